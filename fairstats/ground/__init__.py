@@ -1,0 +1,1 @@
+"""Ground: input, sufficient statistics, results, errors, back ends. Imports nothing above it."""

@@ -1,0 +1,1 @@
+"""The five methods; they do not import each other."""

@@ -1,0 +1,1 @@
+"""Numerical methods with two back ends."""

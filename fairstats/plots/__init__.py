@@ -1,0 +1,1 @@
+"""Pictures: each function takes a result by its attributes and an Axes, and returns the Axes."""

@@ -1,0 +1,1 @@
+"""Audits: sections, views, reports."""

@@ -1,0 +1,1 @@
+"""One function per method: AuditInput → list of results."""

@@ -1,0 +1,48 @@
+"""Inference-grade algorithmic fairness: every figure with an interval and a test, in Python and R.
+
+Every public name is loaded on first use, so that ``import fairstats`` costs little more than pandas.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from fairstats._version import __version__
+
+#: Public name → module that defines it.
+_HOME = {
+    "ConfusionCounts": "fairstats.ground.counts",
+    "SelectionCounts": "fairstats.ground.counts",
+    "PairedCounts": "fairstats.ground.counts",
+    "FairstatsError": "fairstats.ground.errors",
+    "FairstatsWarning": "fairstats.ground.errors",
+    "InputError": "fairstats.ground.errors",
+}
+#: Public submodule → where it lives.
+_SUBMODULES = {"datasets": "fairstats.datasets"}
+
+if TYPE_CHECKING:
+    from fairstats import datasets as datasets
+    from fairstats.ground.counts import ConfusionCounts as ConfusionCounts
+    from fairstats.ground.counts import PairedCounts as PairedCounts
+    from fairstats.ground.counts import SelectionCounts as SelectionCounts
+    from fairstats.ground.errors import FairstatsError as FairstatsError
+    from fairstats.ground.errors import FairstatsWarning as FairstatsWarning
+    from fairstats.ground.errors import InputError as InputError
+
+__all__ = ["__version__", *_HOME, *_SUBMODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(_SUBMODULES[name])
+    if name not in _HOME:
+        raise AttributeError(f"module 'fairstats' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
