@@ -18,6 +18,11 @@ _HOME = {
     "FairstatsError": "fairstats.ground.errors",
     "FairstatsWarning": "fairstats.ground.errors",
     "InputError": "fairstats.ground.errors",
+    "RatioResult": "fairstats.methods.rates.result",
+    "DifferenceResult": "fairstats.methods.rates.result",
+    "disparate_impact": "fairstats.methods.rates.ratios",
+    "conditional_accuracy": "fairstats.methods.rates.ratios",
+    "conditional_use_accuracy": "fairstats.methods.rates.ratios",
 }
 #: Public submodule → where it lives.
 _SUBMODULES = {"datasets": "fairstats.datasets"}
@@ -30,6 +35,11 @@ if TYPE_CHECKING:
     from fairstats.ground.errors import FairstatsError as FairstatsError
     from fairstats.ground.errors import FairstatsWarning as FairstatsWarning
     from fairstats.ground.errors import InputError as InputError
+    from fairstats.methods.rates.ratios import conditional_accuracy as conditional_accuracy
+    from fairstats.methods.rates.ratios import conditional_use_accuracy as conditional_use_accuracy
+    from fairstats.methods.rates.ratios import disparate_impact as disparate_impact
+    from fairstats.methods.rates.result import DifferenceResult as DifferenceResult
+    from fairstats.methods.rates.result import RatioResult as RatioResult
 
 __all__ = ["__version__", *_HOME, *_SUBMODULES]
 

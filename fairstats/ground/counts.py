@@ -271,10 +271,10 @@ class SelectionCounts(CellCounts):
     Examples
     --------
     >>> from fairstats import SelectionCounts
-    >>> print(SelectionCounts.from_counts({"Male": (6396, 13984), "Female": (1109, 8336)}))
+    >>> print(SelectionCounts.from_counts({"Male": (6395, 13798), "Female": (1112, 8520)}))
      group  selected  not_selected     n
-      Male      6396         13984 20380
-    Female      1109          8336  9445
+      Male      6395         13798 20193
+    Female      1112          8520  9632
     """
 
     cells: ClassVar[tuple[str, ...]] = ("selected", "not_selected")

@@ -77,7 +77,7 @@ def as_column(values: Any, argument: str) -> Any:
         raise InputError(
             argument,
             got=f"an array of shape {values.shape}",
-            allowed="one value per row: a list, a NumPy array of shape (n,), a pandas, polars or pyarrow column",
+            allowed="one value per row: a list, a NumPy (n,) array, a pandas, polars or pyarrow column",
             cure=f"pass {argument} as a single column",
         )
     return values
