@@ -23,6 +23,12 @@ _HOME = {
     "disparate_impact": "fairstats.methods.rates.ratios",
     "conditional_accuracy": "fairstats.methods.rates.ratios",
     "conditional_use_accuracy": "fairstats.methods.rates.ratios",
+    "average_odds_difference": "fairstats.methods.rates.differences",
+    "demographic_parity_difference": "fairstats.methods.rates.differences",
+    "equal_opportunity_difference": "fairstats.methods.rates.differences",
+    "equalized_odds_difference": "fairstats.methods.rates.differences",
+    "predictive_parity_difference": "fairstats.methods.rates.differences",
+    "MaximumResult": "fairstats.methods.rates.maxima",
 }
 #: Public submodule → where it lives.
 _SUBMODULES = {"datasets": "fairstats.datasets"}
@@ -35,6 +41,22 @@ if TYPE_CHECKING:
     from fairstats.ground.errors import FairstatsError as FairstatsError
     from fairstats.ground.errors import FairstatsWarning as FairstatsWarning
     from fairstats.ground.errors import InputError as InputError
+    from fairstats.methods.rates.differences import (
+        average_odds_difference as average_odds_difference,
+    )
+    from fairstats.methods.rates.differences import (
+        demographic_parity_difference as demographic_parity_difference,
+    )
+    from fairstats.methods.rates.differences import (
+        equal_opportunity_difference as equal_opportunity_difference,
+    )
+    from fairstats.methods.rates.differences import (
+        equalized_odds_difference as equalized_odds_difference,
+    )
+    from fairstats.methods.rates.differences import (
+        predictive_parity_difference as predictive_parity_difference,
+    )
+    from fairstats.methods.rates.maxima import MaximumResult as MaximumResult
     from fairstats.methods.rates.ratios import conditional_accuracy as conditional_accuracy
     from fairstats.methods.rates.ratios import conditional_use_accuracy as conditional_use_accuracy
     from fairstats.methods.rates.ratios import disparate_impact as disparate_impact

@@ -53,3 +53,5 @@ RATES: dict[str, Rate] = {
 }
 #: Selection rate of a table that holds no labels.
 SELECTION_ONLY = Rate("selection_rate", "selection rate", ("selected",), ("selected", "not_selected"), "rows")
+#: Mean of TPR and FPR.
+AVERAGE_ODDS = Rate("average_odds", "average odds", (), _ALL, "rows of both labels")

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairstats.ground.counts import CellCounts, SelectionCounts
-from fairstats.methods.rates.definitions import RATES, SELECTION_ONLY, Rate
+from fairstats.methods.rates.definitions import AVERAGE_ODDS, RATES, SELECTION_ONLY, Rate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["RateEstimates", "estimate_rates", "influence_matrix"]
+__all__ = [
+    "RateEstimates",
+    "estimate_average_odds",
+    "estimate_rates",
+    "influence_matrix",
+    "joint_covariance",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +44,8 @@ class RateEstimates:
         Infinite, or sampling units − 1.
     weighted, clustered : bool
         Whether the variance is linearised, and whether over clusters.
+    parts : tuple of RateEstimates
+        The rates that this one is the mean of (average odds); empty for a plain rate.
     """
 
     rate_of: Rate
@@ -49,6 +58,7 @@ class RateEstimates:
     degrees_of_freedom: float = float("inf")
     weighted: bool = False
     clustered: bool = False
+    parts: tuple[RateEstimates, ...] = ()
 
     def effective(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Effective successes and cases, shape (G,) each.
@@ -78,6 +88,20 @@ def influence_matrix(counts: CellCounts, rate: Rate) -> NDArray[np.float64]:
     return matrix.reshape(n_groups, n_groups * n_cells)
 
 
+def joint_covariance(counts: CellCounts, rates: Sequence[Rate]) -> NDArray[np.float64]:
+    """Covariance of several rates of all groups, shape (R·G, R·G), rate by rate; NaN where a rate is."""
+    influence = np.vstack([influence_matrix(counts, rate) for rate in rates])
+    known = np.isfinite(influence).all(axis=1)
+    part = influence[known]
+    covariance = np.full((known.size, known.size), np.nan)
+    if counts.scatter is None:
+        inner = (part * counts.totals.ravel()) @ part.T
+    else:
+        inner = part @ counts.scatter @ part.T * (counts.n_units / (counts.n_units - 1))
+    covariance[np.ix_(known, known)] = inner
+    return covariance
+
+
 def estimate_rates(counts: CellCounts, key: str) -> RateEstimates:
     """Rates of every group.
 
@@ -96,12 +120,7 @@ def estimate_rates(counts: CellCounts, key: str) -> RateEstimates:
         if counts.scatter is None:
             covariance = np.diag(rates * (1 - rates) / cases)
         else:
-            influence = influence_matrix(counts, rate)
-            known = cases > 0
-            covariance = np.full((rates.size, rates.size), np.nan)
-            part = influence[known]
-            units = counts.n_units
-            covariance[np.ix_(known, known)] = part @ counts.scatter @ part.T * (units / (units - 1))
+            covariance = joint_covariance(counts, [rate])
     return RateEstimates(
         rate_of=rate,
         groups=counts.groups,
@@ -113,4 +132,31 @@ def estimate_rates(counts: CellCounts, key: str) -> RateEstimates:
         degrees_of_freedom=counts.degrees_of_freedom,
         weighted=counts.weighted,
         clustered=counts.clustered,
+    )
+
+
+def estimate_average_odds(counts: CellCounts) -> RateEstimates:
+    """Average odds (TPR + FPR)/2 of every group: linear in the rates, so its covariance is closed."""
+    parts = (estimate_rates(counts, "tpr"), estimate_rates(counts, "fpr"))
+    n_groups = len(counts.groups)
+    mean = np.hstack([np.eye(n_groups), np.eye(n_groups)]) / 2
+    joint = joint_covariance(counts, [part.rate_of for part in parts])
+    known = np.isfinite(parts[0].rate + parts[1].rate)
+    covariance = np.full((n_groups, n_groups), np.nan)
+    used = np.tile(known, 2)
+    covariance[np.ix_(known, known)] = (
+        mean[np.ix_(known, used)] @ joint[np.ix_(used, used)] @ mean[np.ix_(known, used)].T
+    )
+    return RateEstimates(
+        rate_of=AVERAGE_ODDS,
+        groups=counts.groups,
+        successes=np.full(n_groups, np.nan),
+        cases=np.minimum(parts[0].cases, parts[1].cases),
+        rows=parts[0].rows + parts[1].rows,
+        rate=(parts[0].rate + parts[1].rate) / 2,
+        covariance=covariance,
+        degrees_of_freedom=counts.degrees_of_freedom,
+        weighted=counts.weighted,
+        clustered=counts.clustered,
+        parts=parts,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from warnings import warn
 
 import numpy as np
@@ -19,12 +19,11 @@ from fairstats.methods.rates.pair import (
     pair_method,
     point_estimate,
 )
-from fairstats.methods.rates.result import Comparison, ComparisonResult, Inference
+from fairstats.methods.rates.result import Comparison, Inference
 from fairstats.methods.rates.simultaneous import (
+    MaxZ,
     adjust_pvalues,
-    max_z_quantile,
     normal_cdf,
-    normal_quantile,
     two_sided_pvalue,
 )
 
@@ -125,7 +124,7 @@ def _per_comparison_level(
         return level
     if simultaneous == "bonferroni" or np.isnan(np.diag(spread)).any():
         return float(1 - (1 - level) / count)
-    critical = max_z_quantile(spread, level, degrees)
+    critical = MaxZ(spread, degrees).quantile(level)
     return 2 * normal_cdf(critical, degrees) - 1
 
 
@@ -272,10 +271,12 @@ def _exact_tests(
     greater_null: float,
     equal: float,
 ) -> list[HypothesisTest]:
+    if estimates.parts or estimates.weighted:
+        return []
     k0, k1 = int(estimates.successes[i]), int(estimates.successes[j])
     n0, n1 = int(estimates.cases[i]), int(estimates.cases[j])
     small = min(k0, n0 - k0, k1, n1 - k1) < SMALL_CELL and (n0 + 1) * (n1 + 1) <= MAX_TABLES
-    if estimates.weighted or not small:
+    if not small:
         return []
     wanted: list[tuple[Literal["less", "greater", "two-sided"], float, str]] = [
         ("less", less_null, ">="),
@@ -292,15 +293,11 @@ def _exact_tests(
     return found
 
 
-def critical_value(level: float, degrees: float = np.inf) -> float:
-    """Two-sided critical value."""
-    return normal_quantile((1 + level) / 2, degrees)
-
-
-def warn_about(result: ComparisonResult, *, stacklevel: int = 3) -> None:
+def warn_about(result: Any, *, stacklevel: int = 3) -> None:
     """Warn of what could not be computed, and of methods that had to be replaced."""
-    lacking = sorted({c.note for c in result.comparisons if c.verdict == "insufficient evidence"})
-    replaced = sorted({c.note for c in result.comparisons if c.note} - set(lacking))
+    judged = getattr(result, "comparisons", (result,))
+    lacking = sorted({c.note for c in judged if c.verdict == "insufficient evidence" and c.note})
+    replaced = sorted({c.note for c in judged if c.note} - set(lacking))
     if lacking:
         warn(f"{result.metric}: " + " ".join(lacking), InsufficientEvidenceWarning, stacklevel=stacklevel + 1)
     if replaced:

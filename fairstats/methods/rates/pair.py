@@ -21,9 +21,20 @@ from fairstats.methods.rates.simultaneous import normal_quantile
 if TYPE_CHECKING:
     from fairstats.methods.rates.estimates import RateEstimates
 
-__all__ = ["Contrast", "LogRatio", "PairMethod", "Score", "Wald", "pair_method", "point_estimate"]
+__all__ = [
+    "Contrast",
+    "LogRatio",
+    "Mover",
+    "PairMethod",
+    "Score",
+    "Wald",
+    "empty_cells",
+    "pair_method",
+    "point_estimate",
+]
 
 Contrast = Literal["ratio", "difference"]
+_FAR = 30.0
 
 
 class PairMethod(Protocol):
@@ -84,17 +95,65 @@ class Score:
     correction: bool
     degrees_of_freedom: float
 
-    def interval(self, confidence_level: float) -> tuple[float, float]:
-        """Two-sided interval."""
+    def limits(self, critical: float) -> tuple[float, float]:
+        """Ends of {θ : |z(θ)| ≤ critical}."""
         solve = ratio_score_interval if self.contrast == "ratio" else difference_score_interval
-        critical = normal_quantile((1 + confidence_level) / 2, self.degrees_of_freedom)
         low, high = solve(*self.table, critical, correction=self.correction)
         return float(low), float(high)
+
+    def interval(self, confidence_level: float) -> tuple[float, float]:
+        """Two-sided interval."""
+        return self.limits(normal_quantile((1 + confidence_level) / 2, self.degrees_of_freedom))
 
     def statistic(self, null: float) -> float:
         """Score statistic."""
         test = ratio_score_statistic if self.contrast == "ratio" else difference_score_statistic
         return float(test(*self.table, null, correction=self.correction))
+
+
+@dataclass(frozen=True)
+class Mover:
+    """Mean of two differences from their own score intervals (MOVER; Zou & Donner 2008).
+
+    With halves d_m/2 and limits l_m, u_m of each: low = Σd_m/2 − √Σ((d_m − l_m)/2)², high likewise. For
+    independent parts; never of zero width in small samples.
+    """
+
+    parts: tuple[tuple[float, Score], ...]
+
+    @property
+    def estimate(self) -> float:
+        """Mean of the differences."""
+        return sum(difference for difference, _ in self.parts) / len(self.parts)
+
+    def limits(self, critical: float) -> tuple[float, float]:
+        """Ends at a critical value of the score statistics."""
+        below = above = 0.0
+        for difference, score in self.parts:
+            low, high = score.limits(critical)
+            below += ((difference - low) / len(self.parts)) ** 2
+            above += ((high - difference) / len(self.parts)) ** 2
+        return max(self.estimate - below**0.5, -1.0), min(self.estimate + above**0.5, 1.0)
+
+    def interval(self, confidence_level: float) -> tuple[float, float]:
+        """Two-sided interval."""
+        degrees = self.parts[0][1].degrees_of_freedom
+        return self.limits(normal_quantile((1 + confidence_level) / 2, degrees))
+
+    def statistic(self, null: float) -> float:
+        """Value of z at which the interval ends at `null`, at most 30 in size."""
+        from scipy.optimize import brentq
+
+        distance = self.estimate - null
+
+        def reach(z: float) -> float:
+            low, high = self.limits(z)
+            return low - null if distance > 0 else null - high
+
+        if abs(distance) < 1e-12 or reach(1e-6) <= 0:
+            return 0.0
+        size = _FAR if reach(_FAR) > 0 else float(brentq(reach, 1e-6, _FAR, xtol=1e-10))
+        return float(np.copysign(size, distance))
 
 
 def point_estimate(estimates: RateEstimates, i: int, j: int, contrast: Contrast) -> float:
@@ -105,8 +164,14 @@ def point_estimate(estimates: RateEstimates, i: int, j: int, contrast: Contrast)
         return float(np.divide(estimates.rate[i], estimates.rate[j]))
 
 
-def _empty_cells(estimates: RateEstimates, i: int, j: int) -> str:
+def empty_cells(estimates: RateEstimates, i: int, j: int) -> str:
     """Which of the four cells is empty, in words; empty text for none."""
+    for part in estimates.parts:
+        empty = empty_cells(part, i, j)
+        if empty:
+            return f"{empty} among its {part.rate_of.case_words}"
+    if estimates.parts:
+        return ""
     for g in (i, j):
         if estimates.successes[g] <= 0:
             return f"{estimates.groups[g]} has no success"
@@ -146,12 +211,14 @@ def pair_method(
             allowed="'log' or 'delta' (linearisation)",
             cure="leave out method=, or use one of these",
         )
+    if estimates.parts:
+        return _averaged(estimates, i, j, method)
     successes, cases = estimates.effective()
     table = (float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j]))
     score = Score(table, contrast, method not in ("koopman", "mee"), degrees)
     if method in ("score", "koopman", "mee"):
         return score, score, method, ""
-    empty = _empty_cells(estimates, i, j)
+    empty = empty_cells(estimates, i, j)
     estimate = point_estimate(estimates, i, j, contrast)
     if method == "delta" and np.isfinite(estimate) and not (contrast == "ratio" and estimate == 0):
         wald = Wald(estimate, natural_std_error(estimates, i, j, contrast), degrees)
@@ -173,6 +240,39 @@ def pair_method(
         return bca, bca, "bootstrap (BCa)", ""
     log = LogRatio(estimate, log_ratio_std_error(estimates.rate, estimates.covariance, i, j), degrees)
     return log, log, "log", ""
+
+
+def _averaged(
+    estimates: RateEstimates, i: int, j: int, method: str
+) -> tuple[PairMethod, PairMethod, str, str]:
+    """Methods for the difference of means of two rates."""
+    if method in ("bootstrap", "koopman"):
+        raise InputError(
+            "method",
+            got=f"{method!r} for average odds",
+            allowed="'delta', 'score' or 'mee'",
+            cure="leave out method=",
+        )
+    parts = []
+    for part in estimates.parts:
+        successes, cases = part.effective()
+        table = (float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j]))
+        score = Score(table, "difference", method != "mee", part.degrees_of_freedom)
+        parts.append((float(part.rate[i] - part.rate[j]), score))
+    mover = Mover(tuple(parts))
+    if method in ("score", "mee"):
+        return mover, mover, f"{method} (MOVER)", ""
+    estimate = float(estimates.rate[i] - estimates.rate[j])
+    wald = Wald(estimate, difference_std_error(estimates.covariance, i, j), estimates.degrees_of_freedom)
+    empty = empty_cells(estimates, i, j)
+    if empty:
+        return (
+            wald,
+            mover,
+            "delta",
+            f"{empty}: the delta interval is too narrow, the verdict rests on score bounds.",
+        )
+    return wald, wald, "delta", ""
 
 
 def natural_std_error(estimates: RateEstimates, i: int, j: int, contrast: Contrast) -> float:

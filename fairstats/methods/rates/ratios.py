@@ -80,7 +80,7 @@ def disparate_impact(
         Null value of the one-sided tests; the verdict asks on which side of it the ratio lies.
     alternative : {"two-sided", "less", "greater"}, default "two-sided"
         Test and interval of the tidy table. Two-sided: H0 ratio = 1. ``"less"``: H0 ratio ≥ threshold
-        (rejected: a violation is shown). ``"greater"``: H0 ratio ≤ threshold (the paper's). `tests()` has all of them.
+        (rejected: a violation is shown). ``"greater"``: H0 ratio ≤ threshold (the paper's).
     confidence_level : float, default 0.95
         Of intervals; verdicts use the one-sided bounds at this level.
     simultaneous : {None, "bonferroni", "max-z"}

@@ -19,7 +19,14 @@ from fairstats.methods.rates.pair import Contrast
 from fairstats.methods.rates.result import ComparisonResult, Inference
 from fairstats.methods.rates.simultaneous import ADJUSTMENTS
 
-__all__ = ["RATIO_METHODS", "comparison_result", "confusion_table", "make_settings", "selection_table"]
+__all__ = [
+    "comparison_result",
+    "confusion_table",
+    "data_columns",
+    "generator_for",
+    "make_settings",
+    "selection_table",
+]
 
 RATIO_METHODS = ("log", "delta", "score", "koopman", "bootstrap")
 DIFFERENCE_METHODS = ("score", "delta", "mee", "bootstrap")
@@ -155,7 +162,7 @@ def comparison_result(
         )
     else:
         index, rule = 0, "largest"
-    generator, seed = as_generator(rng) if settings.method == "bootstrap" else (None, None)
+    generator, seed = generator_for(settings, rng)
     settings = replace(settings, reference_rule=rule, seed=seed)
     comparisons = compare_rates(
         estimates, metric=metric, contrast=contrast, reference=index, settings=settings, rng=generator
@@ -164,6 +171,11 @@ def comparison_result(
     if not quiet:
         warn_about(result, stacklevel=3)
     return result
+
+
+def generator_for(settings: Inference, rng: Any) -> tuple[np.random.Generator | None, int | None]:
+    """Generator and its seed where the method needs one."""
+    return as_generator(rng) if settings.method == "bootstrap" else (None, None)
 
 
 def data_columns(

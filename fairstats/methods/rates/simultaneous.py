@@ -12,7 +12,14 @@ from fairstats.ground.results import check_choice
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["ADJUSTMENTS", "adjust_pvalues", "max_z_quantile", "normal_quantile", "two_sided_pvalue"]
+__all__ = [
+    "ADJUSTMENTS",
+    "MaxZ",
+    "adjust_pvalues",
+    "normal_cdf",
+    "normal_quantile",
+    "two_sided_pvalue",
+]
 
 ADJUSTMENTS = ("holm", "bonferroni", "sidak", "hommel", "fdr_bh", "none")
 _N_DRAWS = 1 << 17
@@ -40,40 +47,54 @@ def two_sided_pvalue(z: float, degrees_of_freedom: float = np.inf) -> float:
     return 2 * normal_cdf(-abs(z), degrees_of_freedom)
 
 
-def max_z_quantile(
-    covariance: NDArray[np.float64], confidence_level: float, degrees_of_freedom: float = np.inf
-) -> float:
-    """Value c with P(max_j |Z_j| ≤ c) = confidence_level for estimates with this covariance.
+class MaxZ:
+    """Distribution of max_j |Z_j| for jointly normal (or t) estimates.
 
-    Simulated with a fixed seed (2^17 draws: c is right to about .01) and never above the Bonferroni value. For
-    one comparison it is the plain quantile.
+    Simulated with a fixed seed (2^17 draws: quantiles are right to about .01) and bounded by Bonferroni,
+    which also serves the far tail. For one estimate it is the plain normal or t.
 
     Parameters
     ----------
     covariance : ndarray, shape (J, J)
         Covariance of the estimates; may be singular. Estimates without a variance are left out.
-    confidence_level : float
-        In (0, 1).
     degrees_of_freedom : float
         Finite for a multivariate t.
-
-    Returns
-    -------
-    float
     """
+
+    def __init__(self, covariance: NDArray[np.float64], degrees_of_freedom: float = np.inf) -> None:
+        self.degrees_of_freedom = degrees_of_freedom
+        self.n_estimates, factor = _factor(covariance)
+        self._maxima = _simulated_maxima(factor, degrees_of_freedom) if self.n_estimates > 1 else None
+
+    def quantile(self, confidence_level: float) -> float:
+        """Value c with P(max_j |Z_j| ≤ c) = confidence_level."""
+        count = max(self.n_estimates, 1)
+        bonferroni = normal_quantile(1 - (1 - confidence_level) / (2 * count), self.degrees_of_freedom)
+        if self._maxima is None:
+            return bonferroni
+        return min(bonferroni, float(np.quantile(self._maxima, confidence_level)))
+
+    def pvalue(self, statistic: float) -> float:
+        """P(max_j |Z_j| ≥ statistic), NaN where no estimate has a variance."""
+        if self.n_estimates == 0:
+            return float("nan")
+        bonferroni = min(1.0, self.n_estimates * two_sided_pvalue(statistic, self.degrees_of_freedom))
+        if self._maxima is None:
+            return bonferroni
+        return min(bonferroni, float((1 + np.sum(self._maxima >= statistic)) / (1 + _N_DRAWS)))
+
+
+def _factor(covariance: NDArray[np.float64]) -> tuple[int, NDArray[np.float64]]:
+    """Number of estimates with a variance, and a matrix square root of their correlation, (rank, J)."""
     variance = np.diag(covariance)
     keep = np.isfinite(variance) & (variance > 0)
-    n_kept = int(keep.sum())
-    if n_kept <= 1:
-        return normal_quantile((1 + confidence_level) / 2, degrees_of_freedom)
-    bonferroni = normal_quantile(1 - (1 - confidence_level) / (2 * n_kept), degrees_of_freedom)
     scale = np.sqrt(variance[keep])
     correlation = covariance[np.ix_(keep, keep)] / np.outer(scale, scale)
+    if not scale.size:
+        return 0, np.empty((0, 0))
     values, vectors = np.linalg.eigh(correlation)
     used = values > 1e-12 * values[-1]
-    factor = (vectors[:, used] * np.sqrt(values[used])).T
-    largest = _simulated_maxima(factor, degrees_of_freedom)
-    return min(bonferroni, float(np.quantile(largest, confidence_level)))
+    return int(keep.sum()), (vectors[:, used] * np.sqrt(values[used])).T
 
 
 def _simulated_maxima(factor: NDArray[np.float64], degrees_of_freedom: float) -> NDArray[np.float64]:
