@@ -29,6 +29,17 @@ _HOME = {
     "equalized_odds_difference": "fairstats.methods.rates.differences",
     "predictive_parity_difference": "fairstats.methods.rates.differences",
     "MaximumResult": "fairstats.methods.rates.maxima",
+    "ScoreCounts": "fairstats.ground.scores",
+    "abroca": "fairstats.methods.rates.abroca",
+    "AbrocaResult": "fairstats.methods.rates.abroca",
+    "group_metric": "fairstats.methods.rates.group_metric",
+    "compare_models": "fairstats.methods.rates.paired",
+    "PairedResult": "fairstats.methods.rates.paired",
+    "stratified_ratio": "fairstats.methods.rates.stratified",
+    "StratifiedRatioResult": "fairstats.methods.rates.stratified",
+    "power_ratio": "fairstats.methods.rates.planning",
+    "sample_size_ratio": "fairstats.methods.rates.planning",
+    "PowerResult": "fairstats.methods.rates.planning",
 }
 #: Public submodule → where it lives.
 _SUBMODULES = {"datasets": "fairstats.datasets"}
@@ -41,6 +52,9 @@ if TYPE_CHECKING:
     from fairstats.ground.errors import FairstatsError as FairstatsError
     from fairstats.ground.errors import FairstatsWarning as FairstatsWarning
     from fairstats.ground.errors import InputError as InputError
+    from fairstats.ground.scores import ScoreCounts as ScoreCounts
+    from fairstats.methods.rates.abroca import AbrocaResult as AbrocaResult
+    from fairstats.methods.rates.abroca import abroca as abroca
     from fairstats.methods.rates.differences import (
         average_odds_difference as average_odds_difference,
     )
@@ -56,12 +70,20 @@ if TYPE_CHECKING:
     from fairstats.methods.rates.differences import (
         predictive_parity_difference as predictive_parity_difference,
     )
+    from fairstats.methods.rates.group_metric import group_metric as group_metric
     from fairstats.methods.rates.maxima import MaximumResult as MaximumResult
+    from fairstats.methods.rates.paired import PairedResult as PairedResult
+    from fairstats.methods.rates.paired import compare_models as compare_models
+    from fairstats.methods.rates.planning import PowerResult as PowerResult
+    from fairstats.methods.rates.planning import power_ratio as power_ratio
+    from fairstats.methods.rates.planning import sample_size_ratio as sample_size_ratio
     from fairstats.methods.rates.ratios import conditional_accuracy as conditional_accuracy
     from fairstats.methods.rates.ratios import conditional_use_accuracy as conditional_use_accuracy
     from fairstats.methods.rates.ratios import disparate_impact as disparate_impact
     from fairstats.methods.rates.result import DifferenceResult as DifferenceResult
     from fairstats.methods.rates.result import RatioResult as RatioResult
+    from fairstats.methods.rates.stratified import StratifiedRatioResult as StratifiedRatioResult
+    from fairstats.methods.rates.stratified import stratified_ratio as stratified_ratio
 
 __all__ = ["__version__", *_HOME, *_SUBMODULES]
 

@@ -390,6 +390,13 @@ class PairedCounts(CellCounts):
 
     cells: ClassVar[tuple[str, ...]] = ("111", "110", "101", "100", "011", "010", "001", "000")
 
+    @classmethod
+    def from_predictions(cls, outcomes: Outcomes) -> Self:
+        """Count validated rows that carry a second prediction."""
+        if outcomes.y_true is None or outcomes.y_pred is None or outcomes.extra is None:
+            raise InputError("y_pred_b", got="None", allowed="one prediction per row", cure="pass it")
+        return cls._count(outcomes, 7 - 4 * outcomes.y_true - 2 * outcomes.y_pred - outcomes.extra)
+
     def confusion(self, model: int) -> ConfusionCounts:
         """Confusion counts of model A (0) or B (1)."""
         return _collapse(self, ConfusionCounts, self.confusion_map(model))

@@ -58,14 +58,17 @@ def _rebuild_input_error(argument: str, got: str, allowed: str, cure: str | None
 
 
 class MissingDependencyError(FairstatsError, ImportError):
-    """An optional package is needed for what was asked."""
+    """An optional package is needed for what was asked; `extra` is None where no extra of ours has it."""
 
-    def __init__(self, package: str, *, extra: str, purpose: str, alternative: str | None = None) -> None:
+    def __init__(
+        self, package: str, *, extra: str | None, purpose: str, alternative: str | None = None
+    ) -> None:
         self.package = package
         self.extra = extra
         self.purpose = purpose
         self.alternative = alternative
-        message = f'{purpose} needs `{package}`: pip install "fairstats[{extra}]".'
+        source = f'"fairstats[{extra}]"' if extra else package
+        message = f"{purpose} needs `{package}`: pip install {source}."
         if alternative:
             message += f" Without it: {alternative}."
         super().__init__(message)
@@ -78,7 +81,7 @@ class MissingDependencyError(FairstatsError, ImportError):
 
 
 def _rebuild_missing_dependency(
-    package: str, extra: str, purpose: str, alternative: str | None
+    package: str, extra: str | None, purpose: str, alternative: str | None
 ) -> MissingDependencyError:
     return MissingDependencyError(package, extra=extra, purpose=purpose, alternative=alternative)
 

@@ -15,7 +15,7 @@ import numpy as np
 from fairstats.ground.encoding import MISSING, Factor, as_float_column, factorize
 from fairstats.ground.errors import InputError, MissingValuesWarning
 from fairstats.ground.groups import Grouping, encode_groups
-from fairstats.ground.labels import binary_columns
+from fairstats.ground.labels import binary_codes, binary_columns
 from fairstats.ground.serialise import serialisable
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ class Outcomes:
         Non-negative, finite.
     cluster, strata : Factor or None
         Codes of the sampling unit and of the stratum of each row.
+    extra : ndarray of uint8, shape (n,), or None
+        A second prediction of the same rows.
     missing : MissingReport
         What was left out.
     """
@@ -93,6 +95,7 @@ class Outcomes:
     cluster: Factor | None
     strata: Factor | None
     missing: MissingReport
+    extra: NDArray[np.uint8] | None = None
 
     @classmethod
     def from_arrays(
@@ -105,6 +108,7 @@ class Outcomes:
         sample_weight: Any = None,
         cluster: Any = None,
         strata: Any = None,
+        extra: Any = None,
         pos_label: Any = None,
         missing: MissingPolicy = "raise",
         groups: Sequence[Hashable] | None = None,
@@ -123,6 +127,8 @@ class Outcomes:
             Non-negative weights.
         cluster, strata : array-like, shape (n,), optional
             Sampling unit and stratum of each row.
+        extra : array-like of 0/1, shape (n,), optional
+            A second prediction of the same rows, already coded.
         pos_label : scalar or mapping, optional
             The favourable value; a mapping ``{"y_true": …, "y_pred": …}`` where the two columns differ.
         missing : {"raise", "drop", "group"}, default "raise"
@@ -158,6 +164,7 @@ class Outcomes:
             cluster=None if cluster is None else factorize(cluster, "cluster"),
             strata=None if strata is None else factorize(strata, "strata"),
             missing=MissingReport(policy=missing, n_rows=grouping.codes.size),
+            extra=None if extra is None else binary_codes(extra, "y_pred_b").codes,  # type: ignore[arg-type]
         )
         columns._check_lengths()
         _check_weight(columns.weight)
@@ -175,6 +182,7 @@ class Outcomes:
             "sensitive_features": self.groups.codes,
             "y_true": self.y_true,
             "y_pred": self.y_pred,
+            "y_pred_b": self.extra,
             "score": self.score,
             "sample_weight": self.weight,
             "cluster": None if self.cluster is None else self.cluster.codes,
@@ -243,6 +251,7 @@ class Outcomes:
             cluster=cut(self.cluster),
             strata=cut(self.strata),
             missing=missing or self.missing,
+            extra=cut(self.extra),
         )
 
 

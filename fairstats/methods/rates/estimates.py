@@ -46,6 +46,8 @@ class RateEstimates:
         Whether the variance is linearised, and whether over clusters.
     parts : tuple of RateEstimates
         The rates that this one is the mean of (average odds); empty for a plain rate.
+    smooth : bool
+        Whether `rate` holds a general function of the counts, which has no successes.
     """
 
     rate_of: Rate
@@ -59,6 +61,7 @@ class RateEstimates:
     weighted: bool = False
     clustered: bool = False
     parts: tuple[RateEstimates, ...] = ()
+    smooth: bool = False
 
     def effective(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Effective successes and cases, shape (G,) each.

@@ -271,7 +271,7 @@ def _exact_tests(
     greater_null: float,
     equal: float,
 ) -> list[HypothesisTest]:
-    if estimates.parts or estimates.weighted:
+    if estimates.parts or estimates.weighted or estimates.smooth:
         return []
     k0, k1 = int(estimates.successes[i]), int(estimates.successes[j])
     n0, n1 = int(estimates.cases[i]), int(estimates.cases[j])

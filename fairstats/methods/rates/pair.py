@@ -197,6 +197,8 @@ def pair_method(
     that a group of one selected person never looks fair.
     """
     degrees = estimates.degrees_of_freedom
+    if estimates.smooth:
+        return _smooth(estimates, i, j, contrast)
     if method in ("score", "koopman", "mee") and estimates.clustered:
         raise InputError(
             "method",
@@ -239,6 +241,30 @@ def pair_method(
         bca = bca_distribution(*table, contrast=contrast, n_resamples=n_resamples, rng=rng)
         return bca, bca, "bootstrap (BCa)", ""
     log = LogRatio(estimate, log_ratio_std_error(estimates.rate, estimates.covariance, i, j), degrees)
+    return log, log, "log", ""
+
+
+def _smooth(
+    estimates: RateEstimates, i: int, j: int, contrast: Contrast
+) -> tuple[PairMethod, PairMethod, str, str]:
+    """Delta method for a general function: Wald for differences, log scale for ratios."""
+    estimate = point_estimate(estimates, i, j, contrast)
+    if contrast == "difference":
+        spread = difference_std_error(estimates.covariance, i, j)
+        wald = Wald(estimate, spread, estimates.degrees_of_freedom)
+        return wald, wald, "delta", ""
+    if not (estimates.rate[i] > 0 and estimates.rate[j] > 0):
+        raise InputError(
+            "contrast",
+            got=f"'ratio' of {estimates.rate[i]:.3g} and {estimates.rate[j]:.3g}",
+            allowed="metrics above 0 in every group",
+            cure='contrast="difference"',
+        )
+    log = LogRatio(
+        estimate,
+        log_ratio_std_error(estimates.rate, estimates.covariance, i, j),
+        estimates.degrees_of_freedom,
+    )
     return log, log, "log", ""
 
 

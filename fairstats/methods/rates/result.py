@@ -10,6 +10,7 @@ import numpy as np
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import group_index
 from fairstats.ground.results import HypothesisTest, Interval, Result
+from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class ComparisonResult(Result):
     metric: str
     comparisons: tuple[Comparison, ...]
     settings: Inference
-    counts: CellCounts
+    counts: CellCounts | ScoreCounts
     words: str = ""
     backend: str = "numpy"
 
@@ -286,6 +287,24 @@ class ComparisonResult(Result):
             lines.append(self.counts.missing.sentence)
         lines.extend(sorted({c.note for c in self.comparisons if c.note}))
         return lines
+
+    def worst_case_bounds(self) -> pd.DataFrame:
+        """Range of every estimate over all values that the missing entries could have (Manski bounds).
+
+        Returns
+        -------
+        DataFrame
+            metric, group, reference, estimate, low, high, n_missing. Without missing rows all three agree.
+            For average odds the range is that of its two parts and may not be attained.
+
+        Raises
+        ------
+        InputError
+            Under weights or clusters, and for metrics that are not rates.
+        """
+        from fairstats.methods.rates.bounds import worst_case_frame
+
+        return worst_case_frame(self)
 
     def with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> Any:
         """The same result with these adjusted p-values and this family."""

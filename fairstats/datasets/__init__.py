@@ -1,0 +1,48 @@
+"""Small real data sets with their licences and known faults, and readers for the user's own copies.
+
+``load_*`` give data that travel with the package; ``read_*`` read files that you downloaded, in the layout
+in which they are published. Nothing here uses the network. Each returns a `Dataset`, which unpacks as
+``frame, description``; print the description before using the data.
+
+Examples
+--------
+>>> from fairstats.datasets import load_ricci
+>>> frame, description = load_ricci()
+>>> frame.shape
+(118, 6)
+>>> print(description.licence)
+Court documents, public record
+"""
+
+from __future__ import annotations
+
+from fairstats.datasets.bundled import load_adult, load_compas, load_german_credit, load_ricci
+from fairstats.datasets.credit_default import read_credit_default
+from fairstats.datasets.description import Dataset, DatasetDescription
+from fairstats.datasets.meps import read_meps
+from fairstats.datasets.oulad import oulad_course_table, read_oulad
+from fairstats.datasets.readers import (
+    read_adult,
+    read_bank,
+    read_compas,
+    read_heart,
+    read_student,
+)
+
+__all__ = [
+    "Dataset",
+    "DatasetDescription",
+    "load_adult",
+    "load_compas",
+    "load_german_credit",
+    "load_ricci",
+    "oulad_course_table",
+    "read_adult",
+    "read_bank",
+    "read_compas",
+    "read_credit_default",
+    "read_heart",
+    "read_meps",
+    "read_oulad",
+    "read_student",
+]

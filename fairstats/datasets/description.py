@@ -1,0 +1,223 @@
+"""What a data set is: its columns, where it comes from, what is wrong with it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CatalogueEntry", "Column", "Dataset", "DatasetDescription", "real", "text", "whole"]
+
+_WIDTH = 100
+
+
+class Column(NamedTuple):
+    """One column: how it is stored (``int64``, ``float64`` or ``str``) and what it means."""
+
+    dtype: str
+    meaning: str
+
+
+def whole(meaning: str) -> Column:
+    """Describe a column of whole numbers, never missing."""
+    return Column("int64", meaning)
+
+
+def real(meaning: str) -> Column:
+    """Describe a column of numbers; missing is NaN."""
+    return Column("float64", meaning)
+
+
+def text(meaning: str) -> Column:
+    """Describe a column of strings; missing is NaN."""
+    return Column("str", meaning)
+
+
+@dataclass(frozen=True)
+class DatasetDescription:
+    """Where a data set comes from, what its columns mean and what is known to be wrong with it.
+
+    Attributes
+    ----------
+    name, title : str
+        Short name and full title.
+    source, citation, licence : str
+        Who published the data, what to cite, and under which terms it may be used.
+    n_rows, n_columns : int
+        Size of the frame that came with this description.
+    columns : mapping of str to str
+        Meaning of every column of the frame, in its order.
+    faults : tuple of str
+        Known faults and traps of the data. Read them before interpreting a result.
+    subset : str or None
+        The recipe that chose the rows; None for all of them.
+    y_true, y_pred, score : str or None
+        Columns that suggest themselves as outcome, decision and score; None where there is none.
+    sensitive_features : tuple of str
+        Columns that suggest themselves as groups.
+    favorable_label, favorable_prediction : str, int or None
+        The value of `y_true`, and of `y_pred`, that is good for the person.
+    reference : mapping of str to str or int
+        The usual reference group of each sensitive column.
+
+    Examples
+    --------
+    >>> from fairstats.datasets import load_ricci
+    >>> description = load_ricci().description
+    >>> description.n_rows, description.y_true, description.favorable_label
+    (118, 'Promoted', 1)
+    >>> description.columns["Race"]
+    'W white, H Hispanic, B Black'
+    """
+
+    name: str
+    title: str
+    source: str
+    citation: str
+    licence: str
+    n_rows: int
+    n_columns: int
+    columns: Mapping[str, str] = field(hash=False)
+    faults: tuple[str, ...]
+    subset: str | None = None
+    y_true: str | None = None
+    y_pred: str | None = None
+    score: str | None = None
+    sensitive_features: tuple[str, ...] = ()
+    favorable_label: str | int | None = None
+    favorable_prediction: str | int | None = None
+    reference: Mapping[str, str | int] = field(default_factory=dict, hash=False)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the description as plain dicts, lists, strings and numbers, ready for JSON.
+
+        Returns
+        -------
+        dict
+            One entry per attribute.
+        """
+        return {
+            "name": self.name,
+            "title": self.title,
+            "source": self.source,
+            "citation": self.citation,
+            "licence": self.licence,
+            "n_rows": self.n_rows,
+            "n_columns": self.n_columns,
+            "columns": dict(self.columns),
+            "faults": list(self.faults),
+            "subset": self.subset,
+            "y_true": self.y_true,
+            "y_pred": self.y_pred,
+            "score": self.score,
+            "sensitive_features": list(self.sensitive_features),
+            "favorable_label": self.favorable_label,
+            "favorable_prediction": self.favorable_prediction,
+            "reference": dict(self.reference),
+        }
+
+    def __str__(self) -> str:
+        facts = {
+            "size": f"{self.n_rows:,} rows × {self.n_columns} columns",
+            "rows": self.subset,
+            "source": self.source,
+            "cite": self.citation,
+            "licence": self.licence,
+            "suggested": self._suggestion(),
+        }
+        width = max(len(name) for name in self.columns)
+        lines = [f"{self.name}: {self.title}", ""]
+        lines += [_item(f"{key:<11}", value) for key, value in facts.items() if value]
+        lines += ["", "Columns"]
+        lines += [_item(f"  {name:<{width}}  ", meaning) for name, meaning in self.columns.items()]
+        if self.faults:
+            lines += ["", "Known faults"]
+            lines += [_item(f"  {i}. ", fault) for i, fault in enumerate(self.faults, start=1)]
+        return "\n".join(lines)
+
+    def _suggestion(self) -> str | None:
+        parts = []
+        if self.y_true is not None:
+            parts.append(f"y_true={self.y_true!r} (favourable: {self.favorable_label!r})")
+        if self.y_pred is not None:
+            parts.append(f"y_pred={self.y_pred!r} (favourable: {self.favorable_prediction!r})")
+        if self.score is not None:
+            parts.append(f"score={self.score!r}")
+        if self.sensitive_features:
+            parts.append(f"sensitive_features={list(self.sensitive_features)!r}")
+        return ", ".join(parts) or None
+
+
+def _item(label: str, value: str) -> str:
+    return textwrap.fill(value, _WIDTH, initial_indent=label, subsequent_indent=" " * len(label))
+
+
+class Dataset(NamedTuple):
+    """A data set: the frame and its description; unpacks as ``frame, description``.
+
+    Examples
+    --------
+    >>> from fairstats.datasets import load_ricci
+    >>> frame, description = load_ricci()
+    >>> load_ricci()
+    <Dataset ricci: 118 rows × 6 columns>
+    """
+
+    frame: pd.DataFrame
+    description: DatasetDescription
+
+    def __repr__(self) -> str:
+        about = self.description
+        return f"<Dataset {about.name}: {about.n_rows:,} rows × {about.n_columns} columns>"
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """What is known of a data set before any file is read."""
+
+    name: str
+    title: str
+    source: str
+    citation: str
+    licence: str
+    columns: Mapping[str, Column]
+    faults: tuple[str, ...]
+    y_true: str | None = None
+    y_pred: str | None = None
+    score: str | None = None
+    sensitive_features: tuple[str, ...] = ()
+    favorable_label: str | int | None = None
+    favorable_prediction: str | int | None = None
+    reference: Mapping[str, str | int] = field(default_factory=dict)
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """How each column is stored."""
+        return {name: column.dtype for name, column in self.columns.items()}
+
+    def dataset(self, frame: pd.DataFrame, *, subset: str | None = None) -> Dataset:
+        """Put `frame` beside a description that fits it."""
+        about = DatasetDescription(
+            name=self.name,
+            title=self.title,
+            source=self.source,
+            citation=self.citation,
+            licence=self.licence,
+            n_rows=len(frame),
+            n_columns=frame.shape[1],
+            columns={name: self.columns[name].meaning for name in frame.columns},
+            faults=self.faults,
+            subset=subset,
+            y_true=self.y_true,
+            y_pred=self.y_pred,
+            score=self.score,
+            sensitive_features=self.sensitive_features,
+            favorable_label=self.favorable_label,
+            favorable_prediction=self.favorable_prediction,
+            reference=dict(self.reference),
+        )
+        return Dataset(frame, about)
