@@ -10,11 +10,11 @@ import numpy as np
 from fairstats.ground.errors import InputError
 from fairstats.methods.rates.bootstrap import bca_distribution
 from fairstats.methods.rates.delta import difference_std_error, log_ratio_std_error
-from fairstats.methods.rates.score import (
-    difference_score_interval,
-    difference_score_statistic,
-    ratio_score_interval,
-    ratio_score_statistic,
+from fairstats.methods.rates.score_scalar import (
+    difference_limits,
+    difference_statistic,
+    ratio_limits,
+    ratio_statistic,
 )
 from fairstats.methods.rates.simultaneous import normal_quantile
 
@@ -97,9 +97,8 @@ class Score:
 
     def limits(self, critical: float) -> tuple[float, float]:
         """Ends of {θ : |z(θ)| ≤ critical}."""
-        solve = ratio_score_interval if self.contrast == "ratio" else difference_score_interval
-        low, high = solve(*self.table, critical, correction=self.correction)
-        return float(low), float(high)
+        solve = ratio_limits if self.contrast == "ratio" else difference_limits
+        return solve(self.table, critical, self.correction)
 
     def interval(self, confidence_level: float) -> tuple[float, float]:
         """Two-sided interval."""
@@ -107,8 +106,8 @@ class Score:
 
     def statistic(self, null: float) -> float:
         """Score statistic."""
-        test = ratio_score_statistic if self.contrast == "ratio" else difference_score_statistic
-        return float(test(*self.table, null, correction=self.correction))
+        test = ratio_statistic if self.contrast == "ratio" else difference_statistic
+        return test(self.table, null, self.correction)
 
 
 @dataclass(frozen=True)

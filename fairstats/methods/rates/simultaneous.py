@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 ADJUSTMENTS = ("holm", "bonferroni", "sidak", "hommel", "fdr_bh", "none")
-_N_DRAWS = 1 << 17
+_N_DRAWS = 1 << 16
 _SEED = 20180721
 
 
@@ -50,7 +51,7 @@ def two_sided_pvalue(z: float, degrees_of_freedom: float = np.inf) -> float:
 class MaxZ:
     """Distribution of max_j |Z_j| for jointly normal (or t) estimates.
 
-    Simulated with a fixed seed (2^17 draws: quantiles are right to about .01) and bounded by Bonferroni,
+    Simulated with a fixed seed (2^16 draws: quantiles are right to about .01) and bounded by Bonferroni,
     which also serves the far tail. For one estimate it is the plain normal or t.
 
     Parameters
@@ -97,16 +98,24 @@ def _factor(covariance: NDArray[np.float64]) -> tuple[int, NDArray[np.float64]]:
     return int(keep.sum()), (vectors[:, used] * np.sqrt(values[used])).T
 
 
+@lru_cache(maxsize=4)
+def _normal_draws(rank: int) -> NDArray[np.float64]:
+    """Fixed standard normal draws, shape (draws, rank)."""
+    draws = np.random.default_rng(_SEED).standard_normal((_N_DRAWS, rank))
+    draws.flags.writeable = False
+    return draws
+
+
 def _simulated_maxima(factor: NDArray[np.float64], degrees_of_freedom: float) -> NDArray[np.float64]:
-    rng = np.random.default_rng(_SEED)
-    maxima = np.empty(_N_DRAWS)
-    block = max(1, (1 << 22) // factor.shape[1])
-    for start in range(0, _N_DRAWS, block):
-        size = min(block, _N_DRAWS - start)
-        z = np.abs(rng.standard_normal((size, factor.shape[0])) @ factor)
-        maxima[start : start + size] = z.max(axis=1)
+    """Sorted draws of max_j |Z_j|."""
+    draws = _normal_draws(factor.shape[0])
+    maxima = np.zeros(_N_DRAWS)
+    for column in factor.T:
+        np.maximum(maxima, np.abs(draws @ column), out=maxima)
     if np.isfinite(degrees_of_freedom):
-        maxima /= np.sqrt(rng.chisquare(degrees_of_freedom, _N_DRAWS) / degrees_of_freedom)
+        chi2 = np.random.default_rng(_SEED + 1).chisquare(degrees_of_freedom, _N_DRAWS)
+        maxima /= np.sqrt(chi2 / degrees_of_freedom)
+    maxima.sort()
     return maxima
 
 
