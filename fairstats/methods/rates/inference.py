@@ -13,6 +13,7 @@ from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenc
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.methods.rates.exact import MAX_TABLES, exact_unconditional_pvalue
 from fairstats.methods.rates.pair import (
+    SMALL_CELL,
     Contrast,
     PairMethod,
     natural_std_error,
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from fairstats.methods.rates.estimates import RateEstimates
 
 __all__ = ["compare_rates", "make_pairs", "warn_about"]
-
-#: Below this count in any of the four cells the exact test is added.
-SMALL_CELL = 5
 
 
 def make_pairs(n_groups: int, reference: int, comparisons: str) -> list[tuple[int, int]]:
@@ -168,24 +166,22 @@ def _compare_pair(
         return replace(
             empty, note=note, interval=unbounded, bounds=replace(unbounded, confidence_level=levels[1])
         )
-    shown, judged, name, note = pair_method(
-        estimates, i, j, contrast, settings.method, n_resamples=settings.n_resamples, rng=rng
-    )
-    bounds = Interval(*judged.interval(levels[1]), 2 * settings.confidence_level - 1, name)
-    tests = _tests(shown, estimates, i, j, contrast, settings, name)
+    how = pair_method(estimates, i, j, contrast, settings.method, n_resamples=settings.n_resamples, rng=rng)
+    bounds = Interval(*how.judged.interval(levels[1]), 2 * settings.confidence_level - 1, how.judged_name)
+    tests = _tests(how.shown, estimates, i, j, contrast, settings, how.name)
     chosen = next(t for t in tests if t.alternative == settings.alternative)
     return replace(
         empty,
         estimate=point_estimate(estimates, i, j, contrast),
         std_error=natural_std_error(estimates, i, j, contrast),
-        interval=_interval(shown, contrast, settings, levels, name),
+        interval=_interval(how.shown, contrast, settings, levels, how.name),
         bounds=bounds,
         statistic=chosen.statistic,
         pvalue=chosen.pvalue,
         tests=tests,
         verdict=verdict(bounds, contrast, settings.threshold),
-        method=name,
-        note=note,
+        method=how.name,
+        note=how.note,
     )
 
 

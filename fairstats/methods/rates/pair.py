@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fairstats.methods.rates.estimates import RateEstimates
 
 __all__ = [
+    "SMALL_CELL",
     "Contrast",
     "LogRatio",
     "Mover",
@@ -35,6 +36,8 @@ __all__ = [
 
 Contrast = Literal["ratio", "difference"]
 _FAR = 30.0
+#: Below this count in any of the four cells the verdict rests on score bounds, and the exact test is added.
+SMALL_CELL = 5
 
 
 class PairMethod(Protocol):
@@ -179,6 +182,29 @@ def empty_cells(estimates: RateEstimates, i: int, j: int) -> str:
     return ""
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """What one pair is inferred with.
+
+    Attributes
+    ----------
+    shown : PairMethod
+        Gives the interval and the tests.
+    judged : PairMethod
+        Gives the bounds that the verdict rests on.
+    name, judged_name : str
+        Their names.
+    note : str
+        Why the method is not the one asked for, if it is not.
+    """
+
+    shown: PairMethod
+    judged: PairMethod
+    name: str
+    judged_name: str
+    note: str = ""
+
+
 def pair_method(
     estimates: RateEstimates,
     i: int,
@@ -188,16 +214,61 @@ def pair_method(
     *,
     n_resamples: int,
     rng: np.random.Generator | None,
-) -> tuple[PairMethod, PairMethod, str, str]:
-    """Method for the interval, method for the verdict's bounds, name of the first, and a note.
+) -> Chosen:
+    """Choose the method for one pair.
 
-    With an empty cell the log and bootstrap methods have no variance to work with and the score method takes
-    their place; the delta method is kept where it is defined, but the verdict rests on the score bounds, so
-    that a group of one selected person never looks fair.
+    With an empty cell the log and bootstrap methods have no variance to work with, and the score method takes
+    their place. With a cell below `SMALL_CELL` they and the delta method are kept for interval and tests, but
+    the verdict rests on score bounds, so that a group of a few people never looks fair by a formula for many.
     """
     degrees = estimates.degrees_of_freedom
     if estimates.smooth:
         return _smooth(estimates, i, j, contrast)
+    _check_design(estimates, method)
+    if estimates.parts:
+        return _averaged(estimates, i, j, method)
+    successes, cases = estimates.effective()
+    table = (float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j]))
+    score = Score(table, contrast, method not in ("koopman", "mee"), degrees)
+    if method in ("score", "koopman", "mee"):
+        return Chosen(score, score, method, method)
+    empty = empty_cells(estimates, i, j)
+    by_score = bool(empty) or (_smallest_cell(table) < SMALL_CELL and not estimates.clustered)
+    estimate = point_estimate(estimates, i, j, contrast)
+    if method == "delta" and np.isfinite(estimate) and not (contrast == "ratio" and estimate == 0):
+        wald = Wald(estimate, natural_std_error(estimates, i, j, contrast), degrees)
+        note = f"{empty}: the delta interval is too narrow, the verdict rests on score bounds."
+        return Chosen(
+            wald,
+            score if by_score else wald,
+            "delta",
+            "score" if by_score else "delta",
+            note if empty else "",
+        )
+    if empty:
+        note = f"{empty}: the {method} interval is not defined, the score interval is given."
+        return Chosen(score, score, "score", "score", note)
+    shown: PairMethod
+    if method == "bootstrap":
+        if rng is None:
+            raise TypeError("the bootstrap needs a generator")
+        name = "bootstrap (BCa)"
+        shown = bca_distribution(*table, contrast=contrast, n_resamples=n_resamples, rng=rng)
+    else:
+        name = "log"
+        spread = log_ratio_std_error(estimates.rate, estimates.covariance, i, j)
+        shown = LogRatio(estimate, spread, degrees)
+    return Chosen(shown, score if by_score else shown, name, "score" if by_score else name)
+
+
+def _smallest_cell(table: tuple[float, float, float, float]) -> float:
+    """Least of successes and failures of both groups."""
+    k0, n0, k1, n1 = table
+    return min(k0, n0 - k0, k1, n1 - k1)
+
+
+def _check_design(estimates: RateEstimates, method: str) -> None:
+    """Refuse methods that assume what weights or clusters break."""
     if method in ("score", "koopman", "mee") and estimates.clustered:
         raise InputError(
             "method",
@@ -212,46 +283,15 @@ def pair_method(
             allowed="'log' or 'delta' (linearisation)",
             cure="leave out method=, or use one of these",
         )
-    if estimates.parts:
-        return _averaged(estimates, i, j, method)
-    successes, cases = estimates.effective()
-    table = (float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j]))
-    score = Score(table, contrast, method not in ("koopman", "mee"), degrees)
-    if method in ("score", "koopman", "mee"):
-        return score, score, method, ""
-    empty = empty_cells(estimates, i, j)
-    estimate = point_estimate(estimates, i, j, contrast)
-    if method == "delta" and np.isfinite(estimate) and not (contrast == "ratio" and estimate == 0):
-        wald = Wald(estimate, natural_std_error(estimates, i, j, contrast), degrees)
-        note = (
-            f"{empty}: the delta interval is too narrow, the verdict rests on score bounds." if empty else ""
-        )
-        return wald, (score if empty else wald), "delta", note
-    if empty:
-        return (
-            score,
-            score,
-            "score",
-            f"{empty}: the {method} interval is not defined, the score interval is given.",
-        )
-    if method == "bootstrap":
-        if rng is None:
-            raise TypeError("the bootstrap needs a generator")
-        bca = bca_distribution(*table, contrast=contrast, n_resamples=n_resamples, rng=rng)
-        return bca, bca, "bootstrap (BCa)", ""
-    log = LogRatio(estimate, log_ratio_std_error(estimates.rate, estimates.covariance, i, j), degrees)
-    return log, log, "log", ""
 
 
-def _smooth(
-    estimates: RateEstimates, i: int, j: int, contrast: Contrast
-) -> tuple[PairMethod, PairMethod, str, str]:
+def _smooth(estimates: RateEstimates, i: int, j: int, contrast: Contrast) -> Chosen:
     """Delta method for a general function: Wald for differences, log scale for ratios."""
     estimate = point_estimate(estimates, i, j, contrast)
     if contrast == "difference":
         spread = difference_std_error(estimates.covariance, i, j)
         wald = Wald(estimate, spread, estimates.degrees_of_freedom)
-        return wald, wald, "delta", ""
+        return Chosen(wald, wald, "delta", "delta")
     if not (estimates.rate[i] > 0 and estimates.rate[j] > 0):
         raise InputError(
             "contrast",
@@ -264,12 +304,10 @@ def _smooth(
         log_ratio_std_error(estimates.rate, estimates.covariance, i, j),
         estimates.degrees_of_freedom,
     )
-    return log, log, "log", ""
+    return Chosen(log, log, "log", "log")
 
 
-def _averaged(
-    estimates: RateEstimates, i: int, j: int, method: str
-) -> tuple[PairMethod, PairMethod, str, str]:
+def _averaged(estimates: RateEstimates, i: int, j: int, method: str) -> Chosen:
     """Methods for the difference of means of two rates."""
     if method in ("bootstrap", "koopman"):
         raise InputError(
@@ -286,18 +324,20 @@ def _averaged(
         parts.append((float(part.rate[i] - part.rate[j]), score))
     mover = Mover(tuple(parts))
     if method in ("score", "mee"):
-        return mover, mover, f"{method} (MOVER)", ""
+        return Chosen(mover, mover, f"{method} (MOVER)", f"{method} (MOVER)")
     estimate = float(estimates.rate[i] - estimates.rate[j])
     wald = Wald(estimate, difference_std_error(estimates.covariance, i, j), estimates.degrees_of_freedom)
     empty = empty_cells(estimates, i, j)
-    if empty:
-        return (
-            wald,
-            mover,
-            "delta",
-            f"{empty}: the delta interval is too narrow, the verdict rests on score bounds.",
-        )
-    return wald, wald, "delta", ""
+    small = min(_smallest_cell(score.table) for _, score in parts) < SMALL_CELL
+    by_score = bool(empty) or (small and not estimates.clustered)
+    note = f"{empty}: the delta interval is too narrow, the verdict rests on score bounds."
+    return Chosen(
+        wald,
+        mover if by_score else wald,
+        "delta",
+        "score (MOVER)" if by_score else "delta",
+        note if empty else "",
+    )
 
 
 def natural_std_error(estimates: RateEstimates, i: int, j: int, contrast: Contrast) -> float:
