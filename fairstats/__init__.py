@@ -40,15 +40,21 @@ _HOME = {
     "power_ratio": "fairstats.methods.rates.planning",
     "sample_size_ratio": "fairstats.methods.rates.planning",
     "PowerResult": "fairstats.methods.rates.planning",
+    "audit": "fairstats.report.audit",
+    "AuditReport": "fairstats.report.report",
+    "doctor": "fairstats.ground.doctor",
+    "use_backend": "fairstats.ground.backends",
 }
 #: Public submodule → where it lives.
 _SUBMODULES = {"datasets": "fairstats.datasets"}
 
 if TYPE_CHECKING:
     from fairstats import datasets as datasets
+    from fairstats.ground.backends import use_backend as use_backend
     from fairstats.ground.counts import ConfusionCounts as ConfusionCounts
     from fairstats.ground.counts import PairedCounts as PairedCounts
     from fairstats.ground.counts import SelectionCounts as SelectionCounts
+    from fairstats.ground.doctor import doctor as doctor
     from fairstats.ground.errors import FairstatsError as FairstatsError
     from fairstats.ground.errors import FairstatsWarning as FairstatsWarning
     from fairstats.ground.errors import InputError as InputError
@@ -84,6 +90,8 @@ if TYPE_CHECKING:
     from fairstats.methods.rates.result import RatioResult as RatioResult
     from fairstats.methods.rates.stratified import StratifiedRatioResult as StratifiedRatioResult
     from fairstats.methods.rates.stratified import stratified_ratio as stratified_ratio
+    from fairstats.report.audit import audit as audit
+    from fairstats.report.report import AuditReport as AuditReport
 
 __all__ = ["__version__", *_HOME, *_SUBMODULES]
 
