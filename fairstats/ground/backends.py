@@ -1,0 +1,230 @@
+"""Which back end computes: ``"r"``, ``"scipy"``, or ``"auto"`` — R where it works, else SciPy.
+
+Asked in this order: the argument ``backend=`` of the call, `use_backend`, the environment variable
+``FAIRSTATS_BACKEND``, ``"auto"``. *Backend* always means r or scipy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType, TracebackType
+from typing import Any, Literal, Self
+
+from fairstats.ground.errors import BackendError, InputError
+from fairstats.ground.rprobe import forget_probe, probe_r
+
+__all__ = ["BACKENDS", "BackendStatus", "available", "current_backend", "resolve", "use_backend"]
+
+Backend = Literal["auto", "r", "scipy"]
+#: What a caller may ask for.
+BACKENDS: tuple[Backend, ...] = ("auto", "r", "scipy")
+#: Environment variable that sets the default.
+VARIABLE = "FAIRSTATS_BACKEND"
+#: R packages that Debian does not have.
+_CRAN_ONLY = ("extRemes", "hdrcde", "ash")
+
+_chosen: Backend | None = None
+
+
+@dataclass(frozen=True)
+class BackendStatus:
+    """Whether a back end works here.
+
+    Attributes
+    ----------
+    name : {"r", "scipy"}
+        The back end.
+    status : {"ok", "missing", "broken"}
+        Missing: not installed. Broken: installed, but it cannot be used.
+    version : str
+        What would answer, e.g. ``"R 4.2.2"``.
+    packages : mapping of str to str
+        R packages that fairstats can use and that are installed, with versions.
+    cause, cure : str
+        Why it does not work, and what helps.
+    """
+
+    name: Literal["r", "scipy"]
+    status: Literal["ok", "missing", "broken"]
+    version: str = ""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    cause: str = ""
+    cure: str = ""
+
+    @property
+    def works(self) -> bool:
+        """Whether it can be used."""
+        return self.status == "ok"
+
+
+class use_backend:
+    """Choose the back end of all later calls; as a context manager, of the calls inside.
+
+    Parameters
+    ----------
+    name : {"auto", "r", "scipy"}
+        ``"auto"``: R where it works and has the packages, else SciPy. ``"r"``: R, or an error that says what
+        is missing. ``"scipy"``: never R.
+
+    Raises
+    ------
+    InputError
+        For another name.
+
+    Notes
+    -----
+    The choice holds for every thread of the process, but not for worker processes: set the environment
+    variable ``FAIRSTATS_BACKEND`` for those, or pass ``backend=``.
+
+    Examples
+    --------
+    >>> from fairstats.ground.backends import current_backend, use_backend
+    >>> with use_backend("scipy"):
+    ...     current_backend()
+    'scipy'
+    """
+
+    def __init__(self, name: Backend) -> None:
+        global _chosen
+        name = _checked(name, "name")
+        self._before = _chosen
+        _chosen = name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        global _chosen
+        _chosen = self._before
+
+    def __repr__(self) -> str:
+        return f"<back end in use: {current_backend()}>"
+
+
+def current_backend() -> Backend:
+    """What a call without ``backend=`` asks for: `use_backend`, else ``FAIRSTATS_BACKEND``, else "auto"."""
+    if _chosen is not None:
+        return _chosen
+    value = os.environ.get(VARIABLE, "").strip().lower()
+    return _checked(value, VARIABLE) if value else "auto"
+
+
+def available(*, refresh: bool = False) -> Mapping[Literal["r", "scipy"], BackendStatus]:
+    """Which back ends work here, and why not.
+
+    R is looked for in a process of its own: nothing of R or rpy2 is loaded into this one.
+
+    Parameters
+    ----------
+    refresh : bool, default False
+        Look again, say after an installation; otherwise the first answer is kept.
+
+    Returns
+    -------
+    mapping of {"scipy", "r"} to BackendStatus
+
+    Examples
+    --------
+    >>> from fairstats.ground.backends import available
+    >>> available()["scipy"].works
+    True
+    """
+    from importlib.metadata import version
+
+    if refresh:
+        forget_probe()
+    found = probe_r()
+    return MappingProxyType(
+        {
+            "scipy": BackendStatus("scipy", "ok", version=f"scipy {version('scipy')}"),
+            "r": BackendStatus(
+                "r",
+                found.status,
+                version=f"R {found.r_version}" if found.r_version else "",
+                packages=found.packages,
+                cause=found.cause,
+                cure=found.cure,
+            ),
+        }
+    )
+
+
+def resolve(
+    requested: Any = None, *, purpose: str, r_packages: Sequence[str] = (), argument: str = "backend"
+) -> Literal["r", "scipy"]:
+    """The back end that a call uses.
+
+    Parameters
+    ----------
+    requested : {None, "auto", "r", "scipy"}
+        The call's ``backend=``; None asks `current_backend`.
+    purpose : str
+        What it is for, in error messages: ``"GPD fits"``.
+    r_packages : sequence of str
+        R packages that this purpose needs.
+    argument : str, default "backend"
+        Name of the argument, for the error.
+
+    Returns
+    -------
+    {"r", "scipy"}
+
+    Raises
+    ------
+    InputError
+        For an unknown name.
+    BackendError
+        If ``"r"`` was asked for and R or one of the packages is not there; the message has cause and cure.
+
+    Examples
+    --------
+    >>> from fairstats.ground.backends import resolve
+    >>> resolve("scipy", purpose="GPD fits", r_packages=["extRemes"])
+    'scipy'
+    """
+    wanted = current_backend() if requested is None else _checked(requested, argument)
+    if wanted == "scipy":
+        return "scipy"
+    found = probe_r()
+    lacking = [name for name in r_packages if name not in found.packages]
+    if found.works and not lacking:
+        return "r"
+    if wanted == "auto":
+        return "scipy"
+    if not found.works:
+        raise BackendError(
+            f'{purpose} with backend="r": {found.cause}. To fix: {found.cure}; or use backend="scipy".'
+        )
+    raise BackendError(
+        f'{purpose} with backend="r" needs the R package{"s" if len(lacking) > 1 else ""} '
+        f"{', '.join(lacking)}, not installed in R {found.r_version}. "
+        f'To fix: {"; ".join(map(r_package_cure, lacking))}; or use backend="scipy".'
+    )
+
+
+def r_package_cure(package: str) -> str:
+    """How to install an R package.
+
+    Examples
+    --------
+    >>> print(r_package_cure("evd"))
+    in R: install.packages("evd") (Debian: apt-get install r-cran-evd)
+    """
+    cure = f'in R: install.packages("{package}")'
+    return cure if package in _CRAN_ONLY else f"{cure} (Debian: apt-get install r-cran-{package.lower()})"
+
+
+def _checked(name: Any, argument: str) -> Backend:
+    for known in BACKENDS:
+        if isinstance(name, str) and name == known:
+            return known
+    raise InputError(
+        argument,
+        got=repr(name),
+        allowed=", ".join(map(repr, BACKENDS)),
+        cure='"auto" takes R where it works and SciPy otherwise',
+    )

@@ -1,0 +1,294 @@
+"""What is installed, which back ends work here and, if not, why and what helps."""
+
+from __future__ import annotations
+
+import html
+import platform
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from fairstats._version import __version__
+from fairstats.ground.backends import current_backend, r_package_cure
+from fairstats.ground.rprobe import R_PACKAGES, RProbe, forget_probe, probe_r
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DoctorReport", "DoctorRow", "doctor"]
+
+Status = Literal["ok", "missing", "broken"]
+#: Extras that are reported, in this order, and what they are for.
+EXTRAS = {
+    "core": "",
+    "report": "plots and the HTML report",
+    "cli": "the command line",
+    "bayes": "hierarchical posteriors",
+    "search": "hyper-parameter search",
+    "generate": "synthetic samples",
+    "r": "the R back end",
+}
+#: Distribution → module, where they differ by more than "-" and "_".
+_MODULES = {
+    "scikit-learn": "sklearn",
+    "rpy2-rinterface": "rpy2.rinterface",
+    "rpy2-robjects": "rpy2.robjects",
+}
+#: Back end → R package that it calls.
+_USES = {
+    "extreme values by r": "extRemes",
+    "extreme values by r, source evd": "evd",
+    "highest density regions by r": "hdrcde",
+}
+_LOAD = r"""for (p in commandArgs(TRUE)) tryCatch(
+  invisible(suppressMessages(loadNamespace(p))),
+  error = function(e) cat("fairstats-broken:", p, "\t", gsub("\n", " ", conditionMessage(e)), "\n", sep = "")
+)"""
+
+
+@dataclass(frozen=True)
+class DoctorRow:
+    """One thing that was looked at.
+
+    Attributes
+    ----------
+    part : str
+        ``"python"``, ``"core"``, an extra, ``"R"``, ``"R package"`` or ``"back end"``.
+    name, version : str
+        What it is; the version is empty where there is none.
+    status : {"ok", "missing", "broken"}
+        Broken: there, but it cannot be used.
+    detail, cure : str
+        What was found, and what helps.
+    """
+
+    part: str
+    name: str
+    version: str
+    status: Status
+    detail: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True)
+class DoctorReport:
+    """Answer of `doctor`.
+
+    Attributes
+    ----------
+    rows : tuple of DoctorRow
+        In the order Python, dependencies, extras, R, R packages, back ends.
+    """
+
+    rows: tuple[DoctorRow, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether Python and every core dependency are usable; extras and R may be missing."""
+        return all(row.status == "ok" for row in self.rows if row.part in ("python", "core"))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per thing: part, name, version, status, detail, cure."""
+        import pandas as pd
+
+        names = [f.name for f in fields(DoctorRow)]
+        return pd.DataFrame([[getattr(row, name) for name in names] for row in self.rows], columns=names)
+
+    def __str__(self) -> str:
+        width = max(len(row.name) for row in self.rows)
+        lines = []
+        part = ""
+        for row in self.rows:
+            if row.part != part:
+                part = row.part
+                about = EXTRAS.get(part, "")
+                lines.append(f"{part}: {about}" if about else part)
+            mark = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}[row.status]
+            said = " — ".join(text for text in (row.version, row.detail) if text)
+            lines.append(f"  {mark} {row.name:<{width}}  {said}".rstrip())
+            if row.cure:
+                lines.append(f"          {'':<{width}}  to fix: {row.cure}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        names = [f.name for f in fields(DoctorRow)]
+        head = "".join(f"<th>{name}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(getattr(row, name))}</td>" for name in names) + "</tr>"
+            for row in self.rows
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def doctor(*, refresh: bool = True) -> DoctorReport:
+    """Look at Python, every dependency and extra, R, its packages and the back ends.
+
+    Nothing that is looked at is loaded into this process; R is tried in processes of their own, so that the
+    doctor survives whatever is broken.
+
+    Parameters
+    ----------
+    refresh : bool, default True
+        Look at R again instead of taking the answer kept from before.
+
+    Returns
+    -------
+    DoctorReport
+        Prints as a table; `healthy`, `rows`, `to_frame()`.
+
+    Examples
+    --------
+    >>> from fairstats.ground.doctor import doctor
+    >>> report = doctor(refresh=False)
+    >>> report.healthy
+    True
+    >>> sorted(set(report.to_frame()["status"]) - {"missing", "broken"})
+    ['ok']
+    """
+    if refresh:
+        forget_probe()
+    found = probe_r()
+    broken = _unloadable(found) if found.works else {}
+    rows = [
+        DoctorRow("python", "Python", platform.python_version(), "ok", sys.executable or "embedded"),
+        DoctorRow("python", "fairstats", __version__, "ok", str(Path(__file__).parents[1])),
+        *_dependency_rows(),
+        *_r_rows(found, broken),
+        *_backend_rows(found, broken),
+    ]
+    return DoctorReport(tuple(rows))
+
+
+def _requirements() -> Iterator[tuple[str, str, str]]:
+    """(extra, distribution, version clauses) of every dependency, from the package's own metadata."""
+    for extra, lines in _declared().items():
+        if extra not in EXTRAS:
+            continue
+        for line in lines:
+            match = re.match(r"([\w.-]+)\s*(?:\[[^\]]*\])?\s*([^;]*)", line)
+            if match:
+                yield extra, match[1], match[2].strip(" ()")
+
+
+def _declared() -> dict[str, list[str]]:
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    if project.is_file():
+        with project.open("rb") as file:
+            table = tomllib.load(file).get("project", {})
+        if table.get("name") == "fairstats":
+            return {"core": table["dependencies"], **table["optional-dependencies"]}
+    declared: dict[str, list[str]] = {}
+    try:
+        lines = requires("fairstats") or []
+    except PackageNotFoundError:
+        return declared
+    for line in lines:
+        match = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)
+        declared.setdefault(match[1] if match else "core", []).append(line)
+    return declared
+
+
+def _dependency_rows() -> Iterator[DoctorRow]:
+    order = list(EXTRAS)
+    for extra, name, clauses in sorted(_requirements(), key=lambda item: order.index(item[0])):
+        pip = f'pip install "{name}{clauses}"' if extra == "core" else f'pip install "fairstats[{extra}]"'
+        try:
+            installed = version(name)
+        except PackageNotFoundError:
+            yield DoctorRow(extra, name, "", "missing", f"needs {clauses}", pip)
+            continue
+        if not _importable(_MODULES.get(name, name.replace("-", "_"))):
+            detail, cure = "its files are not there", f"pip install --force-reinstall {name}"
+            yield DoctorRow(extra, name, installed, "broken", detail, cure)
+        elif not satisfies(installed, clauses):
+            yield DoctorRow(extra, name, installed, "broken", f"needs {clauses}", pip)
+        else:
+            yield DoctorRow(extra, name, installed, "ok")
+
+
+def _importable(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except Exception:  # noqa: BLE001 - a parent package may fail to import in any way
+        return False
+
+
+def satisfies(installed: str, clauses: str) -> bool:
+    """Whether a version meets clauses such as ``">=1.2,<2"``, by its leading numbers.
+
+    Examples
+    --------
+    >>> satisfies("1.10.0rc1", ">=1.9,<2"), satisfies("3.6.6", ">=3.6.2,<3.6.6")
+    (True, False)
+    """
+    have = _numbers(installed)
+    for clause in filter(None, clauses.replace(" ", "").split(",")):
+        bound = _numbers(clause.lstrip("<>=!~"))
+        width = max(len(have), len(bound))
+        left, right = (n + (0,) * (width - len(n)) for n in (have, bound))
+        if (clause.startswith(">=") and left < right) or (clause.startswith("<") and left >= right):
+            return False
+    return True
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    match = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(map(int, match[0].split("."))) if match else ()
+
+
+def _unloadable(found: RProbe) -> dict[str, str]:
+    """R packages that are installed but do not load → R's message."""
+    rscript = Path(found.r_home, "bin", "Rscript")
+    try:
+        done = subprocess.run(  # noqa: S603 - R's own executable, no shell
+            [str(rscript), "-e", _LOAD, *found.packages],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    lines = [
+        line.removeprefix("fairstats-broken:")
+        for line in done.stdout.splitlines()
+        if "fairstats-broken:" in line
+    ]
+    return {name: message.strip() for name, _, message in (line.partition("\t") for line in lines)}
+
+
+def _r_rows(found: RProbe, broken: dict[str, str]) -> Iterator[DoctorRow]:
+    detail = f"{found.r_home}, called by rpy2-rinterface {found.rpy2_version}" if found.works else found.cause
+    yield DoctorRow("R", "R from Python", found.r_version, found.status, detail, found.cure)
+    for name, purpose in R_PACKAGES.items() if found.works else ():
+        installed = found.packages.get(name, "")
+        if name in broken:
+            cure = f"reinstall it; {r_package_cure(name)}"
+            yield DoctorRow("R package", name, installed, "broken", broken[name], cure)
+        elif installed:
+            yield DoctorRow("R package", name, installed, "ok", purpose)
+        else:
+            yield DoctorRow("R package", name, "", "missing", purpose, r_package_cure(name))
+
+
+def _backend_rows(found: RProbe, broken: dict[str, str]) -> Iterator[DoctorRow]:
+    yield DoctorRow("back end", "scipy", version("scipy"), "ok", f'chosen: "{current_backend()}"')
+    yield DoctorRow(
+        "back end", "rates by r", found.r_version, found.status, "base R" if found.works else found.cause
+    )
+    for name, package in _USES.items():
+        if not found.works:
+            yield DoctorRow("back end", name, "", found.status, found.cause)
+        elif package in broken or package not in found.packages:
+            status: Status = "broken" if package in broken else "missing"
+            yield DoctorRow("back end", name, "", status, f"{package} is {status}; SciPy is used")
+        else:
+            yield DoctorRow("back end", name, found.packages[package], "ok", package)

@@ -1,0 +1,290 @@
+"""Does R work here? Asked of a process of its own, so that a broken R cannot take this one along.
+
+Nothing of R or rpy2 is loaded into the calling process. The answer is kept until the environment changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+__all__ = ["R_PACKAGES", "RProbe", "diagnose", "forget_probe", "probe_r", "settle_probe"]
+
+#: R packages that fairstats can use → what for.
+R_PACKAGES: Mapping[str, str] = MappingProxyType(
+    {
+        "extRemes": "extreme-value fits (default)",
+        "evd": "extreme-value fits (on request)",
+        "hdrcde": "highest density regions",
+        "ks": "kernel densities in the plane",
+        "ash": "averaged shifted histograms",
+        "survey": "weighted and clustered rates, as a witness",
+        "boot": "bootstrap intervals, as a witness",
+        "jsonlite": "reading JSON reports in R",
+    }
+)
+#: Variables that decide which R and which rpy2 are found.
+_ENVIRONMENT = (
+    "PATH",
+    "R_HOME",
+    "R_LIBS",
+    "R_LIBS_USER",
+    "R_LIBS_SITE",
+    "R_ENVIRON",
+    "R_ENVIRON_USER",
+    "R_PROFILE",
+    "R_PROFILE_USER",
+    "RPY2_CFFI_MODE",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+)
+_TIMEOUT = 60.0
+_MARK = "fairstats-probe:"
+_INSTALL_R = "install R (Debian/Ubuntu: apt-get install r-base-core; conda: r-base; else cran.r-project.org)"
+_REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary rpy2-rinterface rpy2-rinterface"
+_OLD_RPY2 = 'pip install "rpy2-rinterface>=3.6.2,<3.6.6"'
+
+_SCRIPT = r"""
+import json, os, sys
+sys.path[:] = json.loads(sys.argv[1])
+out = {}
+try:
+    from importlib.metadata import version
+    out["rpy2"] = version("rpy2-rinterface")
+except Exception:
+    out["rpy2"] = ""
+try:
+    import rpy2.rinterface as ri
+    from rpy2.rinterface_lib import embedded
+    embedded.set_initoptions(("rpy2", "--quiet", "--no-save", "--no-restore"))
+    ri.initr()
+    ask = "c(as.character(getRversion()), R.home(), .libPaths())"
+    out["version"], out["home"], *out["libraries"] = ri.evalr(ask)
+    look = ri.evalr('function(p) tryCatch(as.character(utils::packageVersion(p)), error = function(e) "")')
+    out["packages"] = {p: look(ri.StrSexpVector([p]))[0] for p in json.loads(sys.argv[2])}
+except BaseException as error:
+    out["error"] = "%s: %s" % (type(error).__name__, error)
+sys.stdout.write("\n" + sys.argv[3] + json.dumps(out) + "\n")
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+@dataclass(frozen=True)
+class RProbe:
+    """What was found of R.
+
+    Attributes
+    ----------
+    status : {"ok", "missing", "broken"}
+        Whether R can be called from Python; missing: R or rpy2 is not there.
+    r_version, r_home, rpy2_version : str
+        What answered; empty where nothing did.
+    packages : mapping of str to str
+        Installed packages out of `R_PACKAGES`, with versions.
+    libraries : tuple of str
+        R's library paths, the user's profile included.
+    cause, cure : str
+        Why it does not work and what helps; empty where it works.
+    """
+
+    status: Literal["ok", "missing", "broken"]
+    r_version: str = ""
+    r_home: str = ""
+    rpy2_version: str = ""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    libraries: tuple[str, ...] = ()
+    cause: str = ""
+    cure: str = ""
+
+    @property
+    def works(self) -> bool:
+        """Whether R can be called."""
+        return self.status == "ok"
+
+
+#: The answer that holds once R runs in this process.
+_settled: list[RProbe] = []
+
+
+def probe_r() -> RProbe:
+    """Look for R and rpy2 without loading them here.
+
+    Returns
+    -------
+    RProbe
+        Kept for the process; looked for anew where the environment (``R_HOME``, ``PATH``, ``R_LIBS``, …)
+        has changed. About a second the first time, where rpy2 is installed.
+
+    Notes
+    -----
+    Never raises: every way in which R or rpy2 can be absent or broken becomes a cause and a cure.
+    """
+    if _settled:
+        return _settled[0]
+    return _probe(tuple(os.environ.get(name) for name in _ENVIRONMENT), tuple(sys.path))
+
+
+def forget_probe() -> None:
+    """Make the next `probe_r` look again, say after installing something."""
+    _settled.clear()
+    _probe.cache_clear()
+
+
+def settle_probe(found: RProbe) -> None:
+    """Keep this answer whatever the environment says: R has been started here, and changes it."""
+    _settled[:] = [found]
+
+
+@lru_cache(maxsize=8)
+def _probe(environment: tuple[str | None, ...], path: tuple[str, ...]) -> RProbe:
+    if not _rpy2_installed():
+        return RProbe("missing", cause="rpy2 is not installed", cure=_cure_without_rpy2())
+    if absent := _r_absent():
+        return absent
+    if not sys.executable:
+        return RProbe(
+            "broken",
+            cause="this Python does not know its own executable, so R cannot be tried in another process",
+            cure="run fairstats from an ordinary Python interpreter",
+        )
+    command = [sys.executable, "-c", _SCRIPT, json.dumps(list(path)), json.dumps(list(R_PACKAGES)), _MARK]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own script, no shell
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        return RProbe(
+            "broken",
+            cause=f"R did not start within {_TIMEOUT:.0f} s",
+            cure="start R in a terminal and see what it waits for (a prompt in .Rprofile?)",
+        )
+    except OSError as error:
+        return RProbe(
+            "broken", cause=f"Python could not be started to try R: {error}", cure="see the message"
+        )
+    lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
+    if not lines:
+        return _crashed(done.returncode, done.stderr)
+    return _read(json.loads(lines[-1].removeprefix(_MARK)), done.stderr)
+
+
+def _rpy2_installed() -> bool:
+    try:
+        return find_spec("rpy2") is not None and find_spec("rpy2.rinterface") is not None
+    except Exception:  # noqa: BLE001 - a parent package that fails to import in any way is a broken rpy2
+        return True  # something is there: let the probe say what is wrong with it
+
+
+def _r_absent() -> RProbe | None:
+    """What can be said without starting anything: no R on PATH, or R_HOME that points nowhere."""
+    home = os.environ.get("R_HOME")
+    if home and not Path(home, "bin").is_dir():
+        return RProbe(
+            "broken",
+            r_home=home,
+            cause=f"R_HOME is {home!r}, where there is no R",
+            cure="unset R_HOME, or set it to what `R RHOME` prints",
+        )
+    if not home and os.name != "nt" and shutil.which("R") is None:
+        return RProbe("missing", cause="there is no R on PATH and R_HOME is not set", cure=_INSTALL_R)
+    return None
+
+
+def _cure_without_rpy2() -> str:
+    if os.environ.get("R_HOME") or os.name == "nt" or shutil.which("R"):
+        return 'pip install "fairstats[r]"'
+    return f'{_INSTALL_R}, then pip install "fairstats[r]"'
+
+
+def _crashed(code: int, stderr: str) -> RProbe:
+    last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "")
+    how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+    return RProbe(
+        "broken",
+        cause=f"the process that tried R {how}" + (f": {last}" if last else ""),
+        cure=f"rpy2 and R do not fit together; {_REBUILD}",
+    )
+
+
+def _read(found: dict[str, Any], stderr: str) -> RProbe:
+    error = found.get("error")
+    if error is None:
+        return RProbe(
+            "ok",
+            r_version=found["version"],
+            r_home=found["home"],
+            rpy2_version=found["rpy2"],
+            packages=MappingProxyType({name: v for name, v in found["packages"].items() if v}),
+            libraries=tuple(found["libraries"]),
+        )
+    cause, cure = diagnose(error, stderr)
+    status: Literal["missing", "broken"] = (
+        "missing" if cause.startswith("rpy2 is not installed") else "broken"
+    )
+    return RProbe(status, rpy2_version=found["rpy2"], cause=cause, cure=cure)
+
+
+def diagnose(error: str, stderr: str = "") -> tuple[str, str]:
+    """Cause and cure of what rpy2 said when it failed.
+
+    Parameters
+    ----------
+    error : str
+        ``"ErrorType: message"`` of the import or the start.
+    stderr : str, optional
+        What the process wrote beside it; rpy2 logs the first of two failures there.
+
+    Examples
+    --------
+    >>> cause, cure = diagnose("error: cannot load library 'libR.so': undefined symbol: R_getVar")
+    >>> print(cause)
+    rpy2-rinterface 3.6.6 and later need R 4.5 or later (undefined symbol: R_getVar)
+    >>> print(cure)
+    pip install "rpy2-rinterface>=3.6.2,<3.6.6", or install R 4.5 or later
+    """
+    everything = f"{error}\n{stderr}"
+    if "R_getVar" in everything:
+        return (
+            "rpy2-rinterface 3.6.6 and later need R 4.5 or later (undefined symbol: R_getVar)",
+            f"{_OLD_RPY2}, or install R 4.5 or later",
+        )
+    if "undefined symbol" in everything:
+        symbol = everything.split("undefined symbol", 1)[1].splitlines()[0].strip(": '\")")
+        return f"rpy2 was built for another R (undefined symbol: {symbol})", f"rebuild it: {_REBUILD}"
+    if "libR." in everything or "cannot open shared object" in everything:
+        return (
+            f"R's shared library cannot be loaded ({error})",
+            "use an R built with --enable-R-shlib (Debian's, conda's and CRAN's are), "
+            "and set R_HOME to what its `R RHOME` prints",
+        )
+    if error.startswith(("ModuleNotFoundError", "ImportError")):
+        if "_rinterface_cffi" in everything:
+            return (
+                f"rpy2 was installed without the interface that RPY2_CFFI_MODE asks for ({error})",
+                f"unset RPY2_CFFI_MODE, or {_REBUILD}",
+            )
+        if "No module named 'rpy2'" in error:
+            return f"rpy2 is not installed ({error})", _cure_without_rpy2()
+        return f"rpy2 cannot be imported ({error})", 'pip install --force-reinstall "fairstats[r]"'
+    if error.startswith(("FileNotFoundError", "ValueError", "RuntimeError")):
+        return (
+            f"rpy2 finds no working R ({error})",
+            "unset R_HOME or set it to what `R RHOME` prints, and check that `R --version` answers",
+        )
+    return f"rpy2 cannot start R ({error})", f"see the message; often it helps to rebuild: {_REBUILD}"

@@ -1,0 +1,243 @@
+"""The one door to R: lazy, locked, converts, and turns R's conditions into exceptions and warnings.
+
+R starts with the first `call` and not before. One lock for the process: R is not re-entrant, and rpy2 lets go
+of Python's lock while R computes. Nothing of R leaves the lock: values are copied on both ways.
+
+R runs without the user's profile (its library paths are kept), so that numbers do not depend on it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairstats._version import __version__
+from fairstats.ground.errors import BackendError, FairstatsError, FairstatsWarning, InputError, RBackendError
+from fairstats.ground.randomness import as_generator
+from fairstats.ground.rconvert import from_r, to_r
+from fairstats.ground.rguard import CALL, LOAD, console, interrupt, interruptible, quiet_start
+from fairstats.ground.rprobe import diagnose, probe_r, settle_probe
+
+__all__ = ["call", "code_home", "is_running", "r_code_folder"]
+
+#: Options of the embedded R: no workspace, no profile.
+_OPTIONS = ("rpy2", "--quiet", "--no-save", "--no-restore", "--no-init-file", "--no-site-file")
+_FUNCTION = re.compile(r"(?:[A-Za-z][\w.]*::)?[A-Za-z.][\w.]*")
+
+
+@dataclass(frozen=True)
+class _Session:
+    """A running R and the functions that reach into it."""
+
+    pid: int
+    ri: Any
+    callbacks: Any
+    rlib: Any
+    home: Any
+    code: str
+    caller: Any
+
+
+_lock = threading.RLock()
+_running: _Session | None = None
+
+
+def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
+    """Call a function of R and return what it returns.
+
+    Parameters
+    ----------
+    function : str
+        A function of the project's R code (``"fit_gpd"``), or ``"package::function"``.
+    *args, **kwargs
+        Its arguments: None, numbers, text, arrays, lists and mappings of these. Names that Python does not
+        allow go in as ``**{"na.rm": True}``.
+    rng : None, int or numpy.random.Generator
+        Where R's seed for this call comes from (Mersenne-Twister, inversion, rejection); R's own generator is
+        put back as it was.
+
+    Returns
+    -------
+    None, bool, int, float, str, ndarray, list or dict
+        As `fairstats.ground.rconvert` says.
+
+    Raises
+    ------
+    BackendError
+        If R or rpy2 cannot be used; the message has cause and cure. Also in a child process that was forked
+        after R had started: R cannot be shared.
+    RBackendError
+        If R signals an error: R's message and call; what R printed is added as a note.
+    KeyboardInterrupt
+        On Ctrl-C, also from within R; the session stays usable.
+
+    Warns
+    -----
+    FairstatsWarning
+        For each warning of R.
+    """
+    if not _FUNCTION.fullmatch(function):
+        raise InputError("function", got=repr(function), allowed='an R function, "name" or "package::name"')
+    seed = int(as_generator(rng)[0].integers(2**31 - 1))
+    _refuse_forked_child()
+    with _lock:
+        session = _start()
+        with interruptible(session.rlib) as stopped:
+            kind, value, warned, printed = _evaluate(session, function, args, kwargs, seed)
+    if stopped or kind == "interrupt":
+        interrupt()
+    if isinstance(value, FairstatsError):
+        raise value
+    for text, where in warned:
+        warnings.warn(f"R: {text.strip()}{_in(where)}", FairstatsWarning, stacklevel=2)
+    if kind == "error":
+        text, where = value
+        error = RBackendError(f"R: {text.strip()}{_in(where)}")
+        if printed.strip():
+            error.add_note(f"R had printed:\n{printed.strip()}")
+        raise error
+    return value
+
+
+def is_running() -> bool:
+    """Whether R runs in this process."""
+    return _running is not None and _running.pid == os.getpid()
+
+
+def code_home() -> str:
+    """Where the project's R code was taken from; starts R."""
+    _refuse_forked_child()
+    with _lock:
+        return _start().code
+
+
+def r_code_folder(package: Path | None = None) -> Path | None:
+    """Folder of the project's R code: ``../r/R`` beside the package (a source tree), else ``_r/R`` within it.
+
+    Parameters
+    ----------
+    package : Path, optional
+        Folder of the Python package, default the one that runs.
+    """
+    package = package or Path(__file__).resolve().parents[1]
+    beside = package.parent / "r"
+    if (beside / "DESCRIPTION").is_file() and (beside / "R").is_dir():
+        return beside / "R"
+    within = package / "_r" / "R"
+    return within if within.is_dir() else None
+
+
+def _in(where: str) -> str:
+    return f" (in R's call `{where}`)" if where else ""
+
+
+def _refuse_forked_child() -> None:
+    """Raise in a child of a process that had started R; asked before the lock, which may be held for ever."""
+    started = None if _running is None else str(_running.pid)
+    embedded = _embedded()
+    if started is None and embedded is not None and embedded.isinitialized():
+        match = re.search(r"current_pid=(\d+)", os.environ.get("PYTHON_SESSION_INITIALIZED", ""))
+        started = match[1] if match else None
+    if started is not None and started != str(os.getpid()):
+        raise BackendError(
+            f"R was started in process {started}, of which this process ({os.getpid()}) is a forked child; "
+            "R cannot be shared between processes. To fix: start workers with "
+            'multiprocessing.get_context("spawn") or joblib\'s "loky", use threads, or pass backend="scipy".'
+        )
+
+
+def _embedded() -> Any:
+    """rpy2's module that knows whether R runs, if anyone has imported it."""
+    return sys.modules.get("rpy2.rinterface_lib.embedded")
+
+
+def _after_fork_in_child() -> None:
+    """A fresh lock, and no clean-up of the parent's R when this child ends."""
+    global _lock
+    _lock = threading.RLock()
+    if _running is not None:
+        import atexit
+
+        atexit.unregister(_running.ri.endr)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def _start() -> _Session:
+    """The running session; R is started if it does not run yet."""
+    global _running
+    if _running is None:
+        embedded = _embedded()
+        libraries: tuple[str, ...] = ()
+        if embedded is None or not embedded.isinitialized():
+            found = probe_r()
+            if not found.works:
+                raise BackendError(f"R cannot be used: {found.cause}. To fix: {found.cure}.")
+            libraries = found.libraries
+            settle_probe(found)
+        _running = _open(libraries)
+    return _running
+
+
+def _open(libraries: tuple[str, ...]) -> _Session:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with quiet_start():
+            import rpy2.rinterface as ri
+            from rpy2.rinterface_lib import callbacks, embedded, openrlib
+
+            if not embedded.isinitialized():
+                embedded.set_initoptions(_OPTIONS)
+                ri.initr()
+    except Exception as error:  # ffi.error, RuntimeError, ValueError, …
+        cause, cure = diagnose(f"{type(error).__name__}: {error}")
+        raise BackendError(f"R cannot be started: {cause}. To fix: {cure}.") from error
+    finally:
+        if threading.current_thread() is threading.main_thread() and before is not None:
+            signal.signal(signal.SIGINT, before)  # rpy2 takes SIGINT at the start
+    with console(callbacks) as printed:
+        folder = str(r_code_folder() or "")
+        try:
+            loaded = ri.evalr(LOAD)(to_r(__version__, ri), to_r(folder, ri), to_r(list(libraries), ri))
+        except embedded.RRuntimeError as error:
+            raise RBackendError(f"R cannot load the R code of fairstats: {error}{''.join(printed)}") from None
+        return _Session(
+            pid=os.getpid(),
+            ri=ri,
+            callbacks=callbacks,
+            rlib=openrlib.rlib,
+            home=loaded[0],
+            code=str(loaded[1][0]),
+            caller=ri.evalr(CALL),
+        )
+
+
+def _evaluate(
+    session: _Session, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], seed: int
+) -> tuple[str, Any, list[tuple[str, str]], str]:
+    """(kind, value, warnings, printed) of one call; kind is "value", "error" or "interrupt".
+
+    Errors are returned, not raised: a traceback would keep objects of R alive outside the lock.
+    """
+    ri = session.ri
+    with console(session.callbacks) as printed:
+        try:
+            values = ri.ListSexpVector([to_r(v, ri) for v in (*args, *kwargs.values())])
+            if kwargs:
+                values.names = ri.StrSexpVector(["" for _ in args] + list(kwargs))
+            out = session.caller(session.home, to_r(function, ri), values, to_r(seed, ri))
+            warned = [(str(w[0]), str(w[1])) for w in out[2]]
+            return str(out[0][0]), from_r(out[1], ri), warned, "".join(printed)
+        except FairstatsError as error:  # a value that cannot be converted
+            return "error", error.with_traceback(None), [], ""
+        except Exception as error:  # noqa: BLE001 - rpy2's RRuntimeError is a bare Exception
+            return "error", (str(error), ""), [], "".join(printed)

@@ -1,0 +1,245 @@
+"""Forest plot: one line per comparison, with its interval, against the threshold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fairstats.ground.errors import InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["forest_plot"]
+
+#: Verdict → colour, marker, face; shape and word say the same as the colour.
+STYLES = {
+    "violated": ("#a3161b", "D", "#a3161b"),
+    "satisfied": ("#17663f", "o", "#17663f"),
+    "undecided": ("#775600", "o", "white"),
+    "insufficient evidence": ("#4f5b69", "x", "#4f5b69"),
+}
+_BAND = "#eaf3ee"
+_LIMIT = "#a3161b"
+_INCHES_PER_ROW = 0.34
+_LONGEST_LABEL = 48
+#: No axis reaches further than these, whatever the intervals do.
+_RATIO_REACH = 16.0
+
+
+def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw estimates and intervals of comparisons, one line each.
+
+    Parameters
+    ----------
+    result_or_results : Result, or sequence of results, of one scale
+        Results with `comparisons` (each with group, reference, estimate, interval, bounds, verdict),
+        `settings` with a threshold, and `scale`: "ratio" (logarithmic axis), "difference" or "maximum".
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default a new figure, as high as the lines need.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Thin lines are the intervals, thick ones the two one-sided bounds that the verdict rests on.
+
+    Raises
+    ------
+    InputError
+        If the results have different scales, or no comparisons.
+    MissingDependencyError
+        Without matplotlib (extra ``report``).
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import fairstats as fs
+    >>> from fairstats.plots.forest import forest_plot
+    >>> result = fs.disparate_impact(counts={"a": (40, 60), "b": (25, 75), "c": (38, 62)}, reference="a")
+    >>> ax = forest_plot(result)
+    >>> ax.get_xscale(), [label.get_text() for label in ax.get_yticklabels()]
+    ('log', ['b', 'c'])
+    """
+    results = _as_results(result_or_results)
+    scale = _scale(results)
+    plt = _pyplot()
+    lines = [(result, comparison) for result in results for comparison in result.comparisons]
+    if ax is None:
+        height = 1.4 + _INCHES_PER_ROW * (len(lines) + (len(results) if len(results) > 1 else 0))
+        _, ax = plt.subplots(figsize=(7.2, max(height, 2.2)), layout="constrained")
+    threshold = float(results[0].settings.threshold)
+    low, high = _reach([c for _, c in lines], scale, threshold)
+    if scale == "ratio":
+        _logarithmic(ax, low, high, threshold)
+    ax.set_xlim(low, high)
+    _references(ax, scale, threshold, (low, high))
+    labels, places = _draw(ax, results, (low, high))
+    ax.set_yticks(places, labels)
+    ax.set_ylim(max(places, default=0) + 0.7, -0.7)
+    ax.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    _titles(ax, results, scale)
+    return ax
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as problem:
+        raise MissingDependencyError(
+            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame()"
+        ) from problem
+    return plt
+
+
+def _as_results(given: Any) -> list[Any]:
+    results = list(given) if isinstance(given, Sequence) else [given]
+    for result in results:
+        if not getattr(result, "comparisons", ()):
+            raise InputError(
+                "result_or_results",
+                got=f"a {type(result).__name__} without comparisons",
+                allowed="a result that compares groups, or a sequence of them",
+                cure="use its to_frame()",
+            )
+    if not results:
+        raise InputError("result_or_results", got="no result", allowed="at least one result")
+    return results
+
+
+def _scale(results: Sequence[Any]) -> str:
+    scales = {str(getattr(result, "scale", "difference")) for result in results}
+    if len(scales) > 1:
+        raise InputError(
+            "result_or_results",
+            got=f"results on the scales {', '.join(sorted(scales))}",
+            allowed="results on one scale",
+            cure="draw ratios and differences on two axes",
+        )
+    return scales.pop()
+
+
+def _reach(comparisons: Sequence[Any], scale: str, threshold: float) -> tuple[float, float]:
+    """Limits of the axis: all estimates, all finite ends that are not absurdly far."""
+    values = [
+        v for c in comparisons for v in (c.estimate, c.interval.low, c.interval.high) if math.isfinite(v)
+    ]
+    if scale == "ratio":
+        inside = [min(max(v, 1 / _RATIO_REACH), _RATIO_REACH) for v in values if v > 0]
+        low = min([*inside, threshold, 1 / threshold, 0.7])
+        high = max([*inside, threshold, 1 / threshold, 1.4])
+        return low / 1.08, high * 1.08
+    most = max([abs(v) for v in values] + [1.5 * threshold])
+    return (-0.03 * most, 1.05 * most) if scale == "maximum" else (-1.05 * most, 1.05 * most)
+
+
+def _logarithmic(ax: Axes, low: float, high: float, threshold: float) -> None:
+    """Logarithmic axis with plain numbers as labels."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    ax.set_xscale("log")
+    ticks = sorted({threshold, 1.0, 1 / threshold, *(v for v in (0.0625, 0.125, 0.25, 0.5, 2, 4, 8, 16))})
+    shown = [v for v in ticks if low <= v <= high]
+    if math.log(high / low) > math.log(20):  # 0.8, 1 and 1.25 would collide
+        shown = [v for v in shown if v != 1 / threshold]
+    ax.xaxis.set_major_locator(FixedLocator(shown))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    ax.xaxis.set_minor_locator(NullLocator())
+
+
+def _references(ax: Axes, scale: str, threshold: float, reach: tuple[float, float]) -> None:
+    """Band of what passes, thresholds, line of equality."""
+    if scale == "ratio":
+        ends, equal = (min(threshold, 1 / threshold), max(threshold, 1 / threshold)), 1.0
+    else:
+        ends, equal = ((0.0 if scale == "maximum" else -threshold), threshold), 0.0
+    ax.axvspan(*ends, color=_BAND, zorder=0, linewidth=0)
+    for end in ends:
+        if end != equal and reach[0] <= end <= reach[1]:
+            ax.axvline(end, color=_LIMIT, linestyle=(0, (4, 3)), linewidth=1, zorder=1)
+    ax.axvline(equal, color="#3f4b59", linewidth=1, zorder=1)
+
+
+def _draw(ax: Axes, results: Sequence[Any], reach: tuple[float, float]) -> tuple[list[str], list[float]]:
+    """Every comparison; returns the labels and their places from the top."""
+    labels: list[str] = []
+    places: list[float] = []
+    place = 0.0
+    several = len(results) > 1
+    references = {c.reference for result in results for c in result.comparisons}
+    for result in results:
+        if several:
+            ax.text(
+                0.0,
+                place,
+                _short(result.title, 80),
+                transform=ax.get_yaxis_transform(),
+                va="center",
+                weight="bold",
+            )
+            place += 1
+        for comparison in result.comparisons:
+            _draw_one(ax, comparison, place, reach)
+            pair = f"{comparison.group} / {comparison.reference}" if len(references) > 1 else comparison.group
+            labels.append(_short(pair))
+            places.append(place)
+            place += 1
+    return labels, places
+
+
+def _draw_one(ax: Axes, comparison: Any, place: float, reach: tuple[float, float]) -> None:
+    colour, marker, face = STYLES.get(comparison.verdict, STYLES["undecided"])
+    low, high = comparison.interval.low, comparison.interval.high
+    said: dict[str, Any] = {
+        "transform": ax.get_yaxis_transform(),
+        "color": colour,
+        "fontsize": "small",
+        "va": "center",
+    }
+    ax.text(1.015, place, comparison.verdict, **said)
+    if math.isnan(low) or math.isnan(high) or math.isnan(comparison.estimate):
+        ax.text(0.5, place, "no estimate", **{**said, "ha": "center", "style": "italic"})
+        if math.isnan(low) or math.isnan(high):
+            return
+    _segment(ax, low, high, place, reach, color=colour, linewidth=1.4)
+    _segment(
+        ax, comparison.bounds.low, comparison.bounds.high, place, reach, color=colour, linewidth=4, alpha=0.5
+    )
+    for end, sign in ((low, "<"), (high, ">")):
+        edge = reach[0] if sign == "<" else reach[1]
+        if (end < edge) if sign == "<" else (end > edge):
+            ax.plot([edge], [place], marker=sign, color=colour, clip_on=False, zorder=3)
+    if reach[0] <= comparison.estimate <= reach[1]:
+        ax.plot(
+            [comparison.estimate], [place], marker=marker, color=colour, markerfacecolor=face,
+            markersize=6.5, zorder=4, linestyle="none",
+        )  # fmt: skip
+
+
+def _segment(
+    ax: Axes, low: float, high: float, place: float, reach: tuple[float, float], **style: Any
+) -> None:
+    if math.isnan(low) or math.isnan(high):
+        return
+    ends = [min(max(end, reach[0]), reach[1]) for end in (low, high)]
+    ax.plot(ends, [place, place], zorder=2, solid_capstyle="butt", **style)
+
+
+def _titles(ax: Axes, results: Sequence[Any], scale: str) -> None:
+    settings = results[0].settings
+    level = f"{100 * settings.confidence_level:g}%"
+    words = {"ratio": "Ratio", "difference": "Difference", "maximum": "Size"}.get(scale, "Estimate")
+    references = {c.reference for result in results for c in result.comparisons}
+    to = "from" if scale == "difference" else "to"
+    against = f" {to} {_short(references.pop())}" if len(references) == 1 and scale != "maximum" else ""
+    ax.set_xlabel(f"{words}{against} [{level} interval]")
+    if len(results) == 1:
+        ax.set_title(_short(results[0].title, 80), loc="left", fontsize="medium")
+
+
+def _short(text: str, longest: int = _LONGEST_LABEL) -> str:
+    """Text that fits, with dollar signs kept from being read as formulas."""
+    cut = text if len(text) <= longest else text[: longest - 1] + "…"
+    return cut.replace("$", r"\$")

@@ -1,0 +1,168 @@
+"""Exact unconditional tests; witnesses: `scipy.stats.barnard_exact`, and the size itself by enumeration."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import barnard_exact, binom
+
+import fairstats as fs
+from fairstats.methods.rates.exact import MAX_TABLES, exact_unconditional_pvalue
+from fairstats.methods.rates.score import difference_score_statistic, ratio_score_statistic
+
+ALTERNATIVES = ("less", "greater", "two-sided")
+
+
+TABLES = [(1, 10, 7, 10), (3, 12, 8, 15), (0, 9, 4, 11), (8, 8, 3, 12), (5, 20, 5, 20), (2, 7, 0, 30)]
+
+
+def pooled_z(k0: int, n0: int, k1: int, n1: int) -> tuple[int, Fraction]:
+    """Sign and square of the pooled score, without rounding."""
+    rate = Fraction(k0 + k1, n0 + n1)
+    distance = Fraction(k0, n0) - Fraction(k1, n1)
+    variance = rate * (1 - rate) * (Fraction(1, n0) + Fraction(1, n1))
+    return (distance > 0) - (distance < 0), distance**2 / variance if variance else Fraction(0)
+
+
+def as_extreme(table: tuple[int, int, int, int], alternative: str) -> tuple[np.ndarray, bool]:
+    """Tables as extreme as this one in exact arithmetic, and whether another one ties with it."""
+    _, n0, _, n1 = table
+    sign, square = pooled_z(*table)
+    extreme, ties = np.zeros((n0 + 1, n1 + 1)), 0
+    for k0, k1 in product(range(n0 + 1), range(n1 + 1)):
+        other, other_square = pooled_z(k0, n0, k1, n1)
+        if alternative == "two-sided":
+            extreme[k0, k1] = other_square >= square
+            ties += other_square == square
+        else:
+            turn = 1 if alternative == "greater" else -1
+            extreme[k0, k1] = turn * other * other_square >= turn * sign * square
+            ties += other * other_square == sign * square
+    return extreme, ties > 1
+
+
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+@pytest.mark.parametrize("table", TABLES, ids=str)
+def test_equal_rates(table: tuple[int, int, int, int], alternative: str) -> None:
+    """H0: equal rates, pooled score. Witness: extreme tables in fractions, nuisance rate on 20,001 points.
+
+    `scipy.stats.barnard_exact` gives the same to 1e-5 where no other table ties with the observed one; rounding
+    makes it lose ties, and its p-value is then too small.
+    """
+    k0, n0, k1, n1 = table
+    extreme, tie = as_extreme(table, alternative)
+    rate = np.linspace(0, 1, 20_001)[:, None]
+    pmf0, pmf1 = binom.pmf(np.arange(n0 + 1), n0, rate), binom.pmf(np.arange(n1 + 1), n1, rate)
+    wanted = ((pmf0 @ extreme) * pmf1).sum(axis=1).max()
+    barnard = barnard_exact([[k0, k1], [n0 - k0, n1 - k1]], alternative=alternative, pooled=True)
+    for contrast, null in (("ratio", 1.0), ("difference", 0.0)):
+        statistic, pvalue = exact_unconditional_pvalue(
+            *table, contrast=contrast, null=null, alternative=alternative  # type: ignore[arg-type]
+        )
+        assert pvalue == pytest.approx(wanted, abs=1e-7)
+        assert statistic == pytest.approx(barnard.statistic, rel=1e-9, abs=1e-9)
+        assert pvalue >= barnard.pvalue - 1e-5
+        assert tie or pvalue == pytest.approx(barnard.pvalue, abs=1e-5)
+
+
+def rejection_probability(
+    n0: int, n1: int, contrast: str, null: float, alternative: str, alpha: float
+) -> np.ndarray:
+    """P(p ≤ α) over a fine grid of nuisance rates, from the p-values of all tables."""
+    p = np.array(
+        [
+            [
+                exact_unconditional_pvalue(k0, n0, k1, n1, contrast=contrast, null=null, alternative=alternative)[1]  # type: ignore[arg-type]
+                for k1 in range(n1 + 1)
+            ]
+            for k0 in range(n0 + 1)
+        ]
+    )
+    low, high = (0.0, min(1.0, 1 / null)) if contrast == "ratio" else (max(0.0, -null), min(1.0, 1 - null))
+    rate1 = np.linspace(low, high, 2_001)
+    rate0 = np.clip(rate1 * null if contrast == "ratio" else rate1 + null, 0, 1)
+    pmf0 = binom.pmf(np.arange(n0 + 1), n0, rate0[:, None])
+    pmf1 = binom.pmf(np.arange(n1 + 1), n1, rate1[:, None])
+    return np.einsum("gi,ij,gj->g", pmf0, (p <= alpha).astype(float), pmf1)
+
+
+@pytest.mark.parametrize(
+    ("contrast", "null"), [("ratio", 1.0), ("ratio", 0.8), ("difference", -0.1), ("difference", 0.1)]
+)
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_the_size_is_kept(contrast: str, null: float, alternative: str) -> None:
+    """P(p ≤ α) never exceeds α on the null boundary: enumeration over 2,001 nuisance rates."""
+    for (n0, n1), alpha in product([(7, 9), (4, 15)], [0.01, 0.05, 0.1]):
+        assert rejection_probability(n0, n1, contrast, null, alternative, alpha).max() <= alpha + 1e-9
+
+
+@pytest.mark.parametrize("alternative", ["less", "greater"])
+def test_the_size_is_kept_inside_the_null_hypothesis(alternative: str) -> None:
+    """H0 ratio ≥ 0.8 (or ≤) is composite: no point inside it is rejected more often than α."""
+    n0, n1, alpha = 8, 10, 0.05
+    p = np.array(
+        [
+            [exact_unconditional_pvalue(k0, n0, k1, n1, null=0.8, alternative=alternative)[1]  # type: ignore[arg-type]
+             for k1 in range(n1 + 1)]
+            for k0 in range(n0 + 1)
+        ]
+    )  # fmt: skip
+    for rate0, rate1 in product(np.linspace(0, 1, 101), repeat=2):
+        if (alternative == "less" and rate0 >= 0.8 * rate1) or (alternative == "greater" and rate0 <= 0.8 * rate1):
+            pmf = np.outer(binom.pmf(np.arange(n0 + 1), n0, rate0), binom.pmf(np.arange(n1 + 1), n1, rate1))
+            assert pmf[p <= alpha].sum() <= alpha + 1e-9
+
+
+def test_very_unequal_groups_keep_the_peak() -> None:
+    """With three against thousands the probability peaks within 1/n of an end; a grid finer there is the witness."""
+    near_an_end = np.logspace(-7, -1, 400)
+    fine = np.unique(np.concatenate([near_an_end, 1 - near_an_end, np.linspace(0, 1, 401)]))
+    for table, alternative in product(
+        [(1, 3, 2, 900), (0, 3, 899, 900), (1, 1, 3, 1_500), (2, 10, 3, 500), (9, 10, 495, 500)], ALTERNATIVES
+    ):
+        k0, n0, k1, n1 = table
+        all0, all1 = np.meshgrid(np.arange(n0 + 1), np.arange(n1 + 1), indexing="ij")
+        z = ratio_score_statistic(all0, n0, all1, n1, 1.0, correction=False)
+        slack = 1e-9 * max(1.0, abs(z[k0, k1]))
+        extreme = {
+            "less": z <= z[k0, k1] + slack,
+            "greater": z >= z[k0, k1] - slack,
+            "two-sided": np.abs(z) >= abs(z[k0, k1]) - slack,
+        }[alternative]
+        pmf0 = binom.pmf(np.arange(n0 + 1), n0, fine[:, None])
+        pmf1 = binom.pmf(np.arange(n1 + 1), n1, fine[:, None])
+        wanted = ((pmf0 @ extreme.astype(float)) * pmf1).sum(axis=1).max()
+        assert exact_unconditional_pvalue(*table, alternative=alternative)[1] >= wanted - 1e-6  # type: ignore[arg-type]
+
+
+def test_the_statistic_is_the_plain_score() -> None:
+    for contrast, null, statistic in (
+        ("ratio", 0.8, ratio_score_statistic),
+        ("difference", -0.1, difference_score_statistic),
+    ):
+        found, _ = exact_unconditional_pvalue(3, 12, 8, 15, contrast=contrast, null=null, alternative="less")  # type: ignore[arg-type]
+        assert found == pytest.approx(float(statistic(3, 12, 8, 15, null, correction=False)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("counts", "added"),
+    [({"a": (4, 20), "b": (15, 15)}, True), ({"a": (5, 20), "b": (15, 15)}, False), ({"a": (20, 4), "b": (15, 15)}, True),
+     ({"a": (4, 400), "b": (150, 150)}, False)],
+    ids=str,
+)  # fmt: skip
+def test_small_tables_get_the_exact_tests(counts: dict[str, Any], added: bool) -> None:
+    """Below five in a cell, and few enough tables to enumerate."""
+    tests = fs.disparate_impact(counts=counts, reference="b").tests()
+    exact = tests[tests["method"] == "exact unconditional"]
+    assert exact["alternative"].tolist() == (list(ALTERNATIVES) if added else [])
+    n0, n1 = (sum(v) for v in counts.values())
+    assert added == ((n0 + 1) * (n1 + 1) <= MAX_TABLES and min(map(min, counts.values())) < 5)
+    for _, row in exact.iterrows():
+        null = 1.0 if row["alternative"] == "two-sided" else 0.8
+        k0, k1 = counts["a"][0], counts["b"][0]
+        _, wanted = exact_unconditional_pvalue(k0, n0, k1, n1, null=null, alternative=row["alternative"])
+        assert row["pvalue"] == wanted

@@ -1,0 +1,289 @@
+"""Intervals of the public functions: log against statsmodels, one-sided ends, t quantiles, MOVER.
+
+Witnesses: statsmodels' `confint_proportions_2indep` (1e-10), `scipy.stats` quantiles, closed forms.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm, t
+from statsmodels.stats.proportion import confint_proportions_2indep, tost_proportions_2indep
+
+import fairstats as fs
+from fairstats.methods.rates.score import (
+    difference_score_interval,
+    difference_score_statistic,
+    ratio_score_interval,
+    ratio_score_statistic,
+)
+from fairstats.methods.rates.score_scalar import (
+    difference_limits,
+    difference_statistic,
+    ratio_limits,
+    ratio_statistic,
+)
+
+LEVELS = st.sampled_from([0.8, 0.9, 0.95, 0.99, 0.999])
+#: k₀, f₀, k₁, f₁ with no empty cell.
+CELLS = st.tuples(*[st.integers(1, 5_000)] * 4)
+
+
+@given(CELLS, LEVELS)
+def test_log_interval_as_statsmodels(cells: tuple[int, int, int, int], level: float) -> None:
+    k0, f0, k1, f1 = cells
+    wanted = confint_proportions_2indep(
+        k0, k0 + f0, k1, k1 + f1, method="log", compare="ratio", alpha=1 - level
+    )
+    result = fs.disparate_impact(counts={"a": (k0, f0), "b": (k1, f1)}, reference="b", confidence_level=level)
+    np.testing.assert_allclose(tuple(result.confidence_interval), wanted, rtol=1e-10)
+    assert result.comparisons[0].method == "log"
+
+
+@given(CELLS, LEVELS)
+def test_wald_difference_as_statsmodels(cells: tuple[int, int, int, int], level: float) -> None:
+    k0, f0, k1, f1 = cells
+    wanted = confint_proportions_2indep(
+        k0, k0 + f0, k1, k1 + f1, method="wald", compare="diff", alpha=1 - level
+    )
+    result = fs.demographic_parity_difference(
+        counts={"a": (k0, f0), "b": (k1, f1)}, reference="b", method="delta", confidence_level=level
+    )
+    np.testing.assert_allclose(tuple(result.confidence_interval), wanted, rtol=1e-10, atol=1e-12)
+
+
+TABLES = st.tuples(st.integers(0, 60), st.integers(1, 60), st.integers(0, 60), st.integers(1, 60)).map(
+    lambda v: (float(min(v[0], v[1])), float(v[1]), float(min(v[2], v[3])), float(v[3]))
+)
+
+
+@given(TABLES, st.sampled_from([0.6, 1.6448536, 1.959964, 2.5758293]), st.booleans())
+def test_one_table_and_many_tables_have_the_same_ends(
+    table: tuple[float, float, float, float], critical: float, correction: bool
+) -> None:
+    """`score_scalar` against `score`, which has its own witnesses in test_score."""
+    wanted = ratio_score_interval(*table, critical, correction=correction)
+    np.testing.assert_allclose(ratio_limits(table, critical, correction), wanted, rtol=1e-12)
+    wanted = difference_score_interval(*table, critical, correction=correction)
+    np.testing.assert_allclose(difference_limits(table, critical, correction), wanted, atol=1e-12)
+
+
+@given(TABLES, st.integers(-400, 400).map(lambda v: v / 100), st.integers(-999, 999).map(lambda v: v / 1000), st.booleans())
+def test_one_table_and_many_tables_have_the_same_statistics(
+    table: tuple[float, float, float, float], log_ratio: float, difference: float, correction: bool
+) -> None:
+    """1e-7, because z has an infinite slope where a constrained rate meets 0 or 1."""
+    ratio = float(np.exp(log_ratio))
+    wanted = float(ratio_score_statistic(*table, ratio, correction=correction))
+    assert ratio_statistic(table, ratio, correction) == pytest.approx(wanted, rel=1e-7, abs=1e-7)
+    wanted = float(difference_score_statistic(*table, difference, correction=correction))
+    assert difference_statistic(table, difference, correction) == pytest.approx(wanted, rel=1e-7, abs=1e-7)
+
+
+# ---------------------------------------------------------------- one-sided alternatives
+
+SMALL = {"a": (15, 85), "b": (28, 92)}
+RATIO_METHODS = ("log", "delta", "score", "koopman", "bootstrap")
+DIFFERENCE_METHODS = ("score", "delta", "mee", "bootstrap")
+
+
+def ratio(method: str, **options: Any) -> fs.RatioResult:
+    return fs.disparate_impact(counts=SMALL, reference="b", method=method, rng=1, **options)
+
+
+def difference(method: str, **options: Any) -> fs.DifferenceResult:
+    return fs.demographic_parity_difference(counts=SMALL, reference="b", method=method, rng=1, **options)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+@pytest.mark.parametrize(
+    ("infer", "method", "least", "most"),
+    [(ratio, m, 0.0, np.inf) for m in RATIO_METHODS] + [(difference, m, -1.0, 1.0) for m in DIFFERENCE_METHODS],
+    ids=str,
+)
+def test_one_sided_intervals_end_where_the_two_sided_of_twice_alpha_ends(
+    infer: Any, method: str, least: float, most: float, level: float
+) -> None:
+    low, high = infer(method, confidence_level=2 * level - 1).confidence_interval
+    less = infer(method, alternative="less", confidence_level=level).confidence_interval
+    greater = infer(method, alternative="greater", confidence_level=level).confidence_interval
+    assert tuple(less) == pytest.approx((least, high), rel=1e-12)
+    assert tuple(greater) == pytest.approx((low, most), rel=1e-12)
+    assert less.confidence_level == greater.confidence_level == level
+
+
+@pytest.mark.parametrize(
+    ("infer", "method"),
+    [(ratio, m) for m in RATIO_METHODS] + [(difference, m) for m in DIFFERENCE_METHODS],
+    ids=str,
+)
+def test_levels_are_nested(infer: Any, method: str) -> None:
+    ends = [tuple(infer(method, confidence_level=level).confidence_interval) for level in (0.8, 0.9, 0.95, 0.99)]
+    lows, highs = zip(*ends, strict=True)
+    assert list(lows) == sorted(lows, reverse=True)
+    assert list(highs) == sorted(highs)
+
+
+def test_statistics_against_a_threshold_as_statsmodels() -> None:
+    """One-sided log and Wald tests, through statsmodels' TOST, whose two halves they are."""
+    tests = difference("delta", threshold=0.1).tests().set_index("alternative")
+    tost = tost_proportions_2indep(15, 100, 28, 120, -0.1, 0.1, compare="diff", method="wald")
+    assert tests.loc["equivalence", "pvalue"] == pytest.approx(tost.pvalue, rel=1e-10)
+    log = ratio("log", threshold=0.8).tests().set_index("alternative")
+    tost = tost_proportions_2indep(15, 100, 28, 120, 0.8, 1.25, compare="ratio", method="log")
+    assert log.loc["equivalence", "pvalue"] == pytest.approx(tost.pvalue, rel=1e-10)
+
+
+# ---------------------------------------------------------------- weights: t with units − 1 degrees of freedom
+
+
+def test_weights_take_the_t_quantile(rng: np.random.Generator) -> None:
+    n = 24
+    y, group = rng.integers(0, 2, n), np.tile(["a", "b"], n // 2)
+    weight = rng.uniform(0.5, 2, n)
+    for infer, method in ((fs.disparate_impact, "delta"), (fs.disparate_impact, "log")):
+        result = infer(y, sensitive_features=group, sample_weight=weight, method=method, reference="a")
+        low, high = result.confidence_interval
+        reach = t.ppf(0.975, n - 1) * result.std_error
+        if method == "delta":
+            assert (high - low) / 2 == pytest.approx(reach, rel=1e-10)
+        else:
+            assert np.log(high / low) / 2 == pytest.approx(reach / result.estimate, rel=1e-10)
+    by_cluster = fs.disparate_impact(
+        y, sensitive_features=group, cluster=np.arange(n) // 4, method="delta", reference="a"
+    )
+    low, high = by_cluster.confidence_interval
+    assert (high - low) / 2 == pytest.approx(t.ppf(0.975, 5) * by_cluster.std_error, rel=1e-10)
+
+
+# ---------------------------------------------------------------- average odds: MOVER of two score intervals
+
+
+@pytest.mark.parametrize("method", ["score", "mee"])
+def test_mover_is_its_formula(method: str) -> None:
+    """Zou & Donner (2008): Σd/2 ∓ √Σ((d − l)/2)² with the score limits of the differences of TPR and FPR."""
+    counts = {"a": (20, 9, 11, 30), "b": (25, 12, 7, 28)}
+    result = fs.average_odds_difference(counts=counts, reference="b", method=method)
+    parts = [(20, 31, 25, 32), (9, 39, 12, 40)]
+    d = np.array([k0 / n0 - k1 / n1 for k0, n0, k1, n1 in parts])
+    ends = np.array(
+        [difference_score_interval(*p, norm.ppf(0.975), correction=method == "score") for p in parts]
+    )
+    assert result.estimate == pytest.approx(d.mean(), rel=1e-13)
+    low = d.mean() - np.sqrt(np.sum(((d - ends[:, 0]) / 2) ** 2))
+    high = d.mean() + np.sqrt(np.sum(((ends[:, 1] - d) / 2) ** 2))
+    assert tuple(result.confidence_interval) == pytest.approx((low, high), rel=1e-10)
+
+
+def test_average_odds_delta_is_its_formula() -> None:
+    """Var = ¼ Σ over groups of [TPR(1−TPR)/P + FPR(1−FPR)/N]: the two rates rest on different rows."""
+    counts = {"a": (20, 9, 11, 30), "b": (25, 12, 7, 28)}
+    result = fs.average_odds_difference(counts=counts, reference="b", method="delta")
+    variance = sum(
+        k / n * (1 - k / n) / n for k, n in [(20, 31), (25, 32), (9, 39), (12, 40)]
+    )
+    assert result.std_error == pytest.approx(np.sqrt(variance) / 2, rel=1e-12)
+    low, high = result.confidence_interval
+    assert (high - low) / 2 == pytest.approx(norm.ppf(0.975) * np.sqrt(variance) / 2, rel=1e-12)
+
+
+def test_mover_p_value_agrees_with_its_interval() -> None:
+    counts = {"a": (20, 19, 11, 20), "b": (25, 7, 7, 33)}
+    result = fs.average_odds_difference(counts=counts, reference="b")
+    at_the_edge = fs.average_odds_difference(counts=counts, reference="b", confidence_level=1 - result.pvalue)
+    low, high = at_the_edge.confidence_interval
+    assert min(abs(low), abs(high)) < 1e-7
+
+
+# ---------------------------------------------------------------- where a method has to give way
+
+
+@pytest.mark.parametrize("method", ["log", "bootstrap"])
+@pytest.mark.parametrize(
+    "counts", [{"a": (0, 20), "b": (7, 13)}, {"a": (20, 0), "b": (7, 13)}, {"a": (7, 13), "b": (20, 0)}], ids=str
+)
+def test_the_score_interval_takes_the_place_of_what_is_not_defined(method: str, counts: dict[str, Any]) -> None:
+    with pytest.warns(fs.FairstatsWarning, match=r"(a|b) has no (success|failure).*the score interval is given"):
+        result = fs.disparate_impact(counts=counts, reference="b", method=method, rng=1)
+    comparison = result.comparisons[0]
+    assert comparison.method == comparison.interval.method == "score"
+    k0, f0, k1, f1 = (*counts["a"], *counts["b"])
+    wanted = ratio_score_interval(k0, k0 + f0, k1, k1 + f1, norm.ppf(0.975))
+    np.testing.assert_allclose(tuple(result.confidence_interval), wanted, rtol=1e-12)
+    assert not np.isnan(result.pvalue)
+
+
+@pytest.mark.parametrize("infer", [fs.disparate_impact, fs.demographic_parity_difference])
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"a": (30, 0), "b": (30, 0)},
+        {"a": (1, 0), "b": (15, 15)},
+        {"a": (1, 0), "b": (30, 0)},
+        {"a": (20, 0), "b": (1, 19)},
+        {"a": (0, 3), "b": (3, 300)},
+    ],
+    ids=str,
+)
+def test_the_delta_method_never_claims_what_an_empty_cell_cannot_show(infer: Any, counts: dict[str, Any]) -> None:
+    """With an empty cell the Wald variance vanishes in part: the verdict, and every p-value, must not rest on it.
+
+    The witness is the exact unconditional test, which is valid at every size: a test that finds p < 0.001 where
+    the exact one finds p > 0.1 is wrong, and NaN is no p-value.
+    """
+    with pytest.warns(fs.FairstatsWarning):
+        result = infer(counts=counts, reference="b", method="delta")
+    tests = result.tests()
+    asymptotic = tests[tests["method"] != "exact unconditional"].set_index("alternative")["pvalue"]
+    exact = tests[tests["method"] == "exact unconditional"].set_index("alternative")["pvalue"]
+    assert not tests["pvalue"].isna().any()
+    assert not np.isnan(result.pvalue)
+    for alternative, pvalue in exact.items():
+        assert not (asymptotic[alternative] < 0.001 and pvalue > 0.1), (alternative, asymptotic[alternative], pvalue)
+
+
+def test_nothing_selected_in_both_groups() -> None:
+    with pytest.warns(fs.FairstatsWarning, match="a and b: selection rate 0 in both; 0/0 can be any ratio"):
+        result = fs.disparate_impact(counts={"a": (0, 30), "b": (0, 40)}, reference="b")
+    assert np.isnan(result.estimate)
+    assert tuple(result.confidence_interval) == (0.0, np.inf)
+    assert result.verdict == "insufficient evidence"
+    difference_result = fs.demographic_parity_difference(counts={"a": (0, 30), "b": (0, 40)}, reference="b")
+    assert difference_result.estimate == 0
+
+
+def test_everyone_selected_in_both_groups() -> None:
+    with pytest.warns(fs.FairstatsWarning, match="no failure"):
+        result = fs.disparate_impact(counts={"a": (30, 0), "b": (30, 0)}, reference="b")
+    assert result.estimate == 1
+    low, high = result.confidence_interval
+    assert low == pytest.approx(29.5 / (29.5 + norm.ppf(0.975) ** 2), rel=1e-10)
+    assert low * high == pytest.approx(1, rel=1e-10)
+    assert result.pvalue == pytest.approx(1)
+
+
+def test_one_selected_person_is_never_fair() -> None:
+    """A group of one: the verdict stays open whatever the method, in both directions."""
+    for method in RATIO_METHODS:
+        for counts in ({"a": (1, 0), "b": (300, 300)}, {"a": (0, 1), "b": (300, 300)}):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", fs.FairstatsWarning)
+                assert fs.disparate_impact(counts=counts, method=method, rng=1).verdict == "undecided"
+
+
+def test_clusters_that_are_all_alike() -> None:
+    """Every cluster has the same rows: the linearised variance is 0, which no statistic may divide by."""
+    columns = {"sensitive_features": list("aabb") * 10, "cluster": np.repeat(np.arange(10), 4), "reference": "b"}
+    for method in ("log", "delta"):
+        with pytest.warns(fs.FairstatsWarning):
+            result = fs.disparate_impact([1, 0, 1, 0] * 10, method=method, **columns)
+        assert result.estimate == 1
+        assert result.verdict == "insufficient evidence"
+    with pytest.warns(fs.FairstatsWarning):
+        gap = fs.demographic_parity_difference(None, [1, 0, 1, 0] * 10, **columns)
+    assert gap.verdict == "insufficient evidence"

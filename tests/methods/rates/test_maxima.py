@@ -1,0 +1,231 @@
+"""The largest gap: fairlearn's value, and an interval that covers it.
+
+Witnesses: fairlearn for the estimates; the formula of METHODS §1 for interval and p-value; enumeration for the
+coverage (test_calibration has more of it).
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+import fairstats as fs
+from fairstats.methods.rates.score import difference_score_interval
+
+fairlearn = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not installed")
+
+#: fairlearn's own warnings about pandas; ours and everybody else's stay errors.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning:fairlearn"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:fairlearn"),
+    pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning:fairlearn")
+    if hasattr(__import__("pandas").errors, "Pandas4Warning")
+    else pytest.mark.filterwarnings("ignore::FutureWarning:fairlearn"),
+]
+
+ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from("abcd")), min_size=1, max_size=60)
+#: One row of each label in two groups: what every metric needs.
+BASE = [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
+
+
+def columns(rows: list[tuple[int, int, str]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Labels, predictions, groups; groups that lack a label are left out."""
+    rows = [*rows, *BASE]
+    whole = {g for *_, g in rows if {y for y, _, h in rows if h == g} == {0, 1}}
+    kept = [row for row in rows if row[2] in whole]
+    y, p, g = zip(*kept, strict=True)
+    return np.array(y), np.array(p), np.array(g)
+
+
+PAIRS = {
+    "demographic_parity_difference": "demographic_parity_difference",
+    "equalized_odds_difference": "equalized_odds_difference",
+    "equal_opportunity_difference": "equal_opportunity_difference",
+}
+
+
+def maximum(name: str, *arguments: Any, **options: Any) -> fs.MaximumResult:
+    return getattr(fs, name)(*arguments, agg="max", **options)
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.FairstatsWarning")
+@pytest.mark.parametrize("name", PAIRS)
+@settings(max_examples=60)
+@given(rows=ROWS)
+def test_as_fairlearn(name: str, rows: list[tuple[int, int, str]]) -> None:
+    y, p, g = columns(rows)
+    wanted = getattr(fairlearn, PAIRS[name])(y, p, sensitive_features=g)
+    assert maximum(name, y, p, sensitive_features=g).estimate == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_as_fairlearn_with_weights(name: str, rng: np.random.Generator) -> None:
+    for _ in range(10):
+        y, p = rng.integers(0, 2, (2, 80))
+        g, weight = rng.choice(list("abc"), 80), rng.uniform(0.1, 5, 80)
+        wanted = getattr(fairlearn, PAIRS[name])(y, p, sensitive_features=g, sample_weight=weight)
+        found = maximum(name, y, p, sensitive_features=g, sample_weight=weight).estimate
+        assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def test_as_fairlearn_over_intersections(rng: np.random.Generator) -> None:
+    import pandas as pd
+
+    y, p = rng.integers(0, 2, (2, 400))
+    features = pd.DataFrame({"sex": rng.choice(["F", "M"], 400), "race": rng.choice(["x", "y", "z"], 400)})
+    for name in PAIRS:
+        wanted = getattr(fairlearn, PAIRS[name])(y, p, sensitive_features=features)
+        assert maximum(name, y, p, sensitive_features=features).estimate == pytest.approx(wanted, abs=1e-12)
+
+
+def test_signed_differences_contain_the_maximum(rng: np.random.Generator) -> None:
+    """The largest of the signed differences over all pairs is the maximum."""
+    y, p = rng.integers(0, 2, (2, 300))
+    g = rng.choice(list("abcd"), 300)
+    for name in ("demographic_parity_difference", "equal_opportunity_difference", "predictive_parity_difference",
+                 "average_odds_difference", "equalized_odds_difference"):  # fmt: skip
+        signed = getattr(fs, name)(y, p, sensitive_features=g, comparisons="all")
+        largest = maximum(name, y, p, sensitive_features=g)
+        assert largest.estimate == pytest.approx(np.abs(signed.estimate).max(), abs=1e-14)
+        assert abs(largest.components[0].estimate) == largest.estimate
+
+
+# ---------------------------------------------------------------- interval, test, verdict
+
+COUNTS = {"a": (60, 20, 40, 80), "b": (45, 35, 55, 65), "c": (30, 10, 20, 40)}
+
+
+def differences(counts: dict[str, tuple[int, ...]]) -> dict[tuple[str, str, str], tuple[float, float, float, float, float]]:
+    """(rate, group, group) → (difference, Wald error, k0, n0 …) of TPR and FPR."""
+    found = {}
+    for rate, success, failure in (("tpr", 0, 2), ("fpr", 1, 3)):
+        for g, h in combinations(counts, 2):
+            k0, n0 = counts[g][success], counts[g][success] + counts[g][failure]
+            k1, n1 = counts[h][success], counts[h][success] + counts[h][failure]
+            found[rate, g, h] = (k0 / n0 - k1 / n1, k0, n0, k1, n1)
+    return found
+
+
+def test_the_interval_is_the_projection_of_a_simultaneous_band() -> None:
+    """[max_j(low of |δ_j|)₊, max_j(high of |δ_j|)] of a band at c, by Wald or by the score limits at c."""
+    result = maximum("equalized_odds_difference", counts=COUNTS)
+    c = result.critical_value
+    assert norm.ppf(0.975) < c < norm.ppf(1 - 0.025 / 6)
+    wald, score = [], []
+    for d, k0, n0, k1, n1 in differences(COUNTS).values():
+        s = np.sqrt(k0 / n0 * (1 - k0 / n0) / n0 + k1 / n1 * (1 - k1 / n1) / n1)
+        wald.append((d - c * s, d + c * s))
+        score.append(tuple(map(float, difference_score_interval(k0, n0, k1, n1, c))))
+    projected = [
+        (max(max(low, -high, 0) for low, high in band), max(max(abs(low), abs(high)) for low, high in band))
+        for band in (wald, score)
+    ]
+    found = tuple(result.confidence_interval)
+    assert found == pytest.approx(projected[0], abs=1e-9) or found == pytest.approx(projected[1], abs=1e-9)
+
+
+def test_components_say_where_the_gap_is() -> None:
+    result = maximum("equalized_odds_difference", counts=COUNTS)
+    assert len(result.components) == 6
+    wanted = differences(COUNTS)
+    for component in result.components:
+        d = wanted[component.rate, component.group, component.reference][0]
+        assert component.estimate == pytest.approx(d, abs=1e-14)
+        assert component.low <= d <= component.high
+    sizes = [abs(c.estimate) for c in result.components]
+    assert sizes == sorted(sizes, reverse=True)
+    assert result.components[0].group in result.sentences()[0]
+
+
+def test_the_p_value_is_that_of_the_maximum_of_z() -> None:
+    """Two groups and one rate: max-|z| is |z|, and its p-value two-sided normal."""
+    counts = {"a": (30, 70), "b": (45, 55)}
+    result = maximum("demographic_parity_difference", counts=counts)
+    assert result.pvalue == pytest.approx(2 * norm.sf(result.statistic), rel=1e-9)
+    assert result.critical_value == pytest.approx(norm.ppf(0.975), rel=1e-9)
+    assert result.statistic == pytest.approx(0.15 / np.sqrt(0.3 * 0.7 / 100 + 0.45 * 0.55 / 100), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"a": (30, 0), "b": (0, 30)},
+        {"a": (30, 0), "b": (0, 30), "c": (0, 30)},
+        {"a": (30, 0), "b": (0, 30), "c": (15, 15)},
+        {"a": (30, 0), "b": (30, 0)},
+        {"a": (1, 0), "b": (0, 30)},
+    ],
+    ids=str,
+)
+def test_a_gap_without_a_wald_variance_still_has_a_test(counts: dict[str, Any]) -> None:
+    """Everyone against nobody is the largest gap there is: never z = 0, never NaN, never p = 1."""
+    result = maximum("demographic_parity_difference", counts=counts)
+    rates = [k / (k + f) for k, f in counts.values()]
+    assert result.estimate == max(rates) - min(rates)
+    assert not np.isnan(result.pvalue)
+    if result.estimate == 1 and min(map(sum, counts.values())) == 30:
+        assert result.statistic > 5
+        assert result.pvalue < 1e-4
+        assert result.verdict == "violated"
+    if result.estimate == 0:
+        assert result.pvalue > 0.5
+    low, high = result.confidence_interval
+    assert 0 <= low <= result.estimate <= high <= 1
+
+
+@pytest.mark.parametrize("counts", [{"a": (1, 0), "b": (0, 1)}, {"a": (1, 0), "b": (1, 0)}], ids=str)
+def test_two_people_decide_nothing(counts: dict[str, Any]) -> None:
+    assert maximum("demographic_parity_difference", counts=counts).verdict == "undecided"
+
+
+def test_a_group_that_lacks_cases_opens_the_interval() -> None:
+    counts = {"a": (40, 10, 10, 40), "b": (38, 10, 12, 40), "none": (0, 10, 0, 40)}
+    with pytest.warns(fs.FairstatsWarning, match="none: no rows with a favourable label"):
+        result = maximum("equal_opportunity_difference", counts=counts)
+    assert result.confidence_interval.high == 1
+    assert result.estimate == pytest.approx(0.04)
+    assert result.verdict == "undecided"
+
+
+def test_no_gap_can_be_computed() -> None:
+    counts = {"a": (0, 10, 0, 40), "b": (0, 10, 0, 40)}
+    with pytest.warns(fs.FairstatsWarning, match="a: no rows with a favourable label.*b: no rows"):
+        result = maximum("equal_opportunity_difference", counts=counts)
+    assert np.isnan(result.estimate)
+    assert tuple(result.confidence_interval) == (0, 1)
+    assert result.verdict == "insufficient evidence"
+    assert "insufficient evidence" in result.sentences()[0]
+
+
+def test_one_group_has_no_gap() -> None:
+    with pytest.raises(fs.InputError, match="`sensitive_features`: got one group"):
+        maximum("demographic_parity_difference", counts={"a": (5, 5)})
+
+
+def exact_coverage(n0: int, n1: int, p0: float, p1: float) -> float:
+    """P(interval covers |p₀ − p₁|) over every pair of counts that has probability."""
+    from scipy.stats import binom
+
+    pmf0, pmf1 = binom.pmf(np.arange(n0 + 1), n0, p0), binom.pmf(np.arange(n1 + 1), n1, p1)
+    covered = 0.0
+    for k0, k1 in np.argwhere(np.outer(pmf0, pmf1) > 1e-9):
+        counts = {"a": (int(k0), n0 - int(k0)), "b": (int(k1), n1 - int(k1))}
+        low, high = maximum("demographic_parity_difference", counts=counts).confidence_interval
+        covered += pmf0[k0] * pmf1[k1] * (low - 1e-12 <= abs(p0 - p1) <= high + 1e-12)
+    return covered
+
+
+@pytest.mark.parametrize(
+    ("n0", "n1", "p0", "p1"),
+    [(30, 30, 0.2, 0.2), (30, 30, 0.5, 0.5), (10, 30, 0.5, 0.5), (10, 30, 0.45, 0.9), (20, 60, 0.2, 0.2),
+     (30, 30, 0.1, 0.05), (40, 40, 0.32, 0.4)],
+)  # fmt: skip
+def test_coverage_is_94_per_cent_in_small_groups(n0: int, n1: int, p0: float, p1: float) -> None:
+    """METHODS §1: coverage ≥ 94%, no upper limit on it; by enumeration, equal groups among them."""
+    assert exact_coverage(n0, n1, p0, p1) >= 0.94

@@ -1,0 +1,228 @@
+"""Weights and clusters: linearisation as in R's survey package.
+
+The witness is `tests/reference/survey_ratio.json`, written by R (`svyby`, `svymean`, `svycontrast`); its note says
+how. Tolerance: 1e-8 relative, as the issue asks; for numbers that are sums of cancelling terms 1e-12 beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairstats as fs
+from fairstats.methods.rates.estimates import estimate_rates, joint_covariance
+from fairstats.methods.rates.definitions import RATES
+
+FILE = Path(__file__).resolve().parents[2] / "reference" / "survey_ratio.json"
+RELATIVE = 1e-8
+
+DESIGNS = ("weighted", "clustered", "weighted_clustered", "plain")
+#: Rate in the file → ratio with that rate, difference with that rate.
+FUNCTIONS: dict[str, tuple[Any, Any]] = {
+    "selection_rate": (
+        lambda y, p, **k: fs.disparate_impact(p, **k),
+        lambda y, p, **k: fs.demographic_parity_difference(y, p, **k),
+    ),
+    "tpr": (
+        lambda y, p, **k: fs.conditional_accuracy(y, p, label=1, **k),
+        lambda y, p, **k: fs.equal_opportunity_difference(y, p, **k),
+    ),
+    "ppv": (
+        lambda y, p, **k: fs.conditional_use_accuracy(y, p, prediction=1, **k),
+        lambda y, p, **k: fs.predictive_parity_difference(y, p, **k),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def survey() -> dict[str, Any]:
+    if not FILE.exists():
+        pytest.skip(f"{FILE.name} is not there: write it with r/reference/make_survey_reference.R")
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def arguments(survey: dict[str, Any], design: str) -> dict[str, Any]:
+    data, about = survey["data"], survey["designs"][design]
+    found: dict[str, Any] = {"sensitive_features": data["group"]}
+    if about["weighted"]:
+        found["sample_weight"] = data["weight"]
+    if about["clustered"]:
+        found["cluster"] = data["cluster"]
+    if design == "plain":  # survey's own n/(n−1), which unit weights bring in
+        found["sample_weight"] = np.ones(len(data["group"]))
+    return found
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_totals_of_the_cells(survey: dict[str, Any], design: str) -> None:
+    cells = survey["designs"][design]["cells"]
+    groups = [name.rpartition("_")[0] for name in cells["cells"][::4]]
+    counts = fs.ConfusionCounts.from_arrays(
+        survey["data"]["y_true"], survey["data"]["y_pred"], groups=groups, **arguments(survey, design)
+    )
+    assert [f"{g}_{c}" for g in counts.groups for c in counts.cells] == cells["cells"]
+    np.testing.assert_allclose(counts.totals.ravel(), cells["totals"], rtol=RELATIVE)
+    np.testing.assert_allclose(counts.covariance(), cells["covariance"], rtol=RELATIVE, atol=1e-9)
+    assert counts.degrees_of_freedom == survey["designs"][design]["degf"]
+
+
+@pytest.mark.parametrize("rate", ["selection_rate", "tpr", "fpr", "ppv", "npv"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_rates_and_their_covariance(survey: dict[str, Any], design: str, rate: str) -> None:
+    wanted = survey["designs"][design]["rates"]["false_omission_rate" if rate == "npv" else rate]
+    counts = fs.ConfusionCounts.from_arrays(
+        survey["data"]["y_true"], survey["data"]["y_pred"], groups=wanted["groups"], **arguments(survey, design)
+    )
+    found = estimate_rates(counts, rate)
+    expected = 1 - np.array(wanted["rate"]) if rate == "npv" else np.array(wanted["rate"])
+    np.testing.assert_allclose(found.rate, expected, rtol=RELATIVE)
+    np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), wanted["std_error"], rtol=RELATIVE)
+    np.testing.assert_allclose(found.covariance, wanted["covariance"], rtol=RELATIVE, atol=1e-12)
+    np.testing.assert_array_equal(found.rows, wanted["rows"])
+
+
+@pytest.mark.parametrize("rate", FUNCTIONS)
+@pytest.mark.parametrize("design", DESIGNS)
+def test_ratios_and_differences(survey: dict[str, Any], design: str, rate: str) -> None:
+    data = survey["data"]
+    options = arguments(survey, design)
+    for wanted in survey["designs"][design]["rates"][rate]["contrasts"]:
+        ratio, difference = FUNCTIONS[rate]
+        found = ratio(data["y_true"], data["y_pred"], reference=wanted["reference"], method="delta", **options)
+        comparison = found[wanted["group"]]
+        assert comparison.estimate == pytest.approx(wanted["ratio"]["estimate"], rel=RELATIVE)
+        assert comparison.std_error == pytest.approx(wanted["ratio"]["std_error"], rel=RELATIVE)
+        found = ratio(data["y_true"], data["y_pred"], reference=wanted["reference"], **options)
+        low, high = found[wanted["group"]].interval
+        from scipy.stats import t
+
+        degrees = survey["designs"][design]["degf"]
+        log = wanted["log_ratio"]
+        reach = t.ppf(0.975, degrees) * log["std_error"]
+        assert np.log([low, high]) == pytest.approx(
+            [log["estimate"] - reach, log["estimate"] + reach], rel=1e-7
+        )
+        gap = difference(data["y_true"], data["y_pred"], reference=wanted["reference"], **options)
+        assert gap[wanted["group"]].estimate == pytest.approx(wanted["difference"]["estimate"], rel=RELATIVE)
+        assert gap[wanted["group"]].std_error == pytest.approx(wanted["difference"]["std_error"], rel=RELATIVE)
+        assert gap[wanted["group"]].method == "delta"
+
+
+# ---------------------------------------------------------------- without R
+
+
+def test_unit_weights_are_the_unweighted_variance_times_n_over_n_minus_1(rows_of: Any) -> None:
+    rows = rows_of({"a": (20, 9, 11, 30), "b": (25, 12, 7, 28)})
+    n = rows.group.size
+    for function in (fs.disparate_impact, fs.demographic_parity_difference):
+        columns = (rows.y_pred,) if function is fs.disparate_impact else (None, rows.y_pred)
+        plain = function(*columns, sensitive_features=rows.group, method="delta", reference="b")
+        unit = function(
+            *columns, sensitive_features=rows.group, method="delta", reference="b", sample_weight=np.ones(n)
+        )
+        assert unit.estimate == plain.estimate
+        assert unit.std_error**2 == pytest.approx(plain.std_error**2 * n / (n - 1), rel=1e-12)
+
+
+def test_clusters_of_one_row_are_unit_weights(rows_of: Any, rng: np.random.Generator) -> None:
+    rows = rows_of({"a": (20, 9, 11, 30), "b": (25, 12, 7, 28)})
+    n = rows.group.size
+    alone = fs.disparate_impact(rows.y_pred, sensitive_features=rows.group, cluster=rng.permutation(n))
+    unit = fs.disparate_impact(rows.y_pred, sensitive_features=rows.group, sample_weight=np.ones(n))
+    assert tuple(alone.confidence_interval) == pytest.approx(tuple(unit.confidence_interval), rel=1e-12)
+
+
+def test_the_scale_of_the_weights_does_not_matter(rows_of: Any, rng: np.random.Generator) -> None:
+    rows = rows_of({"a": (20, 9, 11, 30), "b": (25, 12, 7, 28)})
+    weight = rng.uniform(0.2, 5, rows.group.size)
+    results = [
+        fs.average_odds_difference(rows.y_true, rows.y_pred, sensitive_features=rows.group, sample_weight=scale * weight)
+        for scale in (1.0, 1e-6, 1e9)
+    ]
+    for other in results[1:]:
+        assert other.estimate == pytest.approx(results[0].estimate, rel=1e-10)
+        assert other.std_error == pytest.approx(results[0].std_error, rel=1e-10)
+
+
+def test_linearisation_by_hand(rng: np.random.Generator) -> None:
+    """Var(r_a − r_b) = m/(m−1) Σ_u (z_u − z̄)², z the sum over a cluster of w·(y − r_g)·(±1)/Σw of the group."""
+    n, m = 120, 15
+    y, cluster = rng.integers(0, 2, n), rng.integers(0, m, n)
+    group, weight = np.where((cluster + rng.integers(0, 3, n)) % 2, "a", "b"), rng.uniform(0.5, 3, n)
+    z = np.zeros(n)
+    rate = {}
+    for g, sign in (("a", 1), ("b", -1)):
+        inside = group == g
+        rate[g] = np.average(y[inside], weights=weight[inside])
+        z[inside] = sign * weight[inside] * (y[inside] - rate[g]) / weight[inside].sum()
+    totals = np.bincount(cluster, weights=z, minlength=m)
+    variance = m / (m - 1) * np.sum((totals - totals.mean()) ** 2)
+    found = fs.demographic_parity_difference(
+        None, y, sensitive_features=group, sample_weight=weight, cluster=cluster, reference="b"
+    )
+    assert found.estimate == pytest.approx(rate["a"] - rate["b"], rel=1e-12)
+    assert found.std_error == pytest.approx(np.sqrt(variance), rel=1e-10)
+
+
+def test_average_odds_and_maxima_take_the_joint_covariance(rng: np.random.Generator) -> None:
+    """Within clusters TPR and FPR are not independent: Var((t₀+f₀−t₁−f₁)/2) from the joint covariance matrix."""
+    n = 200
+    y, p, group = rng.integers(0, 2, (3, n))
+    cluster, weight = rng.integers(0, 20, n), rng.uniform(0.5, 2, n)
+    options = {"sensitive_features": group, "cluster": cluster, "sample_weight": weight, "groups": [0, 1]}
+    counts = fs.ConfusionCounts.from_arrays(y, p, **options)
+    joint = joint_covariance(counts, [RATES["tpr"], RATES["fpr"]])
+    contrast = np.array([1, -1, 1, -1]) / 2
+    found = fs.average_odds_difference(y, p, reference=1, **options)
+    assert found.std_error == pytest.approx(np.sqrt(contrast @ joint @ contrast), rel=1e-10)
+    largest = fs.equalized_odds_difference(y, p, agg="max", **options)
+    for component in largest.components:
+        part = slice(0, 2) if component.rate == "tpr" else slice(2, 4)
+        variance = np.array([1, -1]) @ joint[part, part] @ np.array([1, -1])
+        assert component.std_error == pytest.approx(np.sqrt(variance), rel=1e-10)
+
+
+def test_effective_counts_under_weights(rng: np.random.Generator) -> None:
+    """Korn & Graubard (1998): n* = r(1−r)/Var(r); the score interval under weights is that of k* = r·n*, n*."""
+    from scipy.stats import t
+
+    from fairstats.methods.rates.score import ratio_score_interval
+
+    n = 150
+    y, weight = rng.integers(0, 2, n), rng.uniform(0.2, 4, n)
+    group = np.repeat(["a", "b"], n // 2)
+    options = {"sensitive_features": group, "sample_weight": weight, "reference": "b"}
+    result = fs.disparate_impact(y, method="score", **options)
+    table: list[float] = []
+    for g in "ab":
+        inside = group == g
+        rate = np.average(y[inside], weights=weight[inside])
+        z = weight[inside] * (y[inside] - rate) / weight[inside].sum()
+        size = rate * (1 - rate) / (n / (n - 1) * np.sum(z**2))
+        table += [rate * size, size]
+    wanted = ratio_score_interval(*table, float(t.ppf(0.975, n - 1)))
+    assert tuple(result.confidence_interval) == pytest.approx(tuple(map(float, wanted)), rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["score", "koopman", "bootstrap"])
+def test_methods_that_clusters_break_are_refused(method: str) -> None:
+    with pytest.raises(fs.InputError, match="`method`: got .* with .*clusters.*'log' or 'delta'"):
+        fs.disparate_impact(
+            [1, 0] * 10, sensitive_features=list("aabb") * 5, cluster=np.arange(20) // 2, method=method, rng=1
+        )
+
+
+def test_zero_weights_count_as_sampled_units(rng: np.random.Generator) -> None:
+    """As in R: a unit with weight 0 was sampled, so it stays in n/(n−1), and adds nothing else."""
+    y, group = rng.integers(0, 2, 60), np.tile(["a", "b"], 30)
+    weight = np.concatenate([rng.uniform(0.5, 2, 50), np.zeros(10)])
+    whole = fs.demographic_parity_difference(None, y, sensitive_features=group, sample_weight=weight, reference="b")
+    part = fs.demographic_parity_difference(
+        None, y[:50], sensitive_features=group[:50], sample_weight=weight[:50], reference="b"
+    )
+    assert whole.estimate == pytest.approx(part.estimate, rel=1e-12)
+    assert whole.std_error**2 == pytest.approx(part.std_error**2 * (60 / 59) / (50 / 49), rel=1e-10)

@@ -1,0 +1,183 @@
+"""The HTML report: complete, self-contained, escaped, accessible. How it looks is for `test_browser`."""
+
+from __future__ import annotations
+
+import html
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairstats.report.audit import audit
+from fairstats.report.format import printable
+from fairstats.report.report import AuditReport, write_text
+
+pytest.importorskip("jinja2")
+
+from fairstats.report.html import render_html
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page, and whether tags close in order."""
+
+    VOID = frozenset({"meta", "link", "br", "img", "rect", "line", "path", "circle"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not self.open or self.open[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def page(report: AuditReport) -> Page:
+    return Page(render_html(report))
+
+
+def test_tags_close_and_the_page_is_declared(page: Page, report: AuditReport) -> None:
+    assert page.open == []
+    assert page.of("html") == [{"lang": "en"}]
+    assert {"charset": "utf-8"} in page.of("meta")
+    assert any(m.get("name") == "viewport" for m in page.of("meta"))
+    assert render_html(report).startswith("<!doctype html>")
+
+
+def test_nothing_is_fetched_and_nothing_runs(page: Page) -> None:
+    assert page.of("script") == []
+    assert all(link["href"] == "data:," for link in page.of("link"))
+    assert not page.of("img")
+    for _, attributes in page.tags:
+        assert not any(name.startswith("on") for name in attributes)
+        for name in ("src", "srcset", "xlink:href", "action"):
+            assert name not in attributes
+        assert attributes.get("href", "#") in ("data:,", *[f"#{i}" for i in ids(page)], "#")
+
+
+def ids(page: Page) -> set[str]:
+    found = [a["id"] for _, a in page.tags if a.get("id")]
+    assert len(found) == len(set(found))
+    return {i for i in found if i}
+
+
+def test_style_fetches_nothing(report: AuditReport) -> None:
+    style = re.search(r"<style>(.*?)</style>", render_html(report), re.DOTALL)
+    assert style is not None
+    assert "url(" not in style[1]
+    assert "@import" not in style[1]
+
+
+def test_every_comparison_is_there_with_its_sentence(page: Page, report: AuditReport) -> None:
+    for result in report.results:
+        for sentence in result.sentences():  # type: ignore[attr-defined]
+            assert re.sub(r"\s+", " ", sentence) in page.text
+    rows = sum(1 for a in page.of("td") if a.get("class") == "plot")
+    assert rows == len(report.to_frame())
+
+
+def test_verdict_summary_comes_first(page: Page) -> None:
+    text = page.text
+    assert text.index("comparisons are violated") < text.index("What was audited") < text.index("Statements")
+
+
+def test_statements_methods_references_versions(page: Page, report: AuditReport) -> None:
+    for said in (*report.statements, *report.methods):
+        assert re.sub(r"\s+", " ", said.text) in page.text
+    for reference in report.references:
+        assert reference in page.text
+    for package, version in report.versions.items():
+        assert f"{package} {version}" in page.text
+
+
+def test_group_sizes_and_denominators(page: Page, report: AuditReport) -> None:
+    counts = report.tables[0]
+    for g, group in enumerate(counts.groups):
+        assert group in page.text
+        positives = int(counts.total("tp", "fn")[g])
+        assert f"{int(counts.total('tp')[g])} of {positives}" in page.text
+
+
+def test_headers_have_scope_and_plots_have_words(page: Page) -> None:
+    assert all(th.get("scope") in ("col", "row", "rowgroup") for th in page.of("th"))
+    drawn = [svg for svg in page.of("svg") if svg.get("role") == "img"]
+    assert drawn
+    for svg in drawn:
+        assert re.search(
+            r"interval .*, (violated|satisfied|undecided|insufficient evidence)$", svg["aria-label"] or ""
+        )
+
+
+def test_a_verdict_is_a_word_and_a_sign_not_only_a_colour(page: Page) -> None:
+    for verdict, sign in (("violated", "✗"), ("satisfied", "✓"), ("undecided", "?")):
+        assert re.search(rf"{re.escape(sign)} ?{verdict}", page.text)
+
+
+def test_hostile_names_are_escaped(hostile: AuditReport) -> None:
+    text = render_html(hostile)
+    page = Page(text)
+    assert page.open == []
+    assert page.of("script") == []
+    assert page.of("img") == []
+    assert "<b>bold</b>" not in text
+    assert html.escape("<script>alert('x')</script>").replace("&#x27;", "&#39;") in text
+    assert "{{ 7 * 7 }}" in page.text
+    assert not {"\x1b", "\x00", "\u202e"} & set(text)
+
+
+def test_labels_from_right_to_left_are_isolated_in_sentences(hostile: AuditReport) -> None:
+    assert "\u2068קבוצה א\u2069" in render_html(hostile)
+
+
+def test_lone_surrogates_can_be_written(tmp_path: Path) -> None:
+    assert printable("a\ud800") == "a\ufffd"
+    assert write_text(tmp_path / "r.html", "a\ud800").read_text(encoding="utf-8") == "a&#55296;"
+
+
+def test_worst_case_table_and_other_thresholds(frame: pd.DataFrame) -> None:
+    holes = frame.astype({"granted": float})
+    holes.loc[holes.index[:9], "granted"] = np.nan
+    with pytest.warns(UserWarning, match="left out"):
+        report = audit(
+            holes,
+            y_pred="granted",
+            sensitive_features="region",
+            missing="drop",
+            threshold=0.9,
+            tolerance=0.05,
+        )
+    text = Page(render_html(report)).text
+    assert "Worst-case bounds for the missing values" in text
+    assert "Ratios against the threshold 0.9" in text
+    assert "±0.05" in text
+
+
+def test_many_groups(frame: pd.DataFrame) -> None:
+    wide = pd.concat([frame.assign(region=f"region {i}") for i in range(30)], ignore_index=True)
+    report = audit(wide, y_pred="granted", sensitive_features="region")
+    assert Page(render_html(report)).open == []

@@ -1,0 +1,243 @@
+"""The command line: what it prints and writes, and its exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import fairstats
+from fairstats.report.report import AuditReport
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from typer.testing import CliRunner
+
+from fairstats.cli import app
+
+ROOT = Path(fairstats.__file__).parents[1]
+
+
+def run(*arguments: Any) -> Any:
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of 200 people: women are hired half as often."""
+    path = tmp_path_factory.mktemp("cli") / "people.csv"
+    pd.DataFrame(
+        {
+            "sex": ["m"] * 100 + ["f"] * 100,
+            "age": ["old", "young"] * 100,
+            "hired": (["yes"] * 60 + ["no"] * 40) + (["yes"] * 30 + ["no"] * 70),
+            "fit": [1, 0] * 100,
+            "score": [i / 200 for i in range(200)],
+            "percent": [i / 2 for i in range(200)],
+            "weight": [1.0, 2.0] * 100,
+            "site": list(range(20)) * 10,
+            "income": [None, 1.0] * 100,
+        }
+    ).to_csv(path, index=False)
+    return path
+
+
+BASE = ("--y-pred", "hired", "--favorable", "yes", "--group", "sex")
+
+
+def test_audit_prints_and_writes(people: Path, tmp_path: Path) -> None:
+    out, json = tmp_path / "r.html", tmp_path / "r.json"
+    done = run("audit", people, *BASE, "--reference", "m", "--out", out, "--json", json)
+    assert done.exit_code == 0, done.output
+    assert "Disparate impact" in done.stdout
+    assert "✗ violated" in done.stdout
+    assert f"Written: {out}" in done.stdout.replace("\n", "")
+    assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
+    report = AuditReport.from_json(json)
+    assert report.results[0].estimate == pytest.approx(0.5)  # type: ignore[attr-defined]
+    assert report.settings.seed == 1
+
+
+def test_audit_writes_nothing_unasked(people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("audit", people, *BASE).exit_code == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("violated", "code"), [(True, 1), (False, 0)])
+def test_fail_on_violated(people: Path, violated: bool, code: int) -> None:
+    strict = (
+        ("--threshold", 0.8, "--tolerance", 0.1) if violated else ("--threshold", 0.2, "--tolerance", 0.9)
+    )
+    assert run("audit", people, *BASE, "--fail-on", "violated", *strict).exit_code == code
+    assert run("audit", people, *BASE, *strict).exit_code == 0
+
+
+def test_every_option(people: Path, tmp_path: Path) -> None:
+    json = tmp_path / "r.json"
+    done = run(
+        "audit", people, "--y-true", "fit", "--y-pred", "hired", "--score", "score",
+        "--group", "sex", "--group", "age", "--reference", "sex=m", "--reference", "age=old",
+        "--favorable", "1", "--favorable-pred", "yes", "--missing", "drop", "--confidence-level", "0.9",
+        "--threshold", "0.7", "--tolerance", "0.2", "--method", "score", "--simultaneous", "max-z",
+        "--family", "audit", "--no-intersections", "--evaluated-on", "held-out", "--title", "A title",
+        "--seed", "3", "--full", "--json", json,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    report = AuditReport.from_json(json)
+    s = report.settings
+    assert (s.confidence_level, s.threshold, s.tolerance, s.method) == (0.9, 0.7, 0.2, "score")
+    assert (s.simultaneous, s.family, s.missing, s.evaluated_on, s.seed) == (
+        "max-z",
+        "audit",
+        "drop",
+        "held-out",
+        3,
+    )
+    assert s.references == {"sex": "m", "age": "old"}
+    assert report.title == "A title"
+    assert (report.columns.favorable_true, report.columns.favorable_pred) == ("1", "yes")
+    assert "abroca" in set(report.to_frame()["metric"])
+
+
+def test_weights_and_clusters(people: Path, tmp_path: Path) -> None:
+    json = tmp_path / "r.json"
+    done = run("audit", people, *BASE, "--weight", "weight", "--cluster", "site", "--json", json)
+    assert done.exit_code == 0, done.output
+    assert AuditReport.from_json(json).tables[0].n_units == 20
+
+
+def test_parquet_and_gzip(people: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = pd.read_csv(people)
+    frame.to_parquet(tmp_path / "p.parquet")
+    frame.to_csv(tmp_path / "p.csv.gz", index=False)
+    shown = {
+        run("audit", path, *BASE).stdout for path in (people, tmp_path / "p.parquet", tmp_path / "p.csv.gz")
+    }
+    assert len(shown) == 1
+
+
+BAD = {
+    "no such column": (("audit", "FILE", "--y-pred", "hird", "--group", "sex"), "no column 'hird'"),
+    "no such file": (("audit", "none.csv", *BASE), "not there"),
+    "no outcome": (("audit", "FILE", "--group", "sex"), "y_pred"),
+    "no group": (("audit", "FILE", "--y-pred", "hired"), "--group"),
+    "unknown reference": (("audit", "FILE", *BASE, "--reference", "x"), "one of 'f', 'm'"),
+    "unknown favourable value": (
+        ("audit", "FILE", "--y-pred", "hired", "--favorable", "oui", "--group", "sex"),
+        "oui",
+    ),
+    "labels without a favourable value": (
+        ("audit", "FILE", "--y-pred", "hired", "--group", "sex"),
+        "pos_label",
+    ),
+    "score outside [0, 1]": (
+        ("audit", "FILE", "--y-true", "fit", "--score", "percent", "--group", "sex"),
+        "scores in [0, 1]",
+    ),
+    "missing values": (("audit", "FILE", "--y-pred", "fit", "--group", "income"), 'missing="drop"'),
+    "several references without columns": (
+        ("audit", "FILE", *BASE, "--reference", "m", "--reference", "f"),
+        "COLUMN=GROUP",
+    ),
+    "unknown choice": (("audit", "FILE", *BASE, "--fail-on", "undecided"), "violated"),
+    "level": (("audit", "FILE", *BASE, "--confidence-level", "95"), "between 0 and 1"),
+    "unwritable": (("audit", "FILE", *BASE, "--out", "no/such/folder/r.html"), "cannot be written"),
+    "unknown command": (("adit",), "adit"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_message_and_code_2(people: Path, tmp_path: Path, case: str) -> None:
+    arguments, said = BAD[case]
+    done = run(*(people if a == "FILE" else a for a in arguments))
+    assert done.exit_code == 2
+    assert said in done.stderr.replace("\n", " ").replace("│ ", "")
+    assert "Traceback" not in done.output
+
+
+def test_files_without_rows_or_with_noise(tmp_path: Path) -> None:
+    for name, content, said in (
+        ("a.csv", b"hired,sex\n", "0 rows"),
+        ("b.parquet", b"noise", "cannot be read"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        done = run("audit", tmp_path / name, *BASE)
+        assert done.exit_code == 2
+        assert said in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_demo_writes_into_the_current_folder_and_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("demo", "--json", "r.json")
+    assert done.exit_code == 0, done.output
+    assert "Written: fairstats-report.html" in done.stdout
+    assert "African-American" in done.stdout
+    report = AuditReport.from_json("r.json")
+    assert report.tables[0].n == 6172
+    frame = report.to_frame().set_index(["metric", "group"])
+    assert frame.loc[("disparate_impact", "African-American"), "verdict"] == "violated"
+    assert "abroca" in frame.index.get_level_values(0)
+
+
+def test_version() -> None:
+    done = run("--version")
+    assert (done.exit_code, done.stdout.strip()) == (0, f"fairstats {fairstats.__version__}")
+
+
+def test_doctor() -> None:
+    done = run("doctor")
+    assert done.exit_code == 0, done.output
+    assert "numpy" in done.stdout
+
+
+def test_help_names_every_command() -> None:
+    done = run("--help")
+    assert done.exit_code == 0
+    for command in ("audit", "demo", "doctor"):
+        assert command in done.stdout
+
+
+# ---------------------------------------------------------------- as a process
+
+
+def process(*arguments: Any, code: str | None = None) -> subprocess.CompletedProcess[str]:
+    start = ["-c", code] if code else ["-m", "fairstats"]
+    return subprocess.run(
+        [sys.executable, *start, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    )
+
+
+def test_python_m_fairstats(people: Path) -> None:
+    assert process("--version").stdout.strip() == f"fairstats {fairstats.__version__}"
+    done = process("audit", people, *BASE, "--fail-on", "violated")
+    assert done.returncode == 1
+    assert "violated" in done.stdout
+    assert done.stderr == ""
+    bad = process("audit", people, "--y-pred", "hird", "--group", "sex")
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr.startswith("fairstats: `file`: got no column 'hird'")
+
+
+def test_without_the_extra_it_says_which_one() -> None:
+    done = process(
+        code="import sys; sys.modules['typer'] = None; from fairstats.__main__ import main; main()"
+    )
+    assert done.returncode == 2
+    assert 'pip install "fairstats[cli]"' in done.stderr
+    assert "Traceback" not in done.stderr

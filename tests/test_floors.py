@@ -1,0 +1,157 @@
+"""The floors are kept, and the habits of the house: no print, no assert, no bare except, small files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import fairstats
+
+PACKAGE = Path(fairstats.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+#: Floor of each part; a part may import its own floor's folder and any lower floor.
+FLOORS = {
+    "ground": 0,
+    "datasets": 1,
+    "numerics": 1,
+    "plots": 1,
+    "methods": 2,
+    "report": 3,
+    "cli": 4,
+    "__main__": 5,
+}
+#: More lines of code than this, docstrings, comments and blank lines apart, are more than one idea.
+MOST_CODE = 300
+#: The one thing of the top level that a floor may import.
+VERSION = {"fairstats._version", "fairstats._version.__version__"}
+
+
+def part_of(module: str) -> str | None:
+    """The part of the package that a dotted name lies in; None for the top level itself."""
+    pieces = module.split(".")
+    return pieces[1] if len(pieces) > 1 and pieces[1] in FLOORS else None
+
+
+def dotted(path: Path) -> str:
+    parts = ["fairstats", *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def statements(tree: ast.AST, *, types: bool) -> Iterator[ast.AST]:
+    """Every node, those under ``if TYPE_CHECKING`` only where `types`."""
+    for node in ast.iter_child_nodes(tree):
+        if not types and is_type_checking(node):
+            continue
+        yield node
+        yield from statements(node, types=types)
+
+
+def imports(path: Path, *, types: bool) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of every import of fairstats, those inside functions too."""
+    package = dotted(path) if path.name == "__init__.py" else dotted(path).rpartition(".")[0]
+    for node in statements(ast.parse(path.read_text(encoding="utf-8")), types=types):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names if alias.name != "fairstats"]
+            names += ["fairstats.*" for alias in node.names if alias.name == "fairstats"]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base]).rstrip(".")
+            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        yield from ((node.lineno, name) for name in names if name.split(".")[0] == "fairstats")
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """The same code without docstrings."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            node.body[:1] = [] if len(node.body) > 1 else [ast.Pass()]
+    return tree
+
+
+def test_every_folder_has_a_floor() -> None:
+    parts = {p.name for p in PACKAGE.iterdir() if p.is_dir() and (p / "__init__.py").exists()}
+    parts |= {p.stem for p in PACKAGE.glob("*.py")} - {"__init__", "_version"}
+    assert parts <= set(FLOORS), f"on which floor: {sorted(parts - set(FLOORS))}? (also in pyproject.toml)"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_module_imports_a_higher_floor(path: Path) -> None:
+    own = part_of(dotted(path))
+    if own is None:
+        pytest.skip("the top level only names the public names")
+    for line, name in imports(path, types=False):
+        other = part_of(name)
+        if other is None:
+            allowed = own == "__main__" or name in {"fairstats", *VERSION}
+            assert allowed, f"{path}:{line}: import {name} from the module that defines it"
+            continue
+        if other == own:
+            continue
+        lower = FLOORS[other] < FLOORS[own] or (own, other) == ("numerics", "plots")  # a result draws itself
+        assert lower, f"{path}:{line}: {own} imports {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_methods_do_not_import_each_other(path: Path) -> None:
+    own = dotted(path).split(".")
+    if len(own) < 3 or own[1] != "methods":
+        return
+    for line, name in imports(path, types=True):
+        other = name.split(".")
+        if other[1:2] == ["methods"] and len(other) > 2:
+            assert other[2] == own[2], f"{path}:{line}: {own[2]} imports {name}"
+
+
+def test_plots_import_ground_only() -> None:
+    for path in (PACKAGE / "plots").rglob("*.py"):
+        for line, name in imports(path, types=False):
+            assert part_of(name) in {"ground", "plots", None}, f"{path}:{line}: plots imports {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_no_print_no_assert_no_bare_except(path: Path) -> None:
+    faults = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Assert):
+            faults.append((node.lineno, "assert: raise an error of ours, `python -O` drops asserts"))
+        if isinstance(node, ast.ExceptHandler) and node.type is None:
+            faults.append((node.lineno, "bare except"))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            faults.append((node.lineno, "print: return text, or write through the terminal view"))
+    assert not faults, f"{path}: {faults}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_a_module_is_one_idea(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree), "say in the first line what the module is"
+    assert len(ast.unparse(without_docstrings(tree)).splitlines()) <= MOST_CODE, "split it"
+
+
+def test_no_folder_bears_the_name_of_a_public_function() -> None:
+    names = {p.name for p in PACKAGE.iterdir() if p.is_dir()} | {p.stem for p in PACKAGE.glob("*.py")}
+    assert names & set(fairstats.__all__) <= set(fairstats._SUBMODULES)
+
+
+def test_import_linter_contract() -> None:
+    """The same by import-linter, which also follows chains of imports; the contract is in pyproject.toml."""
+    pytest.importorskip("importlinter", reason="import-linter is not installed")
+    from importlinter import configuration
+    from importlinter.application.use_cases import lint_imports
+
+    configuration.configure()
+    pyproject = PACKAGE.parent / "pyproject.toml"
+    if not pyproject.exists():
+        pytest.skip("the package is not in its source tree")
+    assert lint_imports(config_filename=str(pyproject), cache_dir=None, is_debug_mode=False)

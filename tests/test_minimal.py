@@ -1,0 +1,133 @@
+"""With the core dependencies alone every number is there, and what is missing names the extra that brings it.
+
+Each piece of code runs in an interpreter of its own in which the packages of the extras cannot be imported, so
+that the promise is tested in any environment.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import fairstats
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: Refuse the packages of every extra as if they were not installed.
+HIDE = """
+import importlib.abc, importlib.util, sys
+HIDDEN = {"matplotlib", "jinja2", "typer", "rich", "pyarrow", "pymc", "pytensor", "arviz", "optuna", "ctgan",
+          "rpy2", "polars", "fairlearn", "hypothesis"}
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in HIDDEN:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hidden())
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: (
+    None if name.partition(".")[0] in HIDDEN else find_spec(name, package)
+)
+import warnings; warnings.simplefilter("error")
+import fairstats as fs
+frame, about = fs.datasets.load_compas(subset="besse")
+y_true, y_pred, race = frame["two_year_recid"].eq(0), frame["score_text"].eq("Low"), frame["race"]
+score = 1 - frame["decile_score"] / 10
+result = fs.disparate_impact(y_pred, sensitive_features=race, reference="Caucasian")
+"""
+
+WORKS = {
+    "a ratio": "assert round(result.estimate, 4) == 0.7117",
+    "its table": "assert len(result.to_frame()) == 1",
+    "its text": "assert 'violated' in str(result)",
+    "its notebook view": "assert '<table' in result._repr_html_()",
+    "JSON": """
+        import json
+        again = type(result).from_dict(json.loads(json.dumps(result.to_dict())))
+        assert again.to_frame().equals(result.to_frame())
+        """,
+    "every interval": """
+        for method in ("log", "delta", "score", "koopman", "bootstrap"):
+            fs.disparate_impact(
+                y_pred, sensitive_features=race, reference="Caucasian", method=method, rng=1, n_resamples=199
+            )
+        """,
+    "every ratio": """
+        for label in (0, 1):
+            fs.conditional_accuracy(y_true, y_pred, sensitive_features=race, label=label)
+            fs.conditional_use_accuracy(y_true, y_pred, sensitive_features=race, prediction=label)
+        """,
+    "every difference": """
+        for name in ("demographic_parity", "equal_opportunity", "predictive_parity", "average_odds",
+                     "equalized_odds"):
+            getattr(fs, name + "_difference")(y_true, y_pred, sensitive_features=race)
+            getattr(fs, name + "_difference")(y_true, y_pred, sensitive_features=race, agg="max")
+        """,
+    "ABROCA": "fs.abroca(y_true, score, sensitive_features=race, rng=1)",
+    "strata": "fs.stratified_ratio(y_pred, sensitive_features=race, strata=frame['age_cat'])",
+    "two models": "fs.compare_models(y_true, y_pred, score > 0.7, sensitive_features=race)",
+    "planning": "assert fs.sample_size_ratio(0.5, 0.7).n == 991",
+    "weights and clusters": """
+        fs.disparate_impact(y_pred, sensitive_features=race, sample_weight=frame["age"], cluster=frame["age"])
+        """,
+    "every data set": """
+        for load in (fs.datasets.load_adult, fs.datasets.load_german_credit, fs.datasets.load_ricci):
+            load()
+        """,
+}
+
+#: What needs an extra: the extra, the code.
+NEEDS = {
+    "a picture": ("report", "result.plot()"),
+}
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", HIDE + textwrap.dedent(code)], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("what", WORKS)
+def test_works_without_extras(what: str) -> None:
+    done = run(WORKS[what])
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("what", NEEDS)
+def test_error_names_the_extra(what: str) -> None:
+    extra, code = NEEDS[what]
+    done = run(
+        "from fairstats.ground.errors import MissingDependencyError\n"
+        f"try:\n    {code}\nexcept MissingDependencyError as problem:\n    sys.stdout.write(str(problem))\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"fairstats[{extra}]" in done.stdout
+    assert extra in extras()
+
+
+def extras() -> set[str]:
+    """Names of the extras in pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return set(project["optional-dependencies"])
+
+
+def test_core_dependencies_are_those_of_the_design() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {requirement.partition(">=")[0] for requirement in project["dependencies"]}
+    assert names == {"numpy", "scipy", "pandas", "statsmodels", "scikit-learn", "narwhals", "tqdm"}
+
+
+def test_every_error_of_a_missing_package_names_an_extra_that_exists() -> None:
+    """The texts in the source: ``extra="report"`` and ``fairstats[report]``."""
+    import re
+
+    for path in Path(fairstats.__file__).parent.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        named = re.findall(r'extra="(\w+)"', text) + re.findall(r"fairstats\[([\w,]+)\]", text)
+        for extra in {e for names in named for e in names.split(",")}:
+            assert extra in extras(), f"{path}: there is no extra {extra!r}"

@@ -1,0 +1,186 @@
+"""What is built holds what is needed and nothing else: wheel, source distribution, metadata."""
+
+from __future__ import annotations
+
+import email.message
+import email.parser
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import fairstats
+
+ROOT = Path(__file__).resolve().parents[1]
+TOP_LEVEL = {"fairstats", "r", "tests", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"}
+MOST_DATA = 3_000_000
+
+pytest.importorskip("hatchling", reason="hatchling is not installed")
+if not (ROOT / "pyproject.toml").exists():
+    pytest.skip("the package is not in its source tree", allow_module_level=True)
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def build(source: Path, kind: str, into: Path) -> Path:
+    """Build a ``wheel`` or an ``sdist`` of a source tree."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", str(into)],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (built,) = into.glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    return built
+
+
+def sizes(wheel: Path, folder: str) -> list[int]:
+    with zipfile.ZipFile(wheel) as archive:
+        return [i.file_size for i in archive.infolist() if i.filename.startswith(folder)]
+
+
+def contents(wheel: Path) -> dict[str, int]:
+    """Name → checksum of the files of a wheel but its list of files."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {i.filename: i.CRC for i in archive.infolist() if not i.filename.endswith("/RECORD")}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def unpacked_sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sdist")
+    with tarfile.open(build(ROOT, "sdist", folder)) as archive:
+        archive.extractall(folder / "unpacked", filter="data")
+    (top,) = (folder / "unpacked").iterdir()
+    return top
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> email.message.Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        return email.parser.BytesParser().parsebytes(archive.read(name))
+
+
+def test_wheel_holds_the_package(wheel: Path) -> None:
+    """Modules, data, templates, the mark of types: every file that is in the tree."""
+    package = ROOT / "fairstats"
+    wanted = {
+        f"fairstats/{p.relative_to(package).as_posix()}"
+        for p in package.rglob("*")
+        if p.is_file() and "__pycache__" not in p.parts
+    }
+    built = {n for n in contents(wheel) if n.startswith("fairstats/") and not n.startswith("fairstats/_r/")}
+    assert built == wanted
+    assert "fairstats/py.typed" in built
+    assert {n for n in built if n.endswith(".csv.gz")}, "the bundled data"
+
+
+def test_wheel_holds_nothing_else(wheel: Path) -> None:
+    others = {n.partition("/")[0] for n in contents(wheel)} - {"fairstats"}
+    assert others == {f"fairstats-{fairstats.__version__}.dist-info"}
+
+
+def test_wheel_holds_the_r_files(wheel: Path) -> None:
+    built = {n for n in contents(wheel) if n.startswith("fairstats/_r/")}
+    assert built == {f"fairstats/_r/R/{p.name}" for p in (ROOT / "r" / "R").glob("*") if p.is_file()}
+
+
+def test_bundled_data_stay_small(wheel: Path) -> None:
+    assert 0 < sum(sizes(wheel, "fairstats/datasets/data/")) < MOST_DATA
+
+
+def test_wheel_from_sdist_is_the_wheel_from_the_tree(
+    wheel: Path, unpacked_sdist: Path, tmp_path: Path
+) -> None:
+    assert contents(build(unpacked_sdist, "wheel", tmp_path)) == contents(wheel)
+
+
+def test_sdist_holds_what_is_needed(unpacked_sdist: Path) -> None:
+    names = {p.name for p in unpacked_sdist.iterdir()}
+    assert names >= TOP_LEVEL - {"r", "tests"} | {"pyproject.toml", "PKG-INFO"}
+    assert names <= TOP_LEVEL | {"pyproject.toml", "PKG-INFO", ".gitignore"}
+    if (ROOT / "r" / "DESCRIPTION").exists():
+        assert (unpacked_sdist / "r" / "DESCRIPTION").exists()
+
+
+def test_sdist_holds_no_outputs(unpacked_sdist: Path) -> None:
+    files = [p.relative_to(unpacked_sdist) for p in unpacked_sdist.rglob("*") if p.is_file()]
+    hidden = r"(^|/)\.(?!gitignore|Rbuildignore)"
+    unwanted = re.compile(rf"__pycache__|\.Rcheck|{hidden}|^tests/benchmarks|/results/")
+    assert [str(f) for f in files if unwanted.search(f.as_posix())] == []
+
+
+@pytest.mark.parametrize("with_r", [True, False])
+def test_wheel_with_and_without_r_files(tmp_path: Path, with_r: bool) -> None:
+    """`r/R` may be missing; if not it goes to `fairstats/_r/R`, and an editable install holds no copy."""
+    source = tmp_path / "source"
+    (source / "fairstats").mkdir(parents=True)
+    for name in ("pyproject.toml", "README.md", "LICENSE", "fairstats/_version.py"):
+        shutil.copy(ROOT / name, source / name)
+    (source / "fairstats" / "__init__.py").touch()
+    if with_r:
+        (source / "r" / "R").mkdir(parents=True)
+        (source / "r" / "R" / "rates.R").write_text("rate <- function(k, n) k / n\n", encoding="utf-8")
+        (source / "r" / "DESCRIPTION").write_text("Package: fairstats\n", encoding="utf-8")
+    built = contents(build(source, "wheel", tmp_path / "out"))
+    assert {n for n in built if "_r/" in n} == ({"fairstats/_r/R/rates.R"} if with_r else set())
+    assert not any(n.startswith("r/") for n in built)
+
+    code = "import hatchling.build, sys; hatchling.build.build_editable(sys.argv[1])"
+    editable = tmp_path / "editable"
+    editable.mkdir()
+    command = [sys.executable, "-c", code, str(editable)]
+    subprocess.run(command, cwd=source, capture_output=True, check=True)
+    assert {n.partition("/")[0] for n in contents(next(editable.glob("*.whl")))} == {
+        "_fairstats.pth",
+        f"fairstats-{fairstats.__version__}.dist-info",
+    }
+
+
+def test_metadata(metadata: email.message.Message) -> None:
+    assert metadata["Name"] == "fairstats"
+    assert metadata["Version"] == fairstats.__version__
+    assert metadata["License-Expression"] == "BSD-3-Clause"
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert {"report", "cli", "bayes", "search", "generate", "docs", "r", "all", "test", "dev"} <= set(
+        metadata.get_all("Provides-Extra", [])
+    )
+
+
+def test_all_leaves_out_what_cannot_be_installed_everywhere() -> None:
+    (everything,) = PROJECT["optional-dependencies"]["all"]
+    assert everything == "fairstats[report,cli,bayes,search]"
+    optional = PROJECT["optional-dependencies"]
+    installed = [r for extra in ("report", "cli", "bayes", "search") for r in optional[extra]]
+    assert not [r for r in [*PROJECT["dependencies"], *installed] if r.startswith(("rpy2", "ctgan"))]
+
+
+def test_every_dependency_has_a_lower_bound() -> None:
+    optional = PROJECT["optional-dependencies"].values()
+    for requirement in [*PROJECT["dependencies"], *(r for extra in optional for r in extra)]:
+        assert requirement.startswith("fairstats[") or ">=" in requirement, requirement
+
+
+def test_citation_and_changelog_name_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(rf"^version: {re.escape(fairstats.__version__)}$", citation, re.MULTILINE)
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## \[{re.escape(fairstats.__version__)}\]", changelog, re.MULTILINE)
+
+
+def test_command_line_is_declared(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith("entry_points.txt"))
+        assert b"fairstats = fairstats.__main__:main" in archive.read(name)
