@@ -44,6 +44,9 @@ _HOME = {
     "AuditReport": "fairstats.report.report",
     "doctor": "fairstats.ground.doctor",
     "use_backend": "fairstats.ground.backends",
+    "hdr": "fairstats.numerics.hdr.region",
+    "HdrResult": "fairstats.numerics.hdr.result",
+    "HdrRegion": "fairstats.numerics.hdr.result",
 }
 #: Public submodule → where it lives.
 _SUBMODULES = {"datasets": "fairstats.datasets"}
@@ -90,6 +93,9 @@ if TYPE_CHECKING:
     from fairstats.methods.rates.result import RatioResult as RatioResult
     from fairstats.methods.rates.stratified import StratifiedRatioResult as StratifiedRatioResult
     from fairstats.methods.rates.stratified import stratified_ratio as stratified_ratio
+    from fairstats.numerics.hdr.region import hdr as hdr
+    from fairstats.numerics.hdr.result import HdrRegion as HdrRegion
+    from fairstats.numerics.hdr.result import HdrResult as HdrResult
     from fairstats.report.audit import audit as audit
     from fairstats.report.report import AuditReport as AuditReport
 
