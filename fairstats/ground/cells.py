@@ -169,9 +169,19 @@ class CellCounts:
             raise InputError(
                 "groups", got=repr(order), allowed=f"the groups of `counts` {list(table)!r} in some order"
             )
-        totals = np.array([[float(v) for v in _cells_of(table[g], g, cls.cells)] for g in order])
         if not table:
-            raise InputError("counts", got="no group", allowed="at least one group with its cells")
+            raise InputError(
+                "counts", got="no group", allowed="at least one group with its cells", cure="pass the counts"
+            )
+        labels = tuple(label_text(g) for g in order)
+        if len(set(labels)) < len(labels):
+            raise InputError(
+                "counts",
+                got=f"groups that read alike: {order!r}",
+                allowed="distinct names",
+                cure="rename one",
+            )
+        totals = np.array([[_number(v, g) for v in _cells_of(table[g], g, cls.cells)] for g in order])
         bad = ~np.isfinite(totals) | (totals < 0) | (totals != np.floor(totals))
         if bad.any():
             g, c = np.argwhere(bad)[0]
@@ -182,7 +192,7 @@ class CellCounts:
                 cure="pass row counts; weighted data go in row by row with sample_weight=",
             )
         return cls(
-            groups=tuple(label_text(g) for g in order),
+            groups=labels,
             totals=totals,
             rows=totals.astype(np.int64),
             n_units=int(totals.sum()),
@@ -247,6 +257,18 @@ def _as_mapping(counts: Any, cells: tuple[str, ...]) -> dict[Hashable, Any]:
     if len(set(labels)) < len(labels):
         raise InputError("counts", got="a group twice", allowed="one row per group", cure="add them up first")
     return {label: tuple(row) for label, row in zip(labels, frame[list(cells)].to_numpy(), strict=True)}
+
+
+def _number(value: Any, group: Hashable) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as problem:
+        raise InputError(
+            "counts",
+            got=f"{value!r} in group {group!r}",
+            allowed="whole numbers ≥ 0",
+            cure="pass the counts as numbers",
+        ) from problem
 
 
 def _cells_of(value: Any, group: Hashable, cells: tuple[str, ...]) -> list[Any]:

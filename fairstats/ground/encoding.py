@@ -92,9 +92,10 @@ def _through_narwhals(values: Any) -> Any:
     if isinstance(native, nw.DataFrame) and native.shape[1] == 1:
         native = native[native.columns[0]]
     if isinstance(native, nw.Series):
-        if isinstance(native.dtype, (nw.Categorical, nw.Enum)):
-            categories = native.cat.get_categories().to_list()
-            return pd.Categorical(native.to_list(), categories=categories)
+        if isinstance(native.dtype, nw.Enum):
+            return pd.Categorical(native.to_list(), categories=list(native.dtype.categories))
+        if isinstance(native.dtype, nw.Categorical):  # dictionary-encoded text: no declared order
+            return np.array(native.to_list(), dtype=object)
         if native.null_count() and not native.dtype.is_numeric():
             return np.array(native.to_list(), dtype=object)
         return native.to_numpy()
@@ -143,7 +144,7 @@ def factorize(values: Any, argument: str) -> Factor:
         return _factor_of_range(array.view(np.uint8), 0, 1, as_bool=True)
     if isinstance(array, np.ndarray) and array.dtype.kind in "iu" and array.size:
         low, high = int(array.min()), int(array.max())
-        if high - low < _SMALL_RANGE:
+        if high - low < _SMALL_RANGE and high <= np.iinfo(np.int64).max:
             return _factor_of_range(array, low, high)
     codes, uniques = pd.factorize(array, sort=False, use_na_sentinel=True)
     levels = tuple(_plain(v) for v in uniques)

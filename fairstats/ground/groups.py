@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,8 @@ __all__ = ["Grouping", "encode_groups", "find_reference", "group_index"]
 MISSING_GROUP = "(missing)"
 #: More intersections than this are listed only where they occur.
 MAX_CROSSED = 256
+#: More combinations than this are refused: such columns are identifiers.
+MAX_CODES = 2**62
 INTERSECTION = " & "
 
 
@@ -104,6 +107,13 @@ def _sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
             raise InputError("sensitive_features", got="an empty mapping", allowed="at least one column")
         return named
     if isinstance(sensitive_features, pd.DataFrame):
+        if not sensitive_features.columns.is_unique:
+            raise InputError(
+                "sensitive_features",
+                got=f"two columns of one name: {list(sensitive_features.columns)!r}",
+                allowed="columns with different names",
+                cure="rename one of them",
+            )
         return {str(name): sensitive_features[name] for name in sensitive_features.columns}
     if isinstance(sensitive_features, (pd.Series, pd.Index)):
         return {str(sensitive_features.name or "group"): sensitive_features}
@@ -112,7 +122,15 @@ def _sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
     if isinstance(sensitive_features, (list, tuple)) and sensitive_features:
         first = sensitive_features[0]
         if isinstance(first, (list, tuple)):
-            return {f"feature_{j}": list(c) for j, c in enumerate(zip(*sensitive_features, strict=False))}
+            widths = {len(row) if isinstance(row, (list, tuple)) else 0 for row in sensitive_features}
+            if len(widths) > 1:
+                raise InputError(
+                    "sensitive_features",
+                    got=f"rows with {', '.join(map(str, sorted(widths)))} values",
+                    allowed="the same number of attributes in every row",
+                    cure="fill the gaps with None and pass missing=",
+                )
+            return {f"feature_{j}": list(c) for j, c in enumerate(zip(*sensitive_features, strict=True))}
     if not isinstance(sensitive_features, (np.ndarray, list, tuple, pd.Categorical)):
         import narwhals as nw
 
@@ -130,7 +148,14 @@ def _cross(factors: dict[str, Factor]) -> Factor:
     """Intersections of several factors; a combination without rows is kept while there are few."""
     parts = list(factors.values())
     sizes = [len(f.levels) for f in parts]
-    n_combinations = int(np.prod(sizes, dtype=np.int64))
+    n_combinations = prod(sizes)
+    if n_combinations > MAX_CODES:
+        raise InputError(
+            "sensitive_features",
+            got=f"columns with {' × '.join(map(str, sizes))} values",
+            allowed="attributes whose combinations can be counted",
+            cure="leave out identifiers and continuous columns, or bin them",
+        )
     code = np.zeros(parts[0].codes.size, dtype=np.int64)
     absent = np.zeros(code.size, dtype=bool)
     for part, size in zip(parts, sizes, strict=True):
@@ -183,6 +208,13 @@ def _reordered(factor: Factor, order: Sequence[int]) -> Factor:
 def _as_listed(
     factor: Factor, groups: Sequence[Hashable], labels: tuple[str, ...], sizes: NDArray[np.int64]
 ) -> Factor:
+    if isinstance(groups, str) or not isinstance(groups, (Sequence, np.ndarray, pd.Index, pd.Series)):
+        raise InputError(
+            "groups",
+            got=repr(groups),
+            allowed="a list of all groups in order",
+            cure=f"groups={list(labels)!r}",
+        )
     wanted = [tuple(g) if isinstance(g, list) else g for g in groups]
     wanted_labels = _labels(tuple(wanted))
     left_out = [
@@ -219,6 +251,8 @@ def group_index(
     if levels is not None and group in levels:
         return list(levels).index(group)
     text = INTERSECTION.join(map(label_text, group)) if isinstance(group, tuple) else label_text(group)
+    if isinstance(group, str) and repr(group) in labels:  # the text "1" beside the number 1
+        return list(labels).index(repr(group))
     if text in labels:
         return list(labels).index(text)
     raise InputError(

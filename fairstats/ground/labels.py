@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
+from fairstats.ground.caution import caution
 from fairstats.ground.encoding import MISSING, Factor, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError
 
@@ -66,12 +66,17 @@ def binary_codes(values: Any, argument: str, pos_label: Any = None) -> Factor:
     return Factor(codes, factor.levels)
 
 
+def _same(level: Hashable, pos_label: Any) -> bool:
+    """Whether a value is the favourable one: equal, or the same text."""
+    return bool(level == pos_label) or label_text(level) == label_text(pos_label)
+
+
 def _positive_level(levels: tuple[Hashable, ...], argument: str, pos_label: Any) -> int:
     """Position of the favourable value, -2 where it does not occur."""
     shown = ", ".join(repr(v) for v in levels[:8]) + (", …" if len(levels) > 8 else "")
     if pos_label is not None:
         for position, level in enumerate(levels):
-            if level == pos_label or label_text(level) == label_text(pos_label):
+            if _same(level, pos_label):
                 return position
         return -2
     if set(levels) <= {0, 1} or set(levels) <= {-1, 1}:
@@ -92,7 +97,7 @@ def _check_pos_label_occurs(pos_label: Any, columns: dict[str, Factor | None]) -
         name: factor
         for name, factor in given.items()
         if _label_for(name, pos_label) is not None
-        and not any(label_text(v) == label_text(_label_for(name, pos_label)) for v in factor.levels)
+        and not any(_same(level, _label_for(name, pos_label)) for level in factor.levels)
     }
     if not absent:
         return
@@ -105,9 +110,8 @@ def _check_pos_label_occurs(pos_label: Any, columns: dict[str, Factor | None]) -
             allowed=f"a value that occurs; {name} has {shown}",
             cure="name the favourable value; a mapping {'y_true': …, 'y_pred': …} where the columns differ",
         )
-    warn(
+    caution(
         f"`pos_label` {pos_label!r} does not occur in {name}, whose only value is {shown}: "
         f"every row of {name} counts as unfavourable.",
         DataWarning,
-        stacklevel=6,
     )

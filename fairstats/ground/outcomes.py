@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
-from warnings import warn
 
 import numpy as np
 
+from fairstats.ground.caution import caution
 from fairstats.ground.encoding import MISSING, Factor, as_float_column, factorize
 from fairstats.ground.errors import InputError, MissingValuesWarning
 from fairstats.ground.groups import Grouping, encode_groups
@@ -231,7 +231,7 @@ class Outcomes:
                 allowed="at least one row without missing values",
                 cure="look at the columns that are missing",
             )
-        warn(report.sentence, MissingValuesWarning, stacklevel=5)
+        caution(report.sentence, MissingValuesWarning)
         return self.take(~drop, missing=report)
 
     def take(self, keep: NDArray[np.bool_], *, missing: MissingReport | None = None) -> Outcomes:

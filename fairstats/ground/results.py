@@ -189,7 +189,10 @@ def _short(value: float) -> str:
 
 def check_confidence_level(confidence_level: float) -> float:
     """Return the level, or raise unless it lies in (0, 1)."""
-    level = float(confidence_level)
+    try:
+        level = float(confidence_level)
+    except (TypeError, ValueError):
+        level = float("nan")
     if not 0 < level < 1:
         raise InputError(
             "confidence_level",

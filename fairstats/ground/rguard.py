@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-__all__ = ["CALL", "LOAD", "console", "interrupt", "interruptible", "quiet_start"]
+__all__ = ["CALL", "LOAD", "console", "interrupt", "interruptible", "quiet_start", "replaced"]
 
 # Where the project's R code lives: an environment, and a word on where it came from.
 LOAD = r"""
@@ -72,7 +72,7 @@ function(home, name, args, seed) {
 def quiet_start() -> Iterator[None]:
     """Keep rpy2's log and warnings, and what the user's R profile prints, to ourselves while R starts.
 
-    rpy2 asks R for its environment in a process whose output it does not catch: that one gets no profile.
+    rpy2 may ask R for its environment in a process whose output it does not catch: that one gets no profile.
     """
     profiles = {name: os.environ.get(name) for name in ("R_PROFILE", "R_PROFILE_USER")}
     chatter = logging.getLogger("rpy2")
@@ -93,6 +93,19 @@ def quiet_start() -> Iterator[None]:
 
 
 @contextmanager
+def replaced(module: Any, **values: Any) -> Iterator[None]:
+    """Give attributes of a module other values for a while; those that it does not have are left alone."""
+    before = {name: getattr(module, name) for name in values if hasattr(module, name)}
+    for name in before:
+        setattr(module, name, values[name])
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(module, name, value)
+
+
+@contextmanager
 def console(callbacks: Any) -> Iterator[list[str]]:
     """Collect what R prints; nothing reaches stdout or stderr, and nothing is read from stdin."""
     printed: list[str] = []
@@ -102,14 +115,8 @@ def console(callbacks: Any) -> Iterator[list[str]]:
         "showmessage": printed.append,
         "consoleread": lambda prompt: "",
     }
-    theirs = {name: getattr(callbacks, name) for name in ours}
-    for name, function in ours.items():
-        setattr(callbacks, name, function)
-    try:
+    with replaced(callbacks, **ours):
         yield printed
-    finally:
-        for name, function in theirs.items():
-            setattr(callbacks, name, function)
 
 
 @contextmanager

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from fairstats.ground.rprobe_scripts import ASK, TRY
+
 __all__ = ["R_PACKAGES", "RProbe", "diagnose", "forget_probe", "probe_r", "settle_probe"]
 
 #: R packages that fairstats can use → what for.
@@ -54,31 +56,6 @@ _INSTALL_R = "install R (Debian/Ubuntu: apt-get install r-base-core; conda: r-ba
 _REBUILD = "pip install --force-reinstall --no-cache-dir --no-binary rpy2-rinterface rpy2-rinterface"
 _OLD_RPY2 = 'pip install "rpy2-rinterface>=3.6.2,<3.6.6"'
 
-_SCRIPT = r"""
-import json, os, sys
-sys.path[:] = json.loads(sys.argv[1])
-out = {}
-try:
-    from importlib.metadata import version
-    out["rpy2"] = version("rpy2-rinterface")
-except Exception:
-    out["rpy2"] = ""
-try:
-    import rpy2.rinterface as ri
-    from rpy2.rinterface_lib import embedded
-    embedded.set_initoptions(("rpy2", "--quiet", "--no-save", "--no-restore"))
-    ri.initr()
-    ask = "c(as.character(getRversion()), R.home(), .libPaths())"
-    out["version"], out["home"], *out["libraries"] = ri.evalr(ask)
-    look = ri.evalr('function(p) tryCatch(as.character(utils::packageVersion(p)), error = function(e) "")')
-    out["packages"] = {p: look(ri.StrSexpVector([p]))[0] for p in json.loads(sys.argv[2])}
-except BaseException as error:
-    out["error"] = "%s: %s" % (type(error).__name__, error)
-sys.stdout.write("\n" + sys.argv[3] + json.dumps(out) + "\n")
-sys.stdout.flush()
-os._exit(0)
-"""
-
 
 @dataclass(frozen=True)
 class RProbe:
@@ -94,6 +71,8 @@ class RProbe:
         Installed packages out of `R_PACKAGES`, with versions.
     libraries : tuple of str
         R's library paths, the user's profile included.
+    variables : mapping of str to str
+        Environment of R's own front end, which rpy2 asks for at its start.
     cause, cure : str
         Why it does not work and what helps; empty where it works.
     """
@@ -104,6 +83,7 @@ class RProbe:
     rpy2_version: str = ""
     packages: Mapping[str, str] = field(default_factory=dict)
     libraries: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
     cause: str = ""
     cure: str = ""
 
@@ -158,7 +138,8 @@ def _probe(environment: tuple[str | None, ...], path: tuple[str, ...]) -> RProbe
             cause="this Python does not know its own executable, so R cannot be tried in another process",
             cure="run fairstats from an ordinary Python interpreter",
         )
-    command = [sys.executable, "-c", _SCRIPT, json.dumps(list(path)), json.dumps(list(R_PACKAGES)), _MARK]
+    given = (list(path), list(R_PACKAGES), ASK, _MARK)
+    command = [sys.executable, "-c", TRY, *map(json.dumps, given)]
     try:
         done = subprocess.run(  # noqa: S603 - our own script, no shell
             command,
@@ -232,6 +213,7 @@ def _read(found: dict[str, Any], stderr: str) -> RProbe:
             rpy2_version=found["rpy2"],
             packages=MappingProxyType({name: v for name, v in found["packages"].items() if v}),
             libraries=tuple(found["libraries"]),
+            variables=MappingProxyType(found["variables"]),
         )
     cause, cure = diagnose(error, stderr)
     status: Literal["missing", "broken"] = (

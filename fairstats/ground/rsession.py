@@ -15,6 +15,7 @@ import sys
 import threading
 import warnings
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from fairstats._version import __version__
 from fairstats.ground.errors import BackendError, FairstatsError, FairstatsWarning, InputError, RBackendError
 from fairstats.ground.randomness import as_generator
 from fairstats.ground.rconvert import from_r, to_r
-from fairstats.ground.rguard import CALL, LOAD, console, interrupt, interruptible, quiet_start
-from fairstats.ground.rprobe import diagnose, probe_r, settle_probe
+from fairstats.ground.rguard import CALL, LOAD, console, interrupt, interruptible, quiet_start, replaced
+from fairstats.ground.rprobe import RProbe, diagnose, probe_r, settle_probe
 
 __all__ = ["call", "code_home", "is_running", "r_code_folder"]
 
@@ -177,27 +178,28 @@ def _start() -> _Session:
     global _running
     if _running is None:
         embedded = _embedded()
-        libraries: tuple[str, ...] = ()
+        found = RProbe("ok")
         if embedded is None or not embedded.isinitialized():
             found = probe_r()
             if not found.works:
                 raise BackendError(f"R cannot be used: {found.cause}. To fix: {found.cure}.")
-            libraries = found.libraries
             settle_probe(found)
-        _running = _open(libraries)
+        _running = _open(found)
     return _running
 
 
-def _open(libraries: tuple[str, ...]) -> _Session:
+def _open(found: RProbe) -> _Session:
     before = signal.getsignal(signal.SIGINT)
     try:
         with quiet_start():
-            import rpy2.rinterface as ri
+            ri = _import_rpy2(found)
             from rpy2.rinterface_lib import callbacks, embedded, openrlib
 
             if not embedded.isinitialized():
                 embedded.set_initoptions(_OPTIONS)
-                ri.initr()
+                variables = tuple((k, v) for k, v in found.variables.items() if os.environ.get(k) != v)
+                with replaced(ri, **({"_getrenvvars": lambda: variables} if variables else {})):
+                    ri.initr()
     except Exception as error:  # ffi.error, RuntimeError, ValueError, …
         cause, cure = diagnose(f"{type(error).__name__}: {error}")
         raise BackendError(f"R cannot be started: {cause}. To fix: {cure}.") from error
@@ -207,7 +209,7 @@ def _open(libraries: tuple[str, ...]) -> _Session:
     with console(callbacks) as printed:
         folder = str(r_code_folder() or "")
         try:
-            loaded = ri.evalr(LOAD)(to_r(__version__, ri), to_r(folder, ri), to_r(list(libraries), ri))
+            loaded = ri.evalr(LOAD)(to_r(__version__, ri), to_r(folder, ri), to_r(list(found.libraries), ri))
         except embedded.RRuntimeError as error:
             raise RBackendError(f"R cannot load the R code of fairstats: {error}{''.join(printed)}") from None
         return _Session(
@@ -219,6 +221,17 @@ def _open(libraries: tuple[str, ...]) -> _Session:
             code=str(loaded[1][0]),
             caller=ri.evalr(CALL),
         )
+
+
+def _import_rpy2(found: RProbe) -> Any:
+    """The module ``rpy2.rinterface``; what the probe knows, rpy2 need not ask in further processes of R."""
+    import rpy2.situation as situation
+
+    if not found.variables:
+        return import_module("rpy2.rinterface")
+    path = found.variables.get("LD_LIBRARY_PATH", "")
+    with replaced(situation, r_ld_library_path_from_subprocess=lambda home: path):
+        return import_module("rpy2.rinterface")
 
 
 def _evaluate(

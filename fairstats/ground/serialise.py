@@ -1,8 +1,8 @@
 """Frozen dataclasses to JSON and back, without loss.
 
 A registered dataclass becomes ``{"type": name, field: …}``; a float that JSON cannot hold becomes
-``{"float": "NaN" | "Infinity" | "-Infinity"}``; an array ``{"array": nested list, "dtype": …}``. R reads the
-same file.
+``{"float": "NaN" | "Infinity" | "-Infinity"}``; an array ``{"array": nested list, "dtype": …, "shape": …}``.
+R reads the same file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, (float, np.floating)):
         return _encode_float(float(value))
     if isinstance(value, np.ndarray):
-        return {"array": encode(value.tolist()), "dtype": str(value.dtype)}
+        return {"array": encode(value.tolist()), "dtype": str(value.dtype), "shape": list(value.shape)}
     if isinstance(value, (list, tuple)):
         return [encode(v) for v in value]
     if isinstance(value, dict):
@@ -77,8 +77,8 @@ def decode(value: Any) -> Any:
         return value
     if set(value) == {"float"}:
         return _NON_FINITE[value["float"]]
-    if set(value) == {"array", "dtype"}:
-        return np.array(_as_lists(decode(value["array"])), dtype=value["dtype"])
+    if set(value) == {"array", "dtype", "shape"}:
+        return np.array(_as_lists(decode(value["array"])), dtype=value["dtype"]).reshape(value["shape"])
     if set(value) == {"mapping"}:
         return {k: decode(v) for k, v in value["mapping"].items()}
     name = value.get("type")
@@ -91,7 +91,16 @@ def decode(value: Any) -> Any:
         )
     cls = _REGISTRY[name]
     known = {f.name for f in fields(cls)}
-    return cls(**{k: decode(v) for k, v in value.items() if k != "type" and k in known})
+    given = {k: decode(v) for k, v in value.items() if k != "type" and k in known}
+    try:
+        return cls(**given)
+    except TypeError as problem:
+        raise InputError(
+            "json",
+            got=f"a {name} with the fields {sorted(given)}",
+            allowed="results written by fairstats, unchanged",
+            cure="write the file anew",
+        ) from problem
 
 
 def _as_lists(value: Any) -> Any:

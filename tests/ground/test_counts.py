@@ -173,7 +173,9 @@ TABLE = {"a": (4, 3, 2, 1), "b": (1, 2, 3, 4)}
         {"a": [4, 3, 2, 1], "b": np.array([1, 2, 3, 4])},
         {"a": {"tn": 1, "tp": 4, "fp": 3, "fn": 2}, "b": {"tp": 1, "fp": 2, "fn": 3, "tn": 4}},
         {"a": (4.0, 3.0, 2.0, 1.0), "b": (1, 2, 3, 4)},
-        pd.DataFrame({"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4], "more": 0}),
+        pd.DataFrame(
+            {"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4], "more": 0}
+        ),
         pd.DataFrame({"tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4]}, index=["a", "b"]),
         pl.DataFrame({"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4]}),
         pa.table({"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4]}),
@@ -236,11 +238,19 @@ def test_bad_order_of_counts(groups: list[str]) -> None:
 
 # ---------------------------------------------------------------- from a frame
 
-FRAME = {"y": [1, 0, 1, 0], "p": [1, 1, 0, 0], "sex": ["F", "M", "F", "M"], "race": ["x", "x", "y", "y"],
-         "w": [1.0, 2.0, 3.0, 4.0], "u": [1, 1, 2, 2]}  # fmt: skip
+FRAME = {
+    "y": [1, 0, 1, 0],
+    "p": [1, 1, 0, 0],
+    "sex": ["F", "M", "F", "M"],
+    "race": ["x", "x", "y", "y"],
+    "w": [1.0, 2.0, 3.0, 4.0],
+    "u": [1, 1, 2, 2],
+}
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table], ids=lambda f: f.__module__)
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table], ids=lambda f: f.__module__
+)
 def test_from_frame(make: Any) -> None:
     names = {"y_true": "y", "y_pred": "p"}
     counts = ConfusionCounts.from_frame(make(FRAME), **names, sensitive_features="sex")
@@ -256,7 +266,9 @@ def test_from_frame(make: Any) -> None:
 
 
 def test_from_frame_without_the_column() -> None:
-    with pytest.raises(InputError, match="`frame`: got no column 'gender'; allowed: its columns: 'y', 'p', 'sex'"):
+    with pytest.raises(
+        InputError, match="`frame`: got no column 'gender'; allowed: its columns: 'y', 'p', 'sex'"
+    ):
         ConfusionCounts.from_frame(pd.DataFrame(FRAME), y_true="y", y_pred="p", sensitive_features="gender")
 
 

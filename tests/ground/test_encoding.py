@@ -72,7 +72,10 @@ NUMBER_COLUMNS = {
     "list of floats": [float(v) for v in NUMBERS],
     "range": range(3),
     **{f"numpy {t}": np.array(NUMBERS, dtype=t) for t in ("i1", "u1", "i8", "u8", "f4", "f8", "O")},
-    **{f"pandas {t}": pd.Series(NUMBERS, dtype=t) for t in ("int8", "int64", "Int64", "Float64", "float32", "UInt8")},
+    **{
+        f"pandas {t}": pd.Series(NUMBERS, dtype=t)
+        for t in ("int8", "int64", "Int64", "Float64", "float32", "UInt8")
+    },
     "pandas arrow": pd.Series(NUMBERS, dtype=pd.ArrowDtype(pa.int32())),
     "pandas category": pd.Series(NUMBERS, dtype="category"),
     "polars": pl.Series(NUMBERS),
@@ -216,11 +219,22 @@ def test_codes_are_as_small_as_they_can_be() -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [np.zeros((3, 2)), np.zeros((2, 2, 2)), np.array(1), 1, None, "abc", {1, 2}, pl.DataFrame({"x": [1], "y": [2]})],
+    [
+        np.zeros((3, 2)),
+        np.zeros((2, 2, 2)),
+        np.array(1),
+        1,
+        None,
+        "abc",
+        {1, 2},
+        pl.DataFrame({"x": [1], "y": [2]}),
+    ],
     ids=str,
 )
 def test_more_or_less_than_one_dimension_is_refused(values: Any) -> None:
-    with pytest.raises(InputError, match="`y_pred`: got an array of shape .* To fix: pass y_pred as a single column"):
+    with pytest.raises(
+        InputError, match="`y_pred`: got an array of shape .* To fix: pass y_pred as a single column"
+    ):
         as_column(values, "y_pred")
 
 

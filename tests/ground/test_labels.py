@@ -68,7 +68,9 @@ def test_missing_labels_are_minus_one() -> None:
     assert binary_codes(["y", None, "n"], "y_true", "y").codes.tolist() == [1, MISSING, 0]
 
 
-@pytest.mark.parametrize("values", [["no", "yes"], [1, 2], [0, 1, 2], [0.5, 1.0], [-1, 0, 1], ["0", "1"]], ids=str)
+@pytest.mark.parametrize(
+    "values", [["no", "yes"], [1, 2], [0, 1, 2], [0.5, 1.0], [-1, 0, 1], ["0", "1"]], ids=str
+)
 def test_the_favourable_value_is_never_guessed(values: Any) -> None:
     with pytest.raises(InputError, match=r"`y_pred`: got the values .* To fix: pass pos_label="):
         binary_codes(values, "y_pred")
@@ -80,9 +82,7 @@ def test_many_values_are_not_all_listed() -> None:
 
 
 def test_a_mapping_gives_each_column_its_own() -> None:
-    found = binary_columns(
-        {"y_true": "good", "y_pred": 2}, y_true=["good", "bad", "good"], y_pred=[1, 2, 2]
-    )
+    found = binary_columns({"y_true": "good", "y_pred": 2}, y_true=["good", "bad", "good"], y_pred=[1, 2, 2])
     assert found["y_true"] is not None
     assert found["y_pred"] is not None
     assert found["y_true"].codes.tolist() == [1, 0, 1]

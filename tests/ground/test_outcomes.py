@@ -41,33 +41,58 @@ def test_columns_become_codes() -> None:
     assert found.missing.n_dropped == 0
 
 
-# ---------------------------------------------------------------- bad input: argument → (change, words of the message)
+# ---------------------------------------------------------------- bad input: argument → (change, words of
+# the message)
 BAD = {
     "lengths differ": ({"y_pred": P[:4]}, "different lengths: .*y_true 5, y_pred 4"),
     "groups too short": ({"sensitive_features": G[:3]}, "different lengths: sensitive_features 3"),
     "weights too long": ({"sample_weight": [1.0] * 6}, "sample_weight 6"),
     "no rows": ({"y_true": [], "y_pred": [], "sensitive_features": []}, "0 rows.* pass data"),
     "no groups": ({"sensitive_features": None}, "`sensitive_features`: got None"),
-    "negative weights": ({"sample_weight": [1, -1, 1, 1, 1]}, r"`sample_weight`: got 1 negative values \(least -1\)"),
+    "negative weights": (
+        {"sample_weight": [1, -1, 1, 1, 1]},
+        r"`sample_weight`: got 1 negative values \(least -1\)",
+    ),
     "NaN weights": ({"sample_weight": [1, np.nan, 1, 1, 1]}, "`sample_weight`: got 1 values that are NaN"),
-    "infinite weights": ({"sample_weight": [1, np.inf, 1, 1, 1]}, "`sample_weight`: got 1 values that are NaN or inf"),
+    "infinite weights": (
+        {"sample_weight": [1, np.inf, 1, 1, 1]},
+        "`sample_weight`: got 1 values that are NaN or inf",
+    ),
     "all weights zero": ({"sample_weight": [0] * 5}, "`sample_weight`: got only zeros"),
     "weights of text": ({"sample_weight": list("abcde")}, "`sample_weight`: got values that are not numbers"),
-    "score above 1": ({"score": [0.1, 0.2, 3.0, 0.4, 0.5]}, r"`score`: got values from 0.1 to 3; .*\[0, 1\].*rescale"),
+    "score above 1": (
+        {"score": [0.1, 0.2, 3.0, 0.4, 0.5]},
+        r"`score`: got values from 0.1 to 3; .*\[0, 1\].*rescale",
+    ),
     "score below 0": ({"score": [-0.1, 0.2, 0.3, 0.4, 0.5]}, "`score`: got values from -0.1"),
     "score infinite": ({"score": [0.1, np.inf, 0.3, 0.4, 0.5]}, "`score`: got values from 0.1 to inf"),
-    "score NaN": ({"score": [0.1, np.nan, 0.3, 0.4, 0.5]}, r"`score`: got missing values: score \(1\) of 5 rows"),
-    "label NaN": ({"y_true": [1, np.nan, 1, 0, 1]}, r"`y_true`: got missing values: y_true \(1\).*missing=\"drop\""),
+    "score NaN": (
+        {"score": [0.1, np.nan, 0.3, 0.4, 0.5]},
+        r"`score`: got missing values: score \(1\) of 5 rows",
+    ),
+    "label NaN": (
+        {"y_true": [1, np.nan, 1, 0, 1]},
+        r"`y_true`: got missing values: y_true \(1\).*missing=\"drop\"",
+    ),
     "prediction None": ({"y_pred": [1, None, 1, 0, 1]}, r"`y_pred`: got missing values: y_pred \(1\)"),
-    "group None": ({"sensitive_features": ["a", None, *G[2:]]}, r'sensitive_features \(1\).*or missing="group"'),
-    "cluster None": ({"cluster": ["x", None, "y", "y", "z"]}, r"`cluster`: got missing values: cluster \(1\)"),
+    "group None": (
+        {"sensitive_features": ["a", None, *G[2:]]},
+        r'sensitive_features \(1\).*or missing="group"',
+    ),
+    "cluster None": (
+        {"cluster": ["x", None, "y", "y", "z"]},
+        r"`cluster`: got missing values: cluster \(1\)",
+    ),
     "stratum None": ({"strata": ["x", None, "y", "y", "z"]}, r"`strata`: got missing values: strata \(1\)"),
     "policy unknown": ({"missing": "ignore"}, "`missing`: got 'ignore'; allowed: 'raise', 'drop', 'group'"),
     "three classes": ({"y_true": [0, 1, 2, 0, 1]}, r"`y_true`: got the values 0, 1, 2; .*pos_label"),
     "text labels": ({"y_true": list("ynyny")}, "`y_true`: got the values 'y', 'n'.* pass pos_label="),
     "all missing": ({"y_true": [None] * 5, "missing": "drop"}, "`y_true`: got no complete row among 5"),
-    "label NaN under group": ({"y_true": [1, None, 1, 0, 1], "missing": "group"}, "`y_true`: got missing values"),
-}  # fmt: skip
+    "label NaN under group": (
+        {"y_true": [1, None, 1, 0, 1], "missing": "group"},
+        "`y_true`: got missing values",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -98,9 +123,11 @@ def test_drop_keeps_what_is_known_of_the_rows_left_out() -> None:
     """Group, label, prediction and how many: enough for worst-case bounds, and no row."""
     with pytest.warns(MissingValuesWarning):
         found = outcomes(
-            y_true=[None, 0, 1, None, 1], y_pred=[1, None, 0, 1, 1], sensitive_features=["a", "a", "b", None, "b"],
+            y_true=[None, 0, 1, None, 1],
+            y_pred=[1, None, 0, 1, 1],
+            sensitive_features=["a", "a", "b", None, "b"],
             missing="drop",
-        )  # fmt: skip
+        )
     a = found.groups.labels.index("a")
     assert sorted(found.missing.patterns) == sorted([(a, -1, 1, 1), (a, 0, -1, 1), (-1, -1, 1, 1)])
 

@@ -117,15 +117,21 @@ def test_confidence_levels_that_pass(level: float) -> None:
     assert check_confidence_level(level) == level
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.1, 95, math.nan, math.inf, None, "high", "0.95x", [0.95, 0.9]], ids=repr)
+@pytest.mark.parametrize(
+    "level", [0, 1, -0.1, 95, math.nan, math.inf, None, "high", "0.95x", [0.95, 0.9]], ids=repr
+)
 def test_confidence_levels_that_do_not(level: Any) -> None:
-    with pytest.raises(InputError, match=r"`confidence_level`: got .*between 0 and 1.*0\.95 for a 95% interval"):
+    with pytest.raises(
+        InputError, match=r"`confidence_level`: got .*between 0 and 1.*0\.95 for a 95% interval"
+    ):
         check_confidence_level(level)
 
 
 def test_choices() -> None:
     check_choice("method", "log", ("log", "delta"))
-    with pytest.raises(InputError, match="`method`: got 'lgo'; allowed: 'log', 'delta'. To fix: choose one of them"):
+    with pytest.raises(
+        InputError, match="`method`: got 'lgo'; allowed: 'log', 'delta'. To fix: choose one of them"
+    ):
         check_choice("method", "lgo", ("log", "delta"))
     with pytest.raises(InputError, match="`method`"):
         check_choice("method", ["log"], ("log", "delta"))

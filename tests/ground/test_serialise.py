@@ -95,7 +95,9 @@ def test_what_cannot_be_stored_is_refused(value: Any) -> None:
         encode(value)
 
 
-@pytest.mark.parametrize("value", [{}, {"type": "Nothing"}, {"a": 1}, {"type": "os.system", "low": 1}], ids=str)
+@pytest.mark.parametrize(
+    "value", [{}, {"type": "Nothing"}, {"a": 1}, {"type": "os.system", "low": 1}], ids=str
+)
 def test_foreign_json_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match="`json`: got an object of type"):
         decode(value)

@@ -28,7 +28,9 @@ __all__ = ["AbrocaResult", "abroca"]
 
 _GRID = (np.arange(1000) + 0.5) / 1000
 _BOOTSTRAP_BINS = 1000
+#: A result carries at most so many bins, with so many rows on average: no person can be read off.
 _STORED_BINS = 2048
+_ROWS_PER_BIN = 10
 
 
 @serialisable
@@ -164,7 +166,7 @@ def abroca(
         groups=groups,
     )
     result = abroca_from_counts(ScoreCounts.from_outcomes(outcomes), reference, settings, rng)
-    warn_about(result, stacklevel=3)
+    warn_about(result)
     return result
 
 
@@ -199,7 +201,7 @@ def abroca_from_counts(
         metric="abroca",
         comparisons=tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(found, adjusted, strict=True)),
         settings=settings,
-        counts=scores.binned(_STORED_BINS),
+        counts=scores.binned(max(2, min(_STORED_BINS, int(scores.counts.sum()) // _ROWS_PER_BIN))),
         words="ABROCA: area between ROC curves",
         expected_if_equal=tuple(expected),
     )
@@ -271,7 +273,7 @@ def _compare(
     reach, one_sided = np.quantile(distance, [level, 2 * level - 1])
     pvalue = float((1 + np.sum(distance >= estimate)) / (1 + distance.size))
     bounds = Interval(
-        max(estimate - one_sided, 0.0), min(estimate + one_sided, 1.0), 2 * level - 1, "bootstrap"
+        max(estimate - one_sided, 0.0), min(estimate + one_sided, 1.0), 2 * level - 1, settings.method
     )
     high, low = bounds.high < settings.threshold, bounds.low > settings.threshold
     return (

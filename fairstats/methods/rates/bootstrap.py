@@ -36,8 +36,10 @@ class BcaDistribution:
         for probability in (tail, 1 - tail):
             shifted = self.bias + ndtri(probability)
             ends.append(ndtr(self.bias + shifted / (1 - self.acceleration * shifted)))
-        low, high = np.quantile(self.replicates, ends, method="median_unbiased")
-        return float(low), float(high)
+        with np.errstate(invalid="ignore"):  # between a finite and an infinite replicate
+            low, high = np.quantile(self.replicates, ends, method="median_unbiased")
+        steps = np.quantile(self.replicates, ends, method="inverted_cdf")
+        return float(low if np.isfinite(low) else steps[0]), float(high if np.isfinite(high) else steps[1])
 
     def statistic(self, null: float) -> float:
         """Statistic z of H0: θ = null: the normal quantile whose BCa limit is `null` (positive above it)."""
@@ -81,10 +83,23 @@ def bca_distribution(
     replicates = replicates[~np.isnan(replicates)]
     share = (np.sum(replicates < estimate) + 0.5 * np.sum(replicates == estimate)) / replicates.size
     bias = float(ndtri(np.clip(share, 0.5 / replicates.size, 1 - 0.5 / replicates.size)))
+    return BcaDistribution(replicates, bias, _acceleration(cells, contrast))
+
+
+def _acceleration(cells: NDArray[np.float64], contrast: Contrast) -> float:
+    """Skewness of the jackknife values over 6; of the influence values where the jackknife has no ratio."""
     left_out = _contrast(cells - np.eye(4), contrast)
-    deviation = np.average(left_out, weights=cells) - left_out
-    acceleration = float((cells @ deviation**3) / (6 * (cells @ deviation**2) ** 1.5))
-    return BcaDistribution(replicates, bias, acceleration)
+    if np.isfinite(left_out).all():
+        deviation = np.average(left_out, weights=cells) - left_out
+    else:
+        k0, f0, k1, f1 = cells
+        n0, n1 = k0 + f0, k1 + f1
+        r0, r1 = k0 / n0, k1 / n1
+        scale0, scale1 = (1 / r0, 1 / r1) if contrast == "ratio" else (1.0, 1.0)
+        group = np.array([(1 - r0) / n0, -r0 / n0]) * scale0
+        reference = np.array([(1 - r1) / n1, -r1 / n1]) * scale1
+        deviation = np.concatenate([group, -reference])
+    return float((cells @ deviation**3) / (6 * (cells @ deviation**2) ** 1.5))
 
 
 def _contrast(cells: NDArray[np.float64], contrast: Contrast) -> NDArray[np.float64]:

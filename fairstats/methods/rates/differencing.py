@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import find_reference
 from fairstats.ground.results import check_choice
-from fairstats.methods.rates.estimates import RateEstimates, estimate_average_odds, estimate_rates
-from fairstats.methods.rates.inference import compare_rates, warn_about
+from fairstats.methods.rates.definitions import RATES
+from fairstats.methods.rates.estimates import (
+    RateEstimates,
+    estimate_average_odds,
+    estimate_rates,
+    joint_covariance,
+)
+from fairstats.methods.rates.inference import compare_rates, make_pairs, warn_about
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
-from fairstats.methods.rates.result import DifferenceResult
+from fairstats.methods.rates.result import DifferenceResult, Inference
 from fairstats.methods.rates.setup import confusion_table, generator_for, make_settings
 from fairstats.methods.rates.simultaneous import adjust_pvalues
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["DIFFERENCE_METRICS", "confusion_difference", "rate_difference"]
 
@@ -78,12 +89,13 @@ def rate_difference(
             settings=replace(settings, method="simultaneous band", comparisons="all"),
         )
         if not quiet:
-            warn_about(maximum, stacklevel=4)
+            warn_about(maximum)
         return maximum
     estimates = [_estimates(table, rate) for rate in rates]
     index, rule = find_reference(table.groups, reference, sizes=table.group_sizes, rates=estimates[0].rate)
     generator, seed = generator_for(settings, rng)
     settings = replace(settings, reference_rule=rule, seed=seed)
+    spread = _joint_spread(table, rates, index, settings) if len(rates) > 1 else None
     comparisons = tuple(
         c
         for e, rate in zip(estimates, rates, strict=True)
@@ -94,9 +106,10 @@ def rate_difference(
             reference=index,
             settings=settings,
             rng=generator,
+            spread=spread,
         )
     )
-    if len(rates) > 1:
+    if len(rates) > 1 and rule != "highest":
         adjusted = adjust_pvalues([c.pvalue for c in comparisons], settings.adjust)
         comparisons = tuple(
             replace(c, pvalue_adjusted=float(p)) for c, p in zip(comparisons, adjusted, strict=True)
@@ -105,9 +118,28 @@ def rate_difference(
         metric=metric, comparisons=comparisons, settings=settings, counts=table, words=words
     )
     if not quiet:
-        warn_about(result, stacklevel=4)
+        warn_about(result)
     return result
 
 
 def _estimates(table: CellCounts, rate: str) -> RateEstimates:
     return estimate_average_odds(table) if rate == "average_odds" else estimate_rates(table, rate)
+
+
+def _joint_spread(
+    table: CellCounts, rates: tuple[str, ...], reference: int, settings: Inference
+) -> NDArray[np.float64]:
+    """Covariance of the differences of several rates over all their pairs, shape (J, J)."""
+    by_data = settings.reference_rule == "highest"
+    pairs = make_pairs(len(table.groups), reference, "all" if by_data else settings.comparisons)
+    matrix = np.zeros((len(pairs), len(table.groups)))
+    for row, (i, j) in enumerate(pairs):
+        matrix[row, i], matrix[row, j] = 1.0, -1.0
+    joint = joint_covariance(table, [RATES[rate] for rate in rates])
+    contrasts = np.kron(np.eye(len(rates)), matrix)
+    known = np.isfinite(np.diag(joint))
+    usable = ~(np.abs(contrasts) @ (~known)).astype(bool)
+    spread = np.full((contrasts.shape[0], contrasts.shape[0]), np.nan)
+    part = contrasts[np.ix_(usable, known)]
+    spread[np.ix_(usable, usable)] = part @ joint[np.ix_(known, known)] @ part.T
+    return spread

@@ -146,6 +146,7 @@ def group_metric(
         adjust=adjust,
         comparisons=comparisons,
         n_resamples=9_999,
+        largest=np.inf,
     )
     columns = data_columns(sensitive_features, sample_weight, cluster, pos_label, missing, groups)
     table = confusion_table(y_true, y_pred, counts, **columns)
@@ -164,7 +165,7 @@ def group_metric(
         words=f"{name}: {contrast} between groups",
         backend="statsmodels",
     )
-    warn_about(result, stacklevel=3)
+    warn_about(result)
     return result
 
 

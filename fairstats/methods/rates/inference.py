@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
-from warnings import warn
 
 import numpy as np
 
+from fairstats.ground.caution import caution
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.methods.rates.exact import MAX_TABLES, exact_unconditional_pvalue
@@ -51,6 +51,7 @@ def compare_rates(
     reference: int,
     settings: Inference,
     rng: np.random.Generator | None = None,
+    spread: NDArray[np.float64] | None = None,
 ) -> tuple[Comparison, ...]:
     """Compare the rates of all pairs of groups.
 
@@ -65,6 +66,8 @@ def compare_rates(
     settings : Inference
     rng : numpy.random.Generator, optional
         For the bootstrap.
+    spread : ndarray, shape (J, J), optional
+        Covariance of all contrasts that hold simultaneously, where they are more than those of this rate.
     """
     if len(estimates.groups) < 2:
         raise InputError(
@@ -75,9 +78,11 @@ def compare_rates(
         )
     pairs = make_pairs(len(estimates.groups), reference, settings.comparisons)
     by_data = settings.reference_rule == "highest"
-    family = make_pairs(len(estimates.groups), reference, "all" if by_data else settings.comparisons)
     simultaneous = (settings.simultaneous or "max-z") if by_data else settings.simultaneous
-    spread = contrast_covariance(estimates, family, contrast)
+    if spread is None:
+        family = make_pairs(len(estimates.groups), reference, "all" if by_data else settings.comparisons)
+        spread = contrast_covariance(estimates, family, contrast)
+    count = spread.shape[0]
 
     def per_comparison(level: float) -> float:
         return _per_comparison_level(level, simultaneous, spread, estimates.degrees_of_freedom)
@@ -87,10 +92,8 @@ def compare_rates(
     levels = (per_comparison(level), per_comparison(one_sided) if one_sided > 0 else 0.0)
     compared = [_compare_pair(estimates, i, j, metric, contrast, settings, levels, rng) for i, j in pairs]
     raw = [c.pvalue for c in compared]
-    if by_data:
-        adjusted = np.minimum(np.asarray(raw) * len(family), 1.0)
-    else:
-        adjusted = adjust_pvalues(raw, settings.adjust)
+    bonferroni = np.minimum(np.asarray(raw) * count, 1.0)
+    adjusted = bonferroni if by_data else adjust_pvalues(raw, settings.adjust)
     return tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(compared, adjusted, strict=True))
 
 
@@ -167,14 +170,18 @@ def _compare_pair(
             empty, note=note, interval=unbounded, bounds=replace(unbounded, confidence_level=levels[1])
         )
     how = pair_method(estimates, i, j, contrast, settings.method, n_resamples=settings.n_resamples, rng=rng)
+    if getattr(how.judged, "std_error", 1.0) == 0:
+        note = f"{empty.group} and {empty.reference}: no variation between units, so no standard error."
+        return replace(empty, note=note, estimate=point_estimate(estimates, i, j, contrast))
     bounds = Interval(*how.judged.interval(levels[1]), 2 * settings.confidence_level - 1, how.judged_name)
-    tests = _tests(how.shown, estimates, i, j, contrast, settings, how.name)
+    tested, tested_by = (how.judged, how.judged_name) if how.note else (how.shown, how.name)
+    tests = _tests(tested, estimates, i, j, contrast, settings, tested_by)
     chosen = next(t for t in tests if t.alternative == settings.alternative)
     return replace(
         empty,
         estimate=point_estimate(estimates, i, j, contrast),
         std_error=natural_std_error(estimates, i, j, contrast),
-        interval=_interval(how.shown, contrast, settings, levels, how.name),
+        interval=_interval(how.shown, contrast, settings, levels, how.name, bounded=not estimates.smooth),
         bounds=bounds,
         statistic=chosen.statistic,
         pvalue=chosen.pvalue,
@@ -186,13 +193,21 @@ def _compare_pair(
 
 
 def _interval(
-    method: PairMethod, contrast: Contrast, settings: Inference, levels: tuple[float, float], name: str
+    method: PairMethod,
+    contrast: Contrast,
+    settings: Inference,
+    levels: tuple[float, float],
+    name: str,
+    *,
+    bounded: bool,
 ) -> Interval:
     """Interval of the alternative: two-sided, or one end open."""
     if settings.alternative == "two-sided":
         return Interval(*method.interval(levels[0]), settings.confidence_level, name)
     low, high = method.interval(levels[1])
     least, most = (0.0, float("inf")) if contrast == "ratio" else (-1.0, 1.0)
+    if contrast == "difference" and not bounded:
+        least, most = float("-inf"), float("inf")
     if settings.alternative == "less":
         return Interval(least, high, settings.confidence_level, name)
     return Interval(low, most, settings.confidence_level, name)
@@ -289,12 +304,12 @@ def _exact_tests(
     return found
 
 
-def warn_about(result: Any, *, stacklevel: int = 3) -> None:
+def warn_about(result: Any) -> None:
     """Warn of what could not be computed, and of methods that had to be replaced."""
     judged = getattr(result, "comparisons", (result,))
     lacking = sorted({c.note for c in judged if c.verdict == "insufficient evidence" and c.note})
     replaced = sorted({c.note for c in judged if c.note} - set(lacking))
     if lacking:
-        warn(f"{result.metric}: " + " ".join(lacking), InsufficientEvidenceWarning, stacklevel=stacklevel + 1)
+        caution(f"{result.metric}: " + " ".join(lacking), InsufficientEvidenceWarning)
     if replaced:
-        warn(f"{result.metric}: " + " ".join(replaced), DataWarning, stacklevel=stacklevel + 1)
+        caution(f"{result.metric}: " + " ".join(replaced), DataWarning)

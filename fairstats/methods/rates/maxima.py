@@ -3,12 +3,15 @@
 θ = max_j |δ_j| over J signed differences. With s_j their standard errors and c the simultaneous critical
 value of max_j |Z_j|, the interval [max_j(|δ̂_j| − c·s_j)₊, max_j(|δ̂_j| + c·s_j)] covers θ with at least the
 nominal probability: the band covers all δ_j at once, and so their maximum. It is conservative, and says so.
+
+The limits δ̂_j ± c·s_j are replaced by the score limits at the same c (equal for large groups): with Wald
+limits the coverage fell to 86–92% at 10 to 30 rows per group. Clustered rows keep the linearised s_j.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +27,14 @@ from fairstats.methods.rates.estimates import (
     estimate_rates,
     influence_matrix,
 )
-from fairstats.methods.rates.pair import Score, empty_cells
+from fairstats.methods.rates.pair import Mover, Score, Wald
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.simultaneous import MaxZ
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+Term = tuple[RateEstimates, int, int]
 
 __all__ = ["GapComponent", "MaximumResult", "largest_gap"]
 
@@ -177,8 +182,6 @@ class MaximumResult(Result):
 
     def with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> MaximumResult:
         """The same result with this adjusted p-value and family."""
-        from dataclasses import replace
-
         settings = replace(self.settings, family=family)
         return replace(self, pvalue_adjusted=float(adjusted[0]), settings=settings)
 
@@ -220,28 +223,22 @@ def largest_gap(
     terms = [(e, i, j) for e in estimates for i, j in pairs if np.isfinite(e.rate[i] - e.rate[j])]
     if not terms:
         return _nothing(counts, metric, words, settings, lacking)
-    gradient = np.vstack([_gradient(counts, e, i, j) for e, i, j in terms])
-    covariance = gradient @ counts.covariance() @ gradient.T
-    std_errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    std_errors = _std_errors(counts, terms)
     degrees = counts.degrees_of_freedom
     level = settings.confidence_level
-    max_z = MaxZ(covariance, degrees)
+    max_z = MaxZ(_smoothed_covariance(counts, terms), degrees)
     critical, one_sided = max_z.quantile(level), max_z.quantile(2 * level - 1)
+    methods = [_method(*term, s, degrees) for term, s in zip(terms, std_errors, strict=True)]
+    parts = list(zip(terms, methods, std_errors, strict=True))
     components = sorted(
-        (_component(*term, float(s), critical, degrees) for term, s in zip(terms, std_errors, strict=True)),
-        key=lambda c: -abs(c.estimate),
+        (_component(*term, how, s, critical) for term, how, s in parts), key=lambda c: -abs(c.estimate)
     )
-    inner = [
-        _component(*term, float(s), one_sided, degrees) for term, s in zip(terms, std_errors, strict=True)
-    ]
+    inner = [_component(*term, how, s, one_sided) for term, how, s in parts]
     method = "simultaneous band"
     complete = not lacking
     interval = Interval(*_projection(components, complete), level, method)
     bounds = Interval(*_projection(inner, complete), 2 * level - 1, method)
-    deviations = np.array([e.rate[i] - e.rate[j] for e, i, j in terms])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(std_errors > 0, np.abs(deviations) / std_errors, 0.0)
-    statistic = float(z.max())
+    statistic = max(abs(how.statistic(0.0)) for how in methods)
     threshold = settings.threshold
     verdict = (
         "violated" if bounds.low > threshold else ("satisfied" if bounds.high < threshold else "undecided")
@@ -263,44 +260,66 @@ def largest_gap(
     )
 
 
-def _gradient(counts: CellCounts, estimates: RateEstimates, i: int, j: int) -> NDArray[np.float64]:
-    """Gradient of r_i − r_j in the cell totals, shape (1, G·c)."""
-    rates = [part.rate_of for part in estimates.parts] or [estimates.rate_of]
-    rows = [influence_matrix(counts, rate) for rate in rates]
-    return np.asarray(sum(row[i] - row[j] for row in rows) / len(rows))[None, :]
+def _gradient(counts: CellCounts, terms: Sequence[Term]) -> NDArray[np.float64]:
+    """Gradient of every r_i − r_j in the cell totals, shape (J, G·c)."""
+    influence = {
+        rate.key: influence_matrix(counts, rate)
+        for e, _, _ in terms
+        for rate in ([part.rate_of for part in e.parts] or [e.rate_of])
+    }
+    rows = []
+    for e, i, j in terms:
+        keys = [part.rate_of.key for part in e.parts] or [e.rate_of.key]
+        rows.append(sum(influence[key][i] - influence[key][j] for key in keys) / len(keys))
+    return np.vstack(rows)
+
+
+def _std_errors(counts: CellCounts, terms: Sequence[Term]) -> list[float]:
+    gradient = _gradient(counts, terms)
+    variance = np.einsum("ja,ab,jb->j", gradient, counts.covariance(), gradient)
+    return [float(np.sqrt(max(v, 0.0))) for v in variance]
+
+
+def _smoothed_covariance(counts: CellCounts, terms: Sequence[Term]) -> NDArray[np.float64]:
+    """Covariance of the differences for their joint distribution; half a row is added to every cell.
+
+    So no variance vanishes where a cell is empty. Weighted tables are taken as they are.
+    """
+    if not counts.weighted:
+        counts = replace(counts, totals=counts.totals + 0.5)
+    gradient = _gradient(counts, terms)
+    return np.asarray(gradient @ counts.covariance() @ gradient.T)
+
+
+def _method(
+    estimates: RateEstimates, i: int, j: int, std_error: float, degrees: float
+) -> Wald | Score | Mover:
+    """Score limits for independent groups, Wald limits for clusters."""
+    difference = float(estimates.rate[i] - estimates.rate[j])
+    if estimates.clustered:
+        return Wald(difference, std_error, degrees)
+    parts = []
+    for part in estimates.parts or (estimates,):
+        successes, cases = part.effective()
+        table = (float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j]))
+        parts.append((float(part.rate[i] - part.rate[j]), Score(table, "difference", True, degrees)))
+    return Mover(tuple(parts)) if estimates.parts else parts[0][1]
 
 
 def _component(
-    estimates: RateEstimates, i: int, j: int, std_error: float, critical: float, degrees: float
+    estimates: RateEstimates, i: int, j: int, how: Wald | Score | Mover, std_error: float, critical: float
 ) -> GapComponent:
-    difference = float(estimates.rate[i] - estimates.rate[j])
-    low, high = difference - critical * std_error, difference + critical * std_error
-    if empty_cells(estimates, i, j):
-        low, high = _score_band(estimates, i, j, critical, degrees)
+    low, high = how.limits(critical)
     return GapComponent(
         rate=estimates.rate_of.key,
         group=estimates.groups[i],
         reference=estimates.groups[j],
-        estimate=difference,
+        estimate=float(estimates.rate[i] - estimates.rate[j]),
         std_error=std_error,
         low=max(low, -1.0),
         high=min(high, 1.0),
         n=int(estimates.rows[i] + estimates.rows[j]),
     )
-
-
-def _score_band(
-    estimates: RateEstimates, i: int, j: int, critical: float, degrees: float
-) -> tuple[float, float]:
-    """Score limits where a cell is empty and the Wald error vanishes."""
-    low = high = 0.0
-    parts = estimates.parts or (estimates,)
-    for part in parts:
-        successes, cases = part.effective()
-        table = (float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j]))
-        ends = Score(table, "difference", True, degrees).limits(critical)
-        low, high = low + ends[0] / len(parts), high + ends[1] / len(parts)
-    return low, high
 
 
 def _projection(components: Sequence[GapComponent], complete: bool) -> tuple[float, float]:

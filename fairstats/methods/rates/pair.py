@@ -58,15 +58,20 @@ class Wald:
     std_error: float
     degrees_of_freedom: float
 
+    def limits(self, critical: float) -> tuple[float, float]:
+        """Ends at a critical value."""
+        return self.estimate - critical * self.std_error, self.estimate + critical * self.std_error
+
     def interval(self, confidence_level: float) -> tuple[float, float]:
         """Two-sided interval."""
-        reach = self.std_error * normal_quantile((1 + confidence_level) / 2, self.degrees_of_freedom)
-        return self.estimate - reach, self.estimate + reach
+        return self.limits(normal_quantile((1 + confidence_level) / 2, self.degrees_of_freedom))
 
     def statistic(self, null: float) -> float:
         """(θ̂ − null)/s."""
         distance = self.estimate - null
-        return distance / self.std_error if self.std_error > 0 else float(np.sign(distance) * np.inf)
+        if distance == 0:
+            return 0.0
+        return distance / self.std_error if self.std_error > 0 else float(np.copysign(np.inf, distance))
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,11 @@ class LogRatio:
     estimate: float
     log_std_error: float
     degrees_of_freedom: float
+
+    @property
+    def std_error(self) -> float:
+        """Standard error of the logarithm."""
+        return self.log_std_error
 
     def interval(self, confidence_level: float) -> tuple[float, float]:
         """Two-sided interval."""

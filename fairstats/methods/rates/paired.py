@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
-from warnings import warn
 
 import numpy as np
 
+from fairstats.ground.caution import caution
 from fairstats.ground.counts import PairedCounts
 from fairstats.ground.errors import InputError, InsufficientEvidenceWarning
 from fairstats.ground.groups import find_reference
@@ -119,6 +119,13 @@ def compare_models(
         raise InputError(
             "counts", got="both counts and rows", allowed="either", cure="leave one of them out (None)"
         )
+    if not isinstance(counts, PairedCounts):
+        raise InputError(
+            "counts",
+            got=type(counts).__name__,
+            allowed="PairedCounts: label × prediction A × prediction B",
+            cure="PairedCounts.from_counts({group: (n111, n110, n101, n100, n011, n010, n001, n000)})",
+        )
     if len(counts.groups) < 2:
         raise InputError(
             "sensitive_features",
@@ -145,7 +152,7 @@ def compare_models(
     )
     lacking = sorted({c.note for c in changes if c.note})
     if lacking:
-        warn(f"{metric}: " + " ".join(lacking), InsufficientEvidenceWarning, stacklevel=2)
+        caution(f"{metric}: " + " ".join(lacking), InsufficientEvidenceWarning)
     return result
 
 
@@ -248,7 +255,7 @@ def _change(
     gradient = sign / r if ratio else sign
     scaled = [float(np.log(v)) if ratio else v for v in (before, after)]
     std_error = float(np.sqrt(max(gradient @ covariance @ gradient, 0.0)))
-    if std_error == 0:
+    if std_error <= 1e-12:
         return replace(empty, note=f"{empty.group} and {empty.reference}: no variation, so no change.")
     shift = Wald(scaled[1] - scaled[0], std_error, counts.degrees_of_freedom)
     low, high = shift.interval(level)

@@ -158,7 +158,7 @@ def power_ratio(
     level = check_confidence_level(confidence_level)
     n_reference = n if n_reference is None else n_reference
     for name, size in (("n", n), ("n_reference", n_reference)):
-        if size < 1:
+        if not isinstance(size, (int, float)) or not size >= 1:
             raise InputError(name, got=repr(size), allowed="1 or more cases", cure="pass the planned size")
     rate = rate_reference * ratio
     variance = (1 - rate) / (n * rate) + (1 - rate_reference) / (n_reference * rate_reference)

@@ -46,8 +46,9 @@ def make_settings(
     n_resamples: int,
     seed: int | None = None,
     methods: tuple[str, ...] | None = None,
+    largest: float = 1.0,
 ) -> Inference:
-    """Validated settings."""
+    """Validated settings; `largest` bounds the threshold of a difference."""
     if method is not None:
         check_choice(
             "method", method, methods or (RATIO_METHODS if contrast == "ratio" else DIFFERENCE_METHODS)
@@ -64,15 +65,15 @@ def make_settings(
             allowed="more than 0.5: verdicts rest on one-sided bounds at this level",
             cure="0.95, say",
         )
-    limit = np.inf if contrast == "ratio" else 1.0
-    if not 0 < threshold < limit:
+    limit = np.inf if contrast == "ratio" else largest
+    if not isinstance(threshold, (int, float, np.number)) or not 0 < threshold < limit:
         raise InputError(
             "threshold",
             got=repr(threshold),
             allowed="a ratio above 0, e.g. 0.8" if contrast == "ratio" else "a size in (0, 1), e.g. 0.1",
             cure="use the tolerance that applies to the case",
         )
-    if int(n_resamples) < 100:
+    if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 100:
         raise InputError("n_resamples", got=repr(n_resamples), allowed="100 or more", cure="9999, say")
     return Inference(
         method=method or "delta",
@@ -130,13 +131,29 @@ def _given(counts: Any, y_pred: Any, columns: Mapping[str, Any], *, selection: b
             allowed="either counts= or the columns",
             cure="leave one of them out",
         )
-    if isinstance(counts, CellCounts):
+    if isinstance(counts, (ConfusionCounts, SelectionCounts)):
         return counts
-    if isinstance(counts, Mapping) and selection:
-        cells = next(iter(counts.values()), ())
-        if len(cells) == 2:
-            return SelectionCounts.from_counts(counts)
+    if isinstance(counts, CellCounts):
+        raise InputError(
+            "counts",
+            got=type(counts).__name__,
+            allowed="SelectionCounts or ConfusionCounts, or a mapping or frame of them",
+            cure="pass the confusion counts of one model",
+        )
+    if selection and _holds_selections(counts):
+        return SelectionCounts.from_counts(counts)
     return ConfusionCounts.from_counts(counts)
+
+
+def _holds_selections(counts: Any) -> bool:
+    """Whether a mapping or frame holds two cells per group rather than four."""
+    if isinstance(counts, Mapping):
+        cells = next(iter(counts.values()), ())
+        return hasattr(cells, "__len__") and len(cells) == 2
+    import narwhals as nw
+
+    native = nw.from_native(counts, pass_through=True)
+    return isinstance(native, (nw.DataFrame, nw.LazyFrame)) and "selected" in native.collect_schema().names()
 
 
 def comparison_result(
@@ -169,7 +186,7 @@ def comparison_result(
     )
     result = kind(metric=metric, comparisons=comparisons, settings=settings, counts=table, words=words)
     if not quiet:
-        warn_about(result, stacklevel=3)
+        warn_about(result)
     return result
 
 

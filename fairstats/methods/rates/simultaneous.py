@@ -140,7 +140,8 @@ def adjust_pvalues(pvalues: Sequence[float], method: str) -> NDArray[np.float64]
         return adjusted
     from statsmodels.stats.multitest import multipletests
 
-    adjusted[known] = multipletests(values[known], method=method)[1]
+    with np.errstate(divide="ignore"):  # log(1 - p) at p = 1 inside statsmodels
+        adjusted[known] = multipletests(values[known], method=method)[1]
     return adjusted
 
 

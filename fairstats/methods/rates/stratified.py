@@ -181,7 +181,7 @@ def stratified_ratio(
         stratum_counts=cells,
         crude=tuple(crude),
     )
-    warn_about(result, stacklevel=3)
+    warn_about(result)
     return result
 
 
@@ -194,8 +194,11 @@ def _stratum_cells(outcomes: Outcomes) -> tuple[NDArray[np.int64], tuple[str, ..
         (outcomes.strata.codes.astype(np.intp) * n_groups + outcomes.groups.codes) * 2 + 1 - outcomes.y_pred
     )
     cells = np.bincount(code, minlength=n_strata * n_groups * 2).reshape(n_strata, n_groups, 2)
-    order = sorted(range(n_strata), key=lambda h: label_text(outcomes.strata.levels[h]))  # type: ignore[union-attr]
-    return cells[order], tuple(label_text(outcomes.strata.levels[h]) for h in order)
+    levels = outcomes.strata.levels
+    names = [label_text(level) for level in levels]
+    keys: Any = levels if all(isinstance(level, (int, float)) for level in levels) else names
+    order = sorted(range(n_strata), key=keys.__getitem__)
+    return cells[order], tuple(names[h] for h in order)
 
 
 def _pooled(cells: NDArray[np.int64], table: SelectionCounts, i: int, j: int, settings: Any) -> Comparison:

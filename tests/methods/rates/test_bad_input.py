@@ -1,7 +1,8 @@
-"""Bad input: one table, a row each. Every row is an error or a warning of ours that names the argument and the cure.
+"""Bad input: one table, a row each. Every row is an error or a warning of ours that names the argument and
+the cure.
 
-The rows of the issue ("How it will be checked") come first. A CSV without the named column and an unreadable file
-are tested with the command line and the audit, which read files.
+The rows of the issue ("How it will be checked") come first. A CSV without the named column and an
+unreadable file are tested with the command line and the audit, which read files.
 """
 
 from __future__ import annotations
@@ -54,22 +55,34 @@ def counted(*tables: tuple[Any, ...], **options: Any) -> fs.RatioResult:
     return fs.disparate_impact(counts=dict(zip("abcdef", tables, strict=False)), **options)
 
 
-def area(y_true: Any = Y, score: Any = (0.1, 0.9, 0.8, 0.4, 0.5, 0.6, 0.7, 0.2), groups_of: Any = G, **o: Any) -> Any:
+def area(
+    y_true: Any = Y, score: Any = (0.1, 0.9, 0.8, 0.4, 0.5, 0.6, 0.7, 0.2), groups_of: Any = G, **o: Any
+) -> Any:
     return fs.abroca(y_true, score, sensitive_features=groups_of, n_resamples=100, rng=1, **o)
 
 
 SPARE = InsufficientEvidenceWarning
 TABLE: dict[str, Row] = {
     # ------------------------------------------------ the rows of the issue
-    "empty group, declared": Row(lambda: impact(groups=["a", "z", "b"]), SPARE, "z: no rows, so no selection rate"),
+    "empty group, declared": Row(
+        lambda: impact(groups=["a", "z", "b"]), SPARE, "z: no rows, so no selection rate"
+    ),
     "empty group, category": Row(
         lambda: impact(groups_of=pd.Categorical(G, categories=["a", "b", "z"])), SPARE, "z: no rows"
     ),
     "empty group, counts": Row(lambda: counted((5, 5), (0, 0)), SPARE, "b: no rows, so no selection rate"),
-    "empty group, max": Row(lambda: parity(groups=["a", "z", "b"], agg="max"), FairstatsWarning, "z: no rows"),
-    "empty group, abroca": Row(lambda: area(groups=["a", "z", "b"]), SPARE, "z has no row with an unfavourable"),
-    "one group only": Row(lambda: impact(groups_of=["a"] * 8), InputError, r"`sensitive_features`: got one group \('a'\)"),
-    "one group only, difference": Row(lambda: parity(groups_of=["a"] * 8), InputError, "one group .*two groups or more"),
+    "empty group, max": Row(
+        lambda: parity(groups=["a", "z", "b"], agg="max"), FairstatsWarning, "z: no rows"
+    ),
+    "empty group, abroca": Row(
+        lambda: area(groups=["a", "z", "b"]), SPARE, "z has no row with an unfavourable"
+    ),
+    "one group only": Row(
+        lambda: impact(groups_of=["a"] * 8), InputError, r"`sensitive_features`: got one group \('a'\)"
+    ),
+    "one group only, difference": Row(
+        lambda: parity(groups_of=["a"] * 8), InputError, "one group .*two groups or more"
+    ),
     "one group only, max": Row(lambda: parity(groups_of=["a"] * 8, agg="max"), InputError, "one group"),
     "one group only, abroca": Row(lambda: area(groups_of=["a"] * 8), InputError, "one group"),
     "one group only, stratified": Row(
@@ -82,18 +95,28 @@ TABLE: dict[str, Row] = {
         lambda: fs.group_metric(Y, P, metric="f1", sensitive_features=["a"] * 8), InputError, "one group"
     ),
     "no positives": Row(
-        lambda: accuracy([1, 0, 1, 0, 0, 0, 0, 0]), SPARE, "b: no rows with a favourable label, so no true positive rate"
+        lambda: accuracy([1, 0, 1, 0, 0, 0, 0, 0]),
+        SPARE,
+        "b: no rows with a favourable label, so no true positive rate",
     ),
     "no positives, difference": Row(
-        lambda: fs.equal_opportunity_difference([1, 0, 1, 0, 0, 0, 0, 0], P, sensitive_features=G), SPARE, "b: no rows with a fav"
+        lambda: fs.equal_opportunity_difference([1, 0, 1, 0, 0, 0, 0, 0], P, sensitive_features=G),
+        SPARE,
+        "b: no rows with a fav",
     ),
     "no positives, odds": Row(
-        lambda: fs.equalized_odds_difference([1, 0, 1, 0, 0, 0, 0, 0], P, sensitive_features=G), SPARE, "b: no rows"
+        lambda: fs.equalized_odds_difference([1, 0, 1, 0, 0, 0, 0, 0], P, sensitive_features=G),
+        SPARE,
+        "b: no rows",
     ),
     "no positives, average odds": Row(
-        lambda: fs.average_odds_difference([1, 0, 1, 0, 0, 0, 0, 0], P, sensitive_features=G), SPARE, "b: no rows of both"
+        lambda: fs.average_odds_difference([1, 0, 1, 0, 0, 0, 0, 0], P, sensitive_features=G),
+        SPARE,
+        "b: no rows of both",
     ),
-    "no positives, abroca": Row(lambda: area([1, 0, 1, 0, 0, 0, 0, 0]), SPARE, "b has no row with a favourable label"),
+    "no positives, abroca": Row(
+        lambda: area([1, 0, 1, 0, 0, 0, 0, 0]), SPARE, "b has no row with a favourable label"
+    ),
     "no predicted positives": Row(
         lambda: fs.conditional_use_accuracy(Y, [1, 1, 0, 0, 0, 0, 0, 0], sensitive_features=G),
         SPARE,
@@ -102,38 +125,72 @@ TABLE: dict[str, Row] = {
     "0/0": Row(lambda: counted((0, 9), (0, 9)), SPARE, "selection rate 0 in both; 0/0 can be any ratio"),
     "0/0, empty tables": Row(lambda: counted((0, 0), (0, 0)), SPARE, "a and b: no rows|b and a: no rows"),
     "0/0, models": Row(
-        lambda: fs.compare_models(Y, [0] * 8, P, sensitive_features=G), SPARE, "has a rate of 0 under one of the models"
+        lambda: fs.compare_models(Y, [0] * 8, P, sensitive_features=G),
+        SPARE,
+        "has a rate of 0 under one of the models",
     ),
     "0/0, stratified": Row(
-        lambda: fs.stratified_ratio([0, 0, 0, 0], sensitive_features=list("aabb"), strata=[1, 2, 1, 2], pos_label=1),
+        lambda: fs.stratified_ratio(
+            [0, 0, 0, 0], sensitive_features=list("aabb"), strata=[1, 2, 1, 2], pos_label=1
+        ),
         Exception,
         "",
     ),
-    "label NaN": Row(lambda: accuracy([NAN, *Y[1:]]), InputError, r"`y_true`: got missing values: y_true \(1\) of 8 rows"),
+    "label NaN": Row(
+        lambda: accuracy([NAN, *Y[1:]]), InputError, r"`y_true`: got missing values: y_true \(1\) of 8 rows"
+    ),
     "label None": Row(lambda: accuracy([None, *Y[1:]]), InputError, '`y_true`: .*missing="drop"'),
     "prediction NaN": Row(lambda: impact([NAN, *P[1:]]), InputError, "`y_pred`: got missing values"),
-    "group NaN": Row(lambda: impact(groups_of=[None, *G[1:]]), InputError, '`sensitive_features`: .*missing="group"'),
-    "NaN dropped": Row(lambda: impact([NAN, *P[1:]], missing="drop"), MissingValuesWarning, "1 of 8 rows left out"),
+    "group NaN": Row(
+        lambda: impact(groups_of=[None, *G[1:]]), InputError, '`sensitive_features`: .*missing="group"'
+    ),
+    "NaN dropped": Row(
+        lambda: impact([NAN, *P[1:]], missing="drop"), MissingValuesWarning, "1 of 8 rows left out"
+    ),
     "unknown reference": Row(
-        lambda: impact(reference="Martian"), InputError, "`reference`: got 'Martian'; allowed: one of 'a', 'b'"
+        lambda: impact(reference="Martian"),
+        InputError,
+        "`reference`: got 'Martian'; allowed: one of 'a', 'b'",
     ),
-    "unknown reference, max is indifferent": Row(lambda: parity(reference="Martian"), InputError, "`reference`: got 'Martian'"),
+    "unknown reference, max is indifferent": Row(
+        lambda: parity(reference="Martian"), InputError, "`reference`: got 'Martian'"
+    ),
     "unknown reference, models": Row(
-        lambda: fs.compare_models(Y, P, P, sensitive_features=G, reference="z"), InputError, "`reference`: got 'z'"
+        lambda: fs.compare_models(Y, P, P, sensitive_features=G, reference="z"),
+        InputError,
+        "`reference`: got 'z'",
     ),
-    "weights negative": Row(lambda: impact(sample_weight=[-1] + [1] * 7), InputError, "`sample_weight`: got 1 negative"),
-    "weights NaN": Row(lambda: impact(sample_weight=[NAN] + [1] * 7), InputError, "`sample_weight`: got 1 values .*NaN"),
-    "weights all zero": Row(lambda: impact(sample_weight=[0] * 8), InputError, "`sample_weight`: got only zeros"),
+    "weights negative": Row(
+        lambda: impact(sample_weight=[-1] + [1] * 7), InputError, "`sample_weight`: got 1 negative"
+    ),
+    "weights NaN": Row(
+        lambda: impact(sample_weight=[NAN] + [1] * 7), InputError, "`sample_weight`: got 1 values .*NaN"
+    ),
+    "weights all zero": Row(
+        lambda: impact(sample_weight=[0] * 8), InputError, "`sample_weight`: got only zeros"
+    ),
     "weights zero in a group": Row(lambda: impact(sample_weight=[0] * 4 + [1] * 4), SPARE, "a: no rows"),
-    "weights text": Row(lambda: impact(sample_weight=list("abcdefgh")), InputError, "`sample_weight`: got values that are not"),
-    "lengths differ": Row(lambda: accuracy(Y[:5]), InputError, "different lengths: .*y_true 5"),
-    "lengths differ, groups": Row(lambda: impact(groups_of=G[:5]), InputError, "different lengths: sensitive_features 5"),
-    "lengths differ, models": Row(
-        lambda: fs.compare_models(Y, P, P[:5], sensitive_features=G), InputError, "different lengths: .*y_pred_b 5"
+    "weights text": Row(
+        lambda: impact(sample_weight=list("abcdefgh")), InputError, "`sample_weight`: got values that are not"
     ),
-    "3 classes": Row(lambda: impact([0, 1, 2, 0, 1, 2, 0, 1]), InputError, "`y_pred`: got the values 0, 1, 2; .*pos_label="),
-    "score above 1": Row(lambda: area(score=[5.0] * 8), InputError, r"`score`: got values from 5 to 5; .*\[0, 1\].*rescale"),
-    "score below 0": Row(lambda: area(score=np.linspace(-0.1, 1, 8)), InputError, "`score`: got values from -0.1"),
+    "lengths differ": Row(lambda: accuracy(Y[:5]), InputError, "different lengths: .*y_true 5"),
+    "lengths differ, groups": Row(
+        lambda: impact(groups_of=G[:5]), InputError, "different lengths: sensitive_features 5"
+    ),
+    "lengths differ, models": Row(
+        lambda: fs.compare_models(Y, P, P[:5], sensitive_features=G),
+        InputError,
+        "different lengths: .*y_pred_b 5",
+    ),
+    "3 classes": Row(
+        lambda: impact([0, 1, 2, 0, 1, 2, 0, 1]), InputError, "`y_pred`: got the values 0, 1, 2; .*pos_label="
+    ),
+    "score above 1": Row(
+        lambda: area(score=[5.0] * 8), InputError, r"`score`: got values from 5 to 5; .*\[0, 1\].*rescale"
+    ),
+    "score below 0": Row(
+        lambda: area(score=np.linspace(-0.1, 1, 8)), InputError, "`score`: got values from -0.1"
+    ),
     "score NaN": Row(lambda: area(score=[NAN] + [0.5] * 7), InputError, "`score`: got missing values"),
     "score None": Row(lambda: area(score=None), InputError, "`score`: got None"),
     "0 rows": Row(lambda: impact([], []), InputError, "`sensitive_features`: got 0 rows"),
@@ -152,52 +209,86 @@ TABLE: dict[str, Row] = {
         "`frame`: got no column 'sex'; allowed: its columns: 'y', 'p'",
     ),
     # ------------------------------------------------ labels
-    "text labels": Row(lambda: impact(list("ynynynyn")), InputError, "`y_pred`: got the values 'y', 'n'.* pos_label="),
-    "text labels, models": Row(
-        lambda: fs.compare_models(list("ynynynyn"), P, P, sensitive_features=G), InputError, "`y_true`: .*pos_label="
+    "text labels": Row(
+        lambda: impact(list("ynynynyn")), InputError, "`y_pred`: got the values 'y', 'n'.* pos_label="
     ),
-    "pos_label unknown": Row(lambda: impact(pos_label=7), InputError, "`pos_label`: got 7, which does not occur in y_pred"),
+    "text labels, models": Row(
+        lambda: fs.compare_models(list("ynynynyn"), P, P, sensitive_features=G),
+        InputError,
+        "`y_true`: .*pos_label=",
+    ),
+    "pos_label unknown": Row(
+        lambda: impact(pos_label=7), InputError, "`pos_label`: got 7, which does not occur in y_pred"
+    ),
     "pos_label in one column": Row(
-        lambda: accuracy(["good", "bad"] * 4, P, pos_label="good"), InputError, "`pos_label`: .*does not occur in y_pred"
+        lambda: accuracy(["good", "bad"] * 4, P, pos_label="good"),
+        InputError,
+        "`pos_label`: .*does not occur in y_pred",
     ),
     "pos_label never predicted": Row(
-        lambda: accuracy(["y", "n"] * 4, ["n"] * 8, pos_label="y"), DataWarning, "every row of y_pred counts as unfavourable"
+        lambda: accuracy(["y", "n"] * 4, ["n"] * 8, pos_label="y"),
+        DataWarning,
+        "every row of y_pred counts as unfavourable",
     ),
     "pos_label for a column that is not there": Row(
         lambda: impact(pos_label={"label": 1}), InputError, "`pos_label`: got a mapping with"
     ),
     "label, not 0 or 1": Row(lambda: accuracy(label=2), InputError, "`label`: got 2; allowed: 0, 1"),
     "prediction, not 0 or 1": Row(
-        lambda: fs.conditional_use_accuracy(Y, P, sensitive_features=G, prediction="1"), InputError, "`prediction`: got '1'"
+        lambda: fs.conditional_use_accuracy(Y, P, sensitive_features=G, prediction="1"),
+        InputError,
+        "`prediction`: got '1'",
     ),
     # ------------------------------------------------ settings
-    "method": Row(lambda: impact(method="wald"), InputError, "`method`: got 'wald'; allowed: 'log', 'delta', 'score'"),
-    "method of ratios for a difference": Row(lambda: parity(method="log"), InputError, "`method`: got 'log'; allowed: 'score'"),
-    "method for average odds": Row(
-        lambda: fs.average_odds_difference(Y, P, sensitive_features=G, method="bootstrap"), InputError, "`method`: got 'bootstrap'"
+    "method": Row(
+        lambda: impact(method="wald"), InputError, "`method`: got 'wald'; allowed: 'log', 'delta', 'score'"
     ),
-    "alternative": Row(lambda: impact(alternative="lower"), InputError, "`alternative`: got 'lower'; allowed: 'two-sided'"),
+    "method of ratios for a difference": Row(
+        lambda: parity(method="log"), InputError, "`method`: got 'log'; allowed: 'score'"
+    ),
+    "method for average odds": Row(
+        lambda: fs.average_odds_difference(Y, P, sensitive_features=G, method="bootstrap"),
+        InputError,
+        "`method`: got 'bootstrap'",
+    ),
+    "alternative": Row(
+        lambda: impact(alternative="lower"), InputError, "`alternative`: got 'lower'; allowed: 'two-sided'"
+    ),
     "simultaneous": Row(lambda: impact(simultaneous="tukey"), InputError, "`simultaneous`: got 'tukey'"),
     "adjust": Row(lambda: impact(adjust="fdr"), InputError, "`adjust`: got 'fdr'; allowed: 'holm'"),
     "comparisons": Row(lambda: impact(comparisons="pairs"), InputError, "`comparisons`: got 'pairs'"),
     "agg": Row(lambda: parity(agg="mean"), InputError, "`agg`: got 'mean'; allowed: None, 'max'"),
     "missing": Row(lambda: impact(missing="ignore"), InputError, "`missing`: got 'ignore'"),
     "confidence_level 95": Row(lambda: impact(confidence_level=95), InputError, "`confidence_level`: got 95"),
-    "confidence_level 0.05": Row(lambda: impact(confidence_level=0.05), InputError, "`confidence_level`: got 0.05"),
-    "confidence_level NaN": Row(lambda: impact(confidence_level=NAN), InputError, "`confidence_level`: got nan"),
-    "confidence_level text": Row(lambda: impact(confidence_level="high"), InputError, "`confidence_level`: got 'high'"),
-    "confidence_level None": Row(lambda: impact(confidence_level=None), InputError, "`confidence_level`: got None"),
+    "confidence_level 0.05": Row(
+        lambda: impact(confidence_level=0.05), InputError, "`confidence_level`: got 0.05"
+    ),
+    "confidence_level NaN": Row(
+        lambda: impact(confidence_level=NAN), InputError, "`confidence_level`: got nan"
+    ),
+    "confidence_level text": Row(
+        lambda: impact(confidence_level="high"), InputError, "`confidence_level`: got 'high'"
+    ),
+    "confidence_level None": Row(
+        lambda: impact(confidence_level=None), InputError, "`confidence_level`: got None"
+    ),
     "threshold 0": Row(lambda: impact(threshold=0), InputError, "`threshold`: got 0"),
     "threshold NaN": Row(lambda: impact(threshold=NAN), InputError, "`threshold`: got nan"),
     "threshold negative": Row(lambda: parity(threshold=-0.1), InputError, "`threshold`: got -0.1"),
-    "threshold 10 for 10%": Row(lambda: parity(threshold=10), InputError, r"`threshold`: got 10; allowed: a size in \(0, 1\)"),
+    "threshold 10 for 10%": Row(
+        lambda: parity(threshold=10), InputError, r"`threshold`: got 10; allowed: a size in \(0, 1\)"
+    ),
     "threshold text": Row(lambda: impact(threshold="80%"), InputError, "`threshold`: got '80%'"),
-    "n_resamples": Row(lambda: impact(method="bootstrap", n_resamples=10), InputError, "`n_resamples`: got 10"),
+    "n_resamples": Row(
+        lambda: impact(method="bootstrap", n_resamples=10), InputError, "`n_resamples`: got 10"
+    ),
     "rng": Row(lambda: parity(method="bootstrap", rng="seed"), InputError, "`rng`: got 'seed'"),
     "groups": Row(lambda: impact(groups=["a"]), InputError, "`groups`: got .*without 'b'"),
     "groups, a number": Row(lambda: impact(groups=2), InputError, "`groups`"),
     "cluster of one": Row(lambda: impact(cluster=[1] * 8), InputError, "`cluster`: got 1 sampling unit"),
-    "cluster missing": Row(lambda: impact(cluster=[None] + [1, 2] * 3 + [3]), InputError, "`cluster`: got missing values"),
+    "cluster missing": Row(
+        lambda: impact(cluster=[None] + [1, 2] * 3 + [3]), InputError, "`cluster`: got missing values"
+    ),
     "strata missing": Row(
         lambda: fs.stratified_ratio(P, sensitive_features=G, strata=None), InputError, "`strata`: got None"
     ),
@@ -206,18 +297,30 @@ TABLE: dict[str, Row] = {
     "no labels": Row(lambda: accuracy(None), InputError, "`y_true, y_pred`: got None"),
     "no groups": Row(lambda: fs.disparate_impact(P), InputError, "`sensitive_features`: got None"),
     "rows and counts": Row(
-        lambda: fs.disparate_impact(P, sensitive_features=G, counts={"a": (1, 2)}), InputError, "`counts`: got both"
+        lambda: fs.disparate_impact(P, sensitive_features=G, counts={"a": (1, 2)}),
+        InputError,
+        "`counts`: got both",
     ),
-    "a table for one row": Row(lambda: impact(np.ones((8, 2))), InputError, r"`y_pred`: got an array of shape \(8, 2\)"),
+    "a table for one row": Row(
+        lambda: impact(np.ones((8, 2))), InputError, r"`y_pred`: got an array of shape \(8, 2\)"
+    ),
     "a single value": Row(lambda: impact(1), InputError, r"`y_pred`: got an array of shape \(\)"),
-    "counts negative": Row(lambda: counted((5, -1), (5, 5)), InputError, "`counts`: got not_selected = -1 in group 'a'"),
-    "counts fractional": Row(lambda: counted((5.5, 1), (5, 5)), InputError, "`counts`: got selected = 5.5.*sample_weight="),
+    "counts negative": Row(
+        lambda: counted((5, -1), (5, 5)), InputError, "`counts`: got not_selected = -1 in group 'a'"
+    ),
+    "counts fractional": Row(
+        lambda: counted((5.5, 1), (5, 5)), InputError, "`counts`: got selected = 5.5.*sample_weight="
+    ),
     "counts NaN": Row(lambda: counted((NAN, 1), (5, 5)), InputError, "`counts`: got selected = nan"),
     "counts text": Row(lambda: counted(("x", 1), (5, 5)), InputError, "`counts`"),
     "counts None": Row(lambda: counted((None, 1), (5, 5)), InputError, "`counts`"),
     "counts, a number": Row(lambda: fs.disparate_impact(counts={"a": 5, "b": 6}), InputError, "`counts`"),
-    "counts, three cells": Row(lambda: counted((1, 2, 3), (1, 2, 3)), InputError, "`counts`: got .*allowed: "),
-    "counts, a list": Row(lambda: fs.disparate_impact(counts=[(1, 2), (3, 4)]), InputError, "`counts`: got list"),
+    "counts, three cells": Row(
+        lambda: counted((1, 2, 3), (1, 2, 3)), InputError, "`counts`: got .*allowed: "
+    ),
+    "counts, a list": Row(
+        lambda: fs.disparate_impact(counts=[(1, 2), (3, 4)]), InputError, "`counts`: got list"
+    ),
     "counts, empty": Row(lambda: fs.disparate_impact(counts={}), InputError, "`counts`: got no group"),
     "counts without labels": Row(
         lambda: fs.conditional_accuracy(counts=fs.SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)})),
@@ -225,16 +328,24 @@ TABLE: dict[str, Row] = {
         "`counts`: got selection counts",
     ),
     "counts of pairs": Row(
-        lambda: fs.disparate_impact(counts=fs.PairedCounts.from_counts({"a": range(8), "b": range(8)})), InputError, "`counts`"
+        lambda: fs.disparate_impact(counts=fs.PairedCounts.from_counts({"a": range(8), "b": range(8)})),
+        InputError,
+        "`counts`",
     ),
     "models: a mapping for counts": Row(
-        lambda: fs.compare_models(None, None, None, counts={"a": range(8), "b": range(8)}), InputError, "`counts`"
+        lambda: fs.compare_models(None, None, None, counts={"a": range(8), "b": range(8)}),
+        InputError,
+        "`counts`",
     ),
     "models: metric": Row(
-        lambda: fs.compare_models(Y, P, P, sensitive_features=G, metric="accuracy"), InputError, "`metric`: got 'accuracy'"
+        lambda: fs.compare_models(Y, P, P, sensitive_features=G, metric="accuracy"),
+        InputError,
+        "`metric`: got 'accuracy'",
     ),
     "metric unknown": Row(
-        lambda: fs.group_metric(Y, P, metric="auc", sensitive_features=G), InputError, "`metric`: got 'auc'; allowed: 'f1'"
+        lambda: fs.group_metric(Y, P, metric="auc", sensitive_features=G),
+        InputError,
+        "`metric`: got 'auc'; allowed: 'f1'",
     ),
     "metric of one number": Row(
         lambda: fs.group_metric(Y, P, metric=lambda tp, fp, fn, tn: tp.sum(), sensitive_features=G),
@@ -242,20 +353,30 @@ TABLE: dict[str, Row] = {
         "`metric`: got a function that returns shape",
     ),
     "metric without a value": Row(
-        lambda: fs.group_metric(metric="treatment_equality", counts={"a": (5, 0, 5, 5), "b": (5, 5, 5, 5)}), SPARE, "a: no "
+        lambda: fs.group_metric(metric="treatment_equality", counts={"a": (5, 0, 5, 5), "b": (5, 5, 5, 5)}),
+        SPARE,
+        "a: no ",
     ),
     "contrast": Row(
-        lambda: fs.group_metric(Y, P, metric="f1", sensitive_features=G, contrast="quotient"), InputError, "`contrast`: got"
+        lambda: fs.group_metric(Y, P, metric="f1", sensitive_features=G, contrast="quotient"),
+        InputError,
+        "`contrast`: got",
     ),
     "power: rate": Row(lambda: fs.power_ratio(1.5, 0.7, n=100), InputError, "`rate_reference`: got 1.5"),
     "power: ratio too large": Row(lambda: fs.power_ratio(0.8, 1.5, n=100), InputError, "`ratio`: got 1.5"),
-    "power: ratio in the null": Row(lambda: fs.power_ratio(0.5, 0.9, n=100), InputError, "`ratio`: got 0.9 with alternative"),
+    "power: ratio in the null": Row(
+        lambda: fs.power_ratio(0.5, 0.9, n=100), InputError, "`ratio`: got 0.9 with alternative"
+    ),
     "power: n": Row(lambda: fs.power_ratio(0.5, 0.7, n=0), InputError, "`n`: got 0"),
     "power: n text": Row(lambda: fs.power_ratio(0.5, 0.7, n="100"), InputError, "`n`: got '100'"),
     "size: power": Row(lambda: fs.sample_size_ratio(0.5, 0.7, power=80), InputError, "`power`: got 80"),
-    "size: power below α": Row(lambda: fs.sample_size_ratio(0.5, 0.7, power=0.04), InputError, "`power`: got 0.04"),
-    "size: allocation": Row(lambda: fs.sample_size_ratio(0.5, 0.7, allocation=0), InputError, "`allocation`: got 0"),
-}  # fmt: skip
+    "size: power below α": Row(
+        lambda: fs.sample_size_ratio(0.5, 0.7, power=0.04), InputError, "`power`: got 0.04"
+    ),
+    "size: allocation": Row(
+        lambda: fs.sample_size_ratio(0.5, 0.7, allocation=0), InputError, "`allocation`: got 0"
+    ),
+}
 TABLE.pop("0/0, stratified")
 TABLE["0/0, stratified"] = Row(
     lambda: fs.stratified_ratio([0, 0, 0, 0], sensitive_features=list("aabb"), strata=[1, 2, 1, 2]),
@@ -278,9 +399,9 @@ def test_row(name: str) -> None:
     row = TABLE[name]
     if issubclass(row.gives, Warning):
         caught = warnings_of(row.call)
-        assert any(issubclass(w.category, row.gives) and re.search(row.words, str(w.message)) for w in caught), [
-            str(w.message) for w in caught
-        ]
+        assert any(
+            issubclass(w.category, row.gives) and re.search(row.words, str(w.message)) for w in caught
+        ), [str(w.message) for w in caught]
         return
     with pytest.raises(row.gives, match=row.words) as caught:
         row.call()
@@ -301,8 +422,14 @@ def test_a_warning_points_at_the_caller(name: str) -> None:
 def test_nan_is_never_silent() -> None:
     """Where an estimate is NaN, the row says "insufficient evidence" and why."""
     for counts in ({"a": (5, 5, 5, 5), "b": (0, 5, 0, 5)}, {"a": (0, 0, 5, 5), "b": (0, 0, 3, 7)}):
-        for function in (fs.conditional_accuracy, fs.conditional_use_accuracy, fs.equal_opportunity_difference,
-                         fs.predictive_parity_difference, fs.equalized_odds_difference, fs.average_odds_difference):  # fmt: skip
+        for function in (
+            fs.conditional_accuracy,
+            fs.conditional_use_accuracy,
+            fs.equal_opportunity_difference,
+            fs.predictive_parity_difference,
+            fs.equalized_odds_difference,
+            fs.average_odds_difference,
+        ):
             for comparison in function(counts=counts).comparisons:
                 if np.isnan(comparison.estimate):
                     assert comparison.verdict == "insufficient evidence"

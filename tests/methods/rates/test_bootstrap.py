@@ -36,8 +36,8 @@ def statistic(contrast: str) -> Callable[..., Any]:
 def test_as_scipy_on_rows(table: tuple[int, int, int, int], contrast: str) -> None:
     """Both with 40,000 resamples; the tolerance is five Monte Carlo standard errors of a 2.5% quantile.
 
-    That error is √(α(1−α)/B)/f(q) with f(q) ≈ φ(1.96)/s: 0.0134·s at B = 40,000, √2 of it for the difference of
-    two runs, hence 0.095·s.
+    That error is √(α(1−α)/B)/f(q) with f(q) ≈ φ(1.96)/s: 0.0134·s at B = 40,000, √2 of it for the
+    difference of two runs, hence 0.095·s.
     """
     wanted = bootstrap(
         by_rows(table),
@@ -61,9 +61,7 @@ def test_the_acceleration_is_that_of_a_jackknife_over_rows(contrast: str) -> Non
     """Leave each row out in turn; a = Σd³ / (6 (Σd²)^1.5)."""
     success, group = by_rows(TABLE)
     value = statistic(contrast)
-    left_out = np.array(
-        [value(np.delete(success, i), np.delete(group, i)) for i in range(success.size)]
-    )
+    left_out = np.array([value(np.delete(success, i), np.delete(group, i)) for i in range(success.size)])
     d = left_out.mean() - left_out
     wanted = np.sum(d**3) / (6 * np.sum(d**2) ** 1.5)
     ours = bca_distribution(*TABLE, contrast=contrast, n_resamples=200, rng=np.random.default_rng(1))  # type: ignore[arg-type]
@@ -118,7 +116,9 @@ def test_a_seed_repeats_and_is_reported() -> None:
     ids=str,
 )
 def test_cells_that_many_resamples_empty(counts: dict[str, Any]) -> None:
-    """Infinite ratios among the replicates, or in the jackknife, never give NaN, silence or somebody else's error."""
+    """Infinite ratios among the replicates, or in the jackknife, never give NaN, silence or somebody else's
+    error.
+    """
     result = fs.disparate_impact(counts=counts, reference="b", method="bootstrap", rng=1)
     low, high = result.confidence_interval
     assert low < result.estimate < high

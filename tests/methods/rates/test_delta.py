@@ -176,7 +176,9 @@ def test_the_printed_variance_is_too_large_by_four_t_squared(rng: np.random.Gene
 
 
 def test_the_misprint_on_adult() -> None:
-    """Adult with 15% of the labels flipped at random: σ ≈ 2.35 right, 3.09 with (4,1) wrong, 3.15 as printed."""
+    """Adult with 15% of the labels flipped at random: σ ≈ 2.35 right, 3.09 with (4,1) wrong, 3.15 as
+    printed.
+    """
     frame = fs.datasets.load_adult(subset="besse").frame
     rich, male = frame["income"].eq(">50K"), frame["sex"].eq("Male")
     r0, r1 = (rich & ~male).mean(), (rich & male).mean()

@@ -50,8 +50,8 @@ def as_extreme(table: tuple[int, int, int, int], alternative: str) -> tuple[np.n
 def test_equal_rates(table: tuple[int, int, int, int], alternative: str) -> None:
     """H0: equal rates, pooled score. Witness: extreme tables in fractions, nuisance rate on 20,001 points.
 
-    `scipy.stats.barnard_exact` gives the same to 1e-5 where no other table ties with the observed one; rounding
-    makes it lose ties, and its p-value is then too small.
+    `scipy.stats.barnard_exact` gives the same to 1e-5 where no other table ties with the observed one;
+    rounding makes it lose ties, and its p-value is then too small.
     """
     k0, n0, k1, n1 = table
     extreme, tie = as_extreme(table, alternative)
@@ -61,7 +61,10 @@ def test_equal_rates(table: tuple[int, int, int, int], alternative: str) -> None
     barnard = barnard_exact([[k0, k1], [n0 - k0, n1 - k1]], alternative=alternative, pooled=True)
     for contrast, null in (("ratio", 1.0), ("difference", 0.0)):
         statistic, pvalue = exact_unconditional_pvalue(
-            *table, contrast=contrast, null=null, alternative=alternative  # type: ignore[arg-type]
+            *table,
+            contrast=contrast,
+            null=null,
+            alternative=alternative,  # type: ignore[arg-type]
         )
         assert pvalue == pytest.approx(wanted, abs=1e-7)
         assert statistic == pytest.approx(barnard.statistic, rel=1e-9, abs=1e-9)
@@ -76,7 +79,9 @@ def rejection_probability(
     p = np.array(
         [
             [
-                exact_unconditional_pvalue(k0, n0, k1, n1, contrast=contrast, null=null, alternative=alternative)[1]  # type: ignore[arg-type]
+                exact_unconditional_pvalue(
+                    k0, n0, k1, n1, contrast=contrast, null=null, alternative=alternative
+                )[1]  # type: ignore[arg-type]
                 for k1 in range(n1 + 1)
             ]
             for k0 in range(n0 + 1)
@@ -106,19 +111,25 @@ def test_the_size_is_kept_inside_the_null_hypothesis(alternative: str) -> None:
     n0, n1, alpha = 8, 10, 0.05
     p = np.array(
         [
-            [exact_unconditional_pvalue(k0, n0, k1, n1, null=0.8, alternative=alternative)[1]  # type: ignore[arg-type]
-             for k1 in range(n1 + 1)]
+            [
+                exact_unconditional_pvalue(k0, n0, k1, n1, null=0.8, alternative=alternative)[1]  # type: ignore[arg-type]
+                for k1 in range(n1 + 1)
+            ]
             for k0 in range(n0 + 1)
         ]
-    )  # fmt: skip
+    )
     for rate0, rate1 in product(np.linspace(0, 1, 101), repeat=2):
-        if (alternative == "less" and rate0 >= 0.8 * rate1) or (alternative == "greater" and rate0 <= 0.8 * rate1):
+        if (alternative == "less" and rate0 >= 0.8 * rate1) or (
+            alternative == "greater" and rate0 <= 0.8 * rate1
+        ):
             pmf = np.outer(binom.pmf(np.arange(n0 + 1), n0, rate0), binom.pmf(np.arange(n1 + 1), n1, rate1))
             assert pmf[p <= alpha].sum() <= alpha + 1e-9
 
 
 def test_very_unequal_groups_keep_the_peak() -> None:
-    """With three against thousands the probability peaks within 1/n of an end; a grid finer there is the witness."""
+    """With three against thousands the probability peaks within 1/n of an end; a grid finer there is the
+    witness.
+    """
     near_an_end = np.logspace(-7, -1, 400)
     fine = np.unique(np.concatenate([near_an_end, 1 - near_an_end, np.linspace(0, 1, 401)]))
     for table, alternative in product(
@@ -150,10 +161,14 @@ def test_the_statistic_is_the_plain_score() -> None:
 
 @pytest.mark.parametrize(
     ("counts", "added"),
-    [({"a": (4, 20), "b": (15, 15)}, True), ({"a": (5, 20), "b": (15, 15)}, False), ({"a": (20, 4), "b": (15, 15)}, True),
-     ({"a": (4, 400), "b": (150, 150)}, False)],
+    [
+        ({"a": (4, 20), "b": (15, 15)}, True),
+        ({"a": (5, 20), "b": (15, 15)}, False),
+        ({"a": (20, 4), "b": (15, 15)}, True),
+        ({"a": (4, 400), "b": (150, 150)}, False),
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_small_tables_get_the_exact_tests(counts: dict[str, Any], added: bool) -> None:
     """Below five in a cell, and few enough tables to enumerate."""
     tests = fs.disparate_impact(counts=counts, reference="b").tests()

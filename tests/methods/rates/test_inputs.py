@@ -1,4 +1,5 @@
-"""The same numbers from every kind of column: NumPy, lists, pandas, polars, pyarrow; any labels; intersections.
+"""The same numbers from every kind of column: NumPy, lists, pandas, polars, pyarrow; any labels;
+intersections.
 
 Witness: the result from plain lists; the estimates of those by counting in the test.
 """
@@ -76,14 +77,20 @@ def test_every_kind_of_column_gives_the_same_table(kind: str) -> None:
         pd.testing.assert_frame_equal(numbers(found), numbers(wanted), check_exact=True)
 
 
-@pytest.mark.parametrize("kind", [k for k in KINDS if "bool" not in k.lower() and "category" not in k and "ordered" not in k])
+@pytest.mark.parametrize(
+    "kind", [k for k in KINDS if "bool" not in k.lower() and "category" not in k and "ordered" not in k]
+)
 def test_weights_and_clusters_of_every_kind(kind: str) -> None:
     of_numbers, of_text = KINDS[kind]
     if kind in {"numpy int8", "polars Int8", "pandas nullable", "pandas arrow"}:
         of_numbers = np.array
     wanted = fs.disparate_impact(P, sensitive_features=G, sample_weight=WEIGHT, cluster=UNIT, groups=ORDER)
     found = fs.disparate_impact(
-        P, sensitive_features=of_text(G), sample_weight=of_numbers(WEIGHT), cluster=of_numbers(UNIT), groups=ORDER
+        P,
+        sensitive_features=of_text(G),
+        sample_weight=of_numbers(WEIGHT),
+        cluster=of_numbers(UNIT),
+        groups=ORDER,
     )
     pd.testing.assert_frame_equal(numbers(found), numbers(wanted), check_exact=True)
 
@@ -124,7 +131,10 @@ def test_any_labels(name: str) -> None:
 def test_labels_of_two_kinds() -> None:
     wanted = fs.equalized_odds_difference(Y, P, sensitive_features=G)
     found = fs.equalized_odds_difference(
-        [["bad", "good"][v] for v in Y], [[1, 2][v] for v in P], sensitive_features=G, pos_label={"y_true": "good", "y_pred": 2}
+        [["bad", "good"][v] for v in Y],
+        [[1, 2][v] for v in P],
+        sensitive_features=G,
+        pos_label={"y_true": "good", "y_pred": 2},
     )
     pd.testing.assert_frame_equal(numbers(found), numbers(wanted), check_exact=True)
 
@@ -153,28 +163,34 @@ def test_intersections_are_groups(kind: str) -> None:
     joined = [f"{g} & {r}" for g, r in zip(G, R, strict=True)]
     order = sorted(set(joined))
     wanted = fs.disparate_impact(P, sensitive_features=joined, groups=order, reference="south & x")
-    found = fs.disparate_impact(P, sensitive_features=INTERSECTIONS[kind], groups=order, reference=("south", "x"))
+    found = fs.disparate_impact(
+        P, sensitive_features=INTERSECTIONS[kind], groups=order, reference=("south", "x")
+    )
     pd.testing.assert_frame_equal(numbers(found), numbers(wanted), check_exact=True)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "polars lazy", "pyarrow"])
 def test_counts_from_a_frame(kind: str) -> None:
-    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "polars lazy": pl.LazyFrame, "pyarrow": pa.table}[kind]
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "polars lazy": pl.LazyFrame, "pyarrow": pa.table}[
+        kind
+    ]
     frame = make({"y": Y, "p": P, "g": G})
     counts = fs.ConfusionCounts.from_frame(frame, y_true="y", y_pred="p", sensitive_features="g")
     wanted = fs.average_odds_difference(Y, P, sensitive_features=G)
-    pd.testing.assert_frame_equal(numbers(fs.average_odds_difference(counts=counts)), numbers(wanted), check_exact=True)
+    pd.testing.assert_frame_equal(
+        numbers(fs.average_odds_difference(counts=counts)), numbers(wanted), check_exact=True
+    )
 
 
-@pytest.mark.parametrize(
-    "make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"]
-)
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
 def test_a_frame_of_counts(make: Any) -> None:
     wanted = fs.disparate_impact(counts={"a": (10, 20), "b": (20, 20)})
     two = make({"group": ["a", "b"], "selected": [10, 20], "not_selected": [20, 20]})
     pd.testing.assert_frame_equal(numbers(fs.disparate_impact(counts=two)), numbers(wanted), check_exact=True)
     four = make({"group": ["a", "b"], "tp": [6, 12], "fp": [4, 8], "fn": [8, 10], "tn": [12, 10]})
-    pd.testing.assert_frame_equal(numbers(fs.disparate_impact(counts=four)), numbers(wanted), check_exact=True)
+    pd.testing.assert_frame_equal(
+        numbers(fs.disparate_impact(counts=four)), numbers(wanted), check_exact=True
+    )
 
 
 def test_polars_without_pandas_objects_leaking() -> None:

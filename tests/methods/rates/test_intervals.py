@@ -73,7 +73,12 @@ def test_one_table_and_many_tables_have_the_same_ends(
     np.testing.assert_allclose(difference_limits(table, critical, correction), wanted, atol=1e-12)
 
 
-@given(TABLES, st.integers(-400, 400).map(lambda v: v / 100), st.integers(-999, 999).map(lambda v: v / 1000), st.booleans())
+@given(
+    TABLES,
+    st.integers(-400, 400).map(lambda v: v / 100),
+    st.integers(-999, 999).map(lambda v: v / 1000),
+    st.booleans(),
+)
 def test_one_table_and_many_tables_have_the_same_statistics(
     table: tuple[float, float, float, float], log_ratio: float, difference: float, correction: bool
 ) -> None:
@@ -103,8 +108,9 @@ def difference(method: str, **options: Any) -> fs.DifferenceResult:
 @pytest.mark.parametrize("level", [0.9, 0.95])
 @pytest.mark.parametrize(
     ("infer", "method", "least", "most"),
-    [(ratio, m, 0.0, np.inf) for m in RATIO_METHODS] + [(difference, m, -1.0, 1.0) for m in DIFFERENCE_METHODS],
-    ids=str,
+    [(ratio, m, 0.0, np.inf) for m in RATIO_METHODS]
+    + [(difference, m, -1.0, 1.0) for m in DIFFERENCE_METHODS],
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_one_sided_intervals_end_where_the_two_sided_of_twice_alpha_ends(
     infer: Any, method: str, least: float, most: float, level: float
@@ -120,10 +126,12 @@ def test_one_sided_intervals_end_where_the_two_sided_of_twice_alpha_ends(
 @pytest.mark.parametrize(
     ("infer", "method"),
     [(ratio, m) for m in RATIO_METHODS] + [(difference, m) for m in DIFFERENCE_METHODS],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_levels_are_nested(infer: Any, method: str) -> None:
-    ends = [tuple(infer(method, confidence_level=level).confidence_interval) for level in (0.8, 0.9, 0.95, 0.99)]
+    ends = [
+        tuple(infer(method, confidence_level=level).confidence_interval) for level in (0.8, 0.9, 0.95, 0.99)
+    ]
     lows, highs = zip(*ends, strict=True)
     assert list(lows) == sorted(lows, reverse=True)
     assert list(highs) == sorted(highs)
@@ -139,7 +147,8 @@ def test_statistics_against_a_threshold_as_statsmodels() -> None:
     assert log.loc["equivalence", "pvalue"] == pytest.approx(tost.pvalue, rel=1e-10)
 
 
-# ---------------------------------------------------------------- weights: t with units − 1 degrees of freedom
+# ---------------------------------------------------------------- weights: t with units − 1 degrees of
+# freedom
 
 
 def test_weights_take_the_t_quantile(rng: np.random.Generator) -> None:
@@ -184,9 +193,7 @@ def test_average_odds_delta_is_its_formula() -> None:
     """Var = ¼ Σ over groups of [TPR(1−TPR)/P + FPR(1−FPR)/N]: the two rates rest on different rows."""
     counts = {"a": (20, 9, 11, 30), "b": (25, 12, 7, 28)}
     result = fs.average_odds_difference(counts=counts, reference="b", method="delta")
-    variance = sum(
-        k / n * (1 - k / n) / n for k, n in [(20, 31), (25, 32), (9, 39), (12, 40)]
-    )
+    variance = sum(k / n * (1 - k / n) / n for k, n in [(20, 31), (25, 32), (9, 39), (12, 40)])
     assert result.std_error == pytest.approx(np.sqrt(variance) / 2, rel=1e-12)
     low, high = result.confidence_interval
     assert (high - low) / 2 == pytest.approx(norm.ppf(0.975) * np.sqrt(variance) / 2, rel=1e-12)
@@ -205,10 +212,16 @@ def test_mover_p_value_agrees_with_its_interval() -> None:
 
 @pytest.mark.parametrize("method", ["log", "bootstrap"])
 @pytest.mark.parametrize(
-    "counts", [{"a": (0, 20), "b": (7, 13)}, {"a": (20, 0), "b": (7, 13)}, {"a": (7, 13), "b": (20, 0)}], ids=str
+    "counts",
+    [{"a": (0, 20), "b": (7, 13)}, {"a": (20, 0), "b": (7, 13)}, {"a": (7, 13), "b": (20, 0)}],
+    ids=str,
 )
-def test_the_score_interval_takes_the_place_of_what_is_not_defined(method: str, counts: dict[str, Any]) -> None:
-    with pytest.warns(fs.FairstatsWarning, match=r"(a|b) has no (success|failure).*the score interval is given"):
+def test_the_score_interval_takes_the_place_of_what_is_not_defined(
+    method: str, counts: dict[str, Any]
+) -> None:
+    with pytest.warns(
+        fs.FairstatsWarning, match=r"(a|b) has no (success|failure).*the score interval is given"
+    ):
         result = fs.disparate_impact(counts=counts, reference="b", method=method, rng=1)
     comparison = result.comparisons[0]
     assert comparison.method == comparison.interval.method == "score"
@@ -230,11 +243,14 @@ def test_the_score_interval_takes_the_place_of_what_is_not_defined(method: str, 
     ],
     ids=str,
 )
-def test_the_delta_method_never_claims_what_an_empty_cell_cannot_show(infer: Any, counts: dict[str, Any]) -> None:
-    """With an empty cell the Wald variance vanishes in part: the verdict, and every p-value, must not rest on it.
+def test_the_delta_method_never_claims_what_an_empty_cell_cannot_show(
+    infer: Any, counts: dict[str, Any]
+) -> None:
+    """With an empty cell the Wald variance vanishes in part: the verdict, and every p-value, must not rest
+    on it.
 
-    The witness is the exact unconditional test, which is valid at every size: a test that finds p < 0.001 where
-    the exact one finds p > 0.1 is wrong, and NaN is no p-value.
+    The witness is the exact unconditional test, which is valid at every size: a test that finds p < 0.001
+    where the exact one finds p > 0.1 is wrong, and NaN is no p-value.
     """
     with pytest.warns(fs.FairstatsWarning):
         result = infer(counts=counts, reference="b", method="delta")
@@ -244,7 +260,11 @@ def test_the_delta_method_never_claims_what_an_empty_cell_cannot_show(infer: Any
     assert not tests["pvalue"].isna().any()
     assert not np.isnan(result.pvalue)
     for alternative, pvalue in exact.items():
-        assert not (asymptotic[alternative] < 0.001 and pvalue > 0.1), (alternative, asymptotic[alternative], pvalue)
+        assert not (asymptotic[alternative] < 0.001 and pvalue > 0.1), (
+            alternative,
+            asymptotic[alternative],
+            pvalue,
+        )
 
 
 def test_nothing_selected_in_both_groups() -> None:
@@ -278,7 +298,11 @@ def test_one_selected_person_is_never_fair() -> None:
 
 def test_clusters_that_are_all_alike() -> None:
     """Every cluster has the same rows: the linearised variance is 0, which no statistic may divide by."""
-    columns = {"sensitive_features": list("aabb") * 10, "cluster": np.repeat(np.arange(10), 4), "reference": "b"}
+    columns = {
+        "sensitive_features": list("aabb") * 10,
+        "cluster": np.repeat(np.arange(10), 4),
+        "reference": "b",
+    }
     for method in ("log", "delta"):
         with pytest.warns(fs.FairstatsWarning):
             result = fs.disparate_impact([1, 0, 1, 0] * 10, method=method, **columns)

@@ -1,4 +1,6 @@
-"""What theory says must not change: order of rows, names of groups, copies of the data, who is the reference."""
+"""What theory says must not change: order of rows, names of groups, copies of the data, who is the
+reference.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ from hypothesis import strategies as st
 
 import fairstats as fs
 
-ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from("abc")), min_size=2, max_size=60).filter(
-    lambda rows: len({g for *_, g in rows}) > 1
-)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from("abc")), min_size=2, max_size=60
+).filter(lambda rows: len({g for *_, g in rows}) > 1)
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 METRICS: dict[str, Callable[..., Any]] = {
     "DI": lambda y, p, **k: fs.disparate_impact(p, **k),
@@ -60,10 +62,13 @@ def numbers(result: Any) -> np.ndarray:
 @pytest.mark.parametrize("metric", METRICS)
 @settings(max_examples=25)
 @given(rows=ROWS, random=st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_does_not_matter(metric: str, rows: list[tuple[int, int, str]], random: Any) -> None:
+def test_the_order_of_the_rows_does_not_matter(
+    metric: str, rows: list[tuple[int, int, str]], random: Any
+) -> None:
     shuffled = random.sample(rows, len(rows))
-    first, other = quiet(metric, *columns(rows)[:2], sensitive_features=columns(rows)[2]), quiet(
-        metric, *columns(shuffled)[:2], sensitive_features=columns(shuffled)[2]
+    first, other = (
+        quiet(metric, *columns(rows)[:2], sensitive_features=columns(rows)[2]),
+        quiet(metric, *columns(shuffled)[:2], sensitive_features=columns(shuffled)[2]),
     )
     np.testing.assert_array_equal(numbers(first), numbers(other))
     assert first.to_frame()["group"].tolist() == other.to_frame()["group"].tolist()
@@ -75,10 +80,16 @@ def test_the_order_of_the_rows_does_not_matter(metric: str, rows: list[tuple[int
 def test_the_names_of_the_groups_do_not_matter(metric: str, rows: list[tuple[int, int, str]]) -> None:
     """Names in another alphabetical order, of another type, with the same explicit order of groups."""
     y, p, g = columns(rows)
-    first = quiet(metric, y, p, sensitive_features=g, groups=list("abc"), reference="a") if metric != "max" else quiet(
-        metric, y, p, sensitive_features=g, groups=list("abc")
+    first = (
+        quiet(metric, y, p, sensitive_features=g, groups=list("abc"), reference="a")
+        if metric != "max"
+        else quiet(metric, y, p, sensitive_features=g, groups=list("abc"))
     )
-    for names in ({"a": "z", "b": "y", "c": "x"}, {"a": 3, "b": 1, "c": 2}, {"a": "x & y", "b": "", "c": "highest"}):
+    for names in (
+        {"a": "z", "b": "y", "c": "x"},
+        {"a": 3, "b": 1, "c": 2},
+        {"a": "x & y", "b": "", "c": "highest"},
+    ):
         renamed = [names[v] for v in g]
         options = {} if metric == "max" else {"reference": names["a"]}
         other = quiet(metric, y, p, sensitive_features=renamed, groups=[names[v] for v in "abc"], **options)
@@ -88,14 +99,21 @@ def test_the_names_of_the_groups_do_not_matter(metric: str, rows: list[tuple[int
 @pytest.mark.parametrize("metric", METRICS)
 @settings(max_examples=25)
 @given(rows=ROWS, copies=st.integers(2, 5))
-def test_copies_of_the_data_shrink_the_standard_error(metric: str, rows: list[tuple[int, int, str]], copies: int) -> None:
+def test_copies_of_the_data_shrink_the_standard_error(
+    metric: str, rows: list[tuple[int, int, str]], copies: int
+) -> None:
     """The estimates stay, the standard errors shrink by √copies."""
     y, p, g = columns(rows)
     once = quiet(metric, y, p, sensitive_features=g).to_frame()
-    more = quiet(metric, *(np.tile(v, copies) for v in (y, p)), sensitive_features=np.tile(g, copies)).to_frame()
+    more = quiet(
+        metric, *(np.tile(v, copies) for v in (y, p)), sensitive_features=np.tile(g, copies)
+    ).to_frame()
     np.testing.assert_allclose(more["estimate"], once["estimate"], rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(
-        more["std_error"].astype(float), once["std_error"].astype(float) / np.sqrt(copies), rtol=1e-9, atol=1e-12
+        more["std_error"].astype(float),
+        once["std_error"].astype(float) / np.sqrt(copies),
+        rtol=1e-9,
+        atol=1e-12,
     )
     assert more["n"].tolist() == (once["n"] * copies).tolist()
 
@@ -104,9 +122,14 @@ def test_copies_of_the_data_shrink_the_standard_error(metric: str, rows: list[tu
 @pytest.mark.parametrize("metric", RATIOS)
 @settings(max_examples=25)
 @given(rows=ROWS)
-def test_swapping_the_reference_inverts_a_ratio(metric: str, method: str, rows: list[tuple[int, int, str]]) -> None:
+def test_swapping_the_reference_inverts_a_ratio(
+    metric: str, method: str, rows: list[tuple[int, int, str]]
+) -> None:
     """Estimate and interval invert; the equality test stays; the one-sided tests at 1 change places."""
-    y, p, g = columns([(y, p, "a" if g == "a" else "b") for y, p, g in rows] + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")])  # fmt: skip
+    y, p, g = columns(
+        [(y, p, "a" if g == "a" else "b") for y, p, g in rows]
+        + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
+    )
     options = {"sensitive_features": g, "method": method, "threshold": 1.0}
     ab, ba = (quiet(metric, y, p, reference=r, **options).comparisons[0] for r in "ba")
     if ab.verdict == ba.verdict == "insufficient evidence":
@@ -125,8 +148,13 @@ def test_swapping_the_reference_inverts_a_ratio(metric: str, method: str, rows: 
 @pytest.mark.parametrize("metric", DIFFERENCES)
 @settings(max_examples=25)
 @given(rows=ROWS)
-def test_swapping_the_reference_flips_a_difference(metric: str, method: str, rows: list[tuple[int, int, str]]) -> None:
-    y, p, g = columns([(y, p, "a" if g == "a" else "b") for y, p, g in rows] + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")])  # fmt: skip
+def test_swapping_the_reference_flips_a_difference(
+    metric: str, method: str, rows: list[tuple[int, int, str]]
+) -> None:
+    y, p, g = columns(
+        [(y, p, "a" if g == "a" else "b") for y, p, g in rows]
+        + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
+    )
     options = {"sensitive_features": g, "method": method}
     for ab, ba in zip(*(quiet(metric, y, p, reference=r, **options).comparisons for r in "ba"), strict=True):
         assert ab.estimate == pytest.approx(-ba.estimate, abs=1e-14)
@@ -137,7 +165,7 @@ def test_swapping_the_reference_flips_a_difference(metric: str, method: str, row
             assert ab.pvalue == pytest.approx(ba.pvalue, rel=1e-6, abs=1e-12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(rows=ROWS)
 def test_counts_and_rows_are_the_same(rows: list[tuple[int, int, str]]) -> None:
     y, p, g = columns(rows)
@@ -153,7 +181,7 @@ def test_counts_and_rows_are_the_same(rows: list[tuple[int, int, str]]) -> None:
 @settings(max_examples=30)
 @given(rows=ROWS)
 def test_favourable_and_unfavourable_trade_places(rows: list[tuple[int, int, str]]) -> None:
-    """With 0 as the favourable value TPR is TNR, PPV is NPV, and the selection difference changes its sign."""
+    """With 0 as the favourable value TPR is TNR, PPV is NPV, and the selection difference turns."""
     y, p, g = columns(rows)
     options = {"sensitive_features": g, "groups": list("abc"), "reference": "a"}
     flipped = {**options, "pos_label": 0}
@@ -161,7 +189,8 @@ def test_favourable_and_unfavourable_trade_places(rows: list[tuple[int, int, str
         if not (0 in y and 0 in p):
             continue
         np.testing.assert_array_equal(
-            quiet(one, y, p, **flipped).to_frame()["estimate"], quiet(zero, y, p, **options).to_frame()["estimate"]
+            quiet(one, y, p, **flipped).to_frame()["estimate"],
+            quiet(zero, y, p, **options).to_frame()["estimate"],
         )
     if 0 in p:
         np.testing.assert_allclose(
@@ -173,7 +202,9 @@ def test_favourable_and_unfavourable_trade_places(rows: list[tuple[int, int, str
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
     counts = {"a": (18, 42), "b": (33, 37), "c": (20, 20)}
-    results = [fs.disparate_impact(counts=counts, method="bootstrap", rng=np.random.default_rng(4)) for _ in range(2)]
+    results = [
+        fs.disparate_impact(counts=counts, method="bootstrap", rng=np.random.default_rng(4)) for _ in range(2)
+    ]
     np.testing.assert_array_equal(numbers(results[0]), numbers(results[1]))
 
 

@@ -1,7 +1,7 @@
 """The largest gap: fairlearn's value, and an interval that covers it.
 
-Witnesses: fairlearn for the estimates; the formula of METHODS §1 for interval and p-value; enumeration for the
-coverage (test_calibration has more of it).
+Witnesses: fairlearn for the estimates; the formula of METHODS §1 for interval and p-value; enumeration for
+the coverage (test_calibration has more of it).
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ pytestmark = [
     else pytest.mark.filterwarnings("ignore::FutureWarning:fairlearn"),
 ]
 
-ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from("abcd")), min_size=1, max_size=60)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from("abcd")), min_size=1, max_size=60
+)
 #: One row of each label in two groups: what every metric needs.
 BASE = [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
 
@@ -88,8 +90,13 @@ def test_signed_differences_contain_the_maximum(rng: np.random.Generator) -> Non
     """The largest of the signed differences over all pairs is the maximum."""
     y, p = rng.integers(0, 2, (2, 300))
     g = rng.choice(list("abcd"), 300)
-    for name in ("demographic_parity_difference", "equal_opportunity_difference", "predictive_parity_difference",
-                 "average_odds_difference", "equalized_odds_difference"):  # fmt: skip
+    for name in (
+        "demographic_parity_difference",
+        "equal_opportunity_difference",
+        "predictive_parity_difference",
+        "average_odds_difference",
+        "equalized_odds_difference",
+    ):
         signed = getattr(fs, name)(y, p, sensitive_features=g, comparisons="all")
         largest = maximum(name, y, p, sensitive_features=g)
         assert largest.estimate == pytest.approx(np.abs(signed.estimate).max(), abs=1e-14)
@@ -101,7 +108,9 @@ def test_signed_differences_contain_the_maximum(rng: np.random.Generator) -> Non
 COUNTS = {"a": (60, 20, 40, 80), "b": (45, 35, 55, 65), "c": (30, 10, 20, 40)}
 
 
-def differences(counts: dict[str, tuple[int, ...]]) -> dict[tuple[str, str, str], tuple[float, float, float, float, float]]:
+def differences(
+    counts: dict[str, tuple[int, ...]],
+) -> dict[tuple[str, str, str], tuple[float, float, float, float, float]]:
     """(rate, group, group) → (difference, Wald error, k0, n0 …) of TPR and FPR."""
     found = {}
     for rate, success, failure in (("tpr", 0, 2), ("fpr", 1, 3)):
@@ -223,9 +232,16 @@ def exact_coverage(n0: int, n1: int, p0: float, p1: float) -> float:
 
 @pytest.mark.parametrize(
     ("n0", "n1", "p0", "p1"),
-    [(30, 30, 0.2, 0.2), (30, 30, 0.5, 0.5), (10, 30, 0.5, 0.5), (10, 30, 0.45, 0.9), (20, 60, 0.2, 0.2),
-     (30, 30, 0.1, 0.05), (40, 40, 0.32, 0.4)],
-)  # fmt: skip
+    [
+        (30, 30, 0.2, 0.2),
+        (30, 30, 0.5, 0.5),
+        (10, 30, 0.5, 0.5),
+        (10, 30, 0.45, 0.9),
+        (20, 60, 0.2, 0.2),
+        (30, 30, 0.1, 0.05),
+        (40, 40, 0.32, 0.4),
+    ],
+)
 def test_coverage_is_94_per_cent_in_small_groups(n0: int, n1: int, p0: float, p1: float) -> None:
     """METHODS §1: coverage ≥ 94%, no upper limit on it; by enumeration, equal groups among them."""
     assert exact_coverage(n0, n1, p0, p1) >= 0.94

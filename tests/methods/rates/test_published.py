@@ -198,7 +198,12 @@ def test_the_other_intervals_are_near_the_delta_interval_at_this_size(method: st
     arguments = (adult()["income"], adult()["sex"], "Male", ">50K")
     delta = impact(*arguments)
     other = fs.disparate_impact(
-        arguments[0], sensitive_features=arguments[1], reference="Male", pos_label=">50K", method=method, rng=1
+        arguments[0],
+        sensitive_features=arguments[1],
+        reference="Male",
+        pos_label=">50K",
+        method=method,
+        rng=1,
     )
     assert three(other) == pytest.approx(three(delta), abs=0.005)
     assert other.verdict == delta.verdict == "violated"

@@ -31,7 +31,11 @@ CASES = [("ratio", m) for m in RATIO_METHODS[:-1]] + [("difference", m) for m in
 
 
 @pytest.mark.parametrize(("contrast", "method"), CASES)
-@given(cells=CELLS, level=st.sampled_from([0.8, 0.9, 0.95, 0.99]), threshold=st.sampled_from([0.05, 0.1, 0.3, 0.8]))
+@given(
+    cells=CELLS,
+    level=st.sampled_from([0.8, 0.9, 0.95, 0.99]),
+    threshold=st.sampled_from([0.05, 0.1, 0.3, 0.8]),
+)
 def test_tests_bounds_and_verdict_agree(
     contrast: str, method: str, cells: tuple[int, int, int, int], level: float, threshold: float
 ) -> None:
@@ -75,7 +79,15 @@ def test_score_z_as_statsmodels_tests(cells: tuple[int, int, int, int]) -> None:
     result = infer("ratio", cells, method="koopman").comparisons[0]
     for alternative, sign in (("less", "smaller"), ("greater", "larger")):
         wanted = proportions_2indep(
-            k0, k0 + f0, k1, k1 + f1, value=0.8, compare="ratio", method="score", alternative=sign, correction=False
+            k0,
+            k0 + f0,
+            k1,
+            k1 + f1,
+            value=0.8,
+            compare="ratio",
+            method="score",
+            alternative=sign,
+            correction=False,
         )
         found = next(t for t in result.tests if t.alternative == alternative)
         assert found.statistic == pytest.approx(wanted.statistic, rel=1e-8, abs=1e-8)
@@ -97,8 +109,12 @@ def test_both_directions_add_up(cells: tuple[int, int, int, int]) -> None:
 def test_tost_is_the_larger_of_two(cells: tuple[int, int, int, int]) -> None:
     """The two one-sided tests at the margins are the tests at those thresholds."""
     tests = {t.alternative: t for t in infer("ratio", cells).comparisons[0].tests}
-    above_low = {t.alternative: t for t in infer("ratio", cells, threshold=0.8).comparisons[0].tests}["greater"]
-    below_high = {t.alternative: t for t in infer("ratio", cells, threshold=1.25).comparisons[0].tests}["less"]
+    above_low = {t.alternative: t for t in infer("ratio", cells, threshold=0.8).comparisons[0].tests}[
+        "greater"
+    ]
+    below_high = {t.alternative: t for t in infer("ratio", cells, threshold=1.25).comparisons[0].tests}[
+        "less"
+    ]
     assert tests["equivalence"].pvalue == pytest.approx(max(above_low.pvalue, below_high.pvalue), rel=1e-9)
 
 
@@ -162,7 +178,9 @@ def test_the_verdict_is_simultaneous_where_the_intervals_are() -> None:
     counts = {"ref": (600, 400), **{f"g{j}": (440, 560) for j in range(12)}}
     alone = fs.disparate_impact(counts=counts, reference="ref")
     together = fs.disparate_impact(counts=counts, reference="ref", simultaneous="bonferroni")
-    assert all(c.bounds.high > d.bounds.high for c, d in zip(together.comparisons, alone.comparisons, strict=True))
+    assert all(
+        c.bounds.high > d.bounds.high for c, d in zip(together.comparisons, alone.comparisons, strict=True)
+    )
 
 
 # ---------------------------------------------------------------- reference groups
@@ -177,7 +195,9 @@ def test_the_largest_group_is_the_reference_and_says_so() -> None:
     assert [c.group for c in result.comparisons] == ["a", "c", "d"]
     assert result.settings.reference_rule == "largest"
     assert "Reference: b (the largest group)" in str(result)
-    assert fs.disparate_impact(counts=COUNTS, reference="largest").estimate.tolist() == result.estimate.tolist()
+    assert (
+        fs.disparate_impact(counts=COUNTS, reference="largest").estimate.tolist() == result.estimate.tolist()
+    )
 
 
 def test_a_named_reference() -> None:
@@ -209,8 +229,13 @@ def test_the_highest_rate_as_reference_is_paid_for() -> None:
 def test_all_pairs() -> None:
     result = fs.demographic_parity_difference(counts=COUNTS, comparisons="all")
     assert [(c.group, c.reference) for c in result.comparisons] == [
-        ("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d"),
-    ]  # fmt: skip
+        ("a", "b"),
+        ("a", "c"),
+        ("a", "d"),
+        ("b", "c"),
+        ("b", "d"),
+        ("c", "d"),
+    ]
     rate = {g: k / (k + f) for g, (k, f) in COUNTS.items()}
     for c in result.comparisons:
         assert c.estimate == pytest.approx(rate[c.group] - rate[c.reference], abs=1e-14)

@@ -1,7 +1,8 @@
 """Weights and clusters: linearisation as in R's survey package.
 
-The witness is `tests/reference/survey_ratio.json`, written by R (`svyby`, `svymean`, `svycontrast`); its note says
-how. Tolerance: 1e-8 relative, as the issue asks; for numbers that are sums of cancelling terms 1e-12 beside it.
+The witness is `tests/reference/survey_ratio.json`, written by R (`svyby`, `svymean`, `svycontrast`); its
+note says how. Tolerance: 1e-8 relative, as the issue asks; for numbers that are sums of cancelling terms
+1e-12 beside it.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import numpy as np
 import pytest
 
 import fairstats as fs
-from fairstats.methods.rates.estimates import estimate_rates, joint_covariance
 from fairstats.methods.rates.definitions import RATES
+from fairstats.methods.rates.estimates import estimate_rates, joint_covariance
 
 FILE = Path(__file__).resolve().parents[2] / "reference" / "survey_ratio.json"
 RELATIVE = 1e-8
@@ -75,7 +76,10 @@ def test_totals_of_the_cells(survey: dict[str, Any], design: str) -> None:
 def test_rates_and_their_covariance(survey: dict[str, Any], design: str, rate: str) -> None:
     wanted = survey["designs"][design]["rates"]["false_omission_rate" if rate == "npv" else rate]
     counts = fs.ConfusionCounts.from_arrays(
-        survey["data"]["y_true"], survey["data"]["y_pred"], groups=wanted["groups"], **arguments(survey, design)
+        survey["data"]["y_true"],
+        survey["data"]["y_pred"],
+        groups=wanted["groups"],
+        **arguments(survey, design),
     )
     found = estimate_rates(counts, rate)
     expected = 1 - np.array(wanted["rate"]) if rate == "npv" else np.array(wanted["rate"])
@@ -92,7 +96,9 @@ def test_ratios_and_differences(survey: dict[str, Any], design: str, rate: str) 
     options = arguments(survey, design)
     for wanted in survey["designs"][design]["rates"][rate]["contrasts"]:
         ratio, difference = FUNCTIONS[rate]
-        found = ratio(data["y_true"], data["y_pred"], reference=wanted["reference"], method="delta", **options)
+        found = ratio(
+            data["y_true"], data["y_pred"], reference=wanted["reference"], method="delta", **options
+        )
         comparison = found[wanted["group"]]
         assert comparison.estimate == pytest.approx(wanted["ratio"]["estimate"], rel=RELATIVE)
         assert comparison.std_error == pytest.approx(wanted["ratio"]["std_error"], rel=RELATIVE)
@@ -108,7 +114,9 @@ def test_ratios_and_differences(survey: dict[str, Any], design: str, rate: str) 
         )
         gap = difference(data["y_true"], data["y_pred"], reference=wanted["reference"], **options)
         assert gap[wanted["group"]].estimate == pytest.approx(wanted["difference"]["estimate"], rel=RELATIVE)
-        assert gap[wanted["group"]].std_error == pytest.approx(wanted["difference"]["std_error"], rel=RELATIVE)
+        assert gap[wanted["group"]].std_error == pytest.approx(
+            wanted["difference"]["std_error"], rel=RELATIVE
+        )
         assert gap[wanted["group"]].method == "delta"
 
 
@@ -140,7 +148,9 @@ def test_the_scale_of_the_weights_does_not_matter(rows_of: Any, rng: np.random.G
     rows = rows_of({"a": (20, 9, 11, 30), "b": (25, 12, 7, 28)})
     weight = rng.uniform(0.2, 5, rows.group.size)
     results = [
-        fs.average_odds_difference(rows.y_true, rows.y_pred, sensitive_features=rows.group, sample_weight=scale * weight)
+        fs.average_odds_difference(
+            rows.y_true, rows.y_pred, sensitive_features=rows.group, sample_weight=scale * weight
+        )
         for scale in (1.0, 1e-6, 1e9)
     ]
     for other in results[1:]:
@@ -149,7 +159,9 @@ def test_the_scale_of_the_weights_does_not_matter(rows_of: Any, rng: np.random.G
 
 
 def test_linearisation_by_hand(rng: np.random.Generator) -> None:
-    """Var(r_a − r_b) = m/(m−1) Σ_u (z_u − z̄)², z the sum over a cluster of w·(y − r_g)·(±1)/Σw of the group."""
+    """Var(r_a − r_b) = m/(m−1) Σ_u (z_u − z̄)², z the sum over a cluster of w·(y − r_g)·(±1)/Σw of the
+    group.
+    """
     n, m = 120, 15
     y, cluster = rng.integers(0, 2, n), rng.integers(0, m, n)
     group, weight = np.where((cluster + rng.integers(0, 3, n)) % 2, "a", "b"), rng.uniform(0.5, 3, n)
@@ -169,7 +181,9 @@ def test_linearisation_by_hand(rng: np.random.Generator) -> None:
 
 
 def test_average_odds_and_maxima_take_the_joint_covariance(rng: np.random.Generator) -> None:
-    """Within clusters TPR and FPR are not independent: Var((t₀+f₀−t₁−f₁)/2) from the joint covariance matrix."""
+    """Within clusters TPR and FPR are not independent: Var((t₀+f₀−t₁−f₁)/2) from the joint covariance
+    matrix.
+    """
     n = 200
     y, p, group = rng.integers(0, 2, (3, n))
     cluster, weight = rng.integers(0, 20, n), rng.uniform(0.5, 2, n)
@@ -187,7 +201,7 @@ def test_average_odds_and_maxima_take_the_joint_covariance(rng: np.random.Genera
 
 
 def test_effective_counts_under_weights(rng: np.random.Generator) -> None:
-    """Korn & Graubard (1998): n* = r(1−r)/Var(r); the score interval under weights is that of k* = r·n*, n*."""
+    """Korn & Graubard (1998): n* = r(1−r)/Var(r); the weighted score interval is that of r·n*, n*."""
     from scipy.stats import t
 
     from fairstats.methods.rates.score import ratio_score_interval
@@ -220,7 +234,9 @@ def test_zero_weights_count_as_sampled_units(rng: np.random.Generator) -> None:
     """As in R: a unit with weight 0 was sampled, so it stays in n/(n−1), and adds nothing else."""
     y, group = rng.integers(0, 2, 60), np.tile(["a", "b"], 30)
     weight = np.concatenate([rng.uniform(0.5, 2, 50), np.zeros(10)])
-    whole = fs.demographic_parity_difference(None, y, sensitive_features=group, sample_weight=weight, reference="b")
+    whole = fs.demographic_parity_difference(
+        None, y, sensitive_features=group, sample_weight=weight, reference="b"
+    )
     part = fs.demographic_parity_difference(
         None, y[:50], sensitive_features=group[:50], sample_weight=weight[:50], reference="b"
     )

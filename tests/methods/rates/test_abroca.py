@@ -1,0 +1,178 @@
+"""ABROCA. Witnesses: scikit-learn's curves integrated on a fine grid, closed forms, differences of AUC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score, roc_curve
+
+import fairstats as fs
+from fairstats.methods.rates.roc import RocCurve, area_between
+
+#: A score of each label in each group, and as many more as wanted; few values, so that there are ties.
+ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 10), st.sampled_from("ab")), max_size=80).map(
+    lambda rows: [*rows, (0, 2, "a"), (1, 5, "a"), (0, 3, "b"), (1, 3, "b")]
+)
+
+
+def columns(rows: list[tuple[int, int, str]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    y, score, g = zip(*rows, strict=True)
+    return np.array(y), np.array(score) / 10, np.array(g)
+
+
+def curve(y: np.ndarray, score: np.ndarray) -> RocCurve:
+    values, place = np.unique(score, return_inverse=True)
+    counts = [np.bincount(place[y == label], minlength=values.size) for label in (0, 1)]
+    return RocCurve.from_counts(counts[0], counts[1])
+
+
+def sklearn_area(y: np.ndarray, score: np.ndarray, g: np.ndarray, grid: np.ndarray) -> float:
+    """∫|ROC_a − ROC_b| by the midpoint rule over scikit-learn's curves."""
+    at = []
+    for group in "ab":
+        fpr, tpr, _ = roc_curve(y[g == group], score[g == group], drop_intermediate=False)
+        # At a jump `interp` takes the upper or lower end: of no weight under a midpoint rule off the knots.
+        at.append(np.interp(grid, fpr, tpr))
+    return float(np.mean(np.abs(at[0] - at[1])))
+
+
+@settings(max_examples=60)
+@given(ROWS)
+def test_area_as_scikit_learn_on_a_fine_grid(rows: list[tuple[int, int, str]]) -> None:
+    """200,000 midpoints; the integrand has at most 20 jumps and slopes ≤ 80: error below 1e-4."""
+    y, score, g = columns(rows)
+    grid = (np.arange(200_000) + 0.5) / 200_000
+    found = area_between(curve(y[g == "a"], score[g == "a"]), curve(y[g == "b"], score[g == "b"]))
+    assert found == pytest.approx(sklearn_area(y, score, g, grid), abs=2e-4)
+
+
+@settings(max_examples=60)
+@given(ROWS)
+def test_auc_as_scikit_learn(rows: list[tuple[int, int, str]]) -> None:
+    y, score, g = columns(rows)
+    for group in "ab":
+        part = g == group
+        assert curve(y[part], score[part]).auc == pytest.approx(
+            roc_auc_score(y[part], score[part]), abs=1e-12
+        )
+
+
+@settings(max_examples=60)
+@given(ROWS)
+def test_area_is_a_distance_above_the_difference_of_aucs(rows: list[tuple[int, int, str]]) -> None:
+    y, score, g = columns(rows)
+    a, b = (curve(y[g == group], score[g == group]) for group in "ab")
+    found = area_between(a, b)
+    assert found == pytest.approx(area_between(b, a), abs=1e-14)
+    assert area_between(a, a) == 0
+    assert abs(a.auc - b.auc) - 1e-12 <= found <= 1
+
+
+def test_areas_known_in_closed_form() -> None:
+    perfect, diagonal, worst = (
+        RocCurve.from_counts(np.array(n), np.array(p))
+        for n, p in (([4, 0], [0, 3]), ([4], [3]), ([0, 4], [3, 0]))
+    )
+    assert area_between(perfect, diagonal) == pytest.approx(0.5)
+    assert area_between(perfect, worst) == pytest.approx(1.0)
+    # (0,0)–(½,1)–(1,1) against (0,0)–(½,0)–(1,1): two triangles of ¼… the area between them is ½.
+    upper = RocCurve.from_counts(np.array([2, 2]), np.array([0, 5]))
+    lower = RocCurve.from_counts(np.array([2, 2]), np.array([5, 0]))
+    assert area_between(upper, lower) == pytest.approx(0.5)
+    # Crossing at (½, ½): (0,0)–(0,½)–(1,½)–(1,1) against the diagonal, two triangles of ⅛.
+    crossing = RocCurve.from_counts(np.array([0, 4, 0]), np.array([2, 0, 2]))
+    assert area_between(crossing, diagonal) == pytest.approx(0.25)
+
+
+# ---------------------------------------------------------------- the public function
+
+
+def sample(rng: np.random.Generator, n: int, shift: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Normal scores squeezed into (0, 1); the positives of group b lie `shift` lower."""
+    y, g = rng.integers(0, 2, n), np.tile(["a", "b"], n // 2)
+    z = rng.standard_normal(n) + y * (1.0 - shift * (g == "b"))
+    return y, 1 / (1 + np.exp(-z)), g
+
+
+def test_the_result(rng: np.random.Generator) -> None:
+    y, score, g = sample(rng, 600, 0.6)
+    result = fs.abroca(y, score, sensitive_features=g, reference="a", n_resamples=299, rng=4)
+    grid = (np.arange(200_000) + 0.5) / 200_000
+    assert result.estimate == pytest.approx(sklearn_area(y, score, g, grid), abs=1e-4)
+    comparison = result.comparisons[0]
+    assert comparison.rate == pytest.approx(roc_auc_score(y[g == "b"], score[g == "b"]), abs=1e-12)
+    assert comparison.rate_reference == pytest.approx(roc_auc_score(y[g == "a"], score[g == "a"]), abs=1e-12)
+    low, high = result.confidence_interval
+    assert 0 <= low < result.estimate < high <= 1
+    assert 0 < result.expected_if_equal[0] < result.estimate
+    assert result.pvalue < 0.05
+    assert result.settings.seed == 4
+
+
+def test_only_the_order_of_the_scores_counts(rng: np.random.Generator) -> None:
+    y, score, g = sample(rng, 300, 0.5)
+    first = fs.abroca(y, score, sensitive_features=g, n_resamples=100, rng=1)
+    other = fs.abroca(y, score**3, sensitive_features=g, n_resamples=100, rng=1)
+    assert other.estimate == pytest.approx(first.estimate, abs=1e-14)
+    assert other.confidence_interval == first.confidence_interval
+
+
+def test_the_seed_and_the_reference(rng: np.random.Generator) -> None:
+    y, score, g = sample(rng, 200, 0.5)
+    options: dict[str, Any] = {"sensitive_features": g, "n_resamples": 199}
+    first = fs.abroca(y, score, rng=1, **options)
+    assert first.confidence_interval == fs.abroca(y, score, rng=1, **options).confidence_interval
+    assert first.confidence_interval != fs.abroca(y, score, rng=2, **options).confidence_interval
+    swapped = [fs.abroca(y, score, reference=r, rng=1, **options) for r in "ab"]
+    assert swapped[0].estimate == pytest.approx(swapped[1].estimate, abs=1e-14)
+    # The same draws with the opposite sign.
+    assert tuple(swapped[0].confidence_interval) == pytest.approx(
+        tuple(swapped[1].confidence_interval), abs=1e-12
+    )
+
+
+def test_many_groups_and_all_pairs(rng: np.random.Generator) -> None:
+    y, score, _ = sample(rng, 300, 0.0)
+    g = np.tile(["a", "b", "c"], 100)
+    result = fs.abroca(y, score, sensitive_features=g, comparisons="all", n_resamples=100, rng=1)
+    assert [(c.group, c.reference) for c in result.comparisons] == [("a", "b"), ("a", "c"), ("b", "c")]
+    frame = result.to_frame()
+    assert (frame["pvalue_adjusted"] >= frame["pvalue"]).all()
+    assert frame["expected_if_equal"].between(0, 0.2).all()
+
+
+def test_a_pooled_sample_split_at_random_is_what_equal_curves_show(rng: np.random.Generator) -> None:
+    """`expected_if_equal` against the mean area of 200 random splits; four standard errors of that mean."""
+    y, score, _ = sample(rng, 400, 0.0)
+    areas = []
+    for _ in range(200):
+        g = rng.permutation(np.tile(["a", "b"], 200))
+        areas.append(area_between(*(curve(y[g == k], score[g == k]) for k in "ab")))
+    result = fs.abroca(y, score, sensitive_features=np.tile(["a", "b"], 200), n_resamples=400, rng=1)
+    # The bootstrap of two fixed curves stands for the split of one: 10% for that.
+    assert result.expected_if_equal[0] == pytest.approx(
+        np.mean(areas), rel=0.1, abs=4 * np.std(areas) / np.sqrt(200)
+    )
+
+
+def test_constant_scores() -> None:
+    """No score tells anybody apart: both curves are the diagonal, the area is 0 and certain."""
+    result = fs.abroca([0, 1] * 20, [0.5] * 40, sensitive_features=list("aabb") * 10, n_resamples=100, rng=1)
+    assert result.estimate == 0
+    assert tuple(result.confidence_interval) == (0, 0)
+    assert result.pvalue == 1
+
+
+def test_more_values_than_bins(rng: np.random.Generator) -> None:
+    """The bootstrap merges scores into 1,000 bins; the estimate stays exact."""
+    y, score, g = sample(rng, 6_000, 0.3)
+    assert np.unique(score).size > 2_048
+    result = fs.abroca(y, score, sensitive_features=g, n_resamples=100, rng=1)
+    wanted = area_between(*(curve(y[g == k], score[g == k]) for k in "ba"))
+    assert result.estimate == pytest.approx(wanted, abs=1e-12)
+    low, high = result.confidence_interval
+    assert low < wanted < high
