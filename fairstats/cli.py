@@ -219,14 +219,15 @@ def audit_command(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Where to write the HTML report.")] = Path(DEMO_REPORT),
+    intersections: Annotated[bool, typer.Option("--intersections", help="Cross race and sex, too.")] = False,
     json: Json = None,
     full: Full = False,
     fail_on: Fail = None,
 ) -> None:
-    """Audit the COMPAS scores that come with the package (ProPublica's 6,172 rows) by race."""
+    """Audit the COMPAS scores that come with the package (ProPublica's 6,172 rows) by race and sex."""
     from fairstats.report.demo import demo_report
 
-    report = demo_report()
+    report = demo_report(intersections=intersections)
     _deliver(report, out, json, full=full)
     if fail_on is not None and report.violated:
         raise typer.Exit(1)

@@ -120,13 +120,10 @@ def audit(
     >>> from fairstats.datasets import load_ricci
     >>> frame, about = load_ricci()
     >>> report = fs.audit(frame, y_pred="Promoted", sensitive_features="Race", reference="W")
-    >>> for result in report.results[:1]:
-    ...     for sentence in result.sentences():
-    ...         print(sentence)
-    H against W: 26.1% against 60.3%, ratio 0.433 (95% interval 0.213 to 0.878): undecided; the data do not
-    settle on which side of 0.8 it lies.
-    B against W: 33.3% against 60.3%, ratio 0.553 (95% interval 0.313 to 0.977): undecided; the data do not
-    settle on which side of 0.8 it lies.
+    >>> report.to_frame().query("metric == 'disparate_impact'")[["group", "estimate", "verdict"]].round(3)
+      group  estimate    verdict
+    0     B     0.553  undecided
+    1     H     0.433   violated
     """
     names = _attribute_names(sensitive_features)
     true_label, pred_label = _favorable(favorable_label)

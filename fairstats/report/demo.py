@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 __all__ = ["demo_report"]
 
 
-def demo_report() -> AuditReport:
-    """Audit of the COMPAS risk classes by race, on the rows of ProPublica's analysis.
+def demo_report(*, intersections: bool = False) -> AuditReport:
+    """Audit of the COMPAS risk classes by race and sex, on the rows of ProPublica's analysis.
 
     Outcome: no new charge within two years; prediction: class Low; score: 1 for decile 1 down to 0 for
     decile 10.
+
+    Parameters
+    ----------
+    intersections : bool, default False
+        Whether race and sex are crossed, too.
     """
     from fairstats.datasets import load_compas
 
@@ -31,9 +36,10 @@ def demo_report() -> AuditReport:
             y_true="two_year_recid",
             y_pred="score_text",
             score="decile_reversed",
-            sensitive_features="race",
-            reference="Caucasian",
+            sensitive_features=["race", "sex"],
+            reference={"race": "Caucasian", "sex": "Male"},
             favorable_label={"y_true": 0, "y_pred": "Low"},
-            title="COMPAS risk classes by race, Broward County 2013–2014",
+            title="COMPAS risk classes by race and sex, Broward County 2013–2014",
+            intersections=intersections,
             rng=1,
         )

@@ -32,6 +32,7 @@ def methods_and_references(
     frames = [result.to_frame() for result in results]
     metrics = dict.fromkeys(metric for frame in frames for metric in frame["metric"])
     intervals = dict.fromkeys(method for frame in frames for method in frame["method"])
+    intervals |= dict.fromkeys(c.bounds.method for r in results for c in getattr(r, "comparisons", ()))
     said: list[Statement] = []
     cited: list[str] = []
     for metric in metrics:

@@ -13,6 +13,7 @@ from fairstats.ground.errors import (
     InsufficientEvidenceWarning,
     MissingValuesWarning,
 )
+from fairstats.report.section import rests_on_score_bounds
 from fairstats.report.sections import metric_title
 
 if TYPE_CHECKING:
@@ -47,13 +48,22 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns) -> list[st
     for section in sections:
         about: dict[str, dict[str, None]] = {}
         for result in section.results:
-            for metric, note in row_notes(result):
+            for metric, note in [*row_notes(result), *_bounds_notes(result)]:
                 title = metric_title(metric, metric).partition(":")
                 about.setdefault(note, {})[title[2].strip() or title[0]] = None
         for note, metrics in about.items():
             found.append(f"{section.attribute_text}: {note} ({'; '.join(metrics)})")
         found.extend(f"{section.attribute_text}: {text}" for text in section.warnings)
     return found
+
+
+def _bounds_notes(result: Any) -> list[tuple[str, str]]:
+    """Pairs (metric, note) of verdicts that rest on another method than the interval, for want of cases."""
+    return [
+        (c.metric, f"{c.group}: fewer than 5 successes or failures, the verdict rests on score bounds.")
+        for c in getattr(result, "comparisons", ())
+        if rests_on_score_bounds(c) and not c.note
+    ]
 
 
 def row_notes(result: Any) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ _UNREADABLE = (
     ValueError,
     EOFError,
     NotImplementedError,
-    UserWarning,
+    Warning,  # of pandas' parser, made an error below
     zipfile.BadZipFile,
     lzma.LZMAError,
     zlib.error,

@@ -63,7 +63,7 @@ class AuditReport:
                               metric group  estimate
     0               disparate_impact     f      0.50
     1  demographic_parity_difference     f     -0.25
-    2         demographic_parity_max     m      0.25
+    2         demographic_parity_max     f      0.25
     """
 
     title: str

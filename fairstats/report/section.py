@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 
-__all__ = ["VERDICTS", "Section"]
+__all__ = ["VERDICTS", "Section", "rests_on_score_bounds"]
 
 #: Every verdict, gravest first.
 VERDICTS = ("violated", "undecided", "insufficient evidence", "satisfied")
@@ -50,3 +51,9 @@ class Section:
                 if verdict in counted:
                     counted[verdict] += 1
         return counted
+
+
+def rests_on_score_bounds(comparison: Any) -> bool:
+    """Whether the verdict rests on score bounds although the interval is of another method: too few cases."""
+    bounds, shown = comparison.bounds.method, comparison.interval.method
+    return bool(bounds != shown and bounds.startswith(("score", "koopman", "mee")))

@@ -25,15 +25,13 @@ def headline(report: AuditReport) -> str:
     alpha = f"{100 * (1 - report.settings.confidence_level):.3g}%"
     if not total:
         return "Nothing was compared."
-    head = (
-        f"{v['violated']} of {total} comparisons are violated"
-        if v["violated"]
-        else f"None of {total} is violated"
-    )
-    return (
-        f"{head} at the one-sided {alpha} level; {v['satisfied']} are satisfied, {v['undecided']} undecided, "
-        f"{v['insufficient evidence']} without sufficient evidence."
-    )
+    head = f"{v['violated']} of {total} comparisons show a violation"
+    if not v["violated"]:
+        head = f"None of {total} comparisons shows a violation"
+    rest = [f"{v['satisfied']} satisfy the threshold", f"{v['undecided']} are undecided"]
+    if v["insufficient evidence"]:
+        rest.append(f"{v['insufficient evidence']} lack the evidence")
+    return f"{head} at the one-sided {alpha} level; {', '.join(rest)}."
 
 
 def verdict_counts(verdicts: dict[str, int]) -> str:

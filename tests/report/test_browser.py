@@ -52,7 +52,7 @@ Math.min(...[...document.querySelectorAll('.axis span')].map(e => parseFloat(get
 def many_groups(frame: pd.DataFrame) -> AuditReport:
     """Thirty groups with long names."""
     wide = pd.concat(
-        [frame.sample(60, random_state=i).assign(region=f"region number {i} of thirty") for i in range(30)]
+        [frame.sample(200, random_state=i).assign(region=f"region number {i} of thirty") for i in range(30)]
     )
     return audit(wide, y_pred="granted", sensitive_features="region")
 

@@ -160,8 +160,7 @@ def test_rich_knows_the_report(report: AuditReport) -> None:
 
 
 def test_terminal_views_send_no_control_characters_and_read_no_markup() -> None:
-    frame = pd.DataFrame({"y": [1, 0, 1] * 20, "s": ["\x1b[31m[red]x[/red]", "b\u202e", "c\x07"] * 20})
-    frame.loc[:10, "y"] = 0
+    frame = pd.DataFrame({"y": [1, 0, 0, 1] * 30, "s": ["\x1b[31m[red]x[/red]", "b\u202e", "c\x07"] * 40})
     report = audit(frame, y_pred="y", sensitive_features="s", title="t\x1b[2J")
     rich_view = io.StringIO()
     console = pytest.importorskip("rich.console").Console(width=150, file=rich_view)

@@ -9,21 +9,18 @@ from typing import Any, ClassVar
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.rates.bounds import worst_case_range
+from fairstats.methods.rates.bounds import RATE_OF_METRIC, worst_case_range
 from fairstats.methods.rates.definitions import RATES
-from fairstats.methods.rates.differencing import DIFFERENCE_METRICS
-from fairstats.methods.rates.ratios import RATIO_METRICS
 from fairstats.methods.rates.result import ComparisonResult
 
 __all__ = ["WorstCase", "WorstCaseResult", "worst_case"]
 
-_RATE_OF = {
-    **{metric: rate for metric, (rate, _) in RATIO_METRICS.items()},
-    **{metric: rates[0] for metric, (rates, _) in DIFFERENCE_METRICS.items() if len(rates) == 1},
-    "disparate_impact_labels": "base_rate",
-    "demographic_parity_difference_labels": "base_rate",
-    "tpr_difference": "tpr",
-    "fpr_difference": "fpr",
+#: Rates behind each metric; of two (average odds) the range is the mean of theirs.
+_RATES_OF: dict[str, tuple[str, ...]] = {
+    **RATE_OF_METRIC,
+    **{f"{key}_difference": (key,) for key in RATES},
+    "disparate_impact_labels": ("base_rate",),
+    "demographic_parity_difference_labels": ("base_rate",),
 }
 
 
@@ -92,7 +89,7 @@ class WorstCaseResult(Result):
 
 
 def worst_case(results: Sequence[Result]) -> list[Result]:
-    """Bounds of all single-rate comparisons whose counts know what was left out; an empty list for none."""
+    """Bounds of all comparisons of rates whose counts know what was left out; an empty list for none."""
     found = []
     for result in results:
         if not isinstance(result, ComparisonResult) or not isinstance(result.counts, CellCounts):
@@ -100,14 +97,15 @@ def worst_case(results: Sequence[Result]) -> list[Result]:
         if not result.counts.missing.patterns:
             continue
         groups = result.counts.groups
+        contrast: Any = result.scale
         for c in result.comparisons:
-            key = _RATE_OF.get(c.metric)
-            if key is None or key not in RATES:
-                continue
-            contrast: Any = result.scale
-            low, high = worst_case_range(
-                result.counts, RATES[key], groups.index(c.group), groups.index(c.reference), contrast
-            )
-            n = result.counts.missing.n_dropped
-            found.append(WorstCase(c.metric, c.group, c.reference, c.estimate, low, high, n))
+            i, j = groups.index(c.group), groups.index(c.reference)
+            ranges = [
+                worst_case_range(result.counts, RATES[key], i, j, contrast)
+                for key in _RATES_OF.get(c.metric, ())
+            ]
+            if ranges:
+                low, high = (sum(ends) / len(ranges) for ends in zip(*ranges, strict=True))
+                n = result.counts.missing.n_dropped
+                found.append(WorstCase(c.metric, c.group, c.reference, c.estimate, low, high, n))
     return [WorstCaseResult("worst_case", tuple(found))] if found else []

@@ -182,7 +182,11 @@ def test_counts_from_a_frame(kind: str) -> None:
     )
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize(
+    "make",
+    [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table],
+    ids=["pandas", "polars", "polars lazy", "pyarrow"],
+)
 def test_a_frame_of_counts(make: Any) -> None:
     wanted = fs.disparate_impact(counts={"a": (10, 20), "b": (20, 20)})
     two = make({"group": ["a", "b"], "selected": [10, 20], "not_selected": [20, 20]})

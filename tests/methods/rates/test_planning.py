@@ -114,6 +114,13 @@ def test_the_closed_sample_size() -> None:
     assert fs.sample_size_ratio(0.5, 0.7, power=0.8).n == int(np.ceil(wanted))
 
 
+@pytest.mark.parametrize("n", [400, 400.0, np.int64(400), np.float64(400)], ids=repr)
+def test_numbers_of_any_type(n: Any) -> None:
+    assert fs.power_ratio(np.float64(0.5), np.float64(0.7), n=n, n_reference=n).power == pytest.approx(
+        0.474, abs=1e-3
+    )
+
+
 def test_a_plan_is_a_result() -> None:
     plan = fs.sample_size_ratio(0.5, 0.7)
     frame = plan.to_frame()

@@ -1,0 +1,4 @@
+library(testthat)
+library(fairstats)
+
+test_check("fairstats")

@@ -1,0 +1,119 @@
+# MADD against sums written out, exact enumeration and the numbers of the paper.
+
+densities <- function() {
+  list(
+    function(x) stats::dgamma(11 * x, 4) * 11 / stats::pgamma(11, 4),
+    function(x) stats::dnorm(10 * x, 5.5) * 10 / diff(stats::pnorm(c(0, 10), 5.5))
+  )
+}
+
+simulated <- function(n, seed) {
+  set.seed(seed)
+  list(
+    stats::qgamma(stats::runif(n) * stats::pgamma(11, 4), 4) / 11,
+    stats::qnorm(stats::pnorm(0, 5.5) + stats::runif(n) * diff(stats::pnorm(c(0, 10), 5.5)), 5.5) / 10
+  )
+}
+
+test_that("MADD is the sum of absolute differences of shares", {
+  expect_equal(madd(c(0.1, 0.2, 0.3), c(0.4, 0.6, 0.9), 2), 4 / 3)
+  expect_equal(madd_contributions(c(0, 0.5), c(0.5, 1), 2), c(0.5, -0.5))
+  expect_equal(madd(c(0.2, 0.4), c(0.4, 0.2), 50), 0)
+  expect_equal(madd(0.2, 0.7, 10), 2)
+})
+
+test_that("bins are closed on the left, and the last one on both sides", {
+  edges <- (0:10) / 10
+  expect_equal(bin_shares(edges, 10) * 11, c(rep(1, 9), 2))
+  for (m in c(93, 99, 105)) expect_equal(sum(bin_shares((0:m) / m, m) > 0), m)
+})
+
+test_that("weights count as rows do", {
+  expect_equal(
+    madd(c(0.1, 0.6), c(0.3, 0.9), 4, c(3, 1), c(1, 2)),
+    madd(c(0.1, 0.1, 0.1, 0.6), c(0.3, 0.9, 0.9), 4)
+  )
+})
+
+test_that("the curve is MADD at every number of bins", {
+  x <- simulated(200, 1)
+  curve <- madd_curve(x[[1]], x[[2]], 120)
+  expect_equal(curve$madd[93], madd(x[[1]], x[[2]], 93))
+  expect_equal(curve$madd[1], 0)
+  expect_equal(curve$bandwidth * curve$n_bins, rep(1, 120))
+})
+
+test_that("h_sup is that of the paper", {
+  expect_equal(round(madd_bandwidth_order(10000, 10000), 4), 0.0737)
+})
+
+test_that("the stable stretch of the paper's simulation surrounds the true distance", {
+  f <- densities()
+  truth <- stats::integrate(function(x) abs(f[[1]](x) - f[[2]](x)), 0, 1, rel.tol = 1e-8, subdivisions = 1000)$value
+  expect_equal(truth, 1.1953, tolerance = 1e-4)
+  x <- simulated(10000, 3)
+  curve <- madd_curve(x[[1]], x[[2]], 400)
+  stable <- madd_stable(curve$bandwidth, curve$madd, 10000, 10000)
+  expect_lt(abs(stable$mean - truth), 0.04)
+  expect_gte(stable$low, 0.0025)
+  expect_lte(stable$high, 0.055)
+})
+
+test_that("Algorithm 1 is the search over all eligible stretches", {
+  x <- simulated(150, 2)
+  curve <- madd_curve(x[[1]], x[[2]], 70)
+  h <- rev(curve$bandwidth)
+  value <- rev(curve$madd)
+  least <- Inf
+  for (i in 1:70) {
+    for (j in i:70) {
+      wide <- j >= max(which(h <= h[i] + 0.45 * madd_bandwidth_order(150, 150)))
+      starts <- h[i] <= 1 - 0.45 * madd_bandwidth_order(150, 150)
+      if (wide && starts && j >= i + 20) {
+        spread <- sqrt(mean((value[i:j] - mean(value[i:j]))^2))
+        if (spread < least) {
+          least <- spread
+          best <- c(h[i], h[j])
+        }
+      }
+    }
+  }
+  stable <- madd_stable(curve$bandwidth, curve$madd, 150, 150, min_points = 20)
+  expect_equal(c(stable$low, stable$high), best)
+  expect_equal(stable$std, least)
+  expect_error(madd_stable(curve$bandwidth, curve$madd, 150, 150, min_points = 70), "eligible")
+})
+
+test_that("the null mean is the mean over all splits", {
+  splits <- utils::combn(8, 3)
+  bin <- c(1, 1, 1, 2, 2, 3, 3, 3)
+  all <- apply(splits, 2, function(rows) {
+    sum(abs(tabulate(bin[rows], 3) / 3 - tabulate(bin[-rows], 3) / 5))
+  })
+  expect_equal(madd_null_mean(c(3, 2, 3), 3, 5), mean(all))
+  expect_equal(madd_null_mean(c(rep(1, 100), rep(0, 100)), 50, 50), 2)
+})
+
+test_that("the map keeps order, brings groups together, and changes nothing at 0", {
+  x <- simulated(500, 4)
+  score <- c(x[[1]], x[[2]])
+  group <- rep(c("a", "b"), each = 500)
+  expect_equal(madd_map(score, group, 0), score, tolerance = 1e-12)
+  before <- madd(x[[1]], x[[2]], 20)
+  for (lambda in c(0.3, 0.7, 1)) {
+    mapped <- madd_map(score, group, lambda)
+    expect_equal(order(mapped[group == "a"]), order(score[group == "a"]))
+    expect_lt(abs(madd(mapped[group == "a"], mapped[group == "b"], 20) - (1 - lambda) * before), 0.03)
+  }
+  new <- madd_map(score, group, 1, c(0, 0.001, 0.5, 1), rep("a", 4))
+  expect_true(all(diff(new) > 0) && all(new >= 0 & new <= 1))
+})
+
+test_that("bad input is refused", {
+  expect_error(madd(c(0.1, 1.2), 0.5, 10), "score0")
+  expect_error(madd(c(0.1, NA), 0.5, 10), "missing")
+  expect_error(madd(0.1, numeric(0), 10), "empty")
+  expect_error(madd(0.1, 0.5, 0), "whole number")
+  expect_error(madd_map(c(0.1, 0.2), c("a", "b"), 2), "lambda")
+  expect_error(madd_map(c(0.1, 0.2), c("a", "b"), 1, 0.3, "c"), "group c")
+})

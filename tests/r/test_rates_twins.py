@@ -1,0 +1,256 @@
+"""The base-R twins of the rates against the Python functions: recorded everywhere, live where R is.
+
+The twins find the constrained maximum of the likelihood by `uniroot` on the score equation and the variances
+under weights and clusters from influence values; Python has closed roots and scatter matrices of counts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairstats as fs
+from fairstats.ground.rsession import call
+from fairstats.methods.rates.score import difference_score_interval, ratio_score_interval
+
+REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "rates_twins.json"
+Z = 1.959963984540054
+#: rate of the twin → our function and what it needs.
+RATIOS: dict[str, Any] = {
+    "selection_rate": lambda d, **how: fs.disparate_impact(d["y_pred"], **how),
+    "tpr": lambda d, **how: fs.conditional_accuracy(d["y_true"], d["y_pred"], **how),
+    "tnr": lambda d, **how: fs.conditional_accuracy(d["y_true"], d["y_pred"], label=0, **how),
+    "ppv": lambda d, **how: fs.conditional_use_accuracy(d["y_true"], d["y_pred"], **how),
+    "npv": lambda d, **how: fs.conditional_use_accuracy(d["y_true"], d["y_pred"], prediction=0, **how),
+}
+DIFFERENCES: dict[str, Any] = {
+    "selection_rate": lambda d, **how: fs.demographic_parity_difference(d["y_true"], d["y_pred"], **how),
+    "tpr": lambda d, **how: fs.equal_opportunity_difference(d["y_true"], d["y_pred"], **how),
+    "ppv": lambda d, **how: fs.predictive_parity_difference(d["y_true"], d["y_pred"], **how),
+}
+
+
+@lru_cache(maxsize=1)
+def recorded() -> dict[str, Any]:
+    return json.loads(REFERENCE.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def number(value: Any) -> float:
+    if isinstance(value, dict):
+        return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}[value["float"]]
+    return float(value)
+
+
+def numbers(values: Any) -> np.ndarray:
+    return np.array([number(v) for v in np.atleast_1d(values).tolist()])
+
+
+def columns(people: dict[str, Any], weighted: bool, clustered: bool) -> dict[str, Any]:
+    return {
+        "sensitive_features": people["group"],
+        "reference": "blue",
+        "sample_weight": people["weight"] if weighted else None,
+        "cluster": people["cluster"] if clustered else None,
+    }
+
+
+def ours(case: dict[str, Any], people: dict[str, Any]) -> Any:
+    functions = RATIOS if case["contrast"] == "ratio" else DIFFERENCES
+    how = columns(people, case["weighted"], case["clustered"])
+    return functions[case["rate_name"]](people, method=case["method"], **how)
+
+
+def assert_same(result: Any, twin: dict[str, Any]) -> None:
+    """Every number that both sides give."""
+    rows = {c.group: c for c in result.comparisons}
+    groups = np.atleast_1d(twin["group"]).tolist()
+    assert sorted(rows) == sorted(groups)
+    for k, group in enumerate(groups):
+        comparison = rows[group]
+        tests = {t.alternative: t for t in comparison.tests if "exact" not in t.method}
+        pairs = {
+            "rate": comparison.rate,
+            "rate_reference": comparison.rate_reference,
+            "estimate": comparison.estimate,
+            "std_error": comparison.std_error,
+            "low": comparison.interval.low,
+            "high": comparison.interval.high,
+            "statistic": tests["two-sided"].statistic,
+            "p_equal": tests["two-sided"].pvalue,
+            "p_less": tests["less"].pvalue,
+            "p_greater": tests["greater"].pvalue,
+            "p_equivalence": tests["equivalence"].pvalue,
+            "n": comparison.n,
+            "n_reference": comparison.n_reference,
+        }
+        for name, value in pairs.items():
+            assert value == pytest.approx(numbers(twin[name])[k], rel=1e-8, abs=1e-12), (name, group)
+
+
+def cases() -> list[Any]:
+    return [
+        pytest.param(
+            case,
+            id="-".join(
+                [case["rate_name"], case["contrast"], case["method"]]
+                + ["weighted"] * case["weighted"]
+                + ["clustered"] * case["clustered"]
+            ),
+        )
+        for case in recorded()["comparisons"]
+        if case["contrast"] == "ratio" or case["rate_name"] in DIFFERENCES
+    ]
+
+
+def tables() -> tuple[np.ndarray, ...]:
+    table = recorded()["tables"]
+    return tuple(numbers(table[name]) for name in ("k0", "n0", "k1", "n1"))
+
+
+@pytest.mark.parametrize(("name", "correction"), [("score", True), ("koopman", False)])
+def test_recorded_score_intervals_of_ratios(name: str, correction: bool) -> None:
+    low, high = ratio_score_interval(*tables(), Z, correction=correction)
+    twin = recorded()["ratio"][name]
+    np.testing.assert_allclose(low, numbers(twin["low"]), rtol=1e-8)
+    np.testing.assert_allclose(high, numbers(twin["high"]), rtol=1e-8)
+
+
+@pytest.mark.parametrize(("name", "correction"), [("score", True), ("mee", False)])
+def test_recorded_score_intervals_of_differences(name: str, correction: bool) -> None:
+    low, high = difference_score_interval(*tables(), Z, correction=correction)
+    twin = recorded()["difference"][name]
+    np.testing.assert_allclose(low, numbers(twin["low"]), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(high, numbers(twin["high"]), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", cases())
+def test_recorded_comparisons(case: dict[str, Any]) -> None:
+    assert_same(ours(case, recorded()["people"]), case)
+
+
+@pytest.mark.parametrize("case", recorded()["average_odds"], ids=["plain", "weighted", "clustered", "both"])
+def test_recorded_average_odds(case: dict[str, Any]) -> None:
+    people = recorded()["people"]
+    how = columns(people, case["weighted"], case["clustered"])
+    result = fs.average_odds_difference(people["y_true"], people["y_pred"], method="delta", **how)
+    for k, comparison in enumerate(result.comparisons):
+        assert comparison.estimate == pytest.approx(case["estimate"][k], rel=1e-10)
+        assert comparison.std_error == pytest.approx(case["std_error"][k], rel=1e-8)
+        assert comparison.interval.low == pytest.approx(case["low"][k], rel=1e-8)
+        assert comparison.pvalue == pytest.approx(case["p_equal"][k], rel=1e-8)
+
+
+def random_people(seed: int, n: int = 400) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(n // 5), 5)
+    group = rng.choice(["blue", "green", "red"], size=n, p=[0.5, 0.3, 0.2])
+    y_true = (rng.uniform(size=n) < 0.5).astype(int)
+    y_pred = (rng.uniform(size=n) < 0.3 + 0.3 * y_true + 0.1 * (group == "blue")).astype(int)
+    weight = rng.gamma(3, 0.5, size=n) + 0.05
+    return {"group": group, "y_true": y_true, "y_pred": y_pred, "weight": weight, "cluster": cluster}
+
+
+def twin(case: dict[str, Any], people: dict[str, Any]) -> dict[str, Any]:
+    return call(  # type: ignore[no-any-return]
+        "compare_rates",
+        people["y_true"],
+        people["y_pred"],
+        list(people["group"]),
+        case["rate_name"],
+        case["contrast"],
+        "blue",
+        case["method"],
+        weight=people["weight"] if case["weighted"] else None,
+        cluster=people["cluster"] if case["clustered"] else None,
+    )
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("case", cases())
+def test_live_comparisons(case: dict[str, Any]) -> None:
+    people = random_people(seed=len(case["rate_name"]))
+    assert_same(ours(case, people), twin(case, people))
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("name", ["score", "koopman", "mee"])
+def test_live_score_intervals_of_random_tables(name: str) -> None:
+    rng = np.random.default_rng(3)
+    interval, function = (
+        (difference_score_interval, "difference_interval")
+        if name == "mee"
+        else (ratio_score_interval, "ratio_interval")
+    )
+    for _ in range(25):
+        n0, n1 = rng.integers(1, 2000, size=2)
+        k0, k1 = rng.integers(0, n0 + 1), rng.integers(0, n1 + 1)
+        low, high = interval(k0, n0, k1, n1, Z, correction=name == "score")
+        there = call(function, float(k0), float(n0), float(k1), float(n1), method=name)
+        np.testing.assert_allclose([low, high], there, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.r
+def test_live_largest_gap_of_two_groups_is_exact() -> None:
+    people = random_people(11)
+    keep = people["group"] != "red"
+    there = call(
+        "largest_gap",
+        people["y_true"][keep],
+        people["y_pred"][keep],
+        list(people["group"][keep]),
+        ["tpr", "fpr"],
+    )
+    result = fs.equalized_odds_difference(
+        people["y_true"][keep],
+        people["y_pred"][keep],
+        sensitive_features=people["group"][keep],
+        agg="max",
+    )
+    assert result.estimate == pytest.approx(there["estimate"], rel=1e-10)
+    assert result.critical_value == pytest.approx(there["critical"], abs=0.01)
+    low, high = result.confidence_interval
+    assert (low, high) == pytest.approx((there["low"], there["high"]), abs=0.002)
+
+
+def test_recorded_largest_gap_of_two_groups() -> None:
+    people, there = recorded()["people"], recorded()["two_groups_equalized_odds"]
+    keep = [g != "red" for g in people["group"]]
+    column = {name: np.array(people[name])[keep] for name in ("group", "y_true", "y_pred")}
+    result = fs.equalized_odds_difference(
+        column["y_true"], column["y_pred"], sensitive_features=column["group"], agg="max"
+    )
+    assert result.estimate == pytest.approx(there["estimate"], rel=1e-10)
+    assert result.critical_value == pytest.approx(there["critical"], abs=0.01)
+    low, high = result.confidence_interval
+    assert (low, high) == pytest.approx((there["low"], there["high"]), abs=0.002)
+
+
+@pytest.mark.r("survey")
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("rate", ["selection_rate", "tpr", "ppv"])
+def test_live_survey(rate: str, clustered: bool) -> None:
+    """R's survey package itself, on fresh data: the ratio and its delta standard error."""
+    people = random_people(5)
+    outcome, cases = {
+        "selection_rate": (people["y_pred"], np.ones(400, dtype=bool)),
+        "tpr": (people["y_pred"], people["y_true"] == 1),
+        "ppv": (people["y_true"], people["y_pred"] == 1),
+    }[rate]
+    cluster = people["cluster"] if clustered else None
+    there = call("survey_rates", outcome, cases, list(people["group"]), people["weight"], cluster)
+    result = RATIOS[rate](people, method="delta", **columns(people, True, clustered))
+    j = there["groups"].index("blue")
+    for comparison in result.comparisons:
+        i = there["groups"].index(comparison.group)
+        r, v = there["rate"], there["covariance"]
+        ratio = r[i] / r[j]
+        variance = (v[i, i] - 2 * ratio * v[i, j] + ratio**2 * v[j, j]) / r[j] ** 2
+        assert comparison.estimate == pytest.approx(ratio, rel=1e-10)
+        assert comparison.std_error == pytest.approx(math.sqrt(variance), rel=1e-8)
+    assert there["df"] == (79 if clustered else 399)
