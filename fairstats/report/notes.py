@@ -60,7 +60,7 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns) -> list[st
 def _bounds_notes(result: Any) -> list[tuple[str, str]]:
     """Pairs (metric, note) of verdicts that rest on another method than the interval, for want of cases."""
     return [
-        (c.metric, f"{c.group}: fewer than 5 successes or failures, the verdict rests on score bounds.")
+        (c.metric, f"{c.group}: fewer than 5 successes or failures, tests and verdict are by score.")
         for c in getattr(result, "comparisons", ())
         if rests_on_score_bounds(c) and not c.note
     ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairstats.report.axis import Axis, difference_axis, gap_axis, ratio_axis
 from fairstats.report.format import interval, isolate, number, percent, printable
 from fairstats.report.groups_table import GroupsTable, groups_table
+from fairstats.report.section import rests_on_score_bounds
 from fairstats.report.sections import metric_title
 
 if TYPE_CHECKING:
@@ -189,11 +190,11 @@ def _blocks(result: Result) -> Iterator[Block]:
     tests = _tests(judged)
     threshold = judged.settings.threshold
     rows: dict[str, list[Row]] = {}
-    for record, sentence in zip(records, sentences, strict=True):
+    comparisons = getattr(judged, "comparisons", None)
+    for i, (record, sentence) in enumerate(zip(records, sentences, strict=True)):
         key = (record["metric"], record["group"], record["reference"])
-        row = _row(
-            record, scale, sentence, tests.get(key, {}), threshold, between=not hasattr(judged, "comparisons")
-        )
+        remark = "" if comparisons is None else _remark(comparisons[i], scale, threshold)
+        row = _row(record, scale, sentence, tests.get(key, {}), remark, between=comparisons is None)
         rows.setdefault(str(record["metric"]), []).append(row)
     for metric, found in rows.items():
         yield Block(metric, metric_title(metric, printable(result.title)), tuple(found))
@@ -204,21 +205,19 @@ def _row(
     scale: str,
     sentence: str,
     tests: dict[str, float],
-    threshold: float,
+    remark: str,
     *,
     between: bool,
 ) -> Row:
     group, reference = printable(record["group"] or "—"), printable(record["reference"] or "—")
-    low, high = _real(record, "bound_low"), _real(record, "bound_high")
-    reverse = scale == "ratio" and threshold < 1 and low > 1 / threshold
     return Row(
         label=f"{group} – {reference}" if between else group,
         reference="" if between else reference,
         estimate=_real(record, "estimate"),
         low=_real(record, "ci_low"),
         high=_real(record, "ci_high"),
-        bound_low=low,
-        bound_high=high,
+        bound_low=_real(record, "bound_low"),
+        bound_high=_real(record, "bound_high"),
         statistic=_real(record, "statistic"),
         pvalue=_real(record, "pvalue"),
         pvalue_adjusted=_real(record, "pvalue_adjusted"),
@@ -229,10 +228,20 @@ def _row(
         verdict=str(record.get("verdict") or "insufficient evidence"),
         sentence=isolate(printable(sentence), (group, reference)),
         note=isolate(printable(record.get("note") or ""), (group, reference)),
-        remark=f"{reference} is below {threshold:g} of {group}" if reverse else "",
+        remark=remark,
         scale=scale,
         tests=tests,
     )
+
+
+def _remark(comparison: Any, scale: str, threshold: float) -> str:
+    """What stands below the verdict: the reverse violation, or bounds that are not the interval's."""
+    said = []
+    if scale == "ratio" and threshold < 1 and comparison.bounds.low > 1 / threshold:
+        said.append(f"but {comparison.reference} is below {threshold:g} of {comparison.group}")
+    if rests_on_score_bounds(comparison):
+        said.append("by score bounds: few cases")
+    return printable("; ".join(said))
 
 
 def _real(record: dict[str, Any], key: str) -> float:

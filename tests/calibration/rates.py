@@ -29,7 +29,7 @@ RATES = (0.02, 0.1, 0.5, 0.9)
 RATIOS = (0.5, 0.8, 1.0)
 RATIO_METHODS = ("log", "delta", "score", "koopman")
 DIFFERENCE_METHODS = ("delta", "score", "mee")
-#: Below this count in a cell the verdict rests on score bounds.
+#: Below this count in a cell tests and verdict are by score.
 SMALL_CELL = 5
 _IGNORED = 1e-10
 
@@ -103,9 +103,9 @@ def rejects(
 ) -> np.ndarray:
     """Whether the test of the public functions has p ≤ α; a p-value that is NaN rejects nothing."""
     z = statistic(method, contrast, at, null)
-    if method == "delta":  # its tests give way where its interval is kept with a note
-        empty = (at.k0 == 0) | (at.k0 == at.n0) | (at.k1 == 0) | (at.k1 == at.n1)
-        z = np.where(empty, score(contrast, at, null, correction=True), z)
+    if method in ("log", "delta"):  # with a small cell the tests are by score
+        smallest = np.minimum.reduce([at.k0, at.n0 - at.k0, at.k1, at.n1 - at.k1])
+        z = np.where(smallest < SMALL_CELL, score(contrast, at, null, correction=True), z)
     zero = (at.k0 == 0) & (at.k1 == 0) if contrast == "ratio" else np.zeros(z.shape, bool)  # no test for 0/0
     pvalue = {"less": ndtr(z), "greater": ndtr(-z), "two-sided": 2 * ndtr(-np.abs(z))}[alternative]
     return (pvalue <= alpha) & ~zero

@@ -237,3 +237,21 @@ def hostile() -> AuditReport:
         reference=HOSTILE[0],
         title="<script>alert('title')</script>",
     )
+
+
+@pytest.fixture(scope="session")
+def audit_all() -> Any:
+    """A function that audits the made-up rows: one attribute, outcomes and predictions, quick resampling."""
+
+    def run(frame: Any, **options: Any) -> AuditReport:
+        usual: dict[str, Any] = {
+            "y_true": "repaid",
+            "y_pred": "granted",
+            "sensitive_features": "region",
+            "favorable_label": {"y_true": "yes", "y_pred": 1},
+            "n_resamples": 200,
+            "rng": 1,
+        }
+        return audit(frame, **{**usual, **options})
+
+    return run

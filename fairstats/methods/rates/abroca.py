@@ -31,6 +31,8 @@ _BOOTSTRAP_BINS = 1000
 #: A result carries at most so many bins, with so many rows on average: no person can be read off.
 _STORED_BINS = 2048
 _ROWS_PER_BIN = 10
+#: A group needs so many rows of each label: the bootstrap of fewer understates the noise.
+MIN_ROWS = 10
 
 
 @serialisable
@@ -121,7 +123,7 @@ def abroca(
     Warns
     -----
     InsufficientEvidenceWarning
-        Where a group lacks one of the labels.
+        Where a group has fewer than ten rows of one of the labels.
 
     Notes
     -----
@@ -268,6 +270,12 @@ def _compare(
             if scores.counts[g, label].sum() == 0
         ]
         return replace(empty, note="; ".join(lacking) + ", so no ROC curve."), nan
+    few = [scores.groups[g] for g in (i, j) if 0 < scores.counts[g].sum(axis=1).min() < MIN_ROWS]
+    if few:
+        note = (
+            f"{' and '.join(few)}: fewer than {MIN_ROWS} rows of one label, too few to resample a ROC curve."
+        )
+        return replace(empty, note=note), nan
     estimate = area_between(first, second)
     distance = np.abs(noise1 - noise2).mean(axis=1)
     reach, one_sided = np.quantile(distance, [level, 2 * level - 1])

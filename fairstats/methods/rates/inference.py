@@ -174,8 +174,7 @@ def _compare_pair(
         note = f"{empty.group} and {empty.reference}: no variation between units, so no standard error."
         return replace(empty, note=note, estimate=point_estimate(estimates, i, j, contrast))
     bounds = Interval(*how.judged.interval(levels[1]), 2 * settings.confidence_level - 1, how.judged_name)
-    tested, tested_by = (how.judged, how.judged_name) if how.note else (how.shown, how.name)
-    tests = _tests(tested, estimates, i, j, contrast, settings, tested_by)
+    tests = _tests(how.judged, estimates, i, j, contrast, settings, how.judged_name)
     chosen = next(t for t in tests if t.alternative == settings.alternative)
     return replace(
         empty,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Interval, Result
 from fairstats.ground.serialise import serialisable
+from fairstats.methods.rates.definitions import RATES
 from fairstats.methods.rates.estimates import (
     RateEstimates,
     estimate_average_odds,
@@ -99,6 +100,8 @@ class MaximumResult(Result):
     backend: str = "numpy"
     pvalue_adjusted: float = float("nan")
 
+    scale: ClassVar[str] = "maximum"
+
     @property
     def title(self) -> str:  # type: ignore[override]
         """One line above the table."""
@@ -165,7 +168,7 @@ class MaximumResult(Result):
         level = f"{100 * interval.confidence_level:g}%"
         return [
             f"Largest gap {self.estimate:.3f} ({level} interval {interval.low:.3f} to "
-            f"{interval.high:.3f}), between {top.group} and {top.reference} in {top.rate}: "
+            f"{interval.high:.3f}), between {top.group} and {top.reference} in {_rate_words(top.rate)}: "
             f"{self.verdict}; {tail}."
         ]
 
@@ -184,6 +187,11 @@ class MaximumResult(Result):
         """The same result with this adjusted p-value and family."""
         settings = replace(self.settings, family=family)
         return replace(self, pvalue_adjusted=float(adjusted[0]), settings=settings)
+
+
+def _rate_words(key: str) -> str:
+    """The rate in words."""
+    return RATES[key].title if key in RATES else key.replace("_", " ")
 
 
 def largest_gap(
@@ -243,13 +251,15 @@ def largest_gap(
     verdict = (
         "violated" if bounds.low > threshold else ("satisfied" if bounds.high < threshold else "undecided")
     )
+    pvalue = max_z.pvalue(statistic)
     return MaximumResult(
         metric=metric,
         estimate=abs(components[0].estimate),
         confidence_interval=interval,
         bounds=bounds,
         statistic=statistic,
-        pvalue=max_z.pvalue(statistic),
+        pvalue=pvalue,
+        pvalue_adjusted=pvalue,
         critical_value=critical,
         verdict=verdict,
         components=tuple(components),

@@ -247,7 +247,7 @@ def equalized_odds_difference(
     >>> result = fs.equalized_odds_difference(counts=counts, agg="max")
     >>> low, high = result.confidence_interval
     >>> print(f"{result.estimate:.2f} [{low:.2f}, {high:.2f}]")
-    0.20 [0.00, 0.40]
+    0.20 [0.00, 0.39]
     """
     return confusion_difference(
         "equalized_odds_difference",

@@ -36,7 +36,7 @@ __all__ = [
 
 Contrast = Literal["ratio", "difference"]
 _FAR = 30.0
-#: Below this count in any of the four cells the verdict rests on score bounds, and the exact test is added.
+#: Below this count in any of the four cells tests and verdict are by score, and the exact test is added.
 SMALL_CELL = 5
 
 
@@ -199,9 +199,9 @@ class Chosen:
     Attributes
     ----------
     shown : PairMethod
-        Gives the interval and the tests.
+        Gives the interval.
     judged : PairMethod
-        Gives the bounds that the verdict rests on.
+        Gives the tests, and the bounds that the verdict rests on.
     name, judged_name : str
         Their names.
     note : str
@@ -228,8 +228,8 @@ def pair_method(
     """Choose the method for one pair.
 
     With an empty cell the log and bootstrap methods have no variance to work with, and the score method takes
-    their place. With a cell below `SMALL_CELL` they and the delta method are kept for interval and tests, but
-    the verdict rests on score bounds, so that a group of a few people never looks fair by a formula for many.
+    their place. With a cell below `SMALL_CELL` they and the delta method are kept for the interval, but tests
+    and verdict rest on the score, so that a group of a few people never looks fair by a formula for many.
     """
     degrees = estimates.degrees_of_freedom
     if estimates.smooth:

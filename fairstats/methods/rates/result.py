@@ -283,10 +283,14 @@ class ComparisonResult(Result):
         lines.append(f"{level} intervals{simultaneous}; verdicts by one-sided bounds at that level.")
         if len(self.comparisons) > 1:
             lines.append(f"p-values adjusted by {s.adjust} over {s.family}.")
-        small = [c.group for c in self.comparisons if c.bounds.method != c.interval.method and not c.note]
+        small = [
+            c.group
+            for c in self.comparisons
+            if c.bounds.method != c.interval.method and c.bounds.method.startswith("score") and not c.note
+        ]
         if small:
             names = ", ".join(dict.fromkeys(small))
-            lines.append(f"Fewer than 5 successes or failures: the verdict on {names} rests on score bounds.")
+            lines.append(f"Fewer than 5 successes or failures: tests and verdict on {names} are by score.")
         if self.counts.missing.n_dropped:
             lines.append(self.counts.missing.sentence)
         lines.extend(sorted({c.note for c in self.comparisons if c.note}))

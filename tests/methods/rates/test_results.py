@@ -208,8 +208,7 @@ def test_notes_of_abroca_say_nothing_about_counts() -> None:
 def test_a_small_cell_is_told() -> None:
     result = fs.disparate_impact(counts={"a": (3, 40), "b": (30, 40)})
     assert any(
-        "Fewer than 5 successes or failures: the verdict on a rests on score bounds" in n
-        for n in result.notes()
+        "Fewer than 5 successes or failures: tests and verdict on a are by score" in n for n in result.notes()
     )
     assert result.comparisons[0].bounds.method == "score"
 

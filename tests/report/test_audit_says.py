@@ -1,0 +1,162 @@
+"""What an audit says: statements, missing values, weights and clusters, warnings."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairstats as fs
+from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, MissingValuesWarning
+from fairstats.report.audit import audit
+from fairstats.report.report import AuditReport
+
+
+def metrics(report: AuditReport) -> set[str]:
+    return set(report.to_frame()["metric"])
+
+
+def statement(report: AuditReport, title: str) -> str:
+    return {s.title: s.text for s in report.statements}[title]
+
+
+# ---------------------------------------------------------------- statements
+
+
+@pytest.mark.parametrize(
+    ("evaluated_on", "said"),
+    [
+        (None, "was not stated whether"),
+        ("training", "were used to train the model"),
+        ("held-out", "were not used to train"),
+    ],
+)
+def test_rows_used_in_training_are_said(
+    audit_all: Any, frame: pd.DataFrame, evaluated_on: Any, said: str
+) -> None:
+    assert said in statement(audit_all(frame, evaluated_on=evaluated_on), "Rows used in training")
+
+
+def test_inference_is_conditional_and_the_verdict_rule_is_said(report: AuditReport) -> None:
+    assert "conditional on the fitted model" in statement(report, "Conditional on the model")
+    rule = statement(report, "Verdicts")
+    assert "one-sided 5% bound" in rule
+    assert "90% interval" in rule
+
+
+def test_confidence_level_is_honoured_everywhere(audit_all: Any, frame: pd.DataFrame) -> None:
+    report = audit_all(frame, score="score", confidence_level=0.9)
+    assert set(report.to_frame()["confidence_level"]) == {0.9}
+    assert "one-sided 10% bound" in statement(report, "Verdicts")
+    assert "80% interval" in statement(report, "Verdicts")
+
+
+def test_methods_name_papers(report: AuditReport) -> None:
+    said = " ".join(m.text for m in report.methods)
+    assert "Theorem 3.1" in said
+    assert any("1807.06362" in reference for reference in report.references)
+    assert not any("Binder" in reference for reference in report.references)
+
+
+# ---------------------------------------------------------------- missing values, weights, clusters
+
+
+@pytest.fixture
+def holes(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows with some missing predictions and groups."""
+    full = frame.astype({"granted": float})
+    full.loc[full.index[:7], "granted"] = np.nan
+    full.loc[full.index[20:25], "region"] = None
+    return full
+
+
+def test_missing_raises_by_default(audit_all: Any, holes: pd.DataFrame) -> None:
+    with pytest.raises(InputError, match=r'missing="drop"'):
+        audit_all(holes)
+
+
+def test_missing_rows_are_dropped_counted_and_bounded(audit_all: Any, holes: pd.DataFrame) -> None:
+    with pytest.warns(MissingValuesWarning, match="12 of 900 rows"):
+        report = audit_all(holes, missing="drop")
+    said = statement(report, "Missing values")
+    assert "12 of 900 rows left out" in said
+    assert "Worst-case bounds" in said
+    table = report.to_frame().set_index(["metric", "group"])
+    bounds = table.loc[("worst_case_disparate_impact", "south")]
+    estimate = table.loc[("disparate_impact", "south"), "estimate"]
+    assert bounds["bound_low"] < estimate < bounds["bound_high"]
+
+
+def test_worst_case_bounds_of_outcomes_hold_for_every_completion() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 40).astype(float)
+    y[:4] = np.nan
+    frame = pd.DataFrame({"y": y, "s": np.tile(["a", "b"], 20)})
+    with pytest.warns(MissingValuesWarning):
+        report = audit(frame, y_true="y", sensitive_features="s", reference="a", missing="drop")
+    table = report.to_frame().set_index("metric")
+    low, high = table.loc["worst_case_disparate_impact_labels", ["bound_low", "bound_high"]]
+    found = []
+    for code in range(16):
+        full = frame.copy()
+        full.loc[:3, "y"] = [code >> i & 1 for i in range(4)]
+        share = full.groupby("s")["y"].mean()
+        found.append(share["b"] / share["a"])
+    assert (low, high) == pytest.approx((min(found), max(found)), rel=1e-12)
+
+
+def test_missing_groups_form_a_group(audit_all: Any, frame: pd.DataFrame) -> None:
+    frame = frame.copy()
+    frame.loc[frame.index[:50], "region"] = None
+    report = audit_all(frame, missing="group")
+    assert "(missing)" in set(report.to_frame()["group"])
+    assert "group of their own" in statement(report, "Missing values")
+
+
+def test_weights_and_clusters(audit_all: Any, frame: pd.DataFrame) -> None:
+    report = audit_all(frame, score="score", sample_weight="weight", cluster="branch")
+    assert "abroca" not in metrics(report)
+    assert any("neither weights nor clusters" in note for note in report.notes)
+    assert "40 clusters (branch)" in statement(report, "Sampling")
+    assert any("Binder" in reference for reference in report.references)
+    direct = fs.disparate_impact(
+        frame["granted"],
+        sensitive_features=frame["region"],
+        sample_weight=frame["weight"],
+        cluster=frame["branch"],
+    )
+    mine = report.to_frame().query("metric == 'disparate_impact'")
+    np.testing.assert_allclose(mine["std_error"], direct.std_error, rtol=1e-12)
+
+
+# ---------------------------------------------------------------- what is warned of
+
+
+def test_small_groups_are_warned_of_once_and_noted() -> None:
+    frame = pd.DataFrame(
+        {
+            "hired": [1, 0] * 30 + [0, 0, 1],
+            "good": [1, 0, 0] * 21,
+            "s": ["a"] * 60 + ["b"] * 3,
+        }
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        report = audit(frame, y_true="good", y_pred="hired", sensitive_features="s")
+    kinds = [w.category for w in caught]
+    assert len(kinds) == len(set(kinds))
+    assert set(kinds) <= {DataWarning, InsufficientEvidenceWarning}
+    assert report.notes
+    assert all(w.filename == __file__ for w in caught)
+
+
+def test_no_evidence_is_a_verdict_not_a_silent_nan() -> None:
+    categories = pd.Categorical(["a", "b"] * 20, categories=["a", "b", "empty"])
+    frame = pd.DataFrame({"hired": [1, 0, 0, 1] * 10, "s": categories})
+    with pytest.warns(InsufficientEvidenceWarning), pytest.warns(DataWarning):
+        report = audit(frame, y_pred="hired", sensitive_features="s")
+    assert report.verdicts["insufficient evidence"] == 2
+    assert any("empty" in note for note in report.notes)
