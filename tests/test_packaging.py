@@ -18,7 +18,7 @@ import pytest
 import fairstats
 
 ROOT = Path(__file__).resolve().parents[1]
-TOP_LEVEL = {"fairstats", "r", "tests", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"}
+TOP_LEVEL = {"fairstats", "r", "tests", "vignettes", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"}
 MOST_DATA = 3_000_000
 
 pytest.importorskip("hatchling", reason="hatchling is not installed")
@@ -109,7 +109,7 @@ def test_wheel_from_sdist_is_the_wheel_from_the_tree(
 
 def test_sdist_holds_what_is_needed(unpacked_sdist: Path) -> None:
     names = {p.name for p in unpacked_sdist.iterdir()}
-    assert names >= TOP_LEVEL - {"r", "tests"} | {"pyproject.toml", "PKG-INFO"}
+    assert names >= TOP_LEVEL - {"r"} | {"pyproject.toml", "PKG-INFO"}
     assert names <= TOP_LEVEL | {"pyproject.toml", "PKG-INFO", ".gitignore"}
     if (ROOT / "r" / "DESCRIPTION").exists():
         assert (unpacked_sdist / "r" / "DESCRIPTION").exists()

@@ -14,6 +14,7 @@ from fairstats import ConfusionCounts, PairedCounts, SelectionCounts
 from fairstats.ground.counts import CellCounts, confusion_cells
 from fairstats.ground.errors import InputError, MissingValuesWarning
 from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.scores import ScoreCounts
 
 pl = pytest.importorskip("polars", reason="polars is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -342,3 +343,36 @@ def test_one_sampling_unit_has_no_variance(n_units: int) -> None:
         return
     with pytest.raises(InputError, match="`sample_weight`: got 1 sampling unit"):
         ConfusionCounts.from_arrays([1], [1], sensitive_features=["a"], sample_weight=[2.0])
+
+
+# ---------------------------------------------------------------- score counts
+
+SCORED = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 30), st.sampled_from("ab")), min_size=1, max_size=80
+)
+
+
+@given(SCORED)
+def test_score_counts_are_the_crosstab(rows: list[tuple[int, int, str]]) -> None:
+    y, score, g = (np.array(v) for v in zip(*rows, strict=True))
+    counts = ScoreCounts.from_outcomes(Outcomes.from_arrays(y, score=score / 30, sensitive_features=g))
+    np.testing.assert_array_equal(counts.values, np.unique(score) / 30)
+    for place, group in enumerate(counts.groups):
+        for label in (0, 1):
+            wanted = [np.sum((g == group) & (y == label) & (score == v)) for v in np.unique(score)]
+            assert counts.counts[place, label].tolist() == wanted
+    assert counts.group_sizes.sum() == len(rows)
+
+
+@given(SCORED, st.integers(1, 12))
+def test_bins_merge_neighbours_and_lose_nobody(rows: list[tuple[int, int, str]], n_bins: int) -> None:
+    y, score, g = (np.array(v) for v in zip(*rows, strict=True))
+    counts = ScoreCounts.from_outcomes(Outcomes.from_arrays(y, score=score / 30, sensitive_features=g))
+    merged = counts.binned(n_bins)
+    assert merged.values.size <= n_bins or merged is counts
+    np.testing.assert_array_equal(merged.counts.sum(axis=2), counts.counts.sum(axis=2))
+    assert merged.values[-1] == counts.values[-1]
+    ends = np.searchsorted(counts.values, merged.values)
+    np.testing.assert_array_equal(
+        np.cumsum(merged.counts, axis=2), np.cumsum(counts.counts, axis=2)[:, :, ends]
+    )
