@@ -285,6 +285,7 @@ def test_start_in_a_worker_thread_leaves_ctrl_c_alone():
     out = python(
         """
         import os, signal, threading, time
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
         from concurrent.futures import ThreadPoolExecutor
         from fairstats.ground.rsession import call
         mine = lambda signum, frame: print("mine")
@@ -467,6 +468,7 @@ def test_ctrl_c_in_a_long_call_leaves_the_session_usable(tmp_path):
     out = python(
         f"""
         import os, signal, threading, time
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
         from fairstats.ground.rsession import call
         call("base::sum", 1.0)
         for long in (("base::Sys.sleep", 60.0), ("base::source", {str(script)!r})):
@@ -490,6 +492,7 @@ def test_ctrl_c_while_a_thread_is_in_r(tmp_path):
     out = python(
         f"""
         import os, signal, threading
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
         from concurrent.futures import ThreadPoolExecutor
         from fairstats.ground.rsession import call
         call("base::sum", 1.0)

@@ -89,7 +89,11 @@ def assert_same(result: Any, twin: dict[str, Any]) -> None:
             "n": comparison.n,
             "n_reference": comparison.n_reference,
         }
+        # With a cell below 5 our tests are by score, whatever the interval; the score cases compare those.
+        by_score = comparison.bounds.method != comparison.interval.method
         for name, value in pairs.items():
+            if by_score and (name == "statistic" or name.startswith("p_")):
+                continue
             assert value == pytest.approx(numbers(twin[name])[k], rel=1e-8, abs=1e-12), (name, group)
 
 
@@ -143,7 +147,8 @@ def test_recorded_average_odds(case: dict[str, Any]) -> None:
         assert comparison.estimate == pytest.approx(case["estimate"][k], rel=1e-10)
         assert comparison.std_error == pytest.approx(case["std_error"][k], rel=1e-8)
         assert comparison.interval.low == pytest.approx(case["low"][k], rel=1e-8)
-        assert comparison.pvalue == pytest.approx(case["p_equal"][k], rel=1e-8)
+        if comparison.bounds.method == comparison.interval.method:  # else a small cell: tests by score
+            assert comparison.pvalue == pytest.approx(case["p_equal"][k], rel=1e-8)
 
 
 def random_people(seed: int, n: int = 400) -> dict[str, Any]:

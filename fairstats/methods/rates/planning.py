@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, log, sqrt
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 from fairstats.ground.errors import InputError
@@ -158,7 +159,7 @@ def power_ratio(
     level = check_confidence_level(confidence_level)
     n_reference = n if n_reference is None else n_reference
     for name, size in (("n", n), ("n_reference", n_reference)):
-        if not isinstance(size, (int, float)) or not size >= 1:
+        if not isinstance(size, Real) or not size >= 1:
             raise InputError(name, got=repr(size), allowed="1 or more cases", cure="pass the planned size")
     rate = rate_reference * ratio
     variance = (1 - rate) / (n * rate) + (1 - rate_reference) / (n_reference * rate_reference)
