@@ -49,7 +49,7 @@ _HOME = {
     "HdrRegion": "fairstats.numerics.hdr.result",
 }
 #: Public submodule → where it lives.
-_SUBMODULES = {"datasets": "fairstats.datasets"}
+_SUBMODULES = {"datasets": "fairstats.datasets", "evt": "fairstats.numerics.evt"}
 
 if TYPE_CHECKING:
     from fairstats import datasets as datasets
@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     from fairstats.methods.rates.result import RatioResult as RatioResult
     from fairstats.methods.rates.stratified import StratifiedRatioResult as StratifiedRatioResult
     from fairstats.methods.rates.stratified import stratified_ratio as stratified_ratio
+    from fairstats.numerics import evt as evt
     from fairstats.numerics.hdr.region import hdr as hdr
     from fairstats.numerics.hdr.result import HdrRegion as HdrRegion
     from fairstats.numerics.hdr.result import HdrResult as HdrResult

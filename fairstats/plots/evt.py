@@ -1,0 +1,233 @@
+"""Fitted tails: quantiles, probabilities, return levels with band, profile likelihood, thresholds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.ground.errors import InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+__all__ = [
+    "plot_fit",
+    "plot_mean_residual_life",
+    "plot_probabilities",
+    "plot_profile",
+    "plot_quantiles",
+    "plot_return_levels",
+    "plot_threshold_stability",
+]
+
+COLOUR = "C0"
+_MARKS: dict[str, Any] = {
+    "marker": "o",
+    "markersize": 3.5,
+    "linestyle": "none",
+    "color": COLOUR,
+    "alpha": 0.8,
+}
+_LINE: dict[str, Any] = {"color": "0.3", "linewidth": 1.0}
+#: Points of the return-level curve.
+_POINTS = 25
+
+
+def plot_fit(fit: Any, axes: Any = None) -> Any:
+    """Draw the four panels of a fit: Q-Q, P-P, return levels with band, profile likelihood of the shape.
+
+    Parameters
+    ----------
+    fit : EvtFit
+        Read by its attributes and methods.
+    axes : array of four matplotlib.axes.Axes, optional
+        Where to draw; default a new figure of two by two.
+
+    Returns
+    -------
+    ndarray of Axes, shape (2, 2)
+        Or the axes that were given.
+
+    Raises
+    ------
+    InputError
+        If `axes` are not four.
+    MissingDependencyError
+        Without matplotlib (extra ``report``).
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from fairstats.numerics.evt import fit_gpd
+    >>> x = np.random.default_rng(1).exponential(size=2000)
+    >>> fit_gpd(x, threshold=2.0, backend="scipy").plot().shape
+    (2, 2)
+    """
+    plt = _pyplot()
+    if axes is None:
+        figure, axes = plt.subplots(2, 2, figsize=(9.0, 7.0))
+        figure.set_layout_engine("constrained")
+    panels = np.asarray(axes, dtype=object).ravel()
+    if panels.size != 4:
+        raise InputError("axes", got=f"{panels.size} axes", allowed="four", cure="plt.subplots(2, 2)[1]")
+    plot_quantiles(fit, panels[0])
+    plot_probabilities(fit, panels[1])
+    plot_return_levels(fit, panels[2])
+    if fit.method == "mle":
+        plot_profile(fit.profile("shape"), panels[3])
+    else:
+        _plot_density(fit, panels[3])
+    return axes
+
+
+def plot_quantiles(fit: Any, ax: Axes | None = None) -> Axes:
+    """Q-Q: the sample against the quantiles of the fit at (i − ½)/n."""
+    ax = _axes(ax)
+    sample = fit.sample
+    model = fit.quantile(_positions(sample.size))
+    ax.plot(model, sample, **_MARKS)
+    ends = [min(model[0], sample[0]), max(model[-1], sample[-1])]
+    ax.plot(ends, ends, **_LINE)
+    ax.set(xlabel="fitted quantile", ylabel="observed", title="Quantiles")
+    return ax
+
+
+def plot_probabilities(fit: Any, ax: Axes | None = None) -> Axes:
+    """P-P: the fitted distribution function at the sample against (i − ½)/n."""
+    ax = _axes(ax)
+    ax.plot(_positions(fit.sample.size), fit.cdf(fit.sample), **_MARKS)
+    ax.plot([0.0, 1.0], [0.0, 1.0], **_LINE)
+    ax.set(xlabel="empirical probability", ylabel="fitted probability", title="Probabilities")
+    return ax
+
+
+def plot_return_levels(fit: Any, ax: Axes | None = None) -> Axes:
+    """Return levels against their period (logarithmic), the interval as a band, and the sample."""
+    ax = _axes(ax)
+    n, per = fit.sample.size, 1.0 / fit.rate
+    observed = per / (1.0 - _positions(n))
+    periods = np.geomspace(per * 1.01, 10.0 * per * n, _POINTS)
+    if fit.model == "gev":
+        periods = np.geomspace(1.01, 10.0 * n, _POINTS)
+    band = _level_band(fit, periods)
+    ax.fill_between(periods, band[1], band[2], color=COLOUR, alpha=0.2, linewidth=0)
+    ax.plot(periods, band[0], color=COLOUR)
+    ax.plot(observed, fit.sample, **{**_MARKS, "color": "0.3"})
+    ax.set_xscale("log")
+    ax.set(
+        xlabel="blocks" if fit.model == "gev" else "observations",
+        ylabel="return level",
+        title=f"Return levels, {100 * fit.confidence_level:g}% band",
+    )
+    top = np.nanmax(np.append(fit.sample[-1], band[0]))
+    reach = np.nanmax(np.where(np.isfinite(band[2]), band[2], top))
+    bottom = float(np.nanmin(np.append(fit.sample[0], band[1])))
+    ax.set_ylim(bottom, float(min(reach, bottom + 4.0 * (top - bottom))))
+    return ax
+
+
+def plot_profile(curve: Any, ax: Axes | None = None) -> Axes:
+    """Deviance of a parameter, with the critical value and the interval that it cuts.
+
+    Parameters
+    ----------
+    curve : ProfileCurve
+        Read by `parameter`, `estimate`, `values`, `deviance`, `critical_value`, `interval`.
+    ax : matplotlib.axes.Axes, optional
+    """
+    ax = _axes(ax)
+    ax.plot(curve.values, curve.deviance, color=COLOUR)
+    ax.axhline(curve.critical_value, **_LINE)
+    ax.axvline(curve.estimate, linestyle=":", **_LINE)
+    for end in curve.interval:
+        if np.isfinite(end):
+            ax.axvline(end, linestyle="--", **_LINE)
+    ax.set(
+        xlabel=curve.parameter,
+        ylabel="deviance",
+        title=f"Profile likelihood, {100 * curve.interval.confidence_level:g}% interval",
+    )
+    ax.set_ylim(bottom=0.0)
+    return ax
+
+
+def plot_mean_residual_life(life: Any, ax: Axes | None = None) -> Axes:
+    """Mean excess over each threshold, with its interval."""
+    ax = _axes(ax)
+    ax.fill_between(life.thresholds, life.low, life.high, color=COLOUR, alpha=0.2, linewidth=0)
+    ax.plot(life.thresholds, life.mean_excess, color=COLOUR)
+    ax.set(xlabel="threshold", ylabel="mean excess", title="Mean residual life")
+    return ax
+
+
+def plot_threshold_stability(stability: Any, axes: Any = None) -> Any:
+    """Shape and modified scale over thresholds, two panels, with intervals."""
+    plt = _pyplot()
+    if axes is None:
+        figure, axes = plt.subplots(2, 1, sharex=True)
+        figure.set_layout_engine("constrained")
+    panels = np.asarray(axes, dtype=object).ravel()
+    if panels.size != 2:
+        raise InputError("axes", got=f"{panels.size} axes", allowed="two", cure="plt.subplots(2)[1]")
+    table = stability.to_frame()
+    for panel, name in zip(panels, ("shape", "modified scale"), strict=True):
+        rows = table[table["metric"] == name]
+        low, high = rows["estimate"] - rows["ci_low"], rows["ci_high"] - rows["estimate"]
+        panel.errorbar(
+            rows["threshold"],
+            rows["estimate"],
+            yerr=np.maximum([low.fillna(0.0), high.fillna(0.0)], 0.0),
+            fmt="o",
+            color=COLOUR,
+            markersize=3.5,
+            linewidth=1.0,
+        )
+        panel.set_ylabel(name)
+    panels[1].set_xlabel("threshold")
+    return axes
+
+
+def _plot_density(fit: Any, ax: Axes) -> None:
+    sample = fit.sample
+    bins = np.linspace(sample[0], sample[-1], int(np.clip(np.sqrt(sample.size), 8, 60)) + 1)
+    ax.hist(sample, bins=bins.tolist(), density=True, color=COLOUR, alpha=0.3)
+    ax.stairs(np.diff(fit.cdf(bins)) / np.diff(bins), bins, color=COLOUR)
+    ax.set(xlabel="value", ylabel="density", title="Density")
+
+
+def _level_band(fit: Any, periods: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Levels and interval ends, shape (3, K); delta intervals for fits without likelihood."""
+    method = "profile" if fit.method == "mle" else "delta"
+    out = np.full((3, periods.size), np.nan)
+    for i, m in enumerate(periods):
+        try:
+            level = fit.return_level(m, method=method)
+        except InputError:
+            out[0, i] = fit.quantile(1.0 - 1.0 / (m * fit.rate))
+            continue
+        out[:, i] = level.estimate, level.interval.low, level.interval.high
+    return out
+
+
+def _positions(n: int) -> NDArray[np.float64]:
+    return (np.arange(1, n + 1) - 0.5) / n
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    axes: Axes = _pyplot().subplots()[1]
+    return axes
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise MissingDependencyError(
+            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame()"
+        ) from error
+    return plt

@@ -1,0 +1,122 @@
+"""Which back end fits, and what happens when R fails or is worse: with a stand-in for R's module."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairstats.numerics.evt.dispatch as module
+from fairstats.ground.errors import BackendError, DataWarning, RBackendError
+from fairstats.numerics.evt import fit_gev, fit_gpd, fit_point_process, scipy_backend
+from fairstats.numerics.evt.contract import Kernel, ParameterFit
+
+X = np.random.default_rng(1).exponential(size=800)
+
+
+def stand_in(**functions: Any) -> Any:
+    """SciPy's functions under another version, some of them replaced."""
+    names = ("gpd_mle", "gev_mle", "gpd_lmoments", "gev_lmoments")
+    kernel = types.SimpleNamespace(**{name: getattr(scipy_backend, name) for name in names})
+    kernel.version = lambda: "r: stand-in 1.0"
+    kernel.__dict__.update(functions)
+    return kernel
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def put(kernel: Any) -> None:
+        monkeypatch.setattr(module, "_kernel", lambda backend: kernel)
+
+    return put
+
+
+def worse(excesses: np.ndarray) -> ParameterFit:
+    fit = scipy_backend.gpd_mle(excesses)
+    return ParameterFit(fit.params * 1.3, fit.covariance, fit.nll + 0.5)
+
+
+def test_scipy_has_the_contract() -> None:
+    kernel: Kernel = scipy_backend
+    assert kernel.version().startswith("scipy ")
+    with pytest.raises(AttributeError):
+        _ = scipy_backend.point_process_mle  # the process is the excesses' fit, transformed
+
+
+def test_the_back_end_is_said(use: Any) -> None:
+    assert fit_gpd(X, 1.0, backend="scipy").backend.startswith("scipy")
+    use(stand_in())
+    for fit in (fit_gpd(X, 1.0), fit_gev(X[:60]), fit_point_process(X, 1.0, 100)):
+        assert fit.backend == "r: stand-in 1.0"
+        assert set(fit.to_frame()["backend"]) == {"r: stand-in 1.0"}
+        assert fit.return_level(500).backend == "r: stand-in 1.0"
+
+
+def test_intervals_are_the_same_for_both(use: Any) -> None:
+    ours = fit_gpd(X, 1.0)
+    use(stand_in())
+    assert fit_gpd(X, 1.0).return_level(500).interval == ours.return_level(500).interval
+
+
+def test_a_worse_fit_of_r_is_not_returned(use: Any) -> None:
+    use(stand_in(gpd_mle=worse))
+    with pytest.warns(DataWarning, match="negative log-likelihood of .* SciPy's fit is returned"):
+        fit = fit_gpd(X, 1.0)
+    assert fit.backend.startswith("scipy")
+    assert fit.params == fit_gpd_by_scipy().params
+
+
+def test_a_worse_fit_of_r_is_returned_where_r_was_asked_for(use: Any) -> None:
+    use(stand_in(gpd_mle=worse))
+    with pytest.warns(DataWarning, match="as asked"):
+        fit = fit_gpd(X, 1.0, backend="r")
+    assert fit.backend == "r: stand-in 1.0"
+    assert fit.scale == pytest.approx(1.3 * fit_gpd_by_scipy().scale)
+
+
+def fit_gpd_by_scipy() -> Any:
+    from fairstats.numerics.evt.gpd import GpdSamples, fit_gpd_samples
+
+    found = fit_gpd_samples(GpdSamples.from_excesses(np.sort(X[X > 1.0])[None, :] - 1.0))
+    return types.SimpleNamespace(
+        scale=found.scale[0], params={"scale": found.scale[0], "shape": found.shape[0]}
+    )
+
+
+@pytest.mark.parametrize("error", [BackendError("no maximum"), RBackendError("in fevd: failure")])
+def test_a_failure_of_r_falls_back_or_passes(use: Any, error: Exception) -> None:
+    def fail(values: np.ndarray) -> ParameterFit:
+        raise error
+
+    use(stand_in(gpd_mle=fail, gev_mle=fail))
+    with pytest.warns(DataWarning, match="SciPy's fit is returned"):
+        assert fit_gpd(X, 1.0).backend.startswith("scipy")
+    with pytest.warns(DataWarning, match="SciPy's fit is returned"):
+        assert fit_gev(X[:60], backend="auto").backend.startswith("scipy")
+    with pytest.raises(type(error)):
+        fit_gpd(X, 1.0, backend="r")
+
+
+def test_r_lmoments_get_our_standard_errors(use: Any) -> None:
+    ours = fit_gpd(X, 1.0, method="lmoments")
+    use(stand_in())
+    theirs = fit_gpd(X, 1.0, method="lmoments")
+    np.testing.assert_array_equal(theirs.covariance, ours.covariance)
+
+
+def test_fits_load_neither_scipy_stats_nor_matplotlib_nor_r() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, numpy as np\n"
+        "from fairstats.numerics.evt import fit_gpd, tail_type, threshold_stability\n"
+        "fit = fit_gpd(np.arange(100.0) ** 2, 900.0, backend='scipy')\n"
+        "fit.to_frame(), fit.return_level(50), fit.endpoint(), fit.exceedance_probability(5000.0)\n"
+        "heavy = {'scipy.stats', 'scipy.optimize', 'matplotlib', 'rpy2', 'statsmodels'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

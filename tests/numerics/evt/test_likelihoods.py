@@ -1,0 +1,338 @@
+"""The kernels against SciPy's distributions, a dense search, finite differences and Nelder–Mead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import genextreme, genpareto
+
+from fairstats.numerics.evt.contour import contour_extremes
+from fairstats.numerics.evt.distributions import (
+    gev_cdf,
+    gev_logpdf,
+    gev_quantile,
+    gev_sf,
+    gpd_cdf,
+    gpd_logpdf,
+    gpd_quantile,
+    gpd_sf,
+)
+from fairstats.numerics.evt.gev import GevSamples, fit_gev_samples
+from fairstats.numerics.evt.gev_surface import GevSurface
+from fairstats.numerics.evt.goals import log_scale_goal, return_level_goal, shape_goal
+from fairstats.numerics.evt.gpd import GpdSamples, fit_gpd_samples
+from fairstats.numerics.evt.gpd_surface import GpdSurface
+from fairstats.numerics.evt.level_interval import level_ends
+from fairstats.numerics.evt.profile import level_profile
+from fairstats.numerics.evt.stretch import (
+    mean_stretch,
+    power_ratio,
+    power_ratio_shape_derivative,
+    stretch,
+)
+
+from .conftest import gpd_series
+
+SHAPES = [-0.8, -0.3, -1e-9, 0.0, 1e-7, 0.2, 1.5]
+CRITICAL = 3.841458820694124
+
+
+def scipy_gev(shape: float, location: float, scale: float):  # type: ignore[no-untyped-def]
+    """SciPy's `genextreme` has the opposite sign: the one place that converts."""
+    return genextreme(-shape, location, scale)
+
+
+def test_distributions_are_scipys() -> None:
+    for shape in SHAPES:
+        law = genpareto(shape, scale=2.0)
+        y = law.ppf([0.01, 0.3, 0.9, 0.999])
+        np.testing.assert_allclose(gpd_cdf(y, 2.0, shape), law.cdf(y), rtol=1e-6)
+        np.testing.assert_allclose(gpd_sf(y, 2.0, shape), law.sf(y), rtol=1e-6)
+        np.testing.assert_allclose(gpd_logpdf(y, 2.0, shape), law.logpdf(y), rtol=1e-6)
+        np.testing.assert_allclose(gpd_quantile(gpd_cdf(y, 2.0, shape), 2.0, shape), y, rtol=1e-10)
+        block = scipy_gev(shape, 3.0, 2.0)
+        x = block.ppf([0.01, 0.3, 0.9, 0.999])
+        np.testing.assert_allclose(gev_cdf(x, 3.0, 2.0, shape), block.cdf(x), rtol=1e-6)
+        np.testing.assert_allclose(gev_sf(x, 3.0, 2.0, shape), block.sf(x), rtol=1e-6)
+        np.testing.assert_allclose(gev_logpdf(x, 3.0, 2.0, shape), block.logpdf(x), rtol=1e-6)
+        np.testing.assert_allclose(gev_quantile(gev_cdf(x, 3.0, 2.0, shape), 3.0, 2.0, shape), x, rtol=1e-9)
+
+
+def test_outside_the_support() -> None:
+    assert gpd_logpdf(3.0, 1.0, -0.5) == -np.inf
+    assert gpd_logpdf(-0.1, 1.0, 0.5) == -np.inf
+    assert gpd_cdf(3.0, 1.0, -0.5) == 1.0
+    assert gpd_logpdf(1.0, 1.0, -1.0) == 0.0  # the end point of the uniform distribution belongs to it
+    assert gev_logpdf(-3.0, 0.0, 1.0, 0.5) == -np.inf
+
+
+@pytest.mark.parametrize("theta", [-0.3, -1e-3, -1e-9, 0.0, 1e-9, 1e-3, 0.3, 5.0])
+def test_stretch_against_extended_precision(theta: float) -> None:
+    y = np.array([0.0, 1e-3, 0.5, 1.0, 3.0])
+    v, first, second = stretch(y, np.array(theta))
+    h = np.longdouble(2e-4) * max(1.0, abs(theta))
+    t = np.longdouble(theta) + h * np.arange(-4, 5)
+
+    def exact(t: np.longdouble) -> np.ndarray:
+        z = t * y.astype(np.longdouble)
+        return np.log1p(z) / t if t else y.astype(np.longdouble)
+
+    f = np.array([exact(s) for s in t])
+    f[np.isnan(f)] = 0
+    np.testing.assert_allclose(v, f[4].astype(float), rtol=1e-14)
+    slope = (f[2] - 8 * f[3] + 8 * f[5] - f[6]) / (12 * h)
+    bend = (-f[2] + 16 * f[3] - 30 * f[4] + 16 * f[5] - f[6]) / (12 * h**2)
+    np.testing.assert_allclose(first, slope.astype(float), rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(second, bend.astype(float), rtol=1e-5, atol=1e-7)
+    means = mean_stretch(y[None, :], np.array([5.0]), np.array([3.0]), np.array([[theta]]))
+    for mean, values in zip(means, (v, first, second), strict=True):
+        assert mean[0, 0] == pytest.approx(values.mean(), rel=1e-9)
+
+
+def test_power_ratio_is_continuous() -> None:
+    for shape in (0.0, 1e-12, -1e-9, 1e-4, 0.5):
+        assert float(power_ratio(2.0, shape)) == pytest.approx(
+            np.expm1(2.0 * shape) / shape if shape else 2.0, rel=1e-10
+        )
+        h = 1e-5
+        slope = (float(power_ratio(2.0, shape + h)) - float(power_ratio(2.0, shape - h))) / (2 * h)
+        assert float(power_ratio_shape_derivative(2.0, shape)) == pytest.approx(slope, rel=1e-7)
+
+
+@pytest.mark.parametrize("n", [10, 15, 50, 3000])
+@pytest.mark.parametrize("shape", [-0.95, -0.6, -0.2, 0.0, 0.5, 2.0])
+def test_gpd_optimum_is_global(n: int, shape: float) -> None:
+    """Never above a dense grid of θ and the edge ξ = −1, and the likelihood of the parameters returned."""
+    rng = np.random.default_rng([n, int(100 * (shape + 2))])
+    samples = np.array([gpd_series(rng, shape, n) for _ in range(20 if n < 1000 else 3)])
+    fits = fit_gpd_samples(GpdSamples.from_excesses(samples))
+    logs = gpd_logpdf(samples, fits.scale[:, None], fits.shape[:, None])
+    np.testing.assert_allclose(-logs.sum(axis=1), fits.nll, atol=1e-8)
+    for y, nll in zip(samples, fits.nll, strict=True):
+        top = y.max()
+        phi = np.linspace(-5, 5, 1501) * np.log(n)
+        theta = np.expm1(phi[np.abs(phi) > 1e-6]) / top
+        xi = np.array([np.log1p(np.maximum(t * y, -1 + 1e-15)).mean() for t in theta])
+        inside = xi > -1
+        grid = n * (np.log(xi[inside] / theta[inside]) + xi[inside] + 1.0)
+        best = min(grid.min(), n * np.log(top))
+        assert nll <= best + 1e-9
+
+
+def test_gpd_likelihood_is_scipys() -> None:
+    rng = np.random.default_rng(1)
+    for shape in (-0.4, 0.0, 0.4):
+        y = gpd_series(rng, shape, 80)
+        fits = fit_gpd_samples(GpdSamples.from_excesses(y[None, :]))
+        nll = -genpareto.logpdf(y, fits.shape[0], scale=fits.scale[0]).sum()
+        assert fits.nll[0] == pytest.approx(nll, abs=1e-9)
+
+
+def test_gev_likelihood_is_scipys() -> None:
+    rng = np.random.default_rng(2)
+    for shape in (-0.4, 0.0, 0.4):
+        x = scipy_gev(shape, 5.0, 2.0).rvs(80, random_state=rng)
+        fits = fit_gev_samples(GevSamples.from_maxima(x[None, :]))
+        law = scipy_gev(fits.shape[0], fits.location[0], fits.scale[0])
+        assert fits.nll[0] == pytest.approx(-law.logpdf(x).sum(), abs=1e-9)
+        moved = minimize(
+            lambda p, x=x: -scipy_gev(p[2], p[0], abs(p[1])).logpdf(x).sum(),
+            [fits.location[0], fits.scale[0], fits.shape[0]],
+            method="Nelder-Mead",
+        )
+        assert moved.fun > fits.nll[0] - 1e-8
+
+
+@pytest.mark.parametrize("family", ["gpd", "gev"])
+@pytest.mark.parametrize("shape", [-0.3, -0.2, 0.0, 0.3, 0.9])
+def test_standard_errors_against_extended_precision(family: str, shape: float) -> None:
+    """Observed information by fourth-order differences in long double: 1e-6, where R's own differ by 2e-3."""
+    rng = np.random.default_rng(int(100 * (shape + 1)))
+    e = rng.exponential(size=120)
+    if family == "gpd":
+        x = np.asarray(power_ratio(e, np.array(shape)))
+        fits = fit_gpd_samples(GpdSamples.from_excesses(x[None, :]))
+        point = [fits.scale[0], fits.shape[0]]
+    else:
+        x = np.asarray(power_ratio(-np.log(e), np.array(shape)))
+        blocks = fit_gev_samples(GevSamples.from_maxima(x[None, :]))
+        fits = blocks  # type: ignore[assignment]
+        point = [blocks.location[0], blocks.scale[0], blocks.shape[0]]
+    data = x.astype(np.longdouble)
+
+    def nll(p: np.ndarray) -> np.longdouble:
+        location, scale, xi = (0, p[0], p[1]) if family == "gpd" else p
+        t = np.log1p(xi * (data - location) / scale) / xi
+        extra = np.exp(-t).sum() if family == "gev" else 0
+        return data.size * np.log(scale) + (1 + xi) * t.sum() + extra
+
+    information = _hessian(nll, np.array(point, dtype=np.longdouble))
+    expected = np.linalg.inv(information.astype(float))
+    np.testing.assert_allclose(fits.covariance[0], expected, rtol=1e-6, atol=1e-9 * expected.max())
+
+
+def _hessian(f, p: np.ndarray, h: float = 3e-5) -> np.ndarray:  # type: ignore[no-untyped-def]
+    size = p.size
+    out = np.zeros((size, size), dtype=np.longdouble)
+    weights = {-2: 1, -1: -8, 1: 8, 2: -1}
+    for i in range(size):
+        for j in range(size):
+
+            def at(a: int, b: int, i: int = i, j: int = j) -> np.longdouble:
+                q = p.copy()
+                q[i] += a * h
+                q[j] += b * h
+                return f(q)
+
+            if i == j:
+                second = -at(2, 0) + 16 * at(1, 0) - 30 * at(0, 0) + 16 * at(-1, 0) - at(-2, 0)
+                out[i, i] = second / (12 * h * h)
+            else:
+                total = sum(wa * wb * at(a, b) for a, wa in weights.items() for b, wb in weights.items())
+                out[i, j] = total / (144 * h * h)
+    return out
+
+
+@pytest.mark.parametrize("law", ["binomial", "poisson"])
+@pytest.mark.parametrize(("n", "shape"), [(15, 0.1), (50, -0.4), (200, 0.3), (30, -0.8)])
+def test_level_profile_against_nelder_mead(law: str, n: int, shape: float) -> None:
+    """The profile over (λ, σ, ξ) at several levels, also below the threshold: 1e-7."""
+    rng = np.random.default_rng(n)
+    y = gpd_series(rng, shape, n)
+    samples = GpdSamples.from_excesses(y[None, :])
+    total = 20.0 * n
+    surface = GpdSurface.from_samples(samples, np.array([total]), law)  # type: ignore[arg-type]
+    z = samples.y[0]
+    for m_lambda in (1.2, 5.0, 50.0):
+        log_m = np.log(m_lambda * total / n)
+        centre = float(power_ratio(np.log(m_lambda), surface.fits.shape[0])) / surface.nu[0]
+        levels = centre * np.array([-0.3, 0.6, 1.0, 1.5])
+        points = level_profile(surface, np.zeros(4, dtype=int), levels, np.full(4, log_m))
+        for d, value, theta, nu in zip(levels, points.value, points.theta, points.nu, strict=True):
+
+            def nll(p: np.ndarray, d: float = d, log_m: float = log_m) -> float:
+                scale, xi = np.exp(p[0]), p[1]
+                if 1 + xi * min(z.max() / scale, d / scale) <= 0 or 1 + xi * max(z.max(), d) / scale <= 0:
+                    return 1e10
+                log_rate = np.log1p(xi * d / scale) / xi - log_m
+                if xi < -1 or (law == "binomial" and log_rate >= 0):
+                    return 1e10
+                rate = np.exp(log_rate)
+                count = (
+                    -n * log_rate - (total - n) * np.log1p(-rate)
+                    if law == "binomial"
+                    else total * rate - n * log_rate
+                )
+                return float(n * p[0] + (1 + 1 / xi) * np.log1p(xi * z / scale).sum() + count)
+
+            options = {"xatol": 1e-9, "fatol": 1e-11, "maxiter": 4000, "maxfev": 4000}
+            at_minimum = np.array([-np.log(nu), np.clip(theta / nu, -0.999, None) + 1e-9])
+            starts = [at_minimum, np.array([-np.log(surface.nu[0]), surface.fits.shape[0] + 1e-9])]
+            found = min(minimize(nll, s, method="Nelder-Mead", options=options).fun for s in starts)
+            assert value <= found + 1e-7
+            assert value > found - 1e-3  # the simplex may stop short of the edge ξ = −1
+        assert points.value[2] == pytest.approx(surface.minimum()[0], abs=1e-9)
+
+
+def test_level_slopes_are_derivatives() -> None:
+    rng = np.random.default_rng(5)
+    surfaces = [
+        GpdSurface.from_samples(
+            GpdSamples.from_excesses(gpd_series(rng, 0.1, 40)[None, :]), np.array([900.0]), "binomial"
+        ),
+        GevSurface.from_samples(GevSamples.from_maxima(rng.gumbel(size=(1, 40)))),
+    ]
+    row = np.zeros(1, dtype=int)
+    for surface in surfaces:
+        d, tau, h = np.array([4.0]), np.array([5.0]), 1e-5
+        for in_offset in (False, True):
+            ends = [
+                level_profile(surface, row, d + s * h * (not in_offset), tau + s * h * in_offset).value[0]
+                for s in (-1.0, 1.0)
+            ]
+            slope = level_profile(surface, row, d, tau, in_offset=in_offset).slope[0]
+            assert slope == pytest.approx((ends[1] - ends[0]) / (2 * h), rel=1e-6)
+
+
+@pytest.mark.parametrize("family", ["gpd", "gev"])
+@pytest.mark.parametrize("shape", [-0.4, 0.0, 0.5])
+def test_contour_and_search_agree(family: str, shape: float) -> None:
+    """Two ways to the ends of an interval: Lagrange conditions, and a bracketed search on the profile."""
+    rng = np.random.default_rng(6)
+    e = rng.exponential(size=(30, 60))
+    if family == "gpd":
+        samples = GpdSamples.from_excesses(np.asarray(power_ratio(e, np.array(shape))))
+        surface: GpdSurface | GevSurface = GpdSurface.from_samples(samples, np.full(30, 1200.0), "binomial")
+        periods = (1.5 * 20, 20.0 * 20, 100.0 * 20)
+    else:
+        maxima = np.asarray(power_ratio(-np.log(e), np.array(shape)))
+        surface = GevSurface.from_samples(GevSamples.from_maxima(maxima))
+        periods = (2.0, 20.0, 100.0)
+    rows, target = np.arange(30), np.full(30, CRITICAL)
+    for m in periods:
+        tau = np.full(30, np.log(m) if family == "gpd" else -np.log(-np.log1p(-1 / m)))
+        d = np.asarray(power_ratio((surface.log_rate + tau) / surface.nu, surface.theta))
+        fast = np.array(level_ends(surface, rows, d, tau, target))
+        slow = np.array(level_ends(surface, rows, d, tau, target, newton=False))
+        np.testing.assert_allclose(fast, slow, atol=float(1e-6 * np.min(slow[1] - slow[0])))
+
+
+def test_contour_points_lie_on_the_contour_and_are_extreme() -> None:
+    """At the ends of the shape and scale intervals the profile has the critical deviance."""
+    from fairstats.numerics.evt.profile import scale_profile, shape_profile
+
+    rng = np.random.default_rng(7)
+    samples = GpdSamples.from_excesses(rng.exponential(size=(20, 80)))
+    surface = GpdSurface.from_samples(samples, np.full(20, 2000.0), "fixed")
+    rows = np.tile(np.arange(20), 2)
+    side, target = np.repeat([-1.0, 1.0], 20), np.full(40, CRITICAL)
+    xi = contour_extremes(surface, rows, shape_goal(), side, target)
+    assert np.isfinite(xi).all()
+    deviance = 2.0 * (shape_profile(surface, rows, xi, surface.nu[rows]).value - surface.minimum()[rows])
+    np.testing.assert_allclose(deviance, CRITICAL, atol=1e-6)
+    log_scale = contour_extremes(surface, rows, log_scale_goal(None), side, target)
+    nu = np.exp(-log_scale)
+    deviance = 2.0 * (scale_profile(surface, rows, nu, surface.theta[rows]).value - surface.minimum()[rows])
+    np.testing.assert_allclose(deviance, CRITICAL, atol=1e-6)
+
+
+@pytest.mark.parametrize("goal", ["level", "shape", "block scale"])
+def test_goal_derivatives(goal: str) -> None:
+    tau, unit = np.array([np.log(400.0)]), np.array([2.0])
+    made = {
+        "level": return_level_goal(tau, unit),
+        "shape": shape_goal(),
+        "block scale": log_scale_goal(tau),
+    }[goal]
+    row = np.zeros(1, dtype=int)
+    for point in ([0.2, 1.1, -3.0], [-0.15, 0.9, -3.2], [1e-9, 1.0, -3.0]):
+        p = np.array(point)
+
+        def value(q: np.ndarray) -> float:
+            return float(made(row, q[:1], q[1:2], q[2:])[0][0])
+
+        _, gradient, hessian = made(row, p[:1], p[1:2], p[2:])
+        h = 1e-4
+        for i in range(3):
+            step = np.eye(3)[i] * h
+            assert gradient[0, i] == pytest.approx((value(p + step) - value(p - step)) / (2 * h), abs=2e-6)
+            second = (value(p + step) - 2 * value(p) + value(p - step)) / h**2
+            assert hessian[0, i, i] == pytest.approx(second, abs=2e-5)
+        np.testing.assert_allclose(hessian[0], hessian[0].T)
+
+
+def test_batch_is_the_same_as_one_by_one() -> None:
+    """Rows filled up with zeros, and fits alone, give the same numbers."""
+    rng = np.random.default_rng(8)
+    parts = [rng.exponential(size=n) for n in (12, 30, 55)]
+    padded = np.zeros((3, 55))
+    for row, part in zip(padded, parts, strict=True):
+        row[: part.size] = part
+    together = fit_gpd_samples(GpdSamples.from_excesses(padded, np.array([12.0, 30.0, 55.0])))
+    for i, part in enumerate(parts):
+        alone = fit_gpd_samples(GpdSamples.from_excesses(part[None, :]))
+        assert together.shape[i] == pytest.approx(alone.shape[0], abs=1e-10)
+        assert together.scale[i] == pytest.approx(alone.scale[0], rel=1e-10)
+        assert together.nll[i] == pytest.approx(alone.nll[0], abs=1e-10)
+        np.testing.assert_allclose(together.covariance[i], alone.covariance[0], rtol=1e-8)
