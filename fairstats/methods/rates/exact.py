@@ -115,4 +115,5 @@ def _binomial_pmf(n: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
 
     k = np.arange(n + 1)
     log_choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    return np.exp(log_choose + xlogy(k, rate[:, None]) + xlog1py(n - k, -rate[:, None]))
+    pmf: NDArray[np.float64] = np.exp(log_choose + xlogy(k, rate[:, None]) + xlog1py(n - k, -rate[:, None]))
+    return pmf
