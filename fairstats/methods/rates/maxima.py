@@ -5,7 +5,9 @@ value of max_j |Z_j|, the interval [max_j(|δ̂_j| − c·s_j)₊, max_j(|δ̂_j
 nominal probability: the band covers all δ_j at once, and so their maximum. It is conservative, and says so.
 
 The limits δ̂_j ± c·s_j are replaced by the score limits at the same c (equal for large groups): with Wald
-limits the coverage fell to 86–92% at 10 to 30 rows per group. Clustered rows keep the linearised s_j.
+limits the coverage fell to 86–92% at 10 to 30 rows per group. A table with a cell below five takes the
+continuity correction: without it the coverage of 10 beside 1,000 rows fell to .919, and with it no setting
+enumerated (3 to 1,000 rows a group) lies below .944. Clustered rows keep the linearised s_j.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from fairstats.methods.rates.estimates import (
     estimate_rates,
     influence_matrix,
 )
-from fairstats.methods.rates.pair import Mover, Score, Wald
+from fairstats.methods.rates.pair import SMALL_CELL, Mover, Score, Wald, smallest_cell
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.simultaneous import MaxZ
 
@@ -304,7 +306,7 @@ def _smoothed_covariance(counts: CellCounts, terms: Sequence[Term]) -> NDArray[n
 def _method(
     estimates: RateEstimates, i: int, j: int, std_error: float, degrees: float
 ) -> Wald | Score | Mover:
-    """Score limits for independent groups, Wald limits for clusters."""
+    """Score limits for independent groups (small cells: continuity correction), Wald limits for clusters."""
     difference = float(estimates.rate[i] - estimates.rate[j])
     if estimates.clustered:
         return Wald(difference, std_error, degrees)
@@ -312,7 +314,8 @@ def _method(
     for part in estimates.parts or (estimates,):
         successes, cases = part.effective()
         table = (float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j]))
-        parts.append((float(part.rate[i] - part.rate[j]), Score(table, "difference", True, degrees)))
+        small = smallest_cell(table) < SMALL_CELL
+        parts.append((float(part.rate[i] - part.rate[j]), Score(table, "difference", True, degrees, small)))
     return Mover(tuple(parts)) if estimates.parts else parts[0][1]
 
 

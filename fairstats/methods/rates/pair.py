@@ -32,6 +32,7 @@ __all__ = [
     "empty_cells",
     "pair_method",
     "point_estimate",
+    "smallest_cell",
 ]
 
 Contrast = Literal["ratio", "difference"]
@@ -101,17 +102,23 @@ class LogRatio:
 
 @dataclass(frozen=True)
 class Score:
-    """All θ that the score test does not reject."""
+    """All θ that the score test does not reject.
+
+    `correction` is the factor N/(N−1); `continuity` takes (1/n₀ + 1/n₁)/2 off the distance from the estimate
+    (differences only).
+    """
 
     table: tuple[float, float, float, float]
     contrast: Contrast
     correction: bool
     degrees_of_freedom: float
+    continuity: bool = False
 
     def limits(self, critical: float) -> tuple[float, float]:
         """Ends of {θ : |z(θ)| ≤ critical}."""
-        solve = ratio_limits if self.contrast == "ratio" else difference_limits
-        return solve(self.table, critical, self.correction)
+        if self.contrast == "ratio":
+            return ratio_limits(self.table, critical, self.correction)
+        return difference_limits(self.table, critical, self.correction, self.continuity)
 
     def interval(self, confidence_level: float) -> tuple[float, float]:
         """Two-sided interval."""
@@ -119,8 +126,9 @@ class Score:
 
     def statistic(self, null: float) -> float:
         """Score statistic."""
-        test = ratio_statistic if self.contrast == "ratio" else difference_statistic
-        return test(self.table, null, self.correction)
+        if self.contrast == "ratio":
+            return ratio_statistic(self.table, null, self.correction)
+        return difference_statistic(self.table, null, self.correction, self.continuity)
 
 
 @dataclass(frozen=True)
@@ -243,7 +251,7 @@ def pair_method(
     if method in ("score", "koopman", "mee"):
         return Chosen(score, score, method, method)
     empty = empty_cells(estimates, i, j)
-    by_score = bool(empty) or (_smallest_cell(table) < SMALL_CELL and not estimates.clustered)
+    by_score = bool(empty) or (smallest_cell(table) < SMALL_CELL and not estimates.clustered)
     estimate = point_estimate(estimates, i, j, contrast)
     if method == "delta" and np.isfinite(estimate) and not (contrast == "ratio" and estimate == 0):
         wald = Wald(estimate, natural_std_error(estimates, i, j, contrast), degrees)
@@ -271,7 +279,7 @@ def pair_method(
     return Chosen(shown, score if by_score else shown, name, "score" if by_score else name)
 
 
-def _smallest_cell(table: tuple[float, float, float, float]) -> float:
+def smallest_cell(table: tuple[float, float, float, float]) -> float:
     """Least of successes and failures of both groups."""
     k0, n0, k1, n1 = table
     return min(k0, n0 - k0, k1, n1 - k1)
@@ -338,7 +346,7 @@ def _averaged(estimates: RateEstimates, i: int, j: int, method: str) -> Chosen:
     estimate = float(estimates.rate[i] - estimates.rate[j])
     wald = Wald(estimate, difference_std_error(estimates.covariance, i, j), estimates.degrees_of_freedom)
     empty = empty_cells(estimates, i, j)
-    small = min(_smallest_cell(score.table) for _, score in parts) < SMALL_CELL
+    small = min(smallest_cell(score.table) for _, score in parts) < SMALL_CELL
     by_score = bool(empty) or (small and not estimates.clustered)
     note = f"{empty}: the delta interval is too narrow, the verdict rests on score bounds."
     return Chosen(

@@ -28,8 +28,13 @@ def ratio_statistic(table: Table, ratio: float, correction: bool) -> float:
     return _standardised(k0 / n0 - ratio * (k1 / n1), variance, total, correction)
 
 
-def difference_statistic(table: Table, difference: float, correction: bool) -> float:
-    """Score statistic of H0: p₀ − p₁ = difference for a table (k₀, n₀, k₁, n₁)."""
+def difference_statistic(
+    table: Table, difference: float, correction: bool, continuity: bool = False
+) -> float:
+    """Score statistic of H0: p₀ − p₁ = difference for a table (k₀, n₀, k₁, n₁).
+
+    With the continuity correction the distance from the estimate is less by (1/n₀ + 1/n₁)/2, at least 0.
+    """
     k0, n0, k1, n1 = table
     f0, f1, theta = k0 / n0, k1 / n1, n1 / n0
     a = 1 + theta
@@ -51,7 +56,10 @@ def difference_statistic(table: Table, difference: float, correction: bool) -> f
         p0 = min(max(p0 - step, low), high)
     p1 = min(max(p0 - difference, 0.0), 1.0)
     variance = p0 * (1 - p0) / n0 + p1 * (1 - p1) / n1
-    return _standardised(f0 - f1 - difference, variance, n0 + n1, correction)
+    distance = f0 - f1 - difference
+    if continuity:
+        distance = copysign(max(abs(distance) - (1 / n0 + 1 / n1) / 2, 0.0), distance)
+    return _standardised(distance, variance, n0 + n1, correction)
 
 
 def _standardised(distance: float, variance: float, total: float, correction: bool) -> float:
@@ -75,16 +83,18 @@ def ratio_limits(table: Table, critical: float, correction: bool) -> tuple[float
     return low, high
 
 
-def difference_limits(table: Table, critical: float, correction: bool) -> tuple[float, float]:
+def difference_limits(
+    table: Table, critical: float, correction: bool, continuity: bool = False
+) -> tuple[float, float]:
     """Ends of {difference : |z(difference)| ≤ critical}; in [−1, 1]."""
     k0, n0, k1, n1 = table
     center = k0 / n0 - k1 / n1
 
     def statistic(difference: float) -> float:
-        return difference_statistic(table, difference, correction)
+        return difference_statistic(table, difference, correction, continuity)
 
-    low = -1.0 if center == -1 else _root(statistic, critical, -1.0, center)
-    high = 1.0 if center == 1 else _root(statistic, -critical, center, 1.0)
+    low = -1.0 if statistic(-1.0) <= critical else _root(statistic, critical, -1.0, center)
+    high = 1.0 if statistic(1.0) >= -critical else _root(statistic, -critical, center, 1.0)
     return low, high
 
 
