@@ -114,7 +114,7 @@ def _from_list(values: Sequence[Any], argument: str) -> NDArray[Any]:
             allowed="one value per row",
             cure=f"make every element of {argument} a single label or number",
         ) from problem
-    if array.dtype.kind in "US" and any(not isinstance(v, (str, bytes)) for v in values):
+    if array.dtype.kind in "US" and any(not issubclass(t, (str, bytes)) for t in set(map(type, values))):
         return np.fromiter(values, dtype=object, count=len(values))  # mixed types: keep None, NaN and numbers
     return array
 
