@@ -1,8 +1,8 @@
 """Frozen dataclasses to JSON and back, without loss.
 
-A registered dataclass becomes ``{"type": name, field: …}``; a float that JSON cannot hold becomes
-``{"float": "NaN" | "Infinity" | "-Infinity"}``; an array ``{"array": nested list, "dtype": …, "shape": …}``.
-R reads the same file.
+A registered dataclass becomes ``{"class": name, field: …}`` (a word of Python, so that no field has it); a
+float that JSON cannot hold ``{"float": "NaN" | "Infinity" | "-Infinity"}``; an array ``{"array": nested list,
+"dtype": …, "shape": …}``. R reads the same file.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def encode(value: Any) -> Any:
         return {"mapping": {str(k): encode(v) for k, v in value.items()}}
     if is_dataclass(value) and type(value).__name__ in _REGISTRY:
         return {
-            "type": type(value).__name__,
+            "class": type(value).__name__,
             **{f.name: encode(getattr(value, f.name)) for f in fields(value) if f.init},
         }
     raise InputError(
@@ -81,7 +81,7 @@ def decode(value: Any) -> Any:
         return np.array(_as_lists(decode(value["array"])), dtype=value["dtype"]).reshape(value["shape"])
     if set(value) == {"mapping"}:
         return {k: decode(v) for k, v in value["mapping"].items()}
-    name = value.get("type")
+    name = value.get("class")
     if name not in _REGISTRY:
         raise InputError(
             "json",
@@ -91,7 +91,7 @@ def decode(value: Any) -> Any:
         )
     cls = _REGISTRY[name]
     known = {f.name for f in fields(cls)}
-    given = {k: decode(v) for k, v in value.items() if k != "type" and k in known}
+    given = {k: decode(v) for k, v in value.items() if k != "class" and k in known}
     try:
         return cls(**given)
     except TypeError as problem:

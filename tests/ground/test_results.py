@@ -104,7 +104,7 @@ def test_from_dict_refuses_something_else(data: Any) -> None:
 
 def test_from_dict_refuses_a_dictionary_that_lacks_fields() -> None:
     with pytest.raises(InputError):
-        Result.from_dict({"type": "Interval", "low": 0.0})
+        Result.from_dict({"class": "Interval", "low": 0.0})
 
 
 def test_the_base_class_has_no_rows() -> None:

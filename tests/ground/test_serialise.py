@@ -44,7 +44,7 @@ def test_floats_that_json_cannot_hold() -> None:
     assert back[1:] == (math.inf, -math.inf)
 
 
-@pytest.mark.parametrize("key", ["float", "array", "dtype", "mapping", "type"])
+@pytest.mark.parametrize("key", ["float", "array", "dtype", "mapping", "class"])
 def test_a_mapping_whose_keys_look_like_ours(key: str) -> None:
     assert there_and_back({key: "x"}) == {key: "x"}
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_stored_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [{}, {"type": "Nothing"}, {"a": 1}, {"type": "os.system", "low": 1}], ids=str
+    "value", [{}, {"class": "Nothing"}, {"a": 1}, {"class": "os.system", "low": 1}], ids=str
 )
 def test_foreign_json_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match="`json`: got an object of type"):
@@ -106,3 +106,12 @@ def test_foreign_json_is_refused(value: Any) -> None:
 def test_a_field_of_a_newer_version_is_left_out() -> None:
     data = {**encode(Interval(0.0, 1.0, 0.9, "log")), "colour": "red"}
     assert decode(data) == Interval(0.0, 1.0, 0.9, "log")
+
+
+def test_a_field_may_bear_any_name() -> None:
+    """`TailType.type` was once taken for the name of the class."""
+    from fairstats.numerics.evt import fit_gpd, tail_type
+
+    fit = fit_gpd(np.random.default_rng(1).exponential(size=500), 1.0, backend="scipy")
+    kind = tail_type(fit)
+    assert type(kind).from_dict(json.loads(json.dumps(kind.to_dict()))) == kind

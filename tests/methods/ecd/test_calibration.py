@@ -1,0 +1,65 @@
+"""The part of the ECD calibration that runs with the suite; the study is `tests/calibration/ecd.py`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import fairstats as fs
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def study() -> ModuleType:
+    """`tests.calibration.ecd`, whether or not pytest was started as a module."""
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))
+    return importlib.import_module("tests.calibration.ecd")
+
+
+def test_the_study_is_about_the_public_function(study: ModuleType) -> None:
+    """The deviance of simulated sample 3 is the statistic of `fs.ecd` on values with that top."""
+    rng = np.random.default_rng(1)
+    tops = [study.largest(rng, 5, n, 50, -0.2, 0.05) for n in study.SIZES]
+    sides = [study.side(top, n) for top, n in zip(tops, study.SIZES, strict=True)]
+    deviance, _ = study._deviance(*sides, np.zeros(5))
+    values = [
+        np.r_[np.zeros(n - 51), top.threshold[3], top.threshold[3] + top.excesses[3]]
+        for top, n in zip(tops, study.SIZES, strict=True)
+    ]
+    found = fs.ecd(
+        dict(zip("ab", values, strict=True)), privileged="b", unprivileged="a", backend="scipy", n_resamples=0
+    )
+    assert found.statistic == pytest.approx(deviance[3], abs=1e-7)
+    assert found.std_error == pytest.approx(
+        float(np.hypot(*(study.delta_errors(s)[3] for s in sides))), rel=1e-4
+    )
+
+
+def test_the_largest_values_have_their_law(study: ModuleType) -> None:
+    """Mean of the (k + 1)-th largest of n exponentials: H_n − H_k, within four standard errors."""
+    top = study.largest(np.random.default_rng(2), 4000, 1000, 50, 0.0, 1.0)
+    wanted = (1 / np.arange(51, 1001)).sum()
+    assert top.threshold.mean() == pytest.approx(wanted, abs=4 * top.threshold.std() / np.sqrt(4000))
+    assert top.excesses.mean() == pytest.approx(1.0, abs=4 / np.sqrt(4000 * 50))
+    assert (np.diff(top.excesses, axis=1) <= 0).all()
+
+
+def test_size_and_coverage(study: ModuleType) -> None:
+    """25,000 against 3,000: at most 8% at k = 50 and 6.5% at 200 (the issue's), plus three standard errors of
+    300 samples; the comparison at own thresholds rejects nearly always.
+    """
+    size = study.size_study(300, seed=9)
+    few, many = size[size["k"] == 50], size[size["k"] == 200]
+    assert (few["two_sided"] <= 0.08 + 3 * np.sqrt(0.08 * 0.92 / 300)).all()
+    assert (many["two_sided"] <= 0.065 + 3 * np.sqrt(0.065 * 0.935 / 300)).all()
+    assert (size["own_thresholds"] > 0.9).all()
+    assert (size.loc[size["shape"] <= 0, "own_thresholds"] > 0.98).all()
+    coverage = study.coverage_study(300, seed=9)
+    assert (coverage["coverage"] >= 0.92 - 3 * np.sqrt(0.92 * 0.08 / 300)).all()

@@ -1,0 +1,306 @@
+"""Counterfactual discrimination: flips of every kind of table, averages with intervals, bad input."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import fairstats as fs
+from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
+
+RNG = np.random.default_rng(11)
+N = 400
+SEX = RNG.choice(["F", "M"], N, p=[0.3, 0.7])
+YEARS = RNG.integers(0, 30, N)
+RACE = RNG.choice(["a", "b", "c"], N)
+BONUS = {"a": 0.0, "b": 0.1, "c": -0.05}
+
+
+def logistic(z: Any) -> Any:
+    return 1 / (1 + np.exp(-np.asarray(z, float)))
+
+
+def by_sex(x: Any) -> np.ndarray:
+    """The model of the tests: years, and years times sex."""
+    male = np.asarray(x["sex"] == "M")
+    return logistic(0.1 * np.asarray(x["years"]) - 1 + 0.02 * male * np.asarray(x["years"]))
+
+
+def expected(own: str) -> np.ndarray:
+    """CD by the formula, for the rows of one sex."""
+    years = YEARS[own == SEX]
+    female, male = logistic(0.1 * years - 1), logistic(0.12 * years - 1)
+    return male - female if own == "F" else female - male
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame({"sex": SEX, "years": YEARS}, index=[f"p{i}" for i in range(N)])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        frame(),
+        frame().astype({"sex": "category"}),
+        frame().astype({"sex": object}),
+        pl.DataFrame({"sex": SEX, "years": YEARS}),
+        pl.DataFrame({"sex": SEX, "years": YEARS}).to_arrow(),
+    ],
+    ids=["pandas", "categorical", "object", "polars", "arrow"],
+)
+@pytest.mark.parametrize("batch", [100_000, 33])
+def test_cd_is_the_formula(table: Any, batch: int) -> None:
+    """Closed form; the model sees its own kind of table, and the categories stay as they are."""
+    kinds = set()
+
+    def model(x: Any) -> np.ndarray:
+        kinds.add(type(x))
+        if isinstance(x, pd.DataFrame) and isinstance(x["sex"].dtype, pd.CategoricalDtype):
+            assert list(x["sex"].cat.categories) == ["F", "M"]
+        if not isinstance(x, (pd.DataFrame, pl.DataFrame)):
+            x = x.to_pandas()
+        return by_sex(x)
+
+    sample = fs.counterfactual_discrimination(model, table, protected="sex", batch=batch)
+    assert kinds == {type(table)}
+    for own in "FM":
+        np.testing.assert_allclose(sample[own].cd, expected(own), atol=1e-15)
+        assert sample[own].n == (own == SEX).sum()
+
+
+def test_two_calls_a_block() -> None:
+    sizes = []
+
+    def model(x: pd.DataFrame) -> np.ndarray:
+        sizes.append(len(x))
+        return by_sex(x)
+
+    fs.counterfactual_discrimination(model, frame(), protected="sex", batch=150)
+    assert sizes == [150, 150, 150, 150, 100, 100]
+
+
+def test_the_callers_table_is_not_touched() -> None:
+    table, kept = frame(), frame()
+    fs.counterfactual_discrimination(by_sex, table, protected="sex")
+    pd.testing.assert_frame_equal(table, kept)
+    array = np.column_stack([(SEX == "M").astype(float), YEARS])
+    before = array.copy()
+    fs.counterfactual_discrimination(lambda x: logistic(x[:, 0] + x[:, 1]), array, protected=0)
+    np.testing.assert_array_equal(array, before)
+
+
+def test_averages_against_scipy() -> None:
+    """ACD and its interval: mean ± z·s/√n; the difference: Welch's standard error with z."""
+    from scipy.stats import norm
+
+    sample = fs.counterfactual_discrimination(by_sex, frame(), protected="sex")
+    table = sample.to_frame().set_index(["metric", "group"])
+    for own in "FM":
+        cd = expected(own)
+        row = table.loc[("average causal discrimination", own)]
+        half = norm.ppf(0.975) * cd.std(ddof=1) / np.sqrt(cd.size)
+        np.testing.assert_allclose([row["ci_low"], row["ci_high"]], [cd.mean() - half, cd.mean() + half])
+        assert row["pvalue"] == pytest.approx(2 * norm.sf(abs(cd.mean() / (half / norm.ppf(0.975)))))
+    value, interval, test = sample.difference("F", "M")
+    f, m = expected("F"), expected("M")
+    assert value == pytest.approx(f.mean() - m.mean())
+    spread = np.hypot(f.std(ddof=1) / np.sqrt(f.size), m.std(ddof=1) / np.sqrt(m.size))
+    assert interval.width == pytest.approx(2 * norm.ppf(0.975) * spread)
+    assert test.statistic == pytest.approx(value / spread)
+
+
+def test_extremes_name_the_people() -> None:
+    sample = fs.counterfactual_discrimination(by_sex, frame(), protected="sex")
+    top = sample.extremes("F", 5)
+    cd = pd.Series(expected("F"), index=frame().index[SEX == "F"])
+    np.testing.assert_allclose(top["cd"], cd.sort_values(ascending=False).iloc[:5])
+    np.testing.assert_allclose(cd[top["row"]], top["cd"])
+    np.testing.assert_allclose(top["counterfactual_score"] - top["score"], top["cd"], atol=1e-15)
+
+
+def test_indicator_columns_are_flipped_together() -> None:
+    """A one-hot attribute; the same with the first category dropped; the same scaled; as a mapping."""
+    hot = pd.get_dummies(pd.Series(RACE), dtype=float)
+
+    def model(x: pd.DataFrame) -> np.ndarray:
+        on = x[["b", "c"]].to_numpy() > 0
+        if "a" in x:
+            assert ((x[["a", "b", "c"]].to_numpy() > 0).sum(axis=1) == 1).all()
+        return 0.5 + on @ np.array([0.1, -0.05])
+
+    wanted = {own: max(BONUS[o] - BONUS[own] for o in "abc" if o != own) for own in "abc"}
+    scaled = (hot - 0.3) / 0.7
+    dropped = hot[["b", "c"]]
+    mapping = {v: {c: float(c == v) for c in "abc"} for v in "abc"}
+    for table, protected, names in (
+        (hot, ["a", "b", "c"], "abc"),
+        (scaled, ["a", "b", "c"], "abc"),
+        (dropped, ["b", "c"], ("(none of these)", "b", "c")),
+        (hot, mapping, "abc"),
+    ):
+        sample = fs.counterfactual_discrimination(model, table, protected=protected)
+        for own, name in zip("abc", names, strict=True):
+            np.testing.assert_allclose(sample[name].cd, wanted[own], atol=1e-12)
+            assert sample[name].n == (own == RACE).sum()
+
+
+def test_all_ordered_pairs() -> None:
+    table = pd.DataFrame({"race": RACE})
+    sample = fs.counterfactual_discrimination(
+        lambda x: 0.5 + x["race"].map(BONUS).to_numpy(float), table, protected="race", counterfactual="all"
+    )
+    assert len(sample.groups) == 6
+    for own in "abc":
+        for other in "abc":
+            if own != other:
+                np.testing.assert_allclose(sample[own, other].cd, BONUS[other] - BONUS[own], atol=1e-15)
+    with pytest.raises(fs.InputError, match="several pairs"):
+        sample["a"]
+    assert set(sample.to_frame()["group"]) == {f"{a} → {b}" for a in "abc" for b in "abc" if a != b}
+
+
+def test_some_values_only() -> None:
+    table = pd.DataFrame({"race": RACE})
+    model = lambda x: 0.5 + x["race"].map(BONUS).to_numpy(float)  # noqa: E731
+    sample = fs.counterfactual_discrimination(model, table, protected="race", values=["b", "a"], batch=37)
+    assert [g.group for g in sample.groups] == ["b", "a"]
+    assert sample.n_left_out == (RACE == "c").sum()
+    np.testing.assert_allclose(sample["a"].cd, 0.1, atol=1e-15)
+    assert "left out" in str(sample)
+
+
+def test_a_mapping_names_values_that_need_not_occur() -> None:
+    """One group alone, as a generator gives it: the mapping says what the other value is."""
+    women = frame()[SEX == "F"]
+    with pytest.warns(InsufficientEvidenceWarning, match="No rows: M"):
+        sample = fs.counterfactual_discrimination(
+            by_sex, women, protected={"F": {"sex": "F"}, "M": {"sex": "M"}}
+        )
+    np.testing.assert_allclose(sample["F"].cd, expected("F"), atol=1e-15)
+
+
+def test_classifiers() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    x = np.column_stack([SEX == "M", YEARS]).astype(float)
+    y = np.where(RNG.random(N) < logistic(0.1 * YEARS - 1.5), "yes", "no")
+    model = LogisticRegression().fit(x, y)
+    sample = fs.counterfactual_discrimination(model, x, protected=0)
+    other = x.copy()
+    other[:, 0] = 1 - other[:, 0]
+    cd = model.predict_proba(other)[:, 1] - model.predict_proba(x)[:, 1]
+    np.testing.assert_array_equal(sample["1"].cd, cd[SEX == "M"])
+    unfavourable = fs.counterfactual_discrimination(model, x, protected=0, favorable_label="no")
+    np.testing.assert_allclose(unfavourable["1"].cd, -cd[SEX == "M"], atol=1e-15)
+
+
+def test_people_with_several_rows_are_clusters() -> None:
+    """Every row twice is no new information: the clustered standard error stays, the other shrinks."""
+    twice = pd.concat([frame(), frame()])
+    once = fs.counterfactual_discrimination(by_sex, frame(), protected="sex")["F"].average
+    clustered = fs.counterfactual_discrimination(by_sex, twice, protected="sex", person=twice.index)["F"]
+    assert clustered.average.n_people == once.n
+    assert clustered.average.std_error == pytest.approx(once.std_error, rel=1e-12)
+
+
+def test_cvar_and_quantile() -> None:
+    """CVaR of a uniform on [0, 1] is (1 + α)/2; coverage of its interval in 400 samples (3 sd)."""
+    rng = np.random.default_rng(3)
+    held = 0
+    for _ in range(400):
+        sample = fs.CounterfactualSample.from_values({"g": rng.random(500)})
+        value, interval = sample.cvar("g", 0.9)
+        held += 0.95 in interval
+        assert abs(value - 0.95) < 0.05
+    assert held / 400 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
+    assert 0.9 in sample.quantile("g", 0.9).interval
+
+
+def test_it_survives_json_without_rows() -> None:
+    sample = fs.counterfactual_discrimination(by_sex, frame(), protected="sex")
+    import json
+
+    text = json.dumps(sample.to_dict())
+    assert "p17" not in text
+    back = fs.CounterfactualSample.from_dict(json.loads(text))
+    pd.testing.assert_frame_equal(back.to_frame(), sample.to_frame())
+    with pytest.raises(fs.InputError, match="holds no rows"):
+        back.extremes("F")
+
+
+def test_it_says_when_rows_were_training_rows() -> None:
+    assert "trained the model" in str(
+        fs.counterfactual_discrimination(by_sex, frame(), protected="sex", trained_on=True)
+    )
+
+
+def test_a_model_that_does_not_look_is_told() -> None:
+    with pytest.warns(DataWarning, match="does not look"):
+        fs.counterfactual_discrimination(lambda x: np.full(len(x), 0.3), frame(), protected="sex")
+
+
+def test_an_empty_group_is_told() -> None:
+    table = frame().assign(sex=pd.Categorical(SEX, categories=["F", "M", "X"]))
+    with pytest.warns(InsufficientEvidenceWarning, match="No rows: X"):
+        sample = fs.counterfactual_discrimination(by_sex, table, protected="sex")
+    assert np.isnan(sample["X"].average.estimate)
+
+
+def _probability(x: Any) -> np.ndarray:
+    return np.full(len(x), 0.5)
+
+
+TYPED = pd.DataFrame({"years": [1, 2, 1]})
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("no such column", {"protected": "gender"}, "no column 'gender'"),
+    ("one value", {"X": frame()[SEX == "F"]}, "only the value 'F'"),
+    ("labels", {"predict": lambda x: np.ones(len(x), int)}, "labels"),
+    ("text labels", {"predict": lambda x: np.full(len(x), "yes")}, "labels"),
+    ("wrong shape", {"predict": lambda x: np.full(3, 0.5)}, "shape"),
+    ("three columns", {"predict": lambda x: np.full((len(x), 3), 0.5)}, "3 columns"),
+    ("NaN", {"predict": lambda x: np.full(len(x), np.nan)}, "NaN"),
+    ("scores", {"predict": lambda x: np.full(len(x), 2.5)}, "2.5"),
+    ("no model", {"predict": 3}, "predict_proba"),
+    ("a column, not a table", {"X": np.arange(5)}, "shape"),
+    ("no rows", {"X": frame().iloc[:0]}, "without rows"),
+    ("missing value", {"X": frame().assign(sex=[None, *SEX[1:]])}, "1 rows with none"),
+    ("unknown value", {"values": ["F", "W"]}, "'F', 'M'"),
+    ("batch 0", {"batch": 0}, "at least 1"),
+    ("short person", {"person": [1, 2]}, "2 values for 400 rows"),
+    ("what", {"counterfactual": "best"}, "'worst'"),
+    ("many values", {"protected": "years", "X": frame().assign(years=range(N))}, "400 values"),
+    ("level", {"confidence_level": 95}, "between 0 and 1"),
+    ("indicators", {"protected": ["years", "sex"]}, "two values each"),
+    ("mapping", {"protected": {"F": 1, "M": 2}}, "no mappings"),
+    (
+        "mapping type",
+        {
+            "protected": {"F": {"years": 1}, "M": {"years": 2}, "X": {"years": 1.5}},
+            "X": TYPED,
+        },
+        "of type",
+    ),
+    ("equal mapping", {"protected": {"F": {"years": 1}, "M": {"years": 1}}}, "say the same"),
+]
+
+
+@pytest.mark.parametrize(("what", "change", "match"), BAD, ids=[b[0] for b in BAD])
+def test_bad_input(what: str, change: dict[str, Any], match: str) -> None:
+    given: dict[str, Any] = {"predict": _probability, "X": frame(), "protected": "sex", **change}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        with pytest.raises(fs.InputError, match=match):
+            fs.counterfactual_discrimination(given.pop("predict"), given.pop("X"), **given)
+
+
+@pytest.mark.parametrize(
+    "values", [{}, {"a": [0.1, np.nan]}, {"a": [0.1, 1.5]}, {"a": ["x"]}, {"a": [[0.1]]}]
+)
+def test_bad_values(values: Any) -> None:
+    with pytest.raises(fs.InputError, match="values"):
+        fs.CounterfactualSample.from_values(values)

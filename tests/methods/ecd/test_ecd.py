@@ -1,0 +1,297 @@
+"""ECD: the paper's table I, return levels at one number of interactions, the ways tails fail, bad input."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import genpareto
+
+import fairstats as fs
+from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
+from fairstats.methods.ecd.people import person_bootstrap
+from fairstats.numerics.evt import fit_point_process
+from fairstats.numerics.evt.point_process import excess_parameters
+from fairstats.numerics.evt.stretch import power_ratio
+
+RNG = np.random.default_rng(21)
+WHITE, BLACK = 0.3 * RNG.beta(2, 8, 25_000), 0.5 * RNG.beta(2, 8, 3000)
+FAST: dict[str, Any] = {"privileged": "white", "unprivileged": "black", "backend": "scipy", "n_resamples": 0}
+
+
+def result(**change: Any) -> fs.EcdResult:
+    return fs.ecd({"white": WHITE, "black": BLACK}, **{**FAST, **change})
+
+
+# ---------------------------------------------------------------- the paper
+
+# group: u, μ, σ, ξ and N as printed (section II), and table I's return levels at 500, 1,000 and 2,000
+TABLE_I = {
+    "white": ((0.12, 0.15, 0.03, -0.08, 25_658), (0.12, 0.14, 0.16), (0.119, 0.141, 0.162)),
+    "black": ((0.20, 0.28, 0.08, -0.08, 3_076), (0.37, 0.42, 0.47), (0.367, 0.416, 0.462)),
+}
+
+
+@pytest.mark.parametrize("group", TABLE_I)
+def test_table_i(group: str) -> None:
+    """Published: every cell within .01 with σ_gpd = σ − ξ(μ − u); METHODS' three digits (cut)."""
+    (u, location, scale, shape, n), printed, computed = TABLE_I[group]
+    sigma, xi = excess_parameters(np.array([location, scale, shape]), u)
+    assert sigma == pytest.approx(scale - shape * (location - u))
+    m = np.array([500, 1000, 2000])
+    levels = u + sigma * power_ratio(np.log(m * 50 / n), np.asarray(xi))
+    assert np.abs(levels - printed).max() < 0.01
+    np.testing.assert_allclose(levels, computed, atol=1e-3)
+
+
+def test_table_i_is_exact_for_parameters_within_the_rounding() -> None:
+    """Some (u, μ, σ, ξ) that print as the paper's give all six cells as printed."""
+    rng = np.random.default_rng(1)
+    for (u, location, scale, shape, n), printed, _ in TABLE_I.values():
+        draws = rng.uniform(-0.005, 0.005, (20_000, 4)) + np.array([u, location, scale, shape])
+        sigma = draws[:, 2] - draws[:, 3] * (draws[:, 1] - draws[:, 0])
+        s = np.log(np.array([500, 1000, 2000]) * 50 / n)
+        levels = draws[:, :1] + sigma[:, None] * power_ratio(s[None, :], draws[:, 3:])
+        assert (np.abs(levels - printed) <= 0.005).all(axis=1).any()
+
+
+def test_the_point_process_location_is_the_return_level() -> None:
+    """METHODS §5: equal to 1e-10."""
+    found = result()
+    for tail in found.tails:
+        assert tail.fit is not None
+        assert tail.fit.location == pytest.approx(tail.level.estimate, abs=1e-10)
+    assert found.estimate == pytest.approx(
+        found["black"].fit.location - found["white"].fit.location, abs=1e-10
+    )
+
+
+# ---------------------------------------------------------------- the result
+
+
+def test_the_groups_tails_are_those_of_evt() -> None:
+    found = result()
+    for name, cd in (("white", WHITE), ("black", BLACK)):
+        tail = found[name]
+        u = np.sort(cd)[-51]
+        assert (tail.threshold, tail.n_exceedances, tail.n) == (u, 50, cd.size)
+        fit = fit_point_process(cd, u, 1000, backend="scipy")
+        assert tail.fit.params == fit.params
+        for level in (tail.level, *tail.levels):
+            wanted = fit.return_level(level.interactions)
+            assert level.estimate == wanted.estimate
+            assert level.interval == wanted.interval
+    assert {level.interactions for level in found["white"].levels} == {500.0, 2000.0, 10_000.0}
+
+
+def test_the_model_makes_no_visible_difference() -> None:
+    """Poisson or binomial rate: the estimates are equal, intervals differ by what λ² is to λ."""
+    process, excesses = result(), result(model="gpd")
+    assert process.estimate == pytest.approx(excesses.estimate, abs=1e-12)
+    np.testing.assert_allclose(
+        list(process.confidence_interval), list(excesses.confidence_interval), atol=2e-3
+    )
+
+
+def test_swapping_the_groups() -> None:
+    there, back = result(), result(privileged="black", unprivileged="white")
+    assert there.estimate == -back.estimate
+    np.testing.assert_allclose(
+        list(there.confidence_interval), [-v for v in back.confidence_interval][::-1], rtol=1e-6
+    )
+    assert there.pvalue == pytest.approx(back.pvalue, rel=1e-5)
+
+
+def test_interval_test_and_verdict_agree() -> None:
+    """The interval at the level 1 − p ends at 0: both are the likelihood ratio."""
+    close = {"white": WHITE[:3000], "black": 0.92 * BLACK * 0.6}
+    found = fs.ecd(close, **FAST)
+    edge = fs.ecd(close, **FAST, confidence_level=1 - found.pvalue).confidence_interval
+    assert min(abs(v) for v in edge) < 1e-6
+    assert result().verdict == "violated"
+    assert "violated" in result().sentences()[0]
+    same = fs.ecd({"white": WHITE, "black": WHITE[::-1]}, **FAST)
+    assert same.estimate == 0
+    assert same.pvalue == pytest.approx(1)
+    assert same.verdict == "satisfied"
+
+
+def test_calibrated() -> None:
+    close = {"white": WHITE[:3000], "black": 0.92 * BLACK * 0.6}
+    plain = fs.ecd(close, **FAST)
+    found = fs.ecd(close, **{**FAST, "n_resamples": 299}, calibrated=True, rng=3)
+    assert found.test.endswith("parametric bootstrap")
+    assert found.statistic == plain.statistic
+    assert abs(found.pvalue - plain.pvalue) < 4 * np.sqrt(plain.pvalue * (1 - plain.pvalue) / 299) + 0.04
+    assert found.confidence_interval.width >= plain.confidence_interval.width
+    again = fs.ecd(close, **{**FAST, "n_resamples": 299}, calibrated=True, rng=3)
+    assert again.pvalue == found.pvalue
+
+
+def test_json_has_no_rows_and_comes_back() -> None:
+    found = result(n_resamples=99, rng=1)
+    text = json.dumps(found.to_dict(), allow_nan=False)
+    back = fs.EcdResult.from_dict(json.loads(text))
+    pd.testing.assert_frame_equal(back.to_frame(), found.to_frame())
+    assert str(back) == str(found)
+    assert len(text) < 20_000  # 28,000 values went in: exceedances and parameters come out
+
+
+def test_goodness_of_fit_and_types_are_reported() -> None:
+    found = result(n_resamples=99, rng=1)
+    for tail in found.tails:
+        assert 0.01 <= tail.goodness_pvalue <= 1
+        assert tail.type.bound == 1
+    assert found["white"].endpoint.low >= WHITE.max()
+    assert "horizon" in str(found)
+
+
+# ---------------------------------------------------------------- thresholds
+
+
+def test_the_threshold_is_lowered_where_m_needs_it() -> None:
+    """N = 100,000 and m = 1,000: 50 exceedances come every 2,000 interactions, so 120 are taken."""
+    many = RNG.beta(2, 8, 100_000)
+    found = fs.ecd({"white": many, "black": BLACK}, **FAST)
+    assert found["white"].n_exceedances == 120
+    assert not found["white"].level.empirical
+    assert "lowered to 120" in str(found)
+
+
+def test_a_threshold_that_m_does_not_reach_gives_the_empirical_quantile() -> None:
+    """m·λ < 1: the 1 − 1/m quantile with its binomial interval, and no test."""
+    found = result(threshold={"white": float(np.sort(WHITE)[-16]), "black": 0.25})
+    assert found["white"].rate * 1000 < 1
+    assert found["white"].level.empirical
+    assert found["white"].level.estimate == pytest.approx(np.quantile(WHITE, 0.999))
+    assert np.isnan(found.pvalue)
+    assert found.confidence_interval.method.startswith("from the two intervals")
+    assert "order statistic" in found.note
+
+
+def test_own_thresholds_need_both_groups() -> None:
+    with pytest.raises(fs.InputError, match="no threshold for 'black'"):
+        result(threshold={"white": 0.2})
+
+
+# ---------------------------------------------------------------- tails that are none
+
+DEGENERATE = {
+    "constant": (np.full(500, 0.1), "all 500 values equal 0.1"),
+    "ties": (np.repeat([0.1, 0.2, 0.3], 200), "ties|fewer"),
+    "rounded": (np.round(RNG.beta(2, 8, 2000), 2), "distinct"),
+    "end point": (RNG.random(3000) * 0.2, "end point is reached"),
+    "few": (RNG.random(9) * 0.2, "fewer than 10"),
+}
+
+
+@pytest.mark.parametrize("what", DEGENERATE)
+def test_degenerate_tails_are_named(what: str) -> None:
+    values, reason = DEGENERATE[what]
+    with pytest.warns(InsufficientEvidenceWarning, match=reason):
+        found = fs.ecd({"white": WHITE, "black": values}, **FAST)
+    tail = found["black"]
+    assert tail.fit is None
+    assert tail.type is None
+    assert np.isnan(found.pvalue)
+    if what == "few":
+        assert found.verdict == "insufficient evidence"
+        return
+    assert tail.level.empirical
+    assert tail.level.estimate <= tail.maximum + 1e-15
+    low, high = tail.level.interval
+    assert -1 <= low <= tail.level.estimate <= high <= 1
+    assert found.verdict in ("undecided", "violated")
+
+
+# ---------------------------------------------------------------- dependence and synthetic rows
+
+
+def test_people_with_several_rows_are_resampled_together() -> None:
+    """Every person twice: the bootstrap of people has the spread of the single rows' bootstrap, not 1/√2."""
+    rows = np.arange(3000)
+    table = pd.DataFrame({"g": np.repeat(["black", "white"], 3000), "cd": np.r_[BLACK, WHITE[:3000]]})
+    twice = pd.concat([table, table], ignore_index=True)
+    owner = np.tile(np.r_[rows, rows + 3000], 2)
+
+    def flipped(x: pd.DataFrame) -> np.ndarray:
+        """0.2 for everyone as they are, 0.2 + CD for those whose group differs from what it was."""
+        original = np.where(x["cd"].index % 6000 < 3000, "black", "white")
+        return 0.2 + x["cd"].to_numpy() * (x["g"].to_numpy() != original)
+
+    sample = fs.counterfactual_discrimination(flipped, twice, protected="g", person=owner)
+    assert sample["black"].average.n_people == 3000
+    found = fs.ecd(sample, **{**FAST, "n_resamples": 200}, threshold=100, rng=2)
+    assert found.test.startswith("z, standard error by resampling people")
+    single = fs.ecd({"white": WHITE[:3000], "black": BLACK}, **FAST)
+    assert found.std_error == pytest.approx(single.std_error, rel=0.35)
+    naive = fs.ecd({"white": np.tile(WHITE[:3000], 2), "black": np.tile(BLACK, 2)}, **FAST, threshold=100)
+    assert found.std_error > 1.15 * naive.std_error
+
+
+def test_the_bootstrap_of_single_people_is_that_of_evt() -> None:
+    """One row a person: the standard deviation is that of `return_level(method="bootstrap")`, within 20%."""
+    whole = fs.CounterfactualSample.from_values({"black": BLACK, "white": WHITE[:3000]})
+    for g, name in ((whole["black"], "b"), (whole["white"], "w")):
+        object.__setattr__(g, "person", np.array([f"{name}{i}" for i in range(g.n)]))
+    drawn = person_bootstrap(whole["black"], whole["white"], (50, 50), 1000, 400, np.random.default_rng(1))
+    found = result()
+    errors = [found["black"].fit.return_level(1000, method="bootstrap", rng=1).std_error]
+    other = fs.ecd({"white": WHITE[:3000], "black": BLACK}, **FAST)
+    errors.append(other["white"].fit.return_level(1000, method="bootstrap", rng=2).std_error)
+    assert drawn.std() == pytest.approx(np.hypot(*errors), rel=0.2)
+
+
+def test_synthetic_rows_carry_no_pvalue_about_people() -> None:
+    sample = fs.CounterfactualSample.from_values(
+        {"white": WHITE, "black": BLACK}, n_synthetic={"black": 2000}
+    )
+    found = fs.ecd(sample, **FAST)
+    assert (found["black"].n_real, found["black"].n_synthetic) == (1000, 2000)
+    assert np.isnan(found.pvalue)
+    assert found.verdict == "insufficient evidence"
+    assert "generator's law" in str(found)
+    assert "synthetic" in str(sample)
+
+
+def test_the_papers_location_warns_and_gives_no_verdict() -> None:
+    """Equal tails, 25,000 against 3,000: the p-value of the comparison at own thresholds is tiny."""
+    equal = genpareto.rvs(-0.2, scale=0.05, size=28_000, random_state=np.random.default_rng(5))
+    groups = {"white": equal[:25_000], "black": equal[25_000:]}
+    with pytest.warns(DataWarning, match="99.9%"):
+        found = fs.ecd(groups, **FAST, location="paper")
+    assert found.pvalue < 1e-3
+    assert found.verdict == "insufficient evidence"
+    assert fs.ecd(groups, **FAST).pvalue > 0.01
+
+
+# ---------------------------------------------------------------- bad input
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("no such group", {"unprivileged": "red"}, "'white', 'black'|one of"),
+    ("one group twice", {"unprivileged": "white"}, "another group"),
+    ("m = 1", {"interactions": 1}, "above 1"),
+    ("m text", {"interactions": "many"}, "above 1"),
+    ("k = 5", {"threshold": 5}, "at least 10"),
+    ("k = 50.5", {"threshold": 50.5}, "whole number"),
+    ("threshold 2", {"threshold": {"white": 2, "black": 0.2}}, r"\[−1, 1\)"),
+    ("model", {"model": "gev"}, "'point_process', 'gpd'"),
+    ("location", {"location": "mean"}, "'return_level', 'paper'"),
+    ("level", {"confidence_level": 0}, "between 0 and 1"),
+    ("tolerance", {"tolerance": -0.1}, "above 0"),
+    ("resamples", {"calibrated": True, "n_resamples": 10}, "at least 99"),
+    ("backend", {"backend": "julia"}, "'scipy'"),
+    ("rng", {"rng": "seed"}, "rng"),
+]
+
+
+@pytest.mark.parametrize(("what", "change", "match"), BAD, ids=[b[0] for b in BAD])
+def test_bad_input(what: str, change: dict[str, Any], match: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(fs.InputError, match=match):
+            result(**change)
