@@ -247,6 +247,38 @@ class CounterfactualSample(Result):
         return f"{g.group} → {g.counterfactual}" if self.pairing == "all" else g.group
 
     @classmethod
+    def of_groups(
+        cls, *groups: Any, attribute: str | None = None, confidence_level: float = 0.95
+    ) -> CounterfactualSample:
+        """A sample of groups that were sampled one by one.
+
+        Parameters
+        ----------
+        *groups : TailSample or GroupSample
+            From `sample_tail`, one per group.
+        attribute : str, optional
+            Default: that of the first.
+        confidence_level : float
+
+        Raises
+        ------
+        InputError
+            Nothing, or a group twice.
+        """
+        chosen = [getattr(g, "sample", g) for g in groups]
+        names = [g.group for g in chosen if isinstance(g, GroupSample)]
+        if not chosen or len(set(names)) < len(chosen):
+            raise InputError(
+                "groups",
+                got=repr(names),
+                allowed="one TailSample or GroupSample for each of different groups",
+                cure="call sample_tail for each group",
+            )
+        name = str(attribute or getattr(groups[0], "attribute", "group"))
+        pairing = "worst" if any(g.counterfactual == "worst" for g in chosen) else "other"
+        return cls(name, tuple(chosen), pairing, check_confidence_level(confidence_level))
+
+    @classmethod
     def from_values(
         cls,
         values: Mapping[Hashable, Any],

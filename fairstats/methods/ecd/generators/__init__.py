@@ -1,0 +1,1 @@
+"""Generators of synthetic people: built in, or anything with `fit` and `sample`."""

@@ -1,0 +1,156 @@
+"""Algorithm 1: looks, batches, how it ends, and what its rules are worth."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairstats as fs
+from fairstats.ground.errors import InsufficientEvidenceWarning
+from fairstats.methods.ecd.tail_sample import Look, status_words
+
+N = 900
+
+
+def people(seed: int = 1, n: int = N) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {"sex": rng.choice(["F", "M"], n), "pay": rng.exponential(1.0, n), "heavy": rng.pareto(1.2, n)}
+    )
+
+
+def exponential(x: Any) -> np.ndarray:
+    """CD of women is 0.02·pay: an exponential tail."""
+    return 0.1 + 0.02 * np.asarray(x["pay"]) * np.asarray(x["sex"] == "M")
+
+
+def heavy(x: Any) -> np.ndarray:
+    """CD of women has a Pareto tail with ξ = .83, well below its bound."""
+    return 0.1 + 0.0005 * np.minimum(np.asarray(x["heavy"]), 1000) * np.asarray(x["sex"] == "M")
+
+
+def sample(predict: Any = exponential, data: Any = None, **change: Any) -> fs.TailSample:
+    given: dict[str, Any] = {"protected": "sex", "group": "F", "rng": 1, "n_resamples": 999, **change}
+    return fs.sample_tail(predict, people() if data is None else data, **given)
+
+
+def test_one_look_at_the_real_rows() -> None:
+    found = sample()
+    women = people()[people()["sex"] == "F"]
+    np.testing.assert_allclose(found.sample.cd, 0.02 * women["pay"])
+    assert list(found.sample.rows) == list(women.index)
+    assert (found.status, len(found.looks), found.sample.n_synthetic) == ("passed", 1, 0)
+    assert found.looks[0].alpha == 0.05
+    wanted = fs.evt.exponentiality_test(found.sample.cd, n_resamples=999, rng=1)
+    assert found.looks[0].statistic == pytest.approx(wanted.statistic, abs=0.1)
+
+
+def test_a_heavy_tail_fails_and_uses_up_its_looks() -> None:
+    found = sample(heavy, generator="smoothed_bootstrap", max_looks=3, batch=200)
+    assert found.status == "not passed: looks used up"
+    assert not found.passed
+    assert [look.n for look in found.looks] == [found.sample.n_real + 200 * j for j in range(3)]
+    assert found.sample.n_synthetic == 400
+    assert all(look.alpha == pytest.approx(0.05 / 3) for look in found.looks)
+    assert list(found.sample.rows[-2:]) == ["synthetic 399", "synthetic 400"]
+
+
+def test_a_small_group_gets_rows_first() -> None:
+    """Issue: a group of 150 rows with the copula; here 30, fewer than k_max, so that the first look waits."""
+    data = pd.concat([people()[people()["sex"] == "F"].iloc[:30], people()[people()["sex"] == "M"]])
+    found = sample(data=data, generator="gaussian_copula", batch=40, max_looks=5)
+    assert found.looks[0].n == 70
+    assert found.sample.n_real == 30
+    assert "synthetic" in str(found)
+
+
+def test_all_looks_spends_alpha_and_never_stops_early() -> None:
+    found = sample(generator="gaussian_copula", stop="all_looks", max_looks=4, batch=50)
+    assert len(found.looks) == 4
+    assert found.status == "passed"
+    assert all(look.alpha == pytest.approx(0.0125) for look in found.looks)
+
+
+def test_words() -> None:
+    good, bad = Look(100, 1.0, 0.3, 0.05, True, ""), Look(100, 4.0, 0.01, 0.05, False, "")
+    assert status_words([good], "", "first_pass", 5) == "passed"
+    assert status_words([bad, good], "", "first_pass", 5) == "passed by stopping rule, no error guarantee"
+    assert status_words([bad], "timed out", "first_pass", 5) == "not passed: timed out"
+    assert status_words([bad, good], "", "all_looks", 2).startswith("not passed: 1 of 2")
+    assert status_words([good], "timed out", "all_looks", 2) == "not passed: timed out after 1 looks"
+    assert status_words([], "timed out", "first_pass", 2) == "not passed: timed out before the first look"
+
+
+def test_a_timeout_ends_it_between_looks() -> None:
+    found = sample(heavy, generator="smoothed_bootstrap", timeout=1e-9, max_looks=50)
+    assert found.status == "not passed: timed out"
+    assert len(found.looks) == 1
+
+
+def test_ties_are_named() -> None:
+    def stepped(x: Any) -> np.ndarray:
+        return 0.1 + 0.2 * np.asarray(x["sex"] == "M")
+
+    assert sample(stepped).status.startswith("degenerate")
+
+
+def test_the_sample_goes_into_ecd() -> None:
+    tails = [sample(group=g, generator="gaussian_copula", batch=100) for g in ("F", "M")]
+    whole = fs.CounterfactualSample.of_groups(*tails)
+    assert whole.attribute == "sex"
+    with pytest.warns(InsufficientEvidenceWarning, match="M: its end point is reached"):
+        found = fs.ecd(whole, privileged="M", unprivileged="F", backend="scipy", n_resamples=0)
+    assert found["F"].n == tails[0].sample.n
+    with pytest.raises(fs.InputError, match="different groups"):
+        fs.CounterfactualSample.of_groups(tails[0], tails[0])
+
+
+def test_seed_and_json() -> None:
+    first, second = (sample(heavy, generator="gaussian_copula", batch=50, max_looks=3) for _ in range(2))
+    np.testing.assert_array_equal(first.sample.cd, second.sample.cd)
+    text = json.dumps(first.to_dict(), allow_nan=False)
+    assert "synthetic 1" not in text
+    back = fs.TailSample.from_dict(json.loads(text))
+    pd.testing.assert_frame_equal(back.to_frame(), first.to_frame())
+
+
+def test_the_other_values_count_by_the_best() -> None:
+    data = people().assign(sex=np.random.default_rng(3).choice(["F", "M", "X"], N))
+
+    def three(x: Any) -> np.ndarray:
+        return 0.1 + 0.02 * np.asarray(x["pay"]) * np.asarray(x["sex"].map({"F": 0, "M": 1, "X": 2}), float)
+
+    found = sample(three, data)
+    assert found.sample.counterfactual == "worst"
+    np.testing.assert_allclose(found.sample.cd, 0.04 * data.loc[data["sex"] == "F", "pay"])
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("group", {"group": "Q"}, "'F', 'M'"),
+    ("k_max above n", {"k_max": 5000}, "less than the number of rows"),
+    ("k_min 1", {"k_min": 1}, "at least 2"),
+    ("k_max below k_min", {"k_max": 5}, "at least 10"),
+    ("batch", {"batch": 0}, "at least 1"),
+    ("looks", {"max_looks": 0}, "at least 1"),
+    ("timeout", {"timeout": -3}, "seconds"),
+    ("test", {"test": "ks"}, "'max_cv'"),
+    ("stop", {"stop": "never"}, "'first_pass'"),
+    ("alpha", {"alpha": 1.5}, "between 0 and 1"),
+    ("generator", {"generator": "gan"}, "gaussian_copula"),
+    ("protected", {"protected": "gender"}, "no column"),
+    (
+        "array with a generator",
+        {"data": np.eye(200)[:, :2], "protected": 0, "group": 0, "generator": "gaussian_copula"},
+        "frame",
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "change", "match"), BAD, ids=[b[0] for b in BAD])
+def test_bad_input(what: str, change: dict[str, Any], match: str) -> None:
+    with pytest.raises(fs.InputError, match=match):
+        sample(**change)
