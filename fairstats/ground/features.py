@@ -54,6 +54,10 @@ class FeatureTable(ABC):
     def block(self, start: int, stop: int, replaced: Replacement | None = None) -> Any:
         """Rows start…stop as the model takes them; replaced columns have codes for exactly these rows."""
 
+    @abstractmethod
+    def rows(self, positions: NDArray[np.intp]) -> Any:
+        """Some rows, in the table's own type."""
+
     def check_columns(self, names: Sequence[Hashable], argument: str) -> None:
         """Raise unless every name is a column."""
         have = self.columns
@@ -86,6 +90,9 @@ class _ArrayTable(FeatureTable):
     def column(self, name: Hashable) -> Any:
         return self.array[:, name]  # type: ignore[index]
 
+    def rows(self, positions: NDArray[np.intp]) -> Any:
+        return self.array[positions]
+
     def block(self, start: int, stop: int, replaced: Replacement | None = None) -> Any:
         part = self.array[start:stop]
         if not replaced:
@@ -114,6 +121,9 @@ class _PandasTable(FeatureTable):
 
     def column(self, name: Hashable) -> Any:
         return self.frame[name]
+
+    def rows(self, positions: NDArray[np.intp]) -> Any:
+        return self.frame.iloc[positions]
 
     def block(self, start: int, stop: int, replaced: Replacement | None = None) -> Any:
         part = self.frame.iloc[start:stop]
@@ -144,6 +154,9 @@ class _NarwhalsTable(FeatureTable):
 
     def column(self, name: Hashable) -> Any:
         return as_column(self.frame[name].to_native(), str(name))
+
+    def rows(self, positions: NDArray[np.intp]) -> Any:
+        return self.frame[positions.tolist()].to_native()
 
     def block(self, start: int, stop: int, replaced: Replacement | None = None) -> Any:
         import narwhals as nw

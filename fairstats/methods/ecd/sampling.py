@@ -147,7 +147,7 @@ def sample_tail(
         )
     looks_allowed = settings["max_looks"] if fitted is not None else 1
     own = Protected(attribute.name, attribute.labels, attribute.codes[real], attribute.columns)
-    cd, actual = _evaluate(probability, _rows(data, real), own)
+    cd, actual = _evaluate(probability, table.rows(real), own)
     rows: list[Any] = list(table.row_labels[real])
     n_synthetic = 0
     looks: list[Look] = []
@@ -234,12 +234,6 @@ def _level_of(attribute: Protected, group: Any) -> int:
             cure="check the spelling",
         )
     return attribute.labels.index(name)
-
-
-def _rows(data: Any, rows: NDArray[np.intp]) -> Any:
-    if hasattr(data, "iloc"):
-        return data.iloc[rows]
-    return np.asarray(data)[rows] if isinstance(data, (np.ndarray, list)) else data[rows.tolist()]
 
 
 def _evaluate(probability: Any, data: Any, attribute: Protected) -> tuple[Floats, Floats]:

@@ -1,0 +1,76 @@
+"""Scott–Knott ranks: separated groups, ties, size under equality; Cliff's delta by brute force."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairstats as fs
+from fairstats.methods.ecd.scott_knott import cliffs_delta
+
+
+def runs(means: dict[str, float], n: int = 30, seed: int = 1) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {name: rng.normal(mean, 0.02, n) for name, mean in means.items()}
+
+
+def test_ranks_wins_ties_losses() -> None:
+    found = fs.scott_knott(runs({"a": 0.1, "b": 0.3, "c": 0.1, "d": 0.2}), rng=1)
+    ranks = {t.name: (t.rank, t.wins, t.ties, t.losses) for t in found.treatments}
+    assert ranks == {"a": (1, 2, 1, 0), "c": (1, 2, 1, 0), "d": (2, 1, 0, 2), "b": (3, 0, 0, 3)}
+
+
+def test_larger_is_better() -> None:
+    found = fs.scott_knott(runs({"a": 0.1, "b": 0.3}), smaller_is_better=False, rng=1)
+    assert [(t.name, t.rank) for t in found.treatments] == [("b", 1), ("a", 2)]
+
+
+def test_a_negligible_effect_is_no_split() -> None:
+    """Many runs make a small difference significant; Cliff's delta .1 is negligible (Romano et al. 2006)."""
+    found = fs.scott_knott(runs({"a": 0.1, "b": 0.1035}, n=3000), rng=1)
+    assert {t.rank for t in found.treatments} == {1}
+    split = fs.scott_knott(runs({"a": 0.1, "b": 0.1035}, n=3000), least_effect=0, rng=1)
+    assert {t.rank for t in split.treatments} == {1, 2}
+
+
+def test_equal_treatments_are_rarely_split() -> None:
+    """Two equal treatments: at most 5% plus three binomial standard errors of 200 samples."""
+    split = sum(
+        len(
+            {t.rank for t in fs.scott_knott(runs({"a": 0, "b": 0}, 15, s), n_resamples=199, rng=s).treatments}
+        )
+        > 1
+        for s in range(200)
+    )
+    assert split / 200 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
+
+
+def test_cliffs_delta_by_brute_force() -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.integers(0, 6, 40), rng.integers(1, 7, 30)
+    wanted = np.sign(a[:, None].astype(int) - b[None, :]).mean()
+    assert cliffs_delta(a, b) == pytest.approx(wanted, abs=1e-15)
+
+
+def test_table_and_json() -> None:
+    found = fs.scott_knott(runs({"a": 0.1, "b": 0.3}), rng=1)
+    assert list(found.to_frame()["rank"]) == [1, 2]
+    pd.testing.assert_frame_equal(fs.ScottKnott.from_dict(found.to_dict()).to_frame(), found.to_frame())
+
+
+@pytest.mark.parametrize(
+    ("given", "change", "match"),
+    [
+        ({"a": [1, 2]}, {}, "1 treatments"),
+        ({"a": [1, 2], "b": [1]}, {}, "b with fewer than two runs"),
+        ({"a": [1, 2], "b": [1, np.nan]}, {}, "NaN"),
+        ({"a": [1, 2], "b": [1, 3]}, {"alpha": 2}, "alpha"),
+        ({"a": [1, 2], "b": [1, 3]}, {"n_resamples": 5}, "n_resamples"),
+    ],
+)
+def test_bad_input(given: Any, change: Any, match: str) -> None:
+    with pytest.raises(fs.InputError, match=match):
+        fs.scott_knott(given, **change)
