@@ -144,6 +144,12 @@ class EcdResult(Result):
             f"{self.verdict}; {tail}."
         ]
 
+    def plot(self, axes: Any = None) -> Any:
+        """Extremes, return levels, Q-Q: see `fairstats.plots.ecd.plot_ecd`."""
+        from fairstats.plots.ecd import plot_ecd
+
+        return plot_ecd(self, axes)
+
     def notes(self) -> list[str]:
         """Groups, types, and what the inference is conditional on."""
         return [*(_tail_note(tail) for tail in self.tails), *([self.note] if self.note else [])]

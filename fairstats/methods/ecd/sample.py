@@ -190,6 +190,12 @@ class CounterfactualSample(Result):
             table |= {"score": chosen.actual[order], "counterfactual_score": chosen.actual[order] + cd[order]}
         return pd.DataFrame(table)
 
+    def plot(self, tails: Any = (), ax: Any = None) -> Any:
+        """CD of every row, with the thresholds of `tails`: see `fairstats.plots.ecd.plot_discrimination`."""
+        from fairstats.plots.ecd import plot_discrimination
+
+        return plot_discrimination(self, tails, ax)
+
     def rows(self) -> list[dict[str, Any]]:
         """ACD of every group, then the differences against the first."""
         found = []

@@ -1,0 +1,182 @@
+"""Counterfactual discrimination: values with thresholds, densities of the extremes, return levels, Q-Q."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.ground.errors import InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_discrimination", "plot_ecd", "plot_extremes", "plot_levels", "plot_tail_quantiles"]
+
+_GROUPS = ("C3", "C0", "C2", "C4", "C1")
+#: More points than this are drawn as a random share: the eye sees no more, and a picture stays small.
+_MOST_POINTS = 5_000
+_CURVE = 40
+
+
+def plot_discrimination(sample: Any, tails: Sequence[Any] = (), ax: Axes | None = None) -> Axes:
+    """CD of every row, one panel of points per group, thresholds as lines (figure 1 of Monjezi et al.).
+
+    Parameters
+    ----------
+    sample : CounterfactualSample
+        Read by its groups.
+    tails : sequence of GroupTail
+        Thresholds; values above them are drawn in full, the others as at most 5,000 points a group.
+    ax : Axes, optional
+
+    Raises
+    ------
+    MissingDependencyError
+        Without matplotlib (extra ``report``).
+    """
+    ax = _axes(ax)
+    threshold = {t.group: t.threshold for t in tails}
+    start, ticks = 0.0, []
+    for number, group in enumerate(sample.groups):
+        cd = group.values()
+        if not cd.size:
+            continue
+        colour = _GROUPS[number % len(_GROUPS)]
+        u = threshold.get(group.group, np.inf)
+        above = np.flatnonzero(cd > u)
+        below = np.flatnonzero(cd <= u)
+        if below.size > _MOST_POINTS:
+            below = np.random.default_rng(0).choice(below, _MOST_POINTS, replace=False)
+        place = start + np.linspace(0.0, 1.0, cd.size)
+        ax.plot(place[below], cd[below], ".", color=colour, alpha=0.25, markersize=2, rasterized=True)
+        ax.plot(place[above], cd[above], "o", color=colour, markersize=3, label=group.group)
+        if np.isfinite(u):
+            ax.plot([start, start + 1.0], [u, u], color="0.2", linewidth=1.0)
+        ticks.append((start + 0.5, f"{group.group}\nN = {cd.size:,}"))
+        start += 1.15
+    ax.axhline(0.0, color="0.6", linewidth=0.8)
+    ax.set_xticks([t for t, _ in ticks], [name for _, name in ticks])
+    ax.set(ylabel="CD: score with another value − score", title="Counterfactual discrimination")
+    return ax
+
+
+def plot_extremes(result: Any, ax: Axes | None = None) -> Axes:
+    """Densities of the largest CD in m interactions, by group (figure 2 of Monjezi et al.).
+
+    P(max ≤ x) = exp(−m·λ·(1 − F(x))), with F of the fitted excesses; a dashed line marks the return level.
+    """
+    ax = _axes(ax)
+    m = result.settings.interactions
+    for colour, tail in zip(_GROUPS, result.tails, strict=False):
+        if tail.fit is None:
+            ax.axvline(tail.level.estimate, color=colour, linestyle=":", label=f"{tail.group}: no model")
+            continue
+        count = m * tail.rate
+        low, high = (tail.fit.quantile(max(1.0 + np.log(p) / count, 0.0)) for p in (0.001, 0.995))
+        x = np.linspace(float(low), float(high), 400)
+        cdf = np.exp(-count * tail.fit.sf(x))
+        ax.plot(x, np.gradient(cdf, x), color=colour, label=tail.group)
+        ax.axvline(tail.level.estimate, color=colour, linestyle="--", linewidth=1.0)
+    ax.set(xlabel=f"largest CD in {m:,.0f} interactions", ylabel="density", title="Extremes")
+    ax.legend()
+    return ax
+
+
+def plot_levels(result: Any, ax: Axes | None = None) -> Axes:
+    """Return levels of both groups against the number of interactions, intervals as bands."""
+    ax = _axes(ax)
+    m = result.settings.interactions
+    for colour, tail in zip(_GROUPS, result.tails, strict=False):
+        if tail.fit is None:
+            levels = sorted((tail.level, *tail.levels), key=lambda level: level.interactions)
+            at = [level.interactions for level in levels]
+            ends = np.array([list(level.interval) for level in levels])
+            ax.plot(at, [level.estimate for level in levels], "o:", color=colour, label=tail.group)
+        else:
+            at = np.geomspace(1.05 / tail.rate, max(20.0 * m, 50.0 / tail.rate), _CURVE)
+            found = [tail.fit.return_level(float(v)) for v in at]
+            ends = np.array([list(level.interval) for level in found])
+            ax.plot(at, [level.estimate for level in found], color=colour, label=tail.group)
+        ax.fill_between(at, ends[:, 0], ends[:, 1], color=colour, alpha=0.15, linewidth=0)
+    ax.axvline(m, color="0.6", linewidth=0.8)
+    ax.axhline(1.0, color="0.6", linewidth=0.8, linestyle=":")
+    ax.set_xscale("log")
+    ax.set(xlabel="interactions", ylabel="return level of CD", title="Return levels")
+    ax.legend()
+    return ax
+
+
+def plot_tail_quantiles(result: Any, ax: Axes | None = None) -> Axes:
+    """Q-Q of both groups' exceedances against their fits."""
+    ax = _axes(ax)
+    ends = []
+    for colour, tail in zip(_GROUPS, result.tails, strict=False):
+        if tail.fit is None:
+            continue
+        observed = np.asarray(tail.fit.sample)
+        model = tail.fit.quantile((np.arange(1, observed.size + 1) - 0.5) / observed.size)
+        ax.plot(model, observed, "o", color=colour, markersize=3.5, alpha=0.8, label=tail.group)
+        ends += [float(model[0]), float(model[-1])]
+    if ends:
+        ax.plot([min(ends), max(ends)], [min(ends), max(ends)], color="0.3", linewidth=1.0)
+        ax.legend()
+    ax.set(xlabel="fitted quantile", ylabel="observed", title="Quantiles of the exceedances")
+    return ax
+
+
+def plot_ecd(result: Any, axes: Any = None) -> Any:
+    """Draw three panels of an ECD: densities of the extremes, return levels, Q-Q.
+
+    Parameters
+    ----------
+    result : EcdResult
+    axes : array of three Axes, optional
+
+    Returns
+    -------
+    ndarray of Axes, shape (3,)
+        Or the axes that were given.
+
+    Raises
+    ------
+    InputError
+        If `axes` are not three.
+    MissingDependencyError
+        Without matplotlib (extra ``report``).
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> import fairstats as fs
+    >>> r = np.random.default_rng(1)
+    >>> cd = {"white": 0.3 * r.beta(2, 8, 3000), "black": 0.5 * r.beta(2, 8, 3000)}
+    >>> found = fs.ecd(cd, privileged="white", unprivileged="black", backend="scipy", n_resamples=0)
+    >>> found.plot().shape
+    (3,)
+    """
+    if axes is None:
+        figure, axes = _pyplot().subplots(1, 3, figsize=(13.0, 4.0))
+        figure.set_layout_engine("constrained")
+    panels = np.asarray(axes, dtype=object).ravel()
+    if panels.size != 3:
+        raise InputError("axes", got=f"{panels.size} axes", allowed="three", cure="plt.subplots(1, 3)[1]")
+    plot_extremes(result, panels[0])
+    plot_levels(result, panels[1])
+    plot_tail_quantiles(result, panels[2])
+    return axes
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as problem:
+        raise MissingDependencyError("matplotlib", extra="report", purpose="plotting") from problem
+    return plt
+
+
+def _axes(ax: Axes | None) -> Any:
+    return _pyplot().subplots()[1] if ax is None else ax
