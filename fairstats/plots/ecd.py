@@ -39,12 +39,13 @@ def plot_discrimination(sample: Any, tails: Sequence[Any] = (), ax: Axes | None 
     """
     ax = _axes(ax)
     threshold = {t.group: t.threshold for t in tails}
+    order = list(dict.fromkeys([*threshold, *(g.group for g in sample.groups)]))  # colours as in `plot_ecd`
     start, ticks = 0.0, []
-    for number, group in enumerate(sample.groups):
+    for group in sample.groups:
         cd = group.values()
         if not cd.size:
             continue
-        colour = _GROUPS[number % len(_GROUPS)]
+        colour = _GROUPS[order.index(group.group) % len(_GROUPS)]
         u = threshold.get(group.group, np.inf)
         above = np.flatnonzero(cd > u)
         below = np.flatnonzero(cd <= u)
@@ -92,7 +93,7 @@ def plot_levels(result: Any, ax: Axes | None = None) -> Axes:
     for colour, tail in zip(_GROUPS, result.tails, strict=False):
         if tail.fit is None:
             levels = sorted((tail.level, *tail.levels), key=lambda level: level.interactions)
-            at = [level.interactions for level in levels]
+            at = np.array([level.interactions for level in levels])
             ends = np.array([list(level.interval) for level in levels])
             ax.plot(at, [level.estimate for level in levels], "o:", color=colour, label=tail.group)
         else:
