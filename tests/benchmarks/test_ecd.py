@@ -50,7 +50,7 @@ def test_counterfactual_discrimination(benchmark: Any, people: pd.DataFrame) -> 
 @pytest.mark.benchmark(group="ECD of 25,000 against 3,000")
 @pytest.mark.parametrize("calibrated", [False, True])
 def test_ecd(benchmark: Any, calibrated: bool) -> None:
-    """Profile intervals, goodness of fit by 1,000 resamples; calibrated: 1,000 of the likelihood ratio, too."""
+    """Profile intervals, goodness of fit by 1,000 resamples; calibrated: the likelihood ratio, too."""
     rng = np.random.default_rng(1)
     cd = {"white": 0.3 * rng.beta(2, 8, 25_000), "black": 0.5 * rng.beta(2, 8, 3000)}
     benchmark.pedantic(
