@@ -1,0 +1,269 @@
+"""MADD: histograms and densities of groups, MADD against h, losses against λ, before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.ground.errors import InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+__all__ = [
+    "plot_before_after",
+    "plot_contributions",
+    "plot_curve",
+    "plot_histograms",
+    "plot_losses",
+    "plot_search",
+]
+
+#: Colours that stay apart without red and green; further groups go on with matplotlib's.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_APART = "#c8102e"
+_STABLE = "#17663f"
+_LIMIT = "#a3161b"
+#: Bins that densities are smoothed from; every result of MADD counts them.
+_FINE = 100
+#: Group names are cut here.
+_LONGEST_NAME = 40
+
+
+def _axes(ax: Axes | None) -> Axes:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise MissingDependencyError(
+            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame() or contributions()"
+        ) from error
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained")
+    return ax
+
+
+def _colour(position: int) -> str:
+    return COLOURS[position] if position < len(COLOURS) else f"C{position}"
+
+
+def _name(group: Any) -> str:
+    """Name of a group as text of a legend: no mathematics, not too long, never hidden by an underscore."""
+    text = str(group)
+    text = text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
+
+
+def _shares(counts: NDArray[Any]) -> NDArray[np.float64]:
+    total = counts.sum()
+    return counts / total if total > 0 else np.zeros(counts.size)
+
+
+def _density(counts: NDArray[Any], n: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gaussian kernel density of counts in equal bins of [0, 1], reflected at both ends (Silverman)."""
+    shares = _shares(counts)
+    centres = (np.arange(shares.size) + 0.5) / shares.size
+    variance = float(shares @ centres**2 - (shares @ centres) ** 2)
+    width = max(0.9 * max(variance, 0.0) ** 0.5 * max(n, 1.0) ** -0.2, 1 / shares.size)
+    x = np.linspace(0, 1, 401)
+
+    def kernel(places: NDArray[np.float64]) -> NDArray[np.float64]:
+        z = (x[:, None] - places) / width
+        return np.asarray(np.exp(-0.5 * z * z) / (width * np.sqrt(2 * np.pi)))
+
+    return x, np.asarray((kernel(centres) + kernel(-centres) + kernel(2 - centres)) @ shares)
+
+
+def plot_histograms(
+    result: Any, *, n_bins: int | None = None, densities: bool = True, ax: Axes | None = None
+) -> Axes:
+    """Histograms of every group with smoothed densities (the paper's figures 2 and 7).
+
+    Parameters
+    ----------
+    result : MaddResult
+        Read by its `counts` and `comparisons`.
+    n_bins : int, optional
+        Bins of the histograms: those of a grid of the result, or 100; default the grid of the first
+        comparison.
+    densities : bool, default True
+        Also draw densities, smoothed from the counts in 100 bins.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default a new figure's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        With two groups the area where the histograms differ is hatched: it is MADD.
+
+    Raises
+    ------
+    InputError
+        For bins that the result did not count.
+    MissingDependencyError
+        Without matplotlib (extra ``report``).
+    """
+    ax = _axes(ax)
+    bins = result.comparisons[0].grid_bins if n_bins is None else n_bins
+    edges = np.linspace(0, 1, bins + 1)
+    heights = [_shares(counts) * bins for counts in result.counts.on(bins)]
+    fine = result.counts.on(_FINE)
+    opacity = 0.3 if len(heights) == 2 else 0.12
+    for g, (group, height) in enumerate(zip(result.counts.groups, heights, strict=True)):
+        ax.stairs(height, edges, fill=True, alpha=opacity, color=_colour(g), label=_name(group))
+        ax.stairs(height, edges, color=_colour(g), linewidth=1)
+        if densities and fine[g].sum() > 0:
+            ax.plot(*_density(fine[g], float(result.counts.sizes[g])), color=_colour(g), linewidth=1.8)
+    if len(heights) == 2:
+        ax.stairs(
+            np.maximum(heights[0], heights[1]),
+            edges,
+            baseline=np.minimum(heights[0], heights[1]),
+            fill=True,
+            facecolor="none",
+            edgecolor=_APART,
+            hatch="///",
+            linewidth=0,
+            label=f"MADD in {bins} bins",
+        )
+    ax.set(xlim=(0, 1), ylim=(0, None), xlabel="score", ylabel="density")
+    ax.legend()
+    return ax
+
+
+def plot_contributions(result: Any, *, ax: Axes | None = None) -> Axes:
+    """What every bin of the grid adds to MADD in the first comparison, with sign.
+
+    Parameters
+    ----------
+    result : MaddResult
+        Read by its `comparisons`.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = _axes(ax)
+    first = result.comparisons[0]
+    values = np.asarray(first.contributions)
+    edges = np.linspace(0, 1, values.size + 1)
+    for sign, colour, group in ((1, _colour(0), first.group), (-1, _colour(1), first.reference)):
+        part = np.where(sign * values > 0, values, 0.0)
+        ax.stairs(part, edges, fill=True, color=colour, alpha=0.6, label=f"more of {_name(group).strip()}")
+    ax.axhline(0, color="0.2", linewidth=0.8)
+    ax.set(xlim=(0, 1), xlabel="score", ylabel="difference of shares")
+    ax.legend()
+    return ax
+
+
+def plot_search(result: Any, *, ax: Axes | None = None) -> Axes:
+    """MADD against h with the stable stretch, of the first comparison.
+
+    Raises
+    ------
+    InputError
+        If the result holds no curve: with given bins nothing was searched, and an audit does not keep it.
+    """
+    first = result.comparisons[0]
+    if first.curve is None:
+        raise InputError(
+            "kind",
+            got="'curve' of a result without one: of given bins, or of an audit",
+            allowed="a result of madd with bandwidth='auto'",
+            cure="call madd with bandwidth='auto', or madd_curve(...).plot()",
+        )
+    return plot_curve(first.curve, stable=first.bandwidth, ax=ax)
+
+
+def plot_curve(curve: Any, *, stable: Any = None, ax: Axes | None = None) -> Axes:
+    """MADD against the bandwidth (the paper's figures 10, 12 and 13).
+
+    Parameters
+    ----------
+    curve : MaddCurve
+        Read by its `bandwidth` and `madd`.
+    stable : StableBandwidth, optional
+        Its stretch is marked, with its mean, and h_sup.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The bandwidth is logarithmic, as the search is: most bandwidths are small.
+    """
+    ax = _axes(ax)
+    h, madd = np.asarray(curve.bandwidth)[::-1], np.asarray(curve.madd)[::-1]
+    ax.step(h, madd, where="post", color="0.15", linewidth=1)
+    if stable is not None:
+        ax.axvspan(stable.low, stable.high, color=_STABLE, alpha=0.12, linewidth=0)
+        ax.hlines(
+            stable.mean,
+            stable.low,
+            stable.high,
+            color=_STABLE,
+            linewidth=2,
+            label=f"mean {stable.mean:.3f} for h from {stable.low:.3f} to {stable.high:.3f}",
+        )
+        ax.axvline(
+            stable.h_sup, color=_LIMIT, linestyle=":", label=f"$h_{{\\mathrm{{sup}}}}$ = {stable.h_sup:.3f}"
+        )
+        ax.legend()
+    ax.set(xscale="log", xlim=(h[0], 1), ylim=(0, 2), xlabel="bandwidth h", ylabel="MADD")
+    return ax
+
+
+def plot_losses(mitigator: Any, *, ax: Axes | None = None) -> Axes:
+    """The three losses against λ (the paper's figure 18c).
+
+    Parameters
+    ----------
+    mitigator : MaddMitigator
+        Fitted; read by its `loss_curve_` and `lambda_`.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = _axes(ax)
+    curve = mitigator.loss_curve_
+    for column, colour, label in (
+        ("loss", "0.15", "objective"),
+        ("accuracy_loss", _colour(0), "accuracy loss"),
+        ("fairness_loss", _colour(1), "fairness loss, MADD/2"),
+    ):
+        ax.plot(curve["lambda_"], curve[column], color=colour, label=label)
+    ax.axvline(
+        mitigator.lambda_, color=_STABLE, linestyle="--", label=f"$\\lambda^*$ = {mitigator.lambda_:.3f}"
+    )
+    ax.set(xlim=(-0.01, 1.01), ylim=(0, None), xlabel="$\\lambda$", ylabel="loss on the data of the fit")
+    ax.legend()
+    return ax
+
+
+def plot_before_after(result: Any, *, ax: Axes | None = None) -> Axes:
+    """Densities of every group before (dashed) and after (solid) a mitigation.
+
+    Parameters
+    ----------
+    result : MitigationResult
+        Read by its `before` and `after`.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = _axes(ax)
+    for stage, style in ((result.before, "--"), (result.after, "-")):
+        for g, counts in enumerate(stage.counts.on(_FINE)):
+            if counts.sum() > 0:
+                when = "before" if stage is result.before else "after"
+                label = f"{_name(stage.counts.groups[g])}, {when}"
+                x, y = _density(counts, float(stage.counts.sizes[g]))
+                ax.plot(x, y, style, color=_colour(g), label=label)
+    ax.set(xlim=(0, 1), ylim=(0, None), xlabel="score", ylabel="density")
+    ax.legend()
+    return ax

@@ -1,0 +1,171 @@
+"""Sections 4.4, 4.5 and 6.3 of Verger et al. (2024) at the paper's scale.
+
+    python -m tests.benchmarks.madd_paper [--out FILE] [--only simulation|decay|mitigation|line] [--repeats N]
+
+Every finished piece is a line of JSON in FILE; a run that was broken off goes on where it stopped. Some 20
+minutes in all, nearly all of it for the decay of the error, whose largest samples have two million rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairstats.methods.madd.curve import curve_of
+from fairstats.methods.madd.losses import LabelledSample, fairness_losses
+from fairstats.methods.madd.mapping import MixtureCdfs
+from fairstats.methods.madd.mitigator import MaddMitigator
+from fairstats.methods.madd.scores import Sample
+from fairstats.methods.madd.stable import StableBandwidth, stable_bandwidth
+
+from ..methods.madd.conftest import scored
+from ..methods.madd.densities import RIGHT, draw, l1_distance
+
+#: Section 4.5: n = ⌊exp(5)⌋, ⌊exp(5.5)⌋, …, ⌊exp(14.5)⌋.
+EXPONENTS = tuple(k / 2 for k in range(10, 30))
+#: Shares of group 0.
+BALANCES = (0.5, 0.2)
+Key = tuple[Any, ...]
+
+
+def searched(n0: int, n1: int, rng: np.random.Generator) -> StableBandwidth:
+    first, second = (Sample(np.sort(x)) for x in draw(n0, n1, rng))
+    return stable_bandwidth(curve_of(first, second, 1000, ("0", "1")))
+
+
+def simulation(repeats: int) -> Iterator[tuple[Key, Any]]:
+    """Section 4.4: 10,000 + 10,000 rows, 1,000 bandwidths."""
+    for seed in range(repeats):
+        yield (
+            ("simulation", seed),
+            lambda seed=seed: vars(searched(10_000, 10_000, np.random.default_rng(seed))),
+        )
+
+
+def decay(repeats: int) -> Iterator[tuple[Key, Any]]:
+    """Section 4.5: mean error over 50 samples of each size."""
+    truth = l1_distance(RIGHT)
+    for balance in BALANCES:
+        for exponent in EXPONENTS:
+            n = int(np.exp(exponent))
+            n0 = int(n * balance)
+
+            def errors(n: int = n, n0: int = n0) -> dict[str, float]:
+                found = [
+                    abs(searched(n0, n - n0, np.random.default_rng([n, n0, k])).mean - truth)
+                    for k in range(repeats)
+                ]
+                return {
+                    "n": n,
+                    "n0": n0,
+                    "error": float(np.mean(found)),
+                    "mc_error": float(np.std(found) / repeats**0.5),
+                }
+
+            yield ("decay", balance, exponent, repeats), errors
+
+
+def mitigation(repeats: int) -> Iterator[tuple[Key, Any]]:
+    """Section 6.3.1: losses at λ = 0 and 1, λ*, and the effect on new rows."""
+    for seed in range(repeats):
+
+        def losses(seed: int = seed) -> dict[str, float]:
+            fit, new = scored(10_000, 10_000, seed), scored(10_000, 10_000, 10_000 + seed)
+            mitigator = MaddMitigator().fit(fit.score, fit.y, sensitive_features=fit.group)
+            effect = mitigator.evaluate(new.score, new.y, sensitive_features=new.group, rng=1)
+            first, last = mitigator.loss_curve_.iloc[0], mitigator.loss_curve_.iloc[-1]
+            return {
+                "error_0": first.accuracy_loss,
+                "error_1": last.accuracy_loss,
+                "fairness_0": first.fairness_loss,
+                "fairness_1": last.fairness_loss,
+                "lambda": mitigator.lambda_,
+                "new_fairness_before": effect.before.estimate / 2,
+                "new_fairness_after": effect.after.estimate / 2,
+                "new_error_before": effect.error_before,
+                "new_error_after": effect.error_after,
+            }
+
+        yield ("mitigation", seed), losses
+
+
+def line(repeats: int) -> Iterator[tuple[Key, Any]]:
+    """Section 6.4: largest gap between MADD(λ) and (1 − λ)·MADD(0) on new rows, against n."""
+    grid = np.linspace(0, 1, 101)
+    for n in (100, 1_000, 10_000, 100_000):
+
+        def gap(n: int = n) -> dict[str, float]:
+            found = []
+            for k in range(min(repeats, 20)):
+                rng = np.random.default_rng([n, k])
+                maps = MixtureCdfs.fit(list(draw(n, n, rng)))
+                new = [LabelledSample(np.sort(x), np.zeros(n, dtype=np.uint8)) for x in draw(n, n, rng)]
+                madd = 2 * fairness_losses(maps, new, grid, 20)
+                found.append(float(np.abs(madd - (1 - grid) * madd[0]).max()))
+            return {"n": n, "gap": float(np.mean(found))}
+
+        yield ("line", n, repeats), gap
+
+
+STUDIES = {"simulation": simulation, "decay": decay, "mitigation": mitigation, "line": line}
+
+
+def summary(found: dict[Key, Any]) -> str:
+    """What the paper's figures are compared with."""
+    lines = []
+    means = [v["mean"] for k, v in found.items() if k[0] == "simulation"]
+    if means:
+        lows, highs = zip(
+            *((v["low"], v["high"]) for k, v in found.items() if k[0] == "simulation"), strict=True
+        )
+        lines.append(
+            f"4.4: mean {np.mean(means):.4f} (sd {np.std(means):.4f}, {min(means):.3f} to {max(means):.3f}), "
+            f"h from {min(lows):.4f}–{max(lows):.4f} to {min(highs):.4f}–{max(highs):.4f}; "
+            "paper 1.19, [0.007, 0.040]"
+        )
+    for balance in BALANCES:
+        rows = [v for k, v in found.items() if k[0] == "decay" and k[1] == balance]
+        if len(rows) > 2:
+            slope = np.polyfit(np.log([r["n"] for r in rows]), np.log([r["error"] for r in rows]), 1)[0]
+            lines.append(
+                f"4.5: n0/n = {balance:g}: slope {slope:.3f} over {len(rows)} sizes; paper −0.51 for 1:1"
+            )
+    rows = [v for k, v in found.items() if k[0] == "mitigation"]
+    if rows:
+        mean = {name: float(np.mean([r[name] for r in rows])) for name in rows[0]}
+        lines.append("6.3: " + ", ".join(f"{name} {value:.3f}" for name, value in mean.items()))
+    lines += [f"6.4: n = {v['n']:,} a group: gap {v['gap']:.4f}" for k, v in found.items() if k[0] == "line"]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what is not in the file yet, then print the summary."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.madd_paper", description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("madd_paper.jsonl"), help="checkpoint file")
+    parser.add_argument("--only", choices=sorted(STUDIES), help="one of the studies")
+    parser.add_argument("--repeats", type=int, default=50, help="samples per setting (the paper: 50)")
+    options = parser.parse_args(arguments)
+    found: dict[Key, Any] = {}
+    if options.out.exists():
+        for text in options.out.read_text(encoding="utf-8").splitlines():
+            key, value = json.loads(text)
+            found[tuple(key)] = value
+    for name in [options.only] if options.only else STUDIES:
+        for key, compute in STUDIES[name](options.repeats):
+            if key in found:
+                continue
+            found[key] = compute()
+            with options.out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([key, found[key]]) + "\n")
+    sys.stdout.write(summary(found) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""Limits for the binned distance: variances by brute force, extreme data, why not percentile."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fairstats.methods.madd.binning import bin_edges
+from fairstats.methods.madd.interval import distance_limits
+from fairstats.methods.madd.noise import MultinomialNoise, NormalNoise, noise_of
+from fairstats.methods.madd.scores import Sample
+
+from ...calibration.madd import percentile_of_equal_groups
+
+
+def largest_by_brute_force(covariance: np.ndarray, signs: np.ndarray, near: np.ndarray) -> float:
+    free = np.flatnonzero(near)
+    values = []
+    for turn in product([-1.0, 1.0], repeat=free.size):
+        s = signs.copy()
+        s[free] = turn
+        values.append(s @ covariance @ s)
+    return float(max(values))
+
+
+def multinomial_covariance(
+    noise: MultinomialNoise, laws: tuple[np.ndarray, np.ndarray] | None = None
+) -> np.ndarray:
+    shares = noise.shares if laws is None else laws
+    return sum((np.diag(p) - np.outer(p, p)) / n for p, n in zip(shares, noise.sizes, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_worst_variance_bounds_every_choice_of_signs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    laws = rng.dirichlet(np.full(8, 2.0), size=2)
+    noise = MultinomialNoise(rng.multinomial(60, laws[0]), rng.multinomial(90, laws[1]))
+    near = rng.random(8) < 0.6
+    covariance = multinomial_covariance(noise, noise.laws(near))
+    best = largest_by_brute_force(covariance, np.sign(noise.difference), near)
+    bound = noise.worst_variance(near)
+    assert best <= bound + 1e-12
+    assert bound <= 1 / 60 + 1 / 90 + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_turning_signs_finds_the_largest_variance(seed: int) -> None:
+    """For weights and clusters: equal to brute force over 2⁸ patterns, or within 3% of it."""
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((8, 5))
+    noise = NormalNoise(rng.standard_normal(8), root @ root.T)
+    near = rng.random(8) < 0.7
+    best = largest_by_brute_force(noise.covariance, np.where(noise.difference < 0, -1.0, 1.0), near)
+    found = noise.worst_variance(near)
+    assert found <= best * (1 + 1e-12)
+    assert found >= 0.97 * best
+
+
+def test_covariance_of_weighted_rows_is_that_of_linearisation(rng: np.random.Generator) -> None:
+    """Σ_i u_i u_i' over rows, written out; unit weights give the multinomial one times n/(n − 1)."""
+    edges = bin_edges(4)
+    scores, weights = np.sort(rng.random(30)), rng.gamma(2, 1, 30)
+    other = Sample(np.sort(rng.random(20)), np.ones(20))
+    noise = noise_of(Sample(scores, weights), other, edges)
+    assert isinstance(noise, NormalNoise)
+    indicator = np.eye(4)[np.searchsorted(edges, scores, side="right")]
+    share = weights @ indicator / weights.sum()
+    u = weights[:, None] * (indicator - share) / weights.sum()
+    p = other.histogram(edges) / 20
+    expected = u.T @ u * 30 / 29 + (np.diag(p) - np.outer(p, p)) / 19
+    assert np.allclose(noise.covariance, expected)
+    assert np.allclose(noise.difference, share - p)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_covariance_of_clusters_is_that_of_their_contributions(
+    weighted: bool, rng: np.random.Generator
+) -> None:
+    """Clusters of three rows that lie in both groups: Σ_c u_c u_c' by a loop."""
+    edges = bin_edges(3)
+    samples = []
+    for n in (24, 18):
+        weights = rng.gamma(2, 1, n) if weighted else None
+        samples.append(Sample(np.sort(rng.random(n)), weights, rng.integers(0, 12, n)))
+    noise = noise_of(samples[0], samples[1], edges)
+    assert isinstance(noise, NormalNoise)
+    codes = np.unique(np.concatenate([s.clusters for s in samples]))
+    total = np.zeros((3, 3))
+    for c in codes:
+        u = np.zeros(3)
+        for sign, s in zip((1, -1), samples, strict=True):
+            w = np.ones(s.n) if s.weights is None else s.weights
+            rows = np.asarray(s.clusters) == c
+            indicator = np.eye(3)[np.searchsorted(edges, s.scores[rows], side="right")]
+            share = s.histogram(edges) / s.total
+            u += sign * (w[rows, None] * (indicator - share)).sum(axis=0) / w.sum()
+        total += np.outer(u, u)
+    assert np.allclose(noise.covariance, total * codes.size / (codes.size - 1))
+    assert noise.degrees_of_freedom == codes.size - 2
+
+
+def test_one_row_per_cluster_is_no_cluster(rng: np.random.Generator) -> None:
+    scores = [np.sort(rng.random(n)) for n in (40, 30)]
+    plain = noise_of(*(Sample(s) for s in scores), bin_edges(5))
+    single = noise_of(
+        Sample(scores[0], None, np.arange(40)), Sample(scores[1], None, np.arange(40, 70)), bin_edges(5)
+    )
+    assert isinstance(plain, MultinomialNoise)
+    assert isinstance(single, NormalNoise)
+    assert np.allclose(single.covariance * 69 / 70, multinomial_covariance(plain))
+
+
+@pytest.mark.parametrize("kind", ["multinomial", "normal"])
+def test_draws_have_the_covariance_of_the_noise(kind: str, rng: np.random.Generator) -> None:
+    base = MultinomialNoise(np.array([30, 20, 50]), np.array([10, 60, 30]))
+    covariance = multinomial_covariance(base)
+    noise = base if kind == "multinomial" else NormalNoise(base.difference, covariance)
+    nowhere = np.zeros(3, dtype=bool)
+    drawn = noise.draws(nowhere, 40_000, rng)
+    expected = covariance if kind == "normal" else multinomial_covariance(base, base.laws(nowhere))
+    assert np.allclose(drawn.mean(axis=0), 0, atol=1e-3)
+    assert np.allclose(np.cov(drawn.T), expected, atol=1.5e-4)
+    assert np.allclose(expected, covariance, atol=3e-4)
+    noisy = np.abs(base.difference + drawn).sum(axis=1).mean()
+    assert noise.distances(40_000, rng).mean() == pytest.approx(noisy, abs=0.005)
+
+
+def test_an_empty_bin_of_a_small_group_has_noise(rng: np.random.Generator) -> None:
+    """Near 0 with the pooled share; far from 0 with that share of four rows more."""
+    noise = MultinomialNoise(np.array([0, 10, 10]), np.array([200, 900, 900]))
+    pooled = 200 / 2020
+    drawn = noise.draws(np.ones(3, dtype=bool), 20_000, rng)
+    assert drawn[:, 0].var() == pytest.approx(pooled * (1 - pooled) * (1 / 20 + 1 / 2000), rel=0.05)
+    law = noise.laws(np.array([False, True, True]))[0]
+    assert law[0] == pytest.approx(4 * pooled / 24)
+    assert law.sum() == pytest.approx(1)
+
+
+def test_tiny_groups_give_no_lower_limit() -> None:
+    noise = MultinomialNoise(np.array([1, 0]), np.array([0, 500]))
+    limits = distance_limits(noise, 1, 499, np.random.default_rng(1))
+    assert limits.estimate == 2.0
+    assert limits.lower(0.975) == 0.0
+    assert limits.upper(0.975) == 2.0
+
+
+def test_scores_that_do_not_vary_still_have_an_upper_limit() -> None:
+    noise = MultinomialNoise(np.array([100, 0]), np.array([100, 0]))
+    limits = distance_limits(noise, 100, 499, np.random.default_rng(1))
+    assert limits.lower(0.95) == 0.0
+    assert limits.upper(0.95) == pytest.approx(1.6449 * np.sqrt(2 / 100), rel=1e-3)
+
+
+def test_distant_groups_have_the_plain_delta_interval() -> None:
+    """All signs known: ± z·√(Σ_g (1 − μ_g²)/n_g), which the bootstrap quantile meets within 2%."""
+    noise = MultinomialNoise(np.array([800, 150, 50]), np.array([100, 300, 600]))
+    limits = distance_limits(noise, 1000, 40_000, np.random.default_rng(1))
+    signs = np.sign(noise.difference)
+    spread = 1.96 * float(np.sqrt(signs @ multinomial_covariance(noise) @ signs))
+    assert limits.n_near == 0
+    assert limits.upper(0.975) - limits.estimate == pytest.approx(spread, rel=0.01)
+    assert limits.estimate - limits.lower(0.975) == pytest.approx(spread, rel=0.03)
+
+
+def test_more_confidence_is_wider() -> None:
+    rng = np.random.default_rng(1)
+    noise = MultinomialNoise(rng.multinomial(300, np.full(9, 1 / 9)), rng.multinomial(200, np.full(9, 1 / 9)))
+    limits = distance_limits(noise, 200, 999, rng)
+    levels = [0.6, 0.8, 0.9, 0.95, 0.99]
+    assert np.all(np.diff([limits.upper(v) for v in levels]) > 0)
+    assert np.all(np.diff([limits.lower(v) for v in levels]) <= 0)
+
+
+def test_why_the_percentile_interval_is_not_offered() -> None:
+    """Equal groups: the lower percentile limit always lies above the true distance 0."""
+    assert percentile_of_equal_groups(250, 15, replicates=200, seed=1) == 0.0
