@@ -148,7 +148,12 @@ class MissingPackages:
     def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
         if EXTRAS_REQUIRED or not isinstance(collector, pytest.Module):  # DoctestModule is one, too
             return None
-        package = _lacking_for_doctests(collector.path) or _lacking_for_tests(collector)
+        try:
+            package = _lacking_for_doctests(collector.path) or _lacking_for_tests(collector)
+        except pytest.skip.Exception as skipped:
+            # said here: a second import would find the half-made module, with no tests and no reason
+            reason = (str(collector.path), 0, f"Skipped: {skipped.msg}")
+            return pytest.CollectReport(collector.nodeid, "skipped", reason, [])
         if package is None:
             return None
         return pytest.CollectReport(collector.nodeid, "skipped", _needs(collector.path, package), [])
@@ -194,8 +199,6 @@ def _lacking_for_tests(collector: pytest.Collector) -> str | None:
         _ = collector.obj
     except collector.CollectError as problem:
         return _optional_package(problem)
-    except pytest.skip.Exception:
-        return None
     return None
 
 

@@ -1,6 +1,6 @@
 #' Fit a generalised Pareto law to excesses over a threshold
 #'
-#' A careful call of extRemes or evd: the excesses are divided by their mean, the optimiser starts at the
+#' A careful call of extRemes or evd: the excesses are divided by their median, the optimiser starts at the
 #' L-moment estimate and is restarted until the likelihood stands still, and what comes back is vetted.
 #' Standard errors are those of the package (observed information).
 #'
@@ -26,7 +26,8 @@ gpd_fit <- function(excess, method = c("mle", "lmoments"), source = c("extRemes"
   need_package(source)
   excess <- check_sample(excess, "excesses")
   if (any(excess <= 0)) stop("excesses must be above 0", call. = FALSE)
-  unit <- mean(excess)
+  # the packages differentiate with a fixed step: the scale must be near 1 for heavy tails, too
+  unit <- stats::median(excess)
   y <- excess / unit
   if (method == "lmoments") {
     need_lmoments(source)
@@ -47,7 +48,7 @@ gpd_fit <- function(excess, method = c("mle", "lmoments"), source = c("extRemes"
 
 #' Fit a generalised extreme value law to block maxima
 #'
-#' Called as carefully as [gpd_fit()]: on (x - median) / IQR.
+#' Called as carefully as [gpd_fit()]: on (x - median) / (distance of the nearer quartile).
 #'
 #' @param x Block maxima, at least ten and not all equal.
 #' @inheritParams gpd_fit
@@ -64,7 +65,8 @@ gev_fit <- function(x, method = c("mle", "lmoments"), source = c("extRemes", "ev
   need_package(source)
   x <- check_sample(x, "block maxima")
   centre <- stats::median(x)
-  unit <- stats::IQR(x)
+  # the nearer quartile: with the interquartile range the scale of a heavy tail would be far below 1
+  unit <- min(abs(stats::quantile(x, c(0.25, 0.75), names = FALSE) - centre))
   if (unit <= 0) unit <- stats::sd(x)
   z <- (x - centre) / unit
   if (method == "lmoments") {

@@ -32,6 +32,8 @@ LEVELS = (1.2, 2.0, 5.0, 20.0, 50.0)
 SCHEMES = ("order", "fixed")
 CONFIDENCE = 0.95
 OBSERVATIONS_PER_EXCEEDANCE = 20
+#: Samples for the calibrated intervals, each with its own simulation, by k.
+CALIBRATED = {50: 1_000, 200: 400}
 #: Samples that are simulated at a time for the calibrated intervals.
 _CHUNK = 20_000
 
@@ -54,9 +56,8 @@ def run(
     shapes: tuple[float, ...] = SHAPES,
     levels: tuple[float, ...] = LEVELS,
     schemes: tuple[str, ...] = SCHEMES,
-    calibrated_replicates: int = 1_000,
+    calibrated: dict[int, int] = CALIBRATED,
     n_resamples: int = 199,
-    calibrated_at: tuple[int, ...] = (50,),
 ) -> pd.DataFrame:
     """Coverage of 95% intervals of return levels and of the shape.
 
@@ -68,10 +69,10 @@ def run(
         Each setting has its own stream, so that one setting alone gives the same numbers.
     exceedances, shapes, levels, schemes
         Settings: k, ξ, m·λ, and how the threshold is set.
-    calibrated_replicates, n_resamples : int
-        Samples, and simulated samples for each, of the bootstrap-calibrated likelihood ratio.
-    calibrated_at : tuple of int
-        Numbers of exceedances at which it is studied, under the first scheme.
+    calibrated : dict of int to int
+        k → samples for the bootstrap-calibrated likelihood ratio, under the first scheme.
+    n_resamples : int
+        Simulated samples for each of those.
 
     Returns
     -------
@@ -89,10 +90,8 @@ def run(
                 rows.append(_shape_row(scheme, k, shape, replicates, seed))
                 for m_lambda in levels:
                     row = _level_row(scheme, k, shape, m_lambda, replicates, seed)
-                    if scheme == schemes[0] and k in calibrated_at and calibrated_replicates:
-                        row |= _calibrated(
-                            scheme, k, shape, m_lambda, calibrated_replicates, n_resamples, seed
-                        )
+                    if scheme == schemes[0] and k in calibrated:
+                        row |= _calibrated(scheme, k, shape, m_lambda, calibrated[k], n_resamples, seed)
                     rows.append(row)
     return pd.DataFrame(rows)
 

@@ -33,6 +33,8 @@ __all__ = [
 
 #: Fewer excesses than this, from ties, make a replicate useless.
 _LEAST = 5
+#: Values that are looked at for where the largest ones begin.
+_LOOKED_AT = 2000
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,21 @@ def values_a_bootstrap_reaches(series: Floats, k: int) -> Floats:
     fewer than k + 1 of them come up.
     """
     reach = min(series.size, int(k + 12.0 * np.sqrt(k) + 60.0))
-    top = np.partition(series, series.size - reach)[series.size - reach :]
-    return np.ascontiguousarray(np.sort(top)[::-1])
+    cut = _value_below(series, reach)
+    top = np.sort(series[series > cut])
+    missing = reach - top.size
+    if missing > 0:
+        if np.count_nonzero(series == cut) < missing:
+            top, missing = np.sort(series), 0
+        top = np.concatenate([np.full(missing, cut), top])
+    return np.ascontiguousarray(top[top.size - reach :][::-1])
+
+
+def _value_below(series: Floats, reach: int) -> float:
+    """A value that about twice `reach` values exceed, judged by some of them; it need not be right."""
+    every = max(1, series.size // _LOOKED_AT)
+    some = np.sort(series[::every])
+    return float(some[max(0, some.size - 1 - 2 * reach // every - 20)])
 
 
 def resample_exceedances(
@@ -124,9 +139,10 @@ def fit_excess_batch(batch: ExcessBatch, method: str) -> tuple[Floats, Floats]:
 
 
 def fit_maxima_batch(maxima: Floats, method: str) -> tuple[Floats, Floats, Floats]:
-    """μ, σ and ξ of each row of `maxima`, shape (B, n)."""
+    """μ, σ and ξ of each row of `maxima`, shape (B, n); NaN where the likelihood has no maximum."""
     if method == "lmoments":
         params = gev_from_lmoments(*sample_lmoments(np.sort(maxima, axis=1)))
         return params[:, 0], params[:, 1], params[:, 2]
     fits = fit_gev_samples(GevSamples.from_maxima(maxima), covariance=False)
-    return fits.location, fits.scale, fits.shape
+    nothing = np.where(fits.unbounded, np.nan, 0.0)
+    return fits.location + nothing, fits.scale + nothing, fits.shape + nothing

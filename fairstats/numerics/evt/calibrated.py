@@ -46,6 +46,7 @@ def simulated_deviances(
     Returns
     -------
     ndarray of float, shape (replicates,)
+        Fewer for block maxima, where samples without a maximum of the likelihood are left out.
     """
     if fit.model == "gev":
         maxima = fit.quantile(rng.random((replicates, fit.n_exceedances)))
@@ -64,4 +65,5 @@ def simulated_deviances(
     # the true level is near each sample's own, so that the search starts from its fit
     start = surface.theta if fit.model == "gev" else None
     points = level_profile(surface, np.arange(replicates), d, np.full(replicates, log_period), start=start)
-    return np.maximum(2.0 * (points.value - surface.minimum()), 0.0)
+    deviance = np.maximum(2.0 * (points.value - surface.minimum()), 0.0)
+    return deviance[~surface.fits.unbounded] if isinstance(surface, GevSurface) else deviance

@@ -73,15 +73,16 @@ def as_series(argument: str, value: Any) -> Floats:
         raise InputError(
             argument, got=f"values of type {raw.dtype}", allowed=allowed, cure="convert them to numbers"
         ) from None
-    bad = int(array.size - np.isfinite(array).sum())
-    if bad:
+    low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)  # NaN passes through
+    if not (np.isfinite(low) and np.isfinite(high)):
+        bad = int(array.size - np.isfinite(array).sum())
         raise InputError(
             argument,
             got=f"{bad} NaN or infinite values among {array.size}",
             allowed=allowed,
             cure="leave them out, and say so in your report",
         )
-    if array.size and float(np.abs(array).max()) > _LARGEST:
+    if max(-low, high) > _LARGEST:
         raise InputError(argument, got=f"values beyond {_LARGEST:g}", allowed=allowed, cure="change the unit")
     return array
 

@@ -83,7 +83,7 @@ class _Search:
         phi = np.log((1.0 + theta * high) / (1.0 + theta * low))
         centre = np.stack([phi, np.log(surface.nu[samples]), surface.log_rate[samples]], -1)
         at = self.at(np.arange(samples.size), centre)
-        direction = _solve3(at.f_hessian, at.h_gradient)
+        direction = _solved(*_adjugate(at.f_hessian), at.h_gradient)
         return centre, direction, np.sqrt(_dot(direction, at.h_gradient))
 
     def approach(
@@ -123,8 +123,9 @@ class _Search:
             eta = multiplier[a]
             excess = at.f - level[a]
             matrix = at.h_hessian - eta[:, None, None] * at.f_hessian
-            x1 = _solve3(matrix, eta[:, None] * at.f_gradient - at.h_gradient)
-            x2 = _solve3(matrix, at.f_gradient)
+            adjugate, determinant = _adjugate(matrix)
+            x1 = _solved(adjugate, determinant, eta[:, None] * at.f_gradient - at.h_gradient)
+            x2 = _solved(adjugate, determinant, at.f_gradient)
             eta_step = -(excess + _dot(at.f_gradient, x1)) / _dot(at.f_gradient, x2)
             step = x1 + eta_step[:, None] * x2
             size = np.abs(step).max(-1)
@@ -132,7 +133,7 @@ class _Search:
             if settled.any():
                 side = self.side[rows[a]]
                 extreme = settled & (eta * side > 0) & at.regular
-                extreme &= _negative_across(side[:, None, None] * matrix, at.f_gradient)
+                extreme &= _definite_across(matrix, adjugate, at.f_gradient, -side)
                 value[a[extreme]] = at.h[extreme]
             shrink = np.minimum(1.0, 1.0 / size)
             point[a] += shrink[:, None] * step
@@ -188,27 +189,33 @@ def _to_chart(gradient: Floats, hessian: Floats, first: Floats, second: Floats) 
     return changed
 
 
-def _negative_across(matrix: Floats, normal: Floats) -> NDArray[np.bool_]:
-    """Whether the quadratic form is negative on the plane orthogonal to `normal`."""
-    i = np.arange(normal.shape[0])
-    axis = np.zeros_like(normal)
-    axis[i, np.argmin(np.abs(normal), axis=1)] = 1.0
-    first = np.cross(normal, axis)
-    first /= np.sqrt(_dot(first, first))[:, None]
-    second = np.cross(normal, first)
-    second /= np.sqrt(_dot(second, second))[:, None]
-    m1, m2 = np.einsum("ijk,ik->ij", matrix, first), np.einsum("ijk,ik->ij", matrix, second)
-    a, b, c = _dot(first, m1), _dot(second, m1), _dot(second, m2)
-    return np.asarray((a < 0) & (a * c > b * b))
+def _definite_across(matrix: Floats, adjugate: Floats, normal: Floats, sign: Floats) -> NDArray[np.bool_]:
+    """Whether `sign` times the quadratic form is positive on the plane orthogonal to `normal`.
+
+    On that plane the eigenvalues have the sum tr M − ĝ'Mĝ and the product ĝ'adj(M)ĝ, with ĝ the unit normal.
+    """
+    square = _dot(normal, normal)
+    total = np.trace(matrix, axis1=1, axis2=2) * square - _dot(normal, _times(matrix, normal))
+    product = _dot(normal, _times(adjugate, normal))
+    return np.asarray((sign * total > 0) & (product > 0))
 
 
-def _solve3(matrix: Floats, vector: Floats) -> Floats:
-    """Symmetric 3 × 3 systems by cofactors: one singular matrix of a batch gives NaN, not an exception."""
+def _times(matrix: Floats, vector: Floats) -> Floats:
+    return np.asarray(np.einsum("ijk,ik->ij", matrix, vector))
+
+
+def _adjugate(matrix: Floats) -> tuple[Floats, Floats]:
+    """Adjugate and determinant of symmetric 3 × 3 matrices."""
     a, b, c = matrix[:, 0, 0], matrix[:, 0, 1], matrix[:, 0, 2]
     d, e, f = matrix[:, 1, 1], matrix[:, 1, 2], matrix[:, 2, 2]
-    aa, ab, ac = d * f - e * e, c * e - b * f, b * e - c * d
-    bb, bc, cc = a * f - c * c, b * c - a * e, a * d - b * b
-    determinant = a * aa + b * ab + c * ac
-    x, y, z = vector[:, 0], vector[:, 1], vector[:, 2]
-    solved = np.stack([aa * x + ab * y + ac * z, ab * x + bb * y + bc * z, ac * x + bc * y + cc * z], -1)
-    return np.asarray(solved / determinant[:, None])
+    adjugate = np.empty_like(matrix)
+    adjugate[:, 0, 0], adjugate[:, 1, 1], adjugate[:, 2, 2] = d * f - e * e, a * f - c * c, a * d - b * b
+    adjugate[:, 0, 1] = adjugate[:, 1, 0] = c * e - b * f
+    adjugate[:, 0, 2] = adjugate[:, 2, 0] = b * e - c * d
+    adjugate[:, 1, 2] = adjugate[:, 2, 1] = b * c - a * e
+    return adjugate, np.asarray(_dot(matrix[:, 0], adjugate[:, 0]))
+
+
+def _solved(adjugate: Floats, determinant: Floats, vector: Floats) -> Floats:
+    """Solutions by cofactors: one singular matrix of a batch gives NaN, not an exception."""
+    return _times(adjugate, vector) / determinant[:, None]

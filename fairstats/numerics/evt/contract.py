@@ -18,8 +18,8 @@ is decided outside, once, for both:
   both values, and ``backend="auto"`` then returns the SciPy fit (`fit`).
 
 A back end receives finite float64 arrays, at least ten values that are not all equal. Excesses are x − u >
-0 in the units of the data: standardising (by the mean excess; by median and spread) is the back end's
-business and must make the answer equivariant. `ξ` is positive for heavy tails.
+0 in the units of the data: standardising (by the mean or median excess; by median and spread) is the back
+end's business and must make the answer equivariant. `ξ` is positive for heavy tails.
 
 An R back end must reject what `extRemes` returns by failure — a negative log-likelihood ≥ 1e9, standard
 errors of 2e-8 or 2e-6 in standardised units — with `BackendError`; the caller then uses the SciPy twin
@@ -74,7 +74,7 @@ class Kernel(Protocol):
     def gpd_mle(self, excesses: FloatArray) -> ParameterFit:
         """Maximum likelihood for excesses over a threshold; `excesses` of shape (k,), all positive.
 
-        R: ``extRemes::fevd(y / mean(y), threshold = 0, type = "GP", time.units = "years", initial =
+        R: ``extRemes::fevd(y / median(y), threshold = 0, type = "GP", time.units = "years", initial =
         <L-moments, |shape| >= 0.01>, optim.args = list(control = list(reltol = 1e-14)))``, scale and
         covariance multiplied back. Agreement asked: negative log-likelihood 1e-9, parameters 1e-5 standard
         errors, standard errors 1e-3 (ξ > −.3) and 1e-2 (ξ > −.45).

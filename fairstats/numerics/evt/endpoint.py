@@ -12,7 +12,7 @@ from fairstats.numerics.evt.return_level import chi2_quantile, need_likelihood
 if TYPE_CHECKING:
     from fairstats.numerics.evt.result import EvtFit
 
-__all__ = ["Endpoint", "endpoint"]
+__all__ = ["Endpoint", "endpoint", "endpoint_estimate"]
 
 
 @serialisable
@@ -83,8 +83,16 @@ def endpoint(fit: EvtFit, confidence_level: float) -> Endpoint:
     confidence_level = check_confidence_level(confidence_level)
     largest = float(fit.sample[-1])
     low, high = fit.likelihood().endpoint_interval(chi2_quantile(confidence_level))
+    interval = Interval(max(low, largest), high, confidence_level, "profile likelihood")
+    return Endpoint(endpoint_estimate(fit), interval, largest, fit.n_exceedances, fit.backend)
+
+
+def endpoint_estimate(fit: EvtFit) -> float:
+    """The point u − σ/ξ (μ − σ/ξ for block maxima), ∞ for ξ ≥ 0, the largest value at the edge ξ = −1."""
+    if fit.at_boundary:
+        return float(fit.sample[-1])
+    if fit.shape >= 0:
+        return float("inf")
     origin = fit.location if fit.model == "gev" else fit.origin
     scale = fit.scale if fit.model == "gev" else float(fit.excess_params[0])
-    estimate = largest if fit.at_boundary else origin - scale / fit.shape if fit.shape < 0 else float("inf")
-    interval = Interval(max(low, largest), high, confidence_level, "profile likelihood")
-    return Endpoint(estimate, interval, largest, fit.n_exceedances, fit.backend)
+    return origin - scale / fit.shape

@@ -40,9 +40,9 @@ class ExponentialityTest(Result):
     pvalue : float
         One-sided, simulated; NaN for the paper's rules, which have no level.
     critical_value : float
-        Of the statistic at level `alpha` (0 for the paper's rules).
+        Of the statistic at the level of this look (0 for the paper's rules).
     passed : bool
-        Not shown heavier than exponential.
+        Not shown heavier than exponential: p-value above the level of this look.
     rule : {"max_cv", "paper_excess", "paper_raw"}
     k : ndarray of int, shape (K,)
         Numbers of largest values.
@@ -51,6 +51,9 @@ class ExponentialityTest(Result):
     standardised : ndarray of float, shape (K,)
         (CV_k − E CV_k)/sd_k.
     alpha : float
+        Level of all looks together.
+    max_looks : int or None
+        Looks that share it, `alpha`/`max_looks` each; None: no such limit was stated.
     n_resamples : int
     seed : int or None
     """
@@ -66,6 +69,7 @@ class ExponentialityTest(Result):
     cv: Floats
     standardised: Floats
     alpha: float
+    max_looks: int | None
     n_resamples: int
     seed: int | None
 
@@ -90,7 +94,13 @@ class ExponentialityTest(Result):
                 "The paper's rule: it has no error level; see exponentiality_test for how often it passes."
             ]
         verdict = "not shown heavier than exponential" if self.passed else "heavier than exponential"
-        return [f"One look at level {self.alpha:g}: {verdict} (k = {self.k[0]}…{self.k[-1]})."]
+        look = f"One look at level {self.alpha:g}"
+        if self.max_looks is None:
+            verdict = verdict.replace("not shown", "passed by stopping rule, no error guarantee: not shown")
+            look += ", repeated without a stated limit"
+        elif self.max_looks > 1:
+            look = f"One of at most {self.max_looks} looks, level {self.alpha / self.max_looks:.3g} each"
+        return [f"{look}: {verdict} (k = {self.k[0]}…{self.k[-1]})."]
 
 
 def exponentiality_test(
@@ -100,6 +110,7 @@ def exponentiality_test(
     k_max: int = 50,
     rule: str = "max_cv",
     alpha: float = 0.05,
+    max_looks: int | None = 1,
     n_resamples: int = 9999,
     rng: Any = None,
 ) -> ExponentialityTest:
@@ -117,7 +128,12 @@ def exponentiality_test(
         other two are the rules of Monjezi et al.: CV_k < 1 + 1/(4k) for every k, on excesses and on raw
         values.
     alpha : float
-        Level of the test at one look. Repeated looks at growing samples need their own allowance.
+        Level of the test, of all looks together.
+    max_looks : int or None
+        Where the test is repeated on a growing sample: how often at the most, stated beforehand. Each look
+        has the level `alpha`/`max_looks`, so that an exponential tail is rejected at any of them with
+        probability `alpha` at the most. None: looks at level `alpha` without a limit; the result then says
+        that passing has no error guarantee.
     n_resamples : int
         Simulated exponential samples.
     rng : None, int or Generator
@@ -154,6 +170,7 @@ def exponentiality_test(
     replicates = as_count("n_resamples", n_resamples, least=99)
     if not 0 < alpha < 1:
         raise InputError("alpha", got=repr(alpha), allowed="a number between 0 and 1", cure="0.05")
+    level = alpha / (1 if max_looks is None else as_count("max_looks", max_looks))
     if series.size <= k_max:
         raise InputError(
             "k_max",
@@ -179,15 +196,26 @@ def exponentiality_test(
         maxima = ((null - mean) / sd).max(axis=1)
         statistic = float(standardised.max())
         pvalue = (1.0 + float((maxima >= statistic).sum())) / (replicates + 1.0)
-        critical = float(np.quantile(maxima, 1.0 - alpha))
-        passed = pvalue > alpha
+        critical = float(np.quantile(maxima, 1.0 - level))
+        passed = pvalue > level
     else:
         if rule == "paper_raw":
             cv = _raw_coefficients(top, k)
         statistic, pvalue, critical = float((cv - 1.0 - 0.25 / k).max()), float("nan"), 0.0
         passed = statistic < 0.0
     return ExponentialityTest(
-        statistic, pvalue, critical, bool(passed), rule, k, cv, standardised, alpha, replicates, seed
+        statistic,
+        pvalue,
+        critical,
+        bool(passed),
+        rule,
+        k,
+        cv,
+        standardised,
+        alpha,
+        max_looks,
+        replicates,
+        seed,
     )
 
 

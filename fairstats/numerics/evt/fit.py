@@ -55,7 +55,8 @@ def fit_gpd(
     confidence_level : float
         Of the intervals in the table.
     backend : {None, "auto", "r", "scipy"}
-        What estimates the parameters; intervals are computed here for both.
+        What estimates the parameters; intervals are computed here for both. "auto": extRemes where R has it,
+        else SciPy. "r": extRemes, or evd where only that is installed.
 
     Returns
     -------
@@ -72,7 +73,8 @@ def fit_gpd(
     Warns
     -----
     DataWarning
-        Tied values; a shape at the edge ξ = −1; an R fit with a lower likelihood than its SciPy twin.
+        Tied values; a shape at the edge ξ = −1; an R fit that fails, has a lower likelihood than its SciPy
+        twin, or standard errors more than 5% off.
 
     Notes
     -----
@@ -225,11 +227,13 @@ def fit_gev(
     Raises
     ------
     InputError, BackendError
-        As for `fit_gpd`.
+        As for `fit_gpd`; maxima whose likelihood has no maximum.
 
     Notes
     -----
-    As for `fit_gpd`, the likelihood is maximised over ξ ≥ −1, and ξ ≤ −1/2 is not regular.
+    As for `fit_gpd`, the likelihood is maximised over ξ ≥ −1, and ξ ≤ −1/2 is not regular. It has no bound
+    for ξ → ∞ either, with a scale that shrinks around the smallest value, so that its highest local maximum
+    is the estimate. A few values, or ties at the smallest, may leave none: that is an error.
 
     Examples
     --------

@@ -138,7 +138,8 @@ def goodness_of_fit(
     generator, seed = as_generator(rng)
     if fit.model == "gev":
         observed, simulated = _maxima_statistics(fit, statistic, replicates, generator)
-        pvalue = (1.0 + float((simulated >= observed).sum())) / (replicates + 1.0)
+        simulated = simulated[~np.isnan(simulated)]
+        pvalue = (1.0 + float((simulated >= observed).sum())) / (simulated.size + 1.0)
     else:
         scale, shape = fit.excess_params
         excesses = fit.sample - fit.origin

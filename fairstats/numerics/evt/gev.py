@@ -20,7 +20,7 @@ import numpy as np
 from fairstats.numerics.evt.convex import minimise_convex
 from fairstats.numerics.evt.gpd import REGULAR_ABOVE
 from fairstats.numerics.evt.lmoments import gev_from_lmoments, sample_lmoments
-from fairstats.numerics.evt.minimise import minimise_over_tail
+from fairstats.numerics.evt.minimise import minimise_over_tail, tail_parameter
 from fairstats.numerics.evt.stretch import (
     power_ratio,
     power_ratio_shape_derivative,
@@ -38,6 +38,8 @@ __all__ = ["GevFits", "GevSamples", "fit_gev_samples", "gumbel_partials"]
 _CHUNK = 1 << 16
 #: Samples smaller than this are searched on the whole grid.
 _SEARCH_BELOW = 30
+#: Gumbel and three heavier tails, in units of log n.
+_HEAVIER = np.array([0.0, 1.0, 2.0, 3.0])
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,9 @@ class GevFits:
         Negative log-likelihood.
     at_boundary : ndarray of bool, shape (P,)
         Whether ξ = −1 with the end point at the largest maximum is the best point of the region ξ ≥ −1.
+    unbounded : ndarray of bool, shape (P,)
+        Whether there is no maximum at all: the likelihood rises towards ever heavier tails that start at the
+        smallest value. Small or tied samples do that; all other fields mean nothing then.
     theta, nu : ndarray of float, shape (P,)
         θ and ν of the standardised maxima.
     covariance : ndarray of float, shape (P, 3, 3)
@@ -107,6 +112,7 @@ class GevFits:
     shape: Floats
     nll: Floats
     at_boundary: NDArray[np.bool_]
+    unbounded: NDArray[np.bool_]
     theta: Floats
     nu: Floats
     covariance: Floats
@@ -179,6 +185,10 @@ def fit_gev_samples(samples: GevSamples, *, covariance: bool = True) -> GevFits:
     Below −1 the likelihood has no bound (the end point may approach the largest maximum); at −1 the best
     end point is the largest maximum and the best scale its mean distance from the others. Where that edge
     beats the lowest interior minimum, `at_boundary` is set.
+
+    For ξ → ∞ it has no bound either: a scale that shrinks around the smallest maximum raises its density
+    faster than log ξ lowers the others'. That is no estimate, so local maxima are sought; where there is
+    none, and the edge is not the best point either, `unbounded` is set.
     """
 
     def objective(rows: Rows, theta: Floats) -> tuple[Floats, Floats, Floats]:
@@ -192,6 +202,8 @@ def fit_gev_samples(samples: GevSamples, *, covariance: bool = True) -> GevFits:
     gap = samples.largest  # mean distance from the largest, since the mean is 0
     edge = np.log(gap) + 1.0
     at_boundary = ~(found.value < edge)
+    unbounded = at_boundary.copy()
+    unbounded[at_boundary] = _has_better_inside(samples, np.flatnonzero(at_boundary), edge, log_n)
     theta = np.where(at_boundary, 0.0, found.theta)
     value, _, _, nu = (a[:, 0] for a in profile_in_theta(samples, theta[:, None]))
     xi = np.where(at_boundary, -1.0, theta / nu)
@@ -212,10 +224,23 @@ def fit_gev_samples(samples: GevSamples, *, covariance: bool = True) -> GevFits:
         xi,
         nll,
         at_boundary,
+        unbounded,
         np.where(at_boundary, -1.0 / top, theta),
         np.where(at_boundary, 1.0 / top, nu),
         cov,
     )
+
+
+def _has_better_inside(samples: GevSamples, rows: Rows, edge: Floats, log_n: Floats) -> NDArray[np.bool_]:
+    """Whether points without a minimum near them, Gumbel's and heavier, beat the edge ξ = −1."""
+    if not rows.size:
+        return np.zeros(0, dtype=bool)
+    part = samples.take(rows)
+    phi = _HEAVIER * log_n[rows, None]
+    theta, _, _ = tail_parameter(phi, part.smallest[:, None], part.largest[:, None])
+    with np.errstate(all="ignore"):
+        value = profile_in_theta(part, theta)[0]
+    return np.asarray((value < edge[rows, None]).any(axis=1))
 
 
 def _start_from_lmoments(samples: GevSamples) -> Floats | None:

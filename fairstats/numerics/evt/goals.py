@@ -31,7 +31,7 @@ def return_level_goal(log_period: Floats, unit: Floats, *, rate_known: bool = Fa
         omega, first, second = _omega(nu, ell + log_period[rows])
         d, in_theta, in_omega = _level_and_slopes(theta, omega)
         power = 1.0 + theta * d
-        in_theta2 = _second_in_theta(theta, omega)
+        in_theta2 = _second_in_theta(theta, omega, in_theta, in_omega)
         gradient = in_omega[:, None] * first
         gradient[:, 0] += in_theta
         hessian = (theta * power)[:, None, None] * _outer(first) + in_omega[:, None, None] * second
@@ -116,14 +116,13 @@ def _level_and_slopes(theta: Floats, omega: Floats) -> tuple[Floats, Floats, Flo
     )
 
 
-def _second_in_theta(theta: Floats, omega: Floats) -> Floats:
-    """∂²/∂θ² of (e^(θω) − 1)/θ; ω³/3 at θ = 0."""
+def _second_in_theta(theta: Floats, omega: Floats, in_theta: Floats, in_omega: Floats) -> Floats:
+    """∂²/∂θ² of (e^(θω) − 1)/θ from its first derivatives; ω³/3 at θ = 0."""
     z = theta * omega
     small = np.abs(z) < 0.05
     series = omega**3 * (1 / 3 + z * (1 / 4 + z * (1 / 10 + z * (1 / 36 + z * (1 / 168 + z / 960)))))
     safe = np.where(small, 1.0, theta)
-    slope = power_ratio_shape_derivative(omega, theta)
-    return np.where(small, series, (omega**2 * np.exp(z) - 2.0 * slope) / safe)
+    return np.where(small, series, (omega**2 * in_omega - 2.0 * in_theta) / safe)
 
 
 def _outer(vector: Floats) -> Floats:

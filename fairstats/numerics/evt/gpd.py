@@ -9,15 +9,18 @@ so that ν = 1/D(θ) and one variable is left (Grimshaw 1993). Inside, excesses 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairstats.numerics.evt.minimise import minimise_over_tail
-from fairstats.numerics.evt.stretch import mean_stretch
+from fairstats.numerics.evt.stretch import mean_stretch, mean_stretch_of_one
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -127,7 +130,12 @@ def fit_gpd_samples(samples: GpdSamples, *, covariance: bool = True) -> GpdFits:
 
     low = np.zeros_like(samples.largest)
     minimum = minimise_over_tail(
-        objective, low, samples.largest, np.log(samples.n), start=_start_from_thinned(samples)
+        objective,
+        low,
+        samples.largest,
+        np.log(samples.n),
+        start=_start_from_thinned(samples),
+        one=_objective_of_one(samples),
     )
     boundary = np.log(samples.largest)
     at_boundary = ~(minimum.value < boundary)
@@ -150,6 +158,21 @@ def fit_gpd_samples(samples: GpdSamples, *, covariance: bool = True) -> GpdFits:
         nu,
         cov,
     )
+
+
+def _objective_of_one(samples: GpdSamples) -> Callable[[float], tuple[float, float, float]] | None:
+    """The objective of the only sample in plain numbers; None where there are several."""
+    if samples.n.size > 1 or samples.n[0] < samples.y.shape[1]:
+        return None
+    y, largest = samples.y[0], float(samples.largest[0])
+
+    def objective(theta: float) -> tuple[float, float, float]:
+        d0, d1, d2 = mean_stretch_of_one(y, largest, theta)
+        ratio = d1 / d0
+        value = math.log(d0) + theta * d0 + 1.0
+        return value, ratio + d0 + theta * d1, d2 / d0 - ratio**2 + 2.0 * d1 + theta * d2
+
+    return objective
 
 
 def _start_from_thinned(samples: GpdSamples) -> Floats | None:
@@ -179,4 +202,7 @@ def _covariance(samples: GpdSamples, theta: Floats, nu: Floats, d: tuple[Floats,
         var_scale = sigma**4 * v_vv * samples.unit**2
         covar = -(sigma**2) * sigma * (v_tv - xi * v_vv) * samples.unit
         var_shape = sigma**2 * (v_tt - 2.0 * xi * v_tv + xi**2 * v_vv)
-    return np.stack([np.stack([var_scale, covar], -1), np.stack([covar, var_shape], -1)], -2)
+    covariance = np.empty((n.size, 2, 2))
+    covariance[:, 0, 0], covariance[:, 1, 1] = var_scale, var_shape
+    covariance[:, 0, 1] = covariance[:, 1, 0] = covar
+    return covariance

@@ -236,7 +236,8 @@ def _resampled_levels(fit: EvtFit, tau: float, replicates: int, rng: np.random.G
         maxima = fit.sample[rng.integers(0, fit.sample.size, size=(replicates, fit.sample.size))]
         maxima = maxima[maxima.max(axis=1) > maxima.min(axis=1)]
         location, scale, shape = fit_maxima_batch(maxima, fit.method)
-        return np.asarray(location + scale * power_ratio(np.asarray(tau), shape))
+        levels = np.asarray(location + scale * power_ratio(np.asarray(tau), shape))
+        return levels[~np.isnan(levels)]
     if fit.top is None:
         raise InputError(
             "method",

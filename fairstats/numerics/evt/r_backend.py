@@ -6,6 +6,8 @@ project's R code, ``r/R/evt.R``; only numbers come back through the door.
 
 from __future__ import annotations
 
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +17,7 @@ from fairstats.ground.errors import BackendError
 from fairstats.ground.rprobe import probe_r
 from fairstats.numerics.evt.contract import FloatArray, ParameterFit
 
-__all__ = ["gev_lmoments", "gev_mle", "gpd_lmoments", "gpd_mle", "version"]
+__all__ = ["BY_EVD", "gev_lmoments", "gev_mle", "gpd_lmoments", "gpd_mle", "version"]
 
 Source = Literal["extRemes", "evd"]
 
@@ -70,3 +72,13 @@ def _mle(found: dict[str, Any], source: Source) -> ParameterFit:
 
 def _lmoments(found: dict[str, Any]) -> ParameterFit:
     return ParameterFit(np.asarray(found["estimate"], dtype=np.float64), None, float(found["nll"]))
+
+
+#: The same functions with evd; L-moments are extRemes' all the same.
+BY_EVD = SimpleNamespace(
+    gpd_mle=partial(gpd_mle, source="evd"),
+    gev_mle=partial(gev_mle, source="evd"),
+    gpd_lmoments=gpd_lmoments,
+    gev_lmoments=gev_lmoments,
+    version=partial(version, "evd"),
+)

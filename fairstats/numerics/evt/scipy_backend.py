@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairstats.ground.errors import InputError
 from fairstats.numerics.evt.contract import FloatArray, ParameterFit
 from fairstats.numerics.evt.distributions import gev_logpdf, gpd_logpdf
 from fairstats.numerics.evt.gev import GevSamples, fit_gev_samples
@@ -32,8 +33,22 @@ def gpd_mle(excesses: FloatArray) -> ParameterFit:
 
 
 def gev_mle(maxima: FloatArray) -> ParameterFit:
-    """Maximum likelihood of the generalised extreme value distribution."""
+    """Maximum likelihood of the generalised extreme value distribution.
+
+    Raises
+    ------
+    InputError
+        Where the likelihood has no maximum, so that no back end may return one.
+    """
     fits = fit_gev_samples(GevSamples.from_maxima(maxima[None, :]))
+    if fits.unbounded[0]:
+        raise InputError(
+            "block_maxima",
+            got=f"{maxima.size} values whose likelihood has no maximum: it rises without bound towards heavy "
+            "tails that start at the smallest value",
+            allowed="maxima whose likelihood has one: ties at the smallest value may spoil it",
+            cure="method='lmoments', more blocks, or values that are not rounded",
+        )
     return ParameterFit(
         np.array([fits.location[0], fits.scale[0], fits.shape[0]]),
         fits.covariance[0],

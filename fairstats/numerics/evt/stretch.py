@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["mean_stretch", "power_ratio", "power_ratio_shape_derivative", "stretch"]
+__all__ = ["mean_stretch", "mean_stretch_of_one", "power_ratio", "power_ratio_shape_derivative", "stretch"]
 
 #: Where |θy| stays below this, the series of `TERMS` terms is exact to rounding.
 _SMALL = 0.02
@@ -116,6 +116,19 @@ def mean_stretch(y: Floats, n: Floats, largest: Floats, theta: Floats) -> tuple[
         for target, values in zip((mean, first, second), series, strict=True):
             target[row, column] = values
     return mean, first, second
+
+
+def mean_stretch_of_one(y: Floats, largest: float, theta: float) -> tuple[float, float, float]:
+    """`mean_stretch` of one full row of shape (N,) at one θ, in plain numbers: what small samples gain by."""
+    if abs(theta) * largest < _SMALL:
+        values = mean_stretch(y[None, :], np.array([y.size]), np.array([largest]), np.array([[theta]]))
+        return float(values[0][0, 0]), float(values[1][0, 0]), float(values[2][0, 0])
+    z = theta * y
+    mean = float(np.log1p(z).sum()) / y.size / theta
+    z += 1.0
+    slope = y / z
+    first = (float(slope.sum()) / y.size - mean) / theta
+    return mean, first, -(float(slope @ slope) / y.size + 2.0 * first) / theta
 
 
 def _moments(y: Floats, n: Floats, row: NDArray[np.intp]) -> Floats:

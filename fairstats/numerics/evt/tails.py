@@ -10,6 +10,7 @@ import numpy as np
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Interval, Result, check_confidence_level
 from fairstats.ground.serialise import serialisable
+from fairstats.numerics.evt.endpoint import endpoint_estimate
 from fairstats.numerics.evt.return_level import chi2_quantile, need_likelihood
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class TailType(Result):
     max_relative_width : float
     bound : float or None
         Logical upper bound of the data.
+    endpoint : float
+        Upper end point of the fit, infinite for ξ ≥ 0.
     n_exceedances : int
     backend : str
     """
@@ -62,6 +65,7 @@ class TailType(Result):
     horizon_reason: str
     max_relative_width: float
     bound: float | None
+    endpoint: float
     n_exceedances: int
     backend: str
 
@@ -91,6 +95,8 @@ class TailType(Result):
                 f"The data are bounded by {self.bound:g}: a heavy tail cannot last, and nothing is "
                 "extrapolated from it."
             )
+        if self.bound is not None and self.bound < self.endpoint < float("inf"):
+            lines.append(f"The fitted end point, {self.endpoint:.4g}, is beyond the bound {self.bound:g}.")
         lines.append(f"Horizon: {self.horizon_reason}.")
         return lines
 
@@ -168,6 +174,7 @@ def tail_type(
         reason,
         max_relative_width,
         None if bound is None else float(bound),
+        endpoint_estimate(fit),
         fit.n_exceedances,
         fit.backend,
     )

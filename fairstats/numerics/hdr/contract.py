@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 __all__ = ["Curve", "FloatArray", "Kernel", "Levels", "Surface"]
 
 FloatArray = NDArray[np.float64]
+#: Steps of a grid that differ by this share are equal up to rounding.
+_EVEN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,12 @@ class Surface:
     x: FloatArray
     y: FloatArray
     values: FloatArray
+
+    @property
+    def evenly_spaced(self) -> bool:
+        """Whether both coordinates have equal steps."""
+        steps = (np.diff(self.x), np.diff(self.y))
+        return all(bool(np.ptp(step) <= _EVEN * step.mean()) for step in steps)
 
 
 @dataclass(frozen=True)
@@ -133,6 +141,7 @@ class Kernel(Protocol):
         """Levels from a surface.
 
         R: ``hdrcde::hdr.2d(x, y, prob = 100 * sorted(probs), den = surface)$falpha``; hdrcde reads
-        ``max(prob) <= 0.5`` as tail probability, hence percentages. Agreement asked: 1e-12 relative.
+        ``max(prob) <= 0.5`` as tail probability, hence percentages. It reads equally spaced grids only: R
+        raises for others, and `region` asks SciPy. Agreement asked: 1e-12 relative.
         """
         ...

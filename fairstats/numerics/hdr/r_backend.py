@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from warnings import warn
-
 import numpy as np
 
 from fairstats.ground import rsession
-from fairstats.ground.errors import FairstatsWarning
+from fairstats.ground.errors import BackendError
 from fairstats.ground.rprobe import probe_r
-from fairstats.numerics.hdr import scipy_backend
 from fairstats.numerics.hdr.contract import Curve, FloatArray, Levels, Surface
 
 __all__ = ["density_1d", "density_2d", "levels_1d", "levels_2d", "shifted_histogram", "version"]
-
-_EVEN = 1e-6
 
 
 def version() -> str:
@@ -53,24 +48,14 @@ def shifted_histogram(samples: FloatArray, low: FloatArray, high: FloatArray) ->
 def levels_2d(surface: Surface, samples: FloatArray, probs: FloatArray) -> Levels:
     """Levels from a surface by `hdrcde::hdr.2d`: see `contract.Kernel.levels_2d`.
 
-    Warns
-    -----
-    FairstatsWarning
-        Where the grid is not equally spaced: hdrcde would read it wrongly, so the levels are SciPy's.
+    Raises
+    ------
+    BackendError
+        Where the grid is not equally spaced: hdrcde would read it wrongly.
     """
-    if not (_even(surface.x) and _even(surface.y)):
-        warn(
-            "hdrcde reads equally spaced grids only, and this one is not: the levels are SciPy's.",
-            FairstatsWarning,
-            stacklevel=2,
-        )
-        return scipy_backend.levels_2d(surface, samples, probs)
+    if not surface.evenly_spaced:
+        raise BackendError("hdrcde reads equally spaced grids only, and this one is not")
     return _levels(rsession.call("hdr_levels_2d", surface.x, surface.y, surface.values, samples, probs))
-
-
-def _even(grid: FloatArray) -> bool:
-    step = np.diff(grid)
-    return bool(np.ptp(step) <= _EVEN * step.mean())
 
 
 def _surface(found: dict[str, FloatArray]) -> Surface:

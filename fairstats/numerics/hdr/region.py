@@ -102,7 +102,8 @@ def hdr(
     -----
     DataWarning
         The draws are taken as discrete; a tenth of otherwise continuous draws are one value; a given
-        density does not integrate to 1, or is flat at its level.
+        density does not integrate to 1, or is flat at its level; R was to find the level of a density whose
+        grid it cannot read (SciPy does, and `backend` says so).
 
     Notes
     -----
@@ -199,6 +200,9 @@ def _from_density(
             raise InputError("samples", got=got, allowed=allowed, cure="pass the density of these quantities")
         check_inside(draws, box, "grid of the density")
     kernel = scipy_backend if draws is None else _kernel(backend, len(axes))
+    if kernel is not scipy_backend and isinstance(density, Surface) and not density.evenly_spaced:
+        warn("hdrcde reads equally spaced grids only, and that of the density is not: the level is SciPy's")
+        kernel = scipy_backend
     if isinstance(density, Curve):
         fields = given_curve(density, None if draws is None else draws[:, 0], probs, kernel)
     else:

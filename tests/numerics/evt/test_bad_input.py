@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import genextreme
 
 from fairstats.ground.errors import DataWarning, InputError
 from fairstats.numerics.evt import (
@@ -20,6 +21,7 @@ from fairstats.numerics.evt import (
     tail_type,
     threshold_stability,
 )
+from fairstats.numerics.evt.bootstrap import fit_maxima_batch
 
 RNG = np.random.default_rng(1)
 X = RNG.exponential(size=500)
@@ -139,6 +141,49 @@ def test_a_tail_that_reaches_its_end_is_said() -> None:
     assert block.at_boundary
 
 
+#: Five ties at the smallest value of a heavy tail; eleven distinct values of a very heavy one.
+NO_MAXIMUM = {
+    "tied": [22.3] * 5
+    + [22.4, 22.4, 22.5, 22.9, 22.9, 23.2, 23.3, 23.9, 24.1, 24.2, 24.3, 24.6, 25.5, 36.1]
+    + [40.9, 41.0, 92.7, 169.1, 329.0, 379.2],
+    "heavy": [0.2, 0.21, 0.23, 0.3, 0.5, 1.1, 3.2, 11.0, 60.0, 400.0, 5000.0],
+}
+
+
+@pytest.mark.parametrize("name", NO_MAXIMUM)
+def test_maxima_whose_likelihood_has_no_maximum_are_refused(name: str) -> None:
+    """It rises towards ever heavier tails: ξ = −1, the other end, would mean nothing. L-moments exist.
+
+    Witness: along ξ = log(1/σ), μ = smallest value, the density at that value grows like 1/σ.
+    """
+    x = np.array(NO_MAXIMUM[name])
+    with pytest.raises(InputError, match="no maximum"):
+        fit_gev(x)
+    edge = np.log(x.max() - x.mean()) * x.size + x.size  # the best point with ξ = −1
+    spikes = [
+        -genextreme.logpdf(x, -np.log(1 / s), loc=x.min(), scale=s).sum()
+        for s in (1e-2, 1e-10, 1e-40, 1e-120)
+    ]
+    assert spikes[-1] < spikes[-2] < spikes[-3]
+    assert spikes[-1] < edge
+    assert np.isfinite(fit_gev(x, method="lmoments").scale)
+
+
+def test_resamples_without_a_maximum_are_left_out() -> None:
+    """Resamples of few maxima have ties: those without a maximum would count as ξ = −1, too short a tail."""
+    e = np.random.default_rng(3).exponential(size=14)
+    fit = fit_gev((e**-0.8 - 1) / 0.8)
+    rows = np.random.default_rng(1).integers(0, 14, size=(400, 14))
+    location, scale, shape = fit_maxima_batch(fit.sample[rows], "mle")
+    assert 0.01 < np.isnan(shape).mean() < 0.5
+    assert np.isnan(location[np.isnan(shape)]).all()
+    assert np.isnan(scale[np.isnan(shape)]).all()
+    for method in ({"method": "bootstrap"}, {"calibrated": True}):
+        level = fit.return_level(50, n_resamples=199, rng=1, **method)
+        assert level.interval.low < level.estimate < level.interval.high
+    assert 0 < fit.goodness_of_fit(n_resamples=99, rng=1).pvalue <= 1
+
+
 def test_irregular_shapes_have_likelihood_intervals_only() -> None:
     e = np.random.default_rng(4).exponential(size=4000)
     x = -np.expm1(-0.65 * e) / 0.65
@@ -240,6 +285,7 @@ def test_lmoments_beyond_the_data_are_said() -> None:
         lambda: exponentiality_test(X, k_min=60),
         lambda: exponentiality_test(X, rule="paper"),
         lambda: exponentiality_test(X, alpha=5),
+        lambda: exponentiality_test(X, max_looks=0),
         lambda: choose_threshold(X, method="automatic"),
         lambda: choose_threshold(X, method="k_largest", k=5),
         lambda: choose_threshold(X, method="k_largest", k=500),

@@ -123,6 +123,32 @@ def test_the_papers_rules_pass_as_often_as_documented() -> None:
     assert rates[0.5][1] == pytest.approx(0.72, abs=0.04)
 
 
+def test_looks_share_the_level() -> None:
+    """Ten looks at a growing exponential sample reject it at most 5% of the time; looks without limit more.
+
+    400 samples: Monte Carlo error .011 at 5%; unlimited looks reject about three times as often.
+    """
+    rng = np.random.default_rng(17)
+    null = coefficients_of_variation(_exponential_top(rng, 20_000, 50), K)
+    mean, sd = null.mean(axis=0), null.std(axis=0, ddof=1)
+    maxima = ((null - mean) / sd).max(axis=1)
+    shared, each = np.quantile(maxima, [1 - 0.05 / 10, 1 - 0.05])
+    samples = rng.exponential(size=(400, 2000))
+    largest = np.zeros(400)
+    for n in range(200, 2001, 200):
+        top = -np.sort(-samples[:, :n], axis=1)[:, :51]
+        statistic = ((coefficients_of_variation(top, K) - mean) / sd).max(axis=1)
+        largest = np.maximum(largest, statistic)
+    assert (largest > shared).mean() <= 0.05 + 2 * 0.011
+    assert (largest > each).mean() > 0.1
+    found = exponentiality_test(samples[0], max_looks=10, n_resamples=20_000, rng=1)
+    assert found.critical_value == pytest.approx(shared, abs=0.25)  # an extreme quantile: 100 of 20,000
+    assert "at most 10 looks, level 0.005 each" in found.summary()
+    endless = exponentiality_test(samples[0], max_looks=None, n_resamples=499, rng=1)
+    assert endless.passed
+    assert "passed by stopping rule, no error guarantee" in endless.summary()
+
+
 def test_heavier_tails_are_found_and_lighter_pass() -> None:
     rng = np.random.default_rng(8)
     heavy = [exponentiality_test(gpd_series(rng, 1.0, 1000), n_resamples=499, rng=1) for _ in range(20)]
@@ -180,6 +206,18 @@ def test_horizon_at_its_ends() -> None:
     fit = fit_gpd(x, 0.6)
     assert np.isnan(tail_type(fit, max_relative_width=1e-6).horizon)
     assert tail_type(fit, max_relative_width=50.0).horizon == np.inf
+
+
+def test_an_end_point_beyond_the_bound_is_said() -> None:
+    fit = fit_gpd(np.random.default_rng(15).beta(2.0, 3.0, size=3000), 0.7)
+    end = fit.endpoint().estimate
+    found = tail_type(fit, bound=0.999 * end)
+    assert found.endpoint == end
+    assert "beyond the bound" in found.summary()
+    assert "end point" not in tail_type(fit, bound=1.001 * end).summary()
+    heavy = fit_gpd(gpd_series(np.random.default_rng(16), 0.5, 2000), 2.0)
+    assert tail_type(heavy, bound=1e6).endpoint == np.inf
+    assert "end point" not in tail_type(heavy, bound=1e6).summary()
 
 
 # ------------------------------------------------------------ goodness of fit

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import fairstats.numerics.evt.dispatch as module
-from fairstats.ground.errors import BackendError, DataWarning, RBackendError
+from fairstats.ground.backends import use_backend
+from fairstats.ground.errors import BackendError, DataWarning, InputError, RBackendError
+from fairstats.ground.rprobe import RProbe
 from fairstats.numerics.evt import fit_gev, fit_gpd, fit_point_process, scipy_backend
 from fairstats.numerics.evt.contract import Kernel, ParameterFit
 
@@ -28,7 +30,7 @@ def stand_in(**functions: Any) -> Any:
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Any:
     def put(kernel: Any) -> None:
-        monkeypatch.setattr(module, "_kernel", lambda backend: kernel)
+        monkeypatch.setattr(module, "_kernel", lambda backend, method: kernel)
 
     return put
 
@@ -68,6 +70,27 @@ def test_a_worse_fit_of_r_is_not_returned(use: Any) -> None:
     assert fit.params == fit_gpd_by_scipy().params
 
 
+def test_wrong_standard_errors_of_r_are_not_returned(use: Any) -> None:
+    """Steps of 1e-3 fail for very heavy tails: errors up to 99% too small, at the right parameters."""
+
+    def doubtful(maxima: np.ndarray) -> ParameterFit:
+        fit = scipy_backend.gev_mle(maxima)
+        assert fit.covariance is not None
+        return ParameterFit(fit.params, 0.81 * fit.covariance, fit.nll)
+
+    use(stand_in(gev_mle=doubtful))
+    with pytest.warns(DataWarning, match=r"10% off SciPy's.*SciPy's fit is returned"):
+        assert fit_gev(X[:60]).backend.startswith("scipy")
+    with pytest.warns(DataWarning, match=r"10% off SciPy's.*as asked"):
+        assert fit_gev(X[:60], backend="r").backend == "r: stand-in 1.0"
+
+
+def test_no_back_end_is_asked_where_there_is_no_maximum(use: Any) -> None:
+    use(stand_in(gev_mle=lambda maxima: pytest.fail("asked")))
+    with pytest.raises(InputError, match="no maximum"):
+        fit_gev(np.r_[np.full(6, 1.0), 1.1, 1.2, 2.0, 5.0, 30.0, 200.0])
+
+
 def test_a_worse_fit_of_r_is_returned_where_r_was_asked_for(use: Any) -> None:
     use(stand_in(gpd_mle=worse))
     with pytest.warns(DataWarning, match="as asked"):
@@ -97,6 +120,61 @@ def test_a_failure_of_r_falls_back_or_passes(use: Any, error: Exception) -> None
         assert fit_gev(X[:60], backend="auto").backend.startswith("scipy")
     with pytest.raises(type(error)):
         fit_gpd(X, 1.0, backend="r")
+
+
+def test_r_asked_for_by_use_backend_is_not_replaced(use: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`use_backend` and the variable mean what the argument means: R, or an error."""
+
+    def fail(values: np.ndarray) -> ParameterFit:
+        raise BackendError("no maximum")
+
+    use(stand_in(gpd_mle=fail, gev_mle=lambda x: ParameterFit(*worse_gev(x))))
+    with use_backend("r"):
+        with pytest.raises(BackendError, match="no maximum"):
+            fit_gpd(X, 1.0)
+        with pytest.warns(DataWarning, match="as asked"):
+            assert fit_gev(X[:60]).backend == "r: stand-in 1.0"
+    with use_backend("auto"), pytest.warns(DataWarning, match="SciPy's fit is returned"):
+        assert fit_gpd(X, 1.0).backend.startswith("scipy")
+    monkeypatch.setattr("fairstats.ground.backends._chosen", None)
+    monkeypatch.setenv("FAIRSTATS_BACKEND", "r")
+    with pytest.raises(BackendError, match="no maximum"):
+        fit_gpd(X, 1.0)
+
+
+def worse_gev(maxima: np.ndarray) -> tuple[Any, ...]:
+    fit = scipy_backend.gev_mle(maxima)
+    return fit.params * 1.1, fit.covariance, fit.nll + 0.5
+
+
+@pytest.mark.parametrize(
+    ("installed", "backend", "method", "expected"),
+    [
+        (("evd",), "r", "mle", "r: evd 2.3"),
+        (("evd", "extRemes"), "r", "mle", "r: extRemes 2.3"),
+        (("evd",), "auto", "mle", "scipy"),
+        (("evd", "extRemes"), "auto", "lmoments", "r: extRemes 2.3"),
+        ((), "auto", "lmoments", "scipy"),
+        (("evd",), "r", "lmoments", None),
+        ((), "r", "mle", None),
+    ],
+)
+def test_which_package_of_r(
+    monkeypatch: pytest.MonkeyPatch,
+    installed: tuple[str, ...],
+    backend: str,
+    method: str,
+    expected: str | None,
+) -> None:
+    """extRemes; evd in its place only where R is asked for by name; without either an error or SciPy."""
+    found = RProbe("ok", r_version="4.2.2", packages=dict.fromkeys(installed, "2.3"))
+    for name in ("ground.backends", "numerics.evt.dispatch", "numerics.evt.r_backend"):
+        monkeypatch.setattr(f"fairstats.{name}.probe_r", lambda: found)
+    if expected is None:
+        with pytest.raises(BackendError, match="extRemes"):
+            module._kernel(backend, method)
+    else:
+        assert module._kernel(backend, method).version().startswith(expected)
 
 
 def test_r_lmoments_get_our_standard_errors(use: Any) -> None:

@@ -27,6 +27,7 @@ from fairstats.numerics.evt.level_interval import level_ends
 from fairstats.numerics.evt.profile import level_profile
 from fairstats.numerics.evt.stretch import (
     mean_stretch,
+    mean_stretch_of_one,
     power_ratio,
     power_ratio_shape_derivative,
     stretch,
@@ -41,6 +42,27 @@ CRITICAL = 3.841458820694124
 def scipy_gev(shape: float, location: float, scale: float):  # type: ignore[no-untyped-def]
     """SciPy's `genextreme` has the opposite sign: the one place that converts."""
     return genextreme(-shape, location, scale)
+
+
+@pytest.mark.parametrize("n", [10, 50, 400])
+def test_a_sample_alone_is_fitted_as_among_others(n: int) -> None:
+    """One sample goes through plain numbers, several through arrays: the same formulas."""
+    rng = np.random.default_rng(n)
+    shapes = rng.uniform(-0.9, 1.5, size=60)
+    y = np.asarray(power_ratio(rng.exponential(size=(60, n)), shapes[:, None]))
+    y[0] = rng.exponential(size=n)  # near 0 the series takes over
+    together = fit_gpd_samples(GpdSamples.from_excesses(y))
+    for i, row in enumerate(y):
+        alone = fit_gpd_samples(GpdSamples.from_excesses(row))
+        assert alone.at_boundary[0] == together.at_boundary[i]
+        assert alone.nll[0] == pytest.approx(together.nll[i], abs=1e-10)
+        np.testing.assert_allclose(
+            [alone.scale[0], alone.shape[0]], [together.scale[i], together.shape[i]], rtol=1e-7, atol=1e-9
+        )
+    for theta in (-0.9 / y[1].max(), -1e-6, 0.0, 1e-4, 0.3, 20.0):
+        one = mean_stretch_of_one(y[1], float(y[1].max()), theta)
+        several = mean_stretch(y[1:2], np.array([n]), y[1:2].max(axis=1), np.array([[theta]]))
+        np.testing.assert_allclose(one, [float(a[0, 0]) for a in several], rtol=1e-10)
 
 
 def test_distributions_are_scipys() -> None:

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairstats.ground.errors import BackendError
-from fairstats.numerics.evt import r_backend, scipy_backend
+from fairstats.ground.errors import BackendError, DataWarning
+from fairstats.numerics.evt import fit_gev, fit_gpd, fit_point_process, r_backend, scipy_backend
 from fairstats.numerics.evt.contract import ParameterFit
 
 REFERENCE = Path(__file__).resolve().parents[2] / "reference"
@@ -126,6 +126,41 @@ def test_likelihood_without_a_maximum_is_an_error(source: Any) -> None:
     y = np.concatenate([np.linspace(0.5, 1, 40) ** 0.01, np.ones(30)])
     with pytest.raises(BackendError, match="shape > -1"):
         r_backend.gpd_mle(y, source=source)
+
+
+@pytest.mark.r("evd")
+def test_public_calls_by_r() -> None:
+    """By name: extRemes, or evd where only that is installed. The same numbers and intervals as by SciPy."""
+    x = np.random.default_rng(9).exponential(size=1500)
+    for fit in (
+        lambda backend: fit_gpd(x, 1.5, backend=backend),
+        lambda backend: fit_gev(x.reshape(75, 20).max(axis=1), backend=backend),
+        lambda backend: fit_point_process(x, 1.5, 100, backend=backend),
+    ):
+        theirs, ours = fit("r"), fit("scipy")
+        assert theirs.backend.startswith(("r: extRemes 2.", "r: evd 2."))
+        for name, value in theirs.params.items():
+            assert abs(value - ours.params[name]) < 1e-4 * ours.std_error[name]
+            assert theirs.std_error[name] == pytest.approx(ours.std_error[name], rel=1e-3)
+        assert tuple(theirs.return_level(500).interval) == tuple(ours.return_level(500).interval)
+
+
+@pytest.mark.r_extra("extRemes")
+def test_auto_takes_r_and_falls_back_where_it_has_no_maximum() -> None:
+    x = np.random.default_rng(9).exponential(size=1500)
+    assert fit_gpd(x, 1.5, backend="auto").backend.startswith("r: extRemes 2.")
+    assert fit_gpd(x, 1.5, method="lmoments", backend="auto").backend.startswith("r: extRemes 2.")
+    flat = (np.arange(400) + 0.5) / 400
+    with pytest.warns(DataWarning) as warned:
+        fit = fit_gpd(flat, 0.9, backend="auto")
+    said = " ".join(str(one.message) for one in warned)
+    assert "R could not fit" in said
+    assert "SciPy's fit is returned" in said
+    assert "largest value" in said
+    assert fit.backend.startswith("scipy")
+    assert fit.at_boundary
+    with pytest.raises(BackendError, match="shape > -1"):
+        fit_gpd(flat, 0.9, backend="r")
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -194,6 +194,28 @@ def test_top_values_are_enough_for_small_series() -> None:
     assert (batch.n <= 39).all()
 
 
+@pytest.mark.parametrize(
+    "series",
+    [
+        np.random.default_rng(1).normal(size=50_000),
+        np.sort(np.random.default_rng(2).normal(size=50_000)),
+        np.sort(np.random.default_rng(3).normal(size=50_000))[::-1],
+        np.full(50_000, 2.0),
+        np.r_[np.random.default_rng(4).exponential(size=50), np.full(49_950, -1.0)],
+        np.round(np.random.default_rng(5).normal(size=50_000), 1),
+        # every 25th value, which is what the search for a cut looks at, is far too small, or far too large
+        np.where(np.arange(50_000) % 25 == 0, -100.0, 0.0) + np.random.default_rng(6).normal(size=50_000),
+        np.where(np.arange(50_000) % 25 == 0, 100.0, 0.0) + np.random.default_rng(7).normal(size=50_000),
+    ],
+    ids=["random", "ascending", "descending", "constant", "tied below", "rounded", "low", "high"],
+)
+def test_top_values_are_the_largest(series: np.ndarray) -> None:
+    for k in (10, 50, 2000, 49_000):
+        top = values_a_bootstrap_reaches(series, k)
+        assert top.size > k
+        np.testing.assert_array_equal(top, np.sort(series)[::-1][: top.size])
+
+
 @pytest.mark.parametrize("method", ["bootstrap", "profile"])
 def test_same_seed_same_numbers(fit: EvtFit, method: str) -> None:
     options: dict[str, Any] = {"method": method, "calibrated": method == "profile", "n_resamples": 99}

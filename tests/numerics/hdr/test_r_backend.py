@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairstats.ground.errors import FairstatsWarning
-from fairstats.numerics.hdr import r_backend, scipy_backend
+from fairstats.ground.errors import BackendError, DataWarning
+from fairstats.numerics.hdr import r_backend, region, scipy_backend
 from fairstats.numerics.hdr.contract import Curve, Surface
 from fairstats.numerics.hdr.region import hdr
 
@@ -91,9 +91,23 @@ def test_levels_2d(plane: np.ndarray, probs: np.ndarray, margin: float) -> None:
 def test_uneven_grid_is_not_given_to_hdrcde(plane: np.ndarray) -> None:
     x = np.array([-5.0, -1.0, 0.0, 5.0])
     surface = Surface(x, x, np.outer(np.exp(-x * x), np.exp(-x * x)))
-    with pytest.warns(FairstatsWarning, match="equally spaced"):
-        found = r_backend.levels_2d(surface, plane, PROBS)
-    np.testing.assert_array_equal(found.falpha, scipy_backend.levels_2d(surface, plane, PROBS).falpha)
+    with pytest.raises(BackendError, match="equally spaced"):
+        r_backend.levels_2d(surface, plane, PROBS)
+
+
+def test_the_result_says_who_read_an_uneven_grid(plane: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R cannot: SciPy finds the level, a warning says so, and `backend` names SciPy, not hdrcde."""
+    monkeypatch.setattr(region, "_kernel", lambda *args: r_backend)
+    monkeypatch.setattr(r_backend, "version", lambda: "r: hdrcde")
+    x = np.concatenate([np.linspace(-6.0, 0.0, 40), np.linspace(0.1, 6.0, 80)])
+    density = (x, x, np.exp(-0.5 * (x[:, None] ** 2 + x**2)) / (2 * np.pi))
+    with pytest.warns(DataWarning, match=r"equally spaced.*SciPy") as record:
+        found = hdr(plane, 0.9, density=density)
+    assert len(record) == 1
+    assert record[0].filename == __file__
+    assert found.backend == scipy_backend.version()
+    twin = scipy_backend.levels_2d(Surface(*density), plane, np.array([0.9]))
+    assert found.falpha == twin.falpha[0]
 
 
 def recorded_calls() -> list[Any]:
