@@ -176,7 +176,7 @@ def _own_thresholds(first: GroupTail, second: GroupTail, settings: EcdSettings) 
 
     warning = (
         "location='paper' compares different quantiles of the two groups, and rejects equal tails of groups "
-        "of different sizes nearly always (99.9% at 25,000 against 3,000): no inference on discrimination."
+        "of different sizes nearly always (94–100% at 25,000 against 3,000): no inference on discrimination."
     )
     found = []
     for tail in (first, second):
