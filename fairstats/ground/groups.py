@@ -20,7 +20,7 @@ from fairstats.ground.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Grouping", "encode_groups", "find_reference", "group_index"]
+__all__ = ["Grouping", "encode_groups", "find_reference", "group_index", "sensitive_columns"]
 
 #: Name of the group of rows whose sensitive value is missing, under ``missing="group"``.
 MISSING_GROUP = "(missing)"
@@ -75,7 +75,7 @@ def encode_groups(
     InputError
         If `groups` leaves out a value that occurs.
     """
-    columns = _sensitive_columns(sensitive_features)
+    columns = sensitive_columns(sensitive_features)
     factors: dict[str, Factor] = {}
     n_missing = 0
     for name, column in columns.items():
@@ -99,7 +99,7 @@ def encode_groups(
     return Grouping(ordered.codes, _labels(ordered.levels), ordered.levels, tuple(factors), n_missing)
 
 
-def _sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
+def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
     """Named columns; several columns are several attributes."""
     if isinstance(sensitive_features, Mapping):
         named = {str(name): column for name, column in sensitive_features.items()}

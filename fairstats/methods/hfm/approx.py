@@ -1,0 +1,194 @@
+"""ApproxDist, as the paper prints it (Algorithms 1 and 2)."""
+
+from __future__ import annotations
+
+import time
+from math import ceil, log10
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.ground.errors import InputError
+from fairstats.ground.randomness import as_generator
+from fairstats.methods.hfm.rows import Rows, as_pair
+from fairstats.methods.hfm.set_distance import DirectedDistance, SetDistance, in_range
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["acceleration", "approx_set_distance", "approximate", "default_m2", "random_weights"]
+
+#: Numbers held in one portion of rows.
+_CELLS = 1 << 16
+
+
+def approx_set_distance(
+    a: Any, b: Any, *, m1: int = 25, m2: int | None = None, rng: Any = None
+) -> SetDistance:
+    """The paper's approximation of the distance between two sets; it is never too small.
+
+    Parameters
+    ----------
+    a, b : array-like or data frame of numbers, shape (n, d), (m, d)
+        Finite rows with the same columns.
+    m1 : int, default 25
+        Random projections.
+    m2 : int, optional
+        Neighbours in the projection, on either side, that a row is compared with; default
+        ⌈2·log₁₀(n0 + n1)⌉.
+    rng : None, int or numpy.random.Generator
+        Of the projections.
+
+    Returns
+    -------
+    SetDistance
+        `value` is the smallest of `per_projection`; both directions and witnesses are those of the projection
+        that attains it. `exact` is False.
+
+    Raises
+    ------
+    InputError
+        As `set_distance`; and for m1 or m2 below 1.
+
+    See Also
+    --------
+    set_distance : The exact distance, in less time.
+
+    Notes
+    -----
+    Weights are uniform on the sphere Σ|w_i| = 1: exponential magnitudes, divided by their sum, with random
+    signs. Each row is compared with at most m2 rows of the other set whose projection is not larger and with
+    m2 whose projection is not smaller; the maximum over rows of the smallest distance found, the minimum over
+    projections. Both restrict a minimum, so the value lies at or above the exact distance; it equals the
+    exact one once m2 reaches the size of the larger set.
+
+    References
+    ----------
+    .. [1] Bian, Y. and Luo, Y. (2024), Does machine bring in extra bias in learning? Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fairstats as fs
+    >>> rng = np.random.default_rng(0)
+    >>> a, b = rng.random((300, 6)), rng.random((200, 6))
+    >>> approximate = fs.approx_set_distance(a, b, rng=1)
+    >>> approximate.value >= fs.set_distance(a, b).value
+    True
+    >>> approximate.m2, len(approximate.per_projection)
+    (6, 25)
+    """
+    for name, value in (("m1", m1), ("m2", m2)):
+        if (value is not None or name == "m1") and (
+            isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1
+        ):
+            raise InputError(name, got=repr(value), allowed="a whole number ≥ 1", cure=f"{name}=25")
+    first, second = as_pair(a, b)
+    generator, seed = as_generator(rng)
+    return approximate(first, second, m1=int(m1), m2=m2, rng=generator, seed=seed)
+
+
+def approximate(
+    first: Rows, second: Rows, *, m1: int, m2: int | None, rng: np.random.Generator, seed: int | None
+) -> SetDistance:
+    """ApproxDist (Algorithm 1) of validated rows."""
+    start = time.perf_counter()
+    a, b, unit = in_range(first.values, second.values)
+    neighbours = default_m2(len(a) + len(b)) if m2 is None else int(m2)
+    found = [acceleration(a, b, random_weights(a.shape[1], rng), neighbours) for _ in range(m1)]
+    values = tuple(unit * max(ab[0], ba[0]) for ab, ba, _ in found)
+    (ab, i, j), (ba, k, m), _ = found[int(np.argmin(values))]
+    return SetDistance(
+        value=min(values),
+        statistic="max",
+        a_to_b=DirectedDistance(ab * unit, first.label(i), second.label(j)),
+        b_to_a=DirectedDistance(ba * unit, second.label(k), first.label(m)),
+        exact=False,
+        seconds=time.perf_counter() - start,
+        n_distances=sum(count for *_, count in found),
+        n_tree_queries=0,
+        n_a=len(a),
+        n_b=len(b),
+        dimension=a.shape[1],
+        per_projection=values,
+        m1=m1,
+        m2=neighbours,
+        seed=seed,
+    )
+
+
+def default_m2(n: int) -> int:
+    """m2 = ⌈2·log₁₀ n⌉, at least 1."""
+    return max(ceil(2 * log10(n)), 1)
+
+
+def random_weights(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Weights uniform on Σ|w_i| = 1, shape (d,)."""
+    magnitudes = rng.standard_exponential(d)
+    return np.asarray(magnitudes * rng.choice([-1.0, 1.0], size=d) / magnitudes.sum())
+
+
+def acceleration(
+    a: NDArray[np.float64], b: NDArray[np.float64], w: NDArray[np.float64], m2: int
+) -> tuple[tuple[float, int, int], tuple[float, int, int], int]:
+    """AcceleDist (Algorithm 2): both directions along one projection.
+
+    Parameters
+    ----------
+    a, b : ndarray, shape (n, d), (m, d)
+    w : ndarray, shape (d,)
+        Weights of the projection.
+    m2 : int
+        Neighbours on either side.
+
+    Returns
+    -------
+    a_to_b, b_to_a : (distance, row, nearest found)
+    n_distances : int
+    """
+    along_a, along_b = a @ w, b @ w
+    order_a, order_b = np.argsort(along_a, kind="stable"), np.argsort(along_b, kind="stable")
+    sorted_a, sorted_b = along_a[order_a], along_b[order_b]
+    a_to_b = _directed(a[order_a], sorted_a, b[order_b], sorted_b, m2)
+    b_to_a = _directed(b[order_b], sorted_b, a[order_a], sorted_a, m2)
+    (ab, i, j, count_ab), (ba, k, m, count_ba) = a_to_b, b_to_a
+    return (
+        (ab, int(order_a[i]), int(order_b[j])),
+        (ba, int(order_b[k]), int(order_a[m])),
+        count_ab + count_ba,
+    )
+
+
+def _directed(
+    own: NDArray[np.float64],
+    along_own: NDArray[np.float64],
+    other: NDArray[np.float64],
+    along_other: NDArray[np.float64],
+    m2: int,
+) -> tuple[float, int, int, int]:
+    """Largest of the smallest distances found: value, row, nearest, evaluations; rows in sorted order."""
+    n, m = len(own), len(other)
+    first_above = np.searchsorted(along_other, along_own, side="left")  # g(x') ≥ g(x) from here on
+    last_below = np.searchsorted(along_other, along_own, side="right")  # g(x') ≤ g(x) before here
+    low = np.maximum(last_below - m2, 0)
+    high = np.minimum(first_above + m2, m)
+    farthest, row, nearest, count = -1.0, 0, 0, 0
+    step = max(_CELLS // own.shape[1], 1)
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        best = np.full(rows.stop - start, np.inf)
+        place = np.zeros(best.size, dtype=np.intp)
+        for ends in ((low[rows], last_below[rows]), (first_above[rows], high[rows])):
+            for offset in range(int((ends[1] - ends[0]).max(initial=0))):
+                candidates = ends[0] + offset
+                inside = candidates < ends[1]
+                count += int(np.count_nonzero(inside))
+                candidates = np.minimum(candidates, m - 1)
+                difference = own[rows] - other[candidates]
+                squared = np.einsum("ij,ij->i", difference, difference)
+                nearer = inside & (squared < best)
+                best[nearer], place[nearer] = squared[nearer], candidates[nearer]
+        k = int(best.argmax())
+        if best[k] > farthest:
+            farthest, row, nearest = float(best[k]), start + k, int(place[k])
+    return float(np.sqrt(farthest)), row, nearest, count

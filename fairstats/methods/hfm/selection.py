@@ -1,0 +1,226 @@
+"""Choosing models by error and fairness together, and ranking the rules that choose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fairstats.ground.errors import InputError
+from fairstats.ground.results import HypothesisTest, Result, check_confidence_level
+from fairstats.ground.serialise import serialisable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+__all__ = ["RankingResult", "rank_rules", "select_model"]
+
+
+def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
+    """The model with the least α·error + (1 − α)·|fairness|.
+
+    Parameters
+    ----------
+    error : array-like of float, shape (k,)
+        Error rate of every model, or 1 − F1.
+    fairness : array-like of float, shape (k,)
+        Fairness measure of every model, best at 0 (HFM, DR, a difference). Its absolute value counts; an
+        infinite one is the worst.
+    alpha : float in [0, 1], default 0.05
+        Weight of the error (the paper's 0.05; 0.1 with 1 − F1).
+
+    Returns
+    -------
+    int
+        Position of the model; the first of equals.
+
+    Raises
+    ------
+    InputError
+        For NaN, different lengths, or a weight outside [0, 1].
+
+    References
+    ----------
+    .. [1] Bian, Y. and Luo, Y. (2024), section 4.2.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> fs.select_model([0.20, 0.25, 0.22], [0.3, -0.01, 0.02])
+    1
+    >>> fs.select_model([0.20, 0.25, 0.22], [0.3, -0.01, 0.02], alpha=1)
+    0
+    """
+    errors, measures = (_vector(v, name) for v, name in ((error, "error"), (fairness, "fairness")))
+    if errors.size != measures.size:
+        raise InputError(
+            "fairness",
+            got=f"{measures.size} values, {errors.size} errors",
+            allowed="one value per model",
+            cure="pass both for the same models",
+        )
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0 <= alpha <= 1:
+        raise InputError("alpha", got=repr(alpha), allowed="a number in [0, 1]", cure="0.05, as in the paper")
+    weighted = np.abs(measures) * (1 - alpha) if alpha < 1 else np.zeros(errors.size)
+    return int(np.argmin(alpha * errors + weighted))
+
+
+def _vector(values: Any, argument: str) -> NDArray[np.float64]:
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.full(1, np.nan)
+    if found.ndim != 1 or not found.size or np.isnan(found).any():
+        raise InputError(
+            argument, got="no values, or some that are no numbers", allowed="one number per model", cure=None
+        )
+    return found
+
+
+@serialisable
+@dataclass(frozen=True)
+class RankingResult(Result):
+    """Average ranks of several rules over data sets.
+
+    Attributes
+    ----------
+    rules : tuple of str
+    ranks : tuple of float
+        Average rank of each, 1 the best; ties share their ranks.
+    friedman : HypothesisTest
+        Of "all rules perform alike".
+    critical_difference : float
+        Nemenyi: average ranks that differ by more differ significantly.
+    pvalues : tuple of tuple of float
+        Nemenyi's, of every pair.
+    n : int
+        Data sets.
+    confidence_level : float
+        Of the critical difference.
+    """
+
+    title: ClassVar[str] = "Average ranks (Friedman, Nemenyi)"
+
+    rules: tuple[str, ...]
+    ranks: tuple[float, ...]
+    friedman: HypothesisTest
+    critical_difference: float
+    pvalues: tuple[tuple[float, ...], ...]
+    n: int
+    confidence_level: float
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per rule, best first."""
+        return [
+            {
+                "metric": "average_rank",
+                "group": self.rules[k],
+                "reference": None,
+                "estimate": self.ranks[k],
+                "statistic": self.friedman.statistic,
+                "pvalue": self.friedman.pvalue,
+                "n": self.n,
+                "method": self.friedman.method,
+                "backend": "scipy",
+            }
+            for k in np.argsort(self.ranks, kind="stable").tolist()
+        ]
+
+    def notes(self) -> list[str]:
+        """The critical difference."""
+        return [
+            f"Over {self.n} data sets; Friedman p = {self.friedman.pvalue:.4f}. Ranks that differ by more "
+            f"than {self.critical_difference:.3f} differ at the {1 - self.confidence_level:.0%} level "
+            "(Nemenyi)."
+        ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Friedman chart: average ranks with the critical difference (the paper's figure 2a)."""
+        from fairstats.plots.hfm import plot_ranks
+
+        return plot_ranks(self, ax=ax)
+
+
+def rank_rules(
+    scores: Any,
+    *,
+    rules: Sequence[str] | None = None,
+    larger_is_better: bool = True,
+    confidence_level: float = 0.95,
+) -> RankingResult:
+    """Average ranks of rules over data sets, with Friedman's test and Nemenyi's critical difference.
+
+    Parameters
+    ----------
+    scores : data frame or array, shape (N, k)
+        Performance; one row per data set, one column per rule.
+    rules : sequence of str, optional
+        Names; default the columns of the frame.
+    larger_is_better : bool, default True
+        True for accuracy, False for DR.
+    confidence_level : float, default 0.95
+
+    Returns
+    -------
+    RankingResult
+
+    Raises
+    ------
+    InputError
+        For NaN, fewer than three rules or two data sets.
+
+    References
+    ----------
+    .. [1] Demšar, J. (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> result = fs.rank_rules([[0.9, 0.8, 0.7], [0.8, 0.7, 0.75], [0.9, 0.6, 0.5]], rules=["a", "b", "c"])
+    >>> [round(rank, 3) for rank in result.ranks]
+    [1.0, 2.333, 2.667]
+    >>> round(result.critical_difference, 3)
+    1.914
+    """
+    from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
+    from fairstats.methods.hfm.rows import as_rows
+
+    level = check_confidence_level(confidence_level)
+    table = as_rows(scores, "scores")
+    n, k = table.values.shape
+    if n < 2 or k < 3:
+        raise InputError(
+            "scores", got=f"{n} data sets and {k} rules", allowed="two data sets or more, three rules or more"
+        )
+    names = (
+        tuple(map(str, rules))
+        if rules is not None
+        else table.columns or tuple(f"rule {j + 1}" for j in range(k))
+    )
+    if len(names) != k:
+        raise InputError(
+            "rules", got=f"{len(names)} names", allowed=f"one per column of scores: {k}", cure=None
+        )
+    values = -table.values if larger_is_better else table.values
+    ranks = rankdata(values, axis=1).mean(axis=0)
+    if (np.ptp(values, axis=1) == 0).all():
+        statistic, pvalue = 0.0, 1.0
+    else:
+        statistic, pvalue = map(float, friedmanchisquare(*values.T))
+    std_error = np.sqrt(k * (k + 1) / (6 * n))
+    critical = float(studentized_range.ppf(level, k, np.inf) / np.sqrt(2) * std_error)
+    apart = np.abs(ranks[:, None] - ranks) / std_error * np.sqrt(2)
+    pairs = np.where(apart == 0, 1.0, studentized_range.sf(apart, k, np.inf))
+    return RankingResult(
+        rules=names,
+        ranks=tuple(ranks.tolist()),
+        friedman=HypothesisTest("all rules perform alike", "two-sided", statistic, pvalue, "Friedman"),
+        critical_difference=critical,
+        pvalues=tuple(tuple(row) for row in pairs.tolist()),
+        n=n,
+        confidence_level=level,
+    )

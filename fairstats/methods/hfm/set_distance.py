@@ -1,0 +1,357 @@
+"""Exact distance between two sets of rows, and the rows that attain it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fairstats.ground.errors import InputError
+from fairstats.ground.results import Result
+from fairstats.ground.serialise import serialisable
+from fairstats.methods.hfm.blocks import Targets, Work
+from fairstats.methods.hfm.common_rows import CommonRows, find_common_rows
+from fairstats.methods.hfm.early_break import farthest_row
+from fairstats.methods.hfm.minima import row_minima
+from fairstats.methods.hfm.rows import Rows, as_pair
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "DirectedDistance",
+    "SetDistance",
+    "Statistic",
+    "check_statistic",
+    "in_range",
+    "measure",
+    "over_minima",
+    "set_distance",
+]
+
+Statistic = str | float
+
+
+@serialisable
+@dataclass(frozen=True)
+class DirectedDistance:
+    """How far the rows of one set are from the other.
+
+    Attributes
+    ----------
+    value : float
+        Maximum, mean or quantile over the rows of this set of the distance to the nearest row of the other.
+    row, nearest : hashable or None
+        Labels of the row that attains it, and of its nearest row in the other set; None for the mean, which
+        no row attains.
+    """
+
+    value: float
+    row: Hashable | None
+    nearest: Hashable | None
+
+
+@serialisable
+@dataclass(frozen=True)
+class SetDistance(Result):
+    """Distance between two sets of rows.
+
+    Attributes
+    ----------
+    value : float
+        The larger of the two directions: with "max" the symmetric Hausdorff distance D(S0, S1).
+    statistic : "max", "mean" or float
+        What is taken over the row minima.
+    a_to_b, b_to_a : DirectedDistance
+        Both directions, each with the rows that attain it.
+    exact : bool
+        False for ApproxDist, which may only be too large.
+    seconds : float
+        Time taken; not part of comparisons.
+    n_distances : int
+        Distances evaluated, in blocks of BLAS and directly.
+    n_tree_queries : int
+        Rows put to a k-d tree, whose distances SciPy does not count.
+    n_a, n_b, dimension : int
+        Rows of the sets and columns.
+    per_projection : tuple of float
+        The value of every projection, for ApproxDist.
+    m1, m2 : int or None
+        Its projections, and the neighbours compared on either side.
+    seed : int or None
+        Of its projections.
+    """
+
+    title: ClassVar[str] = "Distance between two sets"
+
+    value: float
+    statistic: str | float
+    a_to_b: DirectedDistance
+    b_to_a: DirectedDistance
+    exact: bool
+    seconds: float
+    n_distances: int
+    n_tree_queries: int
+    n_a: int
+    n_b: int
+    dimension: int
+    per_projection: tuple[float, ...] = ()
+    m1: int | None = None
+    m2: int | None = None
+    seed: int | None = None
+
+    @property
+    def witnesses(self) -> tuple[Hashable, Hashable] | None:
+        """Labels (row of a, row of b) of the pair that attains `value`; None for the mean."""
+        if self.a_to_b.row is None:
+            return None
+        if self.a_to_b.value >= self.b_to_a.value:
+            return (self.a_to_b.row, self.a_to_b.nearest)
+        return (self.b_to_a.nearest, self.b_to_a.row)
+
+    @property
+    def method(self) -> str:
+        """What was computed."""
+        if self.exact:
+            return "exact"
+        return f"ApproxDist, m1 = {self.m1}, m2 = {self.m2}"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row: the value, the pair that attains it, both directions."""
+        pair = self.witnesses or (None, None)
+        return [
+            {
+                "metric": f"set distance ({self.statistic})",
+                "group": "a",
+                "reference": "b",
+                "estimate": self.value,
+                "n": self.n_a + self.n_b,
+                "method": self.method,
+                "backend": "numpy",
+                "row_a": pair[0],
+                "row_b": pair[1],
+                "a_to_b": self.a_to_b.value,
+                "b_to_a": self.b_to_a.value,
+            }
+        ]
+
+    def notes(self) -> list[str]:
+        """What was computed and at which cost."""
+        tree = f", {self.n_tree_queries:,} queries of a tree" if self.n_tree_queries else ""
+        cost = (
+            f"{self.n_a:,} and {self.n_b:,} rows in {self.dimension} dimensions: {self.n_distances:,} of "
+            f"{2 * self.n_a * self.n_b:,} distances evaluated{tree}; {self.seconds:.2g} s."
+        )
+        if self.exact:
+            return [cost]
+        return [cost, "ApproxDist never lies below the exact distance, and may lie above it."]
+
+
+def set_distance(a: Any, b: Any, *, statistic: Statistic = "max") -> SetDistance:
+    """Exact distance between two sets of rows.
+
+    Parameters
+    ----------
+    a, b : array-like or data frame of numbers, shape (n, d), (m, d)
+        Finite rows with the same columns. Any frame that narwhals reads; text has to be encoded first.
+    statistic : {"max", "mean"} or float in (0, 1], default "max"
+        What is taken over the rows' distances to the nearest row of the other set: the maximum is the paper's
+        D (the Hausdorff distance); the mean, or a quantile (the smallest distance that at least this share of
+        the rows do not exceed), is less sensitive to single rows. The larger of the two directions counts.
+
+    Returns
+    -------
+    SetDistance
+        Value, the rows that attain it in both directions (labels of the frame, or positions), time and number
+        of distances evaluated.
+
+    Raises
+    ------
+    InputError
+        For NaN, text, an empty set, different columns, an unknown statistic.
+
+    Notes
+    -----
+    Exact: the value is a Euclidean distance of two rows, computed from their differences in double precision,
+    and equals the direct computation of all pairs to about 10⁻¹¹ of it. "max" leaves out nearly all pairs:
+    rows that both sets hold, and rows that have a neighbour nearer than the farthest row found so far. "mean"
+    and quantiles need the minimum of *every* row: a query of a tree per row in few dimensions, all n·m pairs
+    (in blocks; about 2–6 ns each) in many. Memory is a few blocks, never n × m.
+
+    References
+    ----------
+    .. [1] Bian, Y. and Luo, Y. (2024), Does machine bring in extra bias in learning? Eq. (1) and (2).
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> found = fs.set_distance([[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [1.0, 2.0]])
+    >>> found.value, found.witnesses
+    (2.0, (1, 1))
+    >>> fs.set_distance([[0.0], [1.0]], [[0.0], [4.0]], statistic="mean").value
+    1.5
+    """
+    level = check_statistic(statistic)
+    first, second = as_pair(a, b)
+    return measure(first, second, level)
+
+
+def check_statistic(statistic: Any) -> Statistic:
+    """The statistic, or raise unless it is "max", "mean" or a share in (0, 1]."""
+    if isinstance(statistic, str) and statistic in ("max", "mean"):
+        return statistic
+    is_number = isinstance(statistic, (int, float, np.number)) and not isinstance(statistic, bool)
+    if is_number and 0 < statistic <= 1:
+        return float(statistic)
+    raise InputError(
+        "statistic",
+        got=repr(statistic),
+        allowed='"max", "mean" or a quantile in (0, 1]',
+        cure="0.95 for the 95% quantile of the rows' distances",
+    )
+
+
+def measure(first: Rows, second: Rows, statistic: Statistic) -> SetDistance:
+    """The exact distance of validated rows."""
+    start = time.perf_counter()
+    a, b, unit = in_range(first.values, second.values)
+    work = Work()
+    if statistic == "max":
+        shared = _Shared(a, b)
+        directed = [_maximum(a, b, work, shared.only_a), _maximum(b, a, work, shared.only_b)]
+    else:
+        directed = _over_all(a, b, work, statistic)
+    (ab, i, j), (ba, k, m) = directed
+    return SetDistance(
+        value=max(ab, ba) * unit,
+        statistic=statistic,
+        a_to_b=_labelled(ab * unit, i, j, first, second),
+        b_to_a=_labelled(ba * unit, k, m, second, first),
+        exact=True,
+        seconds=time.perf_counter() - start,
+        n_distances=work.distances,
+        n_tree_queries=work.tree_queries,
+        n_a=len(a),
+        n_b=len(b),
+        dimension=a.shape[1],
+    )
+
+
+def _labelled(value: float, row: int, nearest: int, own: Rows, other: Rows) -> DirectedDistance:
+    if row < 0:
+        return DirectedDistance(value, None, None)
+    return DirectedDistance(value, own.label(row), other.label(nearest))
+
+
+def in_range(
+    a: NDArray[np.float64], b: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """The rows in a unit (a power of two) in which squares neither overflow nor vanish, and the unit."""
+    widest = max(float(a.max()), -float(a.min()), float(b.max()), -float(b.min()))
+    if widest == 0 or 1e-100 < widest < 1e100:
+        return a, b, 1.0
+    unit = float(2.0 ** np.clip(np.floor(np.log2(widest)), -1000, 1000))
+    return a / unit, b / unit, unit
+
+
+class _Shared:
+    """Rows that both sets hold, found when they are first asked for."""
+
+    def __init__(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
+        self._sets = (a, b)
+
+    @cached_property
+    def _found(self) -> CommonRows:
+        return find_common_rows(*self._sets)
+
+    def only_a(self) -> NDArray[np.bool_]:
+        """Rows of a that are the first of their kind, and that b does not hold."""
+        return _mask(self._found.only_a, len(self._sets[0]))
+
+    def only_b(self) -> NDArray[np.bool_]:
+        """Rows of b that are the first of their kind, and that a does not hold."""
+        return _mask(self._found.only_b, len(self._sets[1]))
+
+
+def _mask(rows: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
+    mask = np.zeros(n, dtype=bool)
+    mask[rows] = True
+    return mask
+
+
+def _maximum(
+    queries: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    work: Work,
+    only_here: Callable[[], NDArray[np.bool_]],
+) -> tuple[float, int, int]:
+    """Largest row minimum, its row and its nearest target."""
+    found = farthest_row(queries, Targets(targets, queries, work), only_here)
+    return float(np.sqrt(found.squared)), found.query, found.target
+
+
+def _over_all(
+    a: NDArray[np.float64], b: NDArray[np.float64], work: Work, statistic: Statistic
+) -> list[tuple[float, int, int]]:
+    """Mean or quantile of the row minima in both directions, every row counted as often as it occurs."""
+    shared = find_common_rows(a, b)
+    directed = [
+        _statistic_of(a, b, shared.only_a, shared.distinct_b, shared.inverse_a, work, statistic),
+        _statistic_of(b, a, shared.only_b, shared.distinct_a, shared.inverse_b, work, statistic),
+    ]
+    if statistic != "mean" and shared.common is not None:
+        pairs = (shared.common, shared.common[::-1])
+        directed = [found if found[1] >= 0 else (0.0, *pairs[k]) for k, found in enumerate(directed)]
+    return directed
+
+
+def _statistic_of(
+    queries: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    rows: NDArray[np.intp],
+    distinct: NDArray[np.intp],
+    inverse: NDArray[np.intp],
+    work: Work,
+    statistic: Statistic,
+) -> tuple[float, int, int]:
+    """Statistic over the rows, its row and its nearest target; −1 where no row stands for it."""
+    minima = np.zeros(len(queries))
+    nearest = np.full(len(queries), -1, dtype=np.intp)
+    if rows.size:
+        own = queries[rows]
+        squared, found = row_minima(own, Targets(targets[distinct], own, work))
+        minima[rows], nearest[rows] = np.sqrt(squared), distinct[found]
+    representative = _representatives(inverse)
+    minima, nearest = minima[representative], nearest[representative]
+    if statistic == "mean":
+        return float(minima.mean()), -1, -1
+    row = int(np.argsort(minima, kind="stable")[_place(statistic, minima.size)])
+    if nearest[row] < 0:
+        return 0.0, -1, -1
+    return float(minima[row]), row, int(nearest[row])
+
+
+def _place(statistic: Statistic, n: int) -> int:
+    """Position of a quantile among n sorted values: the first that this share does not exceed."""
+    return max(int(np.ceil(float(statistic) * n * (1 - 1e-15))) - 1, 0)
+
+
+def over_minima(minima: NDArray[np.float64], statistic: Statistic) -> float:
+    """Maximum, mean or quantile of row minima."""
+    if statistic == "max":
+        return float(minima.max())
+    if statistic == "mean":
+        return float(minima.mean())
+    place = _place(statistic, minima.size)
+    return float(np.partition(minima, place)[place])
+
+
+def _representatives(inverse: NDArray[np.intp]) -> NDArray[np.intp]:
+    """First row of the group of equal rows that each row belongs to."""
+    first = np.full(int(inverse.max()) + 1, inverse.size, dtype=np.intp)
+    np.minimum.at(first, inverse, np.arange(inverse.size))
+    return first[inverse]

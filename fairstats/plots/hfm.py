@@ -1,0 +1,186 @@
+"""HFM: D, D_f and HFM with their stability ranges; ApproxDist against the exact distance, values and time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.ground.errors import InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "plot_approximation",
+    "plot_approximation_error",
+    "plot_approximation_time",
+    "plot_hfm",
+    "plot_ranks",
+]
+
+_POINT = "#0072b2"
+_RANGE = "#56b4e9"
+_LINE = "0.4"
+_QUANTITIES = ("D", "D_f", "HFM")
+
+
+def _axes(ax: Axes | None) -> Axes:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise MissingDependencyError(
+            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame() or stability()"
+        ) from error
+    if ax is None:
+        _, ax = plt.subplots(layout="constrained")
+    return ax
+
+
+def plot_hfm(result: Any, *, quantity: str = "HFM", ax: Axes | None = None) -> Axes:
+    """D, D_f or HFM of every entry, with the range over subsamples of 80% of the rows.
+
+    Parameters
+    ----------
+    result : HfmResult
+        Read by its `entries`.
+    quantity : {"HFM", "D", "D_f"}, default "HFM"
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; default a new figure's.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The bars are stability ranges, not confidence intervals, and the axis says so. An infinite HFM is
+        named at the edge.
+
+    Raises
+    ------
+    InputError
+        For another quantity.
+    MissingDependencyError
+        Without matplotlib (extra ``report``).
+    """
+    if quantity not in _QUANTITIES:
+        raise InputError(
+            "quantity", got=repr(quantity), allowed=", ".join(map(repr, _QUANTITIES)), cure="name one of them"
+        )
+    ax = _axes(ax)
+    entries = list(result.entries)
+    place = np.arange(len(entries))[::-1]
+    for y, entry in zip(place, entries, strict=True):
+        value = {"D": entry.d, "D_f": entry.d_f, "HFM": entry.hfm}[quantity]
+        stable = [s for s in entry.stability if s.quantity == quantity]
+        if stable and np.isfinite([stable[0].low, stable[0].high]).all():
+            ax.hlines(y, stable[0].low, stable[0].high, color=_RANGE, linewidth=5, alpha=0.6)
+        if np.isfinite(value):
+            ax.plot(value, y, "o", color=_POINT)
+        else:
+            ax.text(0.98, y, "∞", transform=ax.get_yaxis_transform(), ha="right", va="center", color=_POINT)
+    if quantity == "HFM":
+        ax.axvline(0, color=_LINE, linewidth=0.8)
+    labels = [f"{e.attribute}: {e.group}" for e in entries]
+    ax.set_yticks(place, labels)
+    name = {"D": "D", "D_f": "$D_f$", "HFM": "HFM = $D_f/D$ − 1"}[quantity]
+    ranged = any(e.stability for e in entries)
+    ax.set(
+        ylim=(-0.6, len(entries) - 0.4),
+        xlabel=name + (" (bar: range over subsamples of 80%)" if ranged else ""),
+    )
+    return ax
+
+
+def _paired(exact: Sequence[Any], approximate: Sequence[Any]) -> tuple[Any, Any]:
+    if len(exact) != len(approximate) or not len(exact):
+        raise InputError(
+            "approximate",
+            got=f"{len(approximate)} distances, {len(exact)} exact ones",
+            allowed="as many of either, at least one",
+            cure="pass results of set_distance and approx_set_distance of the same sets, in one order",
+        )
+    return exact, approximate
+
+
+def plot_approximation(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
+    """Approximate against exact distances with the identity line (the paper's figure 3a).
+
+    Parameters
+    ----------
+    exact, approximate : sequence of SetDistance
+        Of the same pairs of sets; read by their `value`.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    _paired(exact, approximate)
+    ax = _axes(ax)
+    x, y = ([d.value for d in distances] for distances in (exact, approximate))
+    top = max(*x, *y) * 1.05 or 1.0
+    ax.plot([0, top], [0, top], color=_LINE, linewidth=0.8, label="equal")
+    ax.plot(x, y, "o", color=_POINT, alpha=0.8)
+    if len(x) > 2 and np.std(x) > 0 and np.std(y) > 0:
+        ax.plot([], [], " ", label=f"correlation {np.corrcoef(x, y)[0, 1]:.3f}")
+    ax.set(xlim=(0, top), ylim=(0, top), xlabel="exact distance", ylabel="ApproxDist")
+    ax.legend()
+    return ax
+
+
+def plot_approximation_error(
+    exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None
+) -> Axes:
+    """Relative error of ApproxDist against the exact distance (the paper's figure 3b).
+
+    Pairs of sets at distance 0 have no relative error and are left out.
+    """
+    _paired(exact, approximate)
+    ax = _axes(ax)
+    pairs = [(d.value, a.value / d.value - 1) for d, a in zip(exact, approximate, strict=True) if d.value > 0]
+    ax.axhline(0, color=_LINE, linewidth=0.8)
+    ax.plot([x for x, _ in pairs], [100 * y for _, y in pairs], "o", color=_POINT, alpha=0.8)
+    ax.set(xlabel="exact distance", ylabel="ApproxDist too large by (%)")
+    return ax
+
+
+def plot_approximation_time(
+    exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None
+) -> Axes:
+    """Time of ApproxDist against that of the exact distance, logarithmic (the paper's figures 3c and 3d)."""
+    _paired(exact, approximate)
+    ax = _axes(ax)
+    x, y = ([max(d.seconds, 1e-6) for d in distances] for distances in (exact, approximate))
+    ends = [min(*x, *y) / 2, max(*x, *y) * 2]
+    ax.plot(ends, ends, color=_LINE, linewidth=0.8, label="equal")
+    ax.plot(x, y, "o", color=_POINT, alpha=0.8)
+    ax.set(
+        xscale="log", yscale="log", xlim=ends, ylim=ends, xlabel="exact distance (s)", ylabel="ApproxDist (s)"
+    )
+    ax.legend()
+    return ax
+
+
+def plot_ranks(result: Any, *, ax: Axes | None = None) -> Axes:
+    """Friedman chart: average ranks, each with half the critical difference on either side (figure 2a).
+
+    Parameters
+    ----------
+    result : RankingResult
+        Read by its `rules`, `ranks` and `critical_difference`.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Rules whose bars do not overlap differ significantly.
+    """
+    ax = _axes(ax)
+    place = np.arange(len(result.rules))[::-1]
+    half = result.critical_difference / 2
+    for y, rank in zip(place, result.ranks, strict=True):
+        ax.hlines(y, rank - half, rank + half, color=_RANGE, linewidth=3)
+        ax.plot(rank, y, "o", color=_POINT)
+    ax.set_yticks(place, list(result.rules))
+    ax.set(xlabel=f"average rank, 1 the best (CD = {result.critical_difference:.2f})")
+    return ax

@@ -1,0 +1,257 @@
+"""Permutation tests and stability ranges: every resample by brute force, size and power by simulation."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+import fairstats as fs
+from fairstats.methods.hfm import exchange, neighbours
+from fairstats.methods.hfm.exchange import label_exchange
+from fairstats.methods.hfm.neighbours import NeighbourLists, nearest_rows
+from fairstats.methods.hfm.permutation import label_permutation, upper_pvalue
+from fairstats.methods.hfm.scene import Scene, make_scene
+from fairstats.methods.hfm.stability import subsample_distances
+
+from .conftest import KINDS, Array, brute, make_pair
+
+STATISTICS = st.sampled_from(["max", "mean", 0.8])
+
+
+def scene_of(kind: str, n: int, d: int, seed: int, n_labels: int = 2, share: float = 0.5) -> Scene:
+    rng = np.random.default_rng(seed)
+    group = rng.random(n) < share
+    group[:2] = [True, False]
+    return make_scene(
+        KINDS[kind](rng, n, d),
+        rng.integers(0, n_labels, n),
+        rng.integers(0, n_labels, n),
+        sensitive_features=group,
+        scale="minmax",
+        reference_data=None,
+        intersections=False,
+    )
+
+
+@given(
+    kind=st.sampled_from(sorted(KINDS)),
+    n=st.integers(2, 90),
+    d=st.integers(1, 30),
+    share=st.sampled_from([0.02, 0.3, 0.5]),
+    seed=st.integers(0, 2**32 - 1),
+    statistic=STATISTICS,
+)
+@hypothesis_settings(max_examples=120)
+def test_distances_from_neighbour_lists(
+    kind: str, n: int, d: int, share: float, seed: int, statistic: str | float
+) -> None:
+    """Also of subsamples, and with lists so short that rows are left to the exact methods."""
+    rng = np.random.default_rng(seed)
+    rows = KINDS[kind](rng, n, d)
+    first = rng.random(n) < share
+    first[rng.permutation(n)[:2]] = [True, False]
+    present = rng.random(n) < 0.6
+    present[np.flatnonzero(first)[:1]] = present[np.flatnonzero(~first)[:1]] = True
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbours, "_LISTED", 7)
+        patch.setattr(neighbours, "_FIRST", 2)
+        lists = NeighbourLists(rows)
+    found = lists.distance(first, statistic)
+    assert found == pytest.approx(brute(rows[first], rows[~first], statistic), rel=1e-9, abs=1e-300)
+    found = lists.distance(first, statistic, present)
+    plain = brute(rows[first & present], rows[~first & present], statistic)
+    assert found == pytest.approx(plain, rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("d", [3, 12])
+@pytest.mark.parametrize("same", [True, False])
+def test_nearest_rows(d: int, same: bool) -> None:
+    """Witness: all pairs, sorted."""
+    a, b = make_pair("normal", "independent", 150, 120, d, 3)
+    b = a if same else b
+    pairs = cdist(a, b, "sqeuclidean")
+    if same:
+        np.fill_diagonal(pairs, np.inf)
+    squared, index = nearest_rows(a, b, 9, same=same)
+    assert np.allclose(squared, np.sort(pairs, axis=1)[:, :9], rtol=1e-12)
+    assert np.allclose(np.take_along_axis(pairs, index.astype(int), axis=1), squared, rtol=1e-12)
+
+
+def test_more_equal_rows_than_are_listed() -> None:
+    rows = np.repeat([[0.0], [1.0]], [60, 5], axis=0)
+    lists = NeighbourLists(rows)
+    first = np.arange(65) < 59
+    assert lists.distance(first, "max") == 1.0
+    assert (lists.index != np.arange(65)[:, None]).all()
+
+
+def exchanged_by_hand(scene: Scene, swap: np.ndarray, statistic: str | float) -> tuple[float, float]:
+    true = np.where(swap[:, None], scene.pred, scene.true)
+    pred = np.where(swap[:, None], scene.true, scene.pred)
+    first = scene.sides[0].rows
+    pair = (np.hstack([scene.features.values, y]) for y in (true, pred))
+    d, d_f = (brute(z[first], z[~first], statistic) for z in pair)
+    return d, d_f
+
+
+@given(
+    kind=st.sampled_from(sorted(KINDS)),
+    n=st.integers(2, 60),
+    d=st.integers(1, 20),
+    n_labels=st.sampled_from([1, 2, 4]),
+    seed=st.integers(0, 2**32 - 1),
+    statistic=STATISTICS,
+)
+@hypothesis_settings(max_examples=100)
+def test_exchange_by_brute_force(
+    kind: str, n: int, d: int, n_labels: int, seed: int, statistic: str | float
+) -> None:
+    scene = scene_of(kind, n, d, seed, n_labels)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exchange, "_LISTED", 3)
+        drawn = label_exchange(scene, statistic, 4, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    for b in range(4):
+        plain = exchanged_by_hand(scene, rng.random(n) < 0.5, statistic)
+        assert drawn[:, b, 0] == pytest.approx(plain, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("statistic", ["max", "mean"])
+def test_permutation_by_brute_force(statistic: str) -> None:
+    scene = scene_of("normal", 70, 4, 5)
+    lists = (NeighbourLists(scene.with_true), NeighbourLists(scene.with_pred))
+    drawn = label_permutation(scene, lists, statistic, 20, np.random.default_rng(6))
+    rng = np.random.default_rng(6)
+    for b in range(20):
+        first = scene.sides[0].rows[rng.permutation(scene.n)]
+        for which, z in enumerate((scene.with_true, scene.with_pred)):
+            assert drawn[which, b, 0] == pytest.approx(brute(z[first], z[~first], statistic), rel=1e-9)
+
+
+def test_subsamples_by_brute_force() -> None:
+    scene = scene_of("uniform", 80, 3, 7)
+    lists = (NeighbourLists(scene.with_true), NeighbourLists(scene.with_pred))
+    drawn = subsample_distances(scene, lists, "max", 0.4, 15, np.random.default_rng(8))
+    rng, first = np.random.default_rng(8), scene.sides[0].rows
+    for b in range(15):
+        rows = np.zeros(80, dtype=bool)
+        rows[rng.choice(80, size=32, replace=False)] = True
+        z = scene.with_true
+        assert drawn[0, b, 0] == pytest.approx(brute(z[first & rows], z[~first & rows]), rel=1e-9)
+
+
+def test_upper_pvalue() -> None:
+    """(1 + #{≥})/(1 + B) by hand; ties count, also infinite ones."""
+    assert upper_pvalue(1.0, np.array([0.5, 1.0 - 1e-12, 2.0, 0.9])) == 3 / 5
+    assert upper_pvalue(np.inf, np.array([1.0, np.inf])) == 2 / 3
+
+
+def data(seed: int, n: int, shift: float, add: float) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 2, n)
+    x = rng.normal(size=(n, 2)) + shift * group[:, None]
+    y = rng.integers(0, 2, n)
+    flip = rng.random(n) < 0.3
+    y_pred = np.where(flip, 1 - y, y)
+    if add:
+        y_pred = np.where(rng.random(n) < add, group, y_pred)
+    return x, y, y_pred, group
+
+
+def test_size_of_the_tests_under_the_null() -> None:
+    """Exact tests: P(p ≤ 0.1) ≤ 0.1. 200 data sets: standard error at 0.1 is 0.021; allowed 0.1 + 3·0.021.
+
+    Under the null the groups are drawn from one distribution, and ŷ differs from y symmetrically, so that the
+    rows' y and ŷ are exchangeable.
+    """
+    rejected = np.zeros(3)
+    for seed in range(200):
+        x, y, y_pred, group = data(seed, 60, 0.0, 0.0)
+        result = fs.hfm(x, y, y_pred, sensitive_features=group, n_resamples=59, n_subsamples=0, rng=seed)
+        rejected += [test.pvalue <= 0.1 for test in result.overall.tests]
+    assert (rejected / 200 <= 0.163).all()
+
+
+def test_power() -> None:
+    """Groups that lie apart are found; so is a classifier that predicts the group where labels do not."""
+    x, y, y_pred, group = data(1, 150, 2.0, 0.0)
+    apart = fs.hfm(x, y, y_pred, sensitive_features=group, n_resamples=199, n_subsamples=0, rng=1)
+    assert apart.overall.tests[0].pvalue == 1 / 200
+    rng = np.random.default_rng(2)
+    group = rng.integers(0, 2, 300)
+    x, y, y_pred = rng.random((300, 2)), rng.integers(0, 2, 300), group
+    added = fs.hfm(
+        x, y, y_pred, sensitive_features=group, statistic="mean", n_resamples=199, n_subsamples=0, rng=1
+    )
+    assert added.overall.tests[2].pvalue == 1 / 200
+    assert added.overall.tests[2].null == "the classifier adds no distance"
+
+
+def test_holm_over_values_only() -> None:
+    """Witness: statsmodels' Holm of the p-values of the three values."""
+    from statsmodels.stats.multitest import multipletests
+
+    x, y, y_pred, _ = data(3, 120, 0.0, 0.0)
+    race = np.random.default_rng(4).integers(0, 3, 120)
+    result = fs.hfm(x, y, y_pred, sensitive_features=race, n_resamples=99, n_subsamples=0, rng=1)
+    for k in range(3):
+        plain = [e.tests[k].pvalue for e in result.entries[:3]]
+        adjusted = [e.pvalues_adjusted[k] for e in result.entries[:3]]
+        assert adjusted == pytest.approx(multipletests(plain, method="holm")[1])
+        assert result.overall.pvalues_adjusted[k] == result.overall.tests[k].pvalue
+
+
+def test_stability_ranges() -> None:
+    x, y, y_pred, group = data(5, 150, 1.0, 0.0)
+    result = fs.hfm(x, y, y_pred, sensitive_features=group, n_resamples=0, n_subsamples=60, rng=1)
+    frame = result.stability()
+    assert list(frame["quantity"]) == ["D", "D_f", "HFM"] * 2
+    assert list(frame["share"]) == [0.8] * 3 + [0.4] * 3
+    assert (frame["low"] <= frame["median"]).all()
+    assert (frame["median"] <= frame["high"]).all()
+    values = np.array([result.d, result.d_f, result.hfm] * 2)
+    assert np.allclose(frame["drift"], frame["median"] - values)
+    spread = (frame["high"] - frame["low"]).to_numpy()
+    assert spread[3] > spread[0]  # smaller subsamples vary more
+
+
+def test_a_group_too_small_for_the_subsamples() -> None:
+    x, y, y_pred, _ = data(6, 40, 0.0, 0.0)
+    group = np.arange(40) == 7
+    result = fs.hfm(x, y, y_pred, sensitive_features=group, n_resamples=9, n_subsamples=50, rng=1)
+    assert (result.stability()["n_subsamples"] < 50).all()
+
+
+def test_same_seed_same_numbers() -> None:
+    x, y, y_pred, group = data(7, 80, 0.5, 0.2)
+    first, second = (
+        fs.hfm(x, y, y_pred, sensitive_features=group, n_resamples=49, n_subsamples=20, rng=3).to_frame()
+        for _ in range(2)
+    )
+    assert first.equals(second)
+
+
+def test_large_data_are_not_tested_unasked() -> None:
+    rng = np.random.default_rng(8)
+    x, group = rng.random((20_001, 3)), rng.integers(0, 2, 20_001)
+    y = rng.integers(0, 2, 20_001)
+    start = time.perf_counter()
+    result = fs.hfm(x, y, y, sensitive_features=group)
+    assert time.perf_counter() - start < 5
+    assert (result.n_resamples, result.n_subsamples, result.seed) == (0, 0, None)
+
+
+def test_fewer_resamples_where_many_comparisons_are_made() -> None:
+    x, y, y_pred, group = data(9, 60, 0.0, 0.0)
+    result = fs.hfm(x, y, y_pred, sensitive_features=group, rng=1)
+    assert (result.n_resamples, result.n_subsamples) == (999, 200)
+    rng = np.random.default_rng(9)
+    x, y, group = rng.random((5_100, 2)), rng.integers(0, 2, 5_100), rng.integers(0, 4, 5_100)
+    result = fs.hfm(x, y, y, sensitive_features=group, n_resamples=0, rng=1)
+    assert (result.n_resamples, result.n_subsamples) == (0, 50)

@@ -1,0 +1,200 @@
+"""Discriminative risk: counted by hand, Wilson's interval by its closed form, coverage by simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+
+import fairstats as fs
+from fairstats.ground.errors import DataWarning, InputError
+from fairstats.methods.hfm.risk import DiscriminativeRiskResult
+
+Z = 1.959963984540054
+
+
+def wilson(p: float, n: float) -> tuple[float, float]:
+    """Closed form (Wilson 1927)."""
+    centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half = Z / (1 + Z**2 / n) * math.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+    return centre - half, centre + half
+
+
+def people(n: int, seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {"income": rng.random(n), "sex": rng.choice(["f", "m"], n), "race": rng.choice(["x", "y", "z"], n)},
+        index=[f"p{i}" for i in range(n)],
+    )
+
+
+def by_sex(rows: pd.DataFrame) -> np.ndarray:
+    return ((rows["income"] > 0.3) & ((rows["sex"] == "m") | (rows["income"] > 0.6))).to_numpy()
+
+
+def by_race(rows: pd.DataFrame) -> np.ndarray:
+    """Only x is treated in another way."""
+    return ((rows["income"] > 0.5) & (rows["race"] != "x")).to_numpy()
+
+
+def test_two_values_by_hand() -> None:
+    X = people(400)
+    result = fs.discriminative_risk(by_sex, X, protected="sex")
+    changes = ((X["income"] > 0.3) & (X["income"] <= 0.6)).to_numpy()  # where by_sex looks at the sex
+    assert result.estimate == pytest.approx(changes.mean(), abs=1e-15)
+    interval = result.confidence_interval
+    assert (interval.low, interval.high) == pytest.approx(wilson(changes.mean(), 400), rel=1e-12)
+    groups = {e.group: e for e in result.entries}
+    assert groups["f"].estimate == pytest.approx(changes[X["sex"] == "f"].mean())
+    assert groups["all rows"].n_changed == changes.sum()
+
+
+def test_several_values_each_once() -> None:
+    """From x both others differ; from y and z only x does, one of two."""
+    X = people(600)
+    result = fs.discriminative_risk(by_race, X, protected="race", draws="all")
+    rich = (X["income"] > 0.5).to_numpy()
+    means = rich * np.where(X["race"] == "x", 1.0, 0.5)
+    assert result.estimate == pytest.approx(means.mean())
+    overall = result.entries[0]
+    assert (overall.n, overall.n_draws) == (600, 1_200)
+    size = means.mean() * (1 - means.mean()) / (means.var(ddof=1) / 600)
+    assert tuple(overall.interval) == pytest.approx(wilson(means.mean(), size), rel=1e-12)
+    assert 600 < size < 1_200
+    assert overall.interval.method.endswith("clustered by person")
+
+
+def test_drawn_values_are_other_values_and_even() -> None:
+    seen: list[pd.DataFrame] = []
+
+    def model(rows: pd.DataFrame) -> np.ndarray:
+        seen.append(rows.copy())
+        return by_race(rows)
+
+    X = people(3_000)
+    result = fs.discriminative_risk(model, X, protected="race", draws=4, rng=77)
+    disturbed = [rows for rows in seen if len(rows) == 3_000 and not rows["race"].equals(X["race"])]
+    assert len(disturbed) == 4
+    for rows in disturbed:
+        assert (rows["race"] != X["race"]).all()
+        assert rows.drop(columns="race").equals(X.drop(columns="race"))
+        assert (rows["race"][X["race"] == "x"] == "y").mean() == pytest.approx(0.5, abs=0.06)  # 4 se
+    exact = fs.discriminative_risk(by_race, X, protected="race", draws="all").estimate
+    assert result.estimate == pytest.approx(exact, abs=0.02)
+    assert fs.discriminative_risk(by_race, X, protected="race", draws=4, rng=77).estimate == result.estimate
+
+
+def test_several_attributes_alone_and_together() -> None:
+    X = people(500)
+
+    def model(rows: pd.DataFrame) -> np.ndarray:
+        return by_sex(rows) ^ by_race(rows)
+
+    result = fs.discriminative_risk(model, X, protected=["sex", "race"], draws="all")
+    alone = {e.attribute: e.estimate for e in result.entries if e.group == "all rows"}
+    for name in ("sex", "race"):
+        assert alone[name] == fs.discriminative_risk(model, X, protected=name, draws="all").estimate
+    swapped = X.assign(sex=X["sex"].map({"f": "m", "m": "f"}))
+    found = []
+    for moved in ({"x": "y", "y": "z", "z": "x"}, {"x": "z", "y": "x", "z": "y"}):
+        found.append(model(swapped.assign(race=X["race"].map(moved))) != model(X))
+    assert alone["all attributes"] == result.estimate == pytest.approx(np.mean(found))
+
+
+def test_values_that_do_not_occur() -> None:
+    X = people(100)[["income", "race"]]
+    result = fs.discriminative_risk(
+        by_race, X[X["race"] != "x"], protected={"race": ["x", "y", "z"]}, draws="all"
+    )
+    rich = (X["income"] > 0.5)[X["race"] != "x"]
+    assert result.estimate == pytest.approx(rich.mean() / 2)
+
+
+def test_estimators_and_arrays() -> None:
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.random(300), rng.integers(0, 2, 300)])
+    model = DecisionTreeClassifier(random_state=1, max_depth=3).fit(X, (X[:, 0] + 0.3 * X[:, 1]) > 0.6)
+    flipped = X.copy()
+    flipped[:, 1] = 1 - flipped[:, 1]
+    result = fs.discriminative_risk(model, X, protected=1)
+    assert result.estimate == pytest.approx((model.predict(X) != model.predict(flipped)).mean())
+    assert 0 < result.estimate < 0.5
+
+
+@pytest.mark.parametrize("dtype", ["category", "string", "object"])
+def test_types_of_columns_are_kept(dtype: str) -> None:
+    X = people(50).astype({"sex": dtype})
+
+    def model(rows: pd.DataFrame) -> np.ndarray:
+        assert rows["sex"].dtype == X["sex"].dtype
+        assert (rows.index == X.index[: len(rows)]).all()
+        return np.asarray(rows["sex"] == "m")
+
+    result = fs.discriminative_risk(model, X, protected="sex")
+    assert result.estimate == 1.0
+    assert result.confidence_interval.high == 1.0
+    assert result.confidence_interval.low == pytest.approx(wilson(1.0, 50)[0])
+
+
+def test_persons_with_several_rows() -> None:
+    """Ten copies of every row say no more than one."""
+    X = people(80)
+    once = fs.discriminative_risk(by_sex, X, protected="sex")
+    ten = fs.discriminative_risk(by_sex, pd.concat([X] * 10), protected="sex", cluster=list(range(80)) * 10)
+    assert ten.estimate == pytest.approx(once.estimate)
+    assert tuple(ten.confidence_interval) == pytest.approx(tuple(once.confidence_interval), rel=0.02)
+
+
+def test_coverage_with_several_draws() -> None:
+    """95% nominal; 400 samples of 150 persons with 5 draws: standard error 0.011, allowed three of them."""
+    truth = 0.5 * (1 / 3 * 1 + 2 / 3 * 0.5)
+    hits = []
+    for seed in range(400):
+        X = people(150, 10_000 + seed)
+        interval = fs.discriminative_risk(by_race, X, protected="race", draws=5, rng=seed).confidence_interval
+        hits.append(truth in interval)
+    assert abs(np.mean(hits) - 0.95) < 0.033
+
+
+def test_noisy_models_are_said() -> None:
+    rng = np.random.default_rng(5)
+    with pytest.warns(DataWarning, match="asked again"):
+        fs.discriminative_risk(lambda rows: rng.random(len(rows)) > 0.5, people(100), protected="sex")
+
+
+def test_result_prints_and_survives_json() -> None:
+    result = fs.discriminative_risk(by_race, people(60), protected=["sex", "race"], draws=2, rng=1)
+    assert DiscriminativeRiskResult.from_dict(result.to_dict()) == result
+    assert len(result.to_frame()) == len(result.entries) == 8
+    assert "drawn evenly" in result.summary()
+    all_of_them = fs.discriminative_risk(by_race, people(60), protected="race", draws="all")
+    assert "every other value" in all_of_them.summary()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"protected": "age"}, "a column of X"),
+        ({"protected": []}, "no column"),
+        ({"protected": {"sex": ["f"]}}, "two or more"),
+        ({"protected": {"sex": ["f", "d"]}}, "without \\['m'\\]"),
+        ({"predict": 3}, "a function of rows"),
+        ({"predict": lambda rows: np.zeros((len(rows), 2))}, "one label per row"),
+        ({"predict": lambda rows: 1}, "one label per row"),
+        ({"X": [[1.0]]}, "pandas data frame"),
+        ({"X": pd.DataFrame({"sex": []})}, "0 rows"),
+        ({"X": pd.DataFrame({"sex": ["f", None]})}, "missing values"),
+        ({"X": pd.DataFrame({"sex": ["f", "f"]})}, "one value cannot"),
+        ({"draws": 0}, "draws"),
+        ({"draws": "some"}, "draws"),
+        ({"cluster": [1, 2]}, "cluster"),
+        ({"confidence_level": 95}, "confidence_level"),
+    ],
+)  # fmt: skip
+def test_bad_input(change: dict, words: str) -> None:
+    good = {"predict": by_sex, "X": people(30), "protected": "sex"}
+    with pytest.raises(InputError, match=words):
+        fs.discriminative_risk(**{**good, **change})

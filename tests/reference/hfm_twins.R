@@ -1,0 +1,35 @@
+# Writes hfm_twins.json: what the base-R twins of HFM answer, for tests where R is missing.
+#
+#   Rscript tests/reference/hfm_twins.R        (from the root of the project)
+
+for (file in c("r/R/hfm.R", "r/reference/json.R")) sys.source(file, envir = globalenv())
+
+set.seed(20240718, "Mersenne-Twister", "Inversion", "Rejection")
+normal <- matrix(round(rnorm(80 * 4), 6), 80)
+binary <- matrix(sample(0:1, 60 * 9, TRUE), 60)
+offset <- matrix(1e8 + round(rnorm(50 * 3), 6), 50)
+
+answers <- function(x, w) {
+  n <- nrow(x)
+  in_group <- sample(c(TRUE, FALSE), n, TRUE)
+  y_true <- sample(0:1, n, TRUE)
+  y_pred <- ifelse(runif(n) < 0.8, y_true, 1 - y_true)
+  a <- x[in_group, , drop = FALSE]
+  b <- x[!in_group, , drop = FALSE]
+  list(
+    x = I(as.numeric(x)), n_columns = ncol(x), in_group = I(as.integer(in_group)), y_true = I(y_true), y_pred = I(y_pred),
+    max = set_distance(a, b), mean = set_distance(a, b, "mean")$value, q90 = set_distance(a, b, 0.9)$value,
+    w = I(w), accele_3 = accele_dist(a, b, w, 3), hfm = hfm(x, y_true, y_pred, in_group),
+    hfm_mean = hfm(x, y_true, y_pred, in_group, statistic = "mean")
+  )
+}
+
+write_json(
+  list(
+    about = "made by tests/reference/hfm_twins.R", versions = package_versions(character()),
+    normal = answers(normal, c(0.4, -0.3, 0.2, -0.1)),
+    binary = answers(binary, c(0.02, 0.18, -0.05, 0.15, 0.11, -0.09, 0.2, -0.13, 0.07)),
+    offset = answers(offset, c(0.5, 0.3, -0.2))
+  ),
+  "tests/reference/hfm_twins.json"
+)
