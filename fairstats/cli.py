@@ -134,7 +134,7 @@ def audit_command(
     y_true: Annotated[str | None, typer.Option("--y-true", help="Column of the outcomes.")] = None,
     y_pred: Annotated[str | None, typer.Option("--y-pred", help="Column of the predictions.")] = None,
     score: Annotated[
-        str | None, typer.Option("--score", help="Column of scores in [0, 1], larger = better.")
+        str | None, typer.Option("--score", help="Column of scores in [0, 1], larger = better; adds MADD.")
     ] = None,
     reference: Annotated[
         list[str] | None,
@@ -151,6 +151,18 @@ def audit_command(
     cluster: Annotated[
         str | None, typer.Option("--cluster", help="Column of clusters (person, site).")
     ] = None,
+    feature: Annotated[
+        list[str] | None,
+        typer.Option("--feature", help="Feature column, repeated: with outcomes and predictions adds HFM."),
+    ] = None,
+    counterfactual_score: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--counterfactual-score",
+            help="Column of the score with another value of the sensitive attribute (for several: "
+            "ATTRIBUTE=COLUMN, repeated); adds ECD.",
+        ),
+    ] = None,
     missing: Annotated[
         Missing, typer.Option("--missing", help="What to do with missing values.")
     ] = Missing.refuse,
@@ -159,7 +171,7 @@ def audit_command(
         float, typer.Option("--threshold", help="Ratio below which lies a violation.")
     ] = 0.8,
     tolerance: Annotated[
-        float, typer.Option("--tolerance", help="Size of a difference that is tolerated.")
+        float, typer.Option("--tolerance", help="Size of a difference that is tolerated (MADD: twice).")
     ] = 0.1,
     method: Annotated[Method | None, typer.Option("--method", help="Interval method.")] = None,
     simultaneous: Annotated[
@@ -185,7 +197,8 @@ def audit_command(
     from fairstats.report.audit import audit
     from fairstats.report.read import read_table
 
-    given = [y_true, y_pred, score, weight, cluster]
+    changed = _by_column(counterfactual_score, group, "--counterfactual-score")
+    given = [y_true, y_pred, score, weight, cluster, *(feature or ()), *changed.values()]
     frame = read_table(file, [*group, *(name for name in given if name is not None)], delimiter=delimiter)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
@@ -199,6 +212,8 @@ def audit_command(
             favorable_label=_favorable(favorable, favorable_pred),
             sample_weight=weight,
             cluster=cluster,
+            features=tuple(feature or ()),
+            counterfactual_score=changed or None,
             missing=missing.value,
             confidence_level=confidence_level,
             threshold=threshold,
@@ -266,6 +281,22 @@ def _reference(given: Sequence[str] | None, groups: Sequence[str]) -> Any:
             return text
         else:
             raise typer.BadParameter(f"{text!r}: with several, write COLUMN=GROUP", param_hint="--reference")
+    return found
+
+
+def _by_column(given: Sequence[str] | None, groups: Sequence[str], option: str) -> dict[str, str]:
+    """Sensitive column → column, from ``COLUMN`` or ``ATTRIBUTE=COLUMN``."""
+    found: dict[str, str] = {}
+    for text in given or ():
+        attribute, sign, column = text.partition("=")
+        if sign and attribute in groups:
+            found[attribute] = column
+        elif len(given or ()) == 1 and len(groups) == 1:
+            found[groups[0]] = text
+        else:
+            raise typer.BadParameter(
+                f"{text!r}: with several sensitive columns, write ATTRIBUTE=COLUMN", param_hint=option
+            )
     return found
 
 

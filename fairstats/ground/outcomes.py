@@ -85,6 +85,8 @@ class Outcomes:
         A second prediction of the same rows.
     missing : MissingReport
         What was left out.
+    kept : ndarray of int, shape (n,), or None
+        Positions of these rows among those that came; None for all of them.
     """
 
     groups: Grouping
@@ -96,6 +98,7 @@ class Outcomes:
     strata: Factor | None
     missing: MissingReport
     extra: NDArray[np.uint8] | None = None
+    kept: NDArray[np.intp] | None = None
 
     @classmethod
     def from_arrays(
@@ -252,6 +255,7 @@ class Outcomes:
             strata=cut(self.strata),
             missing=missing or self.missing,
             extra=cut(self.extra),
+            kept=np.flatnonzero(keep) if self.kept is None else self.kept[keep],
         )
 
 

@@ -37,6 +37,8 @@ def audit(
     favorable_label: Any = None,
     sample_weight: str | None = None,
     cluster: str | None = None,
+    features: str | Sequence[str] = (),
+    counterfactual_score: str | Mapping[str, str] | None = None,
     missing: Literal["raise", "drop", "group"] = "raise",
     confidence_level: float = 0.95,
     threshold: float = 0.8,
@@ -59,7 +61,8 @@ def audit(
     frame : DataFrame
         A pandas, polars or pyarrow table (any that narwhals reads); every other argument names its columns.
     y_true, y_pred, score : str, optional
-        Outcome, prediction, and score in [0, 1] (larger = favourable). At least outcome or prediction.
+        Outcome, prediction, and score in [0, 1] (larger = favourable; adds MADD and, with outcomes, ABROCA).
+        At least outcome or prediction.
     sensitive_features : str or sequence of str
         Sensitive columns. Several are audited one by one and crossed.
     reference : hashable or mapping, optional
@@ -70,6 +73,13 @@ def audit(
         …}`` where they differ. Not needed for 0/1, False/True, −1/1.
     sample_weight, cluster : str, optional
         Columns of weights and of sampling units.
+    features : str or sequence of str, optional
+        Feature columns, numbers or categories: with outcomes and predictions they add HFM, the distance
+        between groups as sets.
+    counterfactual_score : str or mapping, optional
+        Column of the score that each row would have with another value of its sensitive attribute; a mapping
+        ``{column: score column}`` for several attributes. With `score` it adds the extreme counterfactual
+        discrimination (`counterfactual_discrimination` makes such scores).
     missing : {"raise", "drop", "group"}, default "raise"
         What to do with missing values.
     confidence_level : float, default 0.95
@@ -77,7 +87,8 @@ def audit(
     threshold : float, default 0.8
         For ratios: below it lies a violation.
     tolerance : float, default 0.1
-        For differences, gaps and areas: beyond it lies a violation.
+        For differences, gaps and areas: beyond it lies a violation. For MADD, half of which bounds the
+        differences of selection rates, beyond twice of it.
     method : {None, "log", "score", "koopman", "delta", "bootstrap"}
         Interval method; None takes the default of each metric (log for ratios, score for differences).
     simultaneous : {None, "bonferroni", "max-z"}
@@ -95,7 +106,7 @@ def audit(
     n_resamples : int, optional
         Bootstrap resamples.
     rng : None, int or numpy.random.Generator
-        Seed of what is random (bootstrap, ABROCA); the report gives it.
+        Seed of what is random (bootstrap, permutations); the report gives it.
     title : str, optional
         Title of the report.
 
@@ -136,6 +147,8 @@ def audit(
         cluster=_column_name("cluster", cluster),
         favorable_true=true_label if y_true is not None else None,
         favorable_pred=pred_label if y_pred is not None else None,
+        features=_feature_names(features),
+        counterfactual_scores=_counterfactual_columns(counterfactual_score, names, score),
     )
     _check_outcomes(columns)
     sets = attribute_sets(names, intersections=intersections)
@@ -241,6 +254,27 @@ def _column_name(argument: str, name: Any) -> str | None:
         allowed="the name of a column of the frame",
         cure=f"put the values into a column of the frame and pass {argument}='its name'",
     )
+
+
+def _feature_names(features: Any) -> tuple[str, ...]:
+    names = (features,) if isinstance(features, str) else tuple(features)
+    return tuple(str(_column_name("features", name)) for name in names)
+
+
+def _counterfactual_columns(given: Any, attributes: Sequence[str], score: str | None) -> dict[str, str]:
+    """Sensitive column → score column."""
+    if given is None:
+        return {}
+    found = given if isinstance(given, Mapping) else {attributes[0]: given}
+    unknown = [name for name in found if name not in attributes]
+    if unknown or score is None or (not isinstance(given, Mapping) and len(attributes) > 1):
+        raise InputError(
+            "counterfactual_score",
+            got=repr(given) + (" without score" if score is None else f" for {', '.join(attributes)}"),
+            allowed="with score: a column for one sensitive attribute, or a mapping from attribute to column",
+            cure=f"counterfactual_score={{{attributes[0]!r}: …}}, score=…",
+        )
+    return {name: str(_column_name("counterfactual_score", column)) for name, column in found.items()}
 
 
 def _favorable(favorable_label: Any) -> tuple[str | None, str | None]:

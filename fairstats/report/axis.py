@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Axis", "Tick", "difference_axis", "gap_axis", "ratio_axis"]
+__all__ = ["Axis", "Tick", "difference_axis", "distance_axis", "gap_axis", "ratio_axis"]
 
 #: Width in pixels that tick labels are spaced for: the plot on a phone.
 _NARROW = 310.0
@@ -16,6 +16,7 @@ _CHARACTER = 7.0
 _PADDING = 0.05
 _RATIO_STEPS = (2.0, 4.0, 8.0, 16.0)
 _DIFFERENCE_STEPS = (0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
+_DISTANCE_STEPS = (*_DIFFERENCE_STEPS, 1.5, 2.0)
 _ROUND = (0.5, 0.25, 0.3, 0.2)
 
 
@@ -126,10 +127,21 @@ def difference_axis(estimates: Iterable[float], ends: Iterable[float], tolerance
 
 
 def gap_axis(estimates: Iterable[float], ends: Iterable[float], tolerance: float) -> Axis:
-    """Linear scale from 0, for sizes without sign."""
+    """Linear scale from 0 to 1 at most, for sizes without sign."""
+    return _axis_from_0(estimates, ends, tolerance, _DIFFERENCE_STEPS)
+
+
+def distance_axis(estimates: Iterable[float], ends: Iterable[float], tolerance: float) -> Axis:
+    """Linear scale from 0 to 2 at most, for distances between distributions."""
+    return _axis_from_0(estimates, ends, tolerance, _DISTANCE_STEPS)
+
+
+def _axis_from_0(
+    estimates: Iterable[float], ends: Iterable[float], tolerance: float, steps: Sequence[float]
+) -> Axis:
     points = [v for v in estimates if math.isfinite(v)]
     limits = [v for v in ends if math.isfinite(v)]
-    reach = max(_step(points, limits, _DIFFERENCE_STEPS), min(1.5 * tolerance, 1.0))
+    reach = max(_step(points, limits, steps), min(1.5 * tolerance, steps[-1]))
     candidates = (0.0, tolerance, reach, *_ROUND)
     return Axis(
         -_PADDING * reach, reach * (1 + _PADDING), False, 0.0, (0.0, tolerance), candidates, signed=False

@@ -56,6 +56,8 @@ def drawing(row: Row, axis: Axis) -> Drawing | None:
         return None
     known = math.isfinite(row.estimate) and axis.holds(row.estimate)
     inner = (row.low, row.high) if math.isnan(row.bound_low) else (row.bound_low, row.bound_high)
+    if not row.judged:
+        inner = (row.estimate, row.estimate)
     return Drawing(
         low=_place(axis, row.low),
         high=_place(axis, row.high),
@@ -128,6 +130,7 @@ def _context(report: AuditReport) -> dict[str, Any]:
         "threshold": f"{s.threshold:g}",
         "inverse": f"{1 / s.threshold:.4g}",
         "tolerance": f"{s.tolerance:g}",
+        "distance": f"{min(2 * s.tolerance, 2.0):g}",
         "statements": [(t.title, clean(t.text)) for t in report.statements],
         "methods": [(t.title, printable(t.text)) for t in report.methods],
         "notes": [clean(note) for note in report.notes],

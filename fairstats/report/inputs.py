@@ -6,15 +6,18 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
-from fairstats.ground.encoding import label_text
+from fairstats.ground.encoding import as_float_column, label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION
-from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.outcomes import Outcomes, check_probability
 from fairstats.report.settings import AuditColumns, AuditSettings
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 __all__ = ["AuditInput", "attribute_sets", "build_input", "set_references"]
 
@@ -39,6 +42,10 @@ class AuditInput:
     settings : AuditSettings
     reference : hashable or None
         Reference group of this set, or a rule.
+    features : DataFrame or None
+        Features of the rows in `outcomes`, numbered from 0.
+    counterfactual_score : ndarray of float, shape (n,), or None
+        Score of the same rows with another value of the one sensitive attribute.
     """
 
     attributes: tuple[str, ...]
@@ -47,6 +54,8 @@ class AuditInput:
     columns: AuditColumns
     settings: AuditSettings
     reference: Hashable | None = None
+    features: pd.DataFrame | None = None
+    counterfactual_score: NDArray[np.float64] | None = None
 
     @property
     def has_labels(self) -> bool:
@@ -153,7 +162,33 @@ def build_input(
             allowed="two groups or more",
             cure="choose a column with several values",
         )
-    return AuditInput(attributes, outcomes, count(outcomes, columns), columns, settings, reference)
+    kept = slice(None) if outcomes.kept is None else outcomes.kept
+    features = frame[list(columns.features)].iloc[kept].reset_index(drop=True) if columns.features else None
+    changed = columns.counterfactual_scores.get(attributes[0]) if len(attributes) == 1 else None
+    return AuditInput(
+        attributes,
+        outcomes,
+        count(outcomes, columns),
+        columns,
+        settings,
+        reference,
+        features,
+        None if changed is None else _scores(frame[changed], changed)[kept],
+    )
+
+
+def _scores(column: Any, name: str) -> NDArray[np.float64]:
+    scores = as_float_column(column, name)
+    missing = int(np.isnan(scores).sum())
+    if missing:
+        raise InputError(
+            "counterfactual_score",
+            got=f"{missing:,} missing values in {name!r}",
+            allowed="a score in [0, 1] for every row",
+            cure="score every row with the other value of the attribute",
+        )
+    check_probability(scores, name)
+    return scores
 
 
 def count(outcomes: Outcomes, columns: AuditColumns) -> CellCounts:

@@ -68,6 +68,7 @@ def _kinds_of_tests(results: Sequence[Result], settings: AuditSettings) -> list[
         "one-sided": any(t.alternative in ("less", "greater") for t in tests),
         "equivalence": any(t.alternative == "equivalence" for t in tests),
         "exact": any("exact" in t.method for t in tests),
+        "clusters": any("whole clusters" in t.method for t in tests),
         "holm": settings.adjust == "holm" or settings.family == "audit",
         "weighted": any(getattr(c, "weighted", False) for c in counts),
         "worst case": any(getattr(r, "metric", "") == "worst_case" for r in results),

@@ -42,9 +42,11 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns) -> list[st
     """Every note of the results, with the metrics it is about, then other warnings."""
     found: list[str] = []
     if columns.score is not None and columns.y_true is None:
-        found.append(f"The score {columns.score} was not used: ABROCA needs the outcomes (y_true).")
+        found.append(f"ABROCA needs the outcomes (y_true): the score {columns.score} was used for MADD only.")
     elif columns.score is not None and (columns.sample_weight or columns.cluster):
-        found.append(f"The score {columns.score} was not used: ABROCA takes neither weights nor clusters.")
+        found.append(
+            f"ABROCA takes neither weights nor clusters: the score {columns.score} was used for MADD only."
+        )
     for section in sections:
         about: dict[str, dict[str, None]] = {}
         for result in section.results:

@@ -35,6 +35,10 @@ class AuditColumns:
     sample_weight, cluster : str or None
     favorable_true, favorable_pred : str or None
         The favourable value of outcome and prediction, as text; None where 1 or True speaks for itself.
+    features : tuple of str
+        Features of the rows, for distances between sets.
+    counterfactual_scores : dict of str to str
+        Sensitive column → column of the score that the row would have with another value of it.
     """
 
     y_true: str | None
@@ -45,6 +49,8 @@ class AuditColumns:
     cluster: str | None = None
     favorable_true: str | None = None
     favorable_pred: str | None = None
+    features: tuple[str, ...] = ()
+    counterfactual_scores: dict[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -56,6 +62,8 @@ class AuditColumns:
             *self.sensitive_features,
             self.sample_weight,
             self.cluster,
+            *self.features,
+            *self.counterfactual_scores.values(),
         ]
         return list(dict.fromkeys(name for name in given if name is not None))
 

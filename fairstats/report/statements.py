@@ -48,7 +48,7 @@ def make_statements(
         Statement("Missing values", _missing(tables, settings)),
         Statement("Sampling", _sampling(columns, tables)),
         Statement("Reference groups", _references(sections)),
-        Statement("Verdicts", _verdicts(settings)),
+        Statement("Verdicts", _verdicts(settings, columns)),
         Statement("p-values", _pvalues(settings)),
         Statement("What it cannot say", _LIMITS),
     ]
@@ -118,19 +118,23 @@ def _references(sections: Sequence[Section]) -> str:
             chosen.setdefault((section.attribute_text, rule), {}).update(
                 {c.reference: None for c in comparisons}
             )
-    if any(rule == "all" for _, rule in chosen):
+    if chosen and all(rule == "all" for _, rule in chosen):
         return "All pairs of groups are compared with each other."
-    parts = [f"{names}: {', '.join(refs)} ({rules[rule]})" for (names, rule), refs in chosen.items()]
+    named = [(names, rules[rule], refs) for (names, rule), refs in chosen.items() if rule != "all"]
+    parts = [f"{names}: {', '.join(refs)} ({rule})" for names, rule, refs in named]
+    if len(named) < len(chosen):
+        parts.append("score distributions: all pairs of groups")
     return "; ".join(parts) + "." if parts else "No group is compared with a reference."
 
 
-def _verdicts(s: AuditSettings) -> str:
+def _verdicts(s: AuditSettings, columns: AuditColumns) -> str:
     alpha, two_sided = 100 * (1 - s.confidence_level), 100 * (2 * s.confidence_level - 1)
+    distance = "" if columns.score is None else f"; MADD {min(2 * s.tolerance, 2.0):g}"
     text = (
         f"“Violated” and “satisfied” mean that a one-sided {alpha:.3g}% bound, which is one end of the "
         f"two-sided {two_sided:.3g}% interval, lies beyond the threshold (ratio {s.threshold:g}; difference, "
-        f"gap or area {s.tolerance:g}). Otherwise the verdict is “undecided”, which is no evidence of "
-        "fairness. “Insufficient evidence” means that the data cannot give the statistic at all. "
+        f"gap or area {s.tolerance:g}{distance}). Otherwise the verdict is “undecided”, which is no evidence "
+        "of fairness. “Insufficient evidence” means that the data cannot give the statistic at all. "
     )
     if s.simultaneous:
         return text + f"Bounds hold at once for all comparisons of one metric ({s.simultaneous})."

@@ -6,8 +6,16 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from fairstats.report.format import printable
-from fairstats.report.text import MARKS, TABLE_HEADS, headline, render_text, shown_rows, table_cells
-from fairstats.report.view import SetView, view_sets
+from fairstats.report.text import (
+    MARKS,
+    TABLE_HEADS,
+    headline,
+    hidden_rows,
+    render_text,
+    shown_rows,
+    table_cells,
+)
+from fairstats.report.view import NOT_JUDGED, SetView, view_sets
 
 if TYPE_CHECKING:
     from fairstats.report.report import AuditReport
@@ -19,6 +27,7 @@ _STYLES = {
     "undecided": "yellow",
     "insufficient evidence": "dim",
     "satisfied": "green",
+    NOT_JUDGED: "dim",
 }
 _JUSTIFY: dict[str, Any] = {"estimate": "right", "p": "right", "p adj.": "right"}
 _HIDDEN = {"reference", "rates"}
@@ -87,7 +96,7 @@ def _set_parts(view: SetView, *, full: bool) -> list[Any]:
     hidden = 0
     for block in view.blocks:
         shown = shown_rows(block, full=full)
-        hidden += len(block.rows) - (len(shown.rows) if shown else 0)
+        hidden += hidden_rows(block, shown)
         if shown is None:
             continue
         about = f" against {block.reference}" if block.reference else ""

@@ -6,17 +6,26 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from fairstats.report.format import printable, pvalue
-from fairstats.report.view import Block, Row, SetView, view_sets
+from fairstats.report.view import NOT_JUDGED, Block, Row, SetView, view_sets
 
 if TYPE_CHECKING:
     from fairstats.report.report import AuditReport
 
-__all__ = ["MARKS", "TABLE_HEADS", "headline", "render_text", "shown_rows", "table_cells", "verdict_counts"]
+__all__ = [
+    "MARKS",
+    "TABLE_HEADS",
+    "headline",
+    "hidden_rows",
+    "render_text",
+    "shown_rows",
+    "table_cells",
+    "verdict_counts",
+]
 
 _WIDTH = 100
 TABLE_HEADS = ["group", "reference", "rates", "estimate", "interval", "p", "p adj.", "verdict"]
 #: Verdict → sign that stands beside the word.
-MARKS = {"violated": "✗", "satisfied": "✓", "undecided": "?", "insufficient evidence": "–"}
+MARKS = {"violated": "✗", "satisfied": "✓", "undecided": "?", "insufficient evidence": "–", NOT_JUDGED: "·"}
 
 
 def headline(report: AuditReport) -> str:
@@ -45,6 +54,11 @@ def shown_rows(block: Block, *, full: bool) -> Block | None:
         return block
     rows = tuple(r for r in block.rows if r.verdict in ("violated", "insufficient evidence"))
     return Block(block.metric, block.title, rows) if rows else None
+
+
+def hidden_rows(block: Block, shown: Block | None) -> int:
+    """Number of judged rows that a view does not show."""
+    return sum(r.judged for r in block.rows) - (sum(r.judged for r in shown.rows) if shown else 0)
 
 
 def render_text(report: AuditReport, *, full: bool = True) -> str:
@@ -77,13 +91,13 @@ def _set_lines(view: SetView, *, full: bool) -> list[str]:
     hidden = 0
     for block in view.blocks:
         shown = shown_rows(block, full=full)
-        hidden += len(block.rows) - (len(shown.rows) if shown else 0)
+        hidden += hidden_rows(block, shown)
         if shown is not None:
             lines += [shown.title, *_table(TABLE_HEADS, [table_cells(row) for row in shown.rows]), ""]
     if hidden:
         lines += [f"{hidden} comparisons that are satisfied or undecided are not shown here.", ""]
     for other in view.others:
-        lines += [printable(other.summary()), ""]
+        lines += [*(printable(line) for line in other.summary().splitlines()), ""]
     return lines
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairstats.report.axis import Axis, difference_axis, gap_axis, ratio_axis
+from fairstats.report.axis import Axis, difference_axis, distance_axis, gap_axis, ratio_axis
 from fairstats.report.format import interval, isolate, number, percent, printable
 from fairstats.report.groups_table import GroupsTable, groups_table
 from fairstats.report.section import rests_on_score_bounds
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from fairstats.report.report import AuditReport
     from fairstats.report.section import Section
 
-__all__ = ["Block", "Chart", "Row", "SetView", "view_sets"]
+__all__ = ["NOT_JUDGED", "Block", "Chart", "Row", "SetView", "view_sets"]
+
+_SCALES = ("ratio", "difference", "maximum", "distance")
+#: In place of the verdict of an estimate that is compared with no threshold.
+NOT_JUDGED = "not judged"
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Row:
     statistic, pvalue, pvalue_adjusted, rate, rate_reference : float
     n, n_reference : int or None
     verdict, sentence, note, remark : str
-    scale : {"ratio", "difference", "maximum"}
+    scale : {"ratio", "difference", "maximum", "distance"}
     tests : dict of str to float
         p-values by alternative; "exact <alternative>" for exact ones.
     """
@@ -60,6 +64,11 @@ class Row:
     tests: dict[str, float]
 
     @property
+    def judged(self) -> bool:
+        """Whether the estimate is compared with a threshold."""
+        return self.verdict != NOT_JUDGED
+
+    @property
     def estimate_text(self) -> str:
         """Estimate as text."""
         return number(self.estimate, signed=self.scale == "difference")
@@ -67,7 +76,9 @@ class Row:
     @property
     def rates_text(self) -> str:
         """The two rates, where the metric compares rates."""
-        if self.scale == "maximum" or (math.isnan(self.rate) and math.isnan(self.rate_reference)):
+        if self.scale in ("maximum", "distance") or (
+            math.isnan(self.rate) and math.isnan(self.rate_reference)
+        ):
             return ""
         return f"{percent(self.rate)} / {percent(self.rate_reference)}"
 
@@ -105,7 +116,7 @@ class Chart:
 
     Attributes
     ----------
-    kind : {"ratio", "difference", "maximum"}
+    kind : {"ratio", "difference", "maximum", "distance"}
     threshold : float
     axis : Axis
     blocks : tuple of Block
@@ -129,7 +140,7 @@ class SetView:
     groups : GroupsTable or None
     blocks : tuple of Block
     charts : tuple of Chart
-        Ratios, differences, then sizes without sign.
+        Ratios, differences, sizes without sign, distances between distributions.
     others : tuple of Result
         Results that are no comparisons: shown as tables.
     verdicts : dict of str to int
@@ -175,7 +186,7 @@ def view_sets(report: AuditReport) -> list[SetView]:
 def _scale(result: Any) -> str | None:
     """Scale of a result that compares groups; None for any other."""
     scale = getattr(result, "scale", None)
-    if scale in ("ratio", "difference", "maximum"):
+    if scale in _SCALES:
         return str(scale)
     return "maximum" if hasattr(result, "components") and hasattr(result, "verdict") else None
 
@@ -193,8 +204,12 @@ def _blocks(result: Result) -> Iterator[Block]:
     comparisons = getattr(judged, "comparisons", None)
     for i, (record, sentence) in enumerate(zip(records, sentences, strict=True)):
         key = (record["metric"], record["group"], record["reference"])
-        remark = "" if comparisons is None else _remark(comparisons[i], scale, threshold)
-        row = _row(record, scale, sentence, tests.get(key, {}), remark, between=comparisons is None)
+        if comparisons is None or scale == "distance":
+            remark = ""
+        else:
+            remark = _remark(comparisons[i], scale, threshold)
+        between = comparisons is None or str(record["metric"]).endswith("_max")
+        row = _row(record, scale, sentence, tests.get(key, {}), remark, between=between)
         rows.setdefault(str(record["metric"]), []).append(row)
     for metric, found in rows.items():
         yield Block(metric, metric_title(metric, printable(result.title)), tuple(found))
@@ -225,13 +240,19 @@ def _row(
         rate_reference=_real(record, "rate_reference"),
         n=_whole(record.get("n")),
         n_reference=_whole(record.get("n_reference")),
-        verdict=str(record.get("verdict") or "insufficient evidence"),
+        verdict=_verdict(record),
         sentence=isolate(printable(sentence), (group, reference)),
         note=isolate(printable(record.get("note") or ""), (group, reference)),
         remark=remark,
         scale=scale,
         tests=tests,
     )
+
+
+def _verdict(record: dict[str, Any]) -> str:
+    """The verdict; a row without one is not judged, a result without any has insufficient evidence."""
+    verdict = record.get("verdict", "insufficient evidence")
+    return verdict if isinstance(verdict, str) and verdict else NOT_JUDGED
 
 
 def _remark(comparison: Any, scale: str, threshold: float) -> str:
@@ -270,9 +291,10 @@ def _charts(blocks: list[Block], threshold: float, tolerance: float) -> Iterator
         ("ratio", threshold, ratio_axis),
         ("difference", tolerance, difference_axis),
         ("maximum", tolerance, gap_axis),
+        ("distance", min(2 * tolerance, 2.0), distance_axis),
     ):
         chosen = tuple(block for block in blocks if block.rows[0].scale == kind)
         rows = [row for block in chosen for row in block.rows]
         if rows:
-            ends = [end for row in rows for end in (row.low, row.high)]
+            ends = [end for row in rows if row.judged for end in (row.low, row.high)]
             yield Chart(kind, limit, make([row.estimate for row in rows], ends, limit), chosen)

@@ -30,6 +30,13 @@ DIFFERENCES = {
     "fpr_difference",
 }
 MAXIMA = {"demographic_parity_max", "equalized_odds_max"}
+POSTERIORS = {
+    "accuracy",
+    "demographic_parity",
+    "equal_opportunity",
+    "predictive_equality",
+    "predictive_parity",
+}
 
 
 def metrics(report: AuditReport) -> set[str]:
@@ -57,11 +64,13 @@ def test_outcomes_only(frame: pd.DataFrame) -> None:
 
 
 def test_predictions_and_outcomes(audit_all: Any, frame: pd.DataFrame) -> None:
-    assert metrics(audit_all(frame)) == RATIOS | DIFFERENCES | MAXIMA
+    assert metrics(audit_all(frame)) == RATIOS | DIFFERENCES | MAXIMA | POSTERIORS
 
 
-def test_score_adds_abroca(audit_all: Any, frame: pd.DataFrame) -> None:
-    assert metrics(audit_all(frame, score="score")) == RATIOS | DIFFERENCES | MAXIMA | {"abroca"}
+def test_score_adds_abroca_and_madd(audit_all: Any, frame: pd.DataFrame) -> None:
+    found = metrics(audit_all(frame, score="score"))
+    of_scores = {"abroca", "madd", "madd_binned", "madd_max"}
+    assert found == RATIOS | DIFFERENCES | MAXIMA | POSTERIORS | of_scores
 
 
 def test_score_without_outcomes_is_said(frame: pd.DataFrame) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from fairstats.report.axis import Axis, difference_axis, gap_axis, ratio_axis
+from fairstats.report.axis import Axis, difference_axis, distance_axis, gap_axis, ratio_axis
 
 pytest.importorskip("hypothesis")
 from hypothesis import given
@@ -52,6 +52,14 @@ def test_gap_axis_starts_at_zero(values: list[float], tolerance: float) -> None:
     axis = gap_axis(values, values, tolerance)
     assert axis.limits == (tolerance,)
     assert axis.low < 0 < axis.high
+    assert all(axis.holds(v) for v in values)
+
+
+@given(st.lists(st.floats(0, 2), max_size=20), st.floats(0.01, 1.2))
+def test_distance_axis_reaches_2(values: list[float], threshold: float) -> None:
+    axis = distance_axis(values, values, threshold)
+    assert axis.limits == (threshold,)
+    assert axis.low < 0 < axis.high < 2.2
     assert all(axis.holds(v) for v in values)
 
 

@@ -33,6 +33,10 @@ class SectionEntry:
 
 SECTIONS: tuple[SectionEntry, ...] = (
     SectionEntry("rates", "Rates: ratios, differences, largest gaps", "fairstats.report.sections.rates"),
+    SectionEntry("madd", "MADD: distance between score distributions", "fairstats.report.sections.madd"),
+    SectionEntry("hfm", "HFM: distances between sets of rows", "fairstats.report.sections.hfm"),
+    SectionEntry("um", "Uncertainty Matters: joint posteriors", "fairstats.report.sections.um"),
+    SectionEntry("ecd", "Extreme counterfactual discrimination", "fairstats.report.sections.ecd"),
 )
 
 

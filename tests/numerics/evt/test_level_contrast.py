@@ -1,4 +1,4 @@
-"""The likelihood ratio of a difference of return levels: against plain minimisers, by symmetry, by its law."""
+"""Likelihood ratio of a difference of return levels: against plain minimisers, by symmetry, by its law."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Uncertainty Matters: posteriors of performance and fairness metrics jointly (Barrainkua et al. 2024)."""

@@ -1,0 +1,390 @@
+"""Cross-validation: counts against a loop by hand, strategies, mitigators, given predictions, bad input."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, ShuffleSplit, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+import fairstats as fs
+from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning
+from fairstats.methods.um.folds import stratified_folds
+
+
+class Rows(NamedTuple):
+    X: np.ndarray
+    y: np.ndarray
+    group: np.ndarray
+
+
+def rows(n: int, seed: int = 1) -> Rows:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    group = rng.choice(["a", "b"], n, p=[0.7, 0.3])
+    y = (X[:, 0] + 0.5 * (group == "a") + rng.normal(size=n) > 0).astype(int)
+    return Rows(X, y, group)
+
+
+@pytest.fixture(scope="module")
+def data() -> Rows:
+    return rows(300)
+
+
+def cross_validate(data: Rows, estimator: Any = None, **options: Any) -> fs.UmPosterior:
+    given: dict[str, Any] = {"sensitive_features": data.group, "cv": 5, "rng": 1, "progress": False}
+    model = LogisticRegression() if estimator is None else estimator
+    return fs.um_cross_validate(model, data.X, data.y, **{**given, **options})
+
+
+def test_counts_are_those_of_a_loop_by_hand(data: Rows) -> None:
+    """Witness: scikit-learn's cross_val_predict on the same folds, counted row by row."""
+    result = cross_validate(data, cv=KFold(5), correlation="1/K")
+    predicted = cross_val_predict(LogisticRegression(), data.X, data.y, cv=KFold(5))
+    for g, name in enumerate(result.groups):
+        of = [
+            ((data.y == y) & (predicted == p) & (data.group == name)).sum()
+            for y, p in ((1, 1), (0, 0), (0, 1), (1, 0))
+        ]
+        assert result.cross_validation is not None
+        assert result.cross_validation.fold_cells.sum(axis=0)[g].tolist() == of
+        assert np.allclose(result.counts.cells[g], np.array(of) / (1 + 4 / 5))
+        assert result.counts.sizes[g] == sum(of)
+
+
+def test_strategies_shrink_the_counts(data: Rows) -> None:
+    uniform = cross_validate(data, correlation="uniform").cross_validation
+    assert uniform is not None
+    assert np.allclose(uniform.factor, np.log(1.8) / 0.8)
+    assert (uniform.rho < 0.2).all()
+
+
+def test_a_method_that_is_the_reference_gets_the_references_correlation(data: Rows) -> None:
+    """Both algorithms see the same half splits and folds: r is exactly 1."""
+    result = cross_validate(data, reference_estimator=LogisticRegression(), n_half_splits=2)
+    folds = result.cross_validation
+    assert folds is not None
+    assert folds.variance_ratio is not None
+    assert folds.variance_ratio.ratio.tolist() == [1.0, 1.0]
+    assert np.allclose(folds.rho, 0.2)
+    assert folds.variance_ratio.values.shape == (2, 2, 2, 2)
+
+
+def test_half_splits_against_a_loop_by_hand(data: Rows) -> None:
+    """Witness: every half's value lies on the grid k/n of its group, and r follows from equation 20."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # a clip is as it may be
+        result = cross_validate(data, DecisionTreeClassifier(random_state=0), n_half_splits=3)
+    assert result.cross_validation is not None
+    ratio = result.cross_validation.variance_ratio
+    assert ratio is not None
+    var = ((ratio.values[:, :, 0] - ratio.values[:, :, 1]) ** 2).mean(axis=1) / 2
+    assert np.allclose(ratio.ratio, var[1] / var[0])
+    assert "Variance ratio over an RBF support vector machine on accuracy per group" in result.summary()
+
+
+def test_default_reference_is_an_rbf_machine(data: Rows) -> None:
+    reference = make_pipeline(StandardScaler(), SVC(kernel="rbf"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        named = cross_validate(data, reference_estimator=reference, n_half_splits=2)
+        default = cross_validate(data, n_half_splits=2)
+    assert named.cross_validation is not None
+    assert default.cross_validation is not None
+    assert np.array_equal(named.cross_validation.rho, default.cross_validation.rho)
+
+
+def test_numbers_do_not_depend_on_the_number_of_jobs(data: Rows) -> None:
+    one = cross_validate(data, correlation="1/K")
+    two = cross_validate(data, correlation="1/K", n_jobs=2)
+    assert np.array_equal(one.counts.cells, two.counts.cells)
+    assert np.array_equal(one.metric("equal_opportunity"), two.metric("equal_opportunity"))
+
+
+def test_given_ratio_and_the_clip(data: Rows) -> None:
+    result = cross_validate(data, correlation="relative", variance_ratio={"a": 1.0, "b": 2.0})
+    assert result.cross_validation is not None
+    assert np.allclose(result.cross_validation.rho, [0.2, (1 + 2 * 4 * 0.2) / 4])
+    with pytest.warns(DataWarning, match=r"b \(r = 20.00\).*clipped"):
+        clipped = cross_validate(data, correlation="relative", variance_ratio={"a": 1.0, "b": 20.0})
+    assert np.allclose(clipped.counts.totals[1] * 5, clipped.counts.sizes[1])
+    assert clipped.cross_validation is not None
+    assert 0.999 < clipped.cross_validation.rho[1] < 1
+
+
+def test_predictions_that_are_already_there(data: Rows) -> None:
+    trained = cross_validate(data, correlation="uniform")
+    rows_ = trained._rows
+    assert rows_ is not None
+    assert rows_.fold is not None
+    again = fs.um_cross_validate(
+        None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred, fold=rows_.fold,
+        correlation="uniform", rng=1,
+    )  # fmt: skip
+    assert np.array_equal(again.counts.cells, trained.counts.cells)
+    with pytest.raises(InputError, match="`fold`: got None beside y_pred"):
+        fs.um_cross_validate(None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred)
+    with pytest.raises(InputError, match="already there"):
+        fs.um_cross_validate(
+            None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred, fold=rows_.fold
+        )
+
+
+def test_cross_validations_of_the_same_rows_are_paired(data: Rows) -> None:
+    options: dict[str, Any] = {"correlation": "1/K", "draws": 2_000}
+    first = cross_validate(data, **options)
+    second = cross_validate(data, DecisionTreeClassifier(max_depth=2, random_state=0), **options)
+    assert fs.um_compare(first, second, rng=1).paired
+    other = cross_validate(data, correlation="relative", variance_ratio=1.5, draws=2_000)
+    comparison = fs.um_compare(first, other, rng=1)
+    assert comparison.paired
+    assert "up to the smaller effective counts" in comparison.joint.reason
+
+
+def test_pairing_of_uneven_effective_counts_keeps_both_posteriors(data: Rows) -> None:
+    """Witness: Kolmogorov–Smirnov against each posterior alone; Δ spreads less than independent draws do."""
+    from scipy import stats
+
+    from fairstats.methods.um.joint import join
+
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0)
+    options: dict[str, Any] = {"correlation": "relative", "draws": 20_000}
+    first = cross_validate(data, variance_ratio=1.0, **options)
+    second = cross_validate(data, tree, variance_ratio={"a": 1.6, "b": 0.9}, **options)
+    joint = join([first, second], paired="auto", draws=8_192, entropy=5)
+    assert joint.uneven
+    for posterior, counts in zip((first, second), joint.block(0, 0, 8_192), strict=True):
+        for name in ("tp", "tn", "fp", "fn"):
+            cell = ("tp", "tn", "fp", "fn").index(name)
+            for g in (0, 1):
+                assert stats.ks_2samp(posterior.draws[:, g, cell], counts[:, g, cell]).pvalue > 1e-4, (
+                    name,
+                    g,
+                )
+    paired = fs.um_compare(first, second, rng=1).delta_sd
+    independent = fs.um_compare(first, second, rng=1, paired=False).delta_sd
+    assert (paired < 0.95 * independent).all()
+    for posterior in (first, second):
+        assert fs.um_compare({"a": first, "b": second, "c": posterior}, rng=1, draws=500).joint.paired
+    predictive = [
+        cross_validate(data, variance_ratio=r, target="predictive", correlation="relative")
+        for r in (1.0, 1.5)
+    ]
+    assert "different effective sizes" in fs.um_compare(*predictive, rng=1).joint.reason
+
+
+def test_labels_frames_and_groups_of_any_kind(data: Rows) -> None:
+    """The same numbers from text labels, a data frame and a categorical group."""
+    base = cross_validate(data, correlation="1/K")
+    words = np.where(data.y == 1, "good", "bad")
+    frame = pd.DataFrame(data.X, columns=list("wxyz"), index=np.arange(300) * 7)
+    result = fs.um_cross_validate(
+        LogisticRegression(), frame, pd.Series(words), sensitive_features=pd.Categorical(data.group),
+        pos_label="good", correlation="1/K", cv=5, rng=1, progress=False,
+    )  # fmt: skip
+    assert np.array_equal(result.counts.cells, base.counts.cells)
+
+
+def test_round_trip(data: Rows) -> None:
+    result = cross_validate(data, correlation="relative", variance_ratio=1.2)
+    back = fs.UmPosterior.from_dict(json.loads(json.dumps(result.to_dict())))
+    assert back.cross_validation is not None
+    assert result.cross_validation is not None
+    assert np.array_equal(back.cross_validation.rho, result.cross_validation.rho)
+    assert np.array_equal(back.metric("mcc"), result.metric("mcc"))
+    assert "y_pred" not in json.dumps(result.to_dict())
+
+
+@pytest.mark.parametrize("folds", [2, 3, 7])
+def test_folds_are_stratified(folds: int, rng: np.random.Generator) -> None:
+    strata = rng.integers(0, 4, 101)
+    fold = stratified_folds(strata, folds, rng)
+    for part in (np.ones(101, dtype=bool), *(strata == s for s in range(4))):
+        sizes = np.bincount(fold[part], minlength=folds)
+        assert sizes.max() - sizes.min() <= 1
+
+
+# ---------------------------------------------------------------- estimators that need the sensitive column
+
+#: fairlearn 0.15 sets values in ways that pandas 3 deprecates.
+FAIRLEARN = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+
+@FAIRLEARN
+def test_threshold_optimizer_and_pipeline(data: Rows) -> None:
+    """Witness: the same thresholds by hand on one fold; a pipeline whose last step needs the column."""
+    postprocessing = pytest.importorskip("fairlearn.postprocessing", reason="fairlearn is not installed")
+    mitigator = postprocessing.ThresholdOptimizer(
+        estimator=LogisticRegression(),
+        constraints="true_positive_rate_parity",
+        predict_method="predict_proba",
+    )
+    result = cross_validate(data, mitigator, correlation="1/K")
+    again = cross_validate(data, mitigator, correlation="1/K")
+    assert np.array_equal(result.counts.cells, again.counts.cells)  # predictions are random, with a seed
+    gap = abs(result.metric("equal_opportunity").mean())
+    assert gap < abs(cross_validate(data, correlation="1/K").metric("equal_opportunity").mean()) + 0.05
+    piped = cross_validate(data, make_pipeline(StandardScaler(), mitigator), correlation="1/K")
+    assert np.abs(piped.counts.cells - result.counts.cells).max() < 6
+
+
+@FAIRLEARN
+@pytest.mark.filterwarnings("ignore::Warning")
+def test_exponentiated_gradient(data: Rows) -> None:
+    reductions = pytest.importorskip("fairlearn.reductions", reason="fairlearn is not installed")
+    mitigator = reductions.ExponentiatedGradient(
+        LogisticRegression(), reductions.DemographicParity(), max_iter=3
+    )
+    result = cross_validate(data, mitigator, correlation="1/K", cv=3)
+    plain = cross_validate(data, correlation="1/K", cv=3)
+    assert abs(result.metric("demographic_parity").mean()) < abs(plain.metric("demographic_parity").mean())
+
+
+class Witness(ClassifierMixin, BaseEstimator):
+    """Predicts 1 in group a; fails unless it is given the sensitive column where it says."""
+
+    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Witness:
+        if len(sensitive_features) != len(y):
+            raise RuntimeError("the wrong rows")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        return (np.asarray(sensitive_features) == "a").astype(int)
+
+
+def test_the_sensitive_column_comes_with_its_rows(data: Rows) -> None:
+    result = cross_validate(data, Witness(), correlation="1/K")
+    assert result.cross_validation is not None
+    total = result.cross_validation.fold_cells.sum(axis=0)
+    a, b = (total[result.groups.index(g)] for g in "ab")
+    assert a[1] == a[3] == 0  # everyone in a is selected
+    assert b[0] == b[2] == 0
+    with pytest.raises(TypeError):
+        cross_validate(data, Witness(), correlation="1/K", sensitive_at="none")
+
+
+def test_metadata_routing(data: Rows) -> None:
+    import sklearn
+
+    class Asker(ClassifierMixin, BaseEstimator):
+        def fit(self, X: Any, y: Any, **options: Any) -> Asker:
+            self.told_ = sorted(options)
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict(self, X: Any) -> np.ndarray:
+            return np.full(len(X), int(self.told_ == ["sensitive_features"]))
+
+    told = cross_validate(data, Asker(), correlation="1/K", sensitive_at="fit")
+    assert (told.counts.cells[:, [1, 3]] == 0).all()
+    with sklearn.config_context(enable_metadata_routing=True):
+        routed = Witness().set_fit_request(sensitive_features=True)
+        routed = routed.set_predict_request(sensitive_features=True)
+        result = cross_validate(data, make_pipeline(StandardScaler(), routed), correlation="1/K")
+    assert (result.counts.cells[0, [1, 3]] == 0).all()
+
+
+# ---------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"estimator": object()}, "estimator"),
+        ({"estimator": StandardScaler()}, "estimator"),
+        ({"estimator": LogisticRegression}, "estimator"),
+        ({"cv": 1}, "cv"),
+        ({"cv": 301}, "cv"),
+        ({"cv": "ten"}, "cv"),
+        ({"cv": ShuffleSplit(5, random_state=1)}, "cv"),
+        ({"cv": [(np.arange(150, 300), np.arange(150)), (np.arange(10), np.arange(150, 300))]}, "cv"),
+        ({"correlation": "1/k"}, "correlation"),
+        ({"n_half_splits": 0}, "n_half_splits"),
+        ({"correlation_metric": "equal_opportunity"}, "correlation_metric"),
+        ({"correlation_metric": "acc"}, "correlation_metric"),
+        ({"sensitive_at": "maybe"}, "sensitive_at"),
+        ({"variance_ratio": -1}, "variance_ratio"),
+        ({"variance_ratio": {"a": 1.0}}, "variance_ratio"),
+        ({"variance_ratio": {"c": 1.0}}, "variance_ratio"),
+        ({"reference_estimator": 3}, "reference_estimator"),
+        ({"sensitive_features": ["a"] * 20}, "sensitive_features, y_true"),
+        ({"prior": -1, "correlation": "1/K"}, "prior"),
+    ],
+)
+def test_refuses(data: Rows, options: dict[str, Any], argument: str) -> None:
+    with pytest.raises(InputError) as problem:
+        cross_validate(data, **options)
+    assert problem.value.argument == argument
+
+
+def test_rows_of_x_and_text_columns(data: Rows) -> None:
+    with pytest.raises(InputError, match="`X`: got 20 rows"):
+        fs.um_cross_validate(LogisticRegression(), data.X[:20], data.y, sensitive_features=data.group)
+    frame = pd.DataFrame({"x": data.X[:, 0], "word": "text"})
+    with pytest.raises(InputError, match="reference_estimator"):
+        fs.um_cross_validate(
+            LogisticRegression(), frame, data.y, sensitive_features=data.group, progress=False
+        )
+
+
+def test_more_folds_than_rows_of_a_class_warns(data: Rows) -> None:
+    group = np.where(np.arange(300) < 6, "tiny", data.group)
+    with pytest.warns(DataWarning, match="5 folds, but fewer rows of a label in a group: 'tiny' with"):
+        result = fs.um_cross_validate(
+            LogisticRegression(), data.X, data.y, sensitive_features=group, cv=5, correlation="1/K", rng=1,
+            progress=False,
+        )  # fmt: skip
+    assert result.counts.sizes.min() == 6
+
+
+def test_a_label_that_only_one_fold_has(data: Rows) -> None:
+    y = np.zeros(300, dtype=int)
+    y[:3] = 1
+    splits = [(np.arange(100, 300), np.arange(100)), (np.arange(100), np.arange(100, 300))]
+    with pytest.raises(InputError, match="fold 0, without which no row is favourable"):
+        fs.um_cross_validate(
+            LogisticRegression(), data.X, y, sensitive_features=data.group, cv=splits, progress=False
+        )
+
+
+def test_a_prediction_that_is_no_label(data: Rows) -> None:
+    class Stranger(ClassifierMixin, BaseEstimator):
+        def fit(self, X: Any, y: Any) -> Stranger:
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict(self, X: Any) -> np.ndarray:
+            return np.full(len(X), 2)
+
+    with pytest.raises(InputError, match="the prediction .*2.* which is no label in y"):
+        cross_validate(data, Stranger(), correlation="1/K")
+
+
+def test_a_metric_that_does_not_vary_falls_back_and_says_so(data: Rows) -> None:
+    """A constant prediction has FPR 0 in both halves: no variance, no ratio."""
+    with pytest.warns(InsufficientEvidenceWarning, match="no variance ratio for a, b"):
+        result = cross_validate(
+            data, Constant(), reference_estimator=Constant(), correlation_metric="tpr", n_half_splits=2
+        )
+    assert result.cross_validation is not None
+    assert np.allclose(result.cross_validation.rho, 0.2)
+
+
+class Constant(ClassifierMixin, BaseEstimator):
+    def fit(self, X: Any, y: Any) -> Constant:
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.ones(len(X), dtype=int)

@@ -1,0 +1,135 @@
+"""Several classes: the paper's formulas by loops, its misprint, two classes against um_posterior."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import fairstats as fs
+from fairstats.ground.errors import InputError, InsufficientEvidenceWarning
+from fairstats.methods.um.multiclass import MULTICLASS_METRICS
+
+
+@pytest.fixture(scope="module")
+def columns() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    y = rng.choice(["x", "y", "z"], 500, p=[0.5, 0.3, 0.2])
+    predicted = np.where(rng.random(500) < 0.7, y, rng.choice(["x", "y", "z"], 500))
+    return y, predicted, rng.choice(["a", "b", "c"], 500)
+
+
+def by_loops(y: np.ndarray, p: np.ndarray, g: np.ndarray) -> dict[str, float]:
+    """Equations 4 to 16 as they are printed, cell by cell."""
+    groups, classes = np.unique(g), np.unique(y)
+    cell = {
+        (s, j): (
+            ((y == j) & (p == j) & (g == s)).sum(),
+            ((y != j) & (p == j) & (g == s)).sum(),
+            ((y == j) & (p != j) & (g == s)).sum(),
+            ((y != j) & (p != j) & (g == s)).sum(),
+        )
+        for s in groups
+        for j in classes
+    }
+    ar = {k: (tp + fp) / (tp + fp + fn + tn) for k, (tp, fp, fn, tn) in cell.items()}
+    tpr = {k: tp / (tp + fn) for k, (tp, fp, fn, tn) in cell.items()}
+
+    def widest(values: Any) -> float:
+        found = list(values)
+        return max(abs(u - v) for u in found for v in found)
+
+    micro_ar = [
+        sum(sum(cell[s, j][:2]) for j in classes) / sum(sum(cell[s, j]) for j in classes) for s in groups
+    ]
+    micro_tpr = [
+        sum(cell[s, j][0] for j in classes) / sum(cell[s, j][0] + cell[s, j][2] for j in classes)
+        for s in groups
+    ]
+    within = {(s, j): (y[g == s] == j).mean() for s in groups for j in classes}
+    return {
+        "accuracy": (y == p).mean(),
+        "demographic_parity_micro": widest(micro_ar),
+        "equal_opportunity_micro": widest(micro_tpr),
+        "demographic_parity_macro": sum((y == j).mean() * widest(ar[s, j] for s in groups) for j in classes),
+        "equal_opportunity_macro": sum((y == j).mean() * widest(tpr[s, j] for s in groups) for j in classes),
+        "demographic_parity_macro_micro": widest(
+            sum(within[s, j] * ar[s, j] for j in classes) for s in groups
+        ),
+        "equal_opportunity_macro_micro": widest(
+            sum(within[s, j] * tpr[s, j] for j in classes) for s in groups
+        ),
+    }
+
+
+def test_formulas_are_the_printed_ones(columns: Any) -> None:
+    frame = fs.um_multiclass(*columns[:2], sensitive_features=columns[2], rng=1).to_frame()
+    expected = by_loops(*columns)
+    assert dict(zip(frame["metric"], frame["observed"], strict=True)) == pytest.approx(expected, abs=1e-12)
+    assert set(expected) == set(MULTICLASS_METRICS)
+
+
+def test_misprint_5_micro_demographic_parity_is_always_zero(columns: Any) -> None:
+    result = fs.um_multiclass(*columns[:2], sensitive_features=columns[2], rng=1, draws=1_000)
+    assert np.abs(result.metric("demographic_parity_micro")).max() < 1e-12
+    assert "Prefer _macro" in result.summary()
+
+
+def test_two_classes_are_the_two_class_posterior() -> None:
+    """Witness: the largest gap of accuracy of um_posterior; Kolmogorov–Smirnov of independent draws."""
+    rng = np.random.default_rng(5)
+    y, g = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+    p = np.where(rng.random(400) < 0.8, y, 1 - y)
+    several = fs.um_multiclass(y, p, sensitive_features=g, rng=1)
+    two = fs.um_posterior(y, p, sensitive_features=g, rng=2)
+    for name, other in (("equal_opportunity_micro", "accuracy_max"), ("accuracy", "accuracy")):
+        assert stats.ks_2samp(several.metric(name), two.metric(other)).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("target", ["parameter", "predictive"])
+def test_round_trip_and_targets(columns: Any, target: Any) -> None:
+    result = fs.um_multiclass(*columns[:2], sensitive_features=columns[2], rng=1, target=target)
+    back = fs.UmMulticlass.from_dict(json.loads(json.dumps(result.to_dict())))
+    name = "equal_opportunity_macro"
+    assert np.array_equal(back.metric(name), result.metric(name), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "argument"),
+    [
+        ({"y_true": ["x"] * 20}, "y_true, y_pred"),
+        ({"y_true": ["x"] * 500, "y_pred": ["x"] * 500}, "y_true"),
+        ({"sensitive_features": ["a"] * 500}, "sensitive_features"),
+        ({"prior": 0}, "prior"),
+        ({"prior": "1"}, "prior"),
+        ({"draws": 1}, "draws"),
+        ({"target": "mean"}, "target"),
+    ],
+)
+def test_refuses(columns: Any, change: dict[str, Any], argument: str) -> None:
+    given = {"y_true": columns[0], "y_pred": columns[1], "sensitive_features": columns[2], **change}
+    with pytest.raises(InputError) as problem:
+        fs.um_multiclass(given.pop("y_true"), given.pop("y_pred"), **given)
+    assert problem.value.argument == argument
+
+
+def test_a_class_that_a_group_hardly_has() -> None:
+    """Under "predictive" many drawn test sets lack the class in that group."""
+    y = np.array(["x", "y"] * 30 + ["x"] * 29 + ["y"])
+    result = fs.um_multiclass(y, y, sensitive_features=["a"] * 60 + ["b"] * 30, target="predictive", rng=1)
+    with pytest.warns(InsufficientEvidenceWarning, match="equal_opportunity_macro: .* undefined"):
+        draws = result.metric("equal_opportunity_macro")
+    assert 0.05 < np.isnan(draws).mean() < 0.6
+
+
+def test_missing_values_and_unknown_metrics(columns: Any) -> None:
+    y = columns[0].astype(object)
+    y[3] = None
+    with pytest.raises(InputError, match="missing values"):
+        fs.um_multiclass(y, columns[1], sensitive_features=columns[2])
+    result = fs.um_multiclass(*columns[:2], sensitive_features=columns[2])
+    with pytest.raises(InputError, match="equal_opportunity_macro"):
+        result.metric("equal_opportunity")

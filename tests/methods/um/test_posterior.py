@@ -1,0 +1,228 @@
+"""Posterior draws against closed forms: Beta marginals, Beta-binomial predictions, independence."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import fairstats as fs
+from fairstats.ground.results import TIDY_COLUMNS
+
+from .conftest import TABLE, Sample
+
+DRAWS = 40_000
+#: Monte Carlo error: 5 standard errors of a mean; of a variance of near-normal draws √(2/T) relative.
+MEAN_TOLERANCE = 5 / np.sqrt(DRAWS)
+VARIANCE_TOLERANCE = 5 * np.sqrt(2 / DRAWS)
+
+
+def beta_moments(a: float, b: float) -> tuple[float, float]:
+    return a / (a + b), a * b / ((a + b) ** 2 * (a + b + 1))
+
+
+def posterior(**options: Any) -> fs.UmPosterior:
+    return fs.um_posterior(counts=TABLE, draws=DRAWS, rng=7, **options)
+
+
+@pytest.mark.parametrize("prior", [1.0, 0.5, 0.0])
+@pytest.mark.parametrize(
+    ("metric", "yes", "no"),
+    [
+        ("tpr", ("tp",), ("fn",)),
+        ("tnr", ("tn",), ("fp",)),
+        ("fpr", ("fp",), ("tn",)),
+        ("fnr", ("fn",), ("tp",)),
+        ("ppv", ("tp",), ("fp",)),
+        ("npv", ("tn",), ("fn",)),
+        ("accuracy", ("tp", "tn"), ("fp", "fn")),
+        ("selection_rate", ("tp", "fp"), ("tn", "fn")),
+        ("base_rate", ("tp", "fn"), ("tn", "fp")),
+    ],
+)
+def test_rates_of_a_group_are_beta(
+    metric: str, yes: tuple[str, ...], no: tuple[str, ...], prior: float
+) -> None:
+    """Witness: aggregation of a Dirichlet, in closed form; the whole law by Kolmogorov and Smirnov."""
+    draws = posterior(prior=prior).metric(metric, group="women")
+    a, b = (sum(TABLE["women"][c] + prior for c in side) for side in (yes, no))
+    mean, variance = beta_moments(a, b)
+    assert draws.mean() == pytest.approx(mean, abs=MEAN_TOLERANCE * np.sqrt(variance))
+    assert draws.var() == pytest.approx(variance, rel=VARIANCE_TOLERANCE)
+    assert stats.kstest(draws, stats.beta(a, b).cdf).pvalue > 1e-4
+
+
+def test_differences_have_the_moments_of_independent_betas() -> None:
+    """Witness: difference of two independent Betas."""
+    draws = posterior().metric("equal_opportunity")
+    women, men = beta_moments(151, 51), beta_moments(421, 81)
+    assert draws.mean() == pytest.approx(women[0] - men[0], abs=MEAN_TOLERANCE * np.sqrt(women[1] + men[1]))
+    assert draws.var() == pytest.approx(women[1] + men[1], rel=VARIANCE_TOLERANCE)
+
+
+def test_metrics_of_all_rows_weight_groups_by_rows() -> None:
+    """Witness: a fixed mixture of independent Betas."""
+    draws = posterior().metric("accuracy")
+    parts = [beta_moments(800 + 2, 200 + 2), beta_moments(380 + 2, 120 + 2)]
+    weights = [1000 / 1500, 500 / 1500]
+    mean = sum(w * m for w, (m, _) in zip(weights, parts, strict=True))
+    variance = sum(w**2 * v for w, (_, v) in zip(weights, parts, strict=True))
+    assert draws.mean() == pytest.approx(mean, abs=MEAN_TOLERANCE * np.sqrt(variance))
+    assert draws.var() == pytest.approx(variance, rel=VARIANCE_TOLERANCE)
+
+
+def test_differences_of_tpr_and_fpr_are_independent() -> None:
+    """Remark 2.1; witness: correlations of the draws and of their squares are 0 within Monte Carlo error."""
+    odds = posterior().metric("equalized_odds")
+    assert odds.shape == (DRAWS, 2)
+    for power in (1, 2):
+        r = np.corrcoef((odds - odds.mean(axis=0)).T ** power)[0, 1]
+        assert abs(r) < 4 / np.sqrt(DRAWS)
+
+
+def test_selection_rate_of_another_test_set_is_beta_binomial() -> None:
+    """Witness: the Beta-binomial variance; and 1.4 = √2 times wider than the parameter."""
+    predictive = posterior(target="predictive")
+    draws = predictive.metric("selection_rate", group="women")
+    a, b, n = 222.0, 282.0, 500
+    mean, beta_variance = beta_moments(a, b)
+    variance = mean * (1 - mean) * (a + b + n) / (n * (a + b + 1))
+    assert draws.mean() == pytest.approx(mean, abs=MEAN_TOLERANCE * np.sqrt(variance))
+    assert draws.var() == pytest.approx(variance, rel=VARIANCE_TOLERANCE)
+    assert np.sqrt(draws.var() / beta_variance) == pytest.approx(1.41, abs=0.03)
+    counts = predictive.draws
+    assert (counts == np.rint(counts)).all()
+    assert (counts.sum(axis=2) == [1000, 500]).all()
+
+
+def test_parameter_draws_are_expected_counts() -> None:
+    draws = posterior().draws
+    assert draws.shape == (DRAWS, 2, 4)
+    assert np.allclose(draws.sum(axis=2), [1000, 500])
+
+
+def test_effective_counts_stay_as_they_are_and_trials_are_rounded() -> None:
+    """Witness: Beta with fractional parameters; the number of trials 30.5 + … = 60.6 rounds to 61."""
+    counts = {"a": {"tp": 20.3, "tn": 20.2, "fp": 10.0, "fn": 10.1}}
+    draws = fs.um_posterior(counts=counts, draws=DRAWS, rng=1).metric("tpr")
+    mean, variance = beta_moments(21.3, 11.1)
+    assert draws.mean() == pytest.approx(mean, abs=MEAN_TOLERANCE * np.sqrt(variance))
+    sampler = fs.um_posterior(counts=counts, target="predictive", rng=1).sampler
+    assert sampler.trials is not None
+    assert sampler.trials.tolist() == [61]
+
+
+def test_rows_confusion_counts_and_mapping_agree(two_models: Sample) -> None:
+    rows = fs.um_posterior(two_models.y, two_models.a, sensitive_features=two_models.group, rng=1)
+    counts = fs.ConfusionCounts.from_arrays(two_models.y, two_models.a, sensitive_features=two_models.group)
+    counted = fs.um_posterior(counts=counts, rng=1)
+    frame = fs.um_posterior(counts=counts.to_frame().drop(columns="n"), rng=1)
+    for other in (counted, frame):
+        assert other.groups == rows.groups
+        assert np.array_equal(other.counts.cells, rows.counts.cells)
+        assert np.array_equal(other.metric("mcc"), rows.metric("mcc"))
+
+
+@pytest.mark.parametrize("target", ["parameter", "predictive"])
+def test_numbers_do_not_depend_on_threads_or_on_what_is_asked_together(target: Any) -> None:
+    result = fs.um_posterior(counts=TABLE, draws=100_000, rng=3, target=target)
+    names = ("accuracy", "equal_opportunity", "mcc")
+    one, two = result.metrics(names, n_jobs=1), result.metrics(names, n_jobs=2)
+    again = fs.um_posterior(counts=TABLE, draws=100_000, rng=3, target=target)
+    for name in names:
+        assert np.array_equal(one[name], two[name])
+        assert np.array_equal(one[name], again.metric(name))
+
+
+def test_more_draws_begin_with_the_same_blocks() -> None:
+    short = fs.um_posterior(counts=TABLE, draws=8192, rng=3).metric("f1")
+    long = fs.um_posterior(counts=TABLE, draws=20_000, rng=3).metric("f1")
+    assert np.array_equal(short, long[:8192])
+
+
+def test_a_generator_gives_a_seed_that_is_kept() -> None:
+    first = fs.um_posterior(counts=TABLE, rng=np.random.default_rng(1))
+    second = fs.um_posterior(counts=TABLE, rng=np.random.default_rng(1))
+    assert np.array_equal(first.metric("f1"), second.metric("f1"))
+    assert first.entropy == second.entropy
+
+
+def test_a_function_of_the_counts_is_a_metric() -> None:
+    result = posterior()
+
+    def cost(counts: np.ndarray) -> np.ndarray:
+        return (2 * counts[..., 2] + counts[..., 3]).sum(axis=1)  # type: ignore[no-any-return]
+
+    draws = result.metrics([cost, "accuracy"])
+    expected = (2 * result.draws[..., 2] + result.draws[..., 3]).sum(axis=1)
+    assert np.array_equal(draws["cost"], expected)
+    assert result.to_frame([cost])["metric"].tolist() == ["cost"]
+
+
+def test_joint_draws_belong_together() -> None:
+    """Witness: TPR + FNR = 1 draw by draw."""
+    result = posterior()
+    assert np.allclose(result.metric("tpr") + result.metric("fnr"), 1)
+
+
+def test_table(table: dict[str, Any]) -> None:
+    result = posterior()
+    frame = result.to_frame(["accuracy", "equal_opportunity", "equal_opportunity_max"], rope=0.05, prob=0.9)
+    assert tuple(frame.columns[: len(TIDY_COLUMNS)]) == TIDY_COLUMNS
+    assert frame["group"].tolist() == ["all", "men", "women", "women", "largest gap"]
+    gap = result.metric("equal_opportunity")
+    row = frame.iloc[3]
+    assert row["estimate"] == pytest.approx(gap.mean())
+    assert row["std_error"] == pytest.approx(gap.std(ddof=1))
+    assert row["p_rope"] == pytest.approx((np.abs(gap) <= 0.05).mean())
+    assert row["observed"] == pytest.approx(150 / 200 - 420 / 500)
+    assert row["reference"] == "men"
+    inside = (gap >= row["ci_low"]) & (gap <= row["ci_high"])
+    assert inside.mean() == pytest.approx(0.9, abs=1e-4)
+    assert frame["p_rope"].isna().tolist() == [True, True, True, False, False]
+    assert "group − reference ('men', largest)" in result.summary()
+
+
+def test_shortest_interval_of_a_beta() -> None:
+    """Witness: the highest-density interval of Beta(3, 9) by numerical optimisation."""
+    from scipy.optimize import minimize_scalar
+
+    law = stats.beta(3, 9)
+    best = minimize_scalar(lambda p: law.ppf(p + 0.95) - law.ppf(p), bounds=(0, 0.05), method="bounded")
+    counts = {"a": {"tp": 2, "fn": 8, "tn": 5, "fp": 5}}
+    row = fs.um_posterior(counts=counts, draws=200_000, rng=1).to_frame(["tpr"]).iloc[0]
+    assert row["ci_low"] == pytest.approx(law.ppf(best.x), abs=0.006)
+    assert row["ci_high"] == pytest.approx(law.ppf(best.x + 0.95), abs=0.006)
+
+
+def test_round_trip_gives_the_same_draws() -> None:
+    result = fs.um_posterior(counts=TABLE, rng=5, reference="women")
+    back = fs.UmPosterior.from_dict(json.loads(json.dumps(result.to_dict())))
+    assert back.reference == "women"
+    assert np.array_equal(back.metric("mcc"), result.metric("mcc"))
+
+
+def test_hdr_of_two_metrics_holds_its_share() -> None:
+    result = fs.um_posterior(counts=TABLE, rng=5)
+    region = result.hdr(("accuracy", "equal_opportunity"), 0.9)
+    assert region.dimension == 2
+    assert region.mass == pytest.approx(0.9, abs=2e-3)
+
+
+def test_many_groups_compare_with_the_reference(rng: np.random.Generator) -> None:
+    counts = {g: dict(zip(("tp", "tn", "fp", "fn"), rng.integers(5, 60, 4), strict=True)) for g in "abcd"}
+    result = fs.um_posterior(counts=counts, rng=1, reference="b")
+    by_group = result.metric("tpr", by_group=True)
+    gaps = result.metric("equal_opportunity")
+    assert gaps.shape == (10_000, 3)
+    assert np.allclose(gaps, by_group[:, [0, 2, 3]] - by_group[:, [1]])
+    assert np.allclose(result.metric("equal_opportunity_ratio"), by_group[:, [0, 2, 3]] / by_group[:, [1]])
+    assert np.allclose(result.metric("equal_opportunity_absolute"), np.abs(gaps))
+    spread = by_group.max(axis=1) - by_group.min(axis=1)
+    assert np.allclose(result.metric("equal_opportunity_max"), spread)
+    fpr = result.metric("fpr", by_group=True)
+    both = np.maximum(spread, fpr.max(axis=1) - fpr.min(axis=1))
+    assert np.allclose(result.metric("equalized_odds_max"), both)

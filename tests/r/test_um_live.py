@@ -1,0 +1,170 @@
+"""The base-R twins of Uncertainty Matters against the Python functions: recorded everywhere, live where R is.
+
+The twins draw by stick breaking with beta variables, integrate the effective counts numerically, classify
+events row by row from the definition, and take the jackknife as a variance; Python normalises gamma
+variables, has closed forms, codes patterns in base three and sums squares.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairstats as fs
+from fairstats.ground.errors import RBackendError
+from fairstats.ground.rsession import call
+from fairstats.methods.um.correlation import variance_ratio_of
+from fairstats.methods.um.definitions import RATES, parse_metric
+from fairstats.methods.um.effective import STRATEGIES, strategy_factors
+from fairstats.methods.um.evaluation_counts import CELLS
+from fairstats.methods.um.events import probabilities
+
+REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "um_twins.json"
+#: Both sides draw 200,000: five standard errors of a difference of means, and of a ratio of sds.
+DRAWS = 200_000
+MEANS = 5 * np.sqrt(2 / DRAWS)
+SDS = 5 * np.sqrt(1 / DRAWS) * 1.5  # a half more for tails heavier than the normal's
+
+
+@lru_cache(maxsize=1)
+def recorded() -> dict[str, Any]:
+    return json.loads(REFERENCE.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def posterior(cells: Any, **options: Any) -> fs.UmPosterior:
+    counts = {f"g{i}": dict(zip(CELLS, row, strict=True)) for i, row in enumerate(cells)}
+    return fs.um_posterior(counts=counts, draws=DRAWS, rng=5, **options)
+
+
+def same_moments(ours: np.ndarray, mean: Any, sd: Any) -> None:
+    spread = np.asarray(sd)
+    assert np.all(np.abs(np.nanmean(ours, axis=0) - mean) < MEANS * spread)
+    assert np.all(np.abs(np.nanstd(ours, axis=0, ddof=1) / spread - 1) < SDS)
+
+
+@pytest.mark.parametrize("name", list(RATES))
+def test_recorded_metrics(name: str) -> None:
+    """The same draws through both definitions."""
+    case = recorded()
+    counts = np.stack([np.array(case["drawn"][cell]) for cell in CELLS], axis=-1)
+    answer = case["metrics"][name]
+    for ending, key in (("", "overall"), ("_difference", "difference"), ("_ratio", "ratio"), ("_max", "max")):
+        ours = parse_metric(name + ending).values(counts, 1)
+        assert np.allclose(ours, np.array(answer[key]), rtol=1e-11, atol=1e-13), ending
+
+
+@pytest.mark.parametrize("name", [n for n in RATES if n != "error_ratio"])
+def test_recorded_moments_of_the_posterior(name: str) -> None:
+    """FN/FP of a small group has too heavy a tail for its moments to be compared."""
+    case = recorded()
+    ours = posterior(case["counts"]).metric(name, by_group=True)
+    same_moments(ours, case["moments"][name]["mean"], case["moments"][name]["sd"])
+
+
+@pytest.mark.parametrize("name", ["tpr", "accuracy", "selection_rate"])
+def test_recorded_moments_of_the_next_test_set(name: str) -> None:
+    case = recorded()
+    ours = posterior(np.round(case["counts"]), target="predictive").metric(name, by_group=True)
+    same_moments(ours, case["predictive"][name]["mean"], case["predictive"][name]["sd"])
+
+
+def check_events(delta: np.ndarray, rope: Any, twin: dict[str, Any]) -> None:
+    shorts = [f"m{j}" for j in range(delta.shape[1])]
+    ours = {e.name: e.probability for e in probabilities(delta, rope, ("A", "B"), shorts)}
+    assert ours.pop("A≫B") == pytest.approx(twin["a_better"], abs=1e-12)
+    assert ours.pop("B≫A") == pytest.approx(twin["b_better"], abs=1e-12)
+    assert ours.pop("A≈B") == pytest.approx(twin["equivalent"], abs=1e-12)
+    assert sum(ours.values()) == pytest.approx(twin["mixed"], abs=1e-12)
+    patterns = dict(zip(twin["patterns"]["pattern"], twin["patterns"]["probability"], strict=True))
+    for pattern, probability in patterns.items():
+        signs = [int(s) for s in pattern.split(",")]
+        if 1 in signs and -1 in signs:
+            name = ", ".join({1: "A", -1: "B", 0: "≈"}[s] + f"_m{j}" for j, s in enumerate(signs))
+            assert ours.pop(name) == pytest.approx(probability, abs=1e-12)
+    assert all(p == 0 for p in ours.values())
+
+
+def test_recorded_events() -> None:
+    case = recorded()
+    check_events(np.array(case["delta"]), case["rope"], case["events"])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_recorded_effective_counts(strategy: str) -> None:
+    case = recorded()
+    for key, folds in (("five", 5), ("ten", 10)):
+        ours, _ = strategy_factors(strategy, folds, np.array(case["ratios"]))
+        assert np.allclose(ours, case["factors"][strategy][key], rtol=1e-8), folds
+
+
+def test_recorded_variance_ratio() -> None:
+    case = recorded()
+    halves = np.array(case["halves"])  # method, method^c, reference, reference^c
+    values = np.stack([np.stack(halves[[2, 3]], axis=1), np.stack(halves[[0, 1]], axis=1)])
+    ours = variance_ratio_of(values, "accuracy", "a reference", 0.9)
+    for key in ("ratio", "low", "high"):
+        assert np.allclose(getattr(ours, key), case["variance_ratio"][key], rtol=1e-10), key
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("target", ["parameter", "predictive"])
+def test_live_draws(target: Any) -> None:
+    cells = np.array([[42.0, 38, 12, 8], [15, 23, 7, 5]])
+    twin = call("um_draws", cells, 100_000, target=target, rng=3)
+    ours = posterior(cells, target=target)
+    for name in ("tpr", "accuracy", "mcc"):
+        theirs = np.asarray(call("um_metric", *[twin[c] for c in CELLS], name, "group"))
+        mean, sd = np.nanmean(theirs, axis=0), np.nanstd(theirs, axis=0, ddof=1)
+        drawn = ours.metric(name, by_group=True)
+        assert np.all(np.abs(np.nanmean(drawn, axis=0) - mean) < 1.5 * MEANS * sd), name
+        assert np.all(np.abs(np.nanstd(drawn, axis=0, ddof=1) / sd - 1) < 1.5 * SDS), name
+
+
+@pytest.mark.r
+def test_live_comparison() -> None:
+    """Event probabilities of our own draws of ΔΘ through the twin."""
+    first = posterior([[42, 38, 12, 8], [15, 23, 7, 5]])
+    second = posterior([[40, 36, 14, 10], [17, 22, 8, 3]])
+    result = fs.um_compare(first, second, rng=1, draws=5_000)
+    twin = call("um_events", result.delta, list(result.rope))
+    assert [e.probability for e in result.events[:3]] == pytest.approx(
+        [twin["a_better"], twin["b_better"], twin["equivalent"]], abs=1e-12
+    )
+    check_events(result.delta, result.rope, twin)
+
+
+@pytest.mark.r
+def test_live_effective_counts() -> None:
+    ratios = np.random.default_rng(2).lognormal(0, 1, 12)
+    for strategy in STRATEGIES:
+        ours, _ = strategy_factors(strategy, 7, ratios)
+        assert np.allclose(call("um_effective_factor", strategy, 7, ratios), ours, rtol=1e-8), strategy
+
+
+@pytest.mark.r
+def test_live_errors_are_ours() -> None:
+    with pytest.raises(RBackendError, match="one size >= 0"):
+        call("um_events", np.zeros((3, 2)), [-1.0, 0.0])
+    with pytest.raises(RBackendError, match="nor 0 for a group without rows"):
+        call("um_draws", np.zeros((1, 4)), 10, prior=0)
+
+
+@pytest.mark.r_extra("hdrcde", "ks")
+def test_live_joint_region_is_hdrcdes() -> None:
+    """The same 2-D HDR by R's hdrcde: membership of the draws agrees for all but 3%."""
+    result = posterior([[42, 38, 12, 8], [15, 23, 7, 5]])
+    region = fs.UmPosterior.hdr(
+        fs.um_posterior(counts=result.counts, draws=4_000, rng=1),
+        ("accuracy", "equal_opportunity"),
+        backend="r",
+    )
+    assert "hdrcde" in region.backend
+    ours = fs.um_posterior(counts=result.counts, draws=4_000, rng=1)
+    draws = np.column_stack(list(ours.metrics(("accuracy", "equal_opportunity")).values()))
+    plain = ours.hdr(("accuracy", "equal_opportunity"), backend="scipy")
+    assert (region.contains(draws) == plain.contains(draws)).mean() > 0.97
