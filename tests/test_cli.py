@@ -186,7 +186,7 @@ def test_demo_writes_into_the_current_folder_and_says_where(
     report = AuditReport.from_json("r.json")
     assert report.tables[0].n == 6172
     frame = report.to_frame().set_index(["metric", "group"])
-    assert frame.loc[("disparate_impact", "African-American"), "verdict"] == "violated"
+    assert frame.sort_index().loc[("disparate_impact", "African-American"), "verdict"] == "violated"
     assert "abroca" in frame.index.get_level_values(0)
 
 

@@ -10,6 +10,8 @@ import pytest
 
 import fairstats as fs
 
+pytest.importorskip("pytest_benchmark", reason="pytest-benchmark is not installed")
+
 N = 1_000_000
 
 

@@ -228,7 +228,7 @@ def um_cross_validate(
         draws=draws,
         target=target,
         reference=reference,
-        rng=int(streams[2].generate_state(1, np.uint64)[0] >> 2),
+        rng=int(streams[2].generate_state(1, np.uint64)[0]) >> 2,
         cross_validation=CrossValidation(
             folds=K,
             fold_cells=cells,

@@ -70,7 +70,7 @@ def fold_tasks(
     """Tasks of one cross-validation over `rows`, whose folds are `fold`."""
     numbers = seeds.generate_state(folds)
     return [
-        Task(estimator, use, rows[fold != k], rows[fold == k], int(numbers[k] >> 1), f"{words}, fold {k}")
+        Task(estimator, use, rows[fold != k], rows[fold == k], int(numbers[k]) >> 1, f"{words}, fold {k}")
         for k in range(folds)
         if (fold == k).any()
     ]

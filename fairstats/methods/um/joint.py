@@ -260,7 +260,7 @@ def _joint_cells(posteriors: tuple[UmPosterior, ...]) -> NDArray[np.float64]:
 
 def _reseeded(posterior: UmPosterior, joint: JointDraws, k: int) -> UmPosterior:
     """The posterior with draws of its own: two posteriors of one seed would move together."""
-    seed = int(np.random.SeedSequence(joint.entropy, spawn_key=(k, 7)).generate_state(1, np.uint64)[0] >> 2)
+    seed = int(np.random.SeedSequence(joint.entropy, spawn_key=(k, 7)).generate_state(1, np.uint64)[0]) >> 2
     stored = posterior.stored
     if stored is not None:
         order = np.random.default_rng(seed)
