@@ -185,9 +185,10 @@ def test_demo_writes_into_the_current_folder_and_says_where(
     assert "African-American" in done.stdout
     report = AuditReport.from_json("r.json")
     assert report.tables[0].n == 6172
-    frame = report.to_frame().set_index(["metric", "group"])
-    assert frame.sort_index().loc[("disparate_impact", "African-American"), "verdict"] == "violated"
-    assert "abroca" in frame.index.get_level_values(0)
+    frame = report.to_frame()
+    ratio = frame[frame["metric"].eq("disparate_impact") & frame["group"].eq("African-American")]
+    assert list(ratio["verdict"]) == ["violated"]
+    assert "abroca" in set(frame["metric"])
 
 
 def test_version() -> None:
