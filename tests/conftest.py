@@ -32,7 +32,7 @@ import pytest
 from fairstats.ground.errors import MissingDependencyError
 
 #: With FAIRSTATS_REQUIRE_R=1 the run fails when fewer tests marked `r` than this ran to their end.
-MIN_LIVE_R_TESTS = 60
+MIN_LIVE_R_TESTS = 200
 
 #: Packages of the extras and of the test tools: a test file that imports one of them is skipped where it is
 #: missing. Every other import that fails is an error.

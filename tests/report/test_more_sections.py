@@ -118,7 +118,9 @@ def test_neither_without_its_columns() -> None:
     plain = audit(features=(), counterfactual_score=None)
     assert results(plain, "hfm") == []
     assert results(plain, "ecd") == []
-    crossed = audit(sensitive_features=["sex", "region"], counterfactual_score={"sex": "score_if_other"})
+    crossed = audit(
+        features=(), sensitive_features=["sex", "region"], counterfactual_score={"sex": "score_if_other"}
+    )
     assert [s.attributes for s in crossed.sections if s.key == "ecd" and s.results] == [("sex",)]
 
 

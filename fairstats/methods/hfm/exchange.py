@@ -121,7 +121,7 @@ def label_exchange(
     true, pred = _codes(scene.true), _codes(scene.pred)
     sides = [_Exchangeable(scene, side, true, pred) for side in scene.sides]
     drawn = np.empty((2, n_resamples, len(sides)))
-    for b in tqdm(range(n_resamples), desc="HFM exchanges", leave=False, disable=n_resamples < 200):
+    for b in tqdm(range(n_resamples), desc="HFM exchanges", leave=False, disable=None, delay=2.0):
         swap = rng.random(scene.n) < 0.5
         pair = (np.where(swap, pred, true), np.where(swap, true, pred))
         for k, side in enumerate(sides):

@@ -63,7 +63,7 @@ def label_permutation(
     from tqdm import tqdm
 
     drawn = np.empty((2, n_resamples, len(scene.sides)))
-    for b in tqdm(range(n_resamples), desc="HFM permutations", leave=False, disable=n_resamples < 200):
+    for b in tqdm(range(n_resamples), desc="HFM permutations", leave=False, disable=None, delay=2.0):
         order = rng.permutation(scene.n)
         for k, side in enumerate(scene.sides):
             in_first = side.rows[order]

@@ -54,7 +54,7 @@ def subsample_distances(
 
     size = max(round(share * scene.n), 2)
     drawn = np.empty((2, n_subsamples, len(scene.sides)))
-    for b in tqdm(range(n_subsamples), desc="HFM subsamples", leave=False, disable=n_subsamples < 200):
+    for b in tqdm(range(n_subsamples), desc="HFM subsamples", leave=False, disable=None, delay=2.0):
         present = np.zeros(scene.n, dtype=bool)
         present[rng.choice(scene.n, size=size, replace=False)] = True
         for k, side in enumerate(scene.sides):

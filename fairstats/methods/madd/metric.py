@@ -24,8 +24,6 @@ __all__ = ["madd", "madd_of_scores", "warn_of"]
 
 #: Fewer rows than this in a comparison call for a warning.
 FEW_ROWS = 50
-#: From this many comparisons on, some 25 ms each, progress is shown.
-MANY_COMPARISONS = 50
 #: Rows up to which Algorithm 1 may run again in every permutation.
 MOST_SEARCHED_ROWS = 100_000
 
@@ -196,7 +194,7 @@ def madd_of_scores(
     pairs, rule = _pairs(scores, reference, settings)
     settings = replace(settings, seed=seed, reference_rule=rule)
     _check_search(scores, settings)
-    shown = tqdm(pairs, desc="MADD comparisons", leave=False, disable=len(pairs) < MANY_COMPARISONS)
+    shown = tqdm(pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0)
     compared = [compare(pair, settings, generator) for pair in shown]
     largest = largest_of(pairs, compared, scores.samples, settings, generator) if len(pairs) > 1 else None
     found = [c.comparison for c in compared]

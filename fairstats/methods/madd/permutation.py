@@ -149,7 +149,7 @@ def search_test(
     position = Sample.joined([first, second]).below(grid.edges)
     labels = np.repeat([1, 0], [n0, n1])
     distances = np.empty(n_resamples)
-    for b in tqdm(range(n_resamples), desc="MADD permutations", leave=False, disable=n_resamples < 200):
+    for b in tqdm(range(n_resamples), desc="MADD permutations", leave=False, disable=None, delay=2.0):
         distances[b] = estimate_of(_relabelled(grid, position, rng.permutation(labels), n0, n1))
     return DistributionTest(
         observed, *pvalues(observed, distances), float(distances.mean()), "exact permutation of the search"
