@@ -105,6 +105,9 @@ def _through_narwhals(values: Any) -> Any:
 
 
 def _from_list(values: Sequence[Any], argument: str) -> NDArray[Any]:
+    types = set(map(type, values))
+    if types and all(issubclass(t, str) for t in types):
+        return _objects(values)  # Python's own strings are hashed faster than NumPy's
     try:
         array = np.asarray(values)
     except ValueError as problem:
@@ -114,9 +117,13 @@ def _from_list(values: Sequence[Any], argument: str) -> NDArray[Any]:
             allowed="one value per row",
             cure=f"make every element of {argument} a single label or number",
         ) from problem
-    if array.dtype.kind in "US" and any(not issubclass(t, (str, bytes)) for t in set(map(type, values))):
-        return np.fromiter(values, dtype=object, count=len(values))  # mixed types: keep None, NaN and numbers
+    if array.dtype.kind in "US" and any(not issubclass(t, (str, bytes)) for t in types):
+        return _objects(values)  # mixed types: keep None, NaN and numbers
     return array
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def factorize(values: Any, argument: str) -> Factor:
