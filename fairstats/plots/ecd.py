@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.errors import InputError
+from fairstats.plots.canvas import axes_or_new, pyplot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,7 @@ def plot_discrimination(sample: Any, tails: Sequence[Any] = (), ax: Axes | None 
     MissingDependencyError
         Without matplotlib (extra ``report``).
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     threshold = {t.group: t.threshold for t in tails}
     order = list(dict.fromkeys([*threshold, *(g.group for g in sample.groups)]))  # colours as in `plot_ecd`
     start, ticks = 0.0, []
@@ -69,7 +70,7 @@ def plot_extremes(result: Any, ax: Axes | None = None) -> Axes:
 
     P(max ≤ x) = exp(−m·λ·(1 − F(x))), with F of the fitted excesses; a dashed line marks the return level.
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     m = result.settings.interactions
     for colour, tail in zip(_GROUPS, result.tails, strict=False):
         if tail.fit is None:
@@ -88,7 +89,7 @@ def plot_extremes(result: Any, ax: Axes | None = None) -> Axes:
 
 def plot_levels(result: Any, ax: Axes | None = None) -> Axes:
     """Return levels of both groups against the number of interactions, intervals as bands."""
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     m = result.settings.interactions
     for colour, tail in zip(_GROUPS, result.tails, strict=False):
         if tail.fit is None:
@@ -112,7 +113,7 @@ def plot_levels(result: Any, ax: Axes | None = None) -> Axes:
 
 def plot_tail_quantiles(result: Any, ax: Axes | None = None) -> Axes:
     """Q-Q of both groups' exceedances against their fits."""
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     ends = []
     for colour, tail in zip(_GROUPS, result.tails, strict=False):
         if tail.fit is None:
@@ -160,7 +161,7 @@ def plot_ecd(result: Any, axes: Any = None) -> Any:
     (3,)
     """
     if axes is None:
-        figure, axes = _pyplot().subplots(1, 3, figsize=(13.0, 4.0))
+        figure, axes = pyplot().subplots(1, 3, figsize=(13.0, 4.0))
         figure.set_layout_engine("constrained")
     panels = np.asarray(axes, dtype=object).ravel()
     if panels.size != 3:
@@ -169,15 +170,3 @@ def plot_ecd(result: Any, axes: Any = None) -> Any:
     plot_levels(result, panels[1])
     plot_tail_quantiles(result, panels[2])
     return axes
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as problem:
-        raise MissingDependencyError("matplotlib", extra="report", purpose="plotting") from problem
-    return plt
-
-
-def _axes(ax: Axes | None) -> Any:
-    return _pyplot().subplots()[1] if ax is None else ax

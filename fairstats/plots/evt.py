@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.errors import InputError
+from fairstats.plots.canvas import axes_or_new, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +67,7 @@ def plot_fit(fit: Any, axes: Any = None) -> Any:
     >>> fit_gpd(x, threshold=2.0, backend="scipy").plot().shape
     (2, 2)
     """
-    plt = _pyplot()
+    plt = pyplot()
     if axes is None:
         figure, axes = plt.subplots(2, 2, figsize=(9.0, 7.0))
         figure.set_layout_engine("constrained")
@@ -85,7 +86,7 @@ def plot_fit(fit: Any, axes: Any = None) -> Any:
 
 def plot_quantiles(fit: Any, ax: Axes | None = None) -> Axes:
     """Q-Q: the sample against the quantiles of the fit at (i − ½)/n."""
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     sample = fit.sample
     model = fit.quantile(_positions(sample.size))
     ax.plot(model, sample, **_MARKS)
@@ -97,7 +98,7 @@ def plot_quantiles(fit: Any, ax: Axes | None = None) -> Axes:
 
 def plot_probabilities(fit: Any, ax: Axes | None = None) -> Axes:
     """P-P: the fitted distribution function at the sample against (i − ½)/n."""
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     ax.plot(_positions(fit.sample.size), fit.cdf(fit.sample), **_MARKS)
     ax.plot([0.0, 1.0], [0.0, 1.0], **_LINE)
     ax.set(xlabel="empirical probability", ylabel="fitted probability", title="Probabilities")
@@ -106,7 +107,7 @@ def plot_probabilities(fit: Any, ax: Axes | None = None) -> Axes:
 
 def plot_return_levels(fit: Any, ax: Axes | None = None) -> Axes:
     """Return levels against their period (logarithmic), the interval as a band, and the sample."""
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     n, per = fit.sample.size, 1.0 / fit.rate
     observed = per / (1.0 - _positions(n))
     periods = np.geomspace(per * 1.01, 10.0 * per * n, _POINTS)
@@ -138,7 +139,7 @@ def plot_profile(curve: Any, ax: Axes | None = None) -> Axes:
         Read by `parameter`, `estimate`, `values`, `deviance`, `critical_value`, `interval`.
     ax : matplotlib.axes.Axes, optional
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     ax.plot(curve.values, curve.deviance, color=COLOUR)
     ax.axhline(curve.critical_value, **_LINE)
     ax.axvline(curve.estimate, linestyle=":", **_LINE)
@@ -156,7 +157,7 @@ def plot_profile(curve: Any, ax: Axes | None = None) -> Axes:
 
 def plot_mean_residual_life(life: Any, ax: Axes | None = None) -> Axes:
     """Mean excess over each threshold, with its interval."""
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     ax.fill_between(life.thresholds, life.low, life.high, color=COLOUR, alpha=0.2, linewidth=0)
     ax.plot(life.thresholds, life.mean_excess, color=COLOUR)
     ax.set(xlabel="threshold", ylabel="mean excess", title="Mean residual life")
@@ -165,7 +166,7 @@ def plot_mean_residual_life(life: Any, ax: Axes | None = None) -> Axes:
 
 def plot_threshold_stability(stability: Any, axes: Any = None) -> Any:
     """Shape and modified scale over thresholds, two panels, with intervals."""
-    plt = _pyplot()
+    plt = pyplot()
     if axes is None:
         figure, axes = plt.subplots(2, 1, sharex=True)
         figure.set_layout_engine("constrained")
@@ -214,20 +215,3 @@ def _level_band(fit: Any, periods: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _positions(n: int) -> NDArray[np.float64]:
     return (np.arange(1, n + 1) - 0.5) / n
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    axes: Axes = _pyplot().subplots()[1]
-    return axes
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError(
-            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame()"
-        ) from error
-    return plt

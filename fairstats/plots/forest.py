@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.errors import InputError
+from fairstats.plots.canvas import pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +64,7 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     """
     results = _as_results(result_or_results)
     scale = _scale(results)
-    plt = _pyplot()
+    plt = pyplot()
     lines = [(result, comparison) for result in results for comparison in result.comparisons]
     if ax is None:
         height = 1.4 + _INCHES_PER_ROW * (len(lines) + (len(results) if len(results) > 1 else 0))
@@ -82,16 +83,6 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
         ax.spines[side].set_visible(False)
     _titles(ax, results, scale)
     return ax
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as problem:
-        raise MissingDependencyError(
-            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame()"
-        ) from problem
-    return plt
 
 
 def _as_results(given: Any) -> list[Any]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.errors import InputError
+from fairstats.plots.canvas import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,14 +50,7 @@ def plot_hdr(result: Any, ax: Axes | None = None) -> Axes:
             allowed="regions of one quantity, or of two continuous ones",
             cure="call hdr() on the columns to be shown",
         )
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError(
-            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame()"
-        ) from error
-    if ax is None:
-        _, ax = plt.subplots()
+    ax = axes_or_new(ax)
     if result.kind == "discrete":
         _draw_frequencies(result, ax)
     elif result.dimension == 1:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.errors import InputError
+from fairstats.plots.canvas import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,18 +25,6 @@ _POINT = "#0072b2"
 _RANGE = "#56b4e9"
 _LINE = "0.4"
 _QUANTITIES = ("D", "D_f", "HFM")
-
-
-def _axes(ax: Axes | None) -> Axes:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError(
-            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame() or stability()"
-        ) from error
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained")
-    return ax
 
 
 def plot_hfm(result: Any, *, quantity: str = "HFM", ax: Axes | None = None) -> Axes:
@@ -66,7 +55,7 @@ def plot_hfm(result: Any, *, quantity: str = "HFM", ax: Axes | None = None) -> A
         raise InputError(
             "quantity", got=repr(quantity), allowed=", ".join(map(repr, _QUANTITIES)), cure="name one of them"
         )
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     entries = list(result.entries)
     place = np.arange(len(entries))[::-1]
     for y, entry in zip(place, entries, strict=True):
@@ -116,7 +105,7 @@ def plot_approximation(exact: Sequence[Any], approximate: Sequence[Any], *, ax: 
     matplotlib.axes.Axes
     """
     _paired(exact, approximate)
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     x, y = ([d.value for d in distances] for distances in (exact, approximate))
     top = max(*x, *y) * 1.05 or 1.0
     ax.plot([0, top], [0, top], color=_LINE, linewidth=0.8, label="equal")
@@ -136,7 +125,7 @@ def plot_approximation_error(
     Pairs of sets at distance 0 have no relative error and are left out.
     """
     _paired(exact, approximate)
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     pairs = [(d.value, a.value / d.value - 1) for d, a in zip(exact, approximate, strict=True) if d.value > 0]
     ax.axhline(0, color=_LINE, linewidth=0.8)
     ax.plot([x for x, _ in pairs], [100 * y for _, y in pairs], "o", color=_POINT, alpha=0.8)
@@ -149,7 +138,7 @@ def plot_approximation_time(
 ) -> Axes:
     """Time of ApproxDist against that of the exact distance, logarithmic (the paper's figures 3c and 3d)."""
     _paired(exact, approximate)
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     x, y = ([max(d.seconds, 1e-6) for d in distances] for distances in (exact, approximate))
     ends = [min(*x, *y) / 2, max(*x, *y) * 2]
     ax.plot(ends, ends, color=_LINE, linewidth=0.8, label="equal")
@@ -175,7 +164,7 @@ def plot_ranks(result: Any, *, ax: Axes | None = None) -> Axes:
     matplotlib.axes.Axes
         Rules whose bars do not overlap differ significantly.
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     place = np.arange(len(result.rules))[::-1]
     half = result.critical_difference / 2
     for y, rank in zip(place, result.ranks, strict=True):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.errors import InputError
+from fairstats.plots.canvas import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,18 +31,6 @@ _LIMIT = "#a3161b"
 _FINE = 100
 #: Group names are cut here.
 _LONGEST_NAME = 40
-
-
-def _axes(ax: Axes | None) -> Axes:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise MissingDependencyError(
-            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame() or contributions()"
-        ) from error
-    if ax is None:
-        _, ax = plt.subplots(layout="constrained")
-    return ax
 
 
 def _colour(position: int) -> str:
@@ -104,7 +93,7 @@ def plot_histograms(
     MissingDependencyError
         Without matplotlib (extra ``report``).
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     bins = result.comparisons[0].grid_bins if n_bins is None else n_bins
     edges = np.linspace(0, 1, bins + 1)
     heights = [_shares(counts) * bins for counts in result.counts.on(bins)]
@@ -145,7 +134,7 @@ def plot_contributions(result: Any, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     first = result.comparisons[0]
     values = np.asarray(first.contributions)
     edges = np.linspace(0, 1, values.size + 1)
@@ -193,7 +182,7 @@ def plot_curve(curve: Any, *, stable: Any = None, ax: Axes | None = None) -> Axe
     matplotlib.axes.Axes
         The bandwidth is logarithmic, as the search is: most bandwidths are small.
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     h, madd = np.asarray(curve.bandwidth)[::-1], np.asarray(curve.madd)[::-1]
     ax.step(h, madd, where="post", color="0.15", linewidth=1)
     if stable is not None:
@@ -227,7 +216,7 @@ def plot_losses(mitigator: Any, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     curve = mitigator.loss_curve_
     for column, colour, label in (
         ("loss", "0.15", "objective"),
@@ -256,7 +245,7 @@ def plot_before_after(result: Any, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib.axes.Axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     for stage, style in ((result.before, "--"), (result.after, "-")):
         for g, counts in enumerate(stage.counts.on(_FINE)):
             if counts.sum() > 0:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.errors import InputError
+from fairstats.plots.canvas import axes_or_new
 from fairstats.plots.hdr import plot_hdr
 
 if TYPE_CHECKING:
@@ -86,15 +87,9 @@ def plot_comparison(result: Any, region: Any, ax: Axes | None = None) -> Axes:
             allowed="two metrics",
             cure="compare in two metrics, or draw result.delta",
         )
-    try:
-        import matplotlib.pyplot as plt
-        from matplotlib.patches import Rectangle
-    except ImportError as error:
-        raise MissingDependencyError(
-            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame()"
-        ) from error
-    if ax is None:
-        _, ax = plt.subplots()
+    ax = axes_or_new(ax)
+    from matplotlib.patches import Rectangle
+
     delta = result.delta[:_SHOWN]
     ax.scatter(delta[:, 0], delta[:, 1], s=2, color="0.6", alpha=0.4, linewidths=0)
     if region.kind == "density":
