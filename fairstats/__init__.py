@@ -60,7 +60,7 @@ _HOME = {
     "UmPosterior": "fairstats.methods.um.result",
     "approx_set_distance": "fairstats.methods.hfm.approx",
     "discriminative_risk": "fairstats.methods.hfm.risk",
-    "DiscriminativeRiskResult": "fairstats.methods.hfm.risk",
+    "DiscriminativeRiskResult": "fairstats.methods.hfm.risk_result",
     "hfm": "fairstats.methods.hfm.metric",
     "HfmResult": "fairstats.methods.hfm.result",
     "select_model": "fairstats.methods.hfm.selection",
@@ -117,8 +117,8 @@ if TYPE_CHECKING:
     from fairstats.methods.hfm.approx import approx_set_distance as approx_set_distance
     from fairstats.methods.hfm.metric import hfm as hfm
     from fairstats.methods.hfm.result import HfmResult as HfmResult
-    from fairstats.methods.hfm.risk import DiscriminativeRiskResult as DiscriminativeRiskResult
     from fairstats.methods.hfm.risk import discriminative_risk as discriminative_risk
+    from fairstats.methods.hfm.risk_result import DiscriminativeRiskResult as DiscriminativeRiskResult
     from fairstats.methods.hfm.selection import RankingResult as RankingResult
     from fairstats.methods.hfm.selection import rank_rules as rank_rules
     from fairstats.methods.hfm.selection import select_model as select_model

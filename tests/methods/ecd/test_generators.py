@@ -49,8 +49,8 @@ def test_types_columns_and_values(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", BUILT_IN)
 def test_margins_and_dependence(kind: Any) -> None:
-    """Means within four standard errors, shares likewise; the correlation of age with years within .05; the
-    married are older.
+    """Means within four standard errors, shares likewise; the correlation of age with years within .02, the
+    gap of age by marriage within a tenth: kernel noise and the latent normal blur it by 2 to 5%.
     """
     frame = people()
     made = kind(rng=2).fit(frame).sample(20_000)
@@ -60,9 +60,9 @@ def test_margins_and_dependence(kind: Any) -> None:
     for name in ("married", "member", "region"):
         shares = made[name].value_counts(normalize=True).sub(frame[name].value_counts(normalize=True))
         assert shares.abs().max() < 4 * 0.5 / np.sqrt(20_000) + 0.002
-    assert made["age"].corr(made["years"]) == pytest.approx(frame["age"].corr(frame["years"]), abs=0.05)
+    assert made["age"].corr(made["years"]) == pytest.approx(frame["age"].corr(frame["years"]), abs=0.02)
     gap = frame.groupby("married")["age"].mean().diff().iloc[-1]
-    assert made.groupby("married")["age"].mean().diff().iloc[-1] == pytest.approx(gap, rel=0.2)
+    assert made.groupby("married")["age"].mean().diff().iloc[-1] == pytest.approx(gap, rel=0.1)
 
 
 @pytest.mark.parametrize("kind", BUILT_IN)

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError
-from fairstats.methods.hfm.risk import DiscriminativeRiskResult
+from fairstats.methods.hfm.risk_result import DiscriminativeRiskResult
 
 Z = 1.959963984540054
 
