@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["ExponentialityTest", "coefficients_of_variation", "exponentiality_test"]
+__all__ = [
+    "ExponentialityTest",
+    "coefficients_of_variation",
+    "exponentiality_test",
+    "raw_coefficients_of_variation",
+]
 
 _RULES = ("max_cv", "paper_excess", "paper_raw")
 
@@ -200,7 +205,7 @@ def exponentiality_test(
         passed = pvalue > level
     else:
         if rule == "paper_raw":
-            cv = _raw_coefficients(top, k)
+            cv = raw_coefficients_of_variation(top[None, :], k)[0]
         statistic, pvalue, critical = float((cv - 1.0 - 0.25 / k).max()), float("nan"), 0.0
         passed = statistic < 0.0
     return ExponentialityTest(
@@ -244,13 +249,18 @@ def coefficients_of_variation(top: Floats, k: NDArray[np.int64]) -> Floats:
         return np.where(mean > 0, np.sqrt(variance) / mean, 0.0)
 
 
-def _raw_coefficients(top: Floats, k: NDArray[np.int64]) -> Floats:
-    """CV of the k largest values themselves."""
-    mean = np.cumsum(top)[k - 1] / k
-    squares = np.cumsum((top - top[-1]) ** 2)[k - 1] / k
-    variance = np.maximum(squares - (mean - top[-1]) ** 2, 0.0) * k / (k - 1)
+def raw_coefficients_of_variation(top: Floats, k: NDArray[np.int64]) -> Floats:
+    """CV of the k largest values themselves; arguments and shape as for `coefficients_of_variation`.
+
+    Infinite where their mean is 0.
+    """
+    shifted = top - top[:, -1:]
+    mean = np.cumsum(shifted, axis=1)[:, k - 1] / k
+    squares = np.cumsum(shifted**2, axis=1)[:, k - 1] / k
+    variance = np.maximum(squares - mean**2, 0.0) * k / (k - 1)
+    level = np.abs(mean + top[:, -1:])
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(mean != 0, np.sqrt(variance) / np.abs(mean), np.inf)
+        return np.where(level != 0, np.sqrt(variance) / level, np.inf)
 
 
 def _exponential_top(rng: np.random.Generator, replicates: int, k_max: int) -> Floats:

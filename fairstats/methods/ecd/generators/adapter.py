@@ -95,7 +95,7 @@ def fit_generator(generator: Any, frame: pd.DataFrame, rng: Any) -> FittedGenera
             "generator", got=type(generator).__name__, allowed=_ALLOWED, cure="generator='gaussian_copula'"
         )
     options = {}
-    if "discrete_columns" in inspect.signature(generator.fit).parameters:
+    if _takes_discrete_columns(generator):
         options["discrete_columns"] = [
             c.name for c in as_columns(frame) if c.kind in ("category", "constant")
         ]
@@ -104,6 +104,13 @@ def fit_generator(generator: Any, frame: pd.DataFrame, rng: Any) -> FittedGenera
     except Exception as problem:
         raise _failed("fit", problem) from problem
     return FittedGenerator(generator, frame)
+
+
+def _takes_discrete_columns(generator: Any) -> bool:
+    """Whether `fit` does: by its signature, which ctgan's own classes hide behind ``*args, **kwargs``."""
+    if "discrete_columns" in inspect.signature(generator.fit).parameters:
+        return True
+    return any(base.__module__.partition(".")[0] == "ctgan" for base in type(generator).__mro__)
 
 
 def _failed(step: str, problem: Exception) -> InputError:
