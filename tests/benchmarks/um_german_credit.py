@@ -189,7 +189,7 @@ def _strategies(squares: dict[str, np.ndarray]) -> Iterator[tuple[str, str, np.n
 
     def ratios(metric: str, few: int | None = None) -> np.ndarray:
         given = squares[metric]
-        blocks = np.array_split(given, given.shape[1] // few, axis=1) if few else [given]
+        blocks = np.array_split(given, max(1, given.shape[1] // few), axis=1) if few else [given]
         return np.array([block[1].sum(axis=0) / block[0].sum(axis=0) for block in blocks])
 
     one = np.ones((1, 2))

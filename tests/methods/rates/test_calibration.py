@@ -21,12 +21,23 @@ import fairstats as fs
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture(scope="module")
-def study() -> ModuleType:
-    """`tests.calibration.rates`, whether or not pytest was started as a module."""
+def module_of(name: str) -> ModuleType:
+    """`tests.calibration.NAME`, whether or not pytest was started as a module."""
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
-    return importlib.import_module("tests.calibration.rates")
+    return importlib.import_module(f"tests.calibration.{name}")
+
+
+@pytest.fixture(scope="module")
+def study() -> ModuleType:
+    """The enumerated studies."""
+    return module_of("rates")
+
+
+@pytest.fixture(scope="module")
+def simulated() -> ModuleType:
+    """The simulated studies."""
+    return module_of("rates_simulated")
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +182,9 @@ def at_least(share: float, replicates: int) -> float:
     return share - 3 * np.sqrt(share * (1 - share) / replicates)
 
 
-def test_the_interval_of_the_largest_gap_covers(study: ModuleType) -> None:
+def test_the_interval_of_the_largest_gap_covers(simulated: ModuleType) -> None:
     """200 samples of each design, equal groups among them: 94% less three binomial standard errors (5%)."""
-    found = study.maxima_study(200, seed=5)
+    found = simulated.maxima_study(200, seed=5)
     assert (found["coverage"] >= at_least(0.94, 200)).all(), found
     assert (found["mean_width"] > 0).all()
 
@@ -197,51 +208,51 @@ def test_the_interval_of_the_largest_gap_covers_in_small_groups(n0: int, n1: int
         assert of_0[i] @ covered @ of_1[j] >= 0.94, (rates[i], rates[j])
 
 
-def test_the_test_of_the_largest_gap_keeps_its_size(study: ModuleType) -> None:
+def test_the_test_of_the_largest_gap_keeps_its_size(simulated: ModuleType) -> None:
     """Equal groups: P(p ≤ .05) at most .06 + three binomial standard errors of 300 samples (4.1%)."""
-    equal = tuple(d for d in study.MAXIMA if d.truth == 0)
-    found = study.maxima_study(300, seed=6, designs=equal)
+    equal = tuple(d for d in simulated.MAXIMA if d.truth == 0)
+    found = simulated.maxima_study(300, seed=6, designs=equal)
     assert (found["rejected"] <= 0.06 + 3 * np.sqrt(0.06 * 0.94 / 300)).all(), found
 
 
 @pytest.mark.slow
-def test_the_interval_of_the_largest_gap_covers_94_per_cent(study: ModuleType) -> None:
-    found = study.maxima_study(2_000, seed=7)
+def test_the_interval_of_the_largest_gap_covers_94_per_cent(simulated: ModuleType) -> None:
+    found = simulated.maxima_study(2_000, seed=7)
     assert (found["coverage"] >= at_least(0.94, 2_000)).all(), found
 
 
-def test_simultaneous_intervals_hold_together(study: ModuleType) -> None:
+def test_simultaneous_intervals_hold_together(simulated: ModuleType) -> None:
     """Score intervals, 100 samples: 94% less three standard errors (7.1%)."""
-    found = study.simultaneous_study(100, seed=3, methods=("score",), adjustments=("max-z",))
+    found = simulated.simultaneous_study(100, seed=3, methods=("score",), adjustments=("max-z",))
     assert (found["coverage_of_all"] >= at_least(0.94, 100)).all(), found
 
 
-def test_abroca_covers(study: ModuleType) -> None:
+def test_abroca_covers(simulated: ModuleType) -> None:
     """60 samples of four designs: 95% less three standard errors (8.4%)."""
-    found = study.abroca_study(60, seed=2, designs=study.CURVES[1:5], n_resamples=100)
+    found = simulated.abroca_study(60, seed=2, designs=simulated.CURVES[1:5], n_resamples=100)
     assert (found["coverage"] >= at_least(0.95, 60)).all(), found
 
 
 @pytest.mark.slow
-def test_abroca_covers_94_per_cent_and_its_verdicts_keep_their_level(study: ModuleType) -> None:
+def test_abroca_covers_94_per_cent_and_its_verdicts_keep_their_level(simulated: ModuleType) -> None:
     """400 samples of every design: coverage 94%, wrong verdicts 5%, each with three binomial standard
     errors.
     """
-    found = study.abroca_study(400, seed=4)
+    found = simulated.abroca_study(400, seed=4)
     assert (found["coverage"] >= at_least(0.94, 400)).all(), found
     most = 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
     assert (found["wrongly_violated"] <= most).all(), found
     assert (found["wrongly_satisfied"] <= most).all(), found
 
 
-def test_binormal_areas(study: ModuleType) -> None:
+def test_binormal_areas(simulated: ModuleType) -> None:
     """For one sd the curves do not cross and the area is the difference of the AUCs, Φ(μ/√2)."""
     from scipy.stats import norm
 
-    far = study.Curves("", (1, 1), (1.5, 0.5), (1.0, 1.0))
+    far = simulated.Curves("", (1, 1), (1.5, 0.5), (1.0, 1.0))
     wanted = norm.cdf(1.5 / np.sqrt(2)) - norm.cdf(0.5 / np.sqrt(2))
     assert far.truth == pytest.approx(wanted, abs=1e-6)
-    assert study.Curves("", (1, 1), (1.0, 1.0), (1.0, 1.0)).truth == 0
+    assert simulated.Curves("", (1, 1), (1.0, 1.0), (1.0, 1.0)).truth == 0
 
 
 # ---------------------------------------------------------------- the command

@@ -1,0 +1,307 @@
+"""The door to a running R: its start, the code it reads, threads, processes, Ctrl-C."""
+
+import os
+import shutil
+import subprocess
+import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairstats.ground import rsession
+from fairstats.ground.errors import RBackendError
+from fairstats.ground.rsession import call, code_home, is_running
+
+pytestmark = pytest.mark.r
+ROOT = Path(__file__).parents[2]
+
+
+# --- life of the session ----------------------------------------------------------------------------
+
+
+def test_import_starts_nothing(python):
+    assert "False" in python(
+        "import sys; from fairstats.ground.rsession import is_running; "
+        "print(is_running() or 'rpy2.rinterface' in sys.modules)"
+    )
+
+
+def test_running():
+    call("base::sum", 1.0)
+    assert is_running()
+
+
+def test_users_profile_and_workspace_are_left_out(python, tmp_path):
+    (tmp_path / "profile.R").write_text('cat("NOISE\\n"); options(digits = 3, scipen = 50)\n')
+    subprocess.run(
+        ["Rscript", "-e", "left_over <- 1; save.image()"], cwd=tmp_path, check=True, capture_output=True
+    )
+    assert (tmp_path / ".RData").exists()
+    out = python(
+        f"""
+        import os
+        os.chdir({str(tmp_path)!r})
+        from fairstats.ground.rsession import call
+        print(call("base::getOption", "scipen"), call("base::exists", "left_over"))
+        """,
+        {"R_PROFILE_USER": str(tmp_path / "profile.R")},
+    )
+    assert out.split() == ["0.0", "False"]
+
+
+def test_library_paths_of_the_users_profile_are_kept(python, tmp_path):
+    library = tmp_path / "library"
+    library.mkdir()
+    (tmp_path / "profile.R").write_text(f'.libPaths("{library}")\n')
+    out = python(
+        'from fairstats.ground.rsession import call; print(call("base::.libPaths"))',
+        {"R_PROFILE_USER": str(tmp_path / "profile.R")},
+    )
+    assert str(library) in out
+
+
+def test_r_that_is_already_running_is_used(python):
+    out = python(
+        """
+        import rpy2.rinterface as ri
+        ri.initr()
+        ri.evalr("mine <- 17")
+        from fairstats.ground.rsession import call
+        print(call("base::get", "mine"), call("base::sum", 2.0))
+        print(ri.evalr('print("theirs")')[0])
+        """
+    )
+    assert out.splitlines()[0] == "17.0 2.0"
+    assert "theirs" in out
+
+
+def test_start_in_a_worker_thread_leaves_ctrl_c_alone(python):
+    out = python(
+        """
+        import os, signal, threading, time
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+        from concurrent.futures import ThreadPoolExecutor
+        from fairstats.ground.rsession import call
+        mine = lambda signum, frame: print("mine")
+        signal.signal(signal.SIGINT, mine)
+        with ThreadPoolExecutor(1) as pool:
+            print(pool.submit(call, "base::sum", [1.0, 2.0]).result())
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+        print(signal.getsignal(signal.SIGINT) is mine, call("base::sum", 1.0))
+        """
+    )
+    assert out.split() == ["3.0", "mine", "True", "1.0"]
+
+
+def test_code_of_the_source_tree_is_used():
+    assert Path(code_home()) == ROOT / "r" / "R"
+
+
+@pytest.fixture
+def wheel(tmp_path):
+    """The package as the wheel lays it out: R code within."""
+    ignore = shutil.ignore_patterns("__pycache__", "data")
+    shutil.copytree(ROOT / "fairstats", tmp_path / "site" / "fairstats", ignore=ignore)
+    shutil.copytree(ROOT / "r" / "R", tmp_path / "site" / "fairstats" / "_r" / "R")
+    return tmp_path / "site"
+
+
+HOME = "from fairstats.ground.rsession import call, code_home; print(code_home())"
+
+
+def test_code_of_the_wheel_is_used(python, wheel):
+    assert python(HOME, path=wheel).strip().endswith(os.path.join("fairstats", "_r", "R"))
+
+
+@pytest.mark.slow
+def test_installed_r_package_of_the_same_version_is_used(python, wheel, tmp_path):
+    library = tmp_path / "library"
+    library.mkdir()
+    package = tmp_path / "package"
+    ignore = shutil.ignore_patterns("*.Rcheck", "reference")
+    shutil.copytree(ROOT / "r", package, ignore=ignore)
+    install = ["R", "CMD", "INSTALL", "--no-docs", "--no-test-load", f"--library={library}", str(package)]
+    subprocess.run(install, check=True, capture_output=True, timeout=120)
+    libraries = {"R_LIBS": os.pathsep.join(filter(None, [str(library), os.environ.get("R_LIBS")]))}
+    assert "installed R package" in python(HOME, libraries, path=wheel)
+    assert Path(python(HOME, libraries).strip()) == ROOT / "r" / "R"  # a source tree keeps its own
+    description = library / "fairstats" / "DESCRIPTION"
+    description.write_text(description.read_text().replace("Version: 0.", "Version: 99."))
+    (library / "fairstats" / "Meta" / "package.rds").unlink()
+    assert "installed R package" not in python(HOME, libraries, path=wheel)
+
+
+# --- threads and processes --------------------------------------------------------------------------
+
+
+def mixed(k):
+    """One of several calls, by number."""
+    x = np.random.default_rng(k).normal(size=50 + k)
+    match k % 5:
+        case 0:
+            return float(call("base::sum", x))
+        case 1:
+            return call("stats::quantile", x, probs=[0.1, 0.9]).tolist()
+        case 2:
+            return call("stats::rnorm", 3, rng=k).tolist()
+        case 3:
+            try:
+                call("base::stop", f"error {k}")
+            except RBackendError as error:
+                return str(error)
+        case _:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return np.nan_to_num(call("base::as.numeric", ["1", "2"])).tolist()
+
+
+def test_eight_threads_with_fifty_mixed_calls_each():
+    serial = [mixed(k) for k in range(400)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(mixed, range(400))) == serial
+
+
+def test_threads_race_for_the_start(python):
+    out = python(
+        """
+        from concurrent.futures import ThreadPoolExecutor
+        from fairstats.ground.rsession import call
+        with ThreadPoolExecutor(8) as pool:
+            print(sum(pool.map(lambda k: call("base::sum", [float(k), 1.0]), range(40))))
+        """
+    )
+    assert float(out) == sum(range(40)) + 40
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_forked_child_gets_a_clear_error_and_does_no_harm(python):
+    out = python(
+        """
+        import os, sys, warnings
+        warnings.simplefilter("ignore")  # Python 3.12 warns of fork itself
+        from multiprocessing import get_context
+        from fairstats.ground import rsession
+        from fairstats.ground.errors import BackendError
+        folder = rsession.call("base::tempdir")
+
+        def child(queue):
+            try:
+                queue.put(rsession.call("base::sum", 1.0))
+            except BackendError as error:
+                queue.put(str(error))
+
+        context = get_context("fork")
+        queue = context.Queue()
+        rsession._lock.acquire()   # as if another thread were in R at the moment of the fork
+        process = context.Process(target=child, args=(queue,))
+        process.start()
+        rsession._lock.release()
+        print(queue.get(timeout=20))
+        process.join(20)
+        pid = os.fork()
+        if pid == 0:
+            sys.exit(0)            # runs the exit handlers, as multiprocessing's children do not
+        os.waitpid(pid, 0)
+        print(os.path.isdir(folder), rsession.call("base::sum", [1.0, 2.0]), process.exitcode)
+        """
+    )
+    first, second = out.strip().splitlines()
+    assert "forked child" in first
+    assert "spawn" in first
+    assert 'backend="scipy"' in first
+    assert second == "True 3.0 0"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_fork_before_r_starts_is_fine(python):
+    out = python(
+        """
+        import warnings
+        warnings.simplefilter("ignore")
+        from multiprocessing import get_context
+        from fairstats.ground.rsession import call
+        with get_context("fork").Pool(1) as pool:
+            print(pool.apply(call, ("base::sum", [1.0, 2.0])))
+        """
+    )
+    assert out.strip() == "3.0"
+
+
+def test_spawn_works():
+    call("base::sum", 1.0)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert pool.submit(call, "base::sum", [1.0, 2.0]).result(timeout=60) == 3.0
+
+
+def test_joblib_loky_works():
+    joblib = pytest.importorskip("joblib")
+    call("base::sum", 1.0)
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        out = joblib.Parallel()(joblib.delayed(call)("stats::rnorm", 2, rng=k) for k in range(4))
+    np.testing.assert_array_equal(out, [call("stats::rnorm", 2, rng=k) for k in range(4)])
+
+
+# --- Ctrl-C -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_ctrl_c_in_a_long_call_leaves_the_session_usable(python, tmp_path):
+    script = tmp_path / "long.R"
+    script.write_text("s <- 0\nwhile (TRUE) s <- s + 1\n")
+    out = python(
+        f"""
+        import os, signal, threading, time
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+        from fairstats.ground.rsession import call
+        call("base::sum", 1.0)
+        for long in (("base::Sys.sleep", 60.0), ("base::source", {str(script)!r})):
+            for _ in range(3):
+                threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+                start = time.time()
+                try:
+                    call(*long)
+                except KeyboardInterrupt:
+                    print("interrupted", time.time() - start < 20, call("base::sum", [1.0, 2.0]))
+        print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+        """
+    )
+    assert out.splitlines() == ["interrupted True 3.0"] * 6 + ["True"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_ctrl_c_while_a_thread_is_in_r(python, tmp_path):
+    script = tmp_path / "second.R"
+    script.write_text("end <- Sys.time() + 1\nwhile (Sys.time() < end) NULL\n")
+    out = python(
+        f"""
+        import os, signal, threading
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+        from concurrent.futures import ThreadPoolExecutor
+        from fairstats.ground.rsession import call
+        call("base::sum", 1.0)
+        with ThreadPoolExecutor(1) as pool:
+            slow = pool.submit(call, "base::source", {str(script)!r})
+            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                slow.result()
+            except KeyboardInterrupt:
+                print("interrupted", slow.exception(timeout=10))
+        print(call("base::sum", [1.0, 2.0]))
+        """
+    )
+    assert out.splitlines() == ["interrupted None", "3.0"]
+
+
+def test_errors_keep_no_objects_of_r():
+    with pytest.raises(RBackendError) as error:
+        call("base::stop", "x")
+    trace = error.value.__traceback__
+    while trace is not None:
+        for value in trace.tb_frame.f_locals.values():
+            assert not type(value).__module__.startswith("rpy2")
+        trace = trace.tb_next
+    assert rsession.is_running()
