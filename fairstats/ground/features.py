@@ -132,7 +132,7 @@ class _PandasTable(FeatureTable):
         part = part.copy(deep=False)
         for name, (values, codes) in replaced.items():
             levels = _as_series(values, self.frame[name].dtype, name)
-            part[name] = levels.array.take(codes)
+            part[name] = levels.take(codes).set_axis(part.index)  # a series keeps its type
         return part
 
 
@@ -232,6 +232,8 @@ def _as_type(values: Sequence[Any], dtype: np.dtype[Any], name: Hashable) -> NDA
 
 def _as_series(values: Sequence[Any], dtype: Any, name: Hashable) -> Any:
     """Values in the type of the column, exactly."""
+    if isinstance(dtype, pd.CategoricalDtype) and not set(values) <= set(dtype.categories):
+        raise _does_not_fit(values, dtype, name)
     try:
         series = pd.Series(list(values), dtype=dtype)
     except (TypeError, ValueError) as problem:

@@ -8,13 +8,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from fairstats.ground.encoding import MISSING, factorize, label_text
 from fairstats.ground.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from fairstats.ground.features import FeatureTable
 
 __all__ = ["Attribute", "changed_labels", "find_attributes", "labels_of"]
 
@@ -27,18 +28,22 @@ class Attribute:
 
     column: Hashable
     name: str
-    levels: pd.Series[Any]
-    labels: tuple[str, ...]
+    levels: tuple[Hashable, ...]
     codes: NDArray[np.intp]
 
-    def others(self, steps: NDArray[np.intp]) -> Any:
-        """The column with every row moved on by so many values, cyclically."""
-        return self.levels.take((self.codes + steps) % len(self.levels)).reset_index(drop=True)
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The values as text."""
+        return tuple(label_text(level) for level in self.levels)
+
+    def others(self, steps: NDArray[np.intp]) -> tuple[tuple[Hashable, ...], NDArray[np.intp]]:
+        """The values, and their codes with every row moved on by so many values, cyclically."""
+        return self.levels, (self.codes + steps) % len(self.levels)
 
 
-def find_attributes(frame: pd.DataFrame, protected: Any) -> list[Attribute]:
+def find_attributes(table: FeatureTable, protected: Any) -> list[Attribute]:
     """The sensitive columns that the user named: one, several, or several with their values."""
-    columns: list[Any] = list(frame.columns)
+    columns = table.columns
     values: Mapping[Any, Any]
     if isinstance(protected, Mapping):
         values = protected
@@ -48,18 +53,12 @@ def find_attributes(frame: pd.DataFrame, protected: Any) -> list[Attribute]:
         values = {protected: None}
     if not values:
         raise InputError("protected", got="no column", allowed="at least one column", cure="name a column")
-    return [_attribute(frame, column, given) for column, given in values.items()]
+    table.check_columns(list(values), "protected")
+    return [_attribute(table, column, given) for column, given in values.items()]
 
 
-def _attribute(frame: pd.DataFrame, column: Hashable, given: Sequence[Hashable] | None) -> Attribute:
-    if column not in frame.columns:
-        raise InputError(
-            "protected",
-            got=repr(column),
-            allowed="a column of X: " + ", ".join(repr(c) for c in list(frame.columns)[:20]),
-            cure="check the spelling; in an array columns are positions",
-        )
-    factor = factorize(frame[column], f"X[{column!r}]")
+def _attribute(table: FeatureTable, column: Hashable, given: Sequence[Hashable] | None) -> Attribute:
+    factor = factorize(table.column(column), f"X[{column!r}]")
     if factor.has_missing:
         raise InputError(
             "X",
@@ -80,18 +79,7 @@ def _attribute(frame: pd.DataFrame, column: Hashable, given: Sequence[Hashable] 
     place = np.array(
         [levels.index(level) if level in levels else -1 for level in factor.levels], dtype=np.intp
     )
-    try:
-        as_series = pd.Series(levels, dtype=object).astype(frame[column].dtype)
-    except (TypeError, ValueError) as problem:
-        raise InputError(
-            "protected",
-            got=f"values of {column!r} that a column of type {frame[column].dtype} cannot hold ({problem})",
-            allowed="values of the column's type",
-            cure="convert the column first",
-        ) from problem
-    return Attribute(
-        column, str(column), as_series, tuple(label_text(level) for level in levels), place[factor.codes]
-    )
+    return Attribute(column, str(column), tuple(levels), place[factor.codes])
 
 
 def labels_of(answer: Callable[[Any], Any], rows: Any, n: int) -> NDArray[Any]:
@@ -111,15 +99,14 @@ def labels_of(answer: Callable[[Any], Any], rows: Any, n: int) -> NDArray[Any]:
 
 def changed_labels(
     answer: Callable[[Any], Any],
-    frame: pd.DataFrame,
-    back: Callable[[pd.DataFrame], Any],
+    table: FeatureTable,
     original: NDArray[Any],
     attributes: Sequence[Attribute],
     number: int | None,
     rng: np.random.Generator,
 ) -> NDArray[np.bool_]:
     """Whether the prediction differs, shape (draws, n), when all these attributes take other values."""
-    n = len(frame)
+    n = table.n_rows
     sizes = [len(attribute.levels) for attribute in attributes]
     if number is None or all(size == 2 for size in sizes):
         n_combinations = int(np.prod([size - 1 for size in sizes]))
@@ -138,8 +125,6 @@ def changed_labels(
         steps = [[rng.integers(1, size, size=n) for size in sizes] for _ in range(number)]
     found = []
     for draw in steps:
-        disturbed = frame.copy()
-        for attribute, step in zip(attributes, draw, strict=True):
-            disturbed[attribute.column] = attribute.others(step)
-        found.append(labels_of(answer, back(disturbed), n) != original)
+        changed = {a.column: a.others(step) for a, step in zip(attributes, draw, strict=True)}
+        found.append(labels_of(answer, table.block(0, n, changed), n) != original)
     return np.array(found)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from fairstats.ground.caution import caution
 from fairstats.ground.encoding import factorize
 from fairstats.ground.errors import DataWarning, InputError
+from fairstats.ground.features import as_features
 from fairstats.ground.randomness import as_generator
 from fairstats.ground.results import Interval, check_confidence_level
 from fairstats.methods.hfm.disturbed import changed_labels, find_attributes, labels_of
@@ -19,6 +19,8 @@ from fairstats.methods.hfm.risk_result import ALL_ROWS, DiscriminativeRiskResult
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from fairstats.ground.features import FeatureTable
 
 __all__ = ["discriminative_risk"]
 
@@ -42,7 +44,7 @@ def discriminative_risk(
     ----------
     predict : callable or estimator with ``predict``
         Gives a label to every row of what it is passed: a frame or array like `X`.
-    X : pandas.DataFrame or ndarray, shape (n, p)
+    X : data frame (pandas, polars, Arrow) or array, shape (n, p)
         Rows with the sensitive columns that the model sees.
     protected : column, list of columns, or mapping of column to its values
         Sensitive columns: names, or positions in an array. Values default to those that occur.
@@ -98,23 +100,23 @@ def discriminative_risk(
     """
     level = check_confidence_level(confidence_level)
     answer = _predictor(predict)
-    frame, back = _frame_of(X)
+    table = as_features(X)
     number = _check_draws(draws)
     generator, seed = as_generator(rng)
-    attributes = find_attributes(frame, protected)
-    original = labels_of(answer, back(frame), len(frame))
-    _check_deterministic(answer, frame, back, original)
-    persons = _persons(cluster, len(frame))
+    attributes = find_attributes(table, protected)
+    original = labels_of(answer, table.block(0, table.n_rows), table.n_rows)
+    _check_deterministic(answer, table, original)
+    persons = _persons(cluster, table.n_rows)
     entries: list[RiskEntry] = []
     for attribute in attributes:
-        changed = changed_labels(answer, frame, back, original, [attribute], number, generator)
+        changed = changed_labels(answer, table, original, [attribute], number, generator)
         entries.append(_entry(attribute.name, ALL_ROWS, changed, persons, level))
         for k, value in enumerate(attribute.labels):
             rows = attribute.codes == k
             if rows.any():
                 entries.append(_entry(attribute.name, value, changed[:, rows], persons[rows], level))
     if len(attributes) > 1:
-        changed = changed_labels(answer, frame, back, original, attributes, number, generator)
+        changed = changed_labels(answer, table, original, attributes, number, generator)
         entries.append(_entry(JOINT, ALL_ROWS, changed, persons, level))
     return DiscriminativeRiskResult(tuple(entries), "all" if number is None else number, seed)
 
@@ -131,24 +133,6 @@ def _predictor(predict: Any) -> Callable[[Any], Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _frame_of(X: Any) -> tuple[pd.DataFrame, Callable[[pd.DataFrame], Any]]:
-    """Rows as a frame, and the way back to what the model expects."""
-    if isinstance(X, pd.DataFrame):
-        frame, back = X.reset_index(drop=True), lambda rows: rows.set_axis(X.index)
-    elif isinstance(X, np.ndarray) and X.ndim == 2:
-        frame, back = pd.DataFrame(X), lambda rows: rows.to_numpy(dtype=X.dtype)
-    else:
-        raise InputError(
-            "X",
-            got=f"a {type(X).__name__}",
-            allowed="a pandas data frame or an array of shape (n, p)",
-            cure="convert it, e.g. frame.to_pandas()",
-        )
-    if not len(frame):
-        raise InputError("X", got="0 rows", allowed="at least one row", cure="pass data")
-    return frame, back
-
-
 def _check_draws(draws: Any) -> int | None:
     if isinstance(draws, str) and draws == "all":
         return None
@@ -157,24 +141,15 @@ def _check_draws(draws: Any) -> int | None:
     raise InputError("draws", got=repr(draws), allowed='a whole number ≥ 1, or "all"', cure="draws=1")
 
 
-def _check_deterministic(
-    answer: Callable[[Any], Any],
-    frame: pd.DataFrame,
-    back: Callable[[pd.DataFrame], Any],
-    original: NDArray[Any],
-) -> None:
-    n = min(len(frame), _TWICE)
-    again = labels_of(answer, _first(back(frame.copy()), n), n)
+def _check_deterministic(answer: Callable[[Any], Any], table: FeatureTable, original: NDArray[Any]) -> None:
+    n = min(table.n_rows, _TWICE)
+    again = labels_of(answer, table.block(0, n), n)
     if (again != original[:n]).any():
         caution(
             f"The model gives other labels to {int((again != original[:n]).sum()):,} of {n:,} rows when "
             "asked again: the risk includes its noise.",
             DataWarning,
         )
-
-
-def _first(rows: Any, n: int) -> Any:
-    return rows.iloc[:n] if isinstance(rows, pd.DataFrame) else rows[:n]
 
 
 def _persons(cluster: Any, n: int) -> NDArray[np.intp]:

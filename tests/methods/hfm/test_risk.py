@@ -124,6 +124,21 @@ def test_estimators_and_arrays() -> None:
     assert 0 < result.estimate < 0.5
 
 
+def test_polars() -> None:
+    """The model is called with polars frames, and the numbers are those of pandas."""
+    polars = pytest.importorskip("polars")
+    X = people(200).reset_index(drop=True)
+    frame = polars.DataFrame({name: X[name].tolist() for name in X})
+
+    def model(rows: polars.DataFrame) -> np.ndarray:
+        assert isinstance(rows, polars.DataFrame)
+        return by_sex(pd.DataFrame(rows.to_dict(as_series=False)))
+
+    found = fs.discriminative_risk(model, frame, protected=["sex", "race"], draws=3, rng=2)
+    same = fs.discriminative_risk(by_sex, X, protected=["sex", "race"], draws=3, rng=2)
+    assert found == same
+
+
 @pytest.mark.parametrize("dtype", ["category", "string", "object"])
 def test_types_of_columns_are_kept(dtype: str) -> None:
     X = people(50).astype({"sex": dtype})
@@ -177,15 +192,16 @@ def test_result_prints_and_survives_json() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"protected": "age"}, "a column of X"),
+        ({"protected": "age"}, "no column 'age'"),
         ({"protected": []}, "no column"),
         ({"protected": {"sex": ["f"]}}, "two or more"),
         ({"protected": {"sex": ["f", "d"]}}, "without \\['m'\\]"),
+        ({"X": people(9).astype({"sex": "category"}), "protected": {"sex": ["f", "m", "d"]}}, "exactly"),
         ({"predict": 3}, "a function of rows"),
         ({"predict": lambda rows: np.zeros((len(rows), 2))}, "one label per row"),
         ({"predict": lambda rows: 1}, "one label per row"),
-        ({"X": [[1.0]]}, "pandas data frame"),
-        ({"X": pd.DataFrame({"sex": []})}, "0 rows"),
+        ({"X": [1.0]}, "two-dimensional array"),
+        ({"X": pd.DataFrame({"sex": []})}, "without rows"),
         ({"X": pd.DataFrame({"sex": ["f", None]})}, "missing values"),
         ({"X": pd.DataFrame({"sex": ["f", "f"]})}, "one value cannot"),
         ({"draws": 0}, "draws"),
