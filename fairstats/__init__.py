@@ -81,6 +81,8 @@ _HOME = {
     "TailSample": "fairstats.methods.ecd.tail_sample",
     "audit": "fairstats.report.audit",
     "AuditReport": "fairstats.report.report",
+    "crosscheck": "fairstats.report.crosscheck.run",
+    "Crosscheck": "fairstats.report.crosscheck.table",
     "doctor": "fairstats.ground.doctor",
     "use_backend": "fairstats.ground.backends",
     "hdr": "fairstats.numerics.hdr.region",
@@ -178,6 +180,8 @@ if TYPE_CHECKING:
     from fairstats.numerics.hdr.result import HdrRegion as HdrRegion
     from fairstats.numerics.hdr.result import HdrResult as HdrResult
     from fairstats.report.audit import audit as audit
+    from fairstats.report.crosscheck.run import crosscheck as crosscheck
+    from fairstats.report.crosscheck.table import Crosscheck as Crosscheck
     from fairstats.report.report import AuditReport as AuditReport
 
 __all__ = ["__version__", *_HOME, *_SUBMODULES]

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairstats.ground.errors import InputError
 
-__all__ = ["decode", "encode", "serialisable"]
+__all__ = ["decode", "encode", "serialisable", "unknown_parts"]
 
 _REGISTRY: dict[str, type[Any]] = {}
 _T = TypeVar("_T")
@@ -101,6 +101,33 @@ def decode(value: Any) -> Any:
             allowed="results written by fairstats, unchanged",
             cure="write the file anew",
         ) from problem
+
+
+def unknown_parts(value: Any) -> list[str]:
+    """Classes and fields in a JSON value that this version does not know, each once.
+
+    Examples
+    --------
+    >>> unknown_parts({"class": "Novelty", "n": 1})
+    ["the class 'Novelty'"]
+    """
+    found: dict[str, None] = {}
+    _collect_unknown(value, found)
+    return list(found)
+
+
+def _collect_unknown(value: Any, found: dict[str, None]) -> None:
+    if isinstance(value, dict):
+        name = value.get("class")
+        if name is not None and name not in _REGISTRY:
+            found[f"the class {name!r}"] = None
+        elif name is not None:
+            known = {f.name for f in fields(_REGISTRY[name])}
+            for field in value.keys() - known - {"class"}:
+                found[f"the field {field!r} of {name}"] = None
+    if isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            _collect_unknown(part, found)
 
 
 def _as_lists(value: Any) -> Any:

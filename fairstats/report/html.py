@@ -14,6 +14,7 @@ from fairstats.report.text import MARKS, headline
 from fairstats.report.view import Block, Row, SetView, view_sets
 
 if TYPE_CHECKING:
+    from fairstats.report.crosscheck.table import Crosscheck
     from fairstats.report.report import AuditReport
 
 __all__ = ["Drawing", "drawing", "render_html"]
@@ -74,8 +75,8 @@ def _place(axis: Axis, value: float) -> str:
     return f"{axis.place(value):.2f}%"
 
 
-def render_html(report: AuditReport) -> str:
-    """The HTML text of a report.
+def render_html(report: AuditReport, crosscheck: Crosscheck | None = None) -> str:
+    """The HTML text of a report, with the cross-check where there is one.
 
     Raises
     ------
@@ -83,7 +84,7 @@ def render_html(report: AuditReport) -> str:
         Without jinja2.
     """
     template = _environment().get_template("report.html.j2")
-    return str(template.render(**_context(report)))
+    return str(template.render(**_context(report), crosscheck=crosscheck))
 
 
 def _environment() -> Any:

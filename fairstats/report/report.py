@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import TIDY_COLUMNS, Result
-from fairstats.ground.serialise import decode, encode, serialisable
+from fairstats.ground.serialise import encode, serialisable
+from fairstats.report.reading import decode_report
 from fairstats.report.section import VERDICTS, Section
 from fairstats.report.sections import load_sections
 from fairstats.report.settings import AuditColumns, AuditSettings
@@ -19,6 +20,8 @@ from fairstats.report.statements import Statement
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fairstats.report.crosscheck.table import Crosscheck
 
 __all__ = ["AuditReport"]
 
@@ -131,7 +134,7 @@ class AuditReport:
             If the dictionary holds something else.
         """
         load_sections()
-        report = decode(data)
+        report = decode_report(data)
         if not isinstance(report, cls):
             raise InputError(
                 "data",
@@ -144,6 +147,10 @@ class AuditReport:
     def to_json(self, path: str | PathLike[str]) -> Path:
         """Write the report as JSON, from which `from_json` reads it back without loss.
 
+        The key ``table`` holds the rows of `to_frame` once more, for readers that know no results (R's
+        ``fs_read_report``, a spreadsheet): missing and infinite numbers are null there. `from_json` leaves it
+        unread.
+
         Parameters
         ----------
         path : path-like
@@ -152,7 +159,14 @@ class AuditReport:
         -------
         Path
         """
-        return write_text(path, json.dumps(self.to_dict(), allow_nan=False, indent=1) + "\n")
+        whole = {**self.to_dict(), "table": self._table_records()}
+        return write_text(path, json.dumps(whole, allow_nan=False, indent=1) + "\n")
+
+    def _table_records(self) -> list[dict[str, Any]]:
+        """Rows of `to_frame` as JSON holds them: null for what is missing or infinite."""
+        frame = self.to_frame().astype(object)
+        records = frame.where(frame.notna(), None).to_dict("records")
+        return [{str(k): _plain(v) for k, v in record.items()} for record in records]
 
     @classmethod
     def from_json(cls, path: str | PathLike[str]) -> Self:
@@ -161,7 +175,13 @@ class AuditReport:
         Raises
         ------
         InputError
-            If the file cannot be read or holds something else.
+            If the file cannot be read or holds something else, also what another version of fairstats wrote
+            and this one does not know; the message names both versions.
+
+        Warns
+        -----
+        FairstatsWarning
+            Where another version of fairstats wrote it.
         """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -180,12 +200,14 @@ class AuditReport:
             )
         return cls.from_dict(data)
 
-    def to_html(self, path: str | PathLike[str]) -> Path:
+    def to_html(self, path: str | PathLike[str], *, crosscheck: Crosscheck | None = None) -> Path:
         """Write the report as one self-contained HTML file.
 
         Parameters
         ----------
         path : path-like
+        crosscheck : Crosscheck, optional
+            What `fs.crosscheck(report)` returned: adds a section with every number and what R makes of it.
 
         Returns
         -------
@@ -198,7 +220,7 @@ class AuditReport:
         """
         from fairstats.report.html import render_html
 
-        return write_text(path, render_html(self))
+        return write_text(path, render_html(self, crosscheck))
 
     def summary(self, *, full: bool = True) -> str:
         """The report as plain text.
@@ -224,6 +246,12 @@ class AuditReport:
         from fairstats.report.notebook import render_fragment
 
         return render_fragment(self)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a table that JSON can hold."""
+    shown = encode(value)
+    return None if isinstance(shown, dict) else shown
 
 
 def write_text(path: str | PathLike[str], text: str) -> Path:

@@ -123,11 +123,13 @@ madd_bandwidth_order <- function(n0, n1) {
 #' @export
 madd_null_mean <- function(count, n0, n1) {
   if (sum(count) != n0 + n1) stop("`count` must sum to n0 + n1", call. = FALSE)
-  deviation <- vapply(count, function(c) {
-    x <- max(0, c - n1):min(c, n0)
-    sum(abs(x / n0 - (c - x) / n1) * stats::dhyper(x, c, n0 + n1 - c, n0))
-  }, 0)
-  sum(deviation)
+  sum(vapply(count, mean_deviation, 0, n0 = n0, n1 = n1))
+}
+
+# Mean absolute difference of the shares of a bin that holds `count` rows in all.
+mean_deviation <- function(count, n0, n1) {
+  x <- max(0, count - n1):min(count, n0)
+  sum(abs(x / n0 - (count - x) / n1) * stats::dhyper(x, count, n0 + n1 - count, n0))
 }
 
 #' Move the scores of every group towards the distribution of all

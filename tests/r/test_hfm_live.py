@@ -6,11 +6,13 @@ The twins subtract every row from every other, one after the other; Python leave
 from __future__ import annotations
 
 import json
+import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import fairstats as fs
@@ -109,3 +111,134 @@ def test_live_hfm() -> None:
 def test_live_errors_are_ours() -> None:
     with pytest.raises(RBackendError, match="same columns"):
         call("set_distance", np.ones((2, 2)), np.ones((2, 3)))
+
+
+def with_tests(case: dict[str, Any], statistic: str, n_resamples: int) -> Any:
+    x, _, _ = sets(case)
+    group = np.where(np.array(case["in_group"]) == 1, "inside", "outside")
+    return fs.hfm(
+        x,
+        case["y_true"],
+        case["y_pred"],
+        sensitive_features=group,
+        statistic=statistic,
+        n_resamples=n_resamples,
+        n_subsamples=0,
+        rng=5,
+    ).overall
+
+
+def assert_same_tests(entry: Any, twin: dict[str, Any], n_resamples: int, error: float = 0.0) -> None:
+    """Distances as they are; p-values within five Monte Carlo errors and the 1 of (1 + #)/(1 + B)."""
+    for value, name in ((entry.d, "d"), (entry.d_f, "d_f"), (entry.hfm, "hfm")):
+        assert value == pytest.approx(twin[name], rel=RELATIVE, abs=1e-12), name
+    for test, name in zip(entry.tests, ("p_d", "p_d_f", "p_hfm"), strict=True):
+        spread = np.sqrt(twin[name] * (1 - twin[name]) / n_resamples) + error
+        assert test.pvalue == pytest.approx(twin[name], abs=5 * spread + 1 / n_resamples), name
+
+
+@pytest.mark.parametrize("statistic", ["max", "mean"])
+def test_recorded_tests_over_all_permutations_and_exchanges(statistic: str) -> None:
+    """R takes all 210 permutations and all 32 exchanges of ten rows."""
+    case = recorded()["tests"]
+    assert case[statistic]["permutations"] == 210
+    assert case[statistic]["exchanges"] == 32
+    assert_same_tests(with_tests(case, statistic, 3999), case[statistic], 3999)
+
+
+def risk_result(changed: np.ndarray, person: np.ndarray | None, level: float = 0.95) -> Any:
+    """Discriminative risk of a model that changes its answer where `changed` says so, draw by draw."""
+    draws, n = changed.shape
+    own = np.arange(n) % (draws + 1)
+    frame = pd.DataFrame({"row": np.arange(n), "own": own, "value": own})
+
+    def predict(rows: pd.DataFrame) -> np.ndarray:
+        step = ((rows["value"] - rows["own"]) % (draws + 1)).to_numpy()
+        return np.where(step == 0, 0, changed[step - 1, rows["row"].to_numpy()])
+
+    found = fs.discriminative_risk(
+        predict, frame, protected="value", draws="all", cluster=person, confidence_level=level
+    )
+    return found.entries[0]
+
+
+def assert_same_risk(entry: Any, twin: dict[str, Any]) -> None:
+    """Closed forms on both sides: polyroot in R, statsmodels in Python."""
+    assert entry.estimate == pytest.approx(twin["estimate"], rel=1e-12)
+    low, high = entry.interval
+    assert (low, high) == pytest.approx((twin["low"], twin["high"]), rel=1e-9)
+    assert [entry.n, entry.n_draws, entry.n_changed] == [twin["n"], twin["n_draws"], twin["n_changed"]]
+
+
+@pytest.mark.parametrize("name", ["first_draw", "by_draws", "by_person", "first_draw_90"])
+def test_recorded_discriminative_risk(name: str) -> None:
+    case = recorded()["risk"]
+    changed = np.array(case["changed"]).reshape(-1, case["n_draws"]).T
+    person = np.array(case["person"]) if name == "by_person" else None
+    single = name.startswith("first_draw")
+    entry = risk_result(changed[:1] if single else changed, person, 0.9 if name.endswith("90") else 0.95)
+    assert_same_risk(entry, case[name])
+
+
+@pytest.mark.r
+def test_live_tests_of_hfm() -> None:
+    """Random rows: both sides draw, so that both errors count."""
+    rng = np.random.default_rng(8)
+    n = 60
+    case = {
+        "x": rng.normal(size=2 * n).tolist(),
+        "n_columns": 2,
+        "in_group": (np.arange(n) % 3 == 0).astype(int).tolist(),
+        "y_true": rng.integers(0, 2, n).tolist(),
+    }
+    case["y_pred"] = np.where(np.array(case["in_group"]) == 1, case["y_true"], 1).tolist()
+    x, _, _ = sets(case)
+    inside = np.array(case["in_group"]) == 1
+    given = (x, np.array(case["y_true"]), np.array(case["y_pred"]), inside)
+    twin = call("hfm_permutation_test", *given, rng=2) | call("hfm_exchange_test", *given, rng=3)
+    assert_same_tests(with_tests(case, "max", 999), twin, 999, error=float(np.max(twin["error"])))
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("clustered", [False, True])
+def test_live_discriminative_risk(clustered: bool) -> None:
+    rng = np.random.default_rng(9)
+    changed = rng.random((2, 80)) < 0.2
+    person = rng.integers(0, 30, 80) if clustered else None
+    twin = call("discriminative_risk", changed, person)
+    assert_same_risk(risk_result(changed, person), twin)
+
+
+@pytest.mark.r("jsonlite")
+def test_live_report_with_features(tmp_path: Path) -> None:
+    """fs_audit's HFM of a frame with numbers and categories, from the report's JSON."""
+    rng = np.random.default_rng(10)
+    n = 90
+    frame = pd.DataFrame(
+        {
+            "sex": rng.choice(["f", "m"], n),
+            "race": rng.choice(["a", "b", "c"], n),
+            "age": rng.integers(18, 70, n),
+            "town": rng.choice(["x", "y", "z"], n),
+            "y": rng.integers(0, 2, n),
+            "p": rng.integers(0, 2, n),
+        }
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        report = fs.audit(
+            frame,
+            y_true="y",
+            y_pred="p",
+            sensitive_features=["sex", "race"],
+            features=["age", "town"],
+            intersections=False,
+            n_resamples=199,
+            rng=1,
+        )
+    report.to_json(tmp_path / "report.json")
+    data = {name: column.tolist() for name, column in frame.items()}
+    found = call("fs_compare", str(tmp_path / "report.json"), data, rng=4)
+    agree = np.asarray(found["agree"], dtype=bool)
+    assert agree.all()
+    assert sum(metric.startswith("hfm") for metric in found["metric"]) > 40

@@ -2,7 +2,7 @@
 #
 #   Rscript tests/reference/hfm_twins.R        (from the root of the project)
 
-for (file in c("r/R/hfm.R", "r/reference/json.R")) sys.source(file, envir = globalenv())
+for (file in c("r/R/hfm.R", "r/R/crosscheck-hfm.R", "r/R/hfm-tests.R", "r/R/risk.R", "r/reference/json.R")) sys.source(file, envir = globalenv())
 
 set.seed(20240718, "Mersenne-Twister", "Inversion", "Rejection")
 normal <- matrix(round(rnorm(80 * 4), 6), 80)
@@ -24,12 +24,44 @@ answers <- function(x, w) {
   )
 }
 
+# Ten rows: every permutation (210) and every exchange (of five rows, 32).
+tests_of <- function() {
+  x <- matrix(round(rnorm(20), 6), 10)
+  in_group <- rep(c(TRUE, FALSE), c(4, 6))
+  y_true <- rep(0:1, 5)
+  wrong <- c(1, 4, 7, 9, 10)
+  y_pred <- replace(y_true, wrong, 1 - y_true[wrong])
+  one <- function(statistic) {
+    permuted <- hfm_permutation_test(x, y_true, y_pred, in_group, statistic = statistic)
+    exchanged <- hfm_exchange_test(x, y_true, y_pred, in_group, statistic = statistic)
+    list(
+      d = permuted$d, d_f = permuted$d_f, p_d = permuted$p_d, p_d_f = permuted$p_d_f, hfm = exchanged$hfm,
+      p_hfm = exchanged$p_hfm, permutations = permuted$n_resamples, exchanges = exchanged$n_resamples
+    )
+  }
+  list(
+    x = I(as.numeric(x)), n_columns = 2L, in_group = I(as.integer(in_group)), y_true = I(y_true), y_pred = I(y_pred),
+    max = one("max"), mean = one("mean")
+  )
+}
+
+# 40 rows of 15 persons, three draws each.
+risk_of <- function() {
+  changed <- matrix(runif(120) < 0.3, 3)
+  person <- sample(15, 40, TRUE)
+  list(
+    changed = I(as.integer(changed)), n_draws = 3L, person = I(person),
+    first_draw = discriminative_risk(changed[1, ]), by_draws = discriminative_risk(changed),
+    by_person = discriminative_risk(changed, person), first_draw_90 = discriminative_risk(changed[1, ], level = 0.9)
+  )
+}
+
 write_json(
   list(
     about = "made by tests/reference/hfm_twins.R", versions = package_versions(character()),
     normal = answers(normal, c(0.4, -0.3, 0.2, -0.1)),
     binary = answers(binary, c(0.02, 0.18, -0.05, 0.15, 0.11, -0.09, 0.2, -0.13, 0.07)),
-    offset = answers(offset, c(0.5, 0.3, -0.2))
+    offset = answers(offset, c(0.5, 0.3, -0.2)), tests = tests_of(), risk = risk_of()
   ),
   "tests/reference/hfm_twins.json"
 )

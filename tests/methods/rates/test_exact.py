@@ -181,3 +181,18 @@ def test_small_tables_get_the_exact_tests(counts: dict[str, Any], added: bool) -
         k0, k1 = counts["a"][0], counts["b"][0]
         _, wanted = exact_unconditional_pvalue(k0, n0, k1, n1, null=null, alternative=row["alternative"])
         assert row["pvalue"] == wanted
+
+
+@pytest.mark.parametrize(("k0", "n0", "k1", "n1"), [(21, 24, 999, 1407), (5, 6, 400, 900), (2, 30, 1, 1000)])
+def test_peaks_near_the_ends_are_found(k0: int, n0: int, k1: int, n1: int) -> None:
+    """Witness: the probability on 2,000 nuisance rates, dense at both ends; none may exceed the p-value."""
+    near = np.logspace(-7, -1, 600)
+    p1 = np.concatenate([near, np.linspace(0.1, 0.9, 800), 1 - near])
+    all0, all1 = np.meshgrid(np.arange(n0 + 1), np.arange(n1 + 1), indexing="ij")
+    z = ratio_score_statistic(all0, n0, all1, n1, 0.8, correction=False)
+    for alternative, extreme in (("less", z <= z[k0, k1] + 1e-9), ("greater", z >= z[k0, k1] - 1e-9)):
+        _, pvalue = exact_unconditional_pvalue(k0, n0, k1, n1, null=0.8, alternative=alternative)
+        pmf1 = binom.pmf(np.arange(n1 + 1)[:, None], n1, p1)
+        largest = (binom.pmf(np.arange(n0 + 1)[:, None], n0, 0.8 * p1) * (extreme @ pmf1)).sum(axis=0).max()
+        assert pvalue >= largest * (1 - 1e-4)
+        assert pvalue <= largest * (1 + 1e-2) + 1e-12

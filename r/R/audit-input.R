@@ -1,0 +1,197 @@
+# What every fs_ function reads: columns of a data frame by name, or vectors.
+
+INTERSECTION <- " & "
+
+# A column: the name of one where there is a data frame, else the vector itself; NULL stays NULL.
+column_of <- function(data, x, argument) {
+  if (is.null(x)) return(NULL)
+  if (is.null(data)) return(x)
+  if (length(x) == 1L && is.character(x)) {
+    if (!x %in% names(data)) {
+      stop_argument(
+        argument, paste0('"', x, '", which is no column of `data`'), paste("one of", listed(names(data)))
+      )
+    }
+    return(data[[x]])
+  }
+  if (length(x) == nrow(data)) return(x)
+  stop_argument(argument, paste(length(x), "values"), "the name of a column of `data`")
+}
+
+stop_argument <- function(argument, got, allowed) {
+  stop("`", argument, "`: got ", got, "; allowed: ", allowed, call. = FALSE)
+}
+
+listed <- function(x, most = 12L) {
+  x <- as.character(x)
+  text <- paste(utils::head(x, most), collapse = ", ")
+  if (length(x) > most) paste0(text, ", ...") else text
+}
+
+# The text of a value as Python's side writes it.
+label_text <- function(x) if (is.logical(x)) ifelse(x, "True", "False") else as.character(x)
+
+# Labels or predictions as 0 and 1; `favorable` is the value that is good for the person.
+favorable_codes <- function(x, favorable, argument) {
+  if (is.null(x)) return(NULL)
+  if (anyNA(x)) stop_argument(argument, paste(sum(is.na(x)), "missing values"), "none: leave those rows out first")
+  values <- sort(unique(label_text(x)))
+  wanted <- label_text(favorable)
+  if (wanted == "1" && (is.logical(x) || setequal(values, c("-1", "1")))) wanted <- label_text(x)[which(x == 1)[1L]]
+  if (!wanted %in% values && !all(values %in% c("0", "1", "True", "False"))) {
+    stop_argument(
+      "favorable_label", paste0(wanted, ", which does not occur in `", argument, "`"),
+      paste("one of its values,", listed(values))
+    )
+  }
+  as.numeric(label_text(x) %in% wanted)
+}
+
+# favorable_label: one value, or list(y_true = ..., y_pred = ...).
+favorable_of <- function(favorable, argument) {
+  if (length(favorable) == 1L && is.null(names(favorable))) return(favorable[[1L]])
+  if (is.null(names(favorable)) || !all(names(favorable) %in% c("y_true", "y_pred"))) {
+    got <- paste(length(favorable), "values")
+    stop_argument("favorable_label", got, "one value, or list(y_true = ..., y_pred = ...)")
+  }
+  if (argument %in% names(favorable)) favorable[[argument]] else 1
+}
+
+# Every column, checked: numbers 0 and 1, scores in [0, 1], one length, nothing missing.
+read_columns <- function(data, y_true, y_pred, score, sensitive_features, favorable_label, sample_weight = NULL,
+                         cluster = NULL) {
+  if (!is.null(data)) data <- checked_frame(data)
+  score <- column_of(data, score, "score")
+  weight <- column_of(data, sample_weight, "sample_weight")
+  cluster <- column_of(data, cluster, "cluster")
+  found <- list(
+    y_true = favorable_codes(column_of(data, y_true, "y_true"), favorable_of(favorable_label, "y_true"), "y_true"),
+    y_pred = favorable_codes(column_of(data, y_pred, "y_pred"), favorable_of(favorable_label, "y_pred"), "y_pred"),
+    score = if (!is.null(score)) checked_numbers(score, "score", 0, 1),
+    weight = if (!is.null(weight)) checked_numbers(weight, "sample_weight", 0, Inf),
+    cluster = if (!is.null(cluster)) as.character(cluster),
+    attributes = sensitive_columns(data, sensitive_features)
+  )
+  lengths <- c(
+    vapply(found[c("y_true", "y_pred", "score", "weight", "cluster")], length, 0L),
+    sensitive_features = length(found$attributes[[1L]])
+  )
+  lengths <- lengths[lengths > 0L]
+  if (length(unique(lengths)) > 1L) {
+    stop_argument(
+      names(lengths)[lengths != lengths[["sensitive_features"]]][1L],
+      paste(paste(names(lengths), lengths), collapse = ", "), "columns of one length"
+    )
+  }
+  if (!is.null(cluster) && anyNA(cluster)) stop_argument("cluster", "missing values", "the sampling unit of every row")
+  found$n <- lengths[["sensitive_features"]]
+  found
+}
+
+checked_frame <- function(data) {
+  if (!is.list(data) || is.null(names(data))) {
+    stop_argument("data", paste("a", class(data)[1L]), "a data frame")
+  }
+  data <- as.data.frame(data, stringsAsFactors = FALSE, optional = TRUE)
+  if (!nrow(data)) stop_argument("data", "0 rows", "at least one row")
+  data
+}
+
+checked_numbers <- function(x, argument, low, high) {
+  if (!is.numeric(x)) stop_argument(argument, paste("a", class(x)[1L]), "numbers")
+  x <- as.numeric(x)
+  if (anyNA(x)) stop_argument(argument, paste(sum(is.na(x)), "missing values"), "none: leave those rows out first")
+  if (any(x < low | x > high | is.infinite(x))) {
+    stop_argument(
+      argument, paste("values from", format(min(x)), "to", format(max(x))),
+      if (is.finite(high)) paste0("numbers in [", low, ", ", high, "]") else paste("finite numbers of at least", low)
+    )
+  }
+  x
+}
+
+# Named list of sensitive columns.
+sensitive_columns <- function(data, sensitive_features, missing = "raise") {
+  x <- sensitive_features
+  if (is.null(x) || !length(x)) stop_argument("sensitive_features", "nothing", "one sensitive column or several")
+  if (!is.null(data) && is.character(x) && length(x) < nrow(data)) {
+    if (anyDuplicated(x)) stop_argument("sensitive_features", listed(x), "each column once")
+    columns <- lapply(x, function(name) column_of(data, name, "sensitive_features"))
+    names(columns) <- x
+  } else if (is.list(x)) {
+    columns <- as.list(x)
+    if (is.null(names(columns))) names(columns) <- paste0("feature_", seq_along(columns) - 1L)
+  } else {
+    columns <- list(group = x)
+  }
+  for (column in columns) {
+    if (anyNA(column) && missing == "raise") {
+      stop_argument(
+        "sensitive_features", paste(sum(is.na(column)), "missing values"), "none: leave those rows out first"
+      )
+    }
+  }
+  columns
+}
+
+# Groups of one column, or of several crossed, in order: as declared by ordered factors, else by size. A
+# combination without rows is kept while there are at most 256.
+make_groups <- function(columns) {
+  texts <- lapply(columns, label_text)
+  levels <- lapply(columns, function(x) {
+    if (is.factor(x)) base::levels(x) else unique(label_text(x))
+  })
+  declared <- all(vapply(columns, is.ordered, NA))
+  if (!declared) levels <- lapply(seq_along(columns), function(k) levels[[k]][levels[[k]] %in% texts[[k]]])
+  labels <- do.call(paste, c(unname(texts), sep = INTERSECTION))
+  every <- Reduce(function(a, b) as.vector(t(outer(a, b, paste, sep = INTERSECTION))), unname(levels))
+  if (length(every) > 256L) every <- every[every %in% labels]
+  size <- tabulate(factor(labels, every), length(every))
+  if (!declared) {
+    order <- order(-size, every, method = "radix")
+    every <- every[order]
+    size <- size[order]
+  }
+  if (length(every) < 2L) {
+    stop_argument("sensitive_features", paste("one group,", every), "two groups or more")
+  }
+  list(labels = labels, groups = every, sizes = size)
+}
+
+# Sets of attributes: each by itself, then all crossed.
+attribute_sets <- function(names, intersections) {
+  sets <- as.list(names)
+  if (intersections && length(names) > 1L) c(sets, list(names)) else sets
+}
+
+# Reference of a set: `reference` is NULL, one group, or a vector or list with a group per column.
+reference_of <- function(reference, set, n_sets) {
+  if (is.null(reference)) return(NULL)
+  if (length(reference) == 1L && is.null(names(reference))) {
+    if (n_sets > 1L && !identical(reference[[1L]], "largest")) {
+      stop_argument("reference", paste0('"', reference, '" for several sensitive columns'), "c(column = group, ...)")
+    }
+    return(reference[[1L]])
+  }
+  key <- paste(set, collapse = INTERSECTION)
+  if (key %in% names(reference)) return(reference[[key]])
+  if (length(set) > 1L && all(set %in% names(reference))) {
+    return(paste(vapply(reference[set], function(x) label_text(x), ""), collapse = INTERSECTION))
+  }
+  NULL
+}
+
+# Pairs (group, reference) as positions.
+make_pairs <- function(grouping, reference, comparisons) {
+  count <- length(grouping$groups)
+  if (comparisons == "all") return(t(utils::combn(count, 2L)))
+  named <- !is.null(reference) && (!identical(reference, "largest") || "largest" %in% grouping$groups)
+  j <- which.max(grouping$sizes)
+  if (named) {
+    j <- match(label_text(reference), grouping$groups)
+    if (is.na(j)) {
+      stop_argument("reference", paste0('"', label_text(reference), '"'), paste("one of", listed(grouping$groups)))
+    }
+  }
+  cbind(setdiff(seq_len(count), j), j, deparse.level = 0)
+}

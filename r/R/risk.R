@@ -1,0 +1,121 @@
+#' Discriminative risk: how often a prediction changes with the sensitive attribute alone
+#'
+#' The share of predictions that change when every row is given another value of its sensitive attribute, with
+#' Wilson's interval. Where rows were disturbed several times, or persons have several rows, the mean of a person
+#' is one observation, and the interval takes the number of independent draws that would have the variance of these
+#' means.
+#'
+#' @param changed Logical: whether the prediction of a row changed; a matrix with one column per row and one line per
+#'   draw where rows were disturbed several times.
+#' @param person The person of every row, where persons have several.
+#' @param level Confidence level.
+#' @return A list: estimate, low, high, n (persons), n_draws, n_changed.
+#' @references Bian and Luo (2024), section 4.1. Wilson (1927). Probable inference, the law of succession, and
+#'   statistical inference. Journal of the American Statistical Association 22, 209-212.
+#' @examples
+#' discriminative_risk(c(TRUE, FALSE, FALSE, FALSE))
+#' discriminative_risk(rbind(c(TRUE, FALSE, TRUE), c(FALSE, FALSE, TRUE)))$estimate
+#' @export
+discriminative_risk <- function(changed, person = NULL, level = 0.95) {
+  changed <- if (is.matrix(changed)) changed != 0 else matrix(changed != 0, 1L)
+  if (!length(changed) || anyNA(changed)) stop("`changed` is empty or has missing values", call. = FALSE)
+  if (is.null(person)) person <- seq_len(ncol(changed))
+  if (length(person) != ncol(changed)) stop("`person` must have one entry per row", call. = FALSE)
+  if (!(level > 0 && level < 1)) stop("`level` must lie between 0 and 1", call. = FALSE)
+  means <- as.numeric(tapply(colMeans(changed), as.character(person), mean))
+  n <- length(means)
+  estimate <- mean(means)
+  size <- n
+  variance <- if (n > 1L) stats::var(means) / n else 0
+  if (length(changed) > n && variance > 0) size <- min(max(estimate * (1 - estimate) / variance, n), length(changed))
+  z <- stats::qnorm((1 + level) / 2)
+  # the roots of (estimate - p)^2 = z^2 p (1 - p) / size
+  roots <- Re(polyroot(c(estimate^2, -2 * estimate - z^2 / size, 1 + z^2 / size)))
+  ends <- pmin(pmax(sort(roots), 0), 1)
+  list(
+    estimate = estimate, low = if (estimate == 0) 0 else ends[1L], high = if (estimate == 1) 1 else ends[2L], n = n,
+    n_draws = length(changed), n_changed = sum(changed)
+  )
+}
+
+#' Discriminative risk of a model and a data frame
+#'
+#' @param predict A function of a data frame that gives a label to every row.
+#' @param data Data frame with the sensitive columns that the model sees.
+#' @param protected Name of the sensitive columns; each is disturbed by itself, and all together where there are
+#'   several.
+#' @param draws Other values per row, drawn evenly, or `"all"` of them.
+#' @param person Name of a column, or vector: the person of every row.
+#' @param confidence_level Level of the intervals.
+#' @param seed Seed of the draws.
+#' @return A data frame: attribute, group ("all rows", or the value that was changed), estimate, ci_low, ci_high, n,
+#'   n_draws, n_changed.
+#' @examples
+#' people <- data.frame(income = 1:4, sex = c("f", "m", "f", "m"))
+#' fs_discriminative_risk(function(rows) rows$income + (rows$sex == "m") > 2, people, "sex")
+#' @export
+fs_discriminative_risk <- function(predict, data, protected, draws = 1, person = NULL, confidence_level = 0.95,
+                                   seed = 1) {
+  if (!is.function(predict)) stop_argument("predict", paste("a", class(predict)[1L]), "a function of a data frame")
+  data <- checked_frame(data)
+  if (!identical(draws, "all") && !(is.numeric(draws) && length(draws) == 1L && draws >= 1)) {
+    stop_argument("draws", listed(draws), 'a whole number of at least 1, or "all"')
+  }
+  person <- column_of(data, person, "person")
+  for (name in protected) {
+    values <- unique(column_of(data, name, "protected"))
+    if (anyNA(values) || length(values) < 2L) {
+      stop_argument("protected", paste0('"', name, '" with ', listed(values)), "a column with two values or more")
+    }
+  }
+  answer <- function(rows) {
+    label <- predict(rows)
+    if (length(label) != nrow(data) || anyNA(label)) {
+      stop_argument("predict", paste(length(label), "labels for", nrow(data), "rows"), "one label for every row")
+    }
+    as.character(label)
+  }
+  original <- answer(data)
+  with_seed(seed, {
+    rows <- list()
+    sets <- c(as.list(protected), if (length(protected) > 1L) list(protected))
+    for (set in sets) {
+      changed <- disturbed_changes(answer, data, set, draws, original)
+      single <- length(set) == 1L
+      groups <- c(list("all rows" = rep(TRUE, nrow(data))), if (single) split_rows(data[[set]]))
+      for (group in names(groups)) {
+        here <- groups[[group]]
+        found <- discriminative_risk(changed[, here, drop = FALSE], person[here], confidence_level)
+        rows <- c(rows, list(data.frame(
+          attribute = if (single) set else "all attributes", group = group, estimate = found$estimate,
+          ci_low = found$low, ci_high = found$high, n = found$n, n_draws = found$n_draws, n_changed = found$n_changed
+        )))
+      }
+    }
+    do.call(rbind, rows)
+  })
+}
+
+split_rows <- function(column) {
+  values <- label_text(column)
+  each <- sort(unique(values), method = "radix")
+  lapply(stats::setNames(each, each), function(v) values == v)
+}
+
+# Whether every prediction changes: one line per draw, one column per row.
+disturbed_changes <- function(answer, data, set, draws, original) {
+  levels <- lapply(set, function(name) unique(data[[name]]))
+  others <- lengths(levels) - 1L
+  count <- if (identical(draws, "all")) prod(others) else if (prod(others) == 1L) 1L else as.integer(draws)
+  t(vapply(seq_len(count), function(b) {
+    rows <- data
+    place <- b - 1L
+    for (k in seq_along(set)) {
+      here <- match(data[[set[k]]], levels[[k]])
+      step <- if (identical(draws, "all")) place %% others[k] + 1L else 1L + floor(stats::runif(nrow(data)) * others[k])
+      place <- place %/% others[k]
+      rows[[set[k]]] <- levels[[k]][(here - 1L + step) %% length(levels[[k]]) + 1L]
+    }
+    answer(rows) != original
+  }, logical(nrow(data))))
+}

@@ -1,0 +1,152 @@
+# fs_audit and the fs_ functions against the twins they stand on, and what they refuse.
+
+test_that("a table of the audit is that of the single functions", {
+  d <- people()
+  audit <- fs_audit(d, "y_true", "y_pred", sensitive_features = "group", reference = "blue", draws = 0)
+  of <- function(metric) audit[audit$metric == metric, ]
+  ratio <- disparate_impact(d$y_pred, d$group, reference = "blue")
+  expect_setequal(of("disparate_impact")$group, ratio$group)
+  found <- of("disparate_impact")[match(ratio$group, of("disparate_impact")$group), ]
+  expect_equal(found$ci_low, ratio$low, tolerance = 1e-12)
+  expect_equal(found$pvalue, ratio$p_equal, tolerance = 1e-10)
+  expect_equal(found$pvalue_adjusted, p.adjust(ratio$p_equal, "holm"), tolerance = 1e-10)
+  expect_equal(fs_disparate_impact(d, "y_pred", "group", reference = "blue")$ci_high, of("disparate_impact")$ci_high)
+  by_vectors <- fs_conditional_accuracy(
+    y_true = d$y_true, y_pred = d$y_pred, sensitive_features = d$group, label = 0, reference = "blue"
+  )
+  expect_equal(by_vectors$estimate, of("conditional_accuracy_0")$estimate)
+  odds <- fs_equalized_odds_difference(d, "y_true", "y_pred", "group", reference = "blue")
+  expect_equal(odds$metric, rep(c("tpr_difference", "fpr_difference"), each = 2L))
+  expect_equal(odds$pvalue_adjusted, p.adjust(odds$pvalue, "holm"))
+  score <- compare_rates(d$y_true, d$y_pred, d$group, "ppv", "difference", "blue", "score")
+  found <- fs_predictive_parity_difference(d, "y_true", "y_pred", "group", reference = "blue")
+  expect_equal(sort(found$ci_low), sort(score$low), tolerance = 1e-9)
+})
+
+test_that("weights and clusters are linearised as in the twins", {
+  d <- people()
+  ratio <- disparate_impact(d$y_pred, d$group, reference = "blue", weight = d$weight, cluster = d$cluster)
+  found <- fs_disparate_impact(d, "y_pred", "group", reference = "blue", sample_weight = "weight", cluster = "cluster")
+  found <- found[match(ratio$group, found$group), ]
+  expect_equal(found$estimate, ratio$estimate)
+  expect_equal(found$std_error, ratio$std_error, tolerance = 1e-10)
+  expect_equal(found$ci_low, ratio$low, tolerance = 1e-10)
+  odds <- average_odds_difference(d$y_true, d$y_pred, d$group, "blue", weight = d$weight, cluster = d$cluster)
+  found <- fs_average_odds_difference(
+    d, "y_true", "y_pred", "group",
+    reference = "blue", sample_weight = "weight", cluster = "cluster"
+  )
+  expect_equal(found$std_error[match(odds$group, found$group)], odds$std_error, tolerance = 1e-10)
+  expect_error(
+    fs_disparate_impact(d, "y_pred", "group", cluster = "cluster", method = "score"), "with clusters"
+  )
+  expect_error(fs_madd(list(s = runif(9), g = 1:9 %% 2, w = 1:9), "s", "g", sample_weight = "w"), "sample_weight")
+})
+
+test_that("simultaneous intervals are wider, and Bonferroni's as they are defined", {
+  d <- people()
+  one <- fs_disparate_impact(d, "y_pred", "group", reference = "blue")
+  all <- fs_disparate_impact(d, "y_pred", "group", reference = "blue", simultaneous = "bonferroni")
+  wider <- disparate_impact(d$y_pred, d$group, reference = "blue", level = 0.975)
+  expect_equal(all$ci_low, wider$low[match(all$group, wider$group)], tolerance = 1e-10)
+  joint <- fs_disparate_impact(d, "y_pred", "group", reference = "blue", simultaneous = "max-z")
+  expect_true(all(joint$ci_low >= all$ci_low & joint$ci_low < one$ci_low))
+})
+
+test_that("groups come by size, crossed ones too, and an empty one stays", {
+  d <- data.frame(
+    sex = rep(c("f", "m"), c(30, 70)), place = c(rep("x", 30), rep(c("x", "y"), c(20, 50))), hired = rep(0:1, 50)
+  )
+  audit <- fs_audit(d, y_pred = "hired", sensitive_features = c("sex", "place"))
+  crossed <- audit[audit$sensitive_features == "sex & place" & audit$metric == "disparate_impact", ]
+  expect_equal(crossed$group, c("f & x", "m & x", "f & y"))
+  expect_equal(crossed$reference, rep("m & y", 3L))
+  expect_equal(crossed$verdict[3L], "insufficient evidence")
+  expect_true(is.nan(crossed$estimate[3L]))
+  expect_output(print(audit), "sex & place")
+})
+
+test_that("rows with missing values are refused, or left out on request", {
+  d <- people()
+  d$y_pred[1:5] <- NA
+  expect_error(fs_audit(d, y_pred = "y_pred", sensitive_features = "group"), "5 missing")
+  found <- fs_audit(d, y_pred = "y_pred", sensitive_features = "group", missing = "drop")
+  kept <- fs_audit(d[-(1:5), ], y_pred = "y_pred", sensitive_features = "group")
+  expect_equal(found$ci_low, kept$ci_low)
+})
+
+test_that("labels may be anything with a favourable value", {
+  d <- people()
+  plain <- fs_disparate_impact(d, "y_pred", "group")
+  d$word <- ifelse(d$y_pred == 1, "yes", "no")
+  d$flag <- d$y_pred == 1
+  d$sign <- 2 * d$y_pred - 1
+  expect_equal(fs_disparate_impact(d, "word", "group", favorable_label = "yes")$ci_low, plain$ci_low)
+  expect_equal(fs_disparate_impact(d, "flag", "group")$ci_low, plain$ci_low)
+  expect_equal(fs_disparate_impact(d, "sign", "group")$ci_low, plain$ci_low)
+  expect_error(fs_disparate_impact(d, "word", "group"), "favorable_label")
+})
+
+test_that("the seed decides, and R's generator is put back", {
+  d <- people()
+  set.seed(5)
+  before <- .Random.seed
+  one <- fs_um_posterior(d, "y_true", "y_pred", "group", draws = 500, seed = 2)
+  expect_identical(.Random.seed, before)
+  expect_identical(one, fs_um_posterior(d, "y_true", "y_pred", "group", draws = 500, seed = 2))
+  expect_false(identical(one, fs_um_posterior(d, "y_true", "y_pred", "group", draws = 500, seed = 3)))
+  expect_equal(dim(attr(one, "draws")$tp), c(500L, 3L))
+})
+
+test_that("every refusal names the argument", {
+  d <- people()
+  refused <- function(code, argument) expect_error(code, paste0("`", argument, "`"), fixed = TRUE)
+  refused(fs_audit(d, y_pred = "nope", sensitive_features = "group"), "y_pred")
+  refused(fs_audit(d, sensitive_features = "group"), "y_pred")
+  refused(fs_audit(3, y_pred = "y_pred", sensitive_features = "group"), "data")
+  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "nope"), "sensitive_features")
+  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = c("group", "group")), "sensitive_features")
+  refused(fs_audit(transform(d, one = 1), y_pred = "y_pred", sensitive_features = "one"), "sensitive_features")
+  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", reference = "violet"), "reference")
+  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", confidence_level = 95), "confidence_level")
+  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", threshold = 0), "threshold")
+  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", tolerance = 2), "tolerance")
+  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", adjust = "no"), "adjust")
+  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", method = "exact"), "method")
+  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", simultaneous = "yes"), "simultaneous")
+  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", comparisons = "some"), "comparisons")
+  refused(fs_madd(d, "weight", "group"), "score")
+  refused(fs_equal_opportunity_difference(d, "y_true", "y_pred", "group", agg = "mean"), "agg")
+  refused(fs_conditional_accuracy(d, "y_true", "y_pred", "group", label = 2), "label")
+  refused(fs_disparate_impact(y_pred = 0:1, sensitive_features = "a"), "y_pred")
+  expect_error(fs_disparate_impact(d, "y_pred", "group", refrence = "blue"), "refrence")
+})
+
+test_that("the area between ROC curves is the mean distance on a fine grid", {
+  set.seed(4)
+  y <- list(rbinom(80, 1, 0.5), rbinom(120, 1, 0.4))
+  s <- list(round(runif(80) / 2 + y[[1L]] / 4, 2), round(runif(120) / 2 + y[[2L]] / 3, 2))
+  found <- abroca(y[[1L]], s[[1L]], y[[2L]], s[[2L]])
+  roc <- function(k) {
+    at <- sort(unique(s[[k]]), decreasing = TRUE)
+    x <- c(0, vapply(at, function(t) mean(s[[k]][y[[k]] == 0] >= t), 0))
+    h <- c(0, vapply(at, function(t) mean(s[[k]][y[[k]] == 1] >= t), 0))
+    grid <- (seq_len(2e5) - 0.5) / 2e5
+    left <- findInterval(grid, x)
+    h[left] + (grid - x[left]) / (x[left + 1L] - x[left]) * (h[left + 1L] - h[left])
+  }
+  expect_equal(found$area, mean(abs(roc(1L) - roc(2L))), tolerance = 1e-4)
+  auc <- function(k) mean(outer(s[[k]][y[[k]] == 1], s[[k]][y[[k]] == 0], function(a, b) (a > b) + (a == b) / 2))
+  expect_equal(found$auc, c(auc(1L), auc(2L)))
+  expect_error(abroca(c(1, 1), 1:2, y[[2L]], s[[2L]]), "`y_true0`")
+})
+
+test_that("the permutation test of histograms is Fisher's where there are two bins", {
+  set.seed(5)
+  found <- madd_permutation_test(c(12, 8), c(5, 15), 9999)
+  expect_equal(found$statistic, 2 * abs(12 / 20 - 5 / 20))
+  # MADD orders the tables as the distance of their counts does
+  p <- sum(dhyper(0:17, 17, 23, 20)[abs(0:17 / 20 - (17 - 0:17) / 20) >= 7 / 20 - 1e-9])
+  expect_lt(abs(found$pvalue - p), 4 * found$error)
+  expect_error(madd_permutation_test(1:3, 1:2), "same bins")
+})

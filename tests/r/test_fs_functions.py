@@ -1,0 +1,172 @@
+"""The fs_ functions of the R package, which take data frames, beside the Python functions of that name."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairstats as fs
+from fairstats.ground.rsession import call
+
+pytestmark = pytest.mark.r
+
+
+def people(n: int = 500) -> dict[str, Any]:
+    rng = np.random.default_rng(21)
+    group = rng.choice(["a", "b", "c"], n, p=[0.5, 0.35, 0.15])
+    y = rng.integers(0, 2, n)
+    score = np.clip(0.3 + 0.3 * y + 0.1 * (group == "a") + rng.normal(0, 0.2, n), 0, 1)
+    return {
+        "group": group,
+        "y": y,
+        "score": score.round(2),
+        "p": (score > 0.5).astype(int),
+        "other": (score > 0.6).astype(int),
+        "stratum": rng.choice(["x", "y", "z"], n),
+    }
+
+
+def listed(d: dict[str, Any]) -> dict[str, Any]:
+    return {name: column.tolist() for name, column in d.items()}
+
+
+def by_group(found: dict[str, Any], name: str) -> dict[str, float]:
+    return dict(zip(found["group"], np.asarray(found[name], dtype=float).tolist(), strict=True))
+
+
+def assert_same_table(result: Any, found: dict[str, Any], rel: float = 1e-8) -> None:
+    frame = result.to_frame()
+    for name in ("estimate", "std_error", "ci_low", "ci_high", "pvalue", "pvalue_adjusted"):
+        there = by_group(found, name)
+        for group, value in zip(frame["group"], frame[name], strict=True):
+            assert there[group] == pytest.approx(value, rel=rel, abs=1e-12), (name, group)
+
+
+@pytest.mark.parametrize(
+    ("name", "python", "columns"),
+    [
+        ("fs_disparate_impact", fs.disparate_impact, ("p",)),
+        ("fs_conditional_accuracy", fs.conditional_accuracy, ("y", "p")),
+        ("fs_conditional_use_accuracy", fs.conditional_use_accuracy, ("y", "p")),
+        ("fs_equal_opportunity_difference", fs.equal_opportunity_difference, ("y", "p")),
+        ("fs_predictive_parity_difference", fs.predictive_parity_difference, ("y", "p")),
+        ("fs_average_odds_difference", fs.average_odds_difference, ("y", "p")),
+    ],
+)
+def test_rates(name: str, python: Any, columns: tuple[str, ...]) -> None:
+    d = people()
+    result = python(*(d[c] for c in columns), sensitive_features=d["group"], reference="b")
+    assert_same_table(result, call(name, listed(d), *columns, "group", reference="b"))
+
+
+def test_stratified_ratio() -> None:
+    d = people()
+    result = fs.stratified_ratio(d["p"], sensitive_features=d["group"], strata=d["stratum"], reference="a")
+    found = call("fs_stratified_ratio", listed(d), "p", "group", "stratum", reference="a")
+    assert_same_table(result, found)
+    tests = result.tests()
+    for name, start in (("cmh_p", "Cochran–Mantel"), ("q_p", "Cochran's Q"), ("tarone_p", "Breslow")):
+        rows = tests[tests["method"].str.startswith(start)]
+        there = by_group(found, name)
+        for group, value in zip(rows["group"], rows["pvalue"], strict=True):
+            assert there[group] == pytest.approx(value, rel=1e-7), (name, group)
+
+
+@pytest.mark.parametrize("metric", ["disparate_impact", "equal_opportunity_difference"])
+def test_compare_models(metric: str) -> None:
+    d = people()
+    result = fs.compare_models(
+        d["y"], d["p"], d["other"], sensitive_features=d["group"], metric=metric, reference="a"
+    )
+    found = call("fs_compare_models", listed(d), "y", "p", "other", "group", metric, reference="a")
+    for change in result.changes:
+        for name, value in (
+            ("before", change.before),
+            ("after", change.after),
+            ("estimate", change.estimate),
+            ("std_error", change.std_error),
+            ("ci_low", change.interval.low),
+            ("ci_high", change.interval.high),
+            ("pvalue", change.pvalue),
+            ("pvalue_adjusted", change.pvalue_adjusted),
+            ("distance_low", change.distance_interval.low),
+        ):
+            assert by_group(found, name)[change.group] == pytest.approx(value, rel=1e-8), name
+
+
+@pytest.mark.parametrize(("ratio", "alternative"), [(0.7, "less"), (0.95, "greater"), (0.75, "two-sided")])
+def test_planning(ratio: float, alternative: Any) -> None:
+    ours = fs.power_ratio(0.4, ratio, n=300, n_reference=700, alternative=alternative)
+    there = call("power_ratio", 0.4, ratio, 300, 700, alternative=alternative)
+    assert there == pytest.approx(ours.power, rel=1e-9)
+    plan = fs.sample_size_ratio(0.4, ratio, power=0.9, allocation=2.0, alternative=alternative)
+    found = call("sample_size_ratio", 0.4, ratio, 0.9, 2.0, alternative=alternative)
+    assert (found["n"], found["n_reference"]) == (plan.n, plan.n_reference)
+    assert found["power"] == pytest.approx(plan.power, rel=1e-9)
+
+
+def test_abroca_of_two_groups() -> None:
+    d = people()
+    inside, outside = d["group"] == "b", d["group"] == "a"
+    keep = inside | outside
+    result = fs.abroca(
+        d["y"][keep], d["score"][keep], sensitive_features=d["group"][keep], reference="a", rng=1
+    )
+    found = call("abroca", d["y"][inside], d["score"][inside], d["y"][outside], d["score"][outside])
+    assert found["area"] == pytest.approx(result.estimate, rel=1e-10)
+    comparison = result.comparisons[0]
+    assert found["auc"] == pytest.approx([comparison.rate, comparison.rate_reference], rel=1e-12)
+
+
+def test_permutation_of_histograms() -> None:
+    d = people()
+    inside, outside = (np.sort(d["score"][d["group"] == g]) for g in ("b", "a"))
+    score, group = np.concatenate([inside, outside]), np.repeat(["b", "a"], [inside.size, outside.size])
+    ours = fs.madd(score, sensitive_features=group, n_bins=8, rng=1)
+    bins = [
+        np.bincount(np.minimum((s * 8).astype(int), 7), minlength=8).astype(float) for s in (inside, outside)
+    ]
+    found = call("madd_permutation_test", *bins, rng=2)
+    assert found["statistic"] == pytest.approx(ours.estimate, rel=1e-12)
+    assert found["null_mean"] == pytest.approx(ours.null_mean, rel=1e-10)
+    assert found["pvalue"] == pytest.approx(ours.pvalue, abs=5 * found["error"])
+
+
+def test_extreme_counterfactual_discrimination() -> None:
+    """Likelihoods in both languages: the tolerances are those of two searches for one maximum."""
+    rng = np.random.default_rng(22)
+    cd = {"u": 0.5 * rng.beta(2, 8, 3000), "p": 0.3 * rng.beta(2, 8, 8000)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        ours = fs.ecd(cd, privileged="p", unprivileged="u", n_resamples=0, backend="scipy", rng=1)
+    found = call("fs_ecd", cd["u"], cd["p"])
+    assert found["estimate"] == pytest.approx(ours.estimate, rel=1e-6)
+    assert found["std_error"] == pytest.approx(ours.std_error, rel=1e-4)
+    assert found["statistic"] == pytest.approx(ours.statistic, rel=1e-4)
+    assert found["pvalue"] == pytest.approx(ours.pvalue, rel=1e-3)
+    assert found["delta_pvalue"] == pytest.approx(ours.delta_pvalue, rel=1e-3)
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(tuple(ours.confidence_interval), abs=1e-4)
+    assert (found["bound_low"], found["bound_high"]) == pytest.approx(tuple(ours.bounds), abs=1e-4)
+    assert found["verdict"] == ours.verdict
+    for k, tail in enumerate(ours.tails):
+        assert found["tails"]["threshold"][k] == pytest.approx(tail.threshold, rel=1e-12)
+        assert found["tails"]["shape"][k] == pytest.approx(tail.fit.shape, abs=1e-5)
+        assert found["tails"]["return_level"][k] == pytest.approx(tail.level.estimate, rel=1e-6)
+        assert found["tails"]["ci_high"][k] == pytest.approx(tail.level.interval.high, rel=1e-3)
+
+
+def test_averages_of_counterfactual_discrimination() -> None:
+    rng = np.random.default_rng(23)
+    cd = {"u": 0.5 * rng.beta(2, 8, 900), "p": 0.3 * rng.beta(2, 8, 1200)}
+    sample = fs.CounterfactualSample.from_values(cd)
+    found = call("fs_ecd", cd["u"], cd["p"])["averages"]
+    for k, group in enumerate(("u", "p")):
+        average = sample[group].average
+        interval, test = average.inference(0.95)
+        assert found["estimate"][k] == pytest.approx(average.estimate, rel=1e-12)
+        assert found["std_error"][k] == pytest.approx(average.std_error, rel=1e-12)
+        assert found["ci_low"][k] == pytest.approx(interval.low, rel=1e-10)
+        assert found["statistic"][k] == pytest.approx(test.statistic, rel=1e-10)
