@@ -1,4 +1,4 @@
-"""The command line: ``fairstats audit``, ``demo``, ``doctor``.
+"""The command line: ``fairstats audit``, ``demo``, ``doctor``; ``crosscheck`` and ``vignettes`` have modules.
 
 Exit codes: 0 done, 1 a violation was found and ``--fail-on violated`` given, 2 usage or input that cannot
 be used.
@@ -23,6 +23,9 @@ except ImportError as problem:
     raise MissingDependencyError(
         "typer", extra="cli", purpose="The command line", alternative="call fairstats.audit(…) from Python"
     ) from problem
+
+from fairstats.cli_crosscheck import crosscheck_command
+from fairstats.cli_vignettes import vignettes
 
 if TYPE_CHECKING:
     from fairstats.report.report import AuditReport
@@ -54,6 +57,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Inference-grade algorithmic fairness: every figure with an interval and a test.",
 )
+app.add_typer(vignettes, name="vignettes")
+app.command("crosscheck")(crosscheck_command)
 
 
 class Missing(StrEnum):

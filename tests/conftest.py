@@ -40,6 +40,7 @@ OPTIONAL_PACKAGES = frozenset(
     {
         *("matplotlib", "jinja2", "typer", "rich", "pyarrow", "pymc", "pytensor", "arviz", "optuna", "ctgan"),
         *("rpy2", "polars", "hypothesis", "fairlearn", "pytest_benchmark", "importlinter", "hatchling"),
+        *("jupytext", "nbconvert", "nbclient", "nbformat", "ipykernel", "latex2mathml", "sphinx"),
     }
 )
 

@@ -81,7 +81,8 @@ def test_wheel_holds_the_package(wheel: Path) -> None:
         for p in package.rglob("*")
         if p.is_file() and "__pycache__" not in p.parts
     }
-    built = {n for n in contents(wheel) if n.startswith("fairstats/") and not n.startswith("fairstats/_r/")}
+    carried = ("fairstats/_r/", "fairstats/_vignettes/")
+    built = {n for n in contents(wheel) if n.startswith("fairstats/") and not n.startswith(carried)}
     assert built == wanted
     assert "fairstats/py.typed" in built
     assert {n for n in built if n.endswith(".csv.gz")}, "the bundled data"
@@ -94,7 +95,17 @@ def test_wheel_holds_nothing_else(wheel: Path) -> None:
 
 def test_wheel_holds_the_r_files(wheel: Path) -> None:
     built = {n for n in contents(wheel) if n.startswith("fairstats/_r/")}
-    assert built == {f"fairstats/_r/R/{p.name}" for p in (ROOT / "r" / "R").glob("*") if p.is_file()}
+    wanted = {f"fairstats/_r/R/{p.name}" for p in (ROOT / "r" / "R").glob("*") if p.is_file()}
+    assert built == wanted | {"fairstats/_r/DESCRIPTION", "fairstats/_r/NAMESPACE"}
+
+
+def test_wheel_holds_the_vignettes(wheel: Path) -> None:
+    """The texts and the recorded outputs of R; not the studies, the site, or the README's picture."""
+    folder = ROOT / "vignettes"
+    built = {n for n in contents(wheel) if n.startswith("fairstats/_vignettes/")}
+    wanted = {p for pattern in ("*.Rmd", "recorded/*.json", "images/*") for p in folder.glob(pattern)}
+    wanted -= {folder / "images" / "report.png"}
+    assert built == {f"fairstats/_vignettes/{p.relative_to(folder).as_posix()}" for p in wanted}
 
 
 def test_bundled_data_stay_small(wheel: Path) -> None:
@@ -124,7 +135,7 @@ def test_sdist_holds_no_outputs(unpacked_sdist: Path) -> None:
 
 @pytest.mark.parametrize("with_r", [True, False])
 def test_wheel_with_and_without_r_files(tmp_path: Path, with_r: bool) -> None:
-    """`r/R` may be missing; if not it goes to `fairstats/_r/R`, and an editable install holds no copy."""
+    """`r` may be missing; if not it goes to `fairstats/_r`, and an editable install holds no copy."""
     source = tmp_path / "source"
     (source / "fairstats").mkdir(parents=True)
     for name in ("pyproject.toml", "README.md", "LICENSE", "fairstats/_version.py"):
@@ -134,9 +145,13 @@ def test_wheel_with_and_without_r_files(tmp_path: Path, with_r: bool) -> None:
         (source / "r" / "R").mkdir(parents=True)
         (source / "r" / "R" / "rates.R").write_text("rate <- function(k, n) k / n\n", encoding="utf-8")
         (source / "r" / "DESCRIPTION").write_text("Package: fairstats\n", encoding="utf-8")
+        (source / "vignettes").mkdir()
+        (source / "vignettes" / "a.Rmd").write_text("text\n", encoding="utf-8")
+        (source / "vignettes" / "study.md").write_text("text\n", encoding="utf-8")
     built = contents(build(source, "wheel", tmp_path / "out"))
-    assert {n for n in built if "_r/" in n} == ({"fairstats/_r/R/rates.R"} if with_r else set())
-    assert not any(n.startswith("r/") for n in built)
+    carried = {"_r/R/rates.R", "_r/DESCRIPTION", "_vignettes/a.Rmd"} if with_r else set()
+    assert {n for n in built if "/_r/" in n or "/_vignettes/" in n} == {f"fairstats/{n}" for n in carried}
+    assert not any(n.startswith(("r/", "vignettes/")) for n in built)
 
     code = "import hatchling.build, sys; hatchling.build.build_editable(sys.argv[1])"
     editable = tmp_path / "editable"

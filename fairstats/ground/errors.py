@@ -17,6 +17,7 @@ __all__ = [
     "MissingDependencyError",
     "MissingValuesWarning",
     "RBackendError",
+    "VignetteError",
 ]
 
 
@@ -92,6 +93,10 @@ class BackendError(FairstatsError, RuntimeError):
 
 class RBackendError(BackendError):
     """R raised an error; the message carries R's own message and call."""
+
+
+class VignetteError(FairstatsError):
+    """A vignette cannot be read or built; the message names it, the chunk and the cause."""
 
 
 class FairstatsWarning(UserWarning):

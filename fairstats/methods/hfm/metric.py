@@ -79,7 +79,7 @@ def hfm(
     -------
     HfmResult
         `.d`, `.d_f`, `.hfm` of the whole (the maximum over values and attributes); `.entries`, `.entry()`;
-        `.witnesses()` names the rows that decide; `.stability()`.
+        ``.witnesses()`` names the rows that decide; ``.stability()``.
 
     Raises
     ------

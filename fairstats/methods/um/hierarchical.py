@@ -103,6 +103,16 @@ def um_hierarchical(
     -----
     DataWarning
         Where the sampler did not converge.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> cells = ("tp", "tn", "fp", "fn")
+    >>> rows = {"a": (50, 40, 5, 5), "b": (30, 22, 4, 4), "c": (9, 8, 2, 1), "d": (3, 2, 0, 1)}
+    >>> counts = {group: dict(zip(cells, row)) for group, row in rows.items()}
+    >>> pooled = fs.um_hierarchical(counts, draws=1000, chains=2, reference="a", rng=1)  # doctest: +SKIP
+    >>> pooled.groups  # doctest: +SKIP
+    ('a', 'b', 'c', 'd')
     """
     table, _ = as_counts(None, None, counts)
     _check(table, concentration, tune, chains, target_accept, target)

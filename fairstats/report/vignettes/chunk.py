@@ -1,0 +1,136 @@
+"""One Python chunk within knitr, treated as a notebook treats a cell; `render.R` calls it through reticulate.
+
+reticulate's own engine shows the value of every statement, of those in loops, too, and drops what is printed
+to standard error, so that a page by R would differ from the page by Python.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+__all__ = ["run_chunk"]
+
+#: Pixels per inch of a figure, and how many of them go to one of the page.
+_DPI, _RETINA = 200, 2
+
+
+def run_chunk(code: str, prefix: str, width: float, height: float) -> list[list[str]]:
+    """Run code in ``__main__`` and collect what it shows.
+
+    Parameters
+    ----------
+    code : str
+        The chunk.
+    prefix : str
+        What the paths of its figures begin with.
+    width, height : float
+        Size of figures that do not say theirs, in inches.
+
+    Returns
+    -------
+    list of [kind, text, width]
+        In order; kind is ``"stdout"``, ``"stderr"``, ``"html"``, ``"text"`` (the last expression's value) or
+        ``"figure"`` (a path; and its width on the page in pixels).
+    """
+    shown: list[list[str]] = []
+    with _streams(shown), _figures(shown, prefix, width, height):
+        value = _run(code)
+        if value is not None:
+            _flush(shown)
+            made = value._repr_html_() if hasattr(value, "_repr_html_") else None
+            shown.append(["html", str(made), ""] if made else ["text", repr(value), ""])
+        _show_figures()
+    return shown
+
+
+def _run(code: str) -> Any:
+    """The value of the last expression; None where the chunk ends otherwise, or with a semicolon."""
+    namespace = sys.modules["__main__"].__dict__
+    tree = ast.parse(code, "<chunk>")
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr) or code.rstrip().endswith(";"):
+        _execute(compile(tree, "<chunk>", "exec"), namespace)
+        return None
+    before = ast.Module(body=tree.body[:-1], type_ignores=[])
+    _execute(compile(before, "<chunk>", "exec"), namespace)
+    return eval(compile(ast.Expression(last.value), "<chunk>", "eval"), namespace)  # noqa: S307 - the vignette's
+
+
+def _execute(code: CodeType, namespace: dict[str, Any]) -> None:
+    exec(code, namespace)  # noqa: S102 - a vignette is code to be run
+
+
+class _Stream(io.TextIOBase):
+    """Text written to it goes to the pieces, joined to the piece before where that is of the same kind."""
+
+    def __init__(self, kind: str, shown: list[list[str]]) -> None:
+        self.kind = kind
+        self.shown = shown
+
+    def write(self, text: str) -> int:
+        """Take text."""
+        if self.shown and self.shown[-1][0] == self.kind:
+            self.shown[-1][1] += text
+        elif text:
+            self.shown.append([self.kind, text, ""])
+        return len(text)
+
+
+@contextlib.contextmanager
+def _streams(shown: list[list[str]]) -> Iterator[None]:
+    with (
+        contextlib.redirect_stdout(_Stream("stdout", shown)),
+        contextlib.redirect_stderr(_Stream("stderr", shown)),
+    ):
+        yield
+
+
+def _flush(shown: list[list[str]]) -> None:
+    """Drop pieces of nothing but line ends."""
+    shown[:] = [piece for piece in shown if piece[1].strip("\n")]
+
+
+def _pyplot() -> Any:
+    """Matplotlib's pyplot if a chunk has loaded it."""
+    return sys.modules.get("matplotlib.pyplot")
+
+
+def _show_figures() -> None:
+    """Show what a chunk has drawn and not shown, as a notebook does."""
+    pyplot = _pyplot()
+    if pyplot is not None and pyplot.get_fignums():
+        pyplot.show()
+
+
+@contextlib.contextmanager
+def _figures(shown: list[list[str]], prefix: str, width: float, height: float) -> Iterator[None]:
+    """Let ``plt.show()`` write the open figures to files."""
+    import matplotlib
+    from matplotlib import pyplot
+
+    def show(*_: Any, **__: Any) -> None:
+        for number in pyplot.get_fignums():
+            figure = pyplot.figure(number)
+            path = Path(f"{prefix}{sum(kind == 'figure' for kind, _, _ in shown) + 1}.png")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, dpi=_DPI, bbox_inches="tight")
+            across = (
+                int.from_bytes(path.read_bytes()[16:20], "big") // _RETINA
+            )  # the width in PNG's first chunk
+            shown.append(["figure", path.as_posix(), str(across)])
+        pyplot.close("all")
+
+    ordinary = pyplot.show
+    with matplotlib.rc_context({"figure.figsize": (width, height)}):
+        pyplot.show = show
+        try:
+            yield
+        finally:
+            pyplot.show = ordinary

@@ -1,0 +1,166 @@
+"""An Rmd file taken apart; what would be treated unlike by the two renderers is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fairstats.ground.errors import InputError, VignetteError
+from fairstats.report.vignettes.parse import Vignette, faults, parse, read_vignette
+from fairstats.report.vignettes.recorded import chunk_keys, read_recorded
+from fairstats.report.vignettes.source import find_vignette, r_package_folder, vignette_folder, vignette_names
+
+TEXT = """---
+title: "Of ratios"
+output: html_document
+---
+
+# First
+
+```{python setup, include=FALSE}
+import os
+```
+
+```python
+not_run()
+```
+
+````
+```{r}
+shown, not run
+```
+````
+
+## Second
+
+```{r, echo = FALSE, fig.cap="a, \\"b\\" = c", fig.width=6}
+1 + 1
+```
+
+```{python}
+```
+"""
+
+
+def test_chunks() -> None:
+    v = parse(TEXT, Path("x/ratios.Rmd"))
+    assert (v.name, v.title) == ("ratios", "Of ratios")
+    first, second, third = v.chunks
+    assert (first.label, first.language, first.code, first.line) == ("setup", "python", "import os", 8)
+    assert (first.shows("include"), first.shows("echo")) == (False, True)
+    assert (second.label, second.language, second.code, second.heading) == ("", "r", "1 + 1", "Second")
+    assert second.caption == second.alternative == 'a, "b" = c'
+    assert second.figure_size == (6.0, 5.0)
+    assert not second.shows("echo")
+    assert (third.code, third.figure_size, third.alternative) == ("", None, "Figure: Second")
+    assert (first.name, second.name) == ("'setup' (line 8)", "2 (line 24)")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("# no header\n", "no title"),
+        ("---\noutput: x\n---\n", "no title"),
+        ('---\ntitle: "T"\n---\n```{python}\n1\n', "line 4: this block has no end"),
+        ('---\ntitle: "T"\n---\n```{python, =}\n1\n```\n', "cannot read the options"),
+    ],
+)
+def test_what_cannot_be_read_is_named(text: str, says: str) -> None:
+    with pytest.raises(VignetteError, match=says):
+        parse(text, Path("x.Rmd"))
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("```{python a, eval=FALSE}\n1\n```\n", "chunk 'a' .line 6.: option 'eval'; allowed: echo, include"),
+        ("```{python, fig.align='left'}\n1\n```\n", "option 'fig.align'"),
+        ("```{julia}\n1\n```\n", "language 'julia'; allowed: python, r"),
+        ("```{r}\npy$x\n```\n", "chunks exchange files"),
+        ("```{python}\nr.x\n```\n", "chunks exchange files"),
+        ("```{python}\n%R -i x\n```\n", "chunks exchange files"),
+        ("```{python}\nimport rpy2\n```\n", "chunks exchange files"),
+        ("so `r 1 + 1` it is\n", "line 6: inline code '`r 1 . 1`'"),
+        ("so `python x` it is\n", "inline code"),
+        ("```{python a}\n1\n```\n\n```{r a}\n1\n```\n", "another chunk has this label"),
+    ],
+)
+def test_faults(vignette: Callable[..., Vignette], body: str, says: str) -> None:
+    v = vignette(body)
+    with pytest.raises(VignetteError, match=f"vignette made: .*{says}"):
+        read_vignette(v.path)
+
+
+@pytest.mark.parametrize("code", ["car.x", "self.r.x", "'r.x'", "for.r(1)", "bar % R", "x = r"])
+def test_no_fault_where_there_is_none(vignette: Callable[..., Vignette], code: str) -> None:
+    assert faults(vignette(f"```{{python}}\n{code}\n```\n\nthe `r` package\n")) == []
+
+
+def vignettes() -> list[str]:
+    try:
+        return list(vignette_names())
+    except VignetteError:
+        return []
+
+
+@pytest.mark.parametrize("name", vignettes())
+def test_every_vignette_keeps_the_rules(name: str) -> None:
+    """The same by plain search, in case the parser looks away."""
+    path = find_vignette(name)
+    v = read_vignette(path)
+    assert {c.language for c in v.chunks} == {"python", "r"}
+    assert not v.chunks[0].shows("include"), "the first chunk imports and seeds"
+    text = path.read_text(encoding="utf-8")
+    for word in ("py$", "%R", "%%R", "eval=", "eval =", "reticulate", "rpy2", "`r ", "`python "):
+        assert word not in text, f"{name}: {word}"
+    for chunk in v.chunks:
+        if chunk.language == "r":
+            assert "library(fairstats)" in "".join(c.code for c in v.chunks if c.line <= chunk.line), (
+                chunk.name
+            )
+        if "plt.show()" in chunk.code:
+            assert chunk.options.get("fig.alt") or chunk.caption, f"{name}: {chunk.name} needs fig.alt"
+
+
+@pytest.mark.parametrize("name", vignettes())
+def test_the_recorded_output_of_r_is_of_this_version(name: str) -> None:
+    """Else a machine without R shows none: run ``fairstats vignettes record``."""
+    path = find_vignette(name)
+    wanted = set(chunk_keys(read_vignette(path)).values())
+    assert set(read_recorded(path).outputs) == wanted, f"fairstats vignettes record {name}"
+
+
+def test_a_part_of_the_name_will_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, small: Path) -> None:
+    for name in ("01-one", "02-two", "11-twofold"):
+        (tmp_path / f"{name}.Rmd").write_text("x", encoding="utf-8")
+    monkeypatch.setattr("fairstats.report.vignettes.source.vignette_folder", lambda: tmp_path)
+    assert find_vignette("one") == find_vignette("01-one.Rmd") == tmp_path / "01-one.Rmd"
+    assert find_vignette(str(small)) == small
+    for wrong in ("two", "three", ""):
+        with pytest.raises(InputError, match=r"`name`.*01-one, 02-two, 11-twofold"):
+            find_vignette(wrong)
+
+
+def test_where_the_r_package_is(tmp_path: Path) -> None:
+    package = tmp_path / "fairstats"
+    with pytest.raises(VignetteError, match="reinstall"):
+        r_package_folder(package)
+    for folder in (package / "_r", tmp_path / "r"):
+        (folder / "R").mkdir(parents=True)
+        (folder / "DESCRIPTION").touch()
+        assert r_package_folder(package) == folder, "beside the package, else within it"
+
+
+def test_where_the_vignettes_are(tmp_path: Path) -> None:
+    """Beside the package in a source tree, else within it."""
+    package = tmp_path / "fairstats"
+    with pytest.raises(VignetteError, match="reinstall"):
+        vignette_folder(package)
+    (package / "_vignettes").mkdir(parents=True)
+    assert vignette_folder(package) == package / "_vignettes"
+    (tmp_path / "vignettes").mkdir()
+    assert vignette_folder(package) == package / "_vignettes", "site-packages may hold a folder of that name"
+    (tmp_path / "pyproject.toml").touch()
+    assert vignette_folder(package) == tmp_path / "vignettes"

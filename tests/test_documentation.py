@@ -1,0 +1,92 @@
+"""Every public function has an example that runs; the site is built without warnings or remote addresses."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairstats
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "vignettes" / "site"
+#: The public submodules.
+MODULES = {"evt": fairstats.evt, "datasets": fairstats.datasets}
+SKIP = "# doctest: +SKIP"
+#: Examples that sample by NUTS. (Those of `datasets.read_…` need a file that the user downloads.)
+SLOW = {"um_hierarchical"}
+TOOLS = ("sphinx", "numpydoc", "myst_parser", "furo", "latex2mathml", "matplotlib")
+
+
+def public() -> dict[str, Any]:
+    """Name as users write it → what it is."""
+    names = {name: getattr(fairstats, name) for name in fairstats.__all__ if not name.startswith("_")}
+    named = {name: value for name, value in names.items() if not inspect.ismodule(value)}
+    for prefix, module in MODULES.items():
+        named |= {f"{prefix}.{name}": getattr(module, name) for name in module.__all__}
+    return named
+
+
+def example(value: Any) -> bool:
+    return ">>>" in (inspect.getdoc(value) or "")
+
+
+@pytest.mark.parametrize("name", sorted(n for n, v in public().items() if inspect.isroutine(v)))
+def test_every_public_function_has_an_example(name: str) -> None:
+    """Which runs: pytest collects the doctests of the package."""
+    assert example(public()[name]), f"{name}: no >>> in its docstring"
+    skips = SKIP in (inspect.getdoc(public()[name]) or "")
+    assert skips == (name in SLOW or name.startswith("datasets.read_")), f"{name}: an example that is skipped"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(SLOW))
+def test_examples_that_take_long(name: str) -> None:
+    pytest.importorskip("pymc")
+    text = (inspect.getdoc(public()[name]) or "").replace(SKIP, "")
+    found = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(found).failed == 0
+    assert runner.tries > 3
+
+
+@pytest.mark.parametrize("name", sorted(n for n, v in public().items() if inspect.isclass(v)))
+def test_every_public_class_says_what_it_is(name: str) -> None:
+    doc = inspect.getdoc(public()[name]) or ""
+    assert len(doc) > 20
+    assert doc != inspect.getdoc(object)
+
+
+def test_public_submodules_are_known() -> None:
+    assert set(MODULES) == {n for n in fairstats.__all__ if inspect.ismodule(getattr(fairstats, n))}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SITE.is_dir(), reason="the site is not in this source tree")
+def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
+    for package in TOOLS:
+        pytest.importorskip(package)
+    from fairstats.report.vignettes.offline import remote_addresses
+
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(SITE), str(tmp_path / "site")]
+    environment = {**os.environ, "PYTHONWARNINGS": "default"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    pages = {
+        p.relative_to(tmp_path / "site"): p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.html")
+    }
+    everything = "\n".join(pages.values())
+    for name in public():
+        assert f'id="fairstats.{name}"' in everything, f"{name} is not on the site"
+    for study in (ROOT / "vignettes").glob("*.md"):
+        assert any(path.stem == study.stem for path in pages), study.name
+    remote = {str(path): remote_addresses(page) for path, page in pages.items()}
+    assert not {path: found for path, found in remote.items() if found}
+    styles = [p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.css")]
+    assert not [url for css in styles for url in remote_addresses(f"<style>{css}</style>")]
