@@ -9,6 +9,7 @@ import numpy as np
 
 from fairstats.ground.results import Interval
 from fairstats.methods.ecd.people import has_shared_people, person_bootstrap
+from fairstats.methods.ecd.tail import BOUND
 from fairstats.numerics.evt.level_contrast import LevelContrast
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _likelihood_ratio(
     settings: EcdSettings,
     rng: np.random.Generator,
 ) -> Contrast:
-    """Both groups' (λ, σ, ξ) profiled; p-value by χ² or by simulation with equal levels."""
+    """Both groups' (λ, σ, ξ) profiled; p-value by χ², with or without Bartlett's factor, or by simulation."""
     from scipy.special import chdtrc
 
     contrast = LevelContrast.of(fit, other, settings.interactions)
@@ -88,6 +89,13 @@ def _likelihood_ratio(
     critical = [_chi2(level), _chi2(2 * level - 1)]
     if settings.calibrated:
         simulated = contrast.simulated_deviances(settings.n_resamples, rng)
+    if settings.calibrated == "bartlett":
+        factor = max(float(simulated.mean()), 1.0)  # χ² with one degree of freedom has mean 1
+        pvalue = float(chdtrc(1.0, deviance / factor))
+        critical = [factor * c for c in critical]
+        name += f", Bartlett-corrected by parametric bootstrap (factor {factor:.2f})"
+        method += ", Bartlett-corrected"
+    elif settings.calibrated:
         pvalue = (1.0 + float((simulated >= deviance).sum())) / (simulated.size + 1.0)
         critical = [
             max(float(np.quantile(simulated, p)), c)
@@ -97,11 +105,12 @@ def _likelihood_ratio(
         method += ", calibrated"
     else:
         pvalue = float(chdtrc(1.0, deviance))
+    two_sided, one_sided = contrast.intervals(critical)
     return Contrast(
         contrast.estimate,
         _spread(first, second),
-        Interval(*contrast.interval(critical[0]), level, method),
-        Interval(*contrast.interval(critical[1]), 2 * level - 1, method),
+        _possible(Interval(*two_sided, level, method)),
+        _possible(Interval(*one_sided, 2 * level - 1, method)),
         deviance,
         pvalue,
         name,
@@ -163,10 +172,17 @@ def _square_and_add(first: GroupTail, second: GroupTail, settings: EcdSettings) 
     )
 
 
+def _possible(interval: Interval) -> Interval:
+    """The interval within [−2, 2], where a difference of two CD lies."""
+    low, high = (float(np.clip(end, -2.0 * BOUND, 2.0 * BOUND)) for end in interval)
+    return Interval(low, high, interval.confidence_level, interval.method)
+
+
 def _mover(first: GroupTail, second: GroupTail, level: float) -> Interval:
     a, b = first.level, second.level
-    low = a.estimate - b.estimate - np.hypot(a.estimate - a.interval.low, b.interval.high - b.estimate)
-    high = a.estimate - b.estimate + np.hypot(a.interval.high - a.estimate, b.estimate - b.interval.low)
+    top_a, top_b = min(a.interval.high, BOUND), min(b.interval.high, BOUND)
+    low = a.estimate - b.estimate - np.hypot(a.estimate - a.interval.low, top_b - b.estimate)
+    high = a.estimate - b.estimate + np.hypot(top_a - a.estimate, b.estimate - b.interval.low)
     return Interval(float(low), float(high), level, "from the two intervals (MOVER)")
 
 

@@ -33,6 +33,8 @@ LEAST = 10
 #: With a threshold lowered for m, so many exceedances are expected in m interactions: at m·λ = 1 exactly the
 #: level is the threshold itself.
 _REACH = 1.2
+#: Exceedances that are more than this share of the values are called hardly a tail.
+_LARGEST_SHARE = 0.25
 #: Values closer than this are one value.
 _TIE = 1e-12
 
@@ -53,7 +55,7 @@ class GroupLevel:
     empirical : bool
         Whether the level is an order statistic, and no model is behind it.
     beyond_bound : bool
-        Whether the estimate exceeds 1, which CD cannot.
+        Whether the model's level exceeds 1, which CD cannot: an order statistic stands in.
     """
 
     interactions: float
@@ -135,7 +137,7 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
     k, notes = _exceedances(cd.size, settings)
     threshold = _threshold(cd, name, k, settings)
     above = cd[cd > threshold] if np.isfinite(threshold) else cd[:0]
-    degenerate = _degenerate(cd, above)
+    degenerate = _degenerate(cd, above, threshold)
     fit = None
     if not degenerate:
         fit = _fit(cd, threshold, settings)
@@ -150,7 +152,12 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
     if fit is not None and fit.n_exceedances < k:
         notes.append(f"{k - fit.n_exceedances} values are tied with the threshold.")
     if level.beyond_bound:
-        notes.append("The level lies beyond the bound of 1: the model cannot hold so far out.")
+        notes.append(
+            "The model's level lies beyond the bound of 1: the model cannot hold so far out, and an order "
+            "statistic stands in."
+        )
+    if above.size > _LARGEST_SHARE * cd.size:
+        notes.append(f"{above.size} of {cd.size} values lie above the threshold: hardly a tail.")
     return GroupTail(
         group=name,
         n_real=sample.n_real,
@@ -193,9 +200,12 @@ def _threshold(cd: Floats, name: str, k: int, settings: EcdSettings) -> float:
     return float(np.partition(cd, cd.size - k - 1)[cd.size - k - 1])
 
 
-def _degenerate(cd: Floats, above: Floats) -> str:
+def _degenerate(cd: Floats, above: Floats, threshold: float) -> str:
     if cd.size and cd.max() - cd.min() <= _TIE:
         return f"all {cd.size:,} values equal {cd.max():.3g}"
+    tied = int((cd == threshold).sum())
+    if above.size < LEAST and tied > 1:
+        return f"{tied} values are tied at the threshold and {above.size} lie above it: ties, no tail"
     if above.size < LEAST:
         return f"{above.size} values lie above the threshold, fewer than {LEAST}"
     gaps = np.diff(np.sort(above))
@@ -221,16 +231,19 @@ def _goodness(fit: EvtFit | None, settings: EcdSettings, rng: np.random.Generato
 
 
 def _level(cd: Floats, fit: EvtFit | None, m: float, settings: EcdSettings) -> GroupLevel:
+    beyond = False
     if fit is not None and m * fit.rate >= 1.0:
         found = fit.return_level(m, confidence_level=settings.confidence_level)
-        return GroupLevel(m, found.estimate, found.std_error, found.interval, False, found.estimate > BOUND)
+        beyond = found.estimate > BOUND
+        if not beyond:
+            return GroupLevel(m, found.estimate, found.std_error, found.interval, False, False)
     if cd.size < LEAST:
         nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
-        return GroupLevel(m, float("nan"), float("nan"), nothing, True, False)
+        return GroupLevel(m, float("nan"), float("nan"), nothing, True, beyond)
     found = empirical_return_level(cd, m, confidence_level=settings.confidence_level)
     low, high = found.interval
     interval = Interval(
         max(low, -BOUND), min(high, BOUND), settings.confidence_level, "binomial, between order statistics"
     )
     estimate = float(cd.max()) if m >= cd.size else found.estimate
-    return GroupLevel(m, estimate, float("nan"), interval, True, False)
+    return GroupLevel(m, estimate, float("nan"), interval, True, beyond)
