@@ -24,6 +24,8 @@ __all__ = ["MISSING", "Factor", "as_column", "as_float_column", "factorize", "la
 MISSING = -1
 _BLOCK = 1 << 20
 _SMALL_RANGE = 1 << 16
+#: Floats between −_FEW and _FEW are looked at as whole numbers first.
+_FEW = 31
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,10 @@ def factorize(values: Any, argument: str) -> Factor:
         low, high = int(array.min()), int(array.max())
         if high - low < _SMALL_RANGE and high <= np.iinfo(np.int64).max:
             return _factor_of_range(array, low, high)
+    if isinstance(array, np.ndarray) and array.dtype.kind == "f":
+        factor = _factor_of_few(array)
+        if factor is not None:
+            return factor
     codes, uniques = pd.factorize(array, sort=False, use_na_sentinel=True)
     levels = tuple(_plain(v) for v in uniques)
     return Factor(codes.astype(_code_type(len(levels)), copy=False), levels)
@@ -185,6 +191,22 @@ def _factor_of_range(array: NDArray[Any], low: int, high: int, *, as_bool: bool 
         codes[start : start + _BLOCK] = code_of[block]
     levels: tuple[Hashable, ...] = tuple(bool(v) if as_bool else int(v) + low for v in values)
     return Factor(codes, levels)
+
+
+def _factor_of_few(array: NDArray[Any]) -> Factor | None:
+    """Codes of floats that are small whole numbers, as encoded categories are; levels by first appearance."""
+    low, high = (float(array.min()), float(array.max())) if array.size else (np.nan, np.nan)
+    if not (-_FEW <= low <= high <= _FEW and low.is_integer() and high.is_integer()):  # NaN, too
+        return None
+    whole = array.astype(np.int8)
+    if not np.array_equal(whole, array):
+        return None
+    between = range(int(low), int(high) + 1)
+    first = {value: int(at.argmax()) for value in between if (at := whole == value).any()}
+    code_of = np.zeros(2 * _FEW + 1, dtype=np.int8)
+    levels = sorted(first, key=first.__getitem__)
+    code_of[np.array(levels) + _FEW] = np.arange(len(levels))
+    return Factor(code_of[whole + np.int8(_FEW)], tuple(levels))
 
 
 def _plain(value: Any) -> Hashable:

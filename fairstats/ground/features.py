@@ -41,10 +41,9 @@ class FeatureTable(ABC):
     def columns(self) -> list[Hashable]:
         """Names of the columns (positions for arrays)."""
 
-    @property
-    @abstractmethod
-    def row_labels(self) -> NDArray[Any]:
-        """Label of each row: the index of a pandas frame, else its position; shape (n,)."""
+    def labels_of(self, positions: NDArray[np.intp]) -> NDArray[Any]:
+        """Labels of some rows: from the index of a pandas frame, else their positions."""
+        return positions
 
     @abstractmethod
     def column(self, name: Hashable) -> Any:
@@ -83,10 +82,6 @@ class _ArrayTable(FeatureTable):
     def columns(self) -> list[Hashable]:
         return list(range(self.array.shape[1]))
 
-    @property
-    def row_labels(self) -> NDArray[Any]:
-        return np.arange(self.n_rows)
-
     def column(self, name: Hashable) -> Any:
         return self.array[:, name]  # type: ignore[index]
 
@@ -115,9 +110,11 @@ class _PandasTable(FeatureTable):
     def columns(self) -> list[Hashable]:
         return list(self.frame.columns)
 
-    @property
-    def row_labels(self) -> NDArray[Any]:
-        return self.frame.index.to_numpy()
+    def labels_of(self, positions: NDArray[np.intp]) -> NDArray[Any]:
+        index = self.frame.index
+        if isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1):
+            return positions
+        return index.take(positions).to_numpy()
 
     def column(self, name: Hashable) -> Any:
         return self.frame[name]
@@ -147,10 +144,6 @@ class _NarwhalsTable(FeatureTable):
     @property
     def columns(self) -> list[Hashable]:
         return list(self.frame.columns)
-
-    @property
-    def row_labels(self) -> NDArray[Any]:
-        return np.arange(self.n_rows)
 
     def column(self, name: Hashable) -> Any:
         return as_column(self.frame[name].to_native(), str(name))

@@ -103,6 +103,9 @@ def _checked(returned: Any, n_rows: int, column: Any) -> NDArray[np.float64]:
             allowed=_PROBABILITIES,
             cure="pass the classifier itself or its predict_proba, not its predict",
         )
+    low, high = float(values.min()), float(values.max())  # NaN where there is one
+    if low >= 0.0 and high <= 1.0:
+        return values.astype(np.float64, copy=False)
     bad = int(n_rows - np.isfinite(values).sum())
     if bad:
         raise InputError(
@@ -111,7 +114,6 @@ def _checked(returned: Any, n_rows: int, column: Any) -> NDArray[np.float64]:
             allowed=_PROBABILITIES,
             cure="look at the rows of X that the model cannot judge",
         )
-    low, high = float(values.min()), float(values.max())
     if low < -_ROUNDING or high > 1 + _ROUNDING:
         raise InputError(
             "predict",

@@ -59,7 +59,7 @@ def average_of(values: Floats, person: NDArray[Any] | None = None) -> Average:
     total, people = _person_totals(values - mean, person)
     if people < 2:
         return Average(mean, float("nan"), values.size, people)
-    variance = float((total**2).sum()) * people / (people - 1) / values.size**2
+    variance = float(total @ total) * people / (people - 1) / values.size**2
     return Average(mean, variance**0.5, values.size, people)
 
 

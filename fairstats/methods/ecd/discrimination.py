@@ -20,6 +20,8 @@ from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from fairstats.ground.features import FeatureTable
+
 __all__ = ["counterfactual_discrimination"]
 
 _TRAINING = "Some of these rows, or all, trained the model: its scores there are not those of new people."
@@ -112,10 +114,9 @@ def counterfactual_discrimination(
         raise InputError("batch", got=repr(batch), allowed="a whole number of at least 1", cure="100_000")
     attribute = find_protected(table, protected, values)
     owner = _owners(person, table.n_rows)
-    rows = np.flatnonzero(attribute.codes >= 0)
     probability = favourable_probability(predict, favorable_label)
-    actual, flipped = flipped_scores(probability, table, attribute, rows, int(batch), progress)
-    change = flipped - actual[:, None]
+    actual, flipped = flipped_scores(probability, table, attribute, int(batch), progress)
+    change = np.subtract(flipped, actual[:, None], out=flipped)
     if not change.any():
         caution(
             f"No score changes with {attribute.name}: the model does not look at these columns, or `predict` "
@@ -123,11 +124,7 @@ def counterfactual_discrimination(
             DataWarning,
         )
     pairing = "other" if len(attribute.labels) == 2 else counterfactual
-    groups = list(
-        _groups(
-            attribute, pairing, change, actual, rows, table.row_labels, None if owner is None else owner[rows]
-        )
-    )
+    groups = _groups(attribute, pairing, change, actual, table, owner)
     empty = [g.group for g in groups if g.n == 0]
     if empty:
         caution(f"No rows: {', '.join(dict.fromkeys(empty))}.", InsufficientEvidenceWarning)
@@ -136,7 +133,7 @@ def counterfactual_discrimination(
         tuple(groups),
         pairing,
         level,
-        table.n_rows - rows.size,
+        table.n_rows - actual.size,
         _TRAINING if trained_on else "",
     )
 
@@ -146,24 +143,25 @@ def _groups(
     pairing: str,
     change: NDArray[np.float64],
     actual: NDArray[np.float64],
-    rows: NDArray[np.intp],
-    labels: NDArray[Any],
+    table: FeatureTable,
     owner: NDArray[Any] | None,
 ) -> list[GroupSample]:
     found = []
     count = len(attribute.labels)
-    codes = attribute.codes[rows]
+    codes, kept = attribute.codes, None
+    if actual.size < table.n_rows:
+        kept = np.flatnonzero(codes >= 0)
+        codes = codes[kept]
     for level, name in enumerate(attribute.labels):
         here = np.flatnonzero(codes == level)
-        own = None if owner is None else owner[here]
-        about = (labels[rows[here]], actual[here], own)
+        rows = here if kept is None else kept[here]
+        about = (table.labels_of(rows), actual.take(here), None if owner is None else owner[rows])
         if pairing == "worst":
-            cd = change[here].max(axis=1)
-            found.append(GroupSample.of(name, "worst", cd, *about))
+            found.append(GroupSample.of(name, "worst", change[here].max(axis=1), *about))
             continue
         for s in range(count - 1):
             other = attribute.labels[(level + s + 1) % count]
-            found.append(GroupSample.of(name, other, change[here, s], *about))
+            found.append(GroupSample.of(name, other, change[:, s].take(here), *about))
     return found
 
 

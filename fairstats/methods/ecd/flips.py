@@ -22,7 +22,6 @@ def flipped_scores(
     probability: Callable[[Any, int], Floats],
     table: FeatureTable,
     protected: Protected,
-    rows: NDArray[np.intp],
     batch: int,
     progress: bool,
 ) -> tuple[Floats, Floats]:
@@ -33,8 +32,6 @@ def flipped_scores(
     probability : callable
         From `favourable_probability`.
     table, protected
-    rows : ndarray of int, shape (n,)
-        Ascending positions of the rows to look at.
     batch : int
         Rows in a block.
     progress : bool
@@ -42,6 +39,7 @@ def flipped_scores(
     Returns
     -------
     actual : ndarray of float, shape (n,)
+        Of the rows that have one of the values, in their order.
     flipped : ndarray of float, shape (n, L − 1)
         Column s has the value (z + s + 1) mod L: for two values, the other one.
 
@@ -52,9 +50,13 @@ def flipped_scores(
     from tqdm import tqdm
 
     levels = len(protected.labels)
-    actual = np.empty(rows.size)
-    flipped = np.empty((rows.size, levels - 1))
-    whole = rows.size == table.n_rows
+    n = int(np.count_nonzero(protected.codes >= 0))
+    actual = np.empty(n)
+    flipped = np.empty((n, levels - 1), order="F")
+    # a row without one of the values (code −1) is flipped like one with the last, and not used
+    every = np.arange(levels, dtype=protected.codes.dtype)
+    turned = [np.roll(every, -s - 1) for s in range(levels - 1)]
+    whole = n == table.n_rows
     starts = range(0, table.n_rows, batch)
     done = 0
     for start in tqdm(starts, desc="counterfactuals", disable=not progress, leave=False):
@@ -66,10 +68,8 @@ def flipped_scores(
             continue
         here = slice(done, done + count)
         actual[here] = probability(table.block(start, stop), codes.size)[used]
-        own = np.maximum(codes, 0)
-        for s in range(levels - 1):
-            other = (own + s + 1) % levels
-            block = table.block(start, stop, protected.replacement(other))
+        for s, others in enumerate(turned):
+            block = table.block(start, stop, protected.replacement(others[codes]))
             flipped[here, s] = probability(block, codes.size)[used]
         done += count
     return actual, flipped

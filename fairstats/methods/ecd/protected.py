@@ -84,22 +84,22 @@ def find_protected(table: FeatureTable, protected: Any, values: Sequence[Hashabl
             allowed="a value in every row",
             cure="values=[…] names the values to compare and leaves the other rows out",
         )
-    present = np.bincount(found.codes[found.codes >= 0], minlength=len(found.labels))
-    least = 1 if isinstance(protected, Mapping) else 2  # a mapping knows values that do not occur
-    if len(found.labels) < 2 or (present > 0).sum() < least:
-        there = [label for label, n in zip(found.labels, present, strict=True) if n]
-        raise InputError(
-            "protected",
-            got=f"{found.name} with only the value {there[0]!r}" if there else f"{found.name} without values",
-            allowed="an attribute with at least two values",
-            cure="take rows of several groups, or name the values with a mapping",
-        )
     if len(found.labels) > _MOST_VALUES:
         raise InputError(
             "protected",
             got=f"{found.name} with {len(found.labels)} values",
             allowed=f"at most {_MOST_VALUES} values",
             cure="group them first, or choose some with values=",
+        )
+    present = [int(np.count_nonzero(found.codes == j)) for j in range(len(found.labels))]
+    least = 1 if isinstance(protected, Mapping) else 2  # a mapping knows values that do not occur
+    if len(found.labels) < 2 or np.count_nonzero(present) < least:
+        there = [label for label, n in zip(found.labels, present, strict=True) if n]
+        raise InputError(
+            "protected",
+            got=f"{found.name} with only the value {there[0]!r}" if there else f"{found.name} without values",
+            allowed="an attribute with at least two values",
+            cure="take rows of several groups, or name the values with a mapping",
         )
     return found
 
@@ -115,8 +115,8 @@ def _from_column(table: FeatureTable, column: Any) -> Protected:
     levels: tuple[Any, ...] = factor.levels
     if not factor.ordered_by_user:
         order = sorted(range(len(levels)), key=lambda j: labels[j])
-        place = np.empty(len(order) + 1, dtype=np.int64)
-        place[np.asarray(order, dtype=np.int64)] = np.arange(len(order))
+        place = np.empty(len(order) + 1, dtype=codes.dtype)
+        place[order] = np.arange(len(order))
         place[-1] = MISSING
         labels, levels, codes = tuple(labels[j] for j in order), tuple(levels[j] for j in order), place[codes]
     return Protected(str(column), labels, codes, {column: levels})

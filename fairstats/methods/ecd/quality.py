@@ -177,12 +177,13 @@ def _encoded(first: pd.DataFrame, second: pd.DataFrame) -> tuple[Floats, Floats]
 
 
 def _frechet(a: Floats, b: Floats) -> float:
-    from scipy.linalg import sqrtm
-
+    """With tr (Σ₁Σ₂)^½ from the eigenvalues of Σ₁^½Σ₂Σ₁^½: right for singular covariances, too."""
     shift = a.mean(axis=0) - b.mean(axis=0)
     first, second = (np.atleast_2d(np.cov(x, rowvar=False)) for x in (a, b))
-    root = np.real(sqrtm(first @ second))
-    return float(max(shift @ shift + np.trace(first + second - 2 * root), 0.0))
+    values, vectors = np.linalg.eigh(first)
+    half = vectors * np.sqrt(np.maximum(values, 0.0))
+    crossed = np.sqrt(np.maximum(np.linalg.eigvalsh(half.T @ second @ half), 0.0)).sum()
+    return float(max(shift @ shift + np.trace(first) + np.trace(second) - 2 * crossed, 0.0))
 
 
 def _kl_similarity(first: pd.DataFrame, second: pd.DataFrame) -> float:

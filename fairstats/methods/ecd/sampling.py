@@ -80,16 +80,18 @@ def sample_tail(
     max_looks : int
         Looks in all, the first included.
     timeout : float, optional
-        Seconds after which no further look begins.
+        Seconds after which no further batch is made; the real rows are looked at in any case.
     test : {"max_cv", "paper_raw", "paper_excess"}
         "max_cv": max over k of the standardised coefficient of variation of excesses, against a heavier tail,
         with a simulated critical value. The paper's rules, CV_k < 1 + 1/(4k) for every k, have no level: on
-        raw values a tail with ξ ≤ .1 passes always and ξ = .5 72% of the time; on excesses an exponential
-        tail passes 25% and ξ = .3 3% of the time, and if repeated until it passes, 86% and 25%.
+        raw values a tail with ξ ≤ .1 passes always and ξ = .5 71% of the time; on excesses an exponential
+        tail passes 24% and ξ = .3 4% of the time, and if repeated until it passes, 78% and 24% in 20 looks,
+        86% and 32% in 50.
     alpha : float
         Level over all looks: each is made at alpha/max_looks (one look: alpha).
     stop : {"first_pass", "all_looks"}
-        "first_pass" is Algorithm 1. A pass at a later look is one by stopping rule, and the result says so.
+        "first_pass" is Algorithm 1. A pass at a later look is one by stopping rule, and the result says so:
+        with 20 looks 99% of the tails with ξ = .3 and 93% of those with ξ = .5 get there.
         "all_looks" makes every look and passes if none rejects: rejection of an exponential tail then has
         probability at most alpha.
     n_resamples : int
@@ -148,14 +150,15 @@ def sample_tail(
     looks_allowed = settings["max_looks"] if fitted is not None else 1
     own = Protected(attribute.name, attribute.labels, attribute.codes[real], attribute.columns)
     cd, actual = _evaluate(probability, table.rows(real), own)
-    rows: list[Any] = list(table.row_labels[real])
+    rows: list[Any] = list(table.labels_of(real))
     n_synthetic = 0
     looks: list[Look] = []
     started = time.monotonic()
     status = "looks used up"
     bar = _bar(looks_allowed, progress)
     while len(looks) < looks_allowed:
-        if len(looks) and timeout is not None and time.monotonic() - started > timeout:
+        begun = bool(looks) or n_synthetic > 0
+        if begun and timeout is not None and time.monotonic() - started > timeout:
             status = "timed out"
             break
         if len(looks) or cd.size <= k_max:
@@ -239,8 +242,7 @@ def _level_of(attribute: Protected, group: Any) -> int:
 def _evaluate(probability: Any, data: Any, attribute: Protected) -> tuple[Floats, Floats]:
     """CD to the best other value, and the score as it is."""
     table = as_features(data, "data")
-    everyone = np.arange(table.n_rows)
-    actual, flipped = flipped_scores(probability, table, attribute, everyone, _BLOCK, False)
+    actual, flipped = flipped_scores(probability, table, attribute, _BLOCK, False)
     return (flipped - actual[:, None]).max(axis=1), actual
 
 

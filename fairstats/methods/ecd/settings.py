@@ -44,8 +44,8 @@ class EcdSettings:
         Widest interval of a return level within the horizon, as a share of the level.
     n_resamples : int
         Of goodness of fit and calibration; 0 leaves both out.
-    calibrated : bool
-        Whether the p-value's law is simulated.
+    calibrated : bool or "bartlett"
+        Whether the likelihood ratio's law is simulated, or its mean.
     seed : int or None
     backend : str or None
     """
@@ -59,7 +59,7 @@ class EcdSettings:
     tolerance: float
     horizon_width: float
     n_resamples: int
-    calibrated: bool
+    calibrated: Any
     seed: int | None
     backend: str | None
 
@@ -80,7 +80,7 @@ def make_settings(
     tolerance: Any,
     horizon_width: Any,
     n_resamples: Any,
-    calibrated: bool,
+    calibrated: Any,
     seed: int | None,
     backend: Any,
 ) -> EcdSettings:
@@ -93,6 +93,7 @@ def make_settings(
     """
     check_choice("model", model, MODELS)
     check_choice("location", location, LOCATIONS)
+    check_choice("calibrated", calibrated, (False, True, "bartlett"))
     check_choice("backend", backend, (None, *BACKENDS))
     m = _more_than_one("interactions", interactions)
     others = tuple(_more_than_one("other_interactions", v) for v in other_interactions)
@@ -114,7 +115,7 @@ def make_settings(
         _share("tolerance", tolerance),
         _share("horizon_width", horizon_width),
         resamples,
-        bool(calibrated),
+        calibrated if isinstance(calibrated, str) else bool(calibrated),
         seed,
         backend,
     )

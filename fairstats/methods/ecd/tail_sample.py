@@ -51,7 +51,8 @@ class TailSample(Result):
         Real rows first, then synthetic ones.
     looks : tuple of Look
     status : str
-        "passed", "passed by stopping rule, no error guarantee", "not passed: …", or "degenerate: …".
+        "passed" (one look, or every one of those planned), "passed at the first look" of several allowed,
+        "passed by stopping rule, no error guarantee", "not passed: …", or "degenerate: …".
     test, stop : str
     alpha : float
         Over all looks.
@@ -101,12 +102,20 @@ class TailSample(Result):
 
     def notes(self) -> list[str]:
         """How it ended, and what that means."""
-        made = f"{self.sample.n_real:,} real rows"
-        if self.sample.n_synthetic:
-            made += f" and {self.sample.n_synthetic:,} synthetic ones by {self.generator}"
-        lines = [f"{self.sample.group}: {self.status}. {made}, {len(self.looks)} looks."]
+        n, count = self.sample.n_synthetic, len(self.looks)
+        made = f"{n:,} synthetic ones by {self.generator}" if n else "no synthetic ones"
+        looks = f"{count} look{'' if count == 1 else 's'} of at most {self.max_looks}"
+        if self.test == "max_cv":
+            looks += f", each at level {self.alpha / self.max_looks:.3g}"
+        lines = [
+            f"{self.sample.group}: {self.status}. {self.sample.n_real:,} real rows and {made}, {looks}.",
+        ]
         if self.passed:
             lines.append("Passing means: not shown heavier than exponential.")
+        if n:
+            lines.append(
+                "With synthetic rows the tail is that of the generator's law, not of the population."
+            )
         if self.test != "max_cv":
             lines.append("The paper's rule has no error level: see sample_tail for how often it passes.")
         return lines
@@ -125,5 +134,7 @@ def status_words(looks: Sequence[Look], ended: str, stop: str, max_looks: int) -
             return f"not passed: {failed} of {len(looks)} looks found it heavier than exponential"
         return "passed" if len(looks) == max_looks else f"not passed: {ended} after {len(looks)} looks"
     if last.passed:
-        return "passed" if len(looks) == 1 else "passed by stopping rule, no error guarantee"
+        if len(looks) > 1:
+            return "passed by stopping rule, no error guarantee"
+        return "passed" if max_looks == 1 else "passed at the first look"
     return f"not passed: {ended}"

@@ -19,6 +19,8 @@ from fairstats.numerics.evt.gpd_surface import GpdSurface
 from fairstats.numerics.evt.profile import level_profile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
     from scipy.interpolate import CubicSpline
 
@@ -96,7 +98,7 @@ class _Side:
         fall, _ = self.at(np.zeros(levels.size, dtype=np.intp), levels)
         roots = np.sign(share) * np.sqrt(np.maximum(2.0 * fall, 0.0))
         roots[_NODES] = 0.0
-        rising = np.concatenate([[True], np.diff(roots) > 0])
+        rising = np.concatenate([[True], roots[1:] > np.maximum.accumulate(roots)[:-1]])
         return CubicSpline(roots[rising], levels[rising])
 
     def parameters_at(self, level: float) -> tuple[float, float, float]:
@@ -146,7 +148,28 @@ class LevelContrast:
 
     def interval(self, target: float) -> tuple[float, float]:
         """Differences whose deviance is at most `target`."""
-        return self._end(target, -1.0), self._end(target, 1.0)
+        return self.intervals([target])[0]
+
+    def intervals(self, targets: Sequence[float]) -> list[tuple[float, float]]:
+        """The same for several targets at once, which costs little more than one.
+
+        At an end the two groups share the deviance as target·sin²φ and target·cos²φ, with the φ that takes
+        the difference furthest. Each group's level as a function of its signed root deviance is smooth and is
+        interpolated; secant steps with the deviance itself make the ends exact.
+        """
+        first, second = (side.by_root(max(targets)) for side in (self.first, self.second))
+        roots = np.repeat(np.sqrt(targets), 2)
+        sides = np.tile([-1.0, 1.0], len(targets))
+        outermost = np.array([_outermost(first, second, s, r) for s, r in zip(sides, roots, strict=True)])
+        found, slope = outermost.T
+        active = np.arange(found.size)
+        for _ in range(3):
+            miss = np.sqrt(self.deviance(found[active])) - roots[active]
+            active, miss = (v[np.abs(miss) >= 1e-9 * roots[active]] for v in (active, miss))
+            if not active.size:
+                break
+            found[active] -= slope[active] * miss
+        return [(float(low), float(high)) for low, high in found.reshape(-1, 2)]
 
     def simulated_deviances(self, replicates: int, rng: np.random.Generator) -> Floats:
         """Deviances of difference 0 in samples from the most likely model with equal levels.
@@ -164,40 +187,28 @@ class LevelContrast:
         first, second = (_simulated(side, common, replicates, rng) for side in (self.first, self.second))
         return _deviance(first, second, np.zeros(replicates))[0]
 
-    def _end(self, target: float, side: float) -> float:
-        """Where the deviance reaches the target, on one side of the estimate.
 
-        At the end the two groups share the deviance as target·sin²φ and target·cos²φ, with the φ that takes
-        the difference furthest. Each group's level as a function of its signed root deviance is smooth and is
-        interpolated; a secant step with the deviance itself makes the end exact.
-        """
-        from scipy.optimize import minimize_scalar
+def _outermost(first: CubicSpline, second: CubicSpline, side: float, root: float) -> tuple[float, float]:
+    """Furthest difference within a root deviance, by the interpolated levels; and its slope in the root."""
+    from scipy.optimize import minimize_scalar
 
-        root = float(np.sqrt(target))
-        first, second = self.first.by_root(target), self.second.by_root(target)
+    def reached(phi: float, size: float = root) -> float:
+        return float(first(side * size * np.sin(phi)) - second(-side * size * np.cos(phi)))
 
-        def reached(phi: float, size: float = root) -> float:
-            return float(first(side * size * np.sin(phi)) - second(-side * size * np.cos(phi)))
-
-        grid = np.linspace(0.0, 0.5 * np.pi, 25)
-        best = grid[int(np.argmax([side * reached(phi) for phi in grid]))]
-        step = float(grid[1])
-        phi = float(
-            minimize_scalar(
-                lambda phi: -side * reached(phi),
-                bounds=(max(best - step, 0.0), min(best + step, 0.5 * np.pi)),
-                method="bounded",
-                options={"xatol": 1e-9},
-            ).x
-        )
-        found = reached(phi)
-        slope = (found - reached(phi, 0.999 * root)) / (0.001 * root)
-        for _ in range(3):
-            miss = float(self.deviance(np.array([found]))[0]) ** 0.5 - root
-            if abs(miss) < 1e-9 * root:
-                break
-            found -= slope * miss
-        return found
+    grid = np.linspace(0.0, 0.5 * np.pi, 25)
+    over_grid = first(side * root * np.sin(grid)) - second(-side * root * np.cos(grid))
+    best = grid[int(np.argmax(side * over_grid))]
+    step = float(grid[1])
+    phi = float(
+        minimize_scalar(
+            lambda phi: -side * reached(phi),
+            bounds=(max(best - step, 0.0), min(best + step, 0.5 * np.pi)),
+            method="bounded",
+            options={"xatol": 1e-9},
+        ).x
+    )
+    found = reached(phi)
+    return found, (found - reached(phi, 0.999 * root)) / (0.001 * root)
 
 
 def _side(fit: EvtFit, m: float) -> _Side:

@@ -42,6 +42,18 @@ def test_the_study_is_about_the_public_function(study: ModuleType) -> None:
     )
 
 
+def test_the_study_resamples_as_the_public_function_does(study: ModuleType) -> None:
+    """Rate, scale and shape with equal levels: those that `LevelContrast.simulated_deviances` draws from."""
+    rng = np.random.default_rng(5)
+    top = study.largest(rng, 4, 3_000, 50, -0.2, 0.05)
+    one = study.side(top, 3_000)
+    levels = one.estimate() * np.array([1.0, 0.97, 1.05, 1.1])
+    found = np.column_stack(study.parameters_at(one, levels))
+    for j, level in enumerate(levels):
+        single = study.side(study.Top(top.excesses[j : j + 1], top.threshold[j : j + 1]), 3_000)
+        np.testing.assert_allclose(found[j], single.parameters_at(float(level)), rtol=1e-6)
+
+
 def test_the_largest_values_have_their_law(study: ModuleType) -> None:
     """Mean of the (k + 1)-th largest of n exponentials: H_n − H_k, within four standard errors."""
     top = study.largest(np.random.default_rng(2), 4000, 1000, 50, 0.0, 1.0)
@@ -60,6 +72,8 @@ def test_size_and_coverage(study: ModuleType) -> None:
     assert (few["two_sided"] <= 0.08 + 3 * np.sqrt(0.08 * 0.92 / 300)).all()
     assert (many["two_sided"] <= 0.065 + 3 * np.sqrt(0.065 * 0.935 / 300)).all()
     assert (size["own_thresholds"] > 0.9).all()
+    for corrected in ("calibrated", "bartlett"):  # pooled simulated laws of 300 each: twice the variance
+        assert (abs(size[corrected] - 0.05) <= 3 * np.sqrt(2 * 0.05 * 0.95 / 300)).all()
     assert (size.loc[size["shape"] <= 0, "own_thresholds"] > 0.98).all()
     coverage = study.coverage_study(300, seed=9)
     assert (coverage["coverage"] >= 0.92 - 3 * np.sqrt(0.92 * 0.08 / 300)).all()

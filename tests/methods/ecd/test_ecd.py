@@ -132,6 +132,33 @@ def test_calibrated() -> None:
     assert again.pvalue == found.pvalue
 
 
+def test_bartlett() -> None:
+    """χ² of the statistic over the simulated mean, in p-value and interval; beside the simulated law itself.
+
+    299 resamples: their mean is known to 6% (the variance of χ² is 2), a p-value of .05 to .013.
+    """
+    from scipy.stats import chi2
+
+    close = {"white": WHITE[:3000], "black": 0.92 * BLACK * 0.6}
+    plain = fs.ecd(close, **FAST)
+    options = {**FAST, "n_resamples": 299, "rng": 3}
+    found, simulated = (fs.ecd(close, **options, calibrated=c) for c in ("bartlett", True))
+    factor = float(found.test.rpartition("factor ")[2].rstrip(")"))
+    assert 1.0 <= factor < 1.5
+    assert found.statistic == plain.statistic
+    # the factor is told with two decimals
+    assert found.pvalue == pytest.approx(chi2.sf(found.statistic / factor, 1), rel=0.02)
+    assert found.pvalue >= plain.pvalue
+    assert found.pvalue == pytest.approx(simulated.pvalue, abs=0.05)
+    assert found.confidence_interval.method.endswith("Bartlett-corrected")
+    assert found.confidence_interval.low <= plain.confidence_interval.low
+    assert found.confidence_interval.high >= plain.confidence_interval.high
+    back = fs.EcdResult.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
+    assert back.settings.calibrated == "bartlett"
+    # far from equality the simulated law ends at 1/(n + 1), and the corrected χ² does not
+    assert fs.ecd({"white": WHITE, "black": BLACK}, **options, calibrated="bartlett").pvalue < 1e-4
+
+
 def test_json_has_no_rows_and_comes_back() -> None:
     found = result(n_resamples=99, rng=1)
     text = json.dumps(found.to_dict(), allow_nan=False)
@@ -293,6 +320,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("level", {"confidence_level": 0}, "between 0 and 1"),
     ("tolerance", {"tolerance": -0.1}, "above 0"),
     ("resamples", {"calibrated": True, "n_resamples": 10}, "at least 99"),
+    ("calibrated", {"calibrated": "yes"}, "'bartlett'"),
     ("backend", {"backend": "julia"}, "'scipy'"),
     ("rng", {"rng": "seed"}, "rng"),
 ]

@@ -123,6 +123,52 @@ def test_a_foreign_generator_is_told_its_categories_and_gives_our_types() -> Non
     pd.testing.assert_series_equal(made.dtypes, frame.dtypes)
 
 
+def test_classes_of_ctgan_hide_their_arguments_and_are_told_all_the_same() -> None:
+    """`CTGAN.fit` of ctgan 0.12 is ``(self, *args, **kwargs)``: a decorator without `functools.wraps`."""
+
+    def fit(self: Any, *args: Any, **kwargs: Any) -> None:
+        Foreign.fit(self, *args, **kwargs)
+
+    hidden = type("CTGAN", (Foreign,), {"fit": fit, "__module__": "ctgan.synthesizers.ctgan"})()
+    fit_generator(hidden, people(), None)
+    assert hidden.told == ["married", "member", "region", "grade", "country"]
+    # somebody else's fit(*args, **kwargs) need not know the argument
+    other = type("Other", (Foreign,), {"fit": fit, "__module__": "elsewhere"})()
+    fit_generator(other, people(), None)
+    assert other.told == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["CTGAN", "TVAE"])
+def test_ctgan_itself(name: str) -> None:
+    """The real package (extra `generate`), two epochs: our columns, types and categories, and looks."""
+    ctgan = pytest.importorskip("ctgan", reason="ctgan is not installed")
+    frame = people(300)
+    fitted = fit_generator(getattr(ctgan, name)(epochs=2), frame, None)
+    made = fitted.sample(120)
+    assert fitted.name == name
+    pd.testing.assert_series_equal(made.dtypes, frame.dtypes)
+    for column in ("married", "member", "region", "grade", "country"):
+        assert set(made[column]) <= set(frame[column])
+
+    def model(x: pd.DataFrame) -> np.ndarray:
+        return 0.1 + 0.002 * x["age"].clip(0, 100).to_numpy() * (x["married"] == "yes").to_numpy()
+
+    found = fs.sample_tail(
+        model,
+        frame,
+        protected="married",
+        group="no",
+        generator=getattr(ctgan, name)(epochs=2),
+        stop="all_looks",
+        max_looks=2,
+        batch=200,
+        n_resamples=999,
+        rng=1,
+    )
+    assert (found.generator, found.sample.n_synthetic) == (name, 200)
+
+
 @pytest.mark.parametrize(
     ("fails", "match"),
     [

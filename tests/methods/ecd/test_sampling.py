@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,77 @@ def test_a_small_group_gets_rows_first() -> None:
     assert "synthetic" in str(found)
 
 
+def german_credit() -> tuple[pd.DataFrame, Any]:
+    """150 women and all men of German credit, mixed columns, and a forest's probability of good credit."""
+    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    everyone = fs.datasets.load_german_credit().frame.drop(columns="personal_status")
+    women = everyone["sex"] == "female"
+    data = pd.concat([everyone[women].sample(150, random_state=2), everyone[~women]])
+    texts = make_column_selector(dtype_exclude=np.number)
+    encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), texts), remainder="passthrough")
+    model = make_pipeline(encode, RandomForestClassifier(20, min_samples_leaf=5, random_state=1))
+    features = data.drop(columns="credit")
+    return features, model.fit(features, data["credit"])
+
+
+def test_150_rows_with_the_copula_are_labelled_as_the_stopping_rule_allows() -> None:
+    """German credit: women, 150 rows. Every look made: one at α/6 each, and the synthetic rows are named."""
+    features, model = german_credit()
+    given: dict[str, Any] = {"group": "female", "generator": "gaussian_copula", "favorable_label": "good"}
+    found = sample(model, features, **given, stop="all_looks", max_looks=6, batch=500)
+    assert (found.sample.n_real, found.sample.n_synthetic, len(found.looks)) == (150, 2500, 6)
+    assert list(found.sample.rows[:150]) == list(features.index[features["sex"] == "female"])
+    assert found.sample.rows[150] == "synthetic 1"
+    rejected = sum(look.pvalue <= 0.05 / 6 for look in found.looks)
+    assert found.passed == (rejected == 0)
+    told = str(found)
+    assert "150 real rows and 2,500 synthetic ones by GaussianCopula, 6 looks of at most 6" in told
+    assert "each at level 0.00833" in told
+    assert "the generator's law, not of the population" in told
+    # the paper's rule on the same rows: whatever it ends with, it is not a bare "passed"
+    theirs = sample(model, features, **given, test="paper_excess", max_looks=20, batch=500)
+    assert theirs.status in (
+        "passed at the first look",
+        "passed by stopping rule, no error guarantee",
+        "not passed: looks used up",
+    )
+    assert theirs.looks[-1].passed == theirs.passed
+    assert "no error level" in str(theirs)
+    # and what comes of it carries no p-value about people
+    others = sample(model, features, **{**given, "group": "male", "generator": None})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsufficientEvidenceWarning)
+        ecd = fs.ecd(
+            fs.CounterfactualSample.of_groups(found, others),
+            privileged="male",
+            unprivileged="female",
+            backend="scipy",
+            n_resamples=0,
+        )
+    assert ecd["female"].n_synthetic == 2500
+    assert np.isnan(ecd.pvalue)
+
+
+def test_a_pass_after_a_failed_look_is_by_stopping_rule() -> None:
+    """The paper's rule, repeated: of ten samples with an exponential tail some pass late, and say so."""
+    ends = {
+        sample(
+            data=people(seed), generator="gaussian_copula", test="paper_excess", max_looks=10, batch=300
+        ).status
+        for seed in range(10)
+    }
+    assert "passed by stopping rule, no error guarantee" in ends
+    assert ends <= {
+        "passed by stopping rule, no error guarantee",
+        "passed at the first look",
+        "not passed: looks used up",
+    }
+
+
 def test_all_looks_spends_alpha_and_never_stops_early() -> None:
     found = sample(generator="gaussian_copula", stop="all_looks", max_looks=4, batch=50)
     assert len(found.looks) == 4
@@ -77,7 +149,8 @@ def test_all_looks_spends_alpha_and_never_stops_early() -> None:
 
 def test_words() -> None:
     good, bad = Look(100, 1.0, 0.3, 0.05, True, ""), Look(100, 4.0, 0.01, 0.05, False, "")
-    assert status_words([good], "", "first_pass", 5) == "passed"
+    assert status_words([good], "", "first_pass", 1) == "passed"
+    assert status_words([good], "", "first_pass", 5) == "passed at the first look"
     assert status_words([bad, good], "", "first_pass", 5) == "passed by stopping rule, no error guarantee"
     assert status_words([bad], "timed out", "first_pass", 5) == "not passed: timed out"
     assert status_words([bad, good], "", "all_looks", 2).startswith("not passed: 1 of 2")
@@ -89,6 +162,43 @@ def test_a_timeout_ends_it_between_looks() -> None:
     found = sample(heavy, generator="smoothed_bootstrap", timeout=1e-9, max_looks=50)
     assert found.status == "not passed: timed out"
     assert len(found.looks) == 1
+
+
+def test_a_timeout_ends_the_wait_for_a_first_look() -> None:
+    """Two rows a batch for a group of 30: rows for a first look would take eleven batches."""
+    data = pd.concat([people()[people()["sex"] == "F"].iloc[:30], people()[people()["sex"] == "M"]])
+    found = sample(data=data, generator="gaussian_copula", batch=2, timeout=1e-9)
+    assert found.status == "not passed: timed out before the first look"
+    assert (found.sample.n_synthetic, found.looks) == (2, ())
+    assert "0 looks of at most 20" in str(found)
+
+
+class Broken:
+    """A generator that fails when asked for the second time."""
+
+    def __init__(self, fails: str) -> None:
+        self.fails, self.calls = fails, 0
+
+    def fit(self, frame: pd.DataFrame) -> None:
+        if self.fails == "fit":
+            raise RuntimeError("no GPU")
+        self.frame = frame
+
+    def sample(self, n: int) -> pd.DataFrame:
+        self.calls += 1
+        if self.calls == 2:
+            raise MemoryError("too many")
+        return self.frame.sample(n, replace=True, random_state=1)
+
+
+@pytest.mark.parametrize(
+    ("fails", "match"), [("fit", "RuntimeError in its fit: no GPU"), ("sample", "MemoryError in its sample")]
+)
+def test_a_generator_that_raises_is_named(fails: str, match: str) -> None:
+    with pytest.raises(fs.InputError, match=match) as caught:
+        sample(heavy, generator=Broken(fails), batch=50)
+    assert caught.value.argument == "generator"
+    assert isinstance(caught.value.__cause__, (RuntimeError, MemoryError))
 
 
 def test_ties_are_named() -> None:
@@ -142,6 +252,11 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("alpha", {"alpha": 1.5}, "between 0 and 1"),
     ("generator", {"generator": "gan"}, "gaussian_copula"),
     ("protected", {"protected": "gender"}, "no column"),
+    ("one value", {"data": people()[people()["sex"] == "F"]}, "only the value 'F'"),
+    ("labels", {"predict": lambda x: np.ones(len(x), int)}, "labels"),
+    ("wrong shape", {"predict": lambda x: np.full(3, 0.5)}, "shape"),
+    ("NaN", {"predict": lambda x: np.full(len(x), np.nan)}, "NaN"),
+    ("timeout as text", {"timeout": "soon"}, "seconds"),
     (
         "array with a generator",
         {"data": np.eye(200)[:, :2], "protected": 0, "group": 0, "generator": "gaussian_copula"},
