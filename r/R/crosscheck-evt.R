@@ -221,7 +221,8 @@ crosscheck_shape <- function(excess, level) {
   ends_of(deviance, shape, spread, -1)
 }
 
-# Difference of two groups' levels of m observations: likelihood ratio of no difference, and its interval.
+# Difference of two groups' levels of m observations: likelihood ratio of no difference, and its interval. The
+# signed root has a t distribution whose degrees of freedom are the smaller tail's excesses less three parameters.
 crosscheck_level_contrast <- function(excess1, n1, u1, excess2, n2, u2, m, level, law) {
   first <- level_fall(excess1, n1, u1, m, law)
   second <- level_fall(excess2, n2, u2, m, law)
@@ -244,13 +245,13 @@ crosscheck_level_contrast <- function(excess1, n1, u1, excess2, n2, u2, m, level
   width <- sqrt((first$estimate - u1)^2 / k[1L] + (second$estimate - u2)^2 / k[2L]) * 2
   interval <- function(level) {
     last <<- c(second$estimate, first$start, second$start)
-    goal <- stats::qchisq(level, 1)
+    goal <- stats::qt((1 + level) / 2, min(k) - 3)^2
     ends_of(function(d) deviance(d) - goal, estimate, width)
   }
   both <- interval(level)
   one <- interval(2 * level - 1)
   list(
-    estimate = estimate, statistic = statistic, pvalue = stats::pchisq(statistic, 1, lower.tail = FALSE),
+    estimate = estimate, statistic = statistic, pvalue = 2 * stats::pt(-sqrt(statistic), min(k) - 3),
     low = both$low, high = both$high, bound_low = one$low, bound_high = one$high
   )
 }

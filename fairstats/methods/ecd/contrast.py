@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Contrast", "contrast_tails"]
 
+#: Of a tail: rate, scale, shape. The signed root of the likelihood ratio is compared with Student's t, whose
+#: degrees of freedom are the exceedances of the smaller tail less these: χ² is too short in small tails.
+_PARAMETERS = 3
 #: Resamples of people where `n_resamples` asks for none.
 _RESAMPLES = 999
 
@@ -79,12 +82,13 @@ def _likelihood_ratio(
     settings: EcdSettings,
     rng: np.random.Generator,
 ) -> Contrast:
-    """Both groups' (λ, σ, ξ) profiled; p-value by χ², with or without Bartlett's factor, or by simulation."""
-    from scipy.special import chdtrc
+    """Both groups' (λ, σ, ξ) profiled; p-value by t², by χ² with Bartlett's factor, or by simulation."""
+    from scipy.special import chdtrc, stdtr
 
     contrast = LevelContrast.of(fit, other, settings.interactions)
     level = settings.confidence_level
     deviance = float(contrast.deviance(np.zeros(1))[0])
+    df = min(first.n_exceedances, second.n_exceedances) - _PARAMETERS
     name, method = "likelihood ratio", "profile likelihood"
     critical = [_chi2(level), _chi2(2 * level - 1)]
     if settings.calibrated:
@@ -104,7 +108,9 @@ def _likelihood_ratio(
         name += ", calibrated by parametric bootstrap"
         method += ", calibrated"
     else:
-        pvalue = float(chdtrc(1.0, deviance))
+        pvalue = float(2.0 * stdtr(df, -np.sqrt(deviance)))
+        critical = [_squared_t(level, df), _squared_t(2 * level - 1, df)]
+        name += f", t with {df} degrees of freedom"
     two_sided, one_sided = contrast.intervals(critical)
     return Contrast(
         contrast.estimate,
@@ -232,6 +238,12 @@ def _chi2(level: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri((1 + level) / 2) ** 2)
+
+
+def _squared_t(level: float, df: float) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, (1 + level) / 2) ** 2)
 
 
 def _z_pvalue(estimate: float, spread: float) -> float:

@@ -22,6 +22,7 @@ from fairstats.numerics.evt.gev import (
     profile_in_theta,
 )
 from fairstats.numerics.evt.stretch import stretch
+from fairstats.numerics.evt.surface import SampleSurface
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +38,7 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class GevSurface:
+class GevSurface(SampleSurface):
     """Likelihood of P samples of block maxima, standardised.
 
     Attributes
@@ -60,26 +61,6 @@ class GevSurface:
     def lower(self) -> Floats:
         """Smallest standardised maximum."""
         return self.samples.smallest
-
-    @property
-    def upper(self) -> Floats:
-        """Largest standardised maximum."""
-        return self.samples.largest
-
-    @property
-    def n(self) -> Floats:
-        """Maxima per sample."""
-        return self.samples.n
-
-    @property
-    def theta(self) -> Floats:
-        """θ at the maximum."""
-        return self.fits.theta
-
-    @property
-    def nu(self) -> Floats:
-        """ν at the maximum."""
-        return self.fits.nu
 
     def minimum(self) -> Floats:
         """Lowest negative log-likelihood in standard units, shape (P,)."""

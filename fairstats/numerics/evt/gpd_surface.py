@@ -20,6 +20,7 @@ import numpy as np
 from fairstats.numerics.evt.convex import minimise_convex
 from fairstats.numerics.evt.gpd import GpdFits, GpdSamples, fit_gpd_samples, profile_in_theta
 from fairstats.numerics.evt.stretch import stretch
+from fairstats.numerics.evt.surface import SampleSurface
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +35,7 @@ RateTerm = Literal["binomial", "poisson", "fixed"]
 
 
 @dataclass(frozen=True)
-class GpdSurface:
+class GpdSurface(SampleSurface):
     """Likelihood of P samples, in units of the mean excess above the threshold.
 
     Attributes
@@ -63,26 +64,6 @@ class GpdSurface:
     def lower(self) -> Floats:
         """Lower end of the data in standard units: the threshold."""
         return np.zeros_like(self.samples.largest)
-
-    @property
-    def upper(self) -> Floats:
-        """Largest excess in standard units."""
-        return self.samples.largest
-
-    @property
-    def n(self) -> Floats:
-        """Exceedances of each sample."""
-        return self.samples.n
-
-    @property
-    def theta(self) -> Floats:
-        """θ at the maximum."""
-        return self.fits.theta
-
-    @property
-    def nu(self) -> Floats:
-        """ν at the maximum."""
-        return self.fits.nu
 
     def minimum(self) -> Floats:
         """Lowest negative log-likelihood (standard units, rate term included), shape (P,)."""
