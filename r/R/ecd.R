@@ -3,8 +3,9 @@
 #' From the counterfactual discrimination of every person (score with another value of the protected attribute
 #' minus own score): the difference of the return levels of `interactions` persons, whose tails are generalised
 #' Pareto laws above the (k + 1)-th largest value of either group, their number a Poisson one. Test and interval by
-#' the likelihood ratio with rate, scale and shape of both groups profiled; a z-test with the delta method's
-#' standard errors beside it. Also the averages, and the mean of the worst share. All in base R.
+#' the likelihood ratio with rate, scale and shape of both groups profiled, whose signed root has Student's t with
+#' three degrees of freedom less than the smaller tail has values; a z-test with the delta method's standard errors
+#' beside it. Also the averages, and the mean of the worst share. All in base R.
 #'
 #' @param unprivileged,privileged Counterfactual discrimination of the persons of either group, in \[-1, 1\].
 #' @param interactions Number of interactions m, the same for both groups.

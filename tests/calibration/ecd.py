@@ -102,7 +102,7 @@ def resampled(one: Any, n: int, levels: np.ndarray, rng: np.random.Generator) ->
 
 
 def squared_t(p: float, k: int) -> float:
-    """What `fs.ecd` compares the likelihood ratio with: Student's t with k − 3 degrees of freedom, squared."""
+    """What `fs.ecd` compares the likelihood ratio with: Student's t, k − 3 degrees of freedom, squared."""
     return float(stdtrit(k - 3, p) ** 2)
 
 
