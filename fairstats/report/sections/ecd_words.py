@@ -24,7 +24,7 @@ WORDS: dict[str, MetricWords] = {
         "Difference of two groups' return levels of CD at 1,000 interactions, RL(m) = u + σ/ξ((mλ)^ξ − 1), "
         "the 1 − 1/m quantile, from the 50 largest values of each group. The test is the likelihood ratio of "
         "equal return levels with rate, scale and shape of both groups profiled, against Student's t with "
-        "k − 3 degrees of freedom; the verdict compares the difference with 0.05. Tails of ties are not fitted: "
+        "k − 3 degrees of freedom; the verdict compares it with 0.05. Tails of ties are not fitted: "
         "order statistics take their place, and there is no test.",
         ("monjezi", "coles"),
     ),
