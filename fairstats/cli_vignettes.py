@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fairstats.ground.errors import InputError
+
 if TYPE_CHECKING:
     from fairstats.report.vignettes.build import Built
 
@@ -45,8 +47,10 @@ def list_command() -> None:
 
 @vignettes.command()
 def build(
-    out: Annotated[Path, typer.Option("--out", help="Folder for the HTML files.")],
     names: Names = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the HTML files; needed.", show_default=False)
+    ] = None,
     renderer: Annotated[
         Renderer, typer.Option("--renderer", help="jupytext and nbconvert, or R Markdown.")
     ] = Renderer.python,
@@ -58,6 +62,8 @@ def build(
     """Build vignettes as self-contained HTML files, which need no network to be read."""
     from fairstats.report.vignettes.build import build_vignettes
 
+    if out is None:  # typer 0.16 with click 8.5 does not ask for a required option
+        raise InputError("--out", got="nothing", allowed="a folder", cure="--out build/vignettes")
     build_vignettes(names or (), out=out, renderer=renderer.value, fast=fast, jobs=jobs, tell=_tell)
 
 

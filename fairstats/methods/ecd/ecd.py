@@ -69,9 +69,9 @@ def ecd(
     n_resamples : int
         Parametric bootstrap of goodness of fit and of `calibrated`; resamples of people. 0: neither.
     calibrated : bool or "bartlett"
-        Where k is small (the default has size .058–.071 at k = 50): True compares the likelihood ratio with
+        Where k is small (the default has size .055–.071 at k = 50): True compares the likelihood ratio with
         its simulated law, "bartlett" divides it by its simulated mean and takes the χ² law, with p-values
-        below 1/`n_resamples`. Both have size .04–.055 at k = 50.
+        below 1/`n_resamples`. Both have size .044–.049 at k = 50.
     backend : {None, "auto", "r", "scipy"}
         What estimates the parameters (`fairstats.evt.fit_gpd`).
     rng : None, int or Generator
@@ -96,8 +96,8 @@ def ecd(
     -----
     The test is the likelihood ratio of equal return levels with both groups' rate, scale and shape profiled,
     and the interval its inversion. Its signed root is compared with Student's t with k − 3 degrees of
-    freedom, k of the smaller tail: the χ² law is too short there (size .063–.079 at k = 50, t .058–.071). A
-    delta z-test has size .07–.10 where it exists (up to 67% of tails have no standard error at ξ = −.4,
+    freedom, k of the smaller tail: the χ² law is too short there (size .062–.080 at k = 50, t .055–.071). A
+    delta z-test has size .06–.11 where it exists (up to 67% of tails have no standard error at ξ = −.4,
     k = 50); comparing locations at own thresholds rejects equal tails in 94–100% of samples of 25,000
     against 3,000.
 
