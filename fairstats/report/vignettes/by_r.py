@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -47,7 +48,26 @@ def lacking_for_r() -> str | None:
         )
     if shutil.which("pandoc") is None:
         return "pandoc is not on PATH. To fix: apt-get install pandoc (Debian/Ubuntu), or pandoc.org."
-    return None
+    return _python_is_too_new(program) if sys.version_info >= (3, 12) else None
+
+
+def _python_is_too_new(program: str) -> str | None:
+    """Whether reticulate cannot read the running Python: old versions call modules that 3.12 removed."""
+    done = subprocess.run(  # noqa: S603 - R itself, code of ours
+        [program, "--vanilla", "-e", "invisible(reticulate::py_config())"],
+        env={**os.environ, "RETICULATE_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode == 0:
+        return None
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return (
+        f"R's package reticulate cannot use Python {version}. To fix: install a newer reticulate, run fairstats "
+        "with Python 3.11, or take --renderer python."
+    )
 
 
 def render_by_r(vignette: Vignette, *, fast: bool, library: Path, r_version: str) -> str:

@@ -22,9 +22,10 @@ NOTEBOOK = ("jupytext", "nbconvert", "nbclient", "ipykernel", "latex2mathml")
 
 @pytest.fixture
 def with_pandoc() -> None:
-    """Skip where pandoc is not on PATH."""
-    if shutil.which("pandoc") is None:
-        pytest.skip("pandoc is not on PATH")
+    """Skip where pandoc is not on PATH, or reticulate too old for this Python."""
+    lacking = by_r.lacking_for_r()
+    if lacking is not None and ("pandoc" in lacking or "cannot use Python" in lacking):
+        pytest.skip(lacking)
 
 
 @pytest.mark.r("rmarkdown", "knitr", "reticulate")
