@@ -65,8 +65,8 @@ def _python_is_too_new(program: str) -> str | None:
         return None
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return (
-        f"R's package reticulate cannot use Python {version}. To fix: install a newer reticulate, run fairstats "
-        "with Python 3.11, or take --renderer python."
+        f"R's package reticulate cannot use Python {version}. To fix: install a newer reticulate, run "
+        "fairstats with Python 3.11, or take --renderer python."
     )
 
 
