@@ -42,15 +42,16 @@ HERE = Path(__file__).parent
 FOLDS = 10
 METRICS = ("accuracy", "equal_opportunity_absolute")
 #: Above the table.
-NOTE = """Made by `python -m tests.benchmarks.um_german_credit`; %RES is the share of repeated
-cross-validations of the same data (means over folds) inside the 95% HDR of accuracy and |equal opportunity difference|, which
-is no coverage. "relative" takes, per group, the larger variance ratio of accuracy and true positive rate over
-the SVM, from all half splits; the rows below it vary that. The ordering of the paper's table 1 comes out for
-every post-processed method: the relative correlation encloses more than 1/K (LR 84.0 and 99.9%, SVM 99.86 and
-99.92%, linear SVM 87.0 and 99.9%). For the SVM the margin is small, because 1/K encloses nearly everything
-already, and with J = 5 or one metric alone it is gone. The paper's table 12.1 (10,000 repeats) has for LR,
-SVM and linear SVM + Hardt: 1/K 90.3, 94.1, 92.9; [0, 1/K] 82.1, 88.7, 86.9; relative 99.0, 99.5, 100.0; relative
-range 92.8, 95.8, 99.0."""
+NOTE = """Made by `python -m tests.benchmarks.um_german_credit`; %RES is the share of repeated cross-
+validations of the same data (means over folds) inside the 95% HDR of accuracy and |equal
+opportunity difference|, which is no coverage. "relative" takes, per group, the larger variance
+ratio of accuracy and true positive rate over the SVM, from all half splits; the rows below it
+vary that. The ordering of the paper's table 1 comes out for every post-processed method: the
+relative correlation encloses more than 1/K (LR 84.0 and 99.9%, SVM 99.86 and 99.92%, linear SVM
+87.0 and 99.9%). For the SVM the margin is small, because 1/K encloses nearly everything
+already, and with J = 5 or one metric alone it is gone. The paper's table 12.1 (10,000 repeats)
+has for LR, SVM and linear SVM + Hardt: 1/K 90.3, 94.1, 92.9; [0, 1/K] 82.1, 88.7, 86.9;
+relative 99.0, 99.5, 100.0; relative range 92.8, 95.8, 99.0."""
 #: Metrics that the variance ratio is computed on.
 RATIO_METRICS = ("accuracy", "tpr")
 #: Half splits of the whole run, and of one ratio as in the paper.
