@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 #: Extras whose bounds are tested. `generate` is not installed by `all`; `docs` and `dev` are tools.
-EXTRAS = ("report", "cli", "bayes", "search", "r", "test")
+EXTRAS = ("report", "cli", "scale", "bayes", "search", "r", "test")
 BOUND = re.compile(r"(?P<name>[\w.-]+)(\[[^\]]*\])?>=(?P<version>[\w.]+)")
 
 

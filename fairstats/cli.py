@@ -1,20 +1,23 @@
-"""The command line: ``fairstats audit``, ``demo``, ``doctor``; ``crosscheck`` and ``vignettes`` have modules.
+"""The command line: ``fairstats audit``, ``demo``, ``crosscheck``, ``vignettes``, ``doctor``.
 
-Exit codes: 0 done, 1 a violation was found and ``--fail-on violated`` given, 2 usage or input that cannot
-be used.
+Exit codes: 0 done, 1 a violation was found and ``--fail-on violated`` given, or a cross-check disagrees, 2
+usage or input that cannot be used.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fairstats._version import __version__
-from fairstats.ground.errors import FairstatsError, FairstatsWarning, MissingDependencyError
+from fairstats.ground.errors import FairstatsError, FairstatsWarning, InputError, MissingDependencyError
 
 try:
     import typer
@@ -24,13 +27,9 @@ except ImportError as problem:
         "typer", extra="cli", purpose="The command line", alternative="call fairstats.audit(…) from Python"
     ) from problem
 
-from fairstats.cli_crosscheck import crosscheck_command
-from fairstats.cli_vignettes import vignettes
-
 if TYPE_CHECKING:
     from fairstats.report.report import AuditReport
-
-__all__ = ["app"]
+    from fairstats.report.vignettes.build import Built
 
 DEMO_REPORT = "fairstats-report.html"
 
@@ -57,53 +56,150 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Inference-grade algorithmic fairness: every figure with an interval and a test.",
 )
+vignettes = typer.Typer(
+    no_args_is_help=True,
+    help="The vignettes: each method told on real data, with Python and R side by side.",
+)
 app.add_typer(vignettes, name="vignettes")
-app.command("crosscheck")(crosscheck_command)
 
 
-class Missing(StrEnum):
-    """What to do with missing values."""
-
-    refuse = "raise"
-    drop = "drop"
-    group = "group"
+def _choice(name: str, *values: str) -> Any:
+    """An enumeration, which typer offers as choices."""
+    return StrEnum(name, {value.replace("-", "_"): value for value in values})
 
 
-class Method(StrEnum):
-    """Interval method."""
+@dataclass(frozen=True)
+class Option:
+    """One option of ``fairstats audit``.
 
-    log = "log"
-    score = "score"
-    koopman = "koopman"
-    delta = "delta"
-    bootstrap = "bootstrap"
+    Attributes
+    ----------
+    name : str
+        Argument of `fairstats.audit` that it becomes, or of the command itself.
+    help : str
+    kind : type
+        Of the value; a StrEnum for a choice, a list for what may be repeated.
+    default : object
+    flag : str
+        Default: the name with hyphens.
+    column : bool
+        Whether it names columns of the file.
+    """
+
+    name: str
+    help: str
+    kind: Any = str
+    default: Any = None
+    flag: str = ""
+    column: bool = False
+
+    def parameter(self) -> inspect.Parameter:
+        """As a parameter of the command."""
+        flag = self.flag or "--" + self.name.replace("_", "-")
+        kind = self.kind | None if self.default is None else self.kind
+        shown = self.default is not None
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=self.default,
+            annotation=Annotated[kind, typer.Option(flag, help=self.help, show_default=shown)],
+        )
 
 
-class Simultaneous(StrEnum):
-    """Simultaneous intervals."""
-
-    bonferroni = "bonferroni"
-    max_z = "max-z"
-
-
-class Family(StrEnum):
-    """What p-values are adjusted over."""
-
-    metric = "metric"
-    audit = "audit"
-
-
-class EvaluatedOn(StrEnum):
-    """Whether the rows were used in training."""
-
-    training = "training"
-    held_out = "held-out"
-
-
-class FailOn(StrEnum):
-    """When to exit with 1."""
-
-    violated = "violated"
+MISSING = _choice("Missing", "raise", "drop", "group")
+FAMILY = _choice("Family", "metric", "audit")
+ENGINE = _choice("Engine", "auto", "rows", "duckdb", "polars", "spark")
+#: How a table is read.
+READING = (
+    Option("delimiter", r"Separator of the CSV file; \t is a tab."),
+    Option(
+        "engine",
+        "What counts. auto: rows in memory for a file below 256 MB, else DuckDB, which loads nothing.",
+        ENGINE,
+        ENGINE("auto"),
+    ),
+    Option("memory", "Memory that DuckDB may use, as 2GB; the rest goes to disk."),
+)
+#: Every option of ``fairstats audit``.
+OPTIONS = (
+    Option("group", "Sensitive column; repeat for several.", list[str], column=True),
+    Option("y_true", "Column of the outcomes.", column=True),
+    Option(
+        "y_pred",
+        "Column of the predictions; of several models NAME=COLUMN, repeated.",
+        list[str],
+        column=True,
+    ),
+    Option(
+        "score",
+        "Column of scores in [0, 1], larger = better; adds MADD. Of several models NAME=COLUMN, repeated.",
+        list[str],
+        column=True,
+    ),
+    Option("reference", "Reference group; for several columns COLUMN=GROUP, repeated.", list[str]),
+    Option("pos_label", "Favourable value of outcome and prediction."),
+    Option("pos_label_pred", "Favourable value of the prediction, where it differs."),
+    Option("sample_weight", "Column of sampling weights.", flag="--weight", column=True),
+    Option("cluster", "Column of clusters (person, site).", column=True),
+    Option(
+        "features",
+        "Feature column, repeated: with outcomes and predictions adds HFM.",
+        list[str],
+        flag="--feature",
+        column=True,
+    ),
+    Option(
+        "counterfactual_score",
+        "Column of the score with another value of the sensitive attribute (for several: ATTRIBUTE=COLUMN, "
+        "repeated); adds ECD.",
+        list[str],
+    ),
+    Option("missing", "What to do with missing values.", MISSING, MISSING("raise")),
+    Option("confidence_level", "Of the intervals.", float, 0.95),
+    Option("threshold", "Ratio below which, or above whose inverse, lies a violation.", float, 0.8),
+    Option("margin", "Size of a difference beyond which it is violated (MADD: twice).", float, 0.1),
+    Option("method", "Interval method.", _choice("Method", "log", "score", "koopman", "delta", "bootstrap")),
+    Option(
+        "simultaneous",
+        "Make the intervals of a metric hold at once.",
+        _choice("Simultaneous", "bonferroni", "max-z"),
+    ),
+    Option("family", "Adjust p-values over this.", FAMILY, FAMILY("metric")),
+    Option(
+        "intersections",
+        "Cross several sensitive columns.",
+        bool,
+        True,
+        flag="--intersections/--no-intersections",
+    ),
+    Option(
+        "evaluated_on",
+        "Whether the rows were used in training.",
+        _choice("EvaluatedOn", "training", "held-out"),
+    ),
+    Option("title", "Title of the report."),
+    Option("rng", "Seed of what is random.", int, 1, flag="--seed"),
+    *READING,
+)
+#: The options of ``fairstats tally``, beside those that it shares with ``audit``.
+TALLIED = (
+    Option("strata", "Column of strata."),
+    Option("out", "The JSON file; - is standard output.", Path, Path("tally.json")),
+    Option("min_cell", "Withhold cells of fewer rows than this (and all but cells).", int),
+    Option("exact", "Keep every score and the rows of features, which can point at people.", bool, False),
+)
+#: Options of ``audit`` that ``tally`` has, too.
+_SHARED = (
+    "group", "y_true", "y_pred", "score", "pos_label", "pos_label_pred", "sample_weight", "cluster",
+    "features", "counterfactual_score", "missing", *(option.name for option in READING),
+)  # fmt: skip
+#: What every command that makes a report delivers.
+DELIVERY = (
+    Option("out", "Write the report as one HTML file; - is standard output.", Path),
+    Option("json", "Write the results as JSON; - is standard output.", Path),
+    Option("full", "Print every comparison of intersections, too.", bool, False, flag="--full"),
+    Option("fail_on", "Exit with 1 when a comparison is violated.", _choice("FailOn", "violated")),
+)
 
 
 def _version(wanted: bool) -> None:
@@ -121,136 +217,131 @@ def root(
     """Inference-grade algorithmic fairness: every figure with an interval and a test."""
 
 
-Out = Annotated[
-    Path | None, typer.Option("--out", help="Write the report as one HTML file.", show_default=False)
-]
-Json = Annotated[Path | None, typer.Option("--json", help="Write the results as JSON.", show_default=False)]
-Full = Annotated[bool, typer.Option("--full", help="Print every comparison of intersections, too.")]
-Fail = Annotated[
-    FailOn | None,
-    typer.Option("--fail-on", help="Exit with 1 when a comparison is violated.", show_default=False),
-]
-
-
-@app.command("audit")
-def audit_command(
-    file: Annotated[Path, typer.Argument(help="CSV (also .gz) or Parquet file, one row per person.")],
-    group: Annotated[list[str], typer.Option("--group", help="Sensitive column; repeat for several.")],
-    y_true: Annotated[str | None, typer.Option("--y-true", help="Column of the outcomes.")] = None,
-    y_pred: Annotated[str | None, typer.Option("--y-pred", help="Column of the predictions.")] = None,
-    score: Annotated[
-        str | None, typer.Option("--score", help="Column of scores in [0, 1], larger = better; adds MADD.")
-    ] = None,
-    reference: Annotated[
-        list[str] | None,
-        typer.Option("--reference", help="Reference group; for several columns COLUMN=GROUP, repeated."),
-    ] = None,
-    favorable: Annotated[
-        str | None, typer.Option("--favorable", help="Favourable value of outcome and prediction.")
-    ] = None,
-    favorable_pred: Annotated[
-        str | None,
-        typer.Option("--favorable-pred", help="Favourable value of the prediction, where it differs."),
-    ] = None,
-    weight: Annotated[str | None, typer.Option("--weight", help="Column of sampling weights.")] = None,
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", help="Column of clusters (person, site).")
-    ] = None,
-    feature: Annotated[
-        list[str] | None,
-        typer.Option("--feature", help="Feature column, repeated: with outcomes and predictions adds HFM."),
-    ] = None,
-    counterfactual_score: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--counterfactual-score",
-            help="Column of the score with another value of the sensitive attribute (for several: "
-            "ATTRIBUTE=COLUMN, repeated); adds ECD.",
-        ),
-    ] = None,
-    missing: Annotated[
-        Missing, typer.Option("--missing", help="What to do with missing values.")
-    ] = Missing.refuse,
-    confidence_level: Annotated[float, typer.Option("--confidence-level", help="Of the intervals.")] = 0.95,
-    threshold: Annotated[
-        float, typer.Option("--threshold", help="Ratio below which lies a violation.")
-    ] = 0.8,
-    tolerance: Annotated[
-        float, typer.Option("--tolerance", help="Size of a difference that is tolerated (MADD: twice).")
-    ] = 0.1,
-    method: Annotated[Method | None, typer.Option("--method", help="Interval method.")] = None,
-    simultaneous: Annotated[
-        Simultaneous | None,
-        typer.Option("--simultaneous", help="Make the intervals of a metric hold at once."),
-    ] = None,
-    family: Annotated[Family, typer.Option("--family", help="Adjust p-values over this.")] = Family.metric,
-    intersections: Annotated[
-        bool, typer.Option("--intersections/--no-intersections", help="Cross several sensitive columns.")
-    ] = True,
-    evaluated_on: Annotated[
-        EvaluatedOn | None, typer.Option("--evaluated-on", help="Whether the rows were used in training.")
-    ] = None,
-    title: Annotated[str | None, typer.Option("--title", help="Title of the report.")] = None,
-    delimiter: Annotated[str | None, typer.Option("--delimiter", help="Separator of the CSV file.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of what is random.")] = 1,
-    out: Out = None,
-    json: Json = None,
-    full: Full = False,
-    fail_on: Fail = None,
-) -> None:
-    """Audit the predictions in a file for differences between groups."""
+def audit_command(file: Path, **given: Any) -> None:
+    """Audit the predictions in a table, or a tally of it, for differences between groups."""
+    from fairstats.ground.tally import Tally
     from fairstats.report.audit import audit
-    from fairstats.report.read import read_table
 
-    changed = _by_column(counterfactual_score, group, "--counterfactual-score")
-    given = [y_true, y_pred, score, weight, cluster, *(feature or ()), *changed.values()]
-    frame = read_table(file, [*group, *(name for name in given if name is not None)], delimiter=delimiter)
+    delivery = {option.name: given.pop(option.name) for option in DELIVERY}
+    _check_delivery(delivery, [file])
+    groups = given.pop("group") or []
+    changed = _by_column(given["counterfactual_score"], groups, "--counterfactual-score")
+    given |= {name: _by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")}
+    frame = _table(file, given, [*groups, *changed.values()])
+    pos_label, pos_label_pred = given.pop("pos_label"), given.pop("pos_label_pred")
+    given |= {
+        "sensitive_features": groups or None,
+        "reference": _reference(given["reference"], groups),
+        "pos_label": _pos_labels(pos_label, pos_label_pred),
+        "features": tuple(given["features"] or ()),
+        "counterfactual_score": changed or None,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
-        report = audit(
-            frame,
-            y_true=y_true,
-            y_pred=y_pred,
-            score=score,
-            sensitive_features=group,
-            reference=_reference(reference, group),
-            favorable_label=_favorable(favorable, favorable_pred),
-            sample_weight=weight,
-            cluster=cluster,
-            features=tuple(feature or ()),
-            counterfactual_score=changed or None,
-            missing=missing.value,
-            confidence_level=confidence_level,
-            threshold=threshold,
-            tolerance=tolerance,
-            method=method.value if method else None,
-            simultaneous=simultaneous.value if simultaneous else None,
-            family=family.value,
-            intersections=intersections,
-            evaluated_on=evaluated_on.value if evaluated_on else None,
-            rng=seed,
-            title=title,
-        )
-    _deliver(report, out, json, full=full)
-    if fail_on is not None and report.violated:
-        raise typer.Exit(1)
+        plain: dict[str, Any] = {k: v.value if isinstance(v, StrEnum) else v for k, v in given.items()}
+        with _as_written("file", file) if isinstance(frame, Tally) else nullcontext():
+            report = audit(frame, **plain)
+    _deliver(report, delivery)
 
 
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option("--out", help="Where to write the HTML report.")] = Path(DEMO_REPORT),
-    intersections: Annotated[bool, typer.Option("--intersections", help="Cross race and sex, too.")] = False,
-    json: Json = None,
-    full: Full = False,
-    fail_on: Fail = None,
-) -> None:
+def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
+    """What a command reads: a tally, the rows of a file, or a lazy table; its own options leave `given`."""
+    from fairstats.ground.engines.files import delimiter_of, engine_for, open_files
+    from fairstats.ground.tally import Tally
+    from fairstats.report.read import held_input, read_table
+
+    delimiter, memory, engine = (given.pop(name) for name in ("delimiter", "memory", "engine"))
+    delimiter, held = delimiter_of(delimiter), held_input(file)
+    if file.suffix == ".json" or (held or b"").lstrip().startswith(b"{"):
+        given.pop("missing")
+        return Tally.from_json(file if held is None else held.decode("utf-8", "replace"))
+    if not columns:
+        allowed = "a sensitive column; repeat for several"
+        raise InputError("--group", got="nothing", allowed=allowed, cure="--group sex")
+    chosen = "rows" if held is not None else engine_for(file, engine.value)
+    if chosen != "rows":
+        return open_files(file, chosen, memory=memory, delimiter=delimiter, progress=sys.stdout.isatty())
+    named = [value for option in OPTIONS if option.column and (value := given.get(option.name)) is not None]
+    columns = [
+        *columns,
+        *(name for value in named for name in _columns_in(value)),
+    ]
+    return read_table(file, columns, delimiter=delimiter, held=held)
+
+
+def _columns_in(value: Any) -> list[str]:
+    """Columns named by one, several, or a mapping from model to column."""
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return [value] if isinstance(value, str) else list(value)
+
+
+def tally_command(file: Path, **given: Any) -> None:
+    """Count a table once: a tally holds all that an audit needs, and no person."""
+    from fairstats.ground.counting import tally
+    from fairstats.report.targets import check_targets, deliver
+
+    check_targets({"--out": given["out"]}, [file])
+    groups, out, exact = given.pop("group") or [], given.pop("out"), given.pop("exact")
+    min_cell = given.pop("min_cell")
+    changed = _by_column(given.pop("counterfactual_score"), groups, "--counterfactual-score")
+    strata = [given["strata"]] if given["strata"] is not None else []
+    for name in ("y_pred", "score"):
+        given[name] = _by_model(given[name], f"--{name.replace('_', '-')}")
+        if isinstance(given[name], Mapping):
+            raise typer.BadParameter("a tally counts one model", param_hint=f"--{name.replace('_', '-')}")
+    frame = _table(file, given, [*groups, *changed.values(), *strata])
+    pos_label = _pos_labels(given.pop("pos_label"), given.pop("pos_label_pred"))
+    plain: dict[str, Any] = {k: v.value if isinstance(v, StrEnum) else v for k, v in given.items()}
+    plain |= {
+        "features": tuple(given["features"] or ()),
+        "counterfactual_score": next(iter(changed.values()), None),
+    }
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", FairstatsWarning)
+        counted = tally(frame, sensitive_features=groups, pos_label=pos_label, **plain)
+        counted = counted if min_cell is None else counted.withheld(min_cell)
+        text = counted.to_json(exact=exact)
+    for words in dict.fromkeys(str(warning.message) for warning in said):
+        typer.echo(words, err=True)
+    written = deliver(out, text)
+    typer.echo("\n".join(filter(None, (str(counted), written))), err=not written)
+
+
+_FILE = inspect.Parameter(
+    "file",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    annotation=Annotated[
+        Path,
+        typer.Argument(
+            help="CSV or Parquet, one row per person: file, folder or quoted glob. Or a tally (.json). "
+            "- is standard input."
+        ),
+    ],
+)
+
+
+def demo(intersections: bool, **delivery: Any) -> None:
     """Audit the COMPAS scores that come with the package (ProPublica's 6,172 rows) by race and sex."""
-    from fairstats.report.demo import demo_report
+    from fairstats.report.audit import demo_report
 
-    report = demo_report(intersections=intersections)
-    _deliver(report, out, json, full=full)
-    if fail_on is not None and report.violated:
-        raise typer.Exit(1)
+    delivery["out"] = delivery["out"] or Path(DEMO_REPORT)
+    _check_delivery(delivery, [])
+    _deliver(demo_report(intersections=intersections), delivery)
+
+
+def _register(name: str, command: Any, parameters: Sequence[inspect.Parameter]) -> None:
+    """Give a command the parameters of a table, and typer the command."""
+    command.__signature__ = inspect.Signature(list(parameters))
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    app.command(name)(command)
+
+
+_register("audit", audit_command, [_FILE, *(option.parameter() for option in (*OPTIONS, *DELIVERY))])
+_WANTED = [option for option in OPTIONS if option.name in _SHARED]
+_register("tally", tally_command, [_FILE, *(option.parameter() for option in (*_WANTED, *TALLIED))])
+_CROSS = Option("intersections", "Cross race and sex, too.", bool, False, flag="--intersections")
+_register("demo", demo, [option.parameter() for option in (_CROSS, *DELIVERY)])
 
 
 @app.command()
@@ -261,16 +352,158 @@ def doctor() -> None:
     typer.echo(str(examine()))
 
 
-def _deliver(report: AuditReport, out: Path | None, json: Path | None, *, full: bool) -> None:
-    """Print the report, write the files that were asked for, say where they are."""
-    from fairstats.report.terminal import show
+@app.command("crosscheck")
+def crosscheck_command(
+    report: Annotated[
+        Path, typer.Argument(help="JSON file that audit or demo wrote with --json; - is standard input.")
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", help="The audited CSV or Parquet file, for what counts cannot give."),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option("--tolerance", help="Largest difference, relative to the larger of 1 and the value."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the report with the cross-check as one HTML file.")
+    ] = None,
+    brief: Annotated[bool, typer.Option("--brief", help="Print only what does not agree.")] = False,
+    delimiter: Annotated[str | None, typer.Option("--delimiter", help="Separator of the CSV file.")] = None,
+) -> None:
+    """Recompute every number of a report in R by independent code, and print both with their difference.
 
-    show(report, full=full, stream=sys.stdout)
-    written = [report.to_html(out)] if out is not None else []
+    The last line says how many agree. Exit codes: 0 all agree, 1 some do not, 2 usage, input that cannot be
+    used, or no R.
+    """
+    from fairstats.ground.engines.files import delimiter_of
+    from fairstats.report.crosscheck.run import crosscheck
+    from fairstats.report.html import render_html
+    from fairstats.report.read import STANDARD, held_input, read_table
+    from fairstats.report.report import AuditReport, read_report
+    from fairstats.report.targets import check_targets, deliver
+
+    check_targets({"--out": out}, [report, data])
+    separator, text = delimiter_of(delimiter), held_input(report)
+    read = AuditReport.from_json(report) if text is None else read_report(text, "standard input")
+    rows = None
+    if data is not None:
+        rows = read_table(data, read.columns.names, delimiter=separator, held=held_input(data))
+    with _as_written("report", report):
+        found = crosscheck(read, data=rows, tolerance=tolerance)
+        page = None if out is None else render_html(read, found)
+    piped = str(out) == STANDARD
+    typer.echo(found.summary(full=not brief), err=piped)
+    if out is not None and page is not None and (said := deliver(out, page)):
+        typer.echo(said, err=True)
+    if found.agrees is None:
+        raise InputError(
+            "report",
+            got=f"{str(report)!r} without a number that R could recompute",
+            allowed="the report of an audit",
+            cure="pass --data FILE where rows are needed",
+        )
+    if not found.agrees:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _as_written(argument: str, file: Path) -> Iterator[None]:
+    """Around work on what a JSON file held: parts that do not fit together are an error of that file."""
+    try:
+        yield
+    except (FairstatsError, typer.Exit):
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+        got = f"{str(file)!r}, whose parts do not fit together ({type(problem).__name__}: {problem})"
+        allowed, cure = "a file as fairstats wrote it", "write it anew"
+        raise InputError(argument, got=got, allowed=allowed, cure=cure) from problem
+
+
+class Renderer(StrEnum):
+    """Whose tools render."""
+
+    python = "python"
+    r = "r"
+
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[NAME]…", help="Name, part of it, or .Rmd file; none: all.", show_default=False),
+]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, help="How many run at a time.")]
+
+
+@vignettes.command("list")
+def list_command() -> None:
+    """List the vignettes: name and title."""
+    from fairstats.report.vignettes.source import find_vignette, read_vignette, vignette_names
+
+    for name in vignette_names():
+        typer.echo(f"{name:28} {read_vignette(find_vignette(name)).title}")
+
+
+@vignettes.command()
+def build(
+    names: Names = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the HTML files; needed.", show_default=False)
+    ] = None,
+    renderer: Annotated[
+        Renderer, typer.Option("--renderer", help="jupytext and nbconvert, or R Markdown.")
+    ] = Renderer.python,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Fewer draws: chunks see FAIRSTATS_VIGNETTE_FAST=1.")
+    ] = False,
+    jobs: Jobs = 2,
+) -> None:
+    """Build vignettes as self-contained HTML files, which need no network to be read."""
+    from fairstats.report.vignettes.build import build_vignettes
+
+    if out is None:  # typer 0.16 with click 8.5 does not ask for a required option
+        raise InputError("--out", got="nothing", allowed="a folder", cure="--out build/vignettes")
+    build_vignettes(names or (), out=out, renderer=renderer.value, fast=fast, jobs=jobs, tell=_tell)
+
+
+@vignettes.command()
+def record(names: Names = None, jobs: Jobs = 2) -> None:
+    """Run vignettes in full and keep what their R chunks print, for machines without R."""
+    from fairstats.report.vignettes.build import record_vignettes
+
+    record_vignettes(names or (), jobs=jobs, tell=_tell)
+
+
+def _tell(built: Built) -> None:
+    typer.echo(f"{built.path} ({built.seconds:.0f} s)")
+
+
+def _check_delivery(delivery: Mapping[str, Any], inputs: Sequence[Path]) -> None:
+    """Look at the files of a report before the work."""
+    from fairstats.report.targets import check_targets
+
+    check_targets({"--out": delivery["out"], "--json": delivery["json"]}, inputs)
+
+
+def _deliver(report: AuditReport, delivery: Mapping[str, Any]) -> None:
+    """Print the report, write the files that were asked for, say where they are, fail where asked to.
+
+    Where a file goes to standard output, the rest is said on standard error.
+    """
+    from fairstats.report.html import render_html
+    from fairstats.report.read import STANDARD
+    from fairstats.report.render import show
+    from fairstats.report.targets import deliver
+
+    out, json = delivery["out"], delivery["json"]
+    piped = STANDARD in (str(out), str(json))
+    show(report, full=delivery["full"], stream=sys.stderr if piped else sys.stdout)
+    written = [deliver(out, render_html(report))] if out is not None else []
     if json is not None:
-        written.append(report.to_json(json))
-    for path in written:
-        typer.echo(f"Written: {path}")
+        written.append(deliver(json, report.json_text()))
+    for said in filter(None, written):
+        typer.echo(said, err=piped)
+    if delivery["fail_on"] is not None and report.violated:
+        raise typer.Exit(1)
 
 
 def _reference(given: Sequence[str] | None, groups: Sequence[str]) -> Any:
@@ -289,6 +522,16 @@ def _reference(given: Sequence[str] | None, groups: Sequence[str]) -> Any:
     return found
 
 
+def _by_model(given: Sequence[str] | None, option: str) -> Any:
+    """``None``, one column, or a mapping from model to column."""
+    if not given or len(given) == 1:
+        return given[0] if given else None
+    parts = [text.partition("=") for text in given]
+    if not all(sign and name and column for name, sign, column in parts):
+        raise typer.BadParameter(f"{', '.join(given)}: with several, write NAME=COLUMN", param_hint=option)
+    return {name: column for name, _, column in parts}
+
+
 def _by_column(given: Sequence[str] | None, groups: Sequence[str], option: str) -> dict[str, str]:
     """Sensitive column → column, from ``COLUMN`` or ``ATTRIBUTE=COLUMN``."""
     found: dict[str, str] = {}
@@ -305,8 +548,8 @@ def _by_column(given: Sequence[str] | None, groups: Sequence[str], option: str) 
     return found
 
 
-def _favorable(favorable: str | None, favorable_pred: str | None) -> Any:
-    if favorable_pred is None:
-        return favorable
-    both = {"y_true": favorable, "y_pred": favorable_pred}
+def _pos_labels(pos_label: str | None, pos_label_pred: str | None) -> Any:
+    if pos_label_pred is None:
+        return pos_label
+    both = {"y_true": pos_label, "y_pred": pos_label_pred}
     return {name: value for name, value in both.items() if value is not None}

@@ -25,6 +25,10 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Workers of pytest-xdist share the processors: one thread of linear algebra each, said before NumPy loads.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
@@ -39,6 +43,7 @@ MIN_LIVE_R_TESTS = 200
 OPTIONAL_PACKAGES = frozenset(
     {
         *("matplotlib", "jinja2", "typer", "rich", "pyarrow", "pymc", "pytensor", "arviz", "optuna", "ctgan"),
+        *("duckdb", "sqlglot"),
         *("rpy2", "polars", "hypothesis", "fairlearn", "pytest_benchmark", "importlinter", "hatchling"),
         *("jupytext", "nbconvert", "nbclient", "nbformat", "ipykernel", "latex2mathml", "sphinx"),
     }
@@ -58,8 +63,12 @@ try:
 except ModuleNotFoundError:  # the run without extras
     pass
 else:
-    hypothesis_settings.register_profile("default", deadline=None)
-    hypothesis_settings.register_profile("ci", deadline=None, derandomize=True, database=None)
+    # A law that 50 examples do not break is looked at longer by --hypothesis-profile=thorough.
+    hypothesis_settings.register_profile("default", deadline=None, max_examples=50)
+    hypothesis_settings.register_profile(
+        "ci", deadline=None, max_examples=50, derandomize=True, database=None
+    )
+    hypothesis_settings.register_profile("thorough", deadline=None, max_examples=1_000)
     hypothesis_settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 

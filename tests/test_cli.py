@@ -48,7 +48,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-BASE = ("--y-pred", "hired", "--favorable", "yes", "--group", "sex")
+BASE = ("--y-pred", "hired", "--pos-label", "yes", "--group", "sex")
 
 
 def test_audit_prints_and_writes(people: Path, tmp_path: Path) -> None:
@@ -72,9 +72,7 @@ def test_audit_writes_nothing_unasked(people: Path, tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize(("violated", "code"), [(True, 1), (False, 0)])
 def test_fail_on_violated(people: Path, violated: bool, code: int) -> None:
-    strict = (
-        ("--threshold", 0.8, "--tolerance", 0.1) if violated else ("--threshold", 0.2, "--tolerance", 0.9)
-    )
+    strict = ("--threshold", 0.8, "--margin", 0.1) if violated else ("--threshold", 0.2, "--margin", 0.9)
     assert run("audit", people, *BASE, "--fail-on", "violated", *strict).exit_code == code
     assert run("audit", people, *BASE, *strict).exit_code == 0
 
@@ -84,15 +82,15 @@ def test_every_option(people: Path, tmp_path: Path) -> None:
     done = run(
         "audit", people, "--y-true", "fit", "--y-pred", "hired", "--score", "score",
         "--group", "sex", "--group", "age", "--reference", "sex=m", "--reference", "age=old",
-        "--favorable", "1", "--favorable-pred", "yes", "--missing", "drop", "--confidence-level", "0.9",
-        "--threshold", "0.7", "--tolerance", "0.2", "--method", "score", "--simultaneous", "max-z",
+        "--pos-label", "1", "--pos-label-pred", "yes", "--missing", "drop", "--confidence-level", "0.9",
+        "--threshold", "0.7", "--margin", "0.2", "--method", "score", "--simultaneous", "max-z",
         "--family", "audit", "--no-intersections", "--evaluated-on", "held-out", "--title", "A title",
         "--seed", "3", "--full", "--json", json,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     report = AuditReport.from_json(json)
     s = report.settings
-    assert (s.confidence_level, s.threshold, s.tolerance, s.method) == (0.9, 0.7, 0.2, "score")
+    assert (s.confidence_level, s.threshold, s.margin, s.method) == (0.9, 0.7, 0.2, "score")
     assert (s.simultaneous, s.family, s.missing, s.evaluated_on, s.seed) == (
         "max-z",
         "audit",
@@ -102,7 +100,7 @@ def test_every_option(people: Path, tmp_path: Path) -> None:
     )
     assert s.references == {"sex": "m", "age": "old"}
     assert report.title == "A title"
-    assert (report.columns.favorable_true, report.columns.favorable_pred) == ("1", "yes")
+    assert (report.columns.pos_label_true, report.columns.pos_label_pred) == ("1", "yes")
     assert "abroca" in set(report.to_frame()["metric"])
 
 
@@ -131,7 +129,7 @@ BAD = {
     "no group": (("audit", "FILE", "--y-pred", "hired"), "--group"),
     "unknown reference": (("audit", "FILE", *BASE, "--reference", "x"), "one of 'f', 'm'"),
     "unknown favourable value": (
-        ("audit", "FILE", "--y-pred", "hired", "--favorable", "oui", "--group", "sex"),
+        ("audit", "FILE", "--y-pred", "hired", "--pos-label", "oui", "--group", "sex"),
         "oui",
     ),
     "labels without a favourable value": (
@@ -242,3 +240,16 @@ def test_without_the_extra_it_says_which_one() -> None:
     assert done.returncode == 2
     assert 'pip install "fairstats[cli]"' in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_several_models_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "models.csv"
+    rows = [f"{g},{(k + (g == 'a')) % 3 > 0:d},{k % 2},{k % 3 > 0:d}" for k in range(60) for g in "ab"]
+    file.write_text("\n".join(["g,y,first,second", *rows]), encoding="utf-8")
+    options = ("audit", file, "--group", "g", "--y-true", "y")
+    found = run(*options, "--y-pred", "one=first", "--y-pred", "two=second")
+    assert found.exit_code == 0, found.output
+    assert "Models on the same people" in found.output
+    unnamed = run(*options, "--y-pred", "first", "--y-pred", "second")
+    assert unnamed.exit_code == 2
+    assert "NAME=COLUMN" in unnamed.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import pkgutil
@@ -30,6 +31,10 @@ HEAVY = (
     "optuna",
     "ctgan",
     "polars",
+    "duckdb",
+    "pyspark",
+    "dask",
+    "sqlglot",
     "pyarrow",
     "rich",
     "typer",
@@ -123,17 +128,56 @@ def test_public_names_survive_the_import_of_every_module() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_type_checkers_see_the_names_that_are_there() -> None:
-    """The names under TYPE_CHECKING are those that `__getattr__` gives."""
+@pytest.mark.parametrize("module", ["fairstats", "fairstats.results"])
+def test_type_checkers_see_the_names_that_are_there(module: str) -> None:
+    """The stub beside a lazy module names what its `__getattr__` gives."""
     import ast
 
-    tree = ast.parse(Path(fairstats.__file__).read_text(encoding="utf-8"))
+    loaded = importlib.import_module(module)
+    stub = ast.parse(Path(loaded.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
     shown = {
         alias.asname or alias.name
-        for node in tree.body
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for statement in node.body
+        for statement in stub.body
         if isinstance(statement, ast.ImportFrom)
         for alias in statement.names
     }
-    assert shown == set(fairstats.__all__) - {"__version__"}
+    assert shown == set(loaded.__all__)
+
+
+def test_the_top_has_functions_estimators_and_errors_and_not_too_many() -> None:
+    assert len(fairstats.__all__) <= 60
+    classes = {n for n in fairstats.__all__ if isinstance(getattr(fairstats, n), type)}
+    assert not classes & set(fairstats.results.__all__)
+
+
+def result_classes() -> list[type]:
+    """Every class of results of the package."""
+    from fairstats.ground.results import Result
+
+    for name in modules():
+        import_or_skip(name)
+
+    def below(cls: type) -> list[type]:
+        return [c for sub in cls.__subclasses__() for c in (sub, *below(sub))]
+
+    return [c for c in below(Result) if c.__module__.startswith("fairstats.")]
+
+
+def test_every_result_class_is_public_and_answers_to_the_same_names() -> None:
+    """A class has each name, inherits it, or says in `lacks` why not; each words itself in sentences."""
+    from fairstats.ground.results import Result
+
+    missing = []
+    for cls in result_classes():
+        if cls.__name__.startswith("_") or cls.__subclasses__():  # what others are made of
+            continue
+        if cls.__name__ not in fairstats.results.__all__:
+            missing.append(f"{cls.__name__} is not in fairstats.results")
+        own = {f.name for f in dataclasses.fields(cls)} | set(dir(cls))
+        if cls.sentences is Result.sentences:
+            missing.append(f"{cls.__name__} has no sentences")
+        for name in ("comparisons", "plot", "estimate", "confidence_interval", "pvalue", "verdict"):
+            derived = name not in ("comparisons", "plot") and ("comparisons" in own)
+            if name not in own and name not in cls.lacks and not derived:
+                missing.append(f"{cls.__name__} neither has nor lacks {name}")
+    assert missing == []

@@ -86,6 +86,7 @@ def test_wheel_holds_the_package(wheel: Path) -> None:
     assert built == wanted
     assert "fairstats/py.typed" in built
     assert {n for n in built if n.endswith(".csv.gz")}, "the bundled data"
+    assert "fairstats/datasets/catalogue.toml" in built
 
 
 def test_wheel_holds_nothing_else(wheel: Path) -> None:
@@ -96,7 +97,7 @@ def test_wheel_holds_nothing_else(wheel: Path) -> None:
 def test_wheel_holds_the_r_files(wheel: Path) -> None:
     built = {n for n in contents(wheel) if n.startswith("fairstats/_r/")}
     wanted = {f"fairstats/_r/R/{p.name}" for p in (ROOT / "r" / "R").glob("*") if p.is_file()}
-    assert built == wanted | {"fairstats/_r/DESCRIPTION", "fairstats/_r/NAMESPACE"}
+    assert built == wanted | {f"fairstats/_r/{n}" for n in ("DESCRIPTION", "NAMESPACE", "inst/metrics.json")}
 
 
 def test_wheel_holds_the_vignettes(wheel: Path) -> None:
@@ -169,16 +170,27 @@ def test_metadata(metadata: email.message.Message) -> None:
     assert metadata["Version"] == fairstats.__version__
     assert metadata["License-Expression"] == "BSD-3-Clause"
     assert metadata["Requires-Python"] == ">=3.11"
-    assert {"report", "cli", "bayes", "search", "generate", "docs", "r", "all", "test", "dev"} <= set(
-        metadata.get_all("Provides-Extra", [])
-    )
+    assert {
+        "report",
+        "cli",
+        "scale",
+        "spark",
+        "bayes",
+        "search",
+        "generate",
+        "docs",
+        "r",
+        "all",
+        "test",
+        "dev",
+    } <= set(metadata.get_all("Provides-Extra", []))
 
 
 def test_all_leaves_out_what_cannot_be_installed_everywhere() -> None:
     (everything,) = PROJECT["optional-dependencies"]["all"]
-    assert everything == "fairstats[report,cli,bayes,search]"
+    assert everything == "fairstats[report,cli,bayes,search,scale]"
     optional = PROJECT["optional-dependencies"]
-    installed = [r for extra in ("report", "cli", "bayes", "search") for r in optional[extra]]
+    installed = [r for extra in ("report", "cli", "bayes", "search", "scale") for r in optional[extra]]
     assert not [r for r in [*PROJECT["dependencies"], *installed] if r.startswith(("rpy2", "ctgan"))]
 
 

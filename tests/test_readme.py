@@ -58,7 +58,7 @@ def test_every_block_runs_and_prints_what_is_shown(
 
 @pytest.mark.parametrize(
     ("requirement", "then"),
-    [('".[report,cli]"', "fairstats demo"), ('-e ".[all,test]"', "python -m pytest")],
+    [('".[report,cli]"', "fairstats demo"), ('-e ".[all,test]"', "python -m pytest -n auto")],
 )
 def test_first_use_and_test_run_are_one_command_each(requirement: str, then: str) -> None:
     assert f"python3 -m venv .venv && .venv/bin/pip install {requirement} && .venv/bin/{then}" in COMMANDS

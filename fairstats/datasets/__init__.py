@@ -17,17 +17,16 @@ Court documents, public record
 from __future__ import annotations
 
 from fairstats.datasets.bundled import load_adult, load_compas, load_german_credit, load_ricci
-from fairstats.datasets.credit_default import read_credit_default
 from fairstats.datasets.description import Dataset, DatasetDescription
-from fairstats.datasets.meps import read_meps
-from fairstats.datasets.oulad import oulad_course_table, read_oulad
 from fairstats.datasets.readers import (
     read_adult,
     read_bank,
     read_compas,
+    read_credit_default,
     read_heart,
     read_student,
 )
+from fairstats.datasets.studies import oulad_course_table, read_meps, read_oulad
 
 __all__ = [
     "Dataset",

@@ -13,30 +13,22 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
-from fairstats.datasets.catalogue_bundled import ADULT, COMPAS, GERMAN_CREDIT, RICCI
-from fairstats.datasets.description import CatalogueEntry, Dataset
-from fairstats.datasets.recipes import (
-    ADULT_SUBSETS,
-    COMPAS_SUBSETS,
-    adult_subset,
-    check_subset,
-    compas_subset,
-)
+from fairstats.datasets.catalogue import CatalogueEntry, adult_subset, compas_subset, entry
+from fairstats.datasets.description import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["load_adult", "load_compas", "load_german_credit", "load_ricci"]
 
-
-def _bundled(file: str, entry: CatalogueEntry) -> pd.DataFrame:
+def read_bundled(file: str, known: CatalogueEntry) -> pd.DataFrame:
+    """Read a file that travels with the package."""
     import pandas as pd
 
     with files("fairstats.datasets").joinpath("data", file).open("rb") as stream:
         return pd.read_csv(
             stream,
             compression="gzip",
-            dtype=entry.dtypes,
+            dtype=dict(known.dtypes),
             keep_default_na=False,
             na_values=[""],
         )
@@ -81,9 +73,10 @@ def load_compas(*, subset: Literal["propublica", "besse"] | None = None) -> Data
     >>> print(f"{rate['African-American'] / rate['Caucasian']:.4f}")
     0.7608
     """
-    check_subset(subset, COMPAS_SUBSETS)
-    frame = compas_subset(_bundled("compas_two_years.csv.gz", COMPAS), subset)
-    return COMPAS.dataset(frame, subset=COMPAS_SUBSETS[subset] if subset else None)
+    known = entry("compas_two_years")
+    known.check_subset(subset)
+    frame = read_bundled("compas_two_years.csv.gz", known)
+    return known.named_subset(compas_subset(frame, subset), subset)
 
 
 def load_german_credit() -> Dataset:
@@ -114,7 +107,8 @@ def load_german_credit() -> Dataset:
     >>> description.columns["foreign_worker"]
     'A201 NOT a foreign worker (963), A202 foreign worker (37): codes swapped †'
     """
-    return GERMAN_CREDIT.dataset(_bundled("german_credit.csv.gz", GERMAN_CREDIT))
+    known = entry("german_credit")
+    return known.dataset(read_bundled("german_credit.csv.gz", known))
 
 
 def load_adult(*, subset: Literal["besse"] | None = None) -> Dataset:
@@ -155,9 +149,9 @@ def load_adult(*, subset: Literal["besse"] | None = None) -> Dataset:
     >>> print(f"{rate['Female'] / rate['Male']:.4f}")
     0.3645
     """
-    check_subset(subset, ADULT_SUBSETS)
-    frame = adult_subset(_bundled("adult_train.csv.gz", ADULT), subset)
-    return ADULT.dataset(frame, subset=ADULT_SUBSETS[subset] if subset else None)
+    known = entry("adult")
+    known.check_subset(subset)
+    return known.named_subset(adult_subset(read_bundled("adult_train.csv.gz", known), subset), subset)
 
 
 def load_ricci() -> Dataset:
@@ -180,4 +174,5 @@ def load_ricci() -> Dataset:
     >>> frame["Promoted"].groupby(frame["Race"]).sum().to_dict()
     {'B': 9, 'H': 6, 'W': 41}
     """
-    return RICCI.dataset(_bundled("ricci.csv.gz", RICCI))
+    known = entry("ricci")
+    return known.dataset(read_bundled("ricci.csv.gz", known))

@@ -4,37 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CatalogueEntry", "Column", "Dataset", "DatasetDescription", "real", "text", "whole"]
-
 _WIDTH = 100
-
-
-class Column(NamedTuple):
-    """One column: how it is stored (``int64``, ``float64`` or ``str``) and what it means."""
-
-    dtype: str
-    meaning: str
-
-
-def whole(meaning: str) -> Column:
-    """Describe a column of whole numbers, never missing."""
-    return Column("int64", meaning)
-
-
-def real(meaning: str) -> Column:
-    """Describe a column of numbers; missing is NaN."""
-    return Column("float64", meaning)
-
-
-def text(meaning: str) -> Column:
-    """Describe a column of strings; missing is NaN."""
-    return Column("str", meaning)
 
 
 @dataclass(frozen=True)
@@ -59,7 +35,7 @@ class DatasetDescription:
         Columns that suggest themselves as outcome, decision and score; None where there is none.
     sensitive_features : tuple of str
         Columns that suggest themselves as groups.
-    favorable_label, favorable_prediction : str, int or None
+    pos_label, pos_label_pred : str, int or None
         The value of `y_true`, and of `y_pred`, that is good for the person.
     reference : mapping of str to str or int
         The usual reference group of each sensitive column.
@@ -68,7 +44,7 @@ class DatasetDescription:
     --------
     >>> from fairstats.datasets import load_ricci
     >>> description = load_ricci().description
-    >>> description.n_rows, description.y_true, description.favorable_label
+    >>> description.n_rows, description.y_true, description.pos_label
     (118, 'Promoted', 1)
     >>> description.columns["Race"]
     'W white, H Hispanic, B Black'
@@ -88,8 +64,8 @@ class DatasetDescription:
     y_pred: str | None = None
     score: str | None = None
     sensitive_features: tuple[str, ...] = ()
-    favorable_label: str | int | None = None
-    favorable_prediction: str | int | None = None
+    pos_label: str | int | None = None
+    pos_label_pred: str | int | None = None
     reference: Mapping[str, str | int] = field(default_factory=dict, hash=False)
 
     def to_dict(self) -> dict[str, object]:
@@ -100,25 +76,13 @@ class DatasetDescription:
         dict
             One entry per attribute.
         """
-        return {
-            "name": self.name,
-            "title": self.title,
-            "source": self.source,
-            "citation": self.citation,
-            "licence": self.licence,
-            "n_rows": self.n_rows,
-            "n_columns": self.n_columns,
-            "columns": dict(self.columns),
-            "faults": list(self.faults),
-            "subset": self.subset,
-            "y_true": self.y_true,
-            "y_pred": self.y_pred,
-            "score": self.score,
-            "sensitive_features": list(self.sensitive_features),
-            "favorable_label": self.favorable_label,
-            "favorable_prediction": self.favorable_prediction,
-            "reference": dict(self.reference),
-        }
+        plain: dict[str, object] = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name, value in plain.items():
+            if isinstance(value, tuple):
+                plain[name] = list(value)
+            elif isinstance(value, Mapping):
+                plain[name] = dict(value)
+        return plain
 
     def __str__(self) -> str:
         facts = {
@@ -142,9 +106,9 @@ class DatasetDescription:
     def _suggestion(self) -> str | None:
         parts = []
         if self.y_true is not None:
-            parts.append(f"y_true={self.y_true!r} (favourable: {self.favorable_label!r})")
+            parts.append(f"y_true={self.y_true!r} (favourable: {self.pos_label!r})")
         if self.y_pred is not None:
-            parts.append(f"y_pred={self.y_pred!r} (favourable: {self.favorable_prediction!r})")
+            parts.append(f"y_pred={self.y_pred!r} (favourable: {self.pos_label_pred!r})")
         if self.score is not None:
             parts.append(f"score={self.score!r}")
         if self.sensitive_features:
@@ -173,51 +137,3 @@ class Dataset(NamedTuple):
     def __repr__(self) -> str:
         about = self.description
         return f"<Dataset {about.name}: {about.n_rows:,} rows × {about.n_columns} columns>"
-
-
-@dataclass(frozen=True)
-class CatalogueEntry:
-    """What is known of a data set before any file is read."""
-
-    name: str
-    title: str
-    source: str
-    citation: str
-    licence: str
-    columns: Mapping[str, Column]
-    faults: tuple[str, ...]
-    y_true: str | None = None
-    y_pred: str | None = None
-    score: str | None = None
-    sensitive_features: tuple[str, ...] = ()
-    favorable_label: str | int | None = None
-    favorable_prediction: str | int | None = None
-    reference: Mapping[str, str | int] = field(default_factory=dict)
-
-    @property
-    def dtypes(self) -> dict[str, str]:
-        """How each column is stored."""
-        return {name: column.dtype for name, column in self.columns.items()}
-
-    def dataset(self, frame: pd.DataFrame, *, subset: str | None = None) -> Dataset:
-        """Put `frame` beside a description that fits it."""
-        about = DatasetDescription(
-            name=self.name,
-            title=self.title,
-            source=self.source,
-            citation=self.citation,
-            licence=self.licence,
-            n_rows=len(frame),
-            n_columns=frame.shape[1],
-            columns={name: self.columns[name].meaning for name in frame.columns},
-            faults=self.faults,
-            subset=subset,
-            y_true=self.y_true,
-            y_pred=self.y_pred,
-            score=self.score,
-            sensitive_features=self.sensitive_features,
-            favorable_label=self.favorable_label,
-            favorable_prediction=self.favorable_prediction,
-            reference=dict(self.reference),
-        )
-        return Dataset(frame, about)

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from fairstats.datasets._files import (
+from fairstats.datasets.catalogue import compas_subset, entry
+from fairstats.datasets.description import Dataset
+from fairstats.datasets.files import (
     StrPath,
+    damaged,
     existing_file,
     header_of,
     read_with_header,
     read_without_header,
+    require_columns,
     require_values,
+    strings,
+    typed,
 )
-from fairstats.datasets.catalogue_bundled import ADULT, COMPAS
-from fairstats.datasets.catalogue_own import BANK, COMPAS_VIOLENT, HEART, STUDENT
-from fairstats.datasets.description import Dataset
-from fairstats.datasets.recipes import COMPAS_SUBSETS, check_subset, compas_subset
-from fairstats.ground.errors import DataWarning, InputError
+from fairstats.ground.errors import DataWarning, InputError, MissingDependencyError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
-__all__ = ["read_adult", "read_bank", "read_compas", "read_heart", "read_student"]
+_EXCEL_ENGINES: Final = {".xls": "xlrd", ".xlsx": "openpyxl"}
 
 
 def read_compas(path: StrPath, *, subset: Literal["propublica", "besse"] | None = None) -> Dataset:
@@ -54,15 +58,16 @@ def read_compas(path: StrPath, *, subset: Literal["propublica", "besse"] | None 
     >>> from fairstats.datasets import read_compas
     >>> frame, description = read_compas("compas-scores-two-years.csv")  # doctest: +SKIP
     """
-    check_subset(subset, COMPAS_SUBSETS)
+    general = entry("compas_two_years")
+    general.check_subset(subset)
     file = existing_file("path", path)
     violent = "two_year_recid.1" in header_of("path", file, sep=",")
     if violent and subset == "besse":
         raise InputError("subset", got="'besse' with the violent file", allowed="'propublica' or None")
-    entry = COMPAS_VIOLENT if violent else COMPAS
-    frame = read_with_header("path", file, entry.columns, missing=("", "N/A"))
+    known = entry("compas_two_years_violent") if violent else general
+    frame = read_with_header("path", file, known.dtypes, missing=("", "N/A"))
     frame = compas_subset(frame, subset, score="v_score_text" if violent else "score_text")
-    return entry.dataset(frame, subset=COMPAS_SUBSETS[subset] if subset else None)
+    return known.dataset(frame, subset=general.subsets[subset] if subset else None)
 
 
 def read_adult(train: StrPath, test: StrPath | None = None) -> Dataset:
@@ -95,25 +100,19 @@ def read_adult(train: StrPath, test: StrPath | None = None) -> Dataset:
 
     first = _adult_part("train", train)
     if test is None:
-        return ADULT.dataset(first)
-    second = _adult_part("test", test)
-    parts = [first.assign(split="train"), second.assign(split="test")]
-    stacked = pd.concat(parts, ignore_index=True)
-    return ADULT.dataset(stacked.astype({"split": "str"}))
+        return entry("adult").dataset(first)
+    parts = [first.assign(split="train"), _adult_part("test", test).assign(split="test")]
+    return entry("adult").dataset(pd.concat(parts, ignore_index=True).astype({"split": "str"}))
 
 
 def _adult_part(argument: Literal["train", "test"], path: StrPath) -> pd.DataFrame:
-    columns = {name: column for name, column in ADULT.columns.items() if name != "split"}
-    frame = read_without_header(argument, path, columns, comment="|")
+    dtypes = {name: dtype for name, dtype in entry("adult").dtypes.items() if name != "split"}
+    frame = read_without_header(argument, path, dtypes, comment="|")
     if argument == "test":
         frame["income"] = frame["income"].str.removesuffix(".")
     elif frame["income"].eq("<=50K.").any():
-        raise InputError(
-            "train",
-            got="labels that end with a full stop, as in adult.test",
-            allowed="adult.data",
-            cure="pass adult.data as `train` and adult.test as `test`",
-        )
+        got = "labels that end with a full stop, as in adult.test"
+        raise damaged("train", got, "adult.data", "pass adult.data as `train` and adult.test as `test`")
     require_values(argument, frame, "income", ("<=50K", ">50K"))
     return frame
 
@@ -141,9 +140,10 @@ def read_bank(path: StrPath) -> Dataset:
     >>> from fairstats.datasets import read_bank
     >>> frame, description = read_bank("bank-full.csv")  # doctest: +SKIP
     """
-    frame = read_with_header("path", path, BANK.columns, sep=";")
+    known = entry("bank_full")
+    frame = read_with_header("path", path, known.dtypes, sep=";")
     require_values("path", frame, "y", ("no", "yes"))
-    return BANK.dataset(frame)
+    return known.dataset(frame)
 
 
 def read_heart(path: StrPath) -> Dataset:
@@ -174,7 +174,8 @@ def read_heart(path: StrPath) -> Dataset:
     >>> from fairstats.datasets import read_heart
     >>> frame, description = read_heart("processed.cleveland.data")  # doctest: +SKIP
     """
-    frame = read_without_header("path", path, HEART.columns)
+    known = entry("heart_cleveland")
+    frame = read_without_header("path", path, known.dtypes)
     odd = frame.loc[~frame["num"].between(0, 4), "num"]
     if len(odd):
         warnings.warn(
@@ -183,7 +184,7 @@ def read_heart(path: StrPath) -> Dataset:
             DataWarning,
             stacklevel=2,
         )
-    return HEART.dataset(frame)
+    return known.dataset(frame)
 
 
 def read_student(mat: StrPath, por: StrPath) -> Dataset:
@@ -212,9 +213,76 @@ def read_student(mat: StrPath, por: StrPath) -> Dataset:
     """
     import pandas as pd
 
-    columns = {name: column for name, column in STUDENT.columns.items() if name != "subject"}
+    known = entry("student")
+    dtypes = {name: dtype for name, dtype in known.dtypes.items() if name != "subject"}
     parts = [
-        read_with_header(subject, path, columns, sep=";").assign(subject=subject)
+        read_with_header(subject, path, dtypes, sep=";").assign(subject=subject)
         for subject, path in (("mat", mat), ("por", por))
     ]
-    return STUDENT.dataset(pd.concat(parts, ignore_index=True).astype({"subject": "str"}))
+    return known.dataset(pd.concat(parts, ignore_index=True).astype({"subject": "str"}))
+
+
+def read_credit_default(path: StrPath) -> Dataset:
+    """Read UCI Default of Credit Card Clients, the original ``.xls`` or the sheet saved as CSV.
+
+    The sheet has two header lines (X1, X2, …, then the names); a CSV with the names alone is read too. The
+    row number ``ID`` is dropped and the label is renamed ``default_payment_next_month``.
+
+    Parameters
+    ----------
+    path : path-like
+        ``default of credit card clients.xls``, the same as ``.xlsx``, or as CSV with commas.
+
+    Returns
+    -------
+    Dataset
+        The frame (30,000 rows, 24 columns) and its description.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, unreadable or not in the original layout.
+    MissingDependencyError
+        If the package that reads Excel files (``xlrd`` for ``.xls``, ``openpyxl`` for ``.xlsx``) is missing.
+
+    Examples
+    --------
+    >>> from fairstats.datasets import read_credit_default
+    >>> frame, description = read_credit_default("default of credit card clients.xls")  # doctest: +SKIP
+    """
+    file = existing_file("path", path)
+    engine = _EXCEL_ENGINES.get(file.suffix.lower())
+    cells = strings("path", file, header=None) if engine is None else _excel_cells(file, engine)
+    header, first_row = _names(cells)
+    known = entry("credit_default")
+    require_columns("path", file, header, known.dtypes, sep=",")
+    frame = cells.iloc[first_row:].set_axis(header, axis="columns").reset_index(drop=True)
+    return known.dataset(typed("path", frame, known.dtypes))
+
+
+def _names(cells: pd.DataFrame) -> tuple[list[str], int]:
+    """Find the line of column names, the first or the second, and the row after it."""
+    header: list[str] = []
+    for line in range(min(2, len(cells))):
+        header = [str(value).strip().replace(" ", "_") for value in cells.iloc[line]]
+        if "LIMIT_BAL" in header:
+            return header, line + 1
+    return header, len(cells)
+
+
+def _excel_cells(file: Path, engine: str) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        return pd.read_excel(file, header=None, dtype="str", keep_default_na=False, na_values=[""])
+    except ImportError as error:
+        raise MissingDependencyError(
+            engine,
+            extra=None,
+            purpose=f"Reading {file.suffix} files",
+            alternative="save the sheet as CSV and pass that file",
+        ) from error
+    except Exception as error:  # the readers raise whatever a damaged sheet leads them to
+        got = f"{str(file)!r}, which {engine} cannot read ({type(error).__name__}: {error})"
+        allowed = "the sheet as published, or saved as CSV"
+        raise damaged("path", got, allowed, "download it again") from error

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
 from typing import Any, Literal, Self
 
-from fairstats.ground.errors import BackendError, InputError
+from fairstats.ground.checks import check_choice
+from fairstats.ground.errors import BackendError
 from fairstats.ground.rprobe import forget_probe, probe_r
-
-__all__ = ["BACKENDS", "BackendStatus", "available", "current_backend", "resolve", "use_backend"]
 
 Backend = Literal["auto", "r", "scipy"]
 #: What a caller may ask for.
@@ -32,18 +31,10 @@ _chosen: Backend | None = None
 class BackendStatus:
     """Whether a back end works here.
 
-    Attributes
-    ----------
-    name : {"r", "scipy"}
-        The back end.
-    status : {"ok", "missing", "broken"}
-        Missing: not installed. Broken: installed, but it cannot be used.
-    version : str
-        What would answer, e.g. ``"R 4.2.2"``.
-    packages : mapping of str to str
-        R packages that fairstats can use and that are installed, with versions.
-    cause, cure : str
-        Why it does not work, and what helps.
+    `name`, {"r", "scipy"}: the back end; `status`, {"ok", "missing", "broken"}: missing: not installed.
+    Broken: installed, but it cannot be used; `version`: what would answer, e.g. ``"R 4.2.2"``; `packages`: R
+    packages that fairstats can use and that are installed, with versions; `cause`, `cure`: why it does not
+    work, and what helps.
     """
 
     name: Literal["r", "scipy"]
@@ -118,14 +109,7 @@ def available(*, refresh: bool = False) -> Mapping[Literal["r", "scipy"], Backen
 
     R is looked for in a process of its own: nothing of R or rpy2 is loaded into this one.
 
-    Parameters
-    ----------
-    refresh : bool, default False
-        Look again, say after an installation; otherwise the first answer is kept.
-
-    Returns
-    -------
-    mapping of {"scipy", "r"} to BackendStatus
+    `refresh`: look again, say after an installation; otherwise the first answer is kept.
 
     Examples
     --------
@@ -138,19 +122,10 @@ def available(*, refresh: bool = False) -> Mapping[Literal["r", "scipy"], Backen
     if refresh:
         forget_probe()
     found = probe_r()
-    return MappingProxyType(
-        {
-            "scipy": BackendStatus("scipy", "ok", version=f"scipy {version('scipy')}"),
-            "r": BackendStatus(
-                "r",
-                found.status,
-                version=f"R {found.r_version}" if found.r_version else "",
-                packages=found.packages,
-                cause=found.cause,
-                cure=found.cure,
-            ),
-        }
-    )
+    about = f"R {found.r_version}" if found.r_version else ""
+    scipy = BackendStatus("scipy", "ok", version=f"scipy {version('scipy')}")
+    r = BackendStatus("r", found.status, about, found.packages, found.cause, found.cure)
+    return MappingProxyType({"scipy": scipy, "r": r})
 
 
 def resolve(
@@ -158,27 +133,11 @@ def resolve(
 ) -> Literal["r", "scipy"]:
     """The back end that a call uses.
 
-    Parameters
-    ----------
-    requested : {None, "auto", "r", "scipy"}
-        The call's ``backend=``; None asks `current_backend`.
-    purpose : str
-        What it is for, in error messages: ``"GPD fits"``.
-    r_packages : sequence of str
-        R packages that this purpose needs.
-    argument : str, default "backend"
-        Name of the argument, for the error.
-
-    Returns
-    -------
-    {"r", "scipy"}
-
-    Raises
-    ------
-    InputError
-        For an unknown name.
-    BackendError
-        If ``"r"`` was asked for and R or one of the packages is not there; the message has cause and cure.
+    `requested`, {None, "auto", "r", "scipy"}: the call's ``backend=``; None asks `current_backend`;
+    `purpose`: what it is for, in error messages: ``"GPD fits"``; `r_packages`: R packages that this purpose
+    needs; `argument`: name of the argument, for the error. Raises InputError for an unknown name; Raises
+    BackendError if ``"r"`` was asked for and R or one of the packages is not there; the message has cause and
+    cure.
 
     Examples
     --------
@@ -206,6 +165,14 @@ def resolve(
     )
 
 
+def unless_asked(requested: Any = None) -> Any:
+    """Back end of a region that goes with a figure or a condition: SciPy, unless somebody asked for another.
+
+    R, which takes seconds to start, is not started by the way.
+    """
+    return "scipy" if requested is None and current_backend() == "auto" else requested
+
+
 def r_package_cure(package: str) -> str:
     """How to install an R package.
 
@@ -219,12 +186,5 @@ def r_package_cure(package: str) -> str:
 
 
 def _checked(name: Any, argument: str) -> Backend:
-    for known in BACKENDS:
-        if isinstance(name, str) and name == known:
-            return known
-    raise InputError(
-        argument,
-        got=repr(name),
-        allowed=", ".join(map(repr, BACKENDS)),
-        cure='"auto" takes R where it works and SciPy otherwise',
-    )
+    check_choice(argument, name, BACKENDS, cure='"auto" takes R where it works and SciPy otherwise')
+    return name  # type: ignore[no-any-return]

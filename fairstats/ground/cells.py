@@ -7,21 +7,19 @@ clusters — the scatter of the cell totals over sampling units. That is all tha
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from fairstats.ground.encoding import label_text
+from fairstats.ground.checks import check_that
+from fairstats.ground.encoding import as_frame_columns, label_text
 from fairstats.ground.errors import InputError
-from fairstats.ground.frames import as_frame_columns
 from fairstats.ground.outcomes import MissingReport, Outcomes
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
-
-__all__ = ["CellCounts", "collapse"]
 
 _BLOCK = 1 << 20
 _Kind = TypeVar("_Kind", bound="CellCounts")
@@ -31,36 +29,28 @@ _Kind = TypeVar("_Kind", bound="CellCounts")
 class CellCounts:
     """Totals of mutually exclusive cells per group.
 
-    Attributes
-    ----------
-    groups : tuple of str
-        Group labels, length G.
-    totals : ndarray of float, shape (G, c)
-        Weighted total of each cell; the row counts where there are no weights.
-    rows : ndarray of int, shape (G, c)
-        Number of rows in each cell.
-    scatter : ndarray of float, shape (G·c, G·c), or None
-        Σ over sampling units of the outer product of their cell totals (cells in row-major order of
-        `totals`); None for unweighted independent rows, where it is diag(totals).
-    n_units : int
-        Number of sampling units: clusters, or rows.
-    missing : MissingReport
-        What was left out.
-    attributes : tuple of str
-        Names of the sensitive columns.
+    `totals`, shape (G, c): weighted total of each cell, the row counts where there are no weights; `rows`,
+    shape (G, c): number of rows in each cell (of effective counts the rows that were evaluated; where only
+    the counts are known these themselves, as floats); `scatter`, shape (G·c, G·c): Σ over sampling units of
+    the outer product of their cell totals (row-major), None for unweighted independent rows, where it is
+    diag(totals); `n_units`: clusters, or rows; `group_units`, shape (G,): those with rows in each group, None
+    where not known (clustered groups merged); `attributes`: names of the sensitive columns.
     """
 
     groups: tuple[str, ...]
     totals: NDArray[np.float64]
-    rows: NDArray[np.int64]
+    rows: NDArray[Any]
     scatter: NDArray[np.float64] | None = None
     n_units: int = 0
     clustered: bool = False
     missing: MissingReport = field(default_factory=MissingReport)
     attributes: tuple[str, ...] = ("group",)
+    group_units: NDArray[np.int64] | None = None
 
     #: Names of the cells, in the order of the columns.
     cells: ClassVar[tuple[str, ...]] = ()
+    #: A file of counts says what its columns are.
+    in_file: ClassVar[tuple[str, ...]] = ("cells",)
 
     @property
     def weighted(self) -> bool:
@@ -70,7 +60,12 @@ class CellCounts:
     @property
     def n(self) -> int:
         """Number of rows."""
-        return int(self.rows.sum())
+        return int(np.rint(self.rows.sum()))
+
+    @property
+    def whole(self) -> bool:
+        """Whether every total is a whole number: counts of rows, not effective ones."""
+        return bool((self.totals == np.floor(self.totals)).all())
 
     @property
     def group_sizes(self) -> NDArray[np.int64]:
@@ -81,12 +76,6 @@ class CellCounts:
         """Sum of the named cells per group, shape (G,)."""
         return np.asarray(self.totals[:, [self.cells.index(cell) for cell in cells]].sum(axis=1))
 
-    def indicator(self, group: int, cells: Sequence[str]) -> NDArray[np.float64]:
-        """Vector of shape (G·c,) that is 1 at the named cells of one group."""
-        vector = np.zeros(self.totals.shape)
-        vector[group, [self.cells.index(cell) for cell in cells]] = 1.0
-        return vector.ravel()
-
     def covariance(self) -> NDArray[np.float64]:
         """Covariance of the cell totals, shape (G·c, G·c).
 
@@ -96,8 +85,17 @@ class CellCounts:
         totals = self.totals.ravel()
         if self.scatter is None:
             return np.asarray(np.diag(totals) - np.outer(totals, totals) / totals.sum())
-        units = self.n_units
-        return np.asarray((self.scatter - np.outer(totals, totals) / units) * (units / (units - 1)))
+        centred = self.scatter - np.outer(totals, totals) / self.n_units
+        return np.asarray(centred * self.unit_factor)
+
+    @property
+    def unit_factor(self) -> float:
+        """n/(n − 1) of the n sampling units, the factor of a linearised variance; one unit has none."""
+        if self.n_units < 2:
+            argument, got = "cluster" if self.clustered else "sample_weight", f"{self.n_units} sampling unit"
+            cure = "a variance needs at least two independent units"
+            raise InputError(argument, got=got, allowed="two or more", cure=cure)
+        return self.n_units / (self.n_units - 1)
 
     @property
     def degrees_of_freedom(self) -> float:
@@ -113,28 +111,27 @@ class CellCounts:
         rows = np.zeros(size, dtype=np.int64)
         totals = np.zeros(size)
         squares = np.zeros(size)
-        weight = outcomes.weight
+        weight, number = outcomes.weight, outcomes.number
         for start in range(0, cell.size, _BLOCK):
             block = slice(start, start + _BLOCK)
             code = grouping.codes[block].astype(np.intp) * n_cells + cell[block]
-            rows += np.bincount(code, minlength=size)
+            own = None if number is None else number[block]
+            rows += np.bincount(code, own, size).astype(np.int64, copy=False)
             if weight is not None:
                 totals += np.bincount(code, weights=weight[block], minlength=size)
-                squares += np.bincount(code, weights=weight[block] ** 2, minlength=size)
+                square = weight[block] ** 2 if outcomes.squares is None else outcomes.squares[block]
+                squares += np.bincount(code, weights=square, minlength=size)
         if weight is None:
             totals = rows.astype(np.float64)
             squares = totals
-        n_units = cell.size
+        n_units = int(rows.sum())
+        group_units = rows.reshape(n_groups, n_cells).sum(axis=1)
         scatter = None if weight is None else np.diag(squares)
         if outcomes.cluster is not None:
-            scatter, n_units = _cluster_scatter(outcomes, cell, n_cells, size)
-        if scatter is not None and n_units < 2:
-            raise InputError(
-                "cluster" if outcomes.cluster is not None else "sample_weight",
-                got=f"{n_units} sampling unit",
-                allowed="two or more",
-                cure="a variance needs at least two independent units",
-            )
+            cluster, code = outcomes.cluster.codes, grouping.codes.astype(np.intp) * n_cells + cell
+            scatter, n_units = _cluster_scatter(cluster, code, weight, size)
+            pairs = np.unique(cluster.astype(np.int64) * n_groups + grouping.codes)
+            group_units = np.bincount(pairs % n_groups, minlength=n_groups)
         return cls(
             groups=grouping.labels,
             totals=totals.reshape(n_groups, n_cells),
@@ -144,6 +141,7 @@ class CellCounts:
             clustered=outcomes.cluster is not None,
             missing=outcomes.missing,
             attributes=grouping.attributes,
+            group_units=group_units,
         )
 
     @classmethod
@@ -163,40 +161,58 @@ class CellCounts:
         InputError
             If a cell is missing, negative, not finite or not whole.
         """
-        table = _as_mapping(counts, cls.cells)
+        return cls._given(_as_mapping(counts, cls.cells), groups, whole=True)
+
+    @classmethod
+    def from_effective(cls, counts: Any) -> Self:
+        """Table of effective counts, which need not be whole: what correlated rows are worth.
+
+        Parameters
+        ----------
+        counts : mapping of group to cells by name, or data frame
+            As in `from_counts`, but a mapping names the cells.
+
+        Raises
+        ------
+        InputError
+            If a cell is missing or unnamed, negative or not finite.
+        """
+        for cells in counts.values() if isinstance(counts, Mapping) else ():
+            cure = repr({cell: 10 + k for k, cell in enumerate(cls.cells)})
+            fine = isinstance(cells, Mapping)
+            check_that(fine, "counts", cells, f"the cells {', '.join(cls.cells)} by name", cure)
+        return cls._given(_as_mapping(counts, cls.cells), None, whole=False)
+
+    @classmethod
+    def _given(cls, table: dict[Hashable, Any], groups: Sequence[Hashable] | None, *, whole: bool) -> Self:
+        """The table of given cells: finite, not negative and, where asked for, whole."""
         order = list(table) if groups is None else list(groups)
-        if groups is not None and (set(order) != set(table) or len(order) != len(table)):
-            raise InputError(
-                "groups", got=repr(order), allowed=f"the groups of `counts` {list(table)!r} in some order"
-            )
+        fine = groups is None or (set(order) == set(table) and len(order) == len(table))
+        check_that(fine, "groups", order, f"the groups of `counts` {list(table)!r} in some order")
         if not table:
-            raise InputError(
-                "counts", got="no group", allowed="at least one group with its cells", cure="pass the counts"
-            )
-        labels = tuple(label_text(g) for g in order)
-        if len(set(labels)) < len(labels):
-            raise InputError(
-                "counts",
-                got=f"groups that read alike: {order!r}",
-                allowed="distinct names",
-                cure="rename one",
-            )
+            allowed = "at least one group with its cells"
+            raise InputError("counts", got="no group", allowed=allowed, cure="pass the counts")
+        labels = tuple(map(label_text, order))
+        check_that(
+            len(set(labels)) == len(labels), "counts", order, "groups that do not read alike", "rename one"
+        )
         totals = np.array([[_number(v, g) for v in _cells_of(table[g], g, cls.cells)] for g in order])
-        bad = ~np.isfinite(totals) | (totals < 0) | (totals != np.floor(totals))
+        bad = ~np.isfinite(totals) | (totals < 0) | (whole & (totals != np.floor(totals)))
         if bad.any():
             g, c = np.argwhere(bad)[0]
-            raise InputError(
-                "counts",
-                got=f"{cls.cells[c]} = {totals[g, c]:g} in group {order[g]!r}",
-                allowed="whole numbers ≥ 0",
-                cure="pass row counts; weighted data go in row by row with sample_weight=",
-            )
+            got = f"{cls.cells[c]} = {totals[g, c]:g} in group {order[g]!r}"
+            allowed = "whole numbers ≥ 0" if whole else "finite numbers ≥ 0, whole or effective"
+            cure = "pass row counts; weighted data go in row by row with sample_weight="
+            raise InputError("counts", got=got, allowed=allowed, cure=cure)
+        rows = totals.astype(np.int64) if (totals == np.floor(totals)).all() else totals
+        n = int(np.rint(totals.sum()))
         return cls(
             groups=labels,
             totals=totals,
-            rows=totals.astype(np.int64),
-            n_units=int(totals.sum()),
-            missing=MissingReport(n_rows=int(totals.sum())),
+            rows=rows,
+            n_units=n,
+            missing=MissingReport(n_rows=n),
+            group_units=np.rint(totals.sum(axis=1)).astype(np.int64),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -213,18 +229,60 @@ class CellCounts:
     def __str__(self) -> str:
         return self.to_frame().to_string(index=False)
 
+    def collapse(self, kind: type[_Kind], mapping: NDArray[np.float64]) -> _Kind:
+        """Merge cells by a 0/1 matrix of shape (cells, new cells)."""
+        whole = np.kron(np.eye(len(self.groups)), mapping)
+        merged = {
+            "totals": self.totals @ mapping,
+            "rows": self.rows @ mapping.astype(np.int64),
+            "scatter": None if self.scatter is None else whole.T @ self.scatter @ whole,
+        }
+        return kind(**{**vars(self), **merged})
+
+    def regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> Self:
+        """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
+        mapping = np.zeros((len(self.groups), len(groups)))
+        mapping[np.arange(len(self.groups)), list(position)] = 1.0
+        whole = np.kron(mapping, np.eye(len(self.cells)))
+        units = self.group_units
+        if units is not None:
+            # a cluster with rows in two merged groups would be counted twice
+            merged = len(set(position)) < len(self.groups)
+            units = None if merged and self.clustered else units @ mapping.astype(np.int64)
+        return replace(
+            self,
+            groups=groups,
+            totals=mapping.T @ self.totals,
+            rows=mapping.T.astype(np.int64) @ self.rows,
+            scatter=None if self.scatter is None else whole.T @ self.scatter @ whole,
+            missing=self.missing.regrouped(position),
+            group_units=units,
+        )
+
+    def __add__(self, other: Self) -> Self:
+        """Table of two sets of rows with the same groups and no sampling unit in common."""
+        a, b = self.scatter, other.scatter
+        if (a is None) != (b is None):  # of the unweighted one the scatter of its rows is written out
+            a, b = (np.diag(t.totals.ravel()) if t.scatter is None else t.scatter for t in (self, other))
+        lacking = self.group_units is None or other.group_units is None
+        return replace(
+            self,
+            totals=self.totals + other.totals,
+            rows=self.rows + other.rows,
+            scatter=None if a is None or b is None else a + b,
+            n_units=self.n_units + other.n_units,
+            clustered=self.clustered or other.clustered,
+            missing=self.missing + other.missing,
+            group_units=None if lacking else self.group_units + other.group_units,  # type: ignore[operator]
+        )
+
 
 def _cluster_scatter(
-    outcomes: Outcomes, cell: NDArray[Any], n_cells: int, size: int
+    cluster: NDArray[Any], code: NDArray[np.intp], weight: NDArray[np.float64] | None, size: int
 ) -> tuple[NDArray[np.float64], int]:
     """Σ over clusters of t tᵀ, with t the cell totals of a cluster; clusters are taken in blocks."""
-    cluster = outcomes.cluster
-    if cluster is None:
-        raise TypeError("no clusters")
-    used = np.unique(cluster.codes)
-    unit = np.searchsorted(used, cluster.codes)
-    code = outcomes.groups.codes.astype(np.intp) * n_cells + cell
-    weight = np.ones(cell.size) if outcomes.weight is None else outcomes.weight
+    used, unit = np.unique(cluster, return_inverse=True)
+    weight = np.ones(code.size) if weight is None else weight
     order = np.argsort(unit, kind="stable")
     unit, code, weight = unit[order], code[order], weight[order]
     scatter = np.zeros((size, size))
@@ -241,17 +299,14 @@ def _cluster_scatter(
 def _as_mapping(counts: Any, cells: tuple[str, ...]) -> dict[Hashable, Any]:
     if isinstance(counts, Mapping):
         return dict(counts)
-    try:
-        import narwhals as nw
+    import narwhals as nw
 
+    try:
         have = nw.from_native(counts).collect_schema().names()
-    except TypeError as problem:
-        raise InputError(
-            "counts",
-            got=type(counts).__name__,
-            allowed=f"a mapping group → ({', '.join(cells)}), or a frame with these columns",
-            cure="e.g. {'a': " + repr(tuple(range(10, 10 + len(cells)))) + ", 'b': …}",
-        ) from problem
+    except (TypeError, nw.exceptions.NarwhalsError) as problem:
+        allowed = f"a mapping group → ({', '.join(cells)}), or a frame with these columns"
+        cure = "e.g. {'a': " + repr(tuple(range(10, 10 + len(cells)))) + ", 'b': …}"
+        raise InputError("counts", got=type(counts).__name__, allowed=allowed, cure=cure) from problem
     frame = as_frame_columns(counts, [*(["group"] if "group" in have else []), *cells], "counts")
     labels = frame["group"] if "group" in frame.columns else frame.index
     if len(set(labels)) < len(labels):
@@ -263,12 +318,8 @@ def _number(value: Any, group: Hashable) -> float:
     try:
         return float(value)
     except (TypeError, ValueError) as problem:
-        raise InputError(
-            "counts",
-            got=f"{value!r} in group {group!r}",
-            allowed="whole numbers ≥ 0",
-            cure="pass the counts as numbers",
-        ) from problem
+        got, cure = f"{value!r} in group {group!r}", "pass the counts as numbers"
+        raise InputError("counts", got=got, allowed="whole numbers ≥ 0", cure=cure) from problem
 
 
 def _cells_of(value: Any, group: Hashable, cells: tuple[str, ...]) -> list[Any]:
@@ -276,27 +327,6 @@ def _cells_of(value: Any, group: Hashable, cells: tuple[str, ...]) -> list[Any]:
         return [value[c] for c in cells]
     if not isinstance(value, Mapping) and np.ndim(value) == 1 and len(value) == len(cells):
         return list(value)
-    raise InputError(
-        "counts",
-        got=f"{value!r} for group {group!r}",
-        allowed=f"{len(cells)} counts: {', '.join(cells)}",
-        cure="pass them in this order, or as a mapping with these names",
-    )
-
-
-def collapse(table: CellCounts, kind: type[_Kind], mapping: NDArray[np.float64]) -> _Kind:
-    """Merge cells by a 0/1 matrix of shape (cells, new cells)."""
-    scatter = table.scatter
-    if scatter is not None:
-        whole = np.kron(np.eye(len(table.groups)), mapping)
-        scatter = whole.T @ scatter @ whole
-    return kind(
-        groups=table.groups,
-        totals=table.totals @ mapping,
-        rows=table.rows @ mapping.astype(np.int64),
-        scatter=scatter,
-        n_units=table.n_units,
-        clustered=table.clustered,
-        missing=table.missing,
-        attributes=table.attributes,
-    )
+    allowed = f"{len(cells)} counts: {', '.join(cells)}"
+    cure = "pass them in this order, or as a mapping with these names"
+    raise InputError("counts", got=f"{value!r} for group {group!r}", allowed=allowed, cure=cure)

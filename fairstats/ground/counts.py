@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from fairstats.ground.cells import CellCounts, collapse
-from fairstats.ground.errors import InputError
-from fairstats.ground.frames import as_frame_columns
+from fairstats.ground.cells import CellCounts
+from fairstats.ground.checks import check_given, column_name, column_names
+from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.serialise import serialisable
 
@@ -27,7 +27,7 @@ class SelectionCounts(CellCounts):
 
     Examples
     --------
-    >>> from fairstats import SelectionCounts
+    >>> from fairstats.results import SelectionCounts
     >>> print(SelectionCounts.from_counts({"Male": (6395, 13798), "Female": (1112, 8520)}))
      group  selected  not_selected     n
       Male      6395         13798 20193
@@ -39,9 +39,7 @@ class SelectionCounts(CellCounts):
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes) -> Self:
         """Count validated rows."""
-        if outcomes.y_pred is None:
-            raise InputError("y_pred", got="None", allowed="one prediction per row", cure="pass y_pred")
-        return cls.count_rows(outcomes, 1 - outcomes.y_pred)
+        return cls.count_rows(outcomes, 1 - check_given("y_pred", outcomes.y_pred))
 
 
 @serialisable
@@ -119,13 +117,16 @@ class ConfusionCounts(CellCounts):
         **options: Any,
     ) -> Self:
         """Count the rows of a data frame (pandas, polars, pyarrow …), columns by name."""
-        names = [sensitive_features] if isinstance(sensitive_features, str) else list(sensitive_features)
+        names = list(column_names("sensitive_features", sensitive_features))
+        given = {"y_true": y_true, "y_pred": y_pred, "sample_weight": sample_weight, "cluster": cluster}
+        for role, column in given.items():
+            column_name(role, column)
         optional = [name for name in (sample_weight, cluster) if name is not None]
         columns = as_frame_columns(frame, [y_true, y_pred, *names, *optional], "frame")
         return cls.from_arrays(
             columns[y_true],
             columns[y_pred],
-            sensitive_features=columns[names],
+            sensitive_features={name: columns[name] for name in names},
             sample_weight=None if sample_weight is None else columns[sample_weight],
             cluster=None if cluster is None else columns[cluster],
             **options,
@@ -134,7 +135,7 @@ class ConfusionCounts(CellCounts):
     def selection(self) -> SelectionCounts:
         """The same table without the labels."""
         mapping = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
-        return collapse(self, SelectionCounts, mapping)
+        return self.collapse(SelectionCounts, mapping)
 
 
 @serialisable
@@ -150,13 +151,12 @@ class PairedCounts(CellCounts):
     @classmethod
     def from_predictions(cls, outcomes: Outcomes) -> Self:
         """Count validated rows that carry a second prediction."""
-        if outcomes.y_true is None or outcomes.y_pred is None or outcomes.extra is None:
-            raise InputError("y_pred_b", got="None", allowed="one prediction per row", cure="pass it")
-        return cls.count_rows(outcomes, 7 - 4 * outcomes.y_true - 2 * outcomes.y_pred - outcomes.extra)
+        true, first = check_given("y_true", outcomes.y_true), check_given("y_pred", outcomes.y_pred)
+        return cls.count_rows(outcomes, 7 - 4 * true - 2 * first - check_given("y_pred_b", outcomes.extra))
 
     def confusion(self, model: int) -> ConfusionCounts:
         """Confusion counts of model A (0) or B (1)."""
-        return collapse(self, ConfusionCounts, self.confusion_map(model))
+        return self.collapse(ConfusionCounts, self.confusion_map(model))
 
     @classmethod
     def confusion_map(cls, model: int) -> NDArray[np.float64]:
@@ -170,8 +170,4 @@ class PairedCounts(CellCounts):
 
 def confusion_cells(outcomes: Outcomes) -> NDArray[Any]:
     """Cell codes 0 (tp), 1 (fp), 2 (fn), 3 (tn) of validated rows, shape (n,)."""
-    for name, column in (("y_true", outcomes.y_true), ("y_pred", outcomes.y_pred)):
-        if column is None:
-            raise InputError(name, got="None", allowed="one value per row", cure=f"pass {name}")
-    true, pred = outcomes.y_true, outcomes.y_pred
-    return 3 - 2 * pred - true  # type: ignore[operator, return-value]
+    return 3 - 2 * check_given("y_pred", outcomes.y_pred) - check_given("y_true", outcomes.y_true)

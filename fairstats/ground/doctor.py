@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import platform
 import re
 import subprocess
@@ -15,14 +14,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from packaging.requirements import Requirement
+
 from fairstats._version import __version__
 from fairstats.ground.backends import current_backend, r_package_cure
-from fairstats.ground.rprobe import R_PACKAGES, RProbe, forget_probe, probe_r
+from fairstats.ground.rprobe import R_PACKAGES, RProbe, forget_probe, probe_r, run_aside
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["DoctorReport", "DoctorRow", "doctor"]
 
 Status = Literal["ok", "missing", "broken"]
 #: Extras that are reported, in this order, and what they are for.
@@ -30,6 +29,8 @@ EXTRAS = {
     "core": "",
     "report": "plots and the HTML report",
     "cli": "the command line",
+    "scale": "files larger than memory, by DuckDB",
+    "spark": "tables on a Spark cluster",
     "bayes": "hierarchical posteriors",
     "search": "hyper-parameter search",
     "generate": "synthetic samples",
@@ -57,16 +58,9 @@ _LOAD = r"""for (p in commandArgs(TRUE)) tryCatch(
 class DoctorRow:
     """One thing that was looked at.
 
-    Attributes
-    ----------
-    part : str
-        ``"python"``, ``"core"``, an extra, ``"R"``, ``"R package"`` or ``"back end"``.
-    name, version : str
-        What it is; the version is empty where there is none.
-    status : {"ok", "missing", "broken"}
-        Broken: there, but it cannot be used.
-    detail, cure : str
-        What was found, and what helps.
+    `part`: ``"python"``, ``"core"``, an extra, ``"R"``, ``"R package"`` or ``"back end"``; `name`, `version`:
+    what it is; the version is empty where there is none; `status`, {"ok", "missing", "broken"}: broken:
+    there, but it cannot be used; `detail`, `cure`: what was found, and what helps.
     """
 
     part: str
@@ -98,18 +92,16 @@ class DoctorReport:
         """One row per thing: part, name, version, status, detail, cure."""
         import pandas as pd
 
-        names = [f.name for f in fields(DoctorRow)]
-        return pd.DataFrame([[getattr(row, name) for name in names] for row in self.rows], columns=names)
+        return pd.DataFrame(self.rows, columns=[f.name for f in fields(DoctorRow)])
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.rows)
-        lines = []
+        lines: list[str] = []
         part = ""
         for row in self.rows:
             if row.part != part:
                 part = row.part
-                about = EXTRAS.get(part, "")
-                lines.append(f"{part}: {about}" if about else part)
+                lines.append(": ".join(filter(None, (part, EXTRAS.get(part)))))
             mark = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}[row.status]
             said = " — ".join(text for text in (row.version, row.detail) if text)
             lines.append(f"  {mark} {row.name:<{width}}  {said}".rstrip())
@@ -118,13 +110,7 @@ class DoctorReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        names = [f.name for f in fields(DoctorRow)]
-        head = "".join(f"<th>{name}</th>" for name in names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(getattr(row, name))}</td>" for name in names) + "</tr>"
-            for row in self.rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return self.to_frame().to_html(index=False, border=0)
 
 
 def doctor(*, refresh: bool = True) -> DoctorReport:
@@ -166,15 +152,10 @@ def doctor(*, refresh: bool = True) -> DoctorReport:
     return DoctorReport(tuple(rows))
 
 
-def _requirements() -> Iterator[tuple[str, str, str]]:
-    """(extra, distribution, version clauses) of every dependency, from the package's own metadata."""
-    for extra, lines in _declared().items():
-        if extra not in EXTRAS:
-            continue
-        for line in lines:
-            match = re.match(r"([\w.-]+)\s*(?:\[[^\]]*\])?\s*([^;]*)", line)
-            if match:
-                yield extra, match[1], match[2].strip(" ()")
+def _requirements() -> Iterator[tuple[str, Requirement]]:
+    """(extra, requirement) of every dependency, from the package's own metadata."""
+    declared = _declared()
+    return ((extra, Requirement(line)) for extra in EXTRAS for line in declared.get(extra, ()))
 
 
 def _declared() -> dict[str, list[str]]:
@@ -196,8 +177,8 @@ def _declared() -> dict[str, list[str]]:
 
 
 def _dependency_rows() -> Iterator[DoctorRow]:
-    order = list(EXTRAS)
-    for extra, name, clauses in sorted(_requirements(), key=lambda item: order.index(item[0])):
+    for extra, needed in _requirements():
+        name, clauses = needed.name, needed.specifier
         pip = f'pip install "{name}{clauses}"' if extra == "core" else f'pip install "fairstats[{extra}]"'
         try:
             installed = version(name)
@@ -207,7 +188,7 @@ def _dependency_rows() -> Iterator[DoctorRow]:
         if not _importable(_MODULES.get(name, name.replace("-", "_"))):
             detail, cure = "its files are not there", f"pip install --force-reinstall {name}"
             yield DoctorRow(extra, name, installed, "broken", detail, cure)
-        elif not satisfies(installed, clauses):
+        elif not clauses.contains(installed, prereleases=True):
             yield DoctorRow(extra, name, installed, "broken", f"needs {clauses}", pip)
         else:
             yield DoctorRow(extra, name, installed, "ok")
@@ -220,53 +201,20 @@ def _importable(module: str) -> bool:
         return False
 
 
-def satisfies(installed: str, clauses: str) -> bool:
-    """Whether a version meets clauses such as ``">=1.2,<2"``, by its leading numbers.
-
-    Examples
-    --------
-    >>> satisfies("1.10.0rc1", ">=1.9,<2"), satisfies("3.6.6", ">=3.6.2,<3.6.6")
-    (True, False)
-    """
-    have = _numbers(installed)
-    for clause in filter(None, clauses.replace(" ", "").split(",")):
-        bound = _numbers(clause.lstrip("<>=!~"))
-        width = max(len(have), len(bound))
-        left, right = (n + (0,) * (width - len(n)) for n in (have, bound))
-        if (clause.startswith(">=") and left < right) or (clause.startswith("<") and left >= right):
-            return False
-    return True
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    match = re.match(r"\d+(?:\.\d+)*", text)
-    return tuple(map(int, match[0].split("."))) if match else ()
-
-
 def _unloadable(found: RProbe) -> dict[str, str]:
     """R packages that are installed but do not load → R's message."""
     rscript = Path(found.r_home, "bin", "Rscript")
     try:
-        done = subprocess.run(  # noqa: S603 - R's own executable, no shell
-            [str(rscript), "-e", _LOAD, *found.packages],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-        )
+        done = run_aside(str(rscript), "-e", _LOAD, *found.packages)
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    lines = [
-        line.removeprefix("fairstats-broken:")
-        for line in done.stdout.splitlines()
-        if "fairstats-broken:" in line
-    ]
-    return {name: message.strip() for name, _, message in (line.partition("\t") for line in lines)}
+    found_broken = re.findall(r"fairstats-broken:([^\t]*)\t(.*)", done.stdout)
+    return {name: message.strip() for name, message in found_broken}
 
 
 def _r_rows(found: RProbe, broken: dict[str, str]) -> Iterator[DoctorRow]:
-    detail = f"{found.r_home}, called by rpy2-rinterface {found.rpy2_version}" if found.works else found.cause
+    detail = f"{found.r_home}, called by rpy2-rinterface {found.rpy2_version}"
+    detail = "; ".join(filter(None, (detail, found.cause))) if found.works else found.cause
     yield DoctorRow("R", "R from Python", found.r_version, found.status, detail, found.cure)
     for name, purpose in R_PACKAGES.items() if found.works else ():
         installed = found.packages.get(name, "")

@@ -1,24 +1,28 @@
-"""Turn one column of any kind into integer codes and the values that they stand for.
-
-NumPy arrays, lists, pandas, polars and pyarrow columns come in (the last three through narwhals);
-small integer codes and plain Python values go out. Nothing else in the package looks at user types.
-"""
+"""From columns of any kind to codes: values, labels and their favourable value, columns of any frame."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from fairstats.ground.errors import InputError
+from fairstats.ground.checks import (
+    as_number,
+    check_label,
+    is_plain,
+    listed,
+    nearest,
+    shown,
+)
+from fairstats.ground.errors import DataWarning, InputError, caution
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["MISSING", "Factor", "as_column", "as_float_column", "factorize", "label_text"]
 
 #: Code of a missing value.
 MISSING = -1
@@ -26,25 +30,24 @@ _BLOCK = 1 << 20
 _SMALL_RANGE = 1 << 16
 #: Floats between −_FEW and _FEW are looked at as whole numbers first.
 _FEW = 31
+#: Whole floats below this are exact.
+_EXACT = 2.0**53
 
 
 @dataclass(frozen=True)
 class Factor:
     """Integer codes and the values that they stand for.
 
-    Attributes
-    ----------
-    codes : ndarray of int, shape (n,)
-        Position in `levels`; -1 where the value is missing.
-    levels : tuple
-        The distinct values, in category order when `ordered_by_user`, else in order of appearance or size.
-    ordered_by_user : bool
-        Whether the column itself declared the order (a categorical type).
+    `codes`, shape (n,): position in `levels`; -1 where the value is missing; `levels`: the distinct values,
+    in category order when `ordered_by_user`, else in order of appearance or size; `ordered_by_user`: whether
+    the column itself declared the order (a categorical type); `declared`: its categories then, with those
+    that no row has (they are no levels: a filter leaves them behind).
     """
 
     codes: NDArray[np.signedinteger[Any]]
     levels: tuple[Hashable, ...]
     ordered_by_user: bool = False
+    declared: tuple[Hashable, ...] = ()
 
     @property
     def has_missing(self) -> bool:
@@ -55,72 +58,95 @@ class Factor:
 def as_column(values: Any, argument: str) -> Any:
     """One-dimensional NumPy array, pandas Series or pandas Categorical of `values`.
 
-    Parameters
-    ----------
-    values : array-like or Series
-        NumPy, list, tuple, pandas, polars or pyarrow column.
-    argument : str
-        Name for error messages.
-
-    Raises
-    ------
-    InputError
-        If the values have no single dimension.
+    `values`: NumPy, list, tuple, pandas, polars or pyarrow column; what a masked array hides is missing;
+    `argument`: name for error messages. Raises InputError if the values have no single dimension.
     """
-    if isinstance(values, (pd.Series, pd.Index, pd.Categorical)):
+    import pandas as pd
+
+    if isinstance(values, (pd.Series, pd.Index, pd.Categorical)) and not isinstance(values, pd.MultiIndex):
         return values
-    if not isinstance(values, (np.ndarray, list, tuple)):
-        values = _through_narwhals(values)
+    if not isinstance(values, (np.ndarray, list, tuple, pd.MultiIndex)):
+        values = _through_narwhals(values, argument)
     if isinstance(values, (list, tuple)):
         values = _from_list(values, argument)
+    if isinstance(values, np.ma.MaskedArray):
+        values = without_mask(values)
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise InputError(
-            argument,
-            got=f"an array of shape {values.shape}",
-            allowed="one value per row: a list, a NumPy (n,) array, a pandas, polars or pyarrow column",
-            cure=f"pass {argument} as a single column",
-        )
+        values = np.asarray(values)[:, 0]  # a matrix would keep two dimensions
+    if isinstance(values, pd.MultiIndex) or (isinstance(values, np.ndarray) and values.ndim != 1):
+        got, cure = f"an array of shape {values.shape}", f"pass {argument} as a single column"
+        allowed = "one value per row: a list, a NumPy (n,) array, a pandas, polars or pyarrow column"
+        raise InputError(argument, got=got, allowed=allowed, cure=cure)
     return values
 
 
-def _through_narwhals(values: Any) -> Any:
+def without_mask(values: Any) -> Any:
+    """The values of a masked array with what it hides as missing: NaN, NaT or None; others as they are."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    mask, data = np.ma.getmaskarray(values), np.asarray(values.data)
+    if not mask.any():
+        return data
+    gap = {"f": np.nan, "c": np.nan, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
+    shown = data.copy() if data.dtype.kind in gap else data.astype(object)
+    shown[mask] = gap.get(data.dtype.kind)
+    return shown
+
+
+def as_narwhals(values: Any, argument: str = "frame", *, collect: bool = True) -> Any:
+    """A frame or column of narwhals, in memory; `values` themselves where it does not know their library."""
     import narwhals as nw
 
-    native = nw.from_native(values, allow_series=True, pass_through=True)
-    if isinstance(native, nw.LazyFrame):
-        native = native.collect()
+    try:
+        native = nw.from_native(values, allow_series=True, pass_through=True)
+        return native.collect() if collect and isinstance(native, nw.LazyFrame) else native
+    except nw.exceptions.NarwhalsError as problem:
+        allowed = "a column, or a frame whose columns have different names"
+        raise InputError(argument, got=f"{problem}", allowed=allowed, cure="rename it") from problem
+
+
+def _through_narwhals(values: Any, argument: str) -> Any:
+    import narwhals as nw
+    import pandas as pd
+
+    native = as_narwhals(values, argument)
     if isinstance(native, nw.DataFrame) and native.shape[1] == 1:
         native = native[native.columns[0]]
     if isinstance(native, nw.Series):
         if isinstance(native.dtype, nw.Enum):
             return pd.Categorical(native.to_list(), categories=list(native.dtype.categories))
-        if isinstance(native.dtype, nw.Categorical):  # dictionary-encoded text: no declared order
+        text = isinstance(native.dtype, nw.Categorical)  # dictionary-encoded text: no declared order
+        if text or (native.null_count() and not native.dtype.is_numeric()):
             return np.array(native.to_list(), dtype=object)
-        if native.null_count() and not native.dtype.is_numeric():
-            return np.array(native.to_list(), dtype=object)
+    if isinstance(native, (nw.Series, nw.DataFrame)):
         return native.to_numpy()
-    if isinstance(native, nw.DataFrame):
-        return native.to_numpy()
-    return np.asarray(values)
+    return as_array(values, argument)
+
+
+def as_array(values: Any, argument: str) -> NDArray[Any]:
+    """NumPy's array of what is no column of a known library, or an error of ours."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of masked entries in lists, and what NumPy will refuse later
+            return np.asarray(values)
+    except (TypeError, ValueError, OverflowError, Warning) as problem:
+        got = f"a {type(values).__name__} that NumPy cannot read ({problem})"
+        cure = f"make every element of {argument} a single label or number"
+        raise InputError(argument, got=got, allowed="one value per row", cure=cure) from problem
 
 
 def _from_list(values: Sequence[Any], argument: str) -> NDArray[Any]:
     types = set(map(type, values))
     if types and all(issubclass(t, str) for t in types):
         return _objects(values)  # Python's own strings are hashed faster than NumPy's
-    try:
-        array = np.asarray(values)
-    except ValueError as problem:
-        raise InputError(
-            argument,
-            got=f"a list that NumPy cannot read ({problem})",
-            allowed="one value per row",
-            cure=f"make every element of {argument} a single label or number",
-        ) from problem
-    if array.dtype.kind in "US" and any(not issubclass(t, (str, bytes)) for t in types):
-        return _objects(values)  # mixed types: keep None, NaN and numbers
+    if np.ma.core.MaskedConstant in types:
+        values = [None if v is np.ma.masked else v for v in values]
+        types = set(map(type, values))
+    array = as_array(values, argument)
+    if array.dtype.kind in "US" and not all(
+        issubclass(t, str if array.dtype.kind == "U" else bytes) for t in types
+    ):
+        return _objects(values)  # mixed types: keep None, NaN, numbers and bytes
     return array
 
 
@@ -131,41 +157,63 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 def factorize(values: Any, argument: str) -> Factor:
     """Integer codes of a column.
 
-    Parameters
-    ----------
-    values : array-like
-        A column, as `as_column` takes it.
-    argument : str
-        Name for error messages.
-
-    Returns
-    -------
-    Factor
-        Codes and levels. Integers with a small range and booleans are coded without hashing.
+    `values`: a column, as `as_column` takes it; `argument`: name for error messages. Returns Factor: codes
+    and levels. Integers with a small range and booleans are coded without hashing.
     """
+    import pandas as pd
+
     column = as_column(values, argument)
     if isinstance(column, pd.Categorical) or isinstance(getattr(column, "dtype", None), pd.CategoricalDtype):
-        categorical = column if isinstance(column, pd.Categorical) else pd.Categorical(column)
-        levels = tuple(_plain(v) for v in categorical.categories)
-        return Factor(np.asarray(categorical.codes), levels, ordered_by_user=True)
-    array = column.to_numpy() if _is_plain_numeric(column) else column
-    if isinstance(array, np.ndarray) and array.dtype.kind == "b":
+        return _factor_of_categories(column if isinstance(column, pd.Categorical) else pd.Categorical(column))
+    plain = isinstance(column, (pd.Series, pd.Index)) and isinstance(column.dtype, np.dtype)
+    array = column.to_numpy() if plain else column
+    kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
+    if kind == "b":
         return _factor_of_range(array.view(np.uint8), 0, 1, as_bool=True)
-    if isinstance(array, np.ndarray) and array.dtype.kind in "iu" and array.size:
+    if kind in ("i", "u") and array.size:
         low, high = int(array.min()), int(array.max())
         if high - low < _SMALL_RANGE and high <= np.iinfo(np.int64).max:
             return _factor_of_range(array, low, high)
-    if isinstance(array, np.ndarray) and array.dtype.kind == "f":
-        factor = _factor_of_few(array)
-        if factor is not None:
-            return factor
-    codes, uniques = pd.factorize(array, sort=False, use_na_sentinel=True)
+    if kind == "f" and (factor := _factor_of_few(array)) is not None:
+        return factor
+    if kind == "f" and array.dtype.itemsize not in (4, 8):
+        array = array.astype(np.float64)  # pandas knows no other widths
+    try:
+        codes, uniques = pd.factorize(array, sort=False, use_na_sentinel=True)
+    except (TypeError, ValueError, NotImplementedError) as problem:
+        got, allowed = f"values that cannot be told apart ({problem})", "one label or number per row"
+        cure = f"make every element of {argument} a single label or number"
+        raise InputError(argument, got=got, allowed=allowed, cure=cure) from problem
     levels = tuple(_plain(v) for v in uniques)
+    _check_told_apart(levels, argument)
     return Factor(codes.astype(_code_type(len(levels)), copy=False), levels)
 
 
-def _is_plain_numeric(column: Any) -> bool:
-    return isinstance(column, (pd.Series, pd.Index)) and isinstance(column.dtype, np.dtype)
+def _factor_of_categories(column: pd.Categorical) -> Factor:
+    """Codes of the categories that some row has, in their declared order."""
+    declared = tuple(_plain(v) for v in column.categories)
+    codes = np.asarray(column.codes)
+    seen = np.bincount(codes[codes >= 0], minlength=len(declared)) > 0
+    if seen.all():
+        return Factor(codes, declared, True, declared)
+    place = np.full(len(declared) + 1, MISSING, dtype=codes.dtype)
+    place[:-1][seen] = np.arange(int(seen.sum()))
+    levels = tuple(level for level, there in zip(declared, seen, strict=True) if there)
+    return Factor(place[codes], levels, True, declared)
+
+
+def _check_told_apart(levels: tuple[Hashable, ...], argument: str) -> None:
+    """Raise where values of two types read alike, as 1 and "1", or b"a" and "a"."""
+    if len(set(map(type, levels))) < 2:
+        return
+    known: dict[str, Hashable] = {}
+    for level in levels:
+        text = level.decode(errors="replace") if isinstance(level, bytes) else label_text(level)
+        if text in known:
+            got = f"both {known[text]!r} and {level!r} in one column"
+            cure = f"convert {argument} to one type, e.g. .astype(str)"
+            raise InputError(argument, got=got, allowed="values of one type", cure=cure)
+        known[text] = level
 
 
 def _code_type(n_levels: int) -> type[np.signedinteger[Any]]:
@@ -211,35 +259,152 @@ def _factor_of_few(array: NDArray[Any]) -> Factor | None:
 
 def _plain(value: Any) -> Hashable:
     """Python value of a NumPy scalar; whole floats become integers (a column with NaN turns 1 into 1.0)."""
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        import pandas as pd
+
+        value = pd.Timestamp(value) if isinstance(value, np.datetime64) else pd.Timedelta(value)
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
     return value  # type: ignore[no-any-return]
 
 
 def label_text(value: Hashable) -> str:
-    """Text that stands for a value in tables."""
-    return value if isinstance(value, str) else str(value)
+    """Text that stands for a value in tables: 1, 1.0 and ``np.float64(1)`` read alike."""
+    return value if isinstance(value, str) else str(_plain(value))
 
 
 def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:
-    """Float column; missing values become NaN.
+    """Float column; missing values become NaN, what is no number (text, dates, complex ones) is an error."""
+    import pandas as pd
 
-    Raises
-    ------
-    InputError
-        If the values are not numbers.
-    """
     column = as_column(values, argument)
     try:
-        if isinstance(column, (pd.Series, pd.Index)):
-            return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+        if not isinstance(column, np.ndarray):
+            dates = getattr(column.dtype, "kind", "O") in "Mm" or isinstance(column.dtype, pd.PeriodDtype)
+            if dates or pd.api.types.is_complex_dtype(column.dtype):
+                raise TypeError(f"type {column.dtype}")
+            text = isinstance(column.dtype, (pd.StringDtype, pd.CategoricalDtype))
+            raw = isinstance(column, pd.Categorical) or text or column.dtype == object
+            column = np.asarray(column, dtype=object) if raw else column.to_numpy(np.float64, na_value=np.nan)
+        if column.dtype.kind == "O":
+            column = np.array([as_number(v) for v in column.tolist()], dtype=np.float64)
+        elif column.dtype.kind not in "biuf":
+            raise TypeError(f"type {column.dtype}")
         return np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, OverflowError, NotImplementedError) as problem:
+        got, cure = f"values that are not numbers ({problem})", f"convert {argument} to a numeric column"
+        raise InputError(argument, got=got, allowed="one number per row", cure=cure) from problem
+
+
+def binary_columns(pos_label: Any, **columns: Any) -> dict[str, Factor | None]:
+    """Codes 0/1 of several label columns that share `pos_label`; None stays None."""
+    if isinstance(pos_label, Mapping) and set(pos_label) - set(columns):
+        got = f"a mapping with {sorted(map(str, pos_label))}"
+        allowed = f"a mapping with the keys {', '.join(map(repr, columns))}, or one value"
         raise InputError(
-            argument,
-            got=f"values that are not numbers ({problem})",
-            allowed="one number per row",
-            cure=f"convert {argument} to a numeric column",
-        ) from problem
+            "pos_label", got=got, allowed=allowed, cure="name the favourable value of each column"
+        )
+    for label in pos_label.values() if isinstance(pos_label, Mapping) else (pos_label,):
+        check_label(
+            "pos_label", label, "one value of the labels, or a mapping {'y_true': …, 'y_pred': …}", "1"
+        )
+    codes = {
+        name: None if values is None else binary_codes(values, name, _label_for(name, pos_label))
+        for name, values in columns.items()
+    }
+    _check_pos_label_occurs(pos_label, codes)
+    return codes
+
+
+def _label_for(argument: str, pos_label: Any) -> Any:
+    return pos_label.get(argument) if isinstance(pos_label, Mapping) else pos_label
+
+
+def binary_codes(values: Any, argument: str, pos_label: Any = None) -> Factor:
+    """Codes 0/1 of a label column; -1 where missing.
+
+    `values`, shape (n,): labels of any type; `argument`: name for error messages; `pos_label`: the favourable
+    value. May be left out for labels in {0, 1}, {False, True} or {-1, 1}. Returns Factor: codes of 0 and 1;
+    `levels` holds the values that occurred. Raises InputError if the favourable value is not clear.
+    """
+    factor = factorize(values, argument)
+    positive = _positive_level(factor.levels, argument, pos_label)
+    if factor.codes.size and not factor.has_missing:
+        codes: Any = (factor.codes == positive).view(np.uint8)
+    else:
+        codes = np.where(factor.codes == MISSING, MISSING, factor.codes == positive).astype(np.int8)
+    return Factor(codes, factor.levels)
+
+
+def _same(level: Hashable, pos_label: Any) -> bool:
+    """Whether a value is the favourable one: equal, or the same text."""
+    return bool(level == pos_label) or label_text(level) == label_text(pos_label)
+
+
+def _positive_level(levels: tuple[Hashable, ...], argument: str, pos_label: Any) -> int:
+    """Position of the favourable value, -2 where it does not occur."""
+    if pos_label is not None:
+        return next((k for k, level in enumerate(levels) if _same(level, pos_label)), -2)
+    if set(levels) <= {0, 1} or set(levels) <= {-1, 1}:
+        return levels.index(1) if 1 in levels else -2
+    got, cure = f"the values {listed(levels, 8)}", f"pass pos_label= (one of {listed(levels, 8)})"
+    allowed = "labels 0/1, False/True or -1/1, or any labels with `pos_label` naming the favourable one"
+    raise InputError(argument, got=got, allowed=allowed, cure=cure)
+
+
+def _check_pos_label_occurs(pos_label: Any, columns: dict[str, Factor | None]) -> None:
+    if pos_label is None:
+        return
+    given = {name: factor for name, factor in columns.items() if factor is not None}
+    absent = {
+        name: factor
+        for name, factor in given.items()
+        if _label_for(name, pos_label) is not None
+        and not any(_same(level, _label_for(name, pos_label)) for level in factor.levels)
+    }
+    if not absent:
+        return
+    name, factor = next(iter(absent.items()))
+    shown = listed(factor.levels, 8)
+    if len(absent) == len(given) or isinstance(pos_label, Mapping) or len(factor.levels) > 1:
+        got = f"{_label_for(name, pos_label)!r}, which does not occur in {name}"
+        cure = "name the favourable value; a mapping {'y_true': …, 'y_pred': …} where the columns differ"
+        raise InputError("pos_label", got=got, allowed=f"a value that occurs; {name} has {shown}", cure=cure)
+    caution(
+        f"`pos_label` {pos_label!r} does not occur in {name}, whose only value is {shown}: "
+        f"every row of {name} counts as unfavourable.",
+        DataWarning,
+    )
+
+
+def check_columns(
+    argument: str, names: Sequence[Hashable], have: Sequence[Hashable], cure: str = "check the spelling"
+) -> None:
+    """Raise unless every name is among those that a table has."""
+    lacking = [name for name in names if not is_plain(name) or name not in have]
+    if lacking:
+        got = f"no column {', '.join(dict.fromkeys(map(shown, lacking)))}"
+        if cure == "check the spelling":
+            cure = nearest(lacking[0], have) or cure
+        raise InputError(argument, got=got, allowed=f"its columns: {listed(have)}", cure=cure)
+
+
+def as_frame_columns(frame: Any, names: Sequence[str], argument: str) -> pd.DataFrame:
+    """The named columns of a frame of any kind, as pandas."""
+    import narwhals as nw
+    import pandas as pd
+
+    if isinstance(frame, pd.DataFrame) and frame.columns.is_unique:
+        check_columns(argument, names, list(frame.columns))
+        return frame[list(dict.fromkeys(names))]
+    native = as_narwhals(frame, argument, collect=False)
+    if not isinstance(native, (nw.DataFrame, nw.LazyFrame)):
+        allowed = "a pandas, polars or pyarrow table (any frame that narwhals reads)"
+        raise InputError(argument, got=type(frame).__name__, allowed=allowed, cure="pass a data frame")
+    check_columns(argument, names, native.collect_schema().names())
+    chosen = as_narwhals(native.select(*dict.fromkeys(names)))
+    if isinstance(nw.to_native(chosen), pd.DataFrame):
+        return nw.to_native(chosen)  # type: ignore[no-any-return]
+    return pd.DataFrame({name: as_column(chosen[name].to_native(), name) for name in chosen.columns})

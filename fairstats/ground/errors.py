@@ -1,4 +1,4 @@
-"""Every exception and warning of the package, in one tree.
+"""Every exception and warning of the package, in one tree, and how a warning finds the caller's line.
 
 An error names the argument, what came, what is allowed and the cure::
 
@@ -7,25 +7,25 @@ An error names the argument, what came, what is allowed and the cure::
 
 from __future__ import annotations
 
-__all__ = [
-    "BackendError",
-    "DataWarning",
-    "FairstatsError",
-    "FairstatsWarning",
-    "InputError",
-    "InsufficientEvidenceWarning",
-    "MissingDependencyError",
-    "MissingValuesWarning",
-    "RBackendError",
-    "VignetteError",
-]
+import sys
+import warnings
+from functools import partial
+from pathlib import Path
 
 
 class FairstatsError(Exception):
     """Base class of every error that fairstats raises on purpose."""
 
 
-class InputError(FairstatsError, ValueError):
+class _Composed(FairstatsError):
+    """An error that words its message from arguments, which it keeps under their names; it can be pickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        given = {name: value for name, value in vars(self).items() if name != "__notes__"}
+        return (partial(type(self), **given), ())
+
+
+class InputError(_Composed, ValueError):
     """An argument cannot be used as it came.
 
     Parameters
@@ -47,18 +47,21 @@ class InputError(FairstatsError, ValueError):
         self.cure = cure
         message = f"`{argument}`: got {got}; allowed: {allowed}."
         if cure:
-            message += f" To fix: {cure}."
+            message += f" To fix: {cure}" + ("" if cure.endswith("?") else ".")
         super().__init__(message)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild_input_error, (self.argument, self.got, self.allowed, self.cure))
+
+class ResultAttributeError(_Composed, AttributeError):
+    """A result was asked for what it cannot have; the message says why and where to look instead."""
+
+    def __init__(self, result: str, attribute: str, reason: str) -> None:
+        self.result = result
+        self.attribute = attribute
+        self.reason = reason
+        super().__init__(f"{result} has no `{attribute}`: {reason}.")
 
 
-def _rebuild_input_error(argument: str, got: str, allowed: str, cure: str | None) -> InputError:
-    return InputError(argument, got=got, allowed=allowed, cure=cure)
-
-
-class MissingDependencyError(FairstatsError, ImportError):
+class MissingDependencyError(_Composed, ImportError):
     """An optional package is needed for what was asked; `extra` is None where no extra of ours has it."""
 
     def __init__(
@@ -74,18 +77,6 @@ class MissingDependencyError(FairstatsError, ImportError):
             message += f" Without it: {alternative}."
         super().__init__(message)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (
-            _rebuild_missing_dependency,
-            (self.package, self.extra, self.purpose, self.alternative),
-        )
-
-
-def _rebuild_missing_dependency(
-    package: str, extra: str | None, purpose: str, alternative: str | None
-) -> MissingDependencyError:
-    return MissingDependencyError(package, extra=extra, purpose=purpose, alternative=alternative)
-
 
 class BackendError(FairstatsError, RuntimeError):
     """A numerical back end cannot do what was asked."""
@@ -93,6 +84,18 @@ class BackendError(FairstatsError, RuntimeError):
 
 class RBackendError(BackendError):
     """R raised an error; the message carries R's own message and call."""
+
+
+class EngineError(FairstatsError, RuntimeError):
+    """The engine that holds a lazy table failed; the message names it and gives its own words."""
+
+    def __init__(self, engine: str, cause: str) -> None:
+        self.engine = engine
+        self.cause = cause
+        super().__init__(f"The engine {engine} failed: {cause}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (EngineError, (self.engine, self.cause))
 
 
 class VignetteError(FairstatsError):
@@ -113,3 +116,17 @@ class MissingValuesWarning(FairstatsWarning):
 
 class DataWarning(FairstatsWarning):
     """The data can be used, but something about it should be known."""
+
+
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+def caution(message: str, category: type[Warning]) -> None:
+    """Warn at the first frame outside the package.
+
+    `message`: what happened and what it means; `category`: one of the package's classes.
+    """
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    warnings.warn(message, category, stacklevel=level)

@@ -6,21 +6,20 @@ largest group comes first, and groups of one size stand in the order of their la
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import datetime
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from fairstats.ground.encoding import MISSING, Factor, as_column, factorize, label_text
-from fairstats.ground.errors import InputError
+from fairstats.ground.checks import check_label, check_one_length, check_that, is_plain, listed, shown
+from fairstats.ground.encoding import MISSING, Factor, as_column, as_narwhals, factorize, label_text
+from fairstats.ground.errors import DataWarning, InputError, caution
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["Grouping", "encode_groups", "find_reference", "group_index", "sensitive_columns"]
 
 #: Name of the group of rows whose sensitive value is missing, under ``missing="group"``.
 MISSING_GROUP = "(missing)"
@@ -35,18 +34,9 @@ INTERSECTION = " & "
 class Grouping:
     """Group codes of the rows.
 
-    Attributes
-    ----------
-    codes : ndarray of int, shape (n,)
-        Position in `labels`, -1 where missing.
-    labels : tuple of str
-        Names in tables; intersections read ``"Female & Black"``.
-    levels : tuple
-        The values themselves; a tuple for an intersection.
-    attributes : tuple of str
-        Names of the sensitive columns.
-    n_missing : int
-        Rows put into the group "(missing)".
+    `codes`, shape (n,): position in `labels`, -1 where missing; `labels`: names in tables; intersections read
+    ``"Female & Black"``; `levels`: the values themselves; a tuple for an intersection; `attributes`: names of
+    the sensitive columns; `n_missing`: rows put into the group "(missing)".
     """
 
     codes: NDArray[np.signedinteger[Any]]
@@ -57,91 +47,102 @@ class Grouping:
 
 
 def encode_groups(
-    sensitive_features: Any, *, missing: str = "raise", groups: Sequence[Hashable] | None = None
+    sensitive_features: Any,
+    *,
+    missing: str = "raise",
+    groups: Sequence[Hashable] | None = None,
+    number: NDArray[np.int64] | None = None,
 ) -> Grouping:
     """Codes of one sensitive column, or of the intersections of several.
 
-    Parameters
-    ----------
-    sensitive_features : array-like (n,) or (n, k), data frame, or mapping of name to column
-        One column is one attribute; several are crossed.
-    missing : {"raise", "drop", "group"}
-        Under "group" a missing value is a level of its own.
-    groups : sequence, optional
-        Explicit order of the groups, by value or by label. A group without rows stays in the table.
-
-    Raises
-    ------
-    InputError
-        If `groups` leaves out a value that occurs.
+    `sensitive_features`: one column is one attribute; several are crossed; `missing`, {"raise", "drop",
+    "group"}: under "group" a missing value is a level of its own; `groups`: explicit order of the groups, by
+    value or by label; `number`: rows that each row stands for. Declared values without rows are no groups,
+    and a warning names them, unless `groups` lists them. Raises InputError if `groups` leaves out a value
+    that occurs.
     """
     columns = sensitive_columns(sensitive_features)
     factors: dict[str, Factor] = {}
     n_missing = 0
     for name, column in columns.items():
         factor = factorize(column, "sensitive_features")
+        if groups is None:
+            say_what_is_empty(name, factor)
         if missing == "group" and factor.has_missing:
             absent = factor.codes == MISSING
-            n_missing += int(absent.sum())
+            n_missing += int(absent.sum() if number is None else number[absent].sum())
             codes = np.where(absent, len(factor.levels), factor.codes)
-            factor = Factor(codes, (*factor.levels, MISSING_GROUP), factor.ordered_by_user)
+            factor = Factor(codes, (*factor.levels, _missing_name(factor.levels)), factor.ordered_by_user)
         factors[name] = factor
     lengths = {name: factor.codes.size for name, factor in factors.items()}
-    if len(set(lengths.values())) > 1:
-        raise InputError(
-            "sensitive_features",
-            got="columns of different lengths: " + ", ".join(f"{k} {v:,}" for k, v in lengths.items()),
-            allowed="columns of one length",
-            cure="take all columns from the same rows",
-        )
+    check_one_length("sensitive_features", lengths)
     factor = next(iter(factors.values())) if len(factors) == 1 else _cross(factors)
-    ordered = _ordered(factor, groups)
+    ordered = _ordered(factor, groups, number)
     return Grouping(ordered.codes, _labels(ordered.levels), ordered.levels, tuple(factors), n_missing)
+
+
+def say_what_is_empty(name: str, factor: Factor) -> None:
+    """Name the values that a column declares and no row has: they are no groups."""
+    empty = [level for level in factor.declared if level not in factor.levels]
+    if empty:
+        have = "have" if len(empty) > 1 else "has"
+        caution(
+            f"{name}: of the declared values {listed(empty, 8)} {have} no rows, and no place among the "
+            "groups; where an argument lists the groups, it keeps them.",
+            DataWarning,
+        )
+
+
+def _missing_name(levels: tuple[Hashable, ...]) -> str:
+    """The name of the group of missing values, other than that of any real one."""
+    name = MISSING_GROUP
+    while name in levels:
+        name = f"({name})"
+    return name
 
 
 def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
     """Named columns; several columns are several attributes."""
-    if isinstance(sensitive_features, Mapping):
-        named = {str(name): column for name, column in sensitive_features.items()}
-        if not named:
-            raise InputError("sensitive_features", got="an empty mapping", allowed="at least one column")
-        return named
-    if isinstance(sensitive_features, pd.DataFrame):
-        if not sensitive_features.columns.is_unique:
-            raise InputError(
-                "sensitive_features",
-                got=f"two columns of one name: {list(sensitive_features.columns)!r}",
-                allowed="columns with different names",
-                cure="rename one of them",
+    found = [(str(name), column) for name, column in _columns_of(sensitive_features)]
+    names = [name for name, _ in found]
+    if not found or len(set(names)) < len(names):
+        got = f"two columns of one name: {names!r}" if found else f"no columns ({shown(sensitive_features)})"
+        allowed, cure = "one column or several, of different names", "rename or add a column"
+        raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
+    return dict(found)
+
+
+def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
+    """Columns with their names, of a mapping, frame, array, list of rows, or the one column."""
+    import pandas as pd
+
+    if isinstance(given, Mapping):
+        return given.items()
+    if isinstance(given, pd.DataFrame):
+        return ((name, given.iloc[:, j]) for j, name in enumerate(given.columns))
+    if isinstance(given, (pd.Series, pd.Index)):
+        return [(given.name if is_plain(given.name) and given.name else "group", given)]
+    if isinstance(given, np.ndarray) and given.ndim == 2:
+        return ((f"feature_{j}", given[:, j]) for j in range(given.shape[1]))
+    if isinstance(given, (list, tuple)) and given and isinstance(given[0], (list, tuple)):
+        widths = {len(row) if isinstance(row, (list, tuple)) else 0 for row in given}
+        if len(widths) > 1:
+            got = f"rows with {', '.join(map(str, sorted(widths)))} values"
+            allowed, cure = (
+                "the same number of attributes in every row",
+                "fill the gaps with None and pass missing=",
             )
-        return {str(name): sensitive_features[name] for name in sensitive_features.columns}
-    if isinstance(sensitive_features, (pd.Series, pd.Index)):
-        return {str(sensitive_features.name or "group"): sensitive_features}
-    if isinstance(sensitive_features, np.ndarray) and sensitive_features.ndim == 2:
-        return {f"feature_{j}": sensitive_features[:, j] for j in range(sensitive_features.shape[1])}
-    if isinstance(sensitive_features, (list, tuple)) and sensitive_features:
-        first = sensitive_features[0]
-        if isinstance(first, (list, tuple)):
-            widths = {len(row) if isinstance(row, (list, tuple)) else 0 for row in sensitive_features}
-            if len(widths) > 1:
-                raise InputError(
-                    "sensitive_features",
-                    got=f"rows with {', '.join(map(str, sorted(widths)))} values",
-                    allowed="the same number of attributes in every row",
-                    cure="fill the gaps with None and pass missing=",
-                )
-            return {f"feature_{j}": list(c) for j, c in enumerate(zip(*sensitive_features, strict=True))}
-    if not isinstance(sensitive_features, (np.ndarray, list, tuple, pd.Categorical)):
+            raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
+        return ((f"feature_{j}", list(column)) for j, column in enumerate(zip(*given, strict=True)))
+    if not isinstance(given, (np.ndarray, list, tuple, pd.Categorical)):
         import narwhals as nw
 
-        native = nw.from_native(sensitive_features, allow_series=True, pass_through=True)
-        if isinstance(native, nw.LazyFrame):
-            native = native.collect()
+        native = as_narwhals(given)
         if isinstance(native, nw.DataFrame):
-            return {name: native[name].to_native() for name in native.columns}
+            return ((name, native[name].to_native()) for name in native.columns)
         if isinstance(native, nw.Series):
-            return {native.name or "group": sensitive_features}
-    return {"group": as_column(sensitive_features, "sensitive_features")}
+            return [(native.name or "group", given)]
+    return [("group", as_column(given, "sensitive_features"))]
 
 
 def _cross(factors: dict[str, Factor]) -> Factor:
@@ -150,12 +151,10 @@ def _cross(factors: dict[str, Factor]) -> Factor:
     sizes = [len(f.levels) for f in parts]
     n_combinations = prod(sizes)
     if n_combinations > MAX_CODES:
-        raise InputError(
-            "sensitive_features",
-            got=f"columns with {' × '.join(map(str, sizes))} values",
-            allowed="attributes whose combinations can be counted",
-            cure="leave out identifiers and continuous columns, or bin them",
-        )
+        got = f"columns with {' × '.join(map(str, sizes))} values"
+        allowed = "attributes whose combinations can be counted"
+        cure = "leave out identifiers and continuous columns, or bin them"
+        raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
     code = np.zeros(parts[0].codes.size, dtype=np.int64)
     absent = np.zeros(code.size, dtype=bool)
     for part, size in zip(parts, sizes, strict=True):
@@ -176,29 +175,23 @@ def _cross(factors: dict[str, Factor]) -> Factor:
 
 
 def _labels(levels: tuple[Hashable, ...]) -> tuple[str, ...]:
-    texts = [
-        INTERSECTION.join(label_text(v) for v in level) if isinstance(level, tuple) else label_text(level)
-        for level in levels
-    ]
-    if len(set(texts)) < len(texts):  # 1 and "1", say
+    texts = [_text(level) for level in levels]
+    if len(set(texts)) < len(texts):  # ("a & b", "c") and ("a", "b & c"), say
         texts = [f"{level!r}" for level in levels]
     return tuple(texts)
 
 
-def _ordered(factor: Factor, groups: Sequence[Hashable] | None) -> Factor:
+def _ordered(factor: Factor, groups: Sequence[Hashable] | None, number: NDArray[np.int64] | None) -> Factor:
     """The same factor with its levels in the order asked for, declared, or by decreasing size."""
-    known = factor.codes[factor.codes != MISSING] if factor.has_missing else factor.codes
-    sizes = np.bincount(known, minlength=len(factor.levels))[: len(factor.levels)]
+    present = factor.codes != MISSING if factor.has_missing else slice(None)
+    rows = None if number is None else number[present]
+    sizes = np.bincount(factor.codes[present], rows, len(factor.levels))[: len(factor.levels)]
     labels = _labels(factor.levels)
     if groups is not None:
         return _as_listed(factor, groups, labels, sizes)
     if factor.ordered_by_user:
         return factor
     order = sorted(range(len(labels)), key=lambda g: (-int(sizes[g]), labels[g]))
-    return _reordered(factor, order)
-
-
-def _reordered(factor: Factor, order: Sequence[int]) -> Factor:
     position = np.empty(len(order) + 1, dtype=factor.codes.dtype if len(order) < 127 else np.int64)
     position[list(order)] = np.arange(len(order))
     position[-1] = MISSING
@@ -208,59 +201,75 @@ def _reordered(factor: Factor, order: Sequence[int]) -> Factor:
 def _as_listed(
     factor: Factor, groups: Sequence[Hashable], labels: tuple[str, ...], sizes: NDArray[np.int64]
 ) -> Factor:
-    if isinstance(groups, str) or not isinstance(groups, (Sequence, np.ndarray, pd.Index, pd.Series)):
-        raise InputError(
-            "groups",
-            got=repr(groups),
-            allowed="a list of all groups in order",
-            cure=f"groups={list(labels)!r}",
-        )
+    import pandas as pd
+
+    fine = isinstance(groups, (Sequence, np.ndarray, pd.Index, pd.Series)) and not isinstance(
+        groups, (str, bytes)
+    )
+    fine = fine and not (isinstance(groups, np.ndarray) and groups.ndim == 0)
+    check_that(fine, "groups", groups, "a list of all groups in order", f"groups={list(labels)!r}")
     wanted = [tuple(g) if isinstance(g, list) else g for g in groups]
-    wanted_labels = _labels(tuple(wanted))
-    left_out = [
-        label for label, level, size in zip(labels, factor.levels, sizes, strict=True)
-        if size and label not in wanted_labels and level not in wanted
-    ]  # fmt: skip
-    if left_out or len(set(wanted_labels)) < len(wanted_labels):
-        raise InputError(
-            "groups",
-            got=f"{list(groups)!r}" + (f", without {', '.join(map(repr, left_out))}" if left_out else ""),
-            allowed="every group that occurs, each once, in the order wanted",
-            cure="list all groups; filter the rows first to leave some out",
-        )
-    place = {label: i for i, label in enumerate(wanted_labels)}
+    for group in wanted:
+        check_label("groups", group, "values or labels of groups", f"groups={list(labels)!r}")
+    found = [find_group(labels, group, factor.levels) for group in wanted]
+    left_out = [label for g, (label, n) in enumerate(zip(labels, sizes, strict=True)) if n and g not in found]
+    final = tuple(g if at is None else factor.levels[at] for g, at in zip(wanted, found, strict=True))
+    if left_out or len(set(_labels(final))) < len(final) or len(set(final)) < len(final):
+        got = f"{list(groups)!r}" + (f", without {', '.join(map(repr, left_out))}" if left_out else "")
+        allowed = "every group that occurs, each once, in the order wanted"
+        cure = "list all groups; filter the rows first to leave some out"
+        raise InputError("groups", got=got, allowed=allowed, cure=cure)
     position = np.full(len(labels) + 1, MISSING, dtype=np.int64)
-    for g, (label, level) in enumerate(zip(labels, factor.levels, strict=True)):
-        if label in place:
-            position[g] = place[label]
-        elif level in wanted:
-            position[g] = wanted.index(level)
-    return Factor(position[factor.codes], tuple(wanted), True)
+    for place, at in enumerate(found):
+        if at is not None:
+            position[at] = place
+    return Factor(position[factor.codes], final, True)
+
+
+def find_group(
+    labels: Sequence[str], group: Hashable, levels: Sequence[Hashable] | None = None
+) -> int | None:
+    """Position of a group by its value, or by a text that stands for it; None where there is no such group.
+
+    1, 1.0, ``np.float64(1)`` and True are one value; so are a day and its timestamp.
+    """
+    if isinstance(group, np.generic) and not isinstance(group, np.datetime64):
+        group = group.item()  # NumPy compares with every entry of a tuple
+    if levels is not None and group in levels:
+        return list(levels).index(group)
+    texts = [_text(group), repr(group)]
+    if isinstance(group, (bool, np.bool_)):
+        texts.append(str(int(group)))
+    elif not isinstance(group, (str, tuple)) and label_text(group) in ("0", "1"):
+        texts.append(str(label_text(group) == "1"))
+    elif isinstance(group, tuple):
+        parts = [label.split(INTERSECTION) for label in labels]
+        texts += [
+            INTERSECTION.join(own)
+            for own in parts
+            if len(own) == len(group)
+            and all(find_group([text], value) == 0 for text, value in zip(own, group, strict=True))
+        ]
+    elif isinstance(group, (datetime.date, np.datetime64)):
+        import pandas as pd
+
+        texts.append(str(pd.Timestamp(group)))
+    return next((list(labels).index(text) for text in texts if text in labels), None)
+
+
+def _text(group: Hashable) -> str:
+    return INTERSECTION.join(map(label_text, group)) if isinstance(group, tuple) else label_text(group)
 
 
 def group_index(
     labels: Sequence[str], group: Hashable, argument: str, levels: Sequence[Hashable] | None = None
 ) -> int:
-    """Position of a group named by value or by label.
-
-    Raises
-    ------
-    InputError
-        If there is no such group.
-    """
-    if levels is not None and group in levels:
-        return list(levels).index(group)
-    text = INTERSECTION.join(map(label_text, group)) if isinstance(group, tuple) else label_text(group)
-    if isinstance(group, str) and repr(group) in labels:  # the text "1" beside the number 1
-        return list(labels).index(repr(group))
-    if text in labels:
-        return list(labels).index(text)
-    raise InputError(
-        argument,
-        got=repr(group),
-        allowed="one of " + ", ".join(map(repr, labels)),
-        cure="name an existing group",
-    )
+    """Position of a group named by value or by label; an error if there is no such group."""
+    found = find_group(labels, group, levels) if is_plain(group) else None
+    if found is None:
+        allowed = "one of " + listed(labels)
+        raise InputError(argument, got=shown(group), allowed=allowed, cure="name an existing group")
+    return found
 
 
 def find_reference(
@@ -272,29 +281,15 @@ def find_reference(
 ) -> tuple[int, str]:
     """Position of the reference group and the rule that chose it.
 
-    Parameters
-    ----------
-    labels : sequence of str
-        Groups in their order.
-    reference : hashable, "largest", "highest" or None
-        A group; None and "largest" take the group with most rows (the first of equals); "highest" the one
-        with the highest rate, as the US four-fifths rule does.
-    sizes : ndarray, shape (G,)
-        Rows per group.
-    rates : ndarray, shape (G,), optional
-        Rate per group, for "highest".
-
-    Returns
-    -------
-    index : int
-    rule : {"named", "largest", "highest"}
+    `labels`: groups in their order; `reference`: a group; None and "largest" take the group with most rows
+    (the first of equals); "highest" the one with the highest rate, as the US four-fifths rule does; `sizes`,
+    shape (G,): rows per group; `rates`, shape (G,): rate per group, for "highest". Returns index; rule:
+    {"named", "largest", "highest"}.
     """
-    if reference is not None and label_text(reference) in labels:
-        return group_index(labels, reference, "reference"), "named"
-    if reference is None or reference == "largest":
+    rule = reference if isinstance(reference, str) and reference not in labels else None
+    if reference is None or rule == "largest":
         return int(np.argmax(sizes)), "largest"
-    if reference == "highest" and rates is not None:
-        if np.isnan(rates).all():
-            return int(np.argmax(sizes)), "largest"
-        return int(np.nanargmax(rates)), "highest"
+    if rule == "highest" and rates is not None:
+        known = not np.isnan(rates).all()
+        return (int(np.nanargmax(rates)), "highest") if known else (int(np.argmax(sizes)), "largest")
     return group_index(labels, reference, "reference"), "named"

@@ -5,26 +5,22 @@ The only place (with `encoding`) that looks at what a user passes. Everything af
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fairstats.ground.caution import caution
-from fairstats.ground.encoding import MISSING, Factor, as_float_column, factorize
-from fairstats.ground.errors import InputError, MissingValuesWarning
+from fairstats.ground.checks import LARGEST, check_choice, check_one_length, check_that
+from fairstats.ground.encoding import MISSING, Factor, as_float_column, binary_columns, factorize
+from fairstats.ground.errors import DataWarning, InputError, MissingValuesWarning, caution
 from fairstats.ground.groups import Grouping, encode_groups
-from fairstats.ground.labels import binary_codes, binary_columns
 from fairstats.ground.serialise import serialisable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MissingReport", "Outcomes", "check_probability"]
-
 MissingPolicy = Literal["raise", "drop", "group"]
-_POLICIES = ("raise", "drop", "group")
 
 
 @serialisable
@@ -53,6 +49,28 @@ class MissingReport:
     by_column: dict[str, int] = field(default_factory=dict)
     patterns: tuple[tuple[int, int, int, int], ...] = ()
 
+    def regrouped(self, position: Sequence[int]) -> MissingReport:
+        """The same report where group g has become group ``position[g]``."""
+        moved: dict[tuple[int, int, int], int] = {}
+        for group, label, prediction, count in self.patterns:
+            key = (group if group < 0 else int(position[group]), label, prediction)
+            moved[key] = moved.get(key, 0) + count
+        return replace(self, patterns=tuple((*key, count) for key, count in sorted(moved.items())))
+
+    def __add__(self, other: MissingReport) -> MissingReport:
+        columns = dict.fromkeys([*self.by_column, *other.by_column])
+        both = {name: self.by_column.get(name, 0) + other.by_column.get(name, 0) for name in columns}
+        joined = replace(
+            self,
+            policy=self.policy if self.n_dropped or not other.n_dropped else other.policy,
+            n_rows=self.n_rows + other.n_rows,
+            n_dropped=self.n_dropped + other.n_dropped,
+            by_column=both,
+            patterns=self.patterns + other.patterns,
+        )
+        groups = [group for group, *_ in joined.patterns]
+        return joined.regrouped(range(max(groups, default=-1) + 1))
+
     @property
     def sentence(self) -> str:
         """What the report says about missing rows."""
@@ -69,24 +87,13 @@ class MissingReport:
 class Outcomes:
     """Validated columns of one data set, row by row.
 
-    Attributes
-    ----------
-    groups : Grouping
-        Group codes, shape (n,), and labels.
-    y_true, y_pred : ndarray of uint8, shape (n,), or None
-        1 where the favourable label is present, else 0.
-    score : ndarray of float, shape (n,), or None
-        Values in [0, 1].
-    weight : ndarray of float, shape (n,), or None
-        Non-negative, finite.
-    cluster, strata : Factor or None
-        Codes of the sampling unit and of the stratum of each row.
-    extra : ndarray of uint8, shape (n,), or None
-        A second prediction of the same rows.
-    missing : MissingReport
-        What was left out.
-    kept : ndarray of int, shape (n,), or None
-        Positions of these rows among those that came; None for all of them.
+    `groups`: group codes, shape (n,), and labels; `y_true`, `y_pred`, shape (n,): 1 where the favourable
+    label is present, else 0; `score`, shape (n,): values in [0, 1]; `weight`, shape (n,): non-negative,
+    finite; `cluster`, `strata`: codes of the sampling unit and of the stratum of each row; `extra`, shape
+    (n,): a second prediction of the same rows; `missing`: what was left out; `kept`, shape (n,): positions of
+    these rows among those that came; None for all of them. Rows counted elsewhere come as one row per
+    combination of values: `number`, shape (n,): rows that each stands for; None: one; `weight` then is the
+    sum of their weights, `squares`, shape (n,), that of the squared weights.
     """
 
     groups: Grouping
@@ -99,6 +106,8 @@ class Outcomes:
     missing: MissingReport
     extra: NDArray[np.uint8] | None = None
     kept: NDArray[np.intp] | None = None
+    number: NDArray[np.int64] | None = None
+    squares: NDArray[np.float64] | None = None
 
     @classmethod
     def from_arrays(
@@ -115,49 +124,33 @@ class Outcomes:
         pos_label: Any = None,
         missing: MissingPolicy = "raise",
         groups: Sequence[Hashable] | None = None,
+        number: NDArray[np.int64] | None = None,
+        squares: NDArray[np.float64] | None = None,
     ) -> Outcomes:
         """Validate and encode columns.
 
-        Parameters
-        ----------
-        y_true, y_pred : array-like, shape (n,), optional
-            Labels and predictions of any type with two values, or more when `pos_label` names one.
-        sensitive_features : array-like, shape (n,) or (n, k), frame, or mapping of name to column
-            One sensitive column, or several (their intersections are the groups).
-        score : array-like of float, shape (n,), optional
-            Score in [0, 1], larger for the favourable outcome.
-        sample_weight : array-like of float, shape (n,), optional
-            Non-negative weights.
-        cluster, strata : array-like, shape (n,), optional
-            Sampling unit and stratum of each row.
-        extra : array-like of 0/1, shape (n,), optional
-            A second prediction of the same rows, already coded.
-        pos_label : scalar or mapping, optional
-            The favourable value; a mapping ``{"y_true": …, "y_pred": …}`` where the two columns differ.
-        missing : {"raise", "drop", "group"}, default "raise"
-            Error; leave out and count; or make missing sensitive values a group of their own.
-        groups : sequence, optional
-            Order of the groups; values that it does not name are an error.
-
-        Raises
-        ------
-        InputError
-            Where a column cannot be used; the message names the argument and the cure.
+        `y_true`, `y_pred`, shape (n,): labels and predictions of any type with two values, or more when
+        `pos_label` names one; `sensitive_features`, shape (n,): one sensitive column, or several (their
+        intersections are the groups); `score`, shape (n,): score in [0, 1], larger for the favourable
+        outcome; `sample_weight`, shape (n,): non-negative weights; `cluster`, `strata`, shape (n,): sampling
+        unit and stratum of each row; `extra`, shape (n,): a second prediction of the same rows, already
+        coded; `pos_label`: the favourable value; a mapping ``{"y_true": …, "y_pred": …}`` where the two
+        columns differ; `missing`, {"raise", "drop", "group"}: error; leave out and count; or make missing
+        sensitive values a group of their own; `groups`: order of the groups; values that it does not name are
+        an error; `number`, `squares`: where rows stand for several. Raises InputError where a column cannot
+        be used; the message names the argument and the cure.
         """
-        if missing not in _POLICIES:
-            raise InputError(
-                "missing", got=repr(missing), allowed=", ".join(map(repr, _POLICIES)), cure="name a policy"
-            )
-        if sensitive_features is None:
-            raise InputError(
-                "sensitive_features",
-                got="None",
-                allowed="one column, or several, that say which group each row belongs to",
-                cure="pass sensitive_features=, or counts= if the data are already counted",
-            )
-        grouping = encode_groups(sensitive_features, missing=missing, groups=groups)
-        binary = binary_columns(pos_label, y_true=y_true, y_pred=y_pred)
-        true, pred = binary["y_true"], binary["y_pred"]
+        check_choice("missing", missing, ("raise", "drop", "group"), cure="name a policy")
+        allowed = "one column, or several, that say which group each row belongs to"
+        cure = "pass sensitive_features=, or counts= if the data are already counted"
+        check_that(sensitive_features is not None, "sensitive_features", None, allowed, cure)
+        check_row_labels(
+            y_true=y_true, y_pred=y_pred, sensitive_features=sensitive_features, score=score,
+            sample_weight=sample_weight, cluster=cluster, strata=strata, y_pred_b=extra,
+        )  # fmt: skip
+        grouping = encode_groups(sensitive_features, missing=missing, groups=groups, number=number)
+        true, pred = binary_columns(pos_label, y_true=y_true, y_pred=y_pred).values()
+        second = binary_columns(None, y_pred_b=extra)["y_pred_b"]
         columns = cls(
             groups=grouping,
             y_true=None if true is None else true.codes,  # type: ignore[arg-type]
@@ -166,8 +159,10 @@ class Outcomes:
             weight=None if sample_weight is None else as_float_column(sample_weight, "sample_weight"),
             cluster=None if cluster is None else factorize(cluster, "cluster"),
             strata=None if strata is None else factorize(strata, "strata"),
-            missing=MissingReport(policy=missing, n_rows=grouping.codes.size),
-            extra=None if extra is None else binary_codes(extra, "y_pred_b").codes,  # type: ignore[arg-type]
+            missing=MissingReport(policy=missing, n_rows=_count(number, grouping.codes.size)),
+            extra=None if second is None else second.codes,  # type: ignore[arg-type]
+            number=number,
+            squares=squares,
         )
         columns._check_lengths()
         _check_weight(columns.weight)
@@ -178,7 +173,7 @@ class Outcomes:
     @property
     def n_rows(self) -> int:
         """Number of rows that are used."""
-        return int(self.groups.codes.size)
+        return _count(self.number, self.groups.codes.size)
 
     def _columns(self) -> dict[str, NDArray[Any]]:
         found: dict[str, NDArray[Any] | None] = {
@@ -195,45 +190,34 @@ class Outcomes:
 
     def _check_lengths(self) -> None:
         lengths = {name: column.size for name, column in self._columns().items()}
-        if len(set(lengths.values())) > 1:
-            raise InputError(
-                ", ".join(lengths),
-                got="different lengths: " + ", ".join(f"{name} {n:,}" for name, n in lengths.items()),
-                allowed="columns of one length, one entry per row",
-                cure="take all columns from the same rows",
-            )
+        check_one_length(", ".join(lengths), lengths)
         if self.n_rows == 0:
             raise InputError("sensitive_features", got="0 rows", allowed="at least one row", cure="pass data")
 
     def _settle_missing(self, policy: MissingPolicy) -> Outcomes:
         """Refuse or leave out the rows with a missing value, and count them."""
         masks = {name: _missing_mask(column) for name, column in self._columns().items()}
-        by_column = {name: int(mask.sum()) for name, mask in masks.items() if mask is not None}
+        by_column = {name: self._number_of(mask) for name, mask in masks.items()}
         if policy == "group":
             by_column["sensitive_features"] = self.groups.n_missing
-        lacking = {name: mask for name, mask in masks.items() if mask is not None and mask.any()}
+        lacking = {name: mask for name, mask in masks.items() if mask.any()}
         if lacking and policy != "drop":
             names = ", ".join(f"{name} ({by_column[name]:,})" for name in lacking)
-            raise InputError(
-                next(iter(lacking)),
-                got=f"missing values: {names} of {self.n_rows:,} rows",
-                allowed='no missing values under missing="raise"; under "group" only in sensitive_features',
-                cure='pass missing="drop" to leave those rows out and count them'
-                + (', or missing="group"' if set(lacking) == {"sensitive_features"} else ""),
-            )
+            got = f"missing values: {names} of {self.n_rows:,} rows"
+            allowed = 'no missing values under missing="raise"; under "group" only in sensitive_features'
+            cure = 'pass missing="drop" to leave those rows out and count them'
+            cure += ', or missing="group"' if set(lacking) == {"sensitive_features"} else ""
+            raise InputError(next(iter(lacking)), got=got, allowed=allowed, cure=cure)
         report = replace(self.missing, by_column=by_column)
         if not lacking:
             return replace(self, missing=report)
         drop = np.logical_or.reduce(list(lacking.values()))
         patterns = _patterns(self, drop) if self.weight is None and self.cluster is None else ()
-        report = replace(report, n_dropped=int(drop.sum()), patterns=patterns)
+        report = replace(report, n_dropped=self._number_of(drop), patterns=patterns)
         if drop.all():
-            raise InputError(
-                next(iter(lacking)),
-                got=f"no complete row among {self.n_rows:,}",
-                allowed="at least one row without missing values",
-                cure="look at the columns that are missing",
-            )
+            got, allowed = f"no complete row among {self.n_rows:,}", "at least one row without missing values"
+            cure = "look at the columns that are missing"
+            raise InputError(next(iter(lacking)), got=got, allowed=allowed, cure=cure)
         caution(report.sentence, MissingValuesWarning)
         return self.take(~drop, missing=report)
 
@@ -241,28 +225,27 @@ class Outcomes:
         """The rows where `keep` is true."""
 
         def cut(column: Any) -> Any:
-            if isinstance(column, Factor):
+            if isinstance(column, (Factor, Grouping)):
                 return replace(column, codes=column.codes[keep])
             return None if column is None else column[keep]
 
-        return Outcomes(
-            groups=replace(self.groups, codes=self.groups.codes[keep]),
-            y_true=cut(self.y_true),
-            y_pred=cut(self.y_pred),
-            score=cut(self.score),
-            weight=cut(self.weight),
-            cluster=cut(self.cluster),
-            strata=cut(self.strata),
-            missing=missing or self.missing,
-            extra=cut(self.extra),
-            kept=np.flatnonzero(keep) if self.kept is None else self.kept[keep],
-        )
+        columns = ("groups", "y_true", "y_pred", "score", "weight", "cluster", "strata", "extra", "number")
+        kept = np.flatnonzero(keep) if self.kept is None else self.kept[keep]
+        parts = {name: cut(getattr(self, name)) for name in (*columns, "squares")}
+        return replace(self, missing=missing or self.missing, kept=kept, **parts)
+
+    def _number_of(self, mask: NDArray[np.bool_]) -> int:
+        """Rows where the mask is true; an empty mask has none."""
+        return _count(None if self.number is None or not mask.size else self.number[mask], int(mask.sum()))
 
 
-def _missing_mask(column: NDArray[Any]) -> NDArray[np.bool_] | None:
+def _count(number: NDArray[np.int64] | None, rows: int) -> int:
+    return rows if number is None else int(number.sum())
+
+
+def _missing_mask(column: NDArray[Any]) -> NDArray[np.bool_]:
     if column.dtype.kind == "f":
-        mask = np.isnan(column)
-        return mask if mask.any() else np.zeros(0, dtype=bool)
+        return np.asarray(np.isnan(column))
     if column.dtype.kind == "i" and column.size and int(column.min()) == MISSING:
         return np.asarray(column == MISSING)
     return np.zeros(0, dtype=bool)
@@ -271,33 +254,79 @@ def _missing_mask(column: NDArray[Any]) -> NDArray[np.bool_] | None:
 def _patterns(columns: Outcomes, drop: NDArray[np.bool_]) -> tuple[tuple[int, int, int, int], ...]:
     """Dropped rows by what is known of them."""
     n = int(drop.sum())
+    number = np.ones(n, dtype=np.int64) if columns.number is None else columns.number[drop]
     known = [
         np.full(n, MISSING, dtype=np.int64) if column is None else column[drop].astype(np.int64)
         for column in (columns.groups.codes, columns.y_true, columns.y_pred)
     ]
-    rows, counts = np.unique(np.column_stack(known), axis=0, return_counts=True)
-    return tuple(
-        (int(g), int(t), int(p), int(c)) for (g, t, p), c in zip(rows.tolist(), counts.tolist(), strict=True)
-    )
+    rows, place = np.unique(np.column_stack(known), axis=0, return_inverse=True)
+    counts = np.bincount(place.ravel(), number).astype(np.int64)
+    return tuple((g, t, p, c) for (g, t, p), c in zip(rows.tolist(), counts.tolist(), strict=True))
 
 
 def _check_weight(weight: NDArray[np.float64] | None) -> None:
-    if weight is None:
-        return
-    if not np.isfinite(weight).all():
-        got = f"{int((~np.isfinite(weight)).sum()):,} values that are NaN or infinite"
-    elif (weight < 0).any():
-        got = f"{int((weight < 0).sum()):,} negative values (least {weight.min():g})"
-    elif weight.size and weight.max() == 0:
+    if weight is not None and weight.size:
+        bad, negative = int((~np.isfinite(weight)).sum()), int((weight < 0).sum())
+        check_weights(bad, negative, float(weight.min()), float(weight.max()))
+
+
+def check_weights(bad: int, negative: int, least: float, most: float) -> None:
+    """Raise unless all weights are finite, none is negative, and one above 0.
+
+    `bad`, `negative`: how many are NaN or infinite, and below 0; `least`, `most`: their ends.
+    """
+    if bad:
+        got = f"{bad:,} values that are NaN or infinite"
+    elif negative:
+        got = f"{negative:,} negative values (least {least:g})"
+    elif most == 0:
         got = "only zeros"
+    elif most > LARGEST or most < 1 / LARGEST:
+        got = f"a largest weight of {most:g}"
     else:
         return
-    raise InputError(
-        "sample_weight",
-        got=got,
-        allowed="finite weights ≥ 0, at least one above 0",
-        cure="drop or repair those rows before the audit",
+    allowed = (
+        f"finite weights ≥ 0, the largest between {1 / LARGEST:g} and {LARGEST:g}, since squares overflow"
     )
+    cure = "drop or repair those rows before the audit, or change the unit of all weights"
+    raise InputError("sample_weight", got=got, allowed=allowed, cure=cure)
+
+
+def check_row_labels(**columns: Any) -> None:
+    """Say where pandas columns are paired by position although their row labels differ.
+
+    `columns`: argument → column, frame, or mapping of columns; what is not of pandas has no labels.
+    """
+    import pandas as pd
+
+    first: tuple[str, pd.Index] | None = None
+    named = ((f"{a}[{n!r}]", c) for a, v in columns.items() if isinstance(v, Mapping) for n, c in v.items())
+    for name, column in (*columns.items(), *named):
+        if not isinstance(column, (pd.Series, pd.DataFrame)):
+            continue
+        own = column.index
+        if first is None:
+            first = name, own
+        known, index = first
+        if index is own or len(index) != len(own) or index.equals(own):
+            continue
+        both = f"{known} and {name}"
+        if own.nlevels == index.nlevels and own.is_unique and own.isin(index).all():
+            text = f"{both} have equal row labels in another order, and were paired by position. "
+            text += f"Aligned by label? Pass {name}.loc[{known}.index]"
+        else:
+            text = f"{both} have different row labels, and were paired by position. "
+            text += f"Not the same rows? Take both from one frame, or join them by label: {name}.reindex(…)"
+        caution(f"{text}; .to_numpy() says that the position is meant.", DataWarning)
+        return
+
+
+def check_changed(n_missing: int, column: str) -> None:
+    """Raise where a column of counterfactual scores lacks some."""
+    if n_missing:
+        got, allowed = f"{n_missing:,} missing values in {column!r}", "a score in [0, 1] for every row"
+        cure = "score every row with the other value of the attribute"
+        raise InputError("counterfactual_score", got=got, allowed=allowed, cure=cure)
 
 
 def check_probability(score: NDArray[np.float64] | None, argument: str) -> None:
@@ -306,9 +335,6 @@ def check_probability(score: NDArray[np.float64] | None, argument: str) -> None:
         return
     low, high = float(score.min()), float(score.max())
     if not (low >= 0 and high <= 1):
-        raise InputError(
-            argument,
-            got=f"values from {low:g} to {high:g}",
-            allowed="scores in [0, 1]",
-            cure="rescale them, e.g. 1/(1+exp(-s)) for log-odds or s/10 for deciles; order is kept",
-        )
+        cure = "rescale them, e.g. 1/(1+exp(-s)) for log-odds or s/10 for deciles; order is kept"
+        got = f"values from {low:g} to {high:g}"
+        raise InputError(argument, got=got, allowed="scores in [0, 1]", cure=cure)

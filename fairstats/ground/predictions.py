@@ -1,61 +1,230 @@
-"""Probability of the favourable outcome from any model: a callable or a scikit-learn classifier."""
+"""What a model is asked with and what it answers: tables of features, favourable probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairstats.ground.checks import check_that, is_plain
+from fairstats.ground.encoding import as_array, as_column, as_narwhals, check_columns
 from fairstats.ground.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["favourable_probability"]
+    Codes = NDArray[np.signedinteger[Any]]
+
+
+#: Column → (values, code of the value for each row).
+Replacement = Mapping[Hashable, tuple[Sequence[Any], "Codes"]]
+
+
+@dataclass(frozen=True)
+class FeatureTable(ABC):
+    """Rows of features, read block by block."""
+
+    data: Any
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.data)
+
+    @property
+    def columns(self) -> list[Hashable]:
+        """Names of the columns (positions for arrays)."""
+        return list(self.data.columns)
+
+    def labels_of(self, positions: NDArray[np.intp]) -> NDArray[Any]:
+        """Labels of some rows: from the index of a pandas frame, else their positions."""
+        return positions
+
+    @abstractmethod
+    def column(self, name: Hashable) -> Any:
+        """One column, in its own type."""
+
+    @abstractmethod
+    def block(self, start: int, stop: int, replaced: Replacement | None = None) -> Any:
+        """Rows start…stop as the model takes them; replaced columns have codes for exactly these rows."""
+
+    @abstractmethod
+    def rows(self, positions: NDArray[np.intp]) -> Any:
+        """Some rows, in the table's own type."""
+
+    def check_columns(self, names: Sequence[Hashable], argument: str) -> None:
+        """Raise unless every name is a column."""
+        cure = "check the spelling; positions name the columns of an array"
+        check_columns(argument, names, self.columns, cure)
+
+
+class _ArrayTable(FeatureTable):
+    @property
+    def columns(self) -> list[Hashable]:
+        return list(range(self.data.shape[1]))
+
+    def column(self, name: Hashable) -> Any:
+        return self.data[:, name]
+
+    def rows(self, positions: NDArray[np.intp]) -> Any:
+        return self.data[positions]
+
+    def block(self, start: int, stop: int, replaced: Replacement | None = None) -> Any:
+        part = self.data[start:stop]
+        if not replaced:
+            return part
+        part = part.copy()
+        for name, (values, codes) in replaced.items():
+            part[:, name] = _as_type(values, part.dtype, name)[codes]
+        return part
+
+
+class _PandasTable(FeatureTable):
+    def labels_of(self, positions: NDArray[np.intp]) -> NDArray[Any]:
+        import pandas as pd
+
+        index = self.data.index
+        if isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1):
+            return positions
+        return np.asarray(index.take(positions))
+
+    def column(self, name: Hashable) -> Any:
+        return self.data[name]
+
+    def rows(self, positions: NDArray[np.intp]) -> Any:
+        return self.data.iloc[positions]
+
+    def block(self, start: int, stop: int, replaced: Replacement | None = None) -> Any:
+        part = self.data.iloc[start:stop]
+        if not replaced:
+            return part
+        part = part.copy(deep=False)
+        for name, (values, codes) in replaced.items():
+            levels = _as_series(values, self.data[name].dtype, name)
+            part[name] = levels.take(codes).set_axis(part.index)  # a series keeps its type
+        return part
+
+
+class _NarwhalsTable(FeatureTable):
+    def column(self, name: Hashable) -> Any:
+        return as_column(self.data[name].to_native(), str(name))
+
+    def rows(self, positions: NDArray[np.intp]) -> Any:
+        return self.data[positions.tolist()].to_native()
+
+    def block(self, start: int, stop: int, replaced: Replacement | None = None) -> Any:
+        import narwhals as nw
+
+        part = self.data[start:stop]
+        for name, (values, codes) in (replaced or {}).items():
+            dtype, backend = self.data.schema[name], nw.get_native_namespace(self.data)
+            levels = nw.new_series(str(name), list(values), dtype, backend=backend)
+            part = part.with_columns(levels[codes.tolist()].alias(str(name)))
+        return part.to_native()
+
+
+def as_features(X: Any, argument: str = "X") -> FeatureTable:
+    """Wrap a table of features.
+
+    `X`, shape (n, p): pandas, polars, Arrow, or a two-dimensional array; `argument`: name for error messages.
+    Raises InputError: no table, no rows, or columns of one name.
+    """
+    import narwhals as nw
+    import pandas as pd
+
+    if isinstance(X, pd.DataFrame):
+        table: FeatureTable = _PandasTable(X)
+        if not X.columns.is_unique:
+            got, allowed = "two columns of one name", "unique names"
+            raise InputError(argument, got=got, allowed=allowed, cure="rename one of them")
+    elif isinstance(native := as_narwhals(X, argument), nw.DataFrame):
+        table = _NarwhalsTable(native)
+    else:
+        table = _ArrayTable(as_array(X, argument))
+        if np.ma.is_masked(X):
+            allowed, cure = "values that the model sees", "X.filled(…), or leave those rows out"
+            raise InputError(argument, got="a masked array", allowed=allowed, cure=cure)
+        if table.data.ndim != 2:
+            got = f"{type(X).__name__} of shape {table.data.shape}"
+            allowed = "a data frame (pandas, polars, Arrow) or a two-dimensional array"
+            cure = "one row per person, one column per feature (scipy.sparse: X.toarray())"
+            raise InputError(argument, got=got, allowed=allowed, cure=cure)
+    if table.n_rows == 0:
+        raise InputError(argument, got="a table without rows", allowed="at least one row")
+    return table
+
+
+def _as_type(values: Sequence[Any], dtype: np.dtype[Any], name: Hashable) -> NDArray[Any]:
+    """Values in the type of the array, exactly."""
+    if dtype.kind == "O":
+        found = np.empty(len(values), dtype=object)
+        found[:] = list(values)
+        return found
+    wanted = np.asarray(values)
+    try:
+        found = wanted.astype(dtype)
+    except (TypeError, ValueError):
+        found = None  # type: ignore[assignment]
+    if found is None or not np.array_equal(found, wanted):
+        raise _does_not_fit(values, dtype, name)
+    return found
+
+
+def _as_series(values: Sequence[Any], dtype: Any, name: Hashable) -> Any:
+    """Values in the type of the column, exactly."""
+    import pandas as pd
+
+    if isinstance(dtype, pd.CategoricalDtype) and not set(values) <= set(dtype.categories):
+        raise _does_not_fit(values, dtype, name)
+    try:
+        series = pd.Series(list(values), dtype=dtype)
+    except (TypeError, ValueError) as problem:
+        raise _does_not_fit(values, dtype, name) from problem
+    if series.isna().any() or list(series) != list(values):
+        raise _does_not_fit(values, dtype, name)
+    return series
+
+
+def _does_not_fit(values: Sequence[Any], dtype: Any, name: Hashable) -> InputError:
+    got = f"values {list(values)!r} for column {name!r} of type {dtype}"
+    allowed = "values that the column's type holds exactly"
+    cure = "write them as the column has them, or convert the column before training and here"
+    return InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
+
 
 #: A probability may miss [0, 1] by rounding.
 _ROUNDING = 1e-9
-_PROBABILITIES = "a function of X, or a classifier with predict_proba, that returns probabilities in [0, 1]"
 
 
 def favourable_probability(
-    predict: Any, favorable_label: Hashable | None = None
+    predict: Any, pos_label: Hashable | None = None
 ) -> Callable[[Any, int], NDArray[np.float64]]:
     """Function (block of X, its rows) → probability of the favourable outcome, checked.
 
-    Parameters
-    ----------
-    predict : callable or classifier
-        A classifier is asked for `predict_proba`. What comes back has shape (n,), (n, 1), or (n, classes).
-    favorable_label : optional
-        Class of the classifier that is favourable; default its second one (`classes_[1]`). For a callable
-        with two columns or more: the position of the column, default 1 of two.
-
-    Returns
-    -------
-    callable
-        Its result has shape (n,), in [0, 1].
-
-    Raises
-    ------
-    InputError
-        Something that does not predict; at the call: labels, NaN, values outside [0, 1], a wrong shape.
+    `predict`: a classifier is asked for `predict_proba`. What comes back has shape (n,), (n, 1), or (n,
+    classes); `pos_label`: class of the classifier that is favourable; default its second one (`classes_[1]`).
+    For a callable with two columns or more: the position of the column, default 1 of two. Returns callable:
+    its result has shape (n,), in [0, 1]. Raises InputError: something that does not predict; at the call:
+    labels, NaN, values outside [0, 1], a wrong shape.
     """
     column: Any
+    if isinstance(predict, type):
+        raise _no_probabilities(
+            f"the class {predict.__name__}", "pass a fitted model, an object of this class"
+        )
     if hasattr(predict, "predict_proba"):
         classes = list(getattr(predict, "classes_", ()))
-        column = _column_of(classes, favorable_label)
-        call = predict.predict_proba
+        column, call = _column_of(classes, pos_label), predict.predict_proba
     elif callable(predict):
-        column, call = favorable_label, predict
+        column, call = pos_label, predict
     else:
-        raise InputError(
-            "predict",
-            got=f"{type(predict).__name__} without predict_proba",
-            allowed=_PROBABILITIES,
-            cure="a classifier that gives scores only: wrap it, e.g. in CalibratedClassifierCV",
-        )
+        cure = "a classifier that gives scores only: wrap it, e.g. in CalibratedClassifierCV"
+        if callable(getattr(predict, "predict", None)):
+            cure = f"pass model.predict where it returns probabilities; {cure}"
+        raise _no_probabilities(f"{type(predict).__name__} without predict_proba", cure)
 
     def probability(block: Any, n_rows: int) -> NDArray[np.float64]:
         return _checked(call(block), n_rows, column)
@@ -63,64 +232,47 @@ def favourable_probability(
     return probability
 
 
-def _column_of(classes: list[Any], favorable_label: Hashable | None) -> int | None:
-    if favorable_label is None:
+def _no_probabilities(got: str, cure: str) -> InputError:
+    allowed = "a function of X, or a classifier with predict_proba, that returns probabilities in [0, 1]"
+    return InputError("predict", got=got, allowed=allowed, cure=cure)
+
+
+def _column_of(classes: list[Any], pos_label: Hashable | None) -> int | None:
+    if pos_label is None:
         if len(classes) > 2:
-            raise InputError(
-                "favorable_label",
-                got=f"None for a classifier with the classes {classes!r}",
-                allowed="one of its classes",
-                cure=f"favorable_label={classes[0]!r}",
-            )
+            got = f"None for a classifier with the classes {classes!r}"
+            cure = f"pos_label={classes[0]!r}"
+            raise InputError("pos_label", got=got, allowed="one of its classes", cure=cure)
         return None
-    if favorable_label not in classes:
-        raise InputError(
-            "favorable_label",
-            got=repr(favorable_label),
-            allowed=f"a class of the classifier: {classes!r}",
-            cure="name the favourable class as the classifier knows it",
-        )
-    return classes.index(favorable_label)
+    cure = "name the favourable class as the classifier knows it"
+    known = is_plain(pos_label) and pos_label in classes
+    check_that(known, "pos_label", pos_label, f"a class of the classifier: {classes!r}", cure)
+    return classes.index(pos_label)
 
 
 def _checked(returned: Any, n_rows: int, column: Any) -> NDArray[np.float64]:
-    values = np.asarray(returned)
+    values = as_array(returned, "predict")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim == 2:
         values = values[:, _chosen(values.shape[1], column)]
     if values.shape != (n_rows,):
-        raise InputError(
-            "predict",
-            got=f"an answer of shape {values.shape} for {n_rows:,} rows",
-            allowed="one probability per row",
-            cure="return shape (n,), or (n, 2) with the favourable class second",
-        )
+        got = f"an answer of shape {values.shape} for {n_rows:,} rows"
+        cure = "return shape (n,), or (n, 2) with the favourable class second"
+        raise InputError("predict", got=got, allowed="one probability per row", cure=cure)
     if values.dtype.kind != "f":
-        raise InputError(
-            "predict",
-            got=f"values of type {values.dtype}, as labels have",
-            allowed=_PROBABILITIES,
-            cure="pass the classifier itself or its predict_proba, not its predict",
-        )
+        cure = "pass the classifier itself or its predict_proba, not its predict"
+        raise _no_probabilities(f"values of type {values.dtype}, as labels have", cure)
     low, high = float(values.min()), float(values.max())  # NaN where there is one
     if low >= 0.0 and high <= 1.0:
         return values.astype(np.float64, copy=False)
     bad = int(n_rows - np.isfinite(values).sum())
     if bad:
-        raise InputError(
-            "predict",
-            got=f"{bad:,} NaN or infinite values among {n_rows:,}",
-            allowed=_PROBABILITIES,
-            cure="look at the rows of X that the model cannot judge",
-        )
+        got = f"{bad:,} NaN or infinite values among {n_rows:,}"
+        raise _no_probabilities(got, "look at the rows of X that the model cannot judge")
     if low < -_ROUNDING or high > 1 + _ROUNDING:
-        raise InputError(
-            "predict",
-            got=f"values from {low:.4g} to {high:.4g}",
-            allowed=_PROBABILITIES,
-            cure="turn scores into probabilities, e.g. by calibration",
-        )
+        got = f"values from {low:.4g} to {high:.4g}"
+        raise _no_probabilities(got, "turn scores into probabilities, e.g. by calibration")
     return np.clip(values.astype(np.float64, copy=False), 0.0, 1.0)
 
 
@@ -129,9 +281,6 @@ def _chosen(columns: int, column: Any) -> int:
         return 1
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < columns:
         return int(column)
-    raise InputError(
-        "favorable_label",
-        got=f"{column!r} for an answer with {columns} columns",
-        allowed=f"the position of the favourable class, 0 to {columns - 1}",
-        cure="favorable_label=1",
-    )
+    got = f"{column!r} for an answer with {columns} columns"
+    allowed = f"the position of the favourable class, 0 to {columns - 1}"
+    raise InputError("pos_label", got=got, allowed=allowed, cure="pos_label=1")

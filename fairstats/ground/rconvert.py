@@ -1,34 +1,19 @@
-"""Values between Python and R, by copy.
-
-Every function takes the module ``rpy2.rinterface`` as its last argument; only `fairstats.ground.rsession`
-imports it, and calls these while it holds the lock.
-
-============================  =============================  ======================================
-Python                        R                              back again
-============================  =============================  ======================================
-None                          NULL                           None
-bool, int, float, str         a vector of length one         bool, int, float, str
-array, list of numbers        numeric, integer, logical      ndarray of float64, int64, bool
-array of two or more axes     matrix, array                  ndarray in the same shape
-list of str                   character                      list of str
-mapping                       named list                     dict
-other list, tuple             list                           list
-============================  =============================  ======================================
-
-A vector of length one comes back as a scalar unless it has dimensions; a data frame as a dict of its
-columns; a factor as its labels; integers and logicals with NA as float64 with NaN; ``NA_character_`` as None.
-"""
+"""Between Python and R: values in both directions, and the guards around a call."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import logging
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import numpy as np
 
 from fairstats.ground.errors import BackendError, InputError
-
-__all__ = ["from_r", "to_r"]
 
 _LARGEST = 2**31 - 1
 _NA_INTEGER = -(2**31)
@@ -53,12 +38,9 @@ def to_r(value: Any, ri: Any) -> Any:
         return ri.FloatSexpVector([float(value)])
     if hasattr(value, "__array__"):
         return _array(np.asarray(value), ri)
-    raise InputError(
-        "value",
-        got=f"a {type(value).__name__}",
-        allowed="None, numbers, text, arrays, lists and mappings of these",
-        cure="convert it before handing it to R",
-    )
+    allowed = "None, numbers, text, arrays, lists and mappings of these"
+    cure = "convert it before handing it to R"
+    raise InputError("value", got=f"a {type(value).__name__}", allowed=allowed, cure=cure)
 
 
 def _sequence(values: list[Any] | tuple[Any, ...], ri: Any) -> Any:
@@ -80,9 +62,7 @@ def _array(values: np.ndarray[Any, Any], ri: Any) -> Any:
     flat = values.ravel(order="F")
     kind = values.dtype.kind
     if not flat.size:
-        out = (ri.FloatSexpVector if kind == "f" else ri.BoolSexpVector if kind == "b" else ri.IntSexpVector)(
-            []
-        )
+        out = {"f": ri.FloatSexpVector, "b": ri.BoolSexpVector}.get(kind, ri.IntSexpVector)([])
     elif kind == "b":
         out = ri.BoolSexpVector.from_memoryview(np.ascontiguousarray(flat, dtype=np.intc).data)
     elif kind in "iu" and flat.min() > _NA_INTEGER and flat.max() <= _LARGEST:
@@ -92,12 +72,9 @@ def _array(values: np.ndarray[Any, Any], ri: Any) -> Any:
     elif kind == "U" or (kind == "O" and all(isinstance(v, str) for v in flat)):
         out = ri.StrSexpVector(flat.tolist())
     else:
-        raise InputError(
-            "value",
-            got=f"an array of {values.dtype}",
-            allowed="arrays of numbers, booleans or text",
-            cure="convert it with astype(float) before handing it to R",
-        )
+        cure = "convert it with astype(float) before handing it to R"
+        allowed = "arrays of numbers, booleans or text"
+        raise InputError("value", got=f"an array of {values.dtype}", allowed=allowed, cure=cure)
     if values.ndim > 1:
         out.do_slot_assign("dim", ri.IntSexpVector(list(values.shape)))
     return out
@@ -152,3 +129,173 @@ def _attribute(value: Any, name: str) -> Any:
         return value.do_slot(name)
     except LookupError:
         return None
+
+
+# Both functions are made in R's base environment: the user's own c, list or eval are not found from there.
+
+# Where the project's R code lives: an environment, and a word on where it came from. A seed is there from
+# the start: R cannot make one where the user locks the global environment.
+LOAD = r"""
+function(version, folder, libraries) {
+  if (length(libraries)) .libPaths(libraries)
+  global <- globalenv()
+  fresh <- !exists(".Random.seed", global, inherits = FALSE)
+  if (fresh) tryCatch(set.seed(NULL), error = function(e) NULL)
+  if (!nzchar(folder) || grepl("_r", basename(dirname(folder)), fixed = TRUE)) {
+    there <- tryCatch(as.character(utils::packageVersion("fairstats")), error = function(e) "")
+    if (identical(there, version)) return(list(asNamespace("fairstats"), "the installed R package fairstats"))
+  }
+  home <- new.env(parent = asNamespace("stats"))
+  home$CODE_FOLDER <- folder
+  for (file in sort(list.files(folder, "[.]R$", full.names = TRUE))) {
+    sys.source(file, envir = home, keep.source = FALSE)
+  }
+  list(home, folder)
+}
+"""
+
+# Evaluates name(args) with R's seed set, and its options as they are in a fresh R. Seed, kinds of generators
+# and options are put back; conditions come back as values. A locked seed is unlocked for the call.
+CALL = r"""
+function(home, name, args, seed) {
+  global <- globalenv()
+  before <- options(
+    scipen = 0, digits = 7L, OutDec = ".", warn = 0L, error = NULL, na.action = "na.omit",
+    contrasts = c(unordered = "contr.treatment", ordered = "contr.poly"), digits.secs = NULL
+  )
+  kept <- get0(".Random.seed", global, inherits = FALSE)
+  locked <- !is.null(kept) && bindingIsLocked(".Random.seed", global)
+  if (locked) unlockBinding(".Random.seed", global)
+  kinds <- RNGkind()
+  seeded <- tryCatch({
+    set.seed(seed, "Mersenne-Twister", "Inversion", "Rejection")
+    TRUE
+  }, error = function(e) FALSE)
+  on.exit({
+    if (seeded) {
+      suppressWarnings(RNGkind(kinds[1L], kinds[2L], kinds[3L]))
+      if (!is.null(kept)) assign(".Random.seed", kept, global)
+      else suppressWarnings(rm(".Random.seed", envir = global))
+    }
+    if (locked) lockBinding(".Random.seed", global)
+    options(before)
+  })
+  frame <- new.env(parent = home)
+  symbols <- sprintf("arg%d", seq_along(args))
+  for (i in seq_along(args)) assign(symbols[i], args[[i]], frame)
+  symbols <- lapply(symbols, as.name)
+  names(symbols) <- names(args)
+  code <- as.call(c(str2lang(name), symbols))
+  where <- function(condition) {
+    call <- conditionCall(condition)
+    if (is.null(call)) return("")
+    if (identical(call, quote(eval(code, frame)))) call <- code
+    deparse(call, 120L, nlines = 1L)[1L]
+  }
+  what <- function(condition) {
+    said <- conditionMessage(condition)
+    if (seeded || !grepl("locked", said)) return(said)
+    why <- "the global environment of R is locked and holds no seed, so R cannot draw random numbers"
+    paste0(said, ": ", why)
+  }
+  warned <- list()
+  value <- tryCatch(
+    withCallingHandlers(
+      list("value", eval(code, frame)),
+      warning = function(w) {
+        warned[[length(warned) + 1L]] <<- c(conditionMessage(w), where(w))
+        tryInvokeRestart("muffleWarning")
+      }
+    ),
+    error = function(e) list("error", c(what(e), where(e))),
+    interrupt = function(e) list("interrupt", NULL)
+  )
+  c(value, list(warned))
+}
+"""
+
+
+@contextmanager
+def quiet_start() -> Iterator[None]:
+    """Keep rpy2's log and warnings, and what the user's R profile prints, to ourselves while R starts.
+
+    rpy2 may ask R for its environment in a process whose output it does not catch: that one gets no profile.
+    """
+    profiles = {name: os.environ.get(name) for name in ("R_PROFILE", "R_PROFILE_USER")}
+    chatter = logging.getLogger("rpy2")
+    level = chatter.level
+    try:
+        chatter.setLevel(logging.CRITICAL)
+        os.environ.update(dict.fromkeys(profiles, os.devnull))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # among them: R is not started by the main thread
+            yield
+    finally:
+        chatter.setLevel(level)
+        for name, value in profiles.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def replaced(module: Any, **values: Any) -> Iterator[None]:
+    """Give attributes of a module other values for a while; those that it does not have are left alone."""
+    before = {name: getattr(module, name) for name in values if hasattr(module, name)}
+    for name in before:
+        setattr(module, name, values[name])
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(module, name, value)
+
+
+@contextmanager
+def console(callbacks: Any) -> Iterator[list[str]]:
+    """Collect what R prints; nothing reaches stdout or stderr, and nothing is read from stdin."""
+    printed: list[str] = []
+    ours = {
+        "consolewrite_print": printed.append,
+        "consolewrite_warnerror": printed.append,
+        "showmessage": printed.append,
+        "consoleread": lambda prompt: "",
+    }
+    with replaced(callbacks, **ours):
+        yield printed
+
+
+@contextmanager
+def interruptible(rlib: Any) -> Iterator[list[int]]:
+    """Pass Ctrl-C on to R while it computes, in the main thread; yields the list of signals that came.
+
+    Python's own handler would raise inside a callback from R, where the exception is lost; ours only sets R's
+    flag. Afterwards the caller hands what came to `interrupt`.
+    """
+    seen: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield seen
+        return
+    flag = "UserBreak" if os.name == "nt" else "R_interrupts_pending"
+
+    def pass_on(signum: int, frame: Any) -> None:
+        seen.append(signum)
+        setattr(rlib, flag, 1)
+
+    signal.signal(signal.SIGINT, pass_on)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if seen:
+            setattr(rlib, flag, 0)
+
+
+def interrupt() -> NoReturn:
+    """What Ctrl-C does in this program, then KeyboardInterrupt."""
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        handler(signal.SIGINT, None)
+    raise KeyboardInterrupt

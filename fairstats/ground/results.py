@@ -1,24 +1,31 @@
-"""Intervals, tests and the base of every result.
+"""Intervals, tests, comparisons and the base of every result.
 
-A result is a frozen dataclass. `to_frame()` is the one table; summary, HTML and reports read it.
+A result is a frozen dataclass. `to_frame()` is the one table; summary, HTML and reports read it. Every result
+answers to one set of names; what a class cannot have it says in `lacks`, and asking for it raises an error
+that tells where to look instead.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+import textwrap
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import InputError, ResultAttributeError
+from fairstats.ground.groups import group_index
 from fairstats.ground.serialise import decode, encode, serialisable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TIDY_COLUMNS", "HypothesisTest", "Interval", "Result", "check_choice", "check_confidence_level"]
+    from fairstats.ground.verdict import Ruling
+
+__all__ = ["TIDY_COLUMNS", "Comparison", "HypothesisTest", "Interval", "Result"]
 
 #: The columns that every `to_frame()` begins with.
 TIDY_COLUMNS = (
@@ -78,6 +85,22 @@ class Interval:
     def __contains__(self, value: float) -> bool:
         return self.low <= value <= self.high
 
+    def words(self, number: str = ".3f", alternative: str = "two-sided") -> str:
+        """The interval in words; of a one-sided one only the end that is a limit.
+
+        Examples
+        --------
+        >>> Interval(0.081, 2.0, 0.95, "").words(alternative="greater")
+        'at least 0.081, 95% limit'
+        >>> Interval(0.081, 0.2, 0.95, "").words()
+        '95% interval 0.081 to 0.200'
+        """
+        level = f"{100 * self.confidence_level:g}%"
+        if alternative == "two-sided":
+            return f"{level} interval {self.low:{number}} to {self.high:{number}}"
+        end = f"at least {self.low:{number}}" if alternative == "greater" else f"at most {self.high:{number}}"
+        return f"{end}, {level} limit"
+
 
 @serialisable
 @dataclass(frozen=True)
@@ -105,16 +128,173 @@ class HypothesisTest:
     method: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One row of a result: an estimate, of a group against its reference or of the group itself.
+
+    Attributes
+    ----------
+    metric, group, reference : str
+        What is compared; the reference is empty where there is none.
+    estimate, std_error : float
+        On the natural scale; NaN where the data cannot give them.
+    confidence_interval : Interval
+        At the confidence level, one-sided where the alternative is.
+    statistic, pvalue, pvalue_adjusted : float
+        Of the test, NaN where there is none.
+    verdict : str
+        One of `fairstats.ground.verdict.VERDICTS`; empty where nothing is judged.
+    bounds : Interval
+        The two one-sided limits, each at the level of the verdict.
+    direction : str
+        "below", "above" or "inside" the fair range: what the verdict's p-value speaks for.
+    pvalue_verdict, pvalue_verdict_adjusted : float
+        Of the verdict's own null hypothesis, alone and over the comparisons of the metric.
+    n : int
+        Rows behind the estimate.
+    method : str
+        How interval and test were computed.
+    note : str
+        What could not be computed, and why.
+    """
+
+    metric: str = ""
+    group: str = ""
+    reference: str = ""
+    estimate: float = math.nan
+    std_error: float = math.nan
+    confidence_interval: Interval = Interval(math.nan, math.nan, math.nan, "")
+    statistic: float = math.nan
+    pvalue: float = math.nan
+    pvalue_adjusted: float = math.nan
+    verdict: str = ""
+    bounds: Interval = Interval(math.nan, math.nan, math.nan, "")
+    direction: str = ""
+    pvalue_verdict: float = math.nan
+    pvalue_verdict_adjusted: float = math.nan
+    n: int = 0
+    method: str = ""
+    note: str = ""
+
+    def row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table: `TIDY_COLUMNS`; classes that know more add theirs."""
+        return {
+            "metric": self.metric,
+            "group": self.group,
+            "reference": self.reference,
+            "estimate": self.estimate,
+            "std_error": self.std_error,
+            "ci_low": self.confidence_interval.low,
+            "ci_high": self.confidence_interval.high,
+            "statistic": self.statistic,
+            "pvalue": self.pvalue,
+            "pvalue_adjusted": self.pvalue_adjusted,
+            "n": self.n,
+            "method": self.method,
+            "backend": backend,
+        }
+
+    def verdict_row(self) -> dict[str, Any]:
+        """Columns of the verdict, what it rests on, and its own p-values, for rows that have one."""
+        return {
+            "bound_low": self.bounds.low,
+            "bound_high": self.bounds.high,
+            "pvalue_verdict": self.pvalue_verdict,
+            "pvalue_verdict_adjusted": self.pvalue_verdict_adjusted,
+            "verdict": self.verdict,
+        }
+
+    def ruled(self, ruling: Ruling) -> Self:
+        """The same comparison with the verdict that its family allows."""
+        return replace(
+            self,
+            verdict=ruling.verdict,
+            direction=ruling.direction,
+            pvalue_verdict=ruling.pvalue,
+            pvalue_verdict_adjusted=ruling.pvalue_adjusted,
+        )
+
+
+#: Attributes that every result answers to, from its comparisons where the class has none of its own.
+_ANSWERS = ("estimate", "std_error", "statistic", "pvalue", "confidence_interval", "verdict")
+
+
+class _Answers:
+    """Names that a result answers to from its comparisons where the class has no field of that name.
+
+    By `__getattr__`, not by properties: a dataclass takes a property of its base for a field's default.
+    """
+
+    #: Names that a class cannot answer to → why, and where to look instead.
+    lacks: ClassVar[Mapping[str, str]] = {}
+
+    if TYPE_CHECKING:
+        # fmt: off
+        @property
+        def backend(self) -> str: ...
+        @property
+        def comparisons(self) -> Any: ...
+        @property
+        def estimate(self) -> Any: ...
+        @property
+        def std_error(self) -> Any: ...
+        @property
+        def confidence_interval(self) -> Any: ...
+        @property
+        def statistic(self) -> Any: ...
+        @property
+        def pvalue(self) -> Any: ...
+        @property
+        def verdict(self) -> Any: ...
+        def plot(self, *args: Any, **options: Any) -> Any: ...
+        # fmt: on
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self.lacks:
+                raise ResultAttributeError(type(self).__name__, name, self.lacks[name])
+            if name in ("comparisons", "plot"):
+                raise ResultAttributeError(type(self).__name__, name, "its table is in to_frame()")
+            if name not in _ANSWERS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            values = [getattr(c, name) for c in self.comparisons]
+            if len(values) == 1:
+                return values[0]
+            return tuple(values) if name in ("confidence_interval", "verdict") else np.array(values)
+
+
 @dataclass(frozen=True)
-class Result:
-    """Base of every result: one tidy table, and everything else derived from it."""
+class Result(_Answers):
+    """Base of every result: one tidy table, one set of names, and everything else derived from them.
+
+    `estimate`, `std_error`, `confidence_interval`, `statistic`, `pvalue` and `verdict` are those of the only
+    comparison, or an array (of intervals and verdicts a tuple) over all, in the order of `comparisons`.
+    """
 
     #: One line above the table.
     title: ClassVar[str] = "Result"
 
+    def __dir__(self) -> Iterable[str]:
+        known = set(super().__dir__()) | {f.name for f in fields(self)}
+        return sorted((known | set(_ANSWERS if "comparisons" in known else ())) - set(self.lacks))
+
+    def __getitem__(self, group: Hashable) -> Any:
+        """The comparison of one group; where pairs are compared, of ``(group, reference)``."""
+        if "__getitem__" in self.lacks:
+            raise ResultAttributeError(type(self).__name__, "[group]", self.lacks["__getitem__"])
+        if isinstance(group, tuple) and len(group) == 2:
+            for comparison in self.comparisons:
+                if (comparison.group, comparison.reference) == (str(group[0]), str(group[1])):
+                    return comparison
+        return self.comparisons[group_index([c.group for c in self.comparisons], group, "group")]
+
+    def sentences(self) -> list[str]:
+        """What the result says, in sentences."""
+        raise TypeError(f"{type(self).__name__} words nothing")
+
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the tidy table, one per estimate."""
-        raise TypeError(f"{type(self).__name__} defines no rows")
+        return [c.row(self.backend) for c in self.comparisons]
 
     def to_frame(self) -> pd.DataFrame:
         """Tidy table: one row per estimate.
@@ -133,14 +313,16 @@ class Result:
     def summary(self) -> str:
         """The result as text: title, table, notes."""
         frame = self.to_frame()
-        shown = frame[self.summary_columns(frame)]
-        table = shown.to_string(index=False, float_format=_short, na_rep="—")
-        return "\n".join([self.title, table, *self.notes()])
+        shown = frame[self._telling_columns(frame)]
+        return printed(self.title, shown, self.notes())
 
     def summary_columns(self, frame: pd.DataFrame) -> list[str]:
-        """Columns that the printed table shows: those that say something."""
-        hidden = {"backend", "method"}
-        return [c for c in frame.columns if c not in hidden and not frame[c].isna().all()]
+        """Columns that the printed table may show; those without any entry are left out."""
+        return [c for c in frame.columns if c not in ("backend", "method")]
+
+    def _telling_columns(self, frame: pd.DataFrame) -> list[str]:
+        """Of the columns of the printed table those that say something in some row."""
+        return [c for c in self.summary_columns(frame) if not (frame[c].isna() | (frame[c] == "")).all()]
 
     def notes(self) -> list[str]:
         """Sentences below the table: settings, reference, what could not be computed."""
@@ -174,41 +356,69 @@ class Result:
 
     def _repr_html_(self) -> str:
         frame = self.to_frame()
-        table = frame[self.summary_columns(frame)].to_html(
+        table = frame[self._telling_columns(frame)].to_html(
             index=False, float_format=_short, na_rep="—", border=0
         )
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes())
         return f"<section><h4>{html.escape(self.title)}</h4>{table}{notes}</section>"
 
 
+#: Columns of a printed result.
+WIDTH = 100
+#: Longest text of a cell, and what is repeated where a table is too wide and goes on below.
+_CELL, _NAMES = 40, ("metric", "group", "reference")
+#: Ends of an interval that belong together; below this share of the other an end is 0, up to rounding.
+_ENDS, _NOTHING = (("ci_low", "ci_high"), ("bound_low", "bound_high")), 1e-12
+
+
+def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table without ends of intervals that differ from 0 by rounding only."""
+    shown = frame.copy()
+    for low, high in _ENDS:
+        if low in shown and high in shown:
+            tiny = (shown[low].abs() < _NOTHING * shown[high].abs()).to_numpy(dtype=bool)
+            shown.loc[tiny, low] = 0.0
+    return shown
+
+
+def printed(title: str, frame: pd.DataFrame, notes: Iterable[str]) -> str:
+    """Title, table and notes in `WIDTH` columns; a table that needs more goes on below, names repeated."""
+    lines = [line for text in (title, *notes) for line in text.splitlines()]
+    head, *rest = (textwrap.fill(line, WIDTH, break_on_hyphens=False) for line in lines)
+    return "\n".join([head, *_pieces(_rounded(frame)), *rest])
+
+
+def _pieces(frame: pd.DataFrame) -> Iterator[str]:
+    """The table as text, in as many pieces as its width needs."""
+    for name in frame:
+        if frame[name].dtype.kind not in "biuf":
+            frame[name] = [_cut(value) for value in frame[name]]
+    names = [name for name in _NAMES if name in frame]
+    piece: list[Any] = []
+    for name in (name for name in frame if name not in names):
+        if piece and _wide(_as_text(frame[[*names, *piece, name]])):
+            yield _as_text(frame[[*names, *piece]])
+            piece = []
+        piece.append(name)
+    yield _as_text(frame[[*names, *piece]])
+
+
+def _as_text(frame: pd.DataFrame) -> str:
+    return frame.to_string(index=False, float_format=_short, na_rep="—")
+
+
+def _wide(text: str) -> bool:
+    return max(map(len, text.splitlines())) > WIDTH
+
+
+def _cut(value: Any) -> Any:
+    long = isinstance(value, (str, tuple, list, dict)) and len(str(value)) > _CELL
+    return str(value)[: _CELL - 1] + "…" if long else value
+
+
 def _short(value: float) -> str:
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
+    if abs(value) < 1e15 and value == round(value):
+        return str(int(value))  # a number of rows, or a row's label
+    if 1e-3 <= abs(value) < 1e5:
         return f"{value:.4g}"
     return f"{value:.2e}" if np.isfinite(value) else ("∞" if value > 0 else "-∞")
-
-
-def check_confidence_level(confidence_level: float) -> float:
-    """Return the level, or raise unless it lies in (0, 1)."""
-    try:
-        level = float(confidence_level)
-    except (TypeError, ValueError):
-        level = float("nan")
-    if not 0 < level < 1:
-        raise InputError(
-            "confidence_level",
-            got=repr(confidence_level),
-            allowed="a number between 0 and 1, both excluded",
-            cure="0.95 for a 95% interval",
-        )
-    return level
-
-
-def check_choice(argument: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Raise unless `value` is one of `choices`."""
-    if value not in choices:
-        raise InputError(
-            argument,
-            got=repr(value),
-            allowed=", ".join(map(repr, choices)),
-            cure="choose one of them",
-        )

@@ -1,7 +1,4 @@
-"""Does R work here? Asked of a process of its own, so that a broken R cannot take this one along.
-
-Nothing of R or rpy2 is loaded into the calling process. The answer is kept until the environment changes.
-"""
+"""Does R work here? Asked of a process of its own, so that a broken R cannot take this one along."""
 
 from __future__ import annotations
 
@@ -18,9 +15,99 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from fairstats.ground.rprobe_scripts import ASK, TRY
+#: What R is asked of itself.
+ASK = Path(__file__).with_name("probe.R").read_text(encoding="utf-8")
 
-__all__ = ["R_PACKAGES", "RProbe", "diagnose", "forget_probe", "probe_r", "settle_probe"]
+#: Tries R through rpy2. While R answers `ASK`, rpy2 is imported; then R is started within this process. rpy2
+#: would ask R twice by itself: it is given the answers. R that does not answer is asked without its profiles.
+TRY = r"""
+import json, os, subprocess, sys
+path, packages, ask, mark = map(json.loads, sys.argv[1:])
+sys.path[:] = path
+home = os.environ.get("R_HOME")
+rscript = os.path.join(home, "bin", "Rscript") if home else "Rscript"
+out = {"rpy2": "", "variables": {}, "packages": {}, "libraries": [], "profile": ""}
+
+def begin(*options):
+    quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
+    try:
+        return subprocess.Popen([rscript, *options, "-e", ask, mark, *packages], **quiet)
+    except OSError:
+        return None
+
+asked = begin()
+
+def answer(*args, **kwargs):
+    known = out["variables"]
+    return tuple((k, v) for k, v in known.items() if os.environ.get(k) != v)
+
+def complete_answer():
+    if asked is None:
+        return False
+    fine, said = read(asked)
+    for kind, options in (("user", ["--no-init-file"]), ("site", ["--no-init-file", "--no-site-file"])):
+        if fine:
+            break
+        fine, _ = read(begin(*options))
+        if fine:
+            out["profile"] = kind + ": " + said
+    return fine
+
+def read(asked):
+    try:
+        printed, said = map(os.fsdecode, asked.communicate(timeout=20))
+    except subprocess.TimeoutExpired:
+        asked.kill()
+        return False, "it does not come to an end"
+    said = [line.strip() for line in said.splitlines() if line.strip()]
+    said = " ".join(line for line in said if not line.startswith(("Execution halted", "Calls:")))
+    lines = printed.splitlines()
+    lines = [line[len(mark):].split("\t") for line in lines if line.startswith(mark)]
+    for kind, *said in lines:
+        if kind in ("version", "home"):
+            out[kind] = said[0]
+        elif kind == "library":
+            out["libraries"].append(said[0])
+        elif kind == "package":
+            out["packages"][said[0]] = said[1]
+        elif kind == "variable":
+            out["variables"][said[0]] = os.fsdecode(bytes.fromhex(said[1]))
+    return bool(lines) and lines[-1][0] == "end", said[-200:]
+
+try:
+    from importlib.metadata import version
+    out["rpy2"] = version("rpy2-rinterface")
+except Exception:
+    pass
+try:
+    if asked is not None:
+        try:
+            import rpy2.situation as situation
+            situation.r_ld_library_path_from_subprocess = lambda home: ""
+        except ImportError:
+            pass
+    import rpy2.rinterface as ri
+    from rpy2.rinterface_lib import embedded
+    complete = complete_answer()
+    if complete:
+        ri._getrenvvars = answer
+    options = ("rpy2", "--quiet", "--no-save", "--no-restore", "--no-init-file", "--no-site-file")
+    embedded.set_initoptions(options)
+    ri.initr()
+    if not complete:
+        ask = "c(as.character(getRversion()), R.home(), .libPaths())"
+        out["version"], out["home"], *out["libraries"] = ri.evalr(ask)
+        look = 'function(p) tryCatch(as.character(utils::packageVersion(p)), error = function(e) "")'
+        look = ri.evalr(look)
+        out["packages"] = {p: look(ri.StrSexpVector([p]))[0] for p in packages}
+        out["variables"] = {}
+except BaseException as error:
+    out["error"] = "%s: %s" % (type(error).__name__, error)
+sys.stdout.write("\n" + mark + json.dumps(out) + "\n")
+sys.stdout.flush()
+os._exit(0)
+"""
+
 
 #: R packages that fairstats can use → what for.
 R_PACKAGES: Mapping[str, str] = MappingProxyType(
@@ -37,19 +124,9 @@ R_PACKAGES: Mapping[str, str] = MappingProxyType(
 )
 #: Variables that decide which R and which rpy2 are found.
 _ENVIRONMENT = (
-    "PATH",
-    "R_HOME",
-    "R_LIBS",
-    "R_LIBS_USER",
-    "R_LIBS_SITE",
-    "R_ENVIRON",
-    "R_ENVIRON_USER",
-    "R_PROFILE",
-    "R_PROFILE_USER",
-    "RPY2_CFFI_MODE",
-    "LD_LIBRARY_PATH",
-    "PYTHONPATH",
-)
+    "PATH", "R_HOME", "R_LIBS", "R_LIBS_USER", "R_LIBS_SITE", "R_ENVIRON", "R_ENVIRON_USER", "R_PROFILE",
+    "R_PROFILE_USER", "RPY2_CFFI_MODE", "LD_LIBRARY_PATH", "PYTHONPATH",
+)  # fmt: skip
 _TIMEOUT = 60.0
 _MARK = "fairstats-probe:"
 _INSTALL_R = "install R (Debian/Ubuntu: apt-get install r-base-core; conda: r-base; else cran.r-project.org)"
@@ -61,20 +138,12 @@ _OLD_RPY2 = 'pip install "rpy2-rinterface>=3.6.2,<3.6.6"'
 class RProbe:
     """What was found of R.
 
-    Attributes
-    ----------
-    status : {"ok", "missing", "broken"}
-        Whether R can be called from Python; missing: R or rpy2 is not there.
-    r_version, r_home, rpy2_version : str
-        What answered; empty where nothing did.
-    packages : mapping of str to str
-        Installed packages out of `R_PACKAGES`, with versions.
-    libraries : tuple of str
-        R's library paths, the user's profile included.
-    variables : mapping of str to str
-        Environment of R's own front end, which rpy2 asks for at its start.
-    cause, cure : str
-        Why it does not work and what helps; empty where it works.
+    `status`, {"ok", "missing", "broken"}: whether R can be called from Python; missing: R or rpy2 is not
+    there; `r_version`, `r_home`, `rpy2_version`: what answered; empty where nothing did; `packages`:
+    installed packages out of `R_PACKAGES`, with versions; `libraries`: R's library paths, the user's profile
+    included; `variables`: environment of R's own front end, which rpy2 asks for at its start; `cause`,
+    `cure`: why it does not work and what helps; where it works only without the user's profile, that; else
+    empty.
     """
 
     status: Literal["ok", "missing", "broken"]
@@ -100,11 +169,8 @@ _settled: list[RProbe] = []
 def probe_r() -> RProbe:
     """Look for R and rpy2 without loading them here.
 
-    Returns
-    -------
-    RProbe
-        Kept for the process; looked for anew where the environment (``R_HOME``, ``PATH``, ``R_LIBS``, …)
-        has changed. About a second the first time, where rpy2 is installed.
+    Returns RProbe: kept for the process; looked for anew where the environment (``R_HOME``, ``PATH``,
+    ``R_LIBS``, …) has changed. About a second the first time, where rpy2 is installed.
 
     Notes
     -----
@@ -133,36 +199,33 @@ def _probe(environment: tuple[str | None, ...], path: tuple[str, ...]) -> RProbe
     if absent := _r_absent():
         return absent
     if not sys.executable:
-        return RProbe(
-            "broken",
-            cause="this Python does not know its own executable, so R cannot be tried in another process",
-            cure="run fairstats from an ordinary Python interpreter",
-        )
+        cause = "this Python does not know its own executable, so R cannot be tried in another process"
+        return RProbe("broken", cause=cause, cure="run fairstats from an ordinary Python interpreter")
     given = (list(path), list(R_PACKAGES), ASK, _MARK)
-    command = [sys.executable, "-c", TRY, *map(json.dumps, given)]
     try:
-        done = subprocess.run(  # noqa: S603 - our own script, no shell
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT,
-            stdin=subprocess.DEVNULL,
-        )
+        done = run_aside(sys.executable, "-c", TRY, *map(json.dumps, given))
     except subprocess.TimeoutExpired:
-        return RProbe(
-            "broken",
-            cause=f"R did not start within {_TIMEOUT:.0f} s",
-            cure="start R in a terminal and see what it waits for (a prompt in .Rprofile?)",
-        )
+        cure = "start R in a terminal and see what it waits for (a prompt in .Rprofile?)"
+        return RProbe("broken", cause=f"R did not start within {_TIMEOUT:.0f} s", cure=cure)
     except OSError as error:
-        return RProbe(
-            "broken", cause=f"Python could not be started to try R: {error}", cure="see the message"
-        )
+        cause = f"Python could not be started to try R: {error}"
+        return RProbe("broken", cause=cause, cure="see the message")
     lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
     if not lines:
         return _crashed(done.returncode, done.stderr)
     return _read(json.loads(lines[-1].removeprefix(_MARK)), done.stderr)
+
+
+def run_aside(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of ours to its end, without a terminal."""
+    return subprocess.run(  # noqa: S603 - our own script, no shell
+        command,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_TIMEOUT,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def _rpy2_installed() -> bool:
@@ -175,13 +238,12 @@ def _rpy2_installed() -> bool:
 def _r_absent() -> RProbe | None:
     """What can be said without starting anything: no R on PATH, or R_HOME that points nowhere."""
     home = os.environ.get("R_HOME")
-    if home and not Path(home, "bin").is_dir():
-        return RProbe(
-            "broken",
-            r_home=home,
-            cause=f"R_HOME is {home!r}, where there is no R",
-            cure="unset R_HOME, or set it to what `R RHOME` prints",
+    if home and not (Path(home, "bin").is_dir() and Path(home, "library", "base").is_dir()):
+        cause, cure = (
+            f"R_HOME is {home!r}, where there is no R",
+            "unset it, or set it to what `R RHOME` prints",
         )
+        return RProbe("broken", r_home=home, cause=cause, cure=cure)
     if not home and os.name != "nt" and shutil.which("R") is None:
         return RProbe("missing", cause="there is no R on PATH and R_HOME is not set", cure=_INSTALL_R)
     return None
@@ -196,18 +258,20 @@ def _cure_without_rpy2() -> str:
 def _crashed(code: int, stderr: str) -> RProbe:
     last = next((line.strip() for line in reversed(stderr.splitlines()) if line.strip()), "")
     how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-    return RProbe(
-        "broken",
-        cause=f"the process that tried R {how}" + (f": {last}" if last else ""),
-        cure=f"rpy2 and R do not fit together; {_REBUILD}",
-    )
+    cause = f"the process that tried R {how}" + (f": {last}" if last else "")
+    home = os.environ.get("R_HOME")
+    cure = f"unset R_HOME (it is {home!r}), or " if home else ""
+    return RProbe("broken", cause=cause, cure=f"{cure}rpy2 and R do not fit together; {_REBUILD}")
 
 
 def _read(found: dict[str, Any], stderr: str) -> RProbe:
     error = found.get("error")
     if error is None:
+        cause, cure = _failed_profile(found["profile"])
         return RProbe(
             "ok",
+            cause=cause,
+            cure=cure,
             r_version=found["version"],
             r_home=found["home"],
             rpy2_version=found["rpy2"],
@@ -216,21 +280,26 @@ def _read(found: dict[str, Any], stderr: str) -> RProbe:
             variables=MappingProxyType(found["variables"]),
         )
     cause, cure = diagnose(error, stderr)
-    status: Literal["missing", "broken"] = (
-        "missing" if cause.startswith("rpy2 is not installed") else "broken"
-    )
-    return RProbe(status, rpy2_version=found["rpy2"], cause=cause, cure=cure)
+    missing = cause.startswith("rpy2 is not installed")
+    return RProbe("missing" if missing else "broken", rpy2_version=found["rpy2"], cause=cause, cure=cure)
+
+
+def _failed_profile(said: str) -> tuple[str, str]:
+    """What is wrong with the profile that R could not start with, and what helps; empty where it could."""
+    if not said:
+        return "", ""
+    kind, _, why = said.partition(": ")
+    variable, usual = ("R_PROFILE_USER", ".Rprofile") if kind == "user" else ("R_PROFILE", "Rprofile.site")
+    name = os.environ.get(variable) or usual
+    cause = f"R does not start with the profile {name} ({why or 'it ends R'}), and is used without it"
+    return cause, f"mend {name}; until then libraries that it adds are not searched"
 
 
 def diagnose(error: str, stderr: str = "") -> tuple[str, str]:
     """Cause and cure of what rpy2 said when it failed.
 
-    Parameters
-    ----------
-    error : str
-        ``"ErrorType: message"`` of the import or the start.
-    stderr : str, optional
-        What the process wrote beside it; rpy2 logs the first of two failures there.
+    `error`: ``"ErrorType: message"`` of the import or the start; `stderr`: what the process wrote beside it;
+    rpy2 logs the first of two failures there.
 
     Examples
     --------
@@ -242,31 +311,23 @@ def diagnose(error: str, stderr: str = "") -> tuple[str, str]:
     """
     everything = f"{error}\n{stderr}"
     if "R_getVar" in everything:
-        return (
-            "rpy2-rinterface 3.6.6 and later need R 4.5 or later (undefined symbol: R_getVar)",
-            f"{_OLD_RPY2}, or install R 4.5 or later",
-        )
+        cause = "rpy2-rinterface 3.6.6 and later need R 4.5 or later (undefined symbol: R_getVar)"
+        return cause, f"{_OLD_RPY2}, or install R 4.5 or later"
     if "undefined symbol" in everything:
         symbol = everything.split("undefined symbol", 1)[1].splitlines()[0].strip(": '\")")
         return f"rpy2 was built for another R (undefined symbol: {symbol})", f"rebuild it: {_REBUILD}"
     if "libR." in everything or "cannot open shared object" in everything:
-        return (
-            f"R's shared library cannot be loaded ({error})",
-            "use an R built with --enable-R-shlib (Debian's, conda's and CRAN's are), "
-            "and set R_HOME to what its `R RHOME` prints",
-        )
+        cure = "use an R built with --enable-R-shlib (Debian's, conda's and CRAN's are), "
+        cure += "and set R_HOME to what its `R RHOME` prints"
+        return f"R's shared library cannot be loaded ({error})", cure
     if error.startswith(("ModuleNotFoundError", "ImportError")):
         if "_rinterface_cffi" in everything:
-            return (
-                f"rpy2 was installed without the interface that RPY2_CFFI_MODE asks for ({error})",
-                f"unset RPY2_CFFI_MODE, or {_REBUILD}",
-            )
+            cause = f"rpy2 was installed without the interface that RPY2_CFFI_MODE asks for ({error})"
+            return cause, f"unset RPY2_CFFI_MODE, or {_REBUILD}"
         if "No module named 'rpy2'" in error:
             return f"rpy2 is not installed ({error})", _cure_without_rpy2()
         return f"rpy2 cannot be imported ({error})", 'pip install --force-reinstall "fairstats[r]"'
     if error.startswith(("FileNotFoundError", "ValueError", "RuntimeError")):
-        return (
-            f"rpy2 finds no working R ({error})",
-            "unset R_HOME or set it to what `R RHOME` prints, and check that `R --version` answers",
-        )
+        cure = "unset R_HOME or set it to what `R RHOME` prints, and check that `R --version` answers"
+        return f"rpy2 finds no working R ({error})", cure
     return f"rpy2 cannot start R ({error})", f"see the message; often it helps to rebuild: {_REBUILD}"

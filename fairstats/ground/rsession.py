@@ -20,13 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from fairstats._version import __version__
-from fairstats.ground.errors import BackendError, FairstatsError, FairstatsWarning, InputError, RBackendError
-from fairstats.ground.randomness import as_generator
+from fairstats.ground import rconvert
+from fairstats.ground.checks import as_generator
+from fairstats.ground.errors import (
+    BackendError,
+    FairstatsError,
+    FairstatsWarning,
+    InputError,
+    RBackendError,
+    caution,
+)
 from fairstats.ground.rconvert import from_r, to_r
-from fairstats.ground.rguard import CALL, LOAD, console, interrupt, interruptible, quiet_start, replaced
 from fairstats.ground.rprobe import RProbe, diagnose, probe_r, settle_probe
-
-__all__ = ["call", "code_home", "is_running", "r_code_folder"]
 
 #: Options of the embedded R: no workspace, no profile.
 _OPTIONS = ("rpy2", "--quiet", "--no-save", "--no-restore", "--no-init-file", "--no-site-file")
@@ -53,36 +58,15 @@ _running: _Session | None = None
 def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
     """Call a function of R and return what it returns.
 
-    Parameters
-    ----------
-    function : str
-        A function of the project's R code (``"fit_gpd"``), or ``"package::function"``.
-    *args, **kwargs
-        Its arguments: None, numbers, text, arrays, lists and mappings of these. Names that Python does not
-        allow go in as ``**{"na.rm": True}``.
-    rng : None, int or numpy.random.Generator
-        Where R's seed for this call comes from (Mersenne-Twister, inversion, rejection); R's own generator is
-        put back as it was.
-
-    Returns
-    -------
-    None, bool, int, float, str, ndarray, list or dict
-        As `fairstats.ground.rconvert` says.
-
-    Raises
-    ------
-    BackendError
-        If R or rpy2 cannot be used; the message has cause and cure. Also in a child process that was forked
-        after R had started: R cannot be shared.
-    RBackendError
-        If R signals an error: R's message and call; what R printed is added as a note.
-    KeyboardInterrupt
-        On Ctrl-C, also from within R; the session stays usable.
-
-    Warns
-    -----
-    FairstatsWarning
-        For each warning of R.
+    `function`: a function of the project's R code (``"fit_gpd"``), or ``"package::function"``; `*args`,
+    `**kwargs`: its arguments: None, numbers, text, arrays, lists and mappings of these. Names that Python
+    does not allow go in as ``**{"na.rm": True}``; `rng`: where R's seed for this call comes from
+    (Mersenne-Twister, inversion, rejection); R's own generator is put back as it was. Returns as
+    `fairstats.ground.rconvert` says. Raises BackendError if R or rpy2 cannot be used; the message has cause
+    and cure. Also in a child process that was forked after R had started: R cannot be shared; Raises
+    RBackendError if R signals an error: R's message and call; what R printed is added as a note; Raises
+    KeyboardInterrupt: on Ctrl-C, also from within R; the session stays usable. Warns FairstatsWarning for
+    each warning of R.
     """
     if not _FUNCTION.fullmatch(function):
         raise InputError("function", got=repr(function), allowed='an R function, "name" or "package::name"')
@@ -90,10 +74,10 @@ def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
     _refuse_forked_child()
     with _lock:
         session = _start()
-        with interruptible(session.rlib) as stopped:
+        with rconvert.interruptible(session.rlib) as stopped:
             kind, value, warned, printed = _evaluate(session, function, args, kwargs, seed)
     if stopped or kind == "interrupt":
-        interrupt()
+        rconvert.interrupt()
     if isinstance(value, FairstatsError):
         raise value
     for text, where in warned:
@@ -122,10 +106,7 @@ def code_home() -> str:
 def r_code_folder(package: Path | None = None) -> Path | None:
     """Folder of the project's R code: ``../r/R`` beside the package (a source tree), else ``_r/R`` within it.
 
-    Parameters
-    ----------
-    package : Path, optional
-        Folder of the Python package, default the one that runs.
+    `package`: folder of the Python package, default the one that runs.
     """
     package = package or Path(__file__).resolve().parents[1]
     beside = package.parent / "r"
@@ -183,6 +164,8 @@ def _start() -> _Session:
             found = probe_r()
             if not found.works:
                 raise BackendError(f"R cannot be used: {found.cause}. To fix: {found.cure}.")
+            if found.cause:
+                caution(f"{found.cause}. To fix: {found.cure}.", FairstatsWarning)
             settle_probe(found)
         _running = _open(found)
     return _running
@@ -191,14 +174,14 @@ def _start() -> _Session:
 def _open(found: RProbe) -> _Session:
     before = signal.getsignal(signal.SIGINT)
     try:
-        with quiet_start():
+        with rconvert.quiet_start():
             ri = _import_rpy2(found)
             from rpy2.rinterface_lib import callbacks, embedded, openrlib
 
             if not embedded.isinitialized():
                 embedded.set_initoptions(_OPTIONS)
                 variables = tuple((k, v) for k, v in found.variables.items() if os.environ.get(k) != v)
-                with replaced(ri, **({"_getrenvvars": lambda: variables} if variables else {})):
+                with rconvert.replaced(ri, **({"_getrenvvars": lambda: variables} if variables else {})):
                     ri.initr()
     except Exception as error:  # ffi.error, RuntimeError, ValueError, …
         cause, cure = diagnose(f"{type(error).__name__}: {error}")
@@ -206,10 +189,11 @@ def _open(found: RProbe) -> _Session:
     finally:
         if threading.current_thread() is threading.main_thread() and before is not None:
             signal.signal(signal.SIGINT, before)  # rpy2 takes SIGINT at the start
-    with console(callbacks) as printed:
+    with rconvert.console(callbacks) as printed:
         folder = str(r_code_folder() or "")
         try:
-            loaded = ri.evalr(LOAD)(to_r(__version__, ri), to_r(folder, ri), to_r(list(found.libraries), ri))
+            load = ri.evalr(rconvert.LOAD, envir=ri.baseenv)
+            loaded = load(to_r(__version__, ri), to_r(folder, ri), to_r(list(found.libraries), ri))
         except embedded.RRuntimeError as error:
             raise RBackendError(f"R cannot load the R code of fairstats: {error}{''.join(printed)}") from None
         return _Session(
@@ -219,7 +203,7 @@ def _open(found: RProbe) -> _Session:
             rlib=openrlib.rlib,
             home=loaded[0],
             code=str(loaded[1][0]),
-            caller=ri.evalr(CALL),
+            caller=ri.evalr(rconvert.CALL, envir=ri.baseenv),
         )
 
 
@@ -230,7 +214,7 @@ def _import_rpy2(found: RProbe) -> Any:
     if not found.variables:
         return import_module("rpy2.rinterface")
     path = found.variables.get("LD_LIBRARY_PATH", "")
-    with replaced(situation, r_ld_library_path_from_subprocess=lambda home: path):
+    with rconvert.replaced(situation, r_ld_library_path_from_subprocess=lambda home: path):
         return import_module("rpy2.rinterface")
 
 
@@ -242,7 +226,7 @@ def _evaluate(
     Errors are returned, not raised: a traceback would keep objects of R alive outside the lock.
     """
     ri = session.ri
-    with console(session.callbacks) as printed:
+    with rconvert.console(session.callbacks) as printed:
         try:
             values = ri.ListSexpVector([to_r(v, ri) for v in (*args, *kwargs.values())])
             if kwargs:

@@ -7,18 +7,32 @@ float that JSON cannot hold ``{"float": "NaN" | "Infinity" | "-Infinity"}``; an 
 
 from __future__ import annotations
 
+import ast
+import json
 import math
+import re
+import sys
+import warnings
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar
+from functools import lru_cache, partial
+from typing import Any, TypeVar, get_origin
 
 import numpy as np
 
-from fairstats.ground.errors import InputError
-
-__all__ = ["decode", "encode", "serialisable", "unknown_parts"]
+from fairstats.ground.errors import FairstatsError, InputError
 
 _REGISTRY: dict[str, type[Any]] = {}
 _T = TypeVar("_T")
+#: Levels of brackets in a file: a report of ours has about 12.
+DEEPEST = 60
+#: Of a whole number; seeds have up to 39.
+MOST_DIGITS = 40
+_DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|object|<U\d{1,9}")
+#: Kind of an array in a file → kinds that its entries may have in JSON.
+_WITHIN = {"b": "b", "i": "iu", "u": "iu", "f": "fiu", "U": "U", "O": "O"}
+#: Built-in types of fields: JSON writes a whole float as a float, but a field may hold a count.
+_PLAIN: dict[str, Any] = {"float": (int, float), "int": int, "str": str, "bool": bool}
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -32,12 +46,11 @@ def encode(value: Any) -> Any:
     """Plain JSON value (dict, list, str, int, float, bool, None) of `value`."""
     if value is None or isinstance(value, (bool, str)):
         return value
-    if isinstance(value, (np.bool_, np.integer)):
-        return value.item()
-    if isinstance(value, int):
-        return value
+    if isinstance(value, (int, np.bool_, np.integer)):
+        return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, (float, np.floating)):
-        return _encode_float(float(value))
+        word = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        return float(value) if math.isfinite(value) else {"float": word}
     if isinstance(value, np.ndarray):
         return {"array": encode(value.tolist()), "dtype": str(value.dtype), "shape": list(value.shape)}
     if isinstance(value, (list, tuple)):
@@ -47,60 +60,177 @@ def encode(value: Any) -> Any:
     if is_dataclass(value) and type(value).__name__ in _REGISTRY:
         return {
             "class": type(value).__name__,
+            **{name: encode(getattr(value, name)) for name in _facts(type(value))},
             **{f.name: encode(getattr(value, f.name)) for f in fields(value) if f.init},
         }
-    raise InputError(
-        "value",
-        got=type(value).__name__,
-        allowed="numbers, text, arrays, lists, mappings and the result classes of fairstats",
-        cure="convert it before storing it in a result",
-    )
+    allowed = "numbers, text, arrays, lists, mappings and the result classes of fairstats"
+    cure = "convert it before storing it in a result"
+    raise InputError("value", got=type(value).__name__, allowed=allowed, cure=cure)
 
 
-def _encode_float(value: float) -> Any:
-    if math.isfinite(value):
-        return value
-    return {"float": "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")}
+def _facts(cls: type[Any]) -> tuple[str, ...]:
+    """Class variables that stand in the file for its readers: ``in_file``, such as the names of cells."""
+    return getattr(cls, "in_file", ())
+
+
+def parse_json(text: str | bytes, argument: str, name: str, allowed: str) -> dict[str, Any]:
+    """The object that a JSON text holds, not yet decoded.
+
+    `argument`, `name`, `allowed`: of the error: what was passed, where the text came from, what it should be.
+    Raises InputError for text that is no JSON object, for NaN and numbers beyond those of a float, integers
+    of more than `MOST_DIGITS` digits, and more than `DEEPEST` levels.
+    """
+    cure = "write the file anew; this one is damaged, or no file of fairstats"
+    try:
+        plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        data = json.loads(plain, parse_int=_whole, parse_float=_real, parse_constant=_real)
+    except (ValueError, RecursionError) as problem:
+        why = "too many levels" if isinstance(problem, RecursionError) else str(problem)
+        got = f"{name}, which cannot be read as JSON ({why})"
+        raise InputError(argument, got=got, allowed=allowed, cure=cure) from problem
+    if not isinstance(data, dict):
+        raise InputError(argument, got=f"{name} with a {type(data).__name__}", allowed=allowed, cure=cure)
+    level: list[Any] = [data]
+    for _ in range(DEEPEST):
+        parts = (part.values() if isinstance(part, dict) else part for part in level)
+        level = [child for part in parts for child in part if isinstance(child, (dict, list))]
+        if not level:
+            return data
+    got = f"{name} with more than {DEEPEST} levels of brackets"
+    raise InputError(argument, got=got, allowed=allowed, cure=cure)
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a whole number of {len(digits)} digits")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {digits[:MOST_DIGITS]}")
+    return value
 
 
 def decode(value: Any) -> Any:
     """The value that `encode` made a JSON value of; lists come back as tuples.
 
-    Raises
-    ------
-    InputError
-        If the JSON names a class that this version does not know.
+    Raises InputError if the JSON names a class that this version does not know, if a field is missing or its
+    value not of the field's type, and for arrays that are not what they say.
     """
     if isinstance(value, list):
         return tuple(decode(v) for v in value)
     if not isinstance(value, dict):
         return value
-    if set(value) == {"float"}:
+    keys = set(value)
+    if keys == {"float"} and isinstance(value["float"], str) and value["float"] in _NON_FINITE:
         return _NON_FINITE[value["float"]]
-    if set(value) == {"array", "dtype", "shape"}:
-        return np.array(_as_lists(decode(value["array"])), dtype=value["dtype"]).reshape(value["shape"])
-    if set(value) == {"mapping"}:
+    if keys == {"array", "dtype", "shape"}:
+        return _array(**value)
+    if keys == {"mapping"} and isinstance(value["mapping"], dict):
         return {k: decode(v) for k, v in value["mapping"].items()}
     name = value.get("class")
-    if name not in _REGISTRY:
-        raise InputError(
-            "json",
-            got=f"an object of type {name!r}",
-            allowed="results written by fairstats: " + ", ".join(sorted(_REGISTRY)),
-            cure="read the file with the version that wrote it, or a newer one",
-        )
-    cls = _REGISTRY[name]
-    known = {f.name for f in fields(cls)}
+    if not isinstance(name, str) or name not in _REGISTRY:
+        got = f"an object of type {name!r}"[:80]
+        allowed = "results written by fairstats: " + ", ".join(sorted(_REGISTRY))
+        cure = "read the file with the version that wrote it, or a newer one"
+        raise InputError("json", got=got, allowed=allowed, cure=cure)
+    return _instance(_REGISTRY[name], value)
+
+
+def _instance(cls: type[Any], value: dict[str, Any]) -> Any:
+    """The dataclass whose fields the JSON object holds, each of its declared type."""
+    known = {f.name: str(f.type) for f in fields(cls)}
     given = {k: decode(v) for k, v in value.items() if k != "class" and k in known}
+    for name, held in given.items():
+        if not fits(held, known[name], vars(sys.modules[cls.__module__])):
+            shown = f"{held!r}"[:60]
+            got = f"{cls.__name__} whose {name} is {shown}, of type {type(held).__name__}"
+            raise _damaged(got, f"{name} of type {known[name]}")
     try:
         return cls(**given)
-    except TypeError as problem:
-        raise InputError(
-            "json",
-            got=f"a {name} with the fields {sorted(given)}",
-            allowed="results written by fairstats, unchanged",
-            cure="write the file anew",
-        ) from problem
+    except FairstatsError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+        got = f"a {cls.__name__} with the fields {sorted(given)}, which do not fit together ({problem})"
+        raise _damaged(got, "results written by fairstats, unchanged") from problem
+
+
+def _array(array: Any, dtype: Any, shape: Any) -> Any:
+    """An array of numbers, truth values or text; raises where its parts are not of its kind."""
+    kind = dtype if isinstance(dtype, str) and _DTYPE.fullmatch(dtype) else ""
+    whole = isinstance(shape, list) and all(type(n) is int and 0 <= n < 2**40 for n in shape)
+    allowed = "an array of numbers or text as fairstats wrote it"
+    if not kind or not whole or not isinstance(array, (list, int, float, str, dict)):
+        raise _damaged(f"an array of type {str(dtype)[:40]!r} and shape {str(shape)[:40]}", allowed)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            nested = _as_lists(decode(array))
+            found = np.array(nested, dtype=object if kind == "object" else None)
+            fine = found.size == 0 or (found.dtype.kind in _WITHIN[np.dtype(kind).kind])
+            if not fine:
+                raise TypeError(f"values of type {found.dtype} in an array of {kind}")
+            made = found.astype(str if kind.startswith("<U") else kind).reshape(shape)
+            if found.dtype.kind in "iu" and not np.array_equal(made.ravel(), found.ravel()):
+                raise OverflowError(f"numbers beyond {kind}")
+            return made
+    except FairstatsError:
+        raise
+    except (ArithmeticError, TypeError, ValueError, Warning) as problem:
+        raise _damaged(f"an array of {kind} that cannot be made ({problem})", allowed) from problem
+
+
+def _damaged(got: str, allowed: str) -> InputError:
+    return InputError("json", got=got, allowed=allowed, cure="write the file anew: it was changed or damaged")
+
+
+def fits(value: Any, annotation: str, names: Mapping[str, Any]) -> bool:
+    """Whether a decoded value is of the type that a field declares; `names`: of the module of its class.
+
+    Examples
+    --------
+    >>> fits((1, "a"), "tuple[int, str]", {}), fits("1", "float | None", {}), fits(2, "float", {})
+    (True, False, True)
+    """
+    return _fits(value, _parsed(annotation), names)
+
+
+@lru_cache(maxsize=512)
+def _parsed(annotation: str) -> ast.expr:
+    return ast.parse(annotation, mode="eval").body
+
+
+def _fits(value: Any, kind: ast.expr, names: Mapping[str, Any]) -> bool:
+    if isinstance(kind, ast.BinOp):
+        return _fits(value, kind.left, names) or _fits(value, kind.right, names)
+    if isinstance(kind, ast.Constant):
+        return value is kind.value
+    if isinstance(kind, ast.Subscript):
+        return _fits_parts(value, ast.unparse(kind.value), kind.slice, names)
+    name = ast.unparse(kind)
+    if name in _PLAIN:
+        return isinstance(value, _PLAIN[name]) and (name == "bool" or not isinstance(value, bool))
+    meant = _REGISTRY.get(name) or names.get(name)
+    meant = get_origin(meant) or meant  # of an alias such as NDArray[np.float64]
+    return meant is Any or not isinstance(meant, type) or isinstance(value, meant)
+
+
+def _fits_parts(value: Any, whole: str, of: ast.expr, names: Mapping[str, Any]) -> bool:
+    """Whether an array, a mapping or a tuple is one, with parts of the declared types."""
+    kinds = of.elts if isinstance(of, ast.Tuple) else [of]
+    if whole == "NDArray":
+        return isinstance(value, np.ndarray)
+    if whole == "dict":
+        return isinstance(value, dict) and all(_fits(v, kinds[-1], names) for v in value.values())
+    if whole != "tuple":
+        return True
+    if not isinstance(value, tuple):
+        return False
+    if isinstance(kinds[-1], ast.Constant) and kinds[-1].value is ...:
+        return all(_fits(v, kinds[0], names) for v in value)
+    return len(value) == len(kinds) and all(map(partial(_fits, names=names), value, kinds))
 
 
 def unknown_parts(value: Any) -> list[str]:
@@ -123,7 +253,7 @@ def _collect_unknown(value: Any, found: dict[str, None]) -> None:
             found[f"the class {name!r}"] = None
         elif name is not None:
             known = {f.name for f in fields(_REGISTRY[name])}
-            for field in value.keys() - known - {"class"}:
+            for field in value.keys() - known - {"class", *_facts(_REGISTRY[name])}:
                 found[f"the field {field!r} of {name}"] = None
     if isinstance(value, (dict, list)):
         for part in value.values() if isinstance(value, dict) else value:

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fairstats.ground.errors import MissingDependencyError
+import numpy as np
+
+from fairstats.ground.errors import InputError, MissingDependencyError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["axes_or_new", "pyplot"]
-
 
 def pyplot() -> Any:
-    """`matplotlib.pyplot`.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without matplotlib (extra ``report``).
-    """
+    """`matplotlib.pyplot`; MissingDependencyError where it is not installed (extra ``report``)."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as problem:
@@ -30,14 +24,20 @@ def pyplot() -> Any:
 
 
 def axes_or_new(ax: Axes | None) -> Axes:
-    """The axes that were given, or those of a new figure.
-
-    Raises
-    ------
-    MissingDependencyError
-        Without matplotlib (extra ``report``).
-    """
+    """The axes that were given, or those of a new figure."""
     if ax is not None:
         return ax
     made: Axes = pyplot().subplots(layout="constrained")[1]
     return made
+
+
+def panels_or_new(axes: Any, shape: tuple[int, int], allowed: str, **new: Any) -> tuple[Any, Any]:
+    """The axes that were given, or those of a new figure of rows × columns, and the same in one row."""
+    if axes is None:
+        figure, axes = pyplot().subplots(*shape, **new)
+        figure.set_layout_engine("constrained")
+    panels = np.asarray(axes, dtype=object).ravel()
+    if panels.size != shape[0] * shape[1]:
+        cure = f"plt.subplots{shape}[1]"
+        raise InputError("axes", got=f"{panels.size} axes", allowed=allowed, cure=cure)
+    return axes, panels

@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.errors import InputError
-from fairstats.plots.canvas import axes_or_new, pyplot
+from fairstats.plots.canvas import axes_or_new, panels_or_new
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
-
-__all__ = ["plot_discrimination", "plot_ecd", "plot_extremes", "plot_levels", "plot_tail_quantiles"]
 
 _GROUPS = ("C3", "C0", "C2", "C4", "C1")
 #: More points than this are drawn as a random share: the eye sees no more, and a picture stays small.
@@ -25,18 +22,8 @@ _CURVE = 40
 def plot_discrimination(sample: Any, tails: Sequence[Any] = (), ax: Axes | None = None) -> Axes:
     """CD of every row, one panel of points per group, thresholds as lines (figure 1 of Monjezi et al.).
 
-    Parameters
-    ----------
-    sample : CounterfactualSample
-        Read by its groups.
-    tails : sequence of GroupTail
-        Thresholds; values above them are drawn in full, the others as at most 5,000 points a group.
-    ax : Axes, optional
-
-    Raises
-    ------
-    MissingDependencyError
-        Without matplotlib (extra ``report``).
+    `sample`: read by its groups; `tails`: thresholds; values above them are drawn in full, the others as at
+    most 5,000 points a group. Raises MissingDependencyError without matplotlib (extra ``report``).
     """
     ax = axes_or_new(ax)
     threshold = {t.group: t.threshold for t in tails}
@@ -93,15 +80,14 @@ def plot_levels(result: Any, ax: Axes | None = None) -> Axes:
     m = result.settings.interactions
     for colour, tail in zip(_GROUPS, result.tails, strict=False):
         if tail.fit is None:
-            levels = sorted((tail.level, *tail.levels), key=lambda level: level.interactions)
+            levels = tail.ordered_levels
             at = np.array([level.interactions for level in levels])
-            ends = np.array([list(level.interval) for level in levels])
-            ax.plot(at, [level.estimate for level in levels], "o:", color=colour, label=tail.group)
         else:
             at = np.geomspace(1.05 / tail.rate, max(20.0 * m, 50.0 / tail.rate), _CURVE)
-            found = [tail.fit.return_level(float(v)) for v in at]
-            ends = np.array([list(level.interval) for level in found])
-            ax.plot(at, [level.estimate for level in found], color=colour, label=tail.group)
+            levels = [tail.fit.return_level(float(v)) for v in at]
+        style = "-" if tail.fit is not None else "o:"
+        ends = np.array([list(level.confidence_interval) for level in levels])
+        ax.plot(at, [level.estimate for level in levels], style, color=colour, label=tail.group)
         ax.fill_between(at, ends[:, 0], ends[:, 1], color=colour, alpha=0.15, linewidth=0)
     ax.axvline(m, color="0.6", linewidth=0.8)
     ax.axhline(1.0, color="0.6", linewidth=0.8, linestyle=":")
@@ -132,22 +118,8 @@ def plot_tail_quantiles(result: Any, ax: Axes | None = None) -> Axes:
 def plot_ecd(result: Any, axes: Any = None) -> Any:
     """Draw three panels of an ECD: densities of the extremes, return levels, Q-Q.
 
-    Parameters
-    ----------
-    result : EcdResult
-    axes : array of three Axes, optional
-
-    Returns
-    -------
-    ndarray of Axes, shape (3,)
-        Or the axes that were given.
-
-    Raises
-    ------
-    InputError
-        If `axes` are not three.
-    MissingDependencyError
-        Without matplotlib (extra ``report``).
+    Returns an array of shape (3,): or the axes that were given. Raises InputError if `axes` are not three;
+    Raises MissingDependencyError without matplotlib (extra ``report``).
 
     Examples
     --------
@@ -160,12 +132,7 @@ def plot_ecd(result: Any, axes: Any = None) -> Any:
     >>> found.plot().shape
     (3,)
     """
-    if axes is None:
-        figure, axes = pyplot().subplots(1, 3, figsize=(13.0, 4.0))
-        figure.set_layout_engine("constrained")
-    panels = np.asarray(axes, dtype=object).ravel()
-    if panels.size != 3:
-        raise InputError("axes", got=f"{panels.size} axes", allowed="three", cure="plt.subplots(1, 3)[1]")
+    axes, panels = panels_or_new(axes, (1, 3), "three", figsize=(13.0, 4.0))
     plot_extremes(result, panels[0])
     plot_levels(result, panels[1])
     plot_tail_quantiles(result, panels[2])

@@ -7,21 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairstats.ground.errors import InputError
-from fairstats.plots.canvas import axes_or_new, pyplot
+from fairstats.plots.canvas import axes_or_new, panels_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
-
-__all__ = [
-    "plot_fit",
-    "plot_mean_residual_life",
-    "plot_probabilities",
-    "plot_profile",
-    "plot_quantiles",
-    "plot_return_levels",
-    "plot_threshold_stability",
-]
 
 COLOUR = "C0"
 _MARKS: dict[str, Any] = {
@@ -39,24 +29,9 @@ _POINTS = 25
 def plot_fit(fit: Any, axes: Any = None) -> Any:
     """Draw the four panels of a fit: Q-Q, P-P, return levels with band, profile likelihood of the shape.
 
-    Parameters
-    ----------
-    fit : EvtFit
-        Read by its attributes and methods.
-    axes : array of four matplotlib.axes.Axes, optional
-        Where to draw; default a new figure of two by two.
-
-    Returns
-    -------
-    ndarray of Axes, shape (2, 2)
-        Or the axes that were given.
-
-    Raises
-    ------
-    InputError
-        If `axes` are not four.
-    MissingDependencyError
-        Without matplotlib (extra ``report``).
+    `fit` is read by its attributes and methods; `axes` are four to draw in, by default those of a new figure
+    of two by two, which are returned. Raises InputError if `axes` are not four, and MissingDependencyError
+    without matplotlib (extra ``report``).
 
     Examples
     --------
@@ -67,13 +42,7 @@ def plot_fit(fit: Any, axes: Any = None) -> Any:
     >>> fit_gpd(x, threshold=2.0, backend="scipy").plot().shape
     (2, 2)
     """
-    plt = pyplot()
-    if axes is None:
-        figure, axes = plt.subplots(2, 2, figsize=(9.0, 7.0))
-        figure.set_layout_engine("constrained")
-    panels = np.asarray(axes, dtype=object).ravel()
-    if panels.size != 4:
-        raise InputError("axes", got=f"{panels.size} axes", allowed="four", cure="plt.subplots(2, 2)[1]")
+    axes, panels = panels_or_new(axes, (2, 2), "four", figsize=(9.0, 7.0))
     plot_quantiles(fit, panels[0])
     plot_probabilities(fit, panels[1])
     plot_return_levels(fit, panels[2])
@@ -133,23 +102,19 @@ def plot_return_levels(fit: Any, ax: Axes | None = None) -> Axes:
 def plot_profile(curve: Any, ax: Axes | None = None) -> Axes:
     """Deviance of a parameter, with the critical value and the interval that it cuts.
 
-    Parameters
-    ----------
-    curve : ProfileCurve
-        Read by `parameter`, `estimate`, `values`, `deviance`, `critical_value`, `interval`.
-    ax : matplotlib.axes.Axes, optional
+    `curve`: read by `parameter`, `estimate`, `values`, `deviance`, `critical_value`, `confidence_interval`.
     """
     ax = axes_or_new(ax)
     ax.plot(curve.values, curve.deviance, color=COLOUR)
     ax.axhline(curve.critical_value, **_LINE)
     ax.axvline(curve.estimate, linestyle=":", **_LINE)
-    for end in curve.interval:
+    for end in curve.confidence_interval:
         if np.isfinite(end):
             ax.axvline(end, linestyle="--", **_LINE)
     ax.set(
         xlabel=curve.parameter,
         ylabel="deviance",
-        title=f"Profile likelihood, {100 * curve.interval.confidence_level:g}% interval",
+        title=f"Profile likelihood, {100 * curve.confidence_interval.confidence_level:g}% interval",
     )
     ax.set_ylim(bottom=0.0)
     return ax
@@ -166,26 +131,14 @@ def plot_mean_residual_life(life: Any, ax: Axes | None = None) -> Axes:
 
 def plot_threshold_stability(stability: Any, axes: Any = None) -> Any:
     """Shape and modified scale over thresholds, two panels, with intervals."""
-    plt = pyplot()
-    if axes is None:
-        figure, axes = plt.subplots(2, 1, sharex=True)
-        figure.set_layout_engine("constrained")
-    panels = np.asarray(axes, dtype=object).ravel()
-    if panels.size != 2:
-        raise InputError("axes", got=f"{panels.size} axes", allowed="two", cure="plt.subplots(2)[1]")
+    axes, panels = panels_or_new(axes, (2, 1), "two", sharex=True)
     table = stability.to_frame()
     for panel, name in zip(panels, ("shape", "modified scale"), strict=True):
         rows = table[table["metric"] == name]
         low, high = rows["estimate"] - rows["ci_low"], rows["ci_high"] - rows["estimate"]
-        panel.errorbar(
-            rows["threshold"],
-            rows["estimate"],
-            yerr=np.maximum([low.fillna(0.0), high.fillna(0.0)], 0.0),
-            fmt="o",
-            color=COLOUR,
-            markersize=3.5,
-            linewidth=1.0,
-        )
+        reach = np.maximum([low.fillna(0.0), high.fillna(0.0)], 0.0)
+        style: dict[str, Any] = {"fmt": "o", "color": COLOUR, "markersize": 3.5, "linewidth": 1.0}
+        panel.errorbar(rows["threshold"], rows["estimate"], yerr=reach, **style)
         panel.set_ylabel(name)
     panels[1].set_xlabel("threshold")
     return axes
@@ -209,7 +162,7 @@ def _level_band(fit: Any, periods: NDArray[np.float64]) -> NDArray[np.float64]:
         except InputError:
             out[0, i] = fit.quantile(1.0 - 1.0 / (m * fit.rate))
             continue
-        out[:, i] = level.estimate, level.interval.low, level.interval.high
+        out[:, i] = level.estimate, level.confidence_interval.low, level.confidence_interval.high
     return out
 
 

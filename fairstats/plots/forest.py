@@ -12,8 +12,6 @@ from fairstats.plots.canvas import pyplot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["forest_plot"]
-
 #: Verdict → colour, marker, face; shape and word say the same as the colour.
 STYLES = {
     "violated": ("#a3161b", "D", "#a3161b"),
@@ -25,32 +23,21 @@ _BAND = "#eaf3ee"
 _LIMIT = "#a3161b"
 _INCHES_PER_ROW = 0.34
 _LONGEST_LABEL = 48
-#: No axis reaches further than these, whatever the intervals do.
+#: No axis reaches further than this, whatever the intervals do.
 _RATIO_REACH = 16.0
+#: Scale → what the axis shows.
+_WORDS = {"ratio": "Ratio", "difference": "Difference", "maximum": "Size"}
 
 
 def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     """Draw estimates and intervals of comparisons, one line each.
 
-    Parameters
-    ----------
-    result_or_results : Result, or sequence of results, of one scale
-        Results with `comparisons` (each with group, reference, estimate, interval, bounds, verdict),
-        `settings` with a threshold, and `scale`: "ratio" (logarithmic axis), "difference" or "maximum".
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; default a new figure, as high as the lines need.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Thin lines are the intervals, thick ones the two one-sided bounds that the verdict rests on.
-
-    Raises
-    ------
-    InputError
-        If the results have different scales, or no comparisons.
-    MissingDependencyError
-        Without matplotlib (extra ``report``).
+    `result_or_results`: results with `comparisons` (group, reference, estimate, confidence_interval,
+    bounds, verdict), `settings` with a limit, and `scale`: "ratio" (logarithmic axis), "difference" or
+    "maximum"; `ax`: where to draw; default a new figure, as high as the lines need. Returns
+    matplotlib.axes.Axes: thin lines are the intervals, thick ones the two one-sided bounds that the verdict
+    rests on. Raises InputError if the results have different scales, or no comparisons; raises
+    MissingDependencyError without matplotlib (extra ``report``).
 
     Examples
     --------
@@ -63,13 +50,13 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     ('log', ['b', 'c'])
     """
     results = _as_results(result_or_results)
-    scale = _scale(results)
+    scale = results[0].scale
     plt = pyplot()
     lines = [(result, comparison) for result in results for comparison in result.comparisons]
     if ax is None:
         height = 1.4 + _INCHES_PER_ROW * (len(lines) + (len(results) if len(results) > 1 else 0))
         _, ax = plt.subplots(figsize=(7.2, max(height, 2.2)), layout="constrained")
-    threshold = float(results[0].settings.threshold)
+    threshold = float(results[0].settings.limit)
     low, high = _reach([c for _, c in lines], scale, threshold)
     if scale == "ratio":
         _logarithmic(ax, low, high, threshold)
@@ -86,37 +73,31 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def _as_results(given: Any) -> list[Any]:
+    """The results to draw, on one scale."""
     results = list(given) if isinstance(given, Sequence) else [given]
+    argument = "result_or_results"
+    if not results:
+        raise InputError(argument, got="no result", allowed="at least one result")
     for result in results:
-        if not getattr(result, "comparisons", ()):
+        if getattr(result, "scale", "") not in _WORDS or not result.comparisons:
             raise InputError(
-                "result_or_results",
+                argument,
                 got=f"a {type(result).__name__} without comparisons",
                 allowed="a result that compares groups, or a sequence of them",
                 cure="use its to_frame()",
             )
-    if not results:
-        raise InputError("result_or_results", got="no result", allowed="at least one result")
-    return results
-
-
-def _scale(results: Sequence[Any]) -> str:
-    scales = {str(getattr(result, "scale", "difference")) for result in results}
-    if len(scales) > 1:
+    scales = ", ".join(sorted({result.scale for result in results}))
+    if scales not in _WORDS:
+        cure = "draw ratios and differences on two axes"
         raise InputError(
-            "result_or_results",
-            got=f"results on the scales {', '.join(sorted(scales))}",
-            allowed="results on one scale",
-            cure="draw ratios and differences on two axes",
+            argument, got=f"results on the scales {scales}", allowed="results on one scale", cure=cure
         )
-    return scales.pop()
+    return results
 
 
 def _reach(comparisons: Sequence[Any], scale: str, threshold: float) -> tuple[float, float]:
     """Limits of the axis: all estimates, all finite ends that are not absurdly far."""
-    values = [
-        v for c in comparisons for v in (c.estimate, c.interval.low, c.interval.high) if math.isfinite(v)
-    ]
+    values = [v for c in comparisons for v in (c.estimate, *c.confidence_interval) if math.isfinite(v)]
     if scale == "ratio":
         inside = [min(max(v, 1 / _RATIO_REACH), _RATIO_REACH) for v in values if v > 0]
         low = min([*inside, threshold, 1 / threshold, 0.7])
@@ -131,7 +112,7 @@ def _logarithmic(ax: Axes, low: float, high: float, threshold: float) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     ax.set_xscale("log")
-    ticks = sorted({threshold, 1.0, 1 / threshold, *(v for v in (0.0625, 0.125, 0.25, 0.5, 2, 4, 8, 16))})
+    ticks = sorted({threshold, 1.0, 1 / threshold, 0.0625, 0.125, 0.25, 0.5, 2, 4, 8, 16})
     shown = [v for v in ticks if low <= v <= high]
     if math.log(high / low) > math.log(20):  # 0.8, 1 and 1.25 would collide
         shown = [v for v in shown if v != 1 / threshold]
@@ -162,19 +143,13 @@ def _draw(ax: Axes, results: Sequence[Any], reach: tuple[float, float]) -> tuple
     references = {c.reference for result in results for c in result.comparisons}
     for result in results:
         if several:
-            ax.text(
-                0.0,
-                place,
-                _short(result.title, 80),
-                transform=ax.get_yaxis_transform(),
-                va="center",
-                weight="bold",
-            )
+            words: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "weight": "bold"}
+            ax.text(0.0, place, shortened(result.title, 80), **words)
             place += 1
         for comparison in result.comparisons:
             _draw_one(ax, comparison, place, reach)
             pair = f"{comparison.group} / {comparison.reference}" if len(references) > 1 else comparison.group
-            labels.append(_short(pair))
+            labels.append(shortened(pair))
             places.append(place)
             place += 1
     return labels, places
@@ -182,25 +157,18 @@ def _draw(ax: Axes, results: Sequence[Any], reach: tuple[float, float]) -> tuple
 
 def _draw_one(ax: Axes, comparison: Any, place: float, reach: tuple[float, float]) -> None:
     colour, marker, face = STYLES.get(comparison.verdict, STYLES["undecided"])
-    low, high = comparison.interval.low, comparison.interval.high
-    said: dict[str, Any] = {
-        "transform": ax.get_yaxis_transform(),
-        "color": colour,
-        "fontsize": "small",
-        "va": "center",
-    }
+    low, high = comparison.confidence_interval
+    said: dict[str, Any] = {"color": colour, "fontsize": "small", "va": "center"}
+    said["transform"] = ax.get_yaxis_transform()
     ax.text(1.015, place, comparison.verdict, **said)
     if math.isnan(low) or math.isnan(high) or math.isnan(comparison.estimate):
         ax.text(0.5, place, "no estimate", **{**said, "ha": "center", "style": "italic"})
         if math.isnan(low) or math.isnan(high):
             return
-    _segment(ax, low, high, place, reach, color=colour, linewidth=1.4)
-    _segment(
-        ax, comparison.bounds.low, comparison.bounds.high, place, reach, color=colour, linewidth=4, alpha=0.5
-    )
-    for end, sign in ((low, "<"), (high, ">")):
-        edge = reach[0] if sign == "<" else reach[1]
-        if (end < edge) if sign == "<" else (end > edge):
+    _segment(ax, (low, high), place, reach, color=colour, linewidth=1.4)
+    _segment(ax, comparison.bounds, place, reach, color=colour, linewidth=4, alpha=0.5)
+    for edge, sign, beyond in ((reach[0], "<", low < reach[0]), (reach[1], ">", high > reach[1])):
+        if beyond:
             ax.plot([edge], [place], marker=sign, color=colour, clip_on=False, zorder=3)
     if reach[0] <= comparison.estimate <= reach[1]:
         ax.plot(
@@ -209,28 +177,24 @@ def _draw_one(ax: Axes, comparison: Any, place: float, reach: tuple[float, float
         )  # fmt: skip
 
 
-def _segment(
-    ax: Axes, low: float, high: float, place: float, reach: tuple[float, float], **style: Any
-) -> None:
-    if math.isnan(low) or math.isnan(high):
-        return
-    ends = [min(max(end, reach[0]), reach[1]) for end in (low, high)]
-    ax.plot(ends, [place, place], zorder=2, solid_capstyle="butt", **style)
+def _segment(ax: Axes, ends: Any, place: float, reach: tuple[float, float], **style: Any) -> None:
+    if not any(math.isnan(end) for end in ends):
+        shown = [min(max(end, reach[0]), reach[1]) for end in ends]
+        ax.plot(shown, [place, place], zorder=2, solid_capstyle="butt", **style)
 
 
 def _titles(ax: Axes, results: Sequence[Any], scale: str) -> None:
     settings = results[0].settings
     level = f"{100 * settings.confidence_level:g}%"
-    words = {"ratio": "Ratio", "difference": "Difference", "maximum": "Size"}.get(scale, "Estimate")
     references = {c.reference for result in results for c in result.comparisons}
     to = "from" if scale == "difference" else "to"
-    against = f" {to} {_short(references.pop())}" if len(references) == 1 and scale != "maximum" else ""
-    ax.set_xlabel(f"{words}{against} [{level} interval]")
+    against = f" {to} {shortened(references.pop())}" if len(references) == 1 and scale != "maximum" else ""
+    ax.set_xlabel(f"{_WORDS[scale]}{against} [{level} interval]")
     if len(results) == 1:
-        ax.set_title(_short(results[0].title, 80), loc="left", fontsize="medium")
+        ax.set_title(shortened(results[0].title, 80), loc="left", fontsize="medium")
 
 
-def _short(text: str, longest: int = _LONGEST_LABEL) -> str:
+def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
     """Text that fits, with dollar signs kept from being read as formulas."""
     cut = text if len(text) <= longest else text[: longest - 1] + "…"
     return cut.replace("$", r"\$")

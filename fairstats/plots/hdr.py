@@ -12,8 +12,6 @@ from fairstats.plots.canvas import axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_hdr"]
-
 COLOUR = "C0"
 
 
@@ -25,23 +23,9 @@ def plot_hdr(result: Any, ax: Axes | None = None) -> Axes:
     mode. Discrete draws of one quantity: the probability of each value, those outside the largest region
     grey.
 
-    Parameters
-    ----------
-    result : HdrResult
-        Read by its attributes `dimension`, `kind`, `regions`, `axes`, `values`, `mode`.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; default a new figure's.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    InputError
-        For three or more quantities, and for discrete draws of two.
-    MissingDependencyError
-        Without matplotlib.
+    `result`: read by its attributes `dimension`, `kind`, `regions`, `axes`, `values`, `mode`; `ax`: where to
+    draw; default a new figure's. Raises InputError for three or more quantities, and for discrete draws of
+    two; Raises MissingDependencyError without matplotlib.
     """
     if result.dimension > 2 or (result.kind == "discrete" and result.dimension > 1):
         raise InputError(
@@ -77,15 +61,8 @@ def _draw_line(result: Any, ax: Axes) -> None:
             )
         ends = region.intervals.ravel()
         spread = 2 * np.where(np.isfinite(region.errors), region.errors, 0.0).ravel()
-        ax.errorbar(
-            ends,
-            np.full(ends.size, region.falpha),
-            xerr=spread,
-            fmt="|",
-            color="0.2",
-            capsize=2,
-            markersize=8,
-        )
+        style: dict[str, Any] = {"fmt": "|", "color": "0.2", "capsize": 2, "markersize": 8}
+        ax.errorbar(ends, np.full(ends.size, region.falpha), xerr=spread, **style)
     ax.plot(grid, values, color=COLOUR)
     ax.set_ylim(bottom=0)
     ax.set_ylabel("density")

@@ -7,54 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import InputError
 from fairstats.plots.canvas import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "plot_approximation",
-    "plot_approximation_error",
-    "plot_approximation_time",
-    "plot_hfm",
-    "plot_ranks",
-]
-
 _POINT = "#0072b2"
 _RANGE = "#56b4e9"
 _LINE = "0.4"
-_QUANTITIES = ("D", "D_f", "HFM")
+_NAMES = {"D": "D", "D_f": "$D_f$", "HFM": "HFM = $D_f/D$ − 1"}
 
 
 def plot_hfm(result: Any, *, quantity: str = "HFM", ax: Axes | None = None) -> Axes:
     """D, D_f or HFM of every entry, with the range over subsamples of 80% of the rows.
 
-    Parameters
-    ----------
-    result : HfmResult
-        Read by its `entries`.
-    quantity : {"HFM", "D", "D_f"}, default "HFM"
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; default a new figure's.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The bars are stability ranges, not confidence intervals, and the axis says so. An infinite HFM is
-        named at the edge.
-
-    Raises
-    ------
-    InputError
-        For another quantity.
-    MissingDependencyError
-        Without matplotlib (extra ``report``).
+    `result`: read by its `entries`; `quantity`, {"HFM", "D", "D_f"}; `ax`: where to draw; default a new
+    figure's. Returns matplotlib.axes.Axes: the bars are stability ranges, not confidence intervals, and the
+    axis says so. An infinite HFM is named at the edge. Raises InputError for another quantity; Raises
+    MissingDependencyError without matplotlib (extra ``report``).
     """
-    if quantity not in _QUANTITIES:
-        raise InputError(
-            "quantity", got=repr(quantity), allowed=", ".join(map(repr, _QUANTITIES)), cure="name one of them"
-        )
+    check_choice("quantity", quantity, _NAMES)
     ax = axes_or_new(ax)
     entries = list(result.entries)
     place = np.arange(len(entries))[::-1]
@@ -69,18 +43,13 @@ def plot_hfm(result: Any, *, quantity: str = "HFM", ax: Axes | None = None) -> A
             ax.text(0.98, y, "∞", transform=ax.get_yaxis_transform(), ha="right", va="center", color=_POINT)
     if quantity == "HFM":
         ax.axvline(0, color=_LINE, linewidth=0.8)
-    labels = [f"{e.attribute}: {e.group}" for e in entries]
-    ax.set_yticks(place, labels)
-    name = {"D": "D", "D_f": "$D_f$", "HFM": "HFM = $D_f/D$ − 1"}[quantity]
-    ranged = any(e.stability for e in entries)
-    ax.set(
-        ylim=(-0.6, len(entries) - 0.4),
-        xlabel=name + (" (bar: range over subsamples of 80%)" if ranged else ""),
-    )
+    ax.set_yticks(place, [f"{e.attribute}: {e.group}" for e in entries])
+    ranged = " (bar: range over subsamples of 80%)" if any(e.stability for e in entries) else ""
+    ax.set(ylim=(-0.6, len(entries) - 0.4), xlabel=_NAMES[quantity] + ranged)
     return ax
 
 
-def _paired(exact: Sequence[Any], approximate: Sequence[Any]) -> tuple[Any, Any]:
+def _paired(exact: Sequence[Any], approximate: Sequence[Any]) -> None:
     if len(exact) != len(approximate) or not len(exact):
         raise InputError(
             "approximate",
@@ -88,21 +57,12 @@ def _paired(exact: Sequence[Any], approximate: Sequence[Any]) -> tuple[Any, Any]
             allowed="as many of either, at least one",
             cure="pass results of set_distance and approx_set_distance of the same sets, in one order",
         )
-    return exact, approximate
 
 
 def plot_approximation(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
     """Approximate against exact distances with the identity line (the paper's figure 3a).
 
-    Parameters
-    ----------
-    exact, approximate : sequence of SetDistance
-        Of the same pairs of sets; read by their `value`.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    `exact`, `approximate`: of the same pairs of sets; read by their `value`.
     """
     _paired(exact, approximate)
     ax = axes_or_new(ax)
@@ -143,9 +103,8 @@ def plot_approximation_time(
     ends = [min(*x, *y) / 2, max(*x, *y) * 2]
     ax.plot(ends, ends, color=_LINE, linewidth=0.8, label="equal")
     ax.plot(x, y, "o", color=_POINT, alpha=0.8)
-    ax.set(
-        xscale="log", yscale="log", xlim=ends, ylim=ends, xlabel="exact distance (s)", ylabel="ApproxDist (s)"
-    )
+    ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
+    ax.set(xlabel="exact distance (s)", ylabel="ApproxDist (s)")
     ax.legend()
     return ax
 
@@ -153,16 +112,8 @@ def plot_approximation_time(
 def plot_ranks(result: Any, *, ax: Axes | None = None) -> Axes:
     """Friedman chart: average ranks, each with half the critical difference on either side (figure 2a).
 
-    Parameters
-    ----------
-    result : RankingResult
-        Read by its `rules`, `ranks` and `critical_difference`.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Rules whose bars do not overlap differ significantly.
+    `result`: read by its `rules`, `ranks` and `critical_difference`. Returns matplotlib.axes.Axes: rules
+    whose bars do not overlap differ significantly.
     """
     ax = axes_or_new(ax)
     place = np.arange(len(result.rules))[::-1]

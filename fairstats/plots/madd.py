@@ -13,15 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-__all__ = [
-    "plot_before_after",
-    "plot_contributions",
-    "plot_curve",
-    "plot_histograms",
-    "plot_losses",
-    "plot_search",
-]
-
 #: Colours that stay apart without red and green; further groups go on with matplotlib's.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _APART = "#c8102e"
@@ -64,39 +55,30 @@ def _density(counts: NDArray[Any], n: float) -> tuple[NDArray[np.float64], NDArr
     return x, np.asarray((kernel(centres) + kernel(-centres) + kernel(2 - centres)) @ shares)
 
 
+def _ends(result: Any) -> NDArray[np.float64]:
+    """Ends of the bins of the first comparison; distinct scores reach half way to the next."""
+    atoms = result.counts.atoms
+    if atoms is None:
+        return np.linspace(0, 1, result.comparisons[0].grid_bins + 1)
+    return np.concatenate([[0.0], (atoms[1:] + atoms[:-1]) / 2, [1.0]])
+
+
 def plot_histograms(
     result: Any, *, n_bins: int | None = None, densities: bool = True, ax: Axes | None = None
 ) -> Axes:
     """Histograms of every group with smoothed densities (the paper's figures 2 and 7).
 
-    Parameters
-    ----------
-    result : MaddResult
-        Read by its `counts` and `comparisons`.
-    n_bins : int, optional
-        Bins of the histograms: those of a grid of the result, or 100; default the grid of the first
-        comparison.
-    densities : bool, default True
-        Also draw densities, smoothed from the counts in 100 bins.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; default a new figure's.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        With two groups the area where the histograms differ is hatched: it is MADD.
-
-    Raises
-    ------
-    InputError
-        For bins that the result did not count.
-    MissingDependencyError
-        Without matplotlib (extra ``report``).
+    `result`: read by its `counts` and `comparisons`; `n_bins`: bins of the histograms: those of a grid of the
+    result, or 100; default the grid of the first comparison; `densities`: also draw densities, smoothed from
+    the counts in 100 bins; `ax`: where to draw; default a new figure's. Returns matplotlib.axes.Axes: with
+    two groups the area where the histograms differ is hatched: it is MADD. Raises InputError for bins that
+    the result did not count; Raises MissingDependencyError without matplotlib (extra ``report``).
     """
     ax = axes_or_new(ax)
     bins = result.comparisons[0].grid_bins if n_bins is None else n_bins
-    edges = np.linspace(0, 1, bins + 1)
-    heights = [_shares(counts) * bins for counts in result.counts.on(bins)]
+    edges = np.linspace(0, 1, bins + 1) if n_bins else _ends(result)
+    counted = result.counts.on(bins) if n_bins else result.counts.on_grid(bins)
+    heights = [_shares(counts) / np.diff(edges) for counts in counted]
     fine = result.counts.on(_FINE)
     opacity = 0.3 if len(heights) == 2 else 0.12
     for g, (group, height) in enumerate(zip(result.counts.groups, heights, strict=True)):
@@ -105,17 +87,9 @@ def plot_histograms(
         if densities and fine[g].sum() > 0:
             ax.plot(*_density(fine[g], float(result.counts.sizes[g])), color=_colour(g), linewidth=1.8)
     if len(heights) == 2:
-        ax.stairs(
-            np.maximum(heights[0], heights[1]),
-            edges,
-            baseline=np.minimum(heights[0], heights[1]),
-            fill=True,
-            facecolor="none",
-            edgecolor=_APART,
-            hatch="///",
-            linewidth=0,
-            label=f"MADD in {bins} bins",
-        )
+        style: dict[str, Any] = {"facecolor": "none", "edgecolor": _APART, "hatch": "///", "linewidth": 0}
+        low, high = np.minimum(*heights), np.maximum(*heights)
+        ax.stairs(high, edges, baseline=low, fill=True, label=f"MADD in {bins} bins", **style)
     ax.set(xlim=(0, 1), ylim=(0, None), xlabel="score", ylabel="density")
     ax.legend()
     return ax
@@ -124,20 +98,12 @@ def plot_histograms(
 def plot_contributions(result: Any, *, ax: Axes | None = None) -> Axes:
     """What every bin of the grid adds to MADD in the first comparison, with sign.
 
-    Parameters
-    ----------
-    result : MaddResult
-        Read by its `comparisons`.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    `result`: read by its `comparisons`.
     """
     ax = axes_or_new(ax)
     first = result.comparisons[0]
     values = np.asarray(first.contributions)
-    edges = np.linspace(0, 1, values.size + 1)
+    edges = _ends(result)
     for sign, colour, group in ((1, _colour(0), first.group), (-1, _colour(1), first.reference)):
         part = np.where(sign * values > 0, values, 0.0)
         ax.stairs(part, edges, fill=True, color=colour, alpha=0.6, label=f"more of {_name(group).strip()}")
@@ -150,10 +116,8 @@ def plot_contributions(result: Any, *, ax: Axes | None = None) -> Axes:
 def plot_search(result: Any, *, ax: Axes | None = None) -> Axes:
     """MADD against h with the stable stretch, of the first comparison.
 
-    Raises
-    ------
-    InputError
-        If the result holds no curve: with given bins nothing was searched, and an audit does not keep it.
+    Raises InputError if the result holds no curve: with given bins nothing was searched, and an audit does
+    not keep it.
     """
     first = result.comparisons[0]
     if first.curve is None:
@@ -169,35 +133,18 @@ def plot_search(result: Any, *, ax: Axes | None = None) -> Axes:
 def plot_curve(curve: Any, *, stable: Any = None, ax: Axes | None = None) -> Axes:
     """MADD against the bandwidth (the paper's figures 10, 12 and 13).
 
-    Parameters
-    ----------
-    curve : MaddCurve
-        Read by its `bandwidth` and `madd`.
-    stable : StableBandwidth, optional
-        Its stretch is marked, with its mean, and h_sup.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The bandwidth is logarithmic, as the search is: most bandwidths are small.
+    `curve`: read by its `bandwidth` and `madd`; `stable`: its stretch is marked, with its mean, and h_sup.
+    Returns matplotlib.axes.Axes: the bandwidth is logarithmic, as the search is: most bandwidths are small.
     """
     ax = axes_or_new(ax)
     h, madd = np.asarray(curve.bandwidth)[::-1], np.asarray(curve.madd)[::-1]
     ax.step(h, madd, where="post", color="0.15", linewidth=1)
     if stable is not None:
         ax.axvspan(stable.low, stable.high, color=_STABLE, alpha=0.12, linewidth=0)
-        ax.hlines(
-            stable.mean,
-            stable.low,
-            stable.high,
-            color=_STABLE,
-            linewidth=2,
-            label=f"mean {stable.mean:.3f} for h from {stable.low:.3f} to {stable.high:.3f}",
-        )
-        ax.axvline(
-            stable.h_sup, color=_LIMIT, linestyle=":", label=f"$h_{{\\mathrm{{sup}}}}$ = {stable.h_sup:.3f}"
-        )
+        label = f"mean {stable.mean:.3f} for h from {stable.low:.3f} to {stable.high:.3f}"
+        ax.hlines(stable.mean, stable.low, stable.high, color=_STABLE, linewidth=2, label=label)
+        label = f"$h_{{\\mathrm{{sup}}}}$ = {stable.h_sup:.3f}"
+        ax.axvline(stable.h_sup, color=_LIMIT, linestyle=":", label=label)
         ax.legend()
     ax.set(xscale="log", xlim=(h[0], 1), ylim=(0, 2), xlabel="bandwidth h", ylabel="MADD")
     return ax
@@ -206,15 +153,7 @@ def plot_curve(curve: Any, *, stable: Any = None, ax: Axes | None = None) -> Axe
 def plot_losses(mitigator: Any, *, ax: Axes | None = None) -> Axes:
     """The three losses against λ (the paper's figure 18c).
 
-    Parameters
-    ----------
-    mitigator : MaddMitigator
-        Fitted; read by its `loss_curve_` and `lambda_`.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    `mitigator`: fitted; read by its `loss_curve_` and `lambda_`.
     """
     ax = axes_or_new(ax)
     curve = mitigator.loss_curve_
@@ -224,9 +163,8 @@ def plot_losses(mitigator: Any, *, ax: Axes | None = None) -> Axes:
         ("fairness_loss", _colour(1), "fairness loss, MADD/2"),
     ):
         ax.plot(curve["lambda_"], curve[column], color=colour, label=label)
-    ax.axvline(
-        mitigator.lambda_, color=_STABLE, linestyle="--", label=f"$\\lambda^*$ = {mitigator.lambda_:.3f}"
-    )
+    label = f"$\\lambda^*$ = {mitigator.lambda_:.3f}"
+    ax.axvline(mitigator.lambda_, color=_STABLE, linestyle="--", label=label)
     ax.set(xlim=(-0.01, 1.01), ylim=(0, None), xlabel="$\\lambda$", ylabel="loss on the data of the fit")
     ax.legend()
     return ax
@@ -235,15 +173,7 @@ def plot_losses(mitigator: Any, *, ax: Axes | None = None) -> Axes:
 def plot_before_after(result: Any, *, ax: Axes | None = None) -> Axes:
     """Densities of every group before (dashed) and after (solid) a mitigation.
 
-    Parameters
-    ----------
-    result : MitigationResult
-        Read by its `before` and `after`.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    `result`: read by its `before` and `after`.
     """
     ax = axes_or_new(ax)
     for stage, style in ((result.before, "--"), (result.after, "-")):

@@ -14,33 +14,14 @@ from fairstats.plots.hdr import plot_hdr
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_comparison", "plot_posterior"]
-
 _SHOWN = 2_000
 
 
 def plot_posterior(region: Any, names: Sequence[str], ax: Axes | None = None) -> Axes:
     """Draw the density of one metric with its highest density region, or the joint region of two.
 
-    Parameters
-    ----------
-    region : HdrResult
-        Of one or two metrics.
-    names : sequence of str
-        Of the metrics.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; default a new figure's.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    InputError
-        For more than two metrics.
-    MissingDependencyError
-        Without matplotlib.
+    `region`: of one or two metrics; `names`: of the metrics; `ax`: where to draw; default a new figure's.
+    Raises InputError for more than two metrics; Raises MissingDependencyError without matplotlib.
     """
     if region.dimension > 2:
         raise InputError(
@@ -60,25 +41,9 @@ def plot_posterior(region: Any, names: Sequence[str], ax: Axes | None = None) ->
 def plot_comparison(result: Any, region: Any, ax: Axes | None = None) -> Axes:
     """Draw ΔΘ of two metrics with its highest density region, the RoPE and the events (the paper's figure 3).
 
-    Parameters
-    ----------
-    result : UmComparison
-        Read by its attributes `delta`, `rope`, `names`, `metrics`, `events`, `given`.
-    region : HdrResult
-        Of `result.delta`.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; default a new figure's.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-
-    Raises
-    ------
-    InputError
-        For other than two metrics.
-    MissingDependencyError
-        Without matplotlib.
+    `result`: read by its attributes `delta`, `rope`, `names`, `metrics`, `events`, `given`; `region`: of
+    `result.delta`; `ax`: where to draw; default a new figure's. Raises InputError for other than two metrics;
+    Raises MissingDependencyError without matplotlib.
     """
     if len(result.metrics) != 2 or region is None:
         raise InputError(
@@ -108,10 +73,8 @@ def plot_comparison(result: Any, region: Any, ax: Axes | None = None) -> Axes:
         text = f"P({event.name}) = {event.probability:.2f}"
         ax.text(x0, y0, text, transform=ax.transAxes, ha=across, va=along)
     equivalent = result.events[2]
-    ax.set_title(
-        f"P({equivalent.name}) = {equivalent.probability:.2f}"
-        + (f", given {result.given}" if result.given else "")
-    )
+    given = f", given {result.given}" if result.given else ""
+    ax.set_title(f"P({equivalent.name}) = {equivalent.probability:.2f}{given}")
     ax.set_xlabel(f"Δ {result.metrics[0]} ({a} − {b})")
     ax.set_ylabel(f"Δ {result.metrics[1]} ({a} − {b}), larger better")
     ax.legend(loc="center right")

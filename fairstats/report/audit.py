@@ -2,39 +2,89 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from fairstats.ground.encoding import label_text
-from fairstats.ground.errors import InputError
-from fairstats.ground.frames import as_frame_columns
-from fairstats.ground.groups import INTERSECTION
-from fairstats.ground.randomness import as_generator
-from fairstats.report.families import adjust_over_audit
-from fairstats.report.inputs import AuditInput, attribute_sets, build_input, reference_text, set_references
-from fairstats.report.methods_text import methods_and_references
-from fairstats.report.notes import collect_notes, collected_warnings, row_notes, warn_once
-from fairstats.report.report import AuditReport
-from fairstats.report.section import Section
-from fairstats.report.sections import SECTIONS, SectionEntry
-from fairstats.report.settings import AuditColumns, AuditSettings
-from fairstats.report.statements import Statement, make_statements
-from fairstats.report.versions import installed_versions
+import numpy as np
 
-__all__ = ["audit"]
+from fairstats.ground.checks import as_generator, check_flag
+from fairstats.ground.encoding import as_frame_columns
+from fairstats.ground.engines.sources import as_lazy
+from fairstats.ground.errors import DataWarning, FairstatsWarning, InputError, caution
+from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.multiplicity import adjust_pvalues
+from fairstats.ground.results import Result
+from fairstats.ground.tally import Tally
+from fairstats.methods.rates.model_result import ModelComparison
+from fairstats.report.columns import AuditColumns, check_outcomes, columns_of_frame, columns_of_tally
+from fairstats.report.contents import Section, Statement, compares
+from fairstats.report.format import installed_versions
+from fairstats.report.inputs import (
+    AuditInput,
+    AuditSettings,
+    build_input,
+    engine_inputs,
+    reference_text,
+    set_references,
+    tally_input,
+)
+from fairstats.report.report import AuditReport
+from fairstats.report.sections import SECTIONS, SectionEntry
+from fairstats.report.statements import (
+    collect_notes,
+    collected_warnings,
+    make_statements,
+    methods_and_references,
+    row_notes,
+    warn_once,
+)
+
+
+def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
+    """The same results with p-values adjusted by Holm over all that have `with_adjusted`.
+
+    Where the data chose a reference ("highest"), the comparisons that could have been chosen count too: the
+    p-values enter multiplied by their number per comparison shown, and the adjustment is Bonferroni's.
+    """
+    taking_part = [r for r in results if hasattr(r, "with_adjusted")]
+    raw = [
+        np.minimum(r.to_frame()["pvalue"].to_numpy(dtype=np.float64) * chosen_among(r), 1.0)
+        for r in taking_part
+    ]
+    chosen = any(chosen_among(r) > 1 for r in taking_part)
+    method = "bonferroni" if chosen else "holm"
+    adjusted = adjust_pvalues(np.concatenate(raw).tolist() if raw else [], method)
+    family = f"the {int(np.isfinite(adjusted).sum())} p-values of the audit"
+    found: dict[int, Result] = {}
+    start = 0
+    for result, values in zip(taking_part, raw, strict=True):
+        judged: Any = result
+        found[id(result)] = judged.with_adjusted(adjusted[start : start + values.size], family)
+        start += values.size
+    return [found.get(id(r), r) for r in results]
+
+
+def chosen_among(result: Result) -> float:
+    """Pairs that the data chose from, per comparison."""
+    judged: Any = result
+    chosen = (
+        compares(result) or isinstance(result, ModelComparison)
+    ) and judged.settings.reference_rule == "highest"
+    return max(len(judged.counts.groups) / 2, 1.0) if chosen else 1.0
 
 
 def audit(
     frame: Any,
     *,
     y_true: str | None = None,
-    y_pred: str | None = None,
-    score: str | None = None,
-    sensitive_features: str | Sequence[str],
+    y_pred: str | Mapping[str, str] | None = None,
+    score: str | Mapping[str, str] | None = None,
+    sensitive_features: str | Sequence[str] | None = None,
     reference: Hashable | Mapping[str, Hashable] | None = None,
-    favorable_label: Any = None,
+    pos_label: Any = None,
     sample_weight: str | None = None,
     cluster: str | None = None,
     features: str | Sequence[str] = (),
@@ -42,7 +92,7 @@ def audit(
     missing: Literal["raise", "drop", "group"] = "raise",
     confidence_level: float = 0.95,
     threshold: float = 0.8,
-    tolerance: float = 0.1,
+    margin: float = 0.1,
     method: Literal["log", "score", "koopman", "delta", "bootstrap"] | None = None,
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     comparisons: Literal["reference", "all"] = "reference",
@@ -53,22 +103,26 @@ def audit(
     n_resamples: int | None = None,
     rng: Any = None,
     title: str | None = None,
+    engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",
 ) -> AuditReport:
     """Audit predictions for differences between groups: every method that the columns allow.
 
     Parameters
     ----------
-    frame : DataFrame
+    frame : DataFrame or Tally
         A pandas, polars or pyarrow table (any that narwhals reads); every other argument names its columns.
-    y_true, y_pred, score : str, optional
+        Lazy tables (polars LazyFrame, DuckDB relation, Spark, Dask, …) are counted where they are, as
+        `tally` does. Or a `Tally`, which knows its columns and takes no names.
+    y_true, y_pred, score : str, optional; y_pred and score also mappings
         Outcome, prediction, and score in [0, 1] (larger = favourable; adds MADD and, with outcomes, ABROCA).
-        At least outcome or prediction.
+        At least outcome or prediction. Of several models mappings ``{name: column}``: the first is audited,
+        and a section compares all of them (of rows in memory).
     sensitive_features : str or sequence of str
         Sensitive columns. Several are audited one by one and crossed.
     reference : hashable or mapping, optional
         Reference group; for several columns a mapping ``{column: group}`` (``"a & b"`` names the
         intersection). Default: the largest group. ``"highest"``: the group with the highest rate.
-    favorable_label : scalar or mapping, optional
+    pos_label : scalar or mapping, optional
         The value of outcome and prediction that is good for the person; a mapping ``{"y_true": …, "y_pred":
         …}`` where they differ. Not needed for 0/1, False/True, −1/1.
     sample_weight, cluster : str, optional
@@ -83,20 +137,20 @@ def audit(
     missing : {"raise", "drop", "group"}, default "raise"
         What to do with missing values.
     confidence_level : float, default 0.95
-        Of intervals; verdicts use one-sided bounds at this level.
+        Of intervals; over all comparisons of a metric, 1 minus it is the error of verdicts.
     threshold : float, default 0.8
-        For ratios: below it lies a violation.
-    tolerance : float, default 0.1
+        For ratios: below it, or above 1/threshold, lies a violation.
+    margin : float, default 0.1
         For differences, gaps and areas: beyond it lies a violation. For MADD, half of which bounds the
         differences of selection rates, beyond twice of it.
     method : {None, "log", "score", "koopman", "delta", "bootstrap"}
-        Interval method; None takes the default of each metric (log for ratios, score for differences).
+        Interval method; None takes the default of each metric (score; under weights log or delta).
     simultaneous : {None, "bonferroni", "max-z"}
         Make the intervals of one metric hold at once.
     comparisons : {"reference", "all"}
         Each group against the reference, or all pairs.
     adjust : str, default "holm"
-        Adjustment of p-values within a metric.
+        Adjustment of p-values and verdicts within a metric; "none" judges each comparison by itself.
     family : {"metric", "audit"}, default "metric"
         "audit" adjusts all p-values of the audit together, by Holm.
     intersections : bool, default True
@@ -109,6 +163,9 @@ def audit(
         Seed of what is random (bootstrap, permutations); the report gives it.
     title : str, optional
         Title of the report.
+    engine : {"auto", "rows", "duckdb", "polars", "spark"}, default "auto"
+        What counts: see `tally`. "rows" loads a lazy table, for what needs single rows (MADD and ECD of
+        clusters).
 
     Returns
     -------
@@ -134,59 +191,73 @@ def audit(
     >>> report.to_frame().query("metric == 'disparate_impact'")[["group", "estimate", "verdict"]].round(3)
       group  estimate    verdict
     0     B     0.553  undecided
-    1     H     0.433   violated
+    1     H     0.433  undecided
     """
-    names = _attribute_names(sensitive_features)
-    true_label, pred_label = _favorable(favorable_label)
-    columns = AuditColumns(
-        y_true=_column_name("y_true", y_true),
-        y_pred=_column_name("y_pred", y_pred),
-        score=_column_name("score", score),
-        sensitive_features=names,
-        sample_weight=_column_name("sample_weight", sample_weight),
-        cluster=_column_name("cluster", cluster),
-        favorable_true=true_label if y_true is not None else None,
-        favorable_pred=pred_label if y_pred is not None else None,
-        features=_feature_names(features),
-        counterfactual_scores=_counterfactual_columns(counterfactual_score, names, score),
-    )
-    _check_outcomes(columns)
-    sets = attribute_sets(names, intersections=intersections)
+    roles = {"y_true": y_true, "y_pred": y_pred, "score": score}
+    roles |= {"sample_weight": sample_weight, "cluster": cluster}
+    if isinstance(frame, Tally):
+        others = (counterfactual_score, features or None, pos_label)
+        columns = columns_of_tally(frame, sensitive_features, (*roles.values(), *others))
+    else:
+        columns = columns_of_frame(roles, sensitive_features, features or (), counterfactual_score, pos_label)
+    check_outcomes(columns)
+    check_flag("intersections", intersections)
+    names = columns.sensitive_features
+    sets = [(name,) for name in names] + ([names] if intersections and len(names) > 1 else [])
     references = set_references(reference, sets)
     generator, seed = as_generator(rng)
     settings = AuditSettings(
         confidence_level=confidence_level,
         threshold=threshold,
-        tolerance=tolerance,
+        margin=margin,
         method=method,
         simultaneous=simultaneous,
         comparisons=comparisons,
         adjust=adjust,
         family=family,
-        missing=missing,
+        missing=frame.missing.policy if isinstance(frame, Tally) else missing,
         evaluated_on=evaluated_on,
         references={INTERSECTION.join(k): reference_text(v) for k, v in references.items()},
         n_resamples=n_resamples,
         seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )
-    table = as_frame_columns(frame, columns.names, "frame")
-    if not len(table):
-        raise InputError("frame", got="0 rows", allowed="at least one row", cure="pass data")
-    with collected_warnings():
-        inputs = [
-            build_input(table, s, columns, settings, pos_label=favorable_label, reference=references[s])
-            for s in sets
-        ]
+    texts: list[str] = []
+    if isinstance(frame, Tally):
+        inputs = [tally_input(frame, s, columns, settings, references[s]) for s in sets]
+    elif (lazy := as_lazy(frame, engine)) is not None:
+        if columns.models or columns.model_scores:
+            cure = "engine='rows' reads all rows"
+            raise InputError(
+                "y_pred", got="several models of a lazy table", allowed="rows in memory", cure=cure
+            )
+        with collected_warnings() as texts:
+            inputs = engine_inputs(lazy, sets, columns, settings, references, pos_label)
+    else:
+        table = as_frame_columns(frame, columns.names, "frame")
+        if table.empty:
+            raise InputError("frame", got="0 rows", allowed="at least one row", cure="pass data")
+        with collected_warnings() as texts:
+            inputs = [
+                build_input(table, s, columns, settings, pos_label=pos_label, reference=references[s])
+                for s in sets
+            ]
     sections = [run_section(entry, one) for one in inputs for entry in SECTIONS]
-    report = assemble(sections, inputs, columns, settings, _title(title, columns))
-    warn_once(report, stacklevel=3)
+    by = ", ".join(names)
+    title = title or f"Fairness of {columns.y_pred or columns.y_true} by {by}"
+    report = assemble(sections, inputs, columns, settings, title)
+    counted = {one.counts.missing.sentence for one in inputs}
+    about_data = tuple(dict.fromkeys(text for text in texts if text not in counted))
+    report = replace(report, notes=(*about_data, *report.notes))
+    if about_data:
+        caution(" ".join(about_data), DataWarning)
+    warn_once(report)
     return report
 
 
 def run_section(entry: SectionEntry, inputs: AuditInput) -> Section:
     """Run one section for one set of attributes; what it warns of and no result repeats is kept."""
     with collected_warnings() as texts:
-        results = tuple(entry.load().run(inputs))
+        results = tuple(entry.run(inputs))
     said = {note for result in results for _, note in row_notes(result)}
     kept = dict.fromkeys(text for text in texts if not any(note in text for note in said))
     return Section(entry.key, entry.title, inputs.attributes, results, tuple(kept))
@@ -208,7 +279,7 @@ def assemble(
     references: dict[str, None] = {}
     for entry in SECTIONS:
         results = [r for s in sections if s.key == entry.key for r in s.results]
-        methods, cited = methods_and_references(entry.load(), results, settings)
+        methods, cited = methods_and_references(entry, results, settings)
         said.extend(methods)
         references.update(dict.fromkeys(cited))
     return AuditReport(
@@ -219,94 +290,33 @@ def assemble(
         tables=tables,
         sections=tuple(sections),
         statements=make_statements(columns, settings, tables, sections),
-        notes=tuple(collect_notes(sections, columns)),
+        notes=tuple(collect_notes(sections, columns, settings)),
         methods=tuple(said),
         references=tuple(references),
         versions=installed_versions(),
     )
 
 
-def _attribute_names(sensitive_features: Any) -> tuple[str, ...]:
-    names = (sensitive_features,) if isinstance(sensitive_features, str) else sensitive_features
-    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(n, str) for n in names):
-        raise InputError(
-            "sensitive_features",
-            got=f"{type(sensitive_features).__name__} {sensitive_features!r}"[:120],
-            allowed="the name of a column of the frame, or a list of names",
-            cure='e.g. sensitive_features="sex" or ["sex", "race"]',
+def demo_report(*, intersections: bool = False) -> AuditReport:
+    """Audit of the COMPAS risk classes by race and sex, on the rows of ProPublica's analysis.
+
+    Outcome: no new charge within two years; prediction: class Low; score: 1 for decile 1 to 0 for decile 10.
+    """
+    from fairstats.datasets import load_compas
+
+    frame, _ = load_compas(subset="propublica")
+    frame = frame.assign(decile_reversed=1 - (frame["decile_score"] - 1) / 9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
+        return audit(
+            frame,
+            y_true="two_year_recid",
+            y_pred="score_text",
+            score="decile_reversed",
+            sensitive_features=["race", "sex"],
+            reference={"race": "Caucasian", "sex": "Male"},
+            pos_label={"y_true": 0, "y_pred": "Low"},
+            title="COMPAS risk classes by race and sex, Broward County 2013–2014",
+            intersections=intersections,
+            rng=1,
         )
-    if len(set(names)) < len(names):
-        raise InputError(
-            "sensitive_features",
-            got=f"{list(names)!r}",
-            allowed="each column once",
-            cure="leave out the repeat",
-        )
-    return tuple(names)
-
-
-def _column_name(argument: str, name: Any) -> str | None:
-    if name is None or isinstance(name, str):
-        return name
-    raise InputError(
-        argument,
-        got=f"a {type(name).__name__}",
-        allowed="the name of a column of the frame",
-        cure=f"put the values into a column of the frame and pass {argument}='its name'",
-    )
-
-
-def _feature_names(features: Any) -> tuple[str, ...]:
-    names = (features,) if isinstance(features, str) else tuple(features)
-    return tuple(str(_column_name("features", name)) for name in names)
-
-
-def _counterfactual_columns(given: Any, attributes: Sequence[str], score: str | None) -> dict[str, str]:
-    """Sensitive column → score column."""
-    if given is None:
-        return {}
-    found = given if isinstance(given, Mapping) else {attributes[0]: given}
-    unknown = [name for name in found if name not in attributes]
-    if unknown or score is None or (not isinstance(given, Mapping) and len(attributes) > 1):
-        raise InputError(
-            "counterfactual_score",
-            got=repr(given) + (" without score" if score is None else f" for {', '.join(attributes)}"),
-            allowed="with score: a column for one sensitive attribute, or a mapping from attribute to column",
-            cure=f"counterfactual_score={{{attributes[0]!r}: …}}, score=…",
-        )
-    return {name: str(_column_name("counterfactual_score", column)) for name, column in found.items()}
-
-
-def _favorable(favorable_label: Any) -> tuple[str | None, str | None]:
-    """Favourable values of outcome and prediction as text."""
-    if isinstance(favorable_label, Mapping):
-        unknown = set(favorable_label) - {"y_true", "y_pred"}
-        if unknown:
-            raise InputError(
-                "favorable_label",
-                got=f"a mapping with {', '.join(sorted(map(repr, unknown)))}",
-                allowed="a mapping with the keys 'y_true' and 'y_pred', or one value",
-                cure="name the favourable value of each",
-            )
-        values = (favorable_label.get("y_true"), favorable_label.get("y_pred"))
-    else:
-        values = (favorable_label, favorable_label)
-    true, pred = (None if v is None else label_text(v) for v in values)
-    return true, pred
-
-
-def _check_outcomes(columns: AuditColumns) -> None:
-    if columns.y_true is None and columns.y_pred is None:
-        raise InputError(
-            "y_pred",
-            got="None for both y_true and y_pred",
-            allowed="the column of the predictions, of the outcomes, or both",
-            cure="name at least one of them",
-        )
-
-
-def _title(title: str | None, columns: AuditColumns) -> str:
-    if title:
-        return title
-    what = columns.y_pred or columns.y_true
-    return f"Fairness of {what} by {', '.join(columns.sensitive_features)}"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-
-__all__ = ["Axis", "Tick", "difference_axis", "distance_axis", "gap_axis", "ratio_axis"]
 
 #: Width in pixels that tick labels are spaced for: the plot on a phone.
 _NARROW = 310.0
@@ -33,19 +32,9 @@ class Tick:
 class Axis:
     """A linear or logarithmic scale from 0 to 100 percent.
 
-    Attributes
-    ----------
-    low, high : float
-        Ends, padding included.
-    log : bool
-    neutral : float
-        Value of equality: 1 or 0.
-    band : tuple of float
-        Values between which a comparison passes.
-    tick_values : tuple of float
-        The more important first.
-    signed : bool
-        Whether tick labels carry a sign; never on a logarithmic scale.
+    `low`, `high`: ends, padding included; `neutral`: value of equality: 1 or 0; `band`: values between which
+    a comparison passes; `tick_values`: the more important first; `signed`: whether tick labels carry a sign;
+    never on a logarithmic scale.
     """
 
     low: float
@@ -97,15 +86,7 @@ def _apart(tick: Tick, other: Tick) -> bool:
 
 
 def ratio_axis(estimates: Iterable[float], ends: Iterable[float], threshold: float) -> Axis:
-    """Logarithmic scale that holds the ratios and most of the ends of their intervals.
-
-    Parameters
-    ----------
-    estimates, ends : iterable of float
-        NaN and infinity are passed over.
-    threshold : float
-        In (0, 1].
-    """
+    """Logarithmic scale that holds the ratios and most of the ends of their intervals."""
     points = [v for v in estimates if math.isfinite(v) and v > 0]
     limits = [v for v in ends if math.isfinite(v) and v > 0]
     below = _step([1 / v for v in points], [1 / v for v in limits], _RATIO_STEPS)
@@ -116,36 +97,34 @@ def ratio_axis(estimates: Iterable[float], ends: Iterable[float], threshold: flo
     return Axis(1 / below / padding, above * padding, True, 1.0, (threshold, 1 / threshold), candidates)
 
 
-def difference_axis(estimates: Iterable[float], ends: Iterable[float], tolerance: float) -> Axis:
+def difference_axis(estimates: Iterable[float], ends: Iterable[float], margin: float) -> Axis:
     """Linear scale, symmetric around 0."""
     points = [abs(v) for v in estimates if math.isfinite(v)]
     limits = [abs(v) for v in ends if math.isfinite(v)]
-    reach = max(_step(points, limits, _DIFFERENCE_STEPS), min(1.5 * tolerance, 1.0))
-    candidates = (0.0, -tolerance, tolerance, -reach, reach, *(s * v for v in _ROUND for s in (-1, 1)))
+    reach = max(_step(points, limits, _DIFFERENCE_STEPS), min(1.5 * margin, 1.0))
+    candidates = (0.0, -margin, margin, -reach, reach, *(s * v for v in _ROUND for s in (-1, 1)))
     width = reach * (1 + 2 * _PADDING)
-    return Axis(-width, width, False, 0.0, (-tolerance, tolerance), candidates)
+    return Axis(-width, width, False, 0.0, (-margin, margin), candidates)
 
 
-def gap_axis(estimates: Iterable[float], ends: Iterable[float], tolerance: float) -> Axis:
-    """Linear scale from 0 to 1 at most, for sizes without sign."""
-    return _axis_from_0(estimates, ends, tolerance, _DIFFERENCE_STEPS)
-
-
-def distance_axis(estimates: Iterable[float], ends: Iterable[float], tolerance: float) -> Axis:
-    """Linear scale from 0 to 2 at most, for distances between distributions."""
-    return _axis_from_0(estimates, ends, tolerance, _DISTANCE_STEPS)
-
-
-def _axis_from_0(
-    estimates: Iterable[float], ends: Iterable[float], tolerance: float, steps: Sequence[float]
+def gap_axis(
+    estimates: Iterable[float],
+    ends: Iterable[float],
+    margin: float,
+    *,
+    steps: Sequence[float] = _DIFFERENCE_STEPS,
 ) -> Axis:
+    """Linear scale from 0 to the last of `steps` at most, for sizes without sign and distances."""
     points = [v for v in estimates if math.isfinite(v)]
     limits = [v for v in ends if math.isfinite(v)]
-    reach = max(_step(points, limits, steps), min(1.5 * tolerance, steps[-1]))
-    candidates = (0.0, tolerance, reach, *_ROUND)
-    return Axis(
-        -_PADDING * reach, reach * (1 + _PADDING), False, 0.0, (0.0, tolerance), candidates, signed=False
-    )
+    reach = max(_step(points, limits, steps), min(1.5 * margin, steps[-1]))
+    candidates = (0.0, margin, reach, *_ROUND)
+    low, high = -_PADDING * reach, reach * (1 + _PADDING)
+    return Axis(low, high, False, 0.0, (0.0, margin), candidates, signed=False)
+
+
+#: The same up to 2, for distances between distributions.
+distance_axis = partial(gap_axis, steps=_DISTANCE_STEPS)
 
 
 def _step(points: Sequence[float], limits: Sequence[float], steps: Sequence[float]) -> float:

@@ -1,12 +1,15 @@
-"""Numbers and labels as text, the same in every view."""
+"""Numbers, labels and versions as text, the same in every view."""
 
 from __future__ import annotations
 
+import html
 import math
+import platform
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["count", "interval", "isolate", "number", "percent", "printable", "pvalue", "whole_or_weighted"]
+from fairstats._version import __version__
 
 #: Characters that turn the direction of the text around them.
 _DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c")
@@ -20,26 +23,42 @@ def number(value: float, digits: int = 3, *, signed: bool = False) -> str:
     >>> number(0.74051), number(-0.2, signed=True), number(float("nan")), number(float("inf"))
     ('0.741', '−0.200', '—', '∞')
     """
-    if math.isnan(value):
-        return "—"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+    if not math.isfinite(value):
+        return _no_number(value)
     text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
     if float(text) == 0:
         return f"{0:.{digits}f}"
     return text.replace("-", "−")
 
 
-def interval(low: float, high: float, *, signed: bool = False) -> str:
-    """Both ends in brackets; a dash where there is none.
+def _no_number(value: float) -> str:
+    return "—" if math.isnan(value) else "∞" if value > 0 else "−∞"
+
+
+def exact_number(value: float) -> str:
+    """Ten significant digits; a dash for NaN.
 
     Examples
     --------
-    >>> interval(0.702, 0.7821), interval(0.0, float("inf"))
-    ('[0.702, 0.782]', '[0.000, ∞)')
+    >>> exact_number(0.74051), exact_number(float("inf")), exact_number(float("nan"))
+    ('0.74051', '∞', '—')
+    """
+    return f"{value:.10g}".replace("-", "−") if math.isfinite(value) else _no_number(value)
+
+
+def interval(low: float, high: float, *, signed: bool = False, side: str = "two-sided") -> str:
+    """Both ends in brackets; of a one-sided interval its limit in words; a dash where there is none.
+
+    Examples
+    --------
+    >>> interval(0.702, 0.7821), interval(0.0, float("inf")), interval(0.081, 2.0, side="greater")
+    ('[0.702, 0.782]', '[0.000, ∞)', 'at least 0.081')
     """
     if math.isnan(low) or math.isnan(high):
         return "—"
+    if side != "two-sided":
+        words, end = ("at least", low) if side == "greater" else ("at most", high)
+        return f"{words} {number(end, signed=signed)}"
     close = ")" if math.isinf(high) else "]"
     return f"[{number(low, signed=signed)}, {number(high, signed=signed)}{close}"
 
@@ -91,3 +110,30 @@ def isolate(text: str, labels: Iterable[str]) -> str:
         if any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in label):
             text = text.replace(label, f"\u2068{label}\u2069")
     return text
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table in columns of equal width."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def escaped(text: object) -> str:
+    """The text as HTML."""
+    return html.escape(printable(text))
+
+
+_PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "narwhals")
+
+
+def installed_versions() -> dict[str, str]:
+    """fairstats, Python and the packages that numbers come from."""
+    found = {"fairstats": __version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,31 +1,34 @@
-"""Tables from files: CSV (also compressed) and Parquet."""
+"""Tables from files or standard input: CSV (also compressed) and Parquet."""
 
 from __future__ import annotations
 
 import lzma
+import sys
 import warnings
 import zipfile
 import zlib
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairstats.ground.encoding import check_columns
+from fairstats.ground.engines.files import check_different, csv_header
 from fairstats.ground.errors import FairstatsError, InputError, MissingDependencyError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_table"]
-
+#: In place of a path: standard input, or standard output.
+STANDARD = "-"
 _CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv", ".tsv.gz", ".txt")
 _PARQUET = (".parquet", ".pq")
-_SHOWN = 20
 #: What parsers, decoders and decompressors raise; Arrow's errors are among them.
 _UNREADABLE = (
     OSError,
     ValueError,
     EOFError,
-    NotImplementedError,
+    RuntimeError,  # of zipfile: a password, or a method that it does not know
     Warning,  # of pandas' parser, made an error below
     zipfile.BadZipFile,
     lzma.LZMAError,
@@ -33,99 +36,82 @@ _UNREADABLE = (
 )
 
 
-def read_table(path: str | Path, columns: Sequence[str], *, delimiter: str | None = None) -> pd.DataFrame:
+def held_input(path: str | Path) -> bytes | None:
+    """What came by standard input, or by a pipe of the shell; None for a file, read where it lies."""
+    if str(path) == STANDARD:
+        return sys.stdin.buffer.read()
+    file = Path(path)
+    return file.read_bytes() if file.is_fifo() else None
+
+
+def read_table(
+    path: str | Path, columns: Sequence[str], *, delimiter: str | None = None, held: bytes | None = None
+) -> pd.DataFrame:
     """The named columns of a file.
 
-    Parameters
-    ----------
-    path : path-like
-        ``.csv``, ``.tsv`` (also ``.gz``, ``.bz2``, ``.xz``, ``.zip``) or ``.parquet``.
-    columns : sequence of str
-        Columns to read.
-    delimiter : str, optional
-        Of a CSV file; default a comma, a tab for ``.tsv``.
-
-    Raises
-    ------
-    InputError
-        If the file is not there, cannot be read, has no rows, or lacks a column.
+    `path`: ``.csv``, ``.tsv`` (also ``.gz``, ``.bz2``, ``.xz``, ``.zip``) or ``.parquet``; `columns`: columns
+    to read; `delimiter`: of a CSV file; default a comma, a tab for ``.tsv``; `held`: what `held_input` gave
+    for this path. Raises InputError if the file is not there, cannot be read, has no rows, lacks a column, or
+    has two of one name.
     """
     file = Path(path)
     name = file.name.lower()
-    if not file.is_file():
-        raise InputError(
-            "file",
-            got=f"{str(path)!r}, which is {'a folder' if file.is_dir() else 'not there'}",
-            allowed="an existing CSV or Parquet file",
-            cure="check the path",
-        )
+    if held is not None:
+        name = _PARQUET[0] if held.startswith(b"PAR1") else _CSV[0]
+    elif not file.is_file():
+        got = f"{str(path)!r}, which is {'a folder' if file.is_dir() else 'not there'}"
+        raise InputError("file", got=got, allowed="an existing CSV or Parquet file", cure="check the path")
+    shown = repr(str(path)) if str(path) != STANDARD else "standard input"
+    source = file if held is None else BytesIO(held)
     try:
         if name.endswith(_PARQUET):
-            frame = _read_parquet(file, columns)
+            frame = _read_parquet(source, columns)
         elif name.endswith(_CSV):
-            frame = _read_csv(file, columns, delimiter or ("\t" if ".tsv" in name else ","))
+            frame = _read_csv(source, columns, delimiter or ("\t" if ".tsv" in name else ","))
         else:
-            raise InputError(
-                "file",
-                got=f"{file.name!r}",
-                allowed=f"a name that ends in {', '.join((*_CSV, *_PARQUET))}",
-                cure="rename it, or convert it to CSV or Parquet",
-            )
+            allowed = f"a name that ends in {', '.join((*_CSV, *_PARQUET))}"
+            cure = "rename it, or convert it to CSV or Parquet"
+            raise InputError("file", got=repr(file.name), allowed=allowed, cure=cure)
     except FairstatsError:
         raise
     except _UNREADABLE as problem:
+        said = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+        allowed = "a CSV file in UTF-8 with a header line, or a Parquet file"
+        cure = "open it in another program to see whether it is whole"
         raise InputError(
-            "file",
-            got=f"{str(path)!r}, which cannot be read ({_first_line(problem)})",
-            allowed="a CSV file in UTF-8 with a header line, or a Parquet file",
-            cure="open it in another program to see whether it is whole",
+            "file", got=f"{shown}, which cannot be read ({said})", allowed=allowed, cure=cure
         ) from problem
-    if not len(frame):
-        raise InputError(
-            "file", got=f"{str(path)!r} with 0 rows", allowed="at least one row", cure="pass data"
-        )
+    if frame.empty:
+        raise InputError("file", got=f"{shown} with 0 rows", allowed="at least one row", cure="pass data")
     return frame
 
 
-def _read_csv(file: Path, columns: Sequence[str], delimiter: str) -> pd.DataFrame:
+def _read_csv(source: Path | BytesIO, columns: Sequence[str], delimiter: str) -> pd.DataFrame:
     import pandas as pd
 
-    have = [str(c) for c in pd.read_csv(file, sep=delimiter, nrows=0, encoding="utf-8-sig").columns]
-    _check_columns(file, columns, have)
+    have = csv_header(source, delimiter)
+    cure = "check the spelling"
+    if len(have) == 1 and any(sign in have[0] for sign in ";\t|"):
+        cure = "the header has one column only: name the separator with --delimiter"
+    check_columns("file", columns, have, cure)
+    if isinstance(source, BytesIO):
+        source.seek(0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         # All columns: with usecols= a line with too many fields would be shifted without a word.
-        frame = pd.read_csv(file, sep=delimiter, index_col=False, encoding="utf-8-sig", low_memory=False)
+        frame = pd.read_csv(source, sep=delimiter, index_col=False, encoding="utf-8-sig", low_memory=False)
     return frame[list(dict.fromkeys(columns))]
 
 
-def _read_parquet(file: Path, columns: Sequence[str]) -> pd.DataFrame:
+def _read_parquet(source: Path | BytesIO, columns: Sequence[str]) -> pd.DataFrame:
     try:
         from pyarrow import parquet
     except ImportError as problem:
         raise MissingDependencyError(
             "pyarrow", extra="cli", purpose="Reading Parquet", alternative="pass a CSV file"
         ) from problem
-    with parquet.ParquetFile(file) as source:
-        _check_columns(file, columns, list(source.schema_arrow.names))
-        return source.read(columns=list(dict.fromkeys(columns))).to_pandas()  # type: ignore[no-any-return]
-
-
-def _check_columns(file: Path, columns: Sequence[str], have: Sequence[str]) -> None:
-    lacking = [name for name in dict.fromkeys(columns) if name not in have]
-    if not lacking:
-        return
-    more = ", …" if len(have) > _SHOWN else ""
-    cure = "check the spelling"
-    if len(have) == 1 and any(sign in have[0] for sign in ";\t|"):
-        cure = "the header has one column only: name the separator with --delimiter"
-    raise InputError(
-        "file",
-        got=f"no column {', '.join(map(repr, lacking))} in {file.name!r}",
-        allowed=f"its columns: {', '.join(map(repr, have[:_SHOWN]))}{more}",
-        cure=cure,
-    )
-
-
-def _first_line(problem: BaseException) -> str:
-    return (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+    with parquet.ParquetFile(source) as opened:
+        have = list(opened.schema_arrow.names)
+        check_different(have, source.name if isinstance(source, Path) else "standard input")
+        check_columns("file", columns, have)
+        return opened.read(columns=list(dict.fromkeys(columns))).to_pandas()  # type: ignore[no-any-return]

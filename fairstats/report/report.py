@@ -8,27 +8,22 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from fairstats.ground.counts import CellCounts
-from fairstats.ground.errors import InputError
-from fairstats.ground.results import TIDY_COLUMNS, Result
-from fairstats.ground.serialise import encode, serialisable
-from fairstats.report.reading import decode_report
-from fairstats.report.section import VERDICTS, Section
-from fairstats.report.sections import load_sections
-from fairstats.report.settings import AuditColumns, AuditSettings
-from fairstats.report.statements import Statement
+import fairstats.report.sections  # noqa: F401 - knows every class that a stored report may hold
+from fairstats._version import __version__
+from fairstats.ground.checks import check_type
+from fairstats.ground.errors import FairstatsWarning, InputError, caution
+from fairstats.ground.serialise import decode, encode, parse_json, serialisable, unknown_parts
+from fairstats.report.contents import Contents
+from fairstats.report.html import render_html
+from fairstats.report.render import render_fragment, render_terminal, render_text
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fairstats.report.crosscheck.table import Crosscheck
-
-__all__ = ["AuditReport"]
 
 
 @serialisable
 @dataclass(frozen=True, eq=False)
-class AuditReport:
+class AuditReport(Contents):
     """What an audit found.
 
     Attributes
@@ -69,57 +64,6 @@ class AuditReport:
     2         demographic_parity_max     f      0.25
     """
 
-    title: str
-    created: str
-    columns: AuditColumns
-    settings: AuditSettings
-    tables: tuple[CellCounts, ...]
-    sections: tuple[Section, ...]
-    statements: tuple[Statement, ...]
-    notes: tuple[str, ...]
-    methods: tuple[Statement, ...]
-    references: tuple[str, ...]
-    versions: dict[str, str]
-
-    @property
-    def results(self) -> tuple[Result, ...]:
-        """Every result, in the order of the sections."""
-        return tuple(result for section in self.sections for result in section.results)
-
-    @property
-    def verdicts(self) -> dict[str, int]:
-        """Number of comparisons per verdict."""
-        total = dict.fromkeys(VERDICTS, 0)
-        for section in self.sections:
-            for verdict, count in section.verdicts().items():
-                total[verdict] += count
-        return total
-
-    @property
-    def violated(self) -> bool:
-        """Whether any comparison is judged violated."""
-        return self.verdicts["violated"] > 0
-
-    def to_frame(self) -> pd.DataFrame:
-        """The tidy tables of all results, one below the other.
-
-        Returns
-        -------
-        DataFrame
-            Columns ``section``, ``sensitive_features``, then those of the results.
-        """
-        import pandas as pd
-
-        rows: list[dict[str, Any]] = []
-        for section in self.sections:
-            for result in section.results:
-                for row in result.to_frame().to_dict("records"):
-                    place = {"section": section.key, "sensitive_features": section.attribute_text}
-                    rows.append({**place, **{str(k): v for k, v in row.items()}})
-        first = ["section", "sensitive_features", *TIDY_COLUMNS]
-        extra = [name for name in dict.fromkeys(k for row in rows for k in row) if name not in first]
-        return pd.DataFrame(rows, columns=[*first, *extra])
-
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready dictionary: results with their sufficient statistics, never rows."""
         return encode(self)  # type: ignore[no-any-return]
@@ -133,16 +77,9 @@ class AuditReport:
         InputError
             If the dictionary holds something else.
         """
-        load_sections()
         report = decode_report(data)
-        if not isinstance(report, cls):
-            raise InputError(
-                "data",
-                got=f"a {type(report).__name__}",
-                allowed="what AuditReport.to_dict() or to_json() wrote",
-                cure="pass the file of an audit",
-            )
-        return report
+        allowed = "what AuditReport.to_dict() or to_json() wrote"
+        return check_type("data", report, cls, allowed, "pass the file of an audit")
 
     def to_json(self, path: str | PathLike[str]) -> Path:
         """Write the report as JSON, from which `from_json` reads it back without loss.
@@ -159,14 +96,17 @@ class AuditReport:
         -------
         Path
         """
-        whole = {**self.to_dict(), "table": self._table_records()}
-        return write_text(path, json.dumps(whole, allow_nan=False, indent=1) + "\n")
+        return write_text(path, self.json_text())
 
-    def _table_records(self) -> list[dict[str, Any]]:
-        """Rows of `to_frame` as JSON holds them: null for what is missing or infinite."""
+    def json_text(self) -> str:
+        """The text that `to_json` writes."""
         frame = self.to_frame().astype(object)
-        records = frame.where(frame.notna(), None).to_dict("records")
-        return [{str(k): _plain(v) for k, v in record.items()} for record in records]
+        shown = [
+            {name: encode(value) for name, value in row.items()}
+            for row in frame.where(frame.notna(), None).to_dict("records")
+        ]
+        table = [{k: None if isinstance(v, dict) else v for k, v in row.items()} for row in shown]
+        return json.dumps({**self.to_dict(), TABLE: table}, allow_nan=False, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, path: str | PathLike[str]) -> Self:
@@ -184,21 +124,12 @@ class AuditReport:
             Where another version of fairstats wrote it.
         """
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            held = Path(path).read_bytes()
         except (OSError, ValueError) as problem:
-            raise InputError(
-                "path",
-                got=f"{fspath(path)!r}, which cannot be read as JSON ({problem})",
-                allowed="a file that AuditReport.to_json wrote",
-                cure="write it again with to_json",
-            ) from problem
-        if not isinstance(data, dict):
-            raise InputError(
-                "path",
-                got=f"{fspath(path)!r} without a report",
-                allowed="a file that AuditReport.to_json wrote",
-            )
-        return cls.from_dict(data)
+            why = problem.strerror if isinstance(problem, OSError) else problem
+            got = f"{fspath(path)!r}, which cannot be read ({why})"
+            raise InputError("path", got=got, allowed=_WRITTEN, cure="check the path") from problem
+        return cls.from_dict(parse_json(held, "path", repr(fspath(path)), _WRITTEN))
 
     def to_html(self, path: str | PathLike[str], *, crosscheck: Crosscheck | None = None) -> Path:
         """Write the report as one self-contained HTML file.
@@ -218,8 +149,6 @@ class AuditReport:
         MissingDependencyError
             Without jinja2 (extra ``report``).
         """
-        from fairstats.report.html import render_html
-
         return write_text(path, render_html(self, crosscheck))
 
     def summary(self, *, full: bool = True) -> str:
@@ -230,28 +159,16 @@ class AuditReport:
         full : bool, default True
             Every comparison; otherwise intersections list only what is not satisfied.
         """
-        from fairstats.report.text import render_text
-
         return render_text(self, full=full)
 
     def __str__(self) -> str:
         return self.summary()
 
     def __rich__(self) -> Any:
-        from fairstats.report.terminal import render_terminal
-
         return render_terminal(self)
 
     def _repr_html_(self) -> str:
-        from fairstats.report.notebook import render_fragment
-
         return render_fragment(self)
-
-
-def _plain(value: Any) -> Any:
-    """A value of a table that JSON can hold."""
-    shown = encode(value)
-    return None if isinstance(shown, dict) else shown
 
 
 def write_text(path: str | PathLike[str], text: str) -> Path:
@@ -260,10 +177,56 @@ def write_text(path: str | PathLike[str], text: str) -> Path:
     try:
         target.write_text(text, encoding="utf-8", errors="xmlcharrefreplace", newline="\n")
     except OSError as problem:
-        raise InputError(
-            "path",
-            got=f"{fspath(path)!r}, which cannot be written ({problem.strerror or problem})",
-            allowed="a file in a folder that exists and may be written to",
-            cure="choose another place",
-        ) from problem
+        got = f"{fspath(path)!r}, which cannot be written ({problem.strerror or problem})"
+        allowed = "a file in a folder that exists and may be written to"
+        raise InputError("path", got=got, allowed=allowed, cure="choose another place") from problem
     return target
+
+
+_WRITTEN = "a file that AuditReport.to_json wrote"
+#: The tidy table, which a report's JSON repeats for other readers.
+TABLE = "table"
+_NAMED = 3
+
+
+def read_report(held: bytes, name: str) -> AuditReport:
+    """The report whose JSON is held in memory; `name` says in errors where it came from."""
+    return AuditReport.from_dict(parse_json(held, "report", name, _WRITTEN))
+
+
+def decode_report(data: dict[str, Any]) -> Any:
+    """The value that a dictionary holds; warns or raises where another version wrote it."""
+    whole = {key: value for key, value in data.items() if key != TABLE}
+    written = _version_of(whole)
+    if written in ("", __version__):
+        return decode(whole)
+    unknown = unknown_parts(whole)
+    if unknown:
+        raise _other_version(written, ", ".join(unknown[:_NAMED]) + (", …" if len(unknown) > _NAMED else ""))
+    try:
+        found = decode(whole)
+    except (InputError, TypeError, ValueError, KeyError) as problem:
+        raise _other_version(written, str(problem)) from problem
+    caution(
+        f"The report was written by fairstats {written}, and is read by {__version__}: its numbers are those "
+        f"of {written}, the words around them those of {__version__}.",
+        FairstatsWarning,
+    )
+    return found
+
+
+def _version_of(data: dict[str, Any]) -> str:
+    """Version of fairstats in the report's own list; empty where there is none."""
+    try:
+        return str(data["versions"]["mapping"]["fairstats"])
+    except (KeyError, TypeError):
+        return ""
+
+
+def _other_version(written: str, why: str) -> InputError:
+    return InputError(
+        "data",
+        got=f"a report of fairstats {written}, which fairstats {__version__} cannot read: {why}",
+        allowed=f"a report of fairstats {__version__}, or one that holds nothing else",
+        cure=f'read it with the version that wrote it, pip install "fairstats=={written}", or audit again',
+    )

@@ -1,29 +1,31 @@
-"""What every report must say about its own inference."""
+"""What a report says about its own inference: statements, methods, notes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from fairstats.ground.errors import (
+    DataWarning,
+    FairstatsWarning,
+    InsufficientEvidenceWarning,
+    MissingValuesWarning,
+    caution,
+)
 from fairstats.ground.groups import INTERSECTION
-from fairstats.ground.serialise import serialisable
+from fairstats.methods.rates.maxima import MaximumResult
+from fairstats.report.contents import Statement, compared, rests_on_exact_test
+from fairstats.report.sections import REFERENCES, SectionEntry, metric_title
+from fairstats.report.side_by_side import differing_verdicts
 
 if TYPE_CHECKING:
     from fairstats.ground.counts import CellCounts
-    from fairstats.report.section import Section
-    from fairstats.report.settings import AuditColumns, AuditSettings
-
-__all__ = ["Statement", "make_statements"]
-
-
-@serialisable
-@dataclass(frozen=True)
-class Statement:
-    """One statement: what it is about, and the text."""
-
-    title: str
-    text: str
+    from fairstats.ground.results import Result
+    from fairstats.report.columns import AuditColumns
+    from fairstats.report.contents import Contents, Section
+    from fairstats.report.inputs import AuditSettings
 
 
 def make_statements(
@@ -32,17 +34,8 @@ def make_statements(
     tables: Sequence[CellCounts],
     sections: Sequence[Section],
 ) -> tuple[Statement, ...]:
-    """The statements of an audit.
-
-    Parameters
-    ----------
-    columns : AuditColumns
-    settings : AuditSettings
-    tables : sequence of CellCounts
-        One per set of attributes.
-    sections : sequence of Section
-    """
-    made = [
+    """The statements of an audit; `tables`: one per set of attributes."""
+    return (
         Statement("Conditional on the model", _CONDITIONAL),
         Statement("Rows used in training", _TRAINING[settings.evaluated_on]),
         Statement("Missing values", _missing(tables, settings)),
@@ -51,8 +44,7 @@ def make_statements(
         Statement("Verdicts", _verdicts(settings, columns)),
         Statement("p-values", _pvalues(settings)),
         Statement("What it cannot say", _LIMITS),
-    ]
-    return tuple(made)
+    )
 
 
 _CONDITIONAL = (
@@ -69,6 +61,12 @@ _TRAINING = {
 _LIMITS = (
     "Ratios and differences describe what is, not why: they establish neither a cause nor a finding of "
     "law. The thresholds are conventions that the reader may replace: the intervals serve for any other."
+)
+
+
+_OF_VERDICTS = (
+    "The p-value of a verdict is about its own null hypothesis, and is adjusted over the comparisons of its "
+    "metric. The tests against each single threshold are unadjusted."
 )
 
 
@@ -110,14 +108,11 @@ def _references(sections: Sequence[Section]) -> str:
     chosen: dict[tuple[str, str], dict[str, None]] = {}
     for section in sections:
         for result in section.results:
-            settings: Any = getattr(result, "settings", None)
-            comparisons: Any = getattr(result, "comparisons", ())
-            if not comparisons:
-                continue
-            rule = "all" if settings.comparisons == "all" else settings.reference_rule
-            chosen.setdefault((section.attribute_text, rule), {}).update(
-                {c.reference: None for c in comparisons}
-            )
+            if compared(result) and not isinstance(result, MaximumResult):
+                settings: Any = getattr(result, "settings", None)
+                rule = "all" if settings.comparisons == "all" else settings.reference_rule
+                references = dict.fromkeys(c.reference for c in compared(result))
+                chosen.setdefault((section.attribute_text, rule), {}).update(references)
     if chosen and all(rule == "all" for _, rule in chosen):
         return "All pairs of groups are compared with each other."
     named = [(names, rules[rule], refs) for (names, rule), refs in chosen.items() if rule != "all"]
@@ -128,28 +123,29 @@ def _references(sections: Sequence[Section]) -> str:
 
 
 def _verdicts(s: AuditSettings, columns: AuditColumns) -> str:
-    alpha, two_sided = 100 * (1 - s.confidence_level), 100 * (2 * s.confidence_level - 1)
-    distance = "" if columns.score is None else f"; MADD {min(2 * s.tolerance, 2.0):g}"
+    alpha = f"{100 * (1 - s.confidence_level):.3g}%"
+    distance = "" if columns.score is None else f"; MADD {min(2 * s.margin, 2.0):g}"
     text = (
-        f"“Violated” and “satisfied” mean that a one-sided {alpha:.3g}% bound, which is one end of the "
-        f"two-sided {two_sided:.3g}% interval, lies beyond the threshold (ratio {s.threshold:g}; difference, "
-        f"gap or area {s.tolerance:g}{distance}). Otherwise the verdict is “undecided”, which is no evidence "
-        "of fairness. “Insufficient evidence” means that the data cannot give the statistic at all. "
+        "“Violated” means that the data show a value outside the fair range (a ratio below "
+        f"{s.threshold:g} or above {1 / s.threshold:.4g}; a difference beyond ±{s.margin:g}; a gap or area "
+        f"above {s.margin:g}{distance}), “satisfied” that they show one inside. Otherwise the verdict is "
+        "“undecided”, which is no evidence of fairness. “Insufficient evidence” means that the data cannot "
+        "give the statistic at all. Beside a verdict stands the p-value of its own null hypothesis, and the "
+        "one-sided limits that belong to it. "
     )
-    if s.simultaneous:
-        return text + f"Bounds hold at once for all comparisons of one metric ({s.simultaneous})."
-    return text + (
-        "Each comparison is judged by itself: with many of them some verdicts are wrong by chance; "
-        'simultaneous="max-z" guards all comparisons of one metric at once.'
-    )
+    if s.adjust == "none":
+        return text + (
+            f"Each comparison is judged by itself, with an error of {alpha}: of many verdicts some are wrong "
+            'by chance; adjust="holm" guards all comparisons of one metric at once.'
+        )
+    return text + f"Over all comparisons of one metric the error is at most {alpha} ({s.adjust})."
 
 
 def _pvalues(s: AuditSettings) -> str:
     if s.family == "audit":
         return (
             "Adjusted p-values are adjusted by Holm over all p-values of the audit (two-sided tests of "
-            "equality, largest gaps), by Bonferroni where the data chose the reference. The tests against "
-            "the thresholds are unadjusted."
+            f"equality, largest gaps), by Bonferroni where the data chose the reference. {_OF_VERDICTS}"
         )
     method = {"holm": "Holm", "fdr_bh": "Benjamini–Hochberg", "none": ""}.get(s.adjust, s.adjust.title())
     within = (
@@ -157,5 +153,122 @@ def _pvalues(s: AuditSettings) -> str:
     )
     return (
         f"Adjusted p-values (two-sided tests of equality) are {within}. Across metrics, and between sets of "
-        "attributes, nothing is adjusted. The tests against the thresholds are unadjusted."
+        f"attributes, nothing is adjusted. {_OF_VERDICTS}"
     )
+
+
+@contextmanager
+def collected_warnings() -> Iterator[list[str]]:
+    """Collect the texts of fairstats' warnings; let every other warning through."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield texts
+    for warning in caught:
+        if issubclass(warning.category, FairstatsWarning):
+            texts.append(str(warning.message))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def collect_notes(sections: Sequence[Section], columns: AuditColumns, settings: AuditSettings) -> list[str]:
+    """Every note of the results, with the metrics it is about, other warnings, and differing verdicts."""
+    found: list[str] = []
+    if columns.score is not None and columns.y_true is None:
+        found.append(f"ABROCA needs the outcomes (y_true): the score {columns.score} was used for MADD only.")
+    elif columns.score is not None and (columns.sample_weight or columns.cluster):
+        found.append(
+            f"ABROCA takes neither weights nor clusters: the score {columns.score} was used for MADD only."
+        )
+    for section in sections:
+        about: dict[str, dict[str, None]] = {}
+        for result in section.results:
+            for metric, note in [*row_notes(result), *_bounds_notes(result)]:
+                title = metric_title(metric, metric).partition(":")
+                about.setdefault(note, {})[title[2].strip() or title[0]] = None
+        for note, metrics in about.items():
+            found.append(f"{section.attribute_text}: {note} ({'; '.join(metrics)})")
+        found.extend(f"{section.attribute_text}: {text}" for text in section.warnings)
+    return found + differing_verdicts(sections, settings)
+
+
+def _bounds_notes(result: Any) -> list[tuple[str, str]]:
+    """Pairs (metric, note) of verdicts by exact tests, for want of cases."""
+    return [
+        (c.metric, f"{c.group}: fewer than 10 successes or failures, the verdict is by the exact test.")
+        for c in compared(result)
+        if rests_on_exact_test(c) and not c.note
+    ]
+
+
+def row_notes(result: Any) -> list[tuple[str, str]]:
+    """Pairs (metric, note) of the rows that carry a note."""
+    frame = result.to_frame()
+    if "note" not in frame.columns:
+        return []
+    pairs = zip(frame["metric"], frame["note"], strict=True)
+    return [(metric, note) for metric, note in pairs if isinstance(note, str) and note]
+
+
+def warn_once(report: Contents) -> None:
+    """One warning per kind: rows left out, comparisons without evidence, methods replaced."""
+    dropped = {t.missing.sentence for t in report.tables if t.missing.n_dropped}
+    if dropped:
+        caution(" ".join(sorted(dropped)), MissingValuesWarning)
+    lacking = report.verdicts["insufficient evidence"]
+    if lacking:
+        text = f"{lacking} comparisons have insufficient evidence; the report's notes say which, and why."
+        caution(text, InsufficientEvidenceWarning)
+    frame = report.to_frame()
+    if "note" in frame.columns and "verdict" in frame.columns:
+        noted = frame["note"].map(lambda note: isinstance(note, str) and bool(note))
+        qualified = int((noted & frame["verdict"].ne("insufficient evidence")).sum())
+        if qualified:
+            text = (
+                f"{qualified} comparisons are qualified (small or empty cells); the report's notes say how."
+            )
+            caution(text, DataWarning)
+
+
+def methods_and_references(
+    entry: SectionEntry, results: Sequence[Result], settings: AuditSettings
+) -> tuple[list[Statement], list[str]]:
+    """What the methods paragraph says about the results of one section, and the papers it cites."""
+    frames = [result.to_frame() for result in results]
+    intervals = dict.fromkeys(
+        method.removesuffix(" (Satterthwaite)") for frame in frames for method in frame["method"]
+    )
+    used: dict[str, Iterable[str]] = {
+        "words": dict.fromkeys(metric for frame in frames for metric in frame["metric"]),
+        "intervals": intervals
+        | dict.fromkeys(
+            c.bounds.method.removesuffix(" (Satterthwaite)") for r in results for c in compared(r)
+        ),
+        "tests": _kinds_of_tests(results, settings),
+    }
+    known = {kind: entry.words(kind) for kind in used}
+    said = {
+        kind: [known[kind][name] for name in names if name in known[kind]] for kind, names in used.items()
+    }
+    made = [Statement(words.title, words.text) for words in said["words"]]
+    for kind, title in (("intervals", "Intervals"), ("tests", "Tests and variances")):
+        if said[kind]:
+            made.append(Statement(title, " ".join(w.text[:1].upper() + w.text[1:] for w in said[kind])))
+    cited = {key for found in said.values() for words in found for key in words.cites}
+    return made, sorted(REFERENCES.get(key, key) for key in cited)
+
+
+def _kinds_of_tests(results: Sequence[Result], settings: AuditSettings) -> list[str]:
+    comparisons = [c for r in results for c in compared(r)]
+    tests = [t for c in comparisons for t in c.tests]
+    counts = [r.counts for r in results if hasattr(r, "counts")]
+    kinds = {
+        "one-sided": any(t.alternative in ("less", "greater") for t in tests),
+        "equivalence": any(t.alternative == "equivalence" for t in tests),
+        "exact": any("exact" in t.method for t in tests),
+        "clusters": any("whole clusters" in t.method for t in tests),
+        "holm": settings.adjust == "holm" or settings.family == "audit",
+        "weighted": any(getattr(c, "weighted", False) for c in counts),
+        "worst case": any(getattr(r, "metric", "") == "worst_case" for r in results),
+    }
+    return [kind for kind, used in kinds.items() if used]

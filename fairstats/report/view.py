@@ -5,41 +5,89 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fairstats.ground.counts import CellCounts, ConfusionCounts
+from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.registry import RATES
+from fairstats.methods.rates.result import ComparisonResult
 from fairstats.report.axis import Axis, difference_axis, distance_axis, gap_axis, ratio_axis
-from fairstats.report.format import interval, isolate, number, percent, printable
-from fairstats.report.groups_table import GroupsTable, groups_table
-from fairstats.report.section import rests_on_score_bounds
+from fairstats.report.contents import compares, count_verdicts, rests_on_exact_test
+from fairstats.report.format import count, interval, isolate, number, percent, printable, whole_or_weighted
 from fairstats.report.sections import metric_title
 
 if TYPE_CHECKING:
     from fairstats.ground.results import Result
-    from fairstats.report.report import AuditReport
-    from fairstats.report.section import Section
+    from fairstats.report.columns import AuditColumns
+    from fairstats.report.contents import Contents
 
-__all__ = ["NOT_JUDGED", "Block", "Chart", "Row", "SetView", "view_sets"]
+_SHOWN = (
+    ("selection_rate", "Selected", "ŷ=1 of rows"),
+    ("base_rate", "Favourable outcome", "Y=1 of rows"),
+    ("tpr", "TPR", "ŷ=1 of Y=1"),
+    ("tnr", "TNR", "ŷ=0 of Y=0"),
+    ("ppv", "PPV", "Y=1 of ŷ=1"),
+    ("npv", "NPV", "Y=0 of ŷ=0"),
+)
 
-_SCALES = ("ratio", "difference", "maximum", "distance")
+
+class RateCell(NamedTuple):
+    """A rate as text, and the counts behind it."""
+
+    rate: str
+    counts: str
+
+
+@dataclass(frozen=True)
+class GroupsTable:
+    """Sizes and rates of every group; `headings`: name and meaning of every rate."""
+
+    headings: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[str, str, str, tuple[RateCell, ...]], ...]
+    weighted: bool
+    total: str
+
+
+def groups_table(table: CellCounts, columns: AuditColumns) -> GroupsTable:
+    """The table of one set of attributes; of selections `columns` says what was counted."""
+    if isinstance(table, ConfusionCounts):
+        shown = [(name, meaning, RATES[key].successes, RATES[key].cases) for key, name, meaning in _SHOWN]
+    else:
+        _, name, meaning = _SHOWN[0 if columns.y_pred is not None else 1]
+        shown = [(name, meaning, ("selected",), ("selected", "not_selected"))]
+    totals = [(table.total(*successes), table.total(*cases)) for _, _, successes, cases in shown]
+    sizes = table.group_sizes
+    rows = []
+    for g, label in enumerate(table.groups):
+        cells = tuple(_cell(float(k[g]), float(d[g])) for k, d in totals)
+        share = percent(float(sizes[g]) / table.n) if table.n else "—"
+        rows.append((printable(label), count(sizes[g]), share, cells))
+    headings = tuple((name, meaning) for name, meaning, _, _ in shown)
+    return GroupsTable(headings, tuple(rows), table.weighted, count(table.n))
+
+
+def _cell(successes: float, cases: float) -> RateCell:
+    rate = percent(successes / cases) if cases > 0 else "—"
+    return RateCell(rate, f"{whole_or_weighted(successes)} of {whole_or_weighted(cases)}")
+
+
 #: In place of the verdict of an estimate that is compared with no threshold.
 NOT_JUDGED = "not judged"
+#: Numbers of a row that bear the name of their column in the tidy table.
+_NUMBERS = (
+    "estimate", "bound_low", "bound_high", "statistic", "pvalue", "pvalue_adjusted", "pvalue_verdict",
+    "pvalue_verdict_adjusted", "rate", "rate_reference"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Row:
     """One comparison.
 
-    Attributes
-    ----------
-    label, reference : str
-        Group (or both groups of a gap), and what it is compared with.
-    estimate, low, high, bound_low, bound_high : float
-    statistic, pvalue, pvalue_adjusted, rate, rate_reference : float
-    n, n_reference : int or None
-    verdict, sentence, note, remark : str
-    scale : {"ratio", "difference", "maximum", "distance"}
-    tests : dict of str to float
-        p-values by alternative; "exact <alternative>" for exact ones.
+    `label`, `reference`: group (or both groups of a gap), and what it is compared with; `scale`, {"ratio",
+    "difference", "maximum", "distance"}; `side`, {"two-sided", "greater", "less"}: which ends of the interval
+    are limits; `tests`: p-values by alternative; "exact <alternative>" for exact
+    ones.
     """
 
     label: str
@@ -52,6 +100,8 @@ class Row:
     statistic: float
     pvalue: float
     pvalue_adjusted: float
+    pvalue_verdict: float
+    pvalue_verdict_adjusted: float
     rate: float
     rate_reference: float
     n: int | None
@@ -61,6 +111,7 @@ class Row:
     note: str
     remark: str
     scale: str
+    side: str
     tests: dict[str, float]
 
     @property
@@ -85,7 +136,7 @@ class Row:
     @property
     def interval_text(self) -> str:
         """Interval as text."""
-        return interval(self.low, self.high, signed=self.scale == "difference")
+        return interval(self.low, self.high, signed=self.scale == "difference", side=self.side)
 
 
 @dataclass(frozen=True)
@@ -102,25 +153,10 @@ class Block:
         shared = {row.reference for row in self.rows}
         return shared.pop() if len(shared) == 1 else ""
 
-    def by_verdict(self) -> dict[str, list[str]]:
-        """Labels of the rows per verdict."""
-        found: dict[str, list[str]] = {}
-        for row in self.rows:
-            found.setdefault(row.verdict, []).append(row.label)
-        return found
-
 
 @dataclass(frozen=True)
 class Chart:
-    """Blocks that share a scale.
-
-    Attributes
-    ----------
-    kind : {"ratio", "difference", "maximum", "distance"}
-    threshold : float
-    axis : Axis
-    blocks : tuple of Block
-    """
+    """Blocks that share a scale, the `kind`."""
 
     kind: str
     threshold: float
@@ -132,18 +168,8 @@ class Chart:
 class SetView:
     """Everything about one set of attributes.
 
-    Attributes
-    ----------
-    name : str
-    crossed : bool
-        Whether it is an intersection.
-    groups : GroupsTable or None
-    blocks : tuple of Block
-    charts : tuple of Chart
-        Ratios, differences, sizes without sign, distances between distributions.
-    others : tuple of Result
-        Results that are no comparisons: shown as tables.
-    verdicts : dict of str to int
+    `crossed`: whether it is an intersection; `charts`: ratios, differences, sizes without sign, distances
+    between distributions; `others`: results that are no comparisons: shown as tables.
     """
 
     name: str
@@ -155,113 +181,85 @@ class SetView:
     verdicts: dict[str, int]
 
 
-def view_sets(report: AuditReport) -> list[SetView]:
+def view_sets(report: Contents) -> list[SetView]:
     """One view per set of attributes, in the order of the report."""
-    by_set: dict[tuple[str, ...], list[Section]] = {}
+    by_set: dict[tuple[str, ...], list[Result]] = {}
     for section in report.sections:
-        by_set.setdefault(section.attributes, []).append(section)
+        by_set.setdefault(section.attributes, []).extend(section.results)
     tables = {tuple(table.attributes): table for table in report.tables}
     found = []
-    for attributes, sections in by_set.items():
-        results = [result for section in sections for result in section.results]
-        blocks = [block for result in results for block in _blocks(result)]
-        verdicts = sections[0].verdicts()
-        for section in sections[1:]:
-            verdicts = {k: v + section.verdicts()[k] for k, v in verdicts.items()}
+    for attributes, results in by_set.items():
+        blocks = [block for result in results if compares(result) for block in _blocks(result)]
         table = tables.get(attributes)
         found.append(
             SetView(
-                name=printable(sections[0].attribute_text),
+                name=printable(INTERSECTION.join(attributes)),
                 crossed=len(attributes) > 1,
                 groups=None if table is None else groups_table(table, report.columns),
                 blocks=tuple(blocks),
-                charts=tuple(_charts(blocks, report.settings.threshold, report.settings.tolerance)),
-                others=tuple(r for r in results if _scale(r) is None),
-                verdicts=verdicts,
+                charts=tuple(_charts(blocks, report.settings.threshold, report.settings.margin)),
+                others=tuple(r for r in results if not compares(r)),
+                verdicts=count_verdicts(results),
             )
         )
     return found
 
 
-def _scale(result: Any) -> str | None:
-    """Scale of a result that compares groups; None for any other."""
-    scale = getattr(result, "scale", None)
-    if scale in _SCALES:
-        return str(scale)
-    return "maximum" if hasattr(result, "components") and hasattr(result, "verdict") else None
-
-
-def _blocks(result: Result) -> Iterator[Block]:
-    scale = _scale(result)
-    if scale is None:
-        return
-    judged: Any = result
-    records = [{str(k): v for k, v in row.items()} for row in result.to_frame().to_dict("records")]
-    sentences = judged.sentences() if hasattr(judged, "sentences") else [""] * len(records)
-    tests = _tests(judged)
-    threshold = judged.settings.threshold
+def _blocks(result: Any) -> Iterator[Block]:
+    scale, records = result.scale, result.rows()
+    threshold = result.settings.threshold if scale == "ratio" else math.inf
+    # a distance has several rows per comparison, and its bounds are of the interval's method
+    remarks = [_remark(c, threshold) for c in result.comparisons if scale != "distance"] or [""] * len(
+        records
+    )
+    tests = _tests(result) if isinstance(result, ComparisonResult) else {}
     rows: dict[str, list[Row]] = {}
-    comparisons = getattr(judged, "comparisons", None)
-    for i, (record, sentence) in enumerate(zip(records, sentences, strict=True)):
+    for record, sentence, remark in zip(records, result.sentences(), remarks, strict=True):
         key = (record["metric"], record["group"], record["reference"])
-        if comparisons is None or scale == "distance":
-            remark = ""
-        else:
-            remark = _remark(comparisons[i], scale, threshold)
-        between = comparisons is None or str(record["metric"]).endswith("_max")
-        row = _row(record, scale, sentence, tests.get(key, {}), remark, between=between)
-        rows.setdefault(str(record["metric"]), []).append(row)
+        row = _row(record, scale, sentence, tests.get(key, {}), remark, _side(result, record))
+        rows.setdefault(record["metric"], []).append(row)
     for metric, found in rows.items():
         yield Block(metric, metric_title(metric, printable(result.title)), tuple(found))
 
 
+def _side(result: Any, record: dict[str, Any]) -> str:
+    """Which ends of the interval are limits: of a distance without a grid only the lower one."""
+    if isinstance(result, ComparisonResult):
+        return result.settings.alternative
+    return "greater" if record["metric"] == "madd" and record["ci_high"] == 2.0 else "two-sided"
+
+
 def _row(
-    record: dict[str, Any],
-    scale: str,
-    sentence: str,
-    tests: dict[str, float],
-    remark: str,
-    *,
-    between: bool,
+    record: dict[str, Any], scale: str, sentence: str, tests: dict[str, float], remark: str, side: str
 ) -> Row:
-    group, reference = printable(record["group"] or "—"), printable(record["reference"] or "—")
+    both = group, reference = printable(record["group"] or "—"), printable(record["reference"] or "—")
+    between = record["metric"].endswith("_max")
+    numbers: dict[str, Any] = {name: _real(record, name) for name in _NUMBERS}
     return Row(
         label=f"{group} – {reference}" if between else group,
         reference="" if between else reference,
-        estimate=_real(record, "estimate"),
         low=_real(record, "ci_low"),
         high=_real(record, "ci_high"),
-        bound_low=_real(record, "bound_low"),
-        bound_high=_real(record, "bound_high"),
-        statistic=_real(record, "statistic"),
-        pvalue=_real(record, "pvalue"),
-        pvalue_adjusted=_real(record, "pvalue_adjusted"),
-        rate=_real(record, "rate"),
-        rate_reference=_real(record, "rate_reference"),
         n=_whole(record.get("n")),
         n_reference=_whole(record.get("n_reference")),
-        verdict=_verdict(record),
-        sentence=isolate(printable(sentence), (group, reference)),
-        note=isolate(printable(record.get("note") or ""), (group, reference)),
+        verdict=record.get("verdict", "insufficient evidence") or NOT_JUDGED,
+        sentence=isolate(printable(sentence), both),
+        note=isolate(printable(record.get("note") or ""), both),
         remark=remark,
         scale=scale,
+        side=side,
         tests=tests,
+        **numbers,
     )
 
 
-def _verdict(record: dict[str, Any]) -> str:
-    """The verdict; a row without one is not judged, a result without any has insufficient evidence."""
-    verdict = record.get("verdict", "insufficient evidence")
-    return verdict if isinstance(verdict, str) and verdict else NOT_JUDGED
-
-
-def _remark(comparison: Any, scale: str, threshold: float) -> str:
+def _remark(comparison: Any, threshold: float) -> str:
     """What stands below the verdict: the reverse violation, or bounds that are not the interval's."""
     said = []
-    if scale == "ratio" and threshold < 1 and comparison.bounds.low > 1 / threshold:
-        said.append(f"but {comparison.reference} is below {threshold:g} of {comparison.group}")
-    if rests_on_score_bounds(comparison):
-        said.append("by score bounds: few cases")
+    if comparison.verdict == "violated" and comparison.direction == "above" and threshold < math.inf:
+        said.append(f"{comparison.reference} is below {threshold:g} of {comparison.group}")
+    if rests_on_exact_test(comparison):
+        said.append("by exact test: few cases")
     return printable("; ".join(said))
 
 
@@ -271,13 +269,11 @@ def _real(record: dict[str, Any], key: str) -> float:
 
 
 def _whole(value: Any) -> int | None:
-    return None if value is None or (isinstance(value, float) and math.isnan(value)) else int(value)
+    return None if value is None or math.isnan(value) else int(value)
 
 
-def _tests(result: Any) -> dict[tuple[Any, ...], dict[str, float]]:
+def _tests(result: ComparisonResult) -> dict[tuple[Any, ...], dict[str, float]]:
     """p-values per comparison, by alternative."""
-    if not callable(getattr(result, "tests", None)):
-        return {}
     found: dict[tuple[Any, ...], dict[str, float]] = {}
     for test in result.tests().to_dict("records"):
         exact = "exact " if "exact" in test["method"] else ""
@@ -286,12 +282,12 @@ def _tests(result: Any) -> dict[tuple[Any, ...], dict[str, float]]:
     return found
 
 
-def _charts(blocks: list[Block], threshold: float, tolerance: float) -> Iterator[Chart]:
+def _charts(blocks: list[Block], threshold: float, margin: float) -> Iterator[Chart]:
     for kind, limit, make in (
         ("ratio", threshold, ratio_axis),
-        ("difference", tolerance, difference_axis),
-        ("maximum", tolerance, gap_axis),
-        ("distance", min(2 * tolerance, 2.0), distance_axis),
+        ("difference", margin, difference_axis),
+        ("maximum", margin, gap_axis),
+        ("distance", min(2 * margin, 2.0), distance_axis),
     ):
         chosen = tuple(block for block in blocks if block.rows[0].scale == kind)
         rows = [row for block in chosen for row in block.rows]

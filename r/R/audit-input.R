@@ -5,18 +5,32 @@ INTERSECTION <- " & "
 # A column: the name of one where there is a data frame, else the vector itself; NULL stays NULL.
 column_of <- function(data, x, argument) {
   if (is.null(x)) return(NULL)
-  if (is.null(data)) return(x)
+  if (is.null(data)) return(plain_column(x, argument))
   if (length(x) == 1L && is.character(x)) {
     if (!x %in% names(data)) {
       stop_argument(
         argument, paste0('"', x, '", which is no column of `data`'), paste("one of", listed(names(data)))
       )
     }
-    return(data[[x]])
+    return(plain_column(data[[x]], argument))
   }
-  if (length(x) == nrow(data)) return(x)
+  if (length(x) == nrow(data)) return(plain_column(x, argument))
   stop_argument(argument, paste(length(x), "values"), "the name of a column of `data`")
 }
+
+# One number, label, date or truth value per row: no list, matrix, complex number or raw byte.
+plain_column <- function(x, argument) {
+  kinds <- is.numeric(x) || is.character(x) || is.logical(x) || is.factor(x) || is_date(x)
+  if (!kinds || length(dim(x)) > 1L) {
+    got <- if (length(dim(x)) > 1L) paste("a", class(x)[1L], "of shape", paste(dim(x), collapse = " x ")) else {
+      paste("a", class(x)[1L])
+    }
+    stop_argument(argument, got, "a vector: one number, label or date per row")
+  }
+  x
+}
+
+is_date <- function(x) inherits(x, c("Date", "POSIXt", "difftime"))
 
 stop_argument <- function(argument, got, allowed) {
   stop("`", argument, "`: got ", got, "; allowed: ", allowed, call. = FALSE)
@@ -28,8 +42,31 @@ listed <- function(x, most = 12L) {
   if (length(x) > most) paste0(text, ", ...") else text
 }
 
-# The text of a value as Python's side writes it.
-label_text <- function(x) if (is.logical(x)) ifelse(x, "True", "False") else as.character(x)
+# The text of a value as Python's side writes it. Numbers keep all digits that tell them apart, whatever the user's
+# options are: as.character makes one text of 0.3 and 0.1 + 0.2, and "1e+05" of 100000.
+label_text <- function(x) {
+  if (is.logical(x)) return(ifelse(x, "True", "False"))
+  if (!is.numeric(x) || is.factor(x) || is_date(x)) return(as.character(x))
+  values <- unique(x)
+  number_text(as.numeric(values))[match(x, values)]
+}
+
+number_text <- function(values) {
+  text <- ifelse(
+    values == round(values) & abs(values) < 1e15, sprintf("%.0f", values), sprintf("%.15g", values)
+  )
+  longer <- which(is.finite(values) & suppressWarnings(as.numeric(text)) != values)
+  text[longer] <- sprintf("%.17g", values[longer])
+  text[is.na(values)] <- NA_character_
+  text
+}
+
+# Position of every row's value among the different ones; NA stays NA.
+codes_of <- function(x) {
+  codes <- match(x, unique(x))
+  codes[is.na(x)] <- NA_integer_
+  codes
+}
 
 # Labels or predictions as 0 and 1; `favorable` is the value that is good for the person.
 favorable_codes <- function(x, favorable, argument) {
@@ -40,36 +77,36 @@ favorable_codes <- function(x, favorable, argument) {
   if (wanted == "1" && (is.logical(x) || setequal(values, c("-1", "1")))) wanted <- label_text(x)[which(x == 1)[1L]]
   if (!wanted %in% values && !all(values %in% c("0", "1", "True", "False"))) {
     stop_argument(
-      "favorable_label", paste0(wanted, ", which does not occur in `", argument, "`"),
+      "pos_label", paste0(wanted, ", which does not occur in `", argument, "`"),
       paste("one of its values,", listed(values))
     )
   }
   as.numeric(label_text(x) %in% wanted)
 }
 
-# favorable_label: one value, or list(y_true = ..., y_pred = ...).
+# pos_label: one value, or list(y_true = ..., y_pred = ...).
 favorable_of <- function(favorable, argument) {
   if (length(favorable) == 1L && is.null(names(favorable))) return(favorable[[1L]])
   if (is.null(names(favorable)) || !all(names(favorable) %in% c("y_true", "y_pred"))) {
     got <- paste(length(favorable), "values")
-    stop_argument("favorable_label", got, "one value, or list(y_true = ..., y_pred = ...)")
+    stop_argument("pos_label", got, "one value, or list(y_true = ..., y_pred = ...)")
   }
   if (argument %in% names(favorable)) favorable[[argument]] else 1
 }
 
 # Every column, checked: numbers 0 and 1, scores in [0, 1], one length, nothing missing.
-read_columns <- function(data, y_true, y_pred, score, sensitive_features, favorable_label, sample_weight = NULL,
+read_columns <- function(data, y_true, y_pred, score, sensitive_features, pos_label, sample_weight = NULL,
                          cluster = NULL) {
   if (!is.null(data)) data <- checked_frame(data)
   score <- column_of(data, score, "score")
   weight <- column_of(data, sample_weight, "sample_weight")
   cluster <- column_of(data, cluster, "cluster")
   found <- list(
-    y_true = favorable_codes(column_of(data, y_true, "y_true"), favorable_of(favorable_label, "y_true"), "y_true"),
-    y_pred = favorable_codes(column_of(data, y_pred, "y_pred"), favorable_of(favorable_label, "y_pred"), "y_pred"),
+    y_true = favorable_codes(column_of(data, y_true, "y_true"), favorable_of(pos_label, "y_true"), "y_true"),
+    y_pred = favorable_codes(column_of(data, y_pred, "y_pred"), favorable_of(pos_label, "y_pred"), "y_pred"),
     score = if (!is.null(score)) checked_numbers(score, "score", 0, 1),
     weight = if (!is.null(weight)) checked_numbers(weight, "sample_weight", 0, Inf),
-    cluster = if (!is.null(cluster)) as.character(cluster),
+    cluster = if (!is.null(cluster)) codes_of(cluster),
     attributes = sensitive_columns(data, sensitive_features)
   )
   lengths <- c(
@@ -92,13 +129,19 @@ checked_frame <- function(data) {
   if (!is.list(data) || is.null(names(data))) {
     stop_argument("data", paste("a", class(data)[1L]), "a data frame")
   }
-  data <- as.data.frame(data, stringsAsFactors = FALSE, optional = TRUE)
+  twice <- names(data)[duplicated(names(data))]
+  if (length(twice)) {
+    stop_argument("data", paste("more than one column named", listed(unique(twice))), "columns with names of their own")
+  }
+  data <- tryCatch(as.data.frame(data, stringsAsFactors = FALSE, optional = TRUE), error = function(e) {
+    stop_argument("data", paste0("columns that make no data frame (", conditionMessage(e), ")"), "columns of one length")
+  })
   if (!nrow(data)) stop_argument("data", "0 rows", "at least one row")
   data
 }
 
 checked_numbers <- function(x, argument, low, high) {
-  if (!is.numeric(x)) stop_argument(argument, paste("a", class(x)[1L]), "numbers")
+  if (!is.numeric(x) || is.factor(x)) stop_argument(argument, paste("a", class(x)[1L]), "numbers")
   x <- as.numeric(x)
   if (anyNA(x)) stop_argument(argument, paste(sum(is.na(x)), "missing values"), "none: leave those rows out first")
   if (any(x < low | x > high | is.infinite(x))) {
@@ -120,11 +163,14 @@ sensitive_columns <- function(data, sensitive_features, missing = "raise") {
     names(columns) <- x
   } else if (is.list(x)) {
     columns <- as.list(x)
+    if (anyDuplicated(names(columns))) stop_argument("sensitive_features", listed(names(columns)), "each column once")
     if (is.null(names(columns))) names(columns) <- paste0("feature_", seq_along(columns) - 1L)
   } else {
     columns <- list(group = x)
   }
+  if (!length(columns[[1L]])) stop_argument("sensitive_features", "0 rows", "at least one row")
   for (column in columns) {
+    plain_column(column, "sensitive_features")
     if (anyNA(column) && missing == "raise") {
       stop_argument(
         "sensitive_features", paste(sum(is.na(column)), "missing values"), "none: leave those rows out first"
@@ -134,15 +180,21 @@ sensitive_columns <- function(data, sensitive_features, missing = "raise") {
   columns
 }
 
-# Groups of one column, or of several crossed, in order: as declared by ordered factors, else by size. A
-# combination without rows is kept while there are at most 256.
+# Groups of one column, or of several crossed, in order: as declared by ordered factors, else by size. Declared levels
+# without rows are no groups; a combination without rows is kept while there are at most 256.
 make_groups <- function(columns) {
   texts <- lapply(columns, label_text)
+  for (name in names(columns)) {
+    empty <- setdiff(if (is.factor(columns[[name]])) base::levels(columns[[name]]), texts[[name]])
+    if (length(empty)) {
+      warning(name, ": of the declared values ", listed(empty), " have no rows, and are no groups", call. = FALSE)
+    }
+  }
   levels <- lapply(columns, function(x) {
     if (is.factor(x)) base::levels(x) else unique(label_text(x))
   })
   declared <- all(vapply(columns, is.ordered, NA))
-  if (!declared) levels <- lapply(seq_along(columns), function(k) levels[[k]][levels[[k]] %in% texts[[k]]])
+  levels <- lapply(seq_along(columns), function(k) levels[[k]][levels[[k]] %in% texts[[k]]])
   labels <- do.call(paste, c(unname(texts), sep = INTERSECTION))
   every <- Reduce(function(a, b) as.vector(t(outer(a, b, paste, sep = INTERSECTION))), unname(levels))
   if (length(every) > 256L) every <- every[every %in% labels]

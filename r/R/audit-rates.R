@@ -1,200 +1,158 @@
-# Ratios, differences and largest gaps of an audit: the method of every pair, as the Python side chooses it.
-#
-# With a cell below 5 tests and verdict rest on the score; where the log interval is not defined, it is the score's.
+# Ratios, differences and largest gaps of an audit: one method for interval, tests and verdict of every pair; where a cell
+# is small, verdicts of the score are by exact tests. Limits and texts as in Python.
 
 SMALL_CELL <- 5
+EXACT_BELOW <- 10
+EXACT_CASES <- 2000
+EXACT_NEAR <- 4
+MIN_UNITS <- 6
+MIN_EFFECTIVE <- 5
 
-# The metrics of an audit: rate, contrast, and what they need.
-RATE_METRICS <- list(
-  disparate_impact = c("selection_rate", "ratio", "pred"),
-  disparate_impact_labels = c("base_rate", "ratio", "true"),
-  conditional_accuracy_1 = c("tpr", "ratio", "both"),
-  conditional_accuracy_0 = c("tnr", "ratio", "both"),
-  conditional_use_accuracy_1 = c("ppv", "ratio", "both"),
-  conditional_use_accuracy_0 = c("npv", "ratio", "both"),
-  demographic_parity_difference = c("selection_rate", "difference", "pred"),
-  demographic_parity_difference_labels = c("base_rate", "difference", "labels only"),
-  equal_opportunity_difference = c("tpr", "difference", "both"),
-  predictive_parity_difference = c("ppv", "difference", "both"),
-  average_odds_difference = c("average_odds", "difference", "both"),
-  tpr_difference = c("tpr", "difference", "both"),
-  fpr_difference = c("fpr", "difference", "both")
-)
-
-# Cells tp, fp, fn, tn that a rate counts as successes and as cases.
-RATE_CELLS <- list(
-  selection_rate = list(list(success = 1:2, case = 1:4)),
-  base_rate = list(list(success = c(1, 3), case = 1:4)),
-  tpr = list(list(success = 1, case = c(1, 3))),
-  fpr = list(list(success = 2, case = c(2, 4))),
-  tnr = list(list(success = 4, case = c(2, 4))),
-  ppv = list(list(success = 1, case = 1:2)),
-  npv = list(list(success = 4, case = 3:4)),
-  average_odds = list(list(success = 1, case = c(1, 3)), list(success = 2, case = c(2, 4)))
-)
-
-parts_of <- function(cells, rate) {
-  if (ncol(cells$totals) == 2L) list(list(success = 1, case = 1:2)) else RATE_CELLS[[rate]]
-}
-
-# Which metrics the given columns allow.
-possible_metrics <- function(input) {
-  has <- c(
-    pred = !is.null(input$y_pred), true = !is.null(input$y_true),
-    both = !is.null(input$y_pred) && !is.null(input$y_true),
-    "labels only" = is.null(input$y_pred) && !is.null(input$y_true)
-  )
-  names(RATE_METRICS)[vapply(RATE_METRICS, function(m) has[[m[[3L]]]], NA)]
-}
-
-# Cell totals and rows of every group: tp, fp, fn, tn, or selected and not; under weights or clusters also the
-# scatter of the totals over the sampling units.
-audit_cells <- function(input, grouping) {
-  given <- if (is.null(input$y_pred)) input$y_true else input$y_pred
-  both <- !is.null(input$y_pred) && !is.null(input$y_true)
-  cell <- if (both) c(4, 2, 3, 1)[1 + input$y_pred + 2 * input$y_true] else 2 - given
-  size <- if (both) 4L else 2L
-  count <- length(grouping$groups)
-  place <- (match(grouping$labels, grouping$groups) - 1L) * size + cell
-  rows <- matrix(tabulate(place, count * size), count, byrow = TRUE)
-  found <- list(
-    totals = rows, rows = rows, scatter = NULL, units = 0, clustered = !is.null(input$cluster), groups = grouping$groups
-  )
-  if (is.null(input$weight) && is.null(input$cluster)) return(found)
-  w <- if (is.null(input$weight)) rep(1, input$n) else input$weight
-  member <- matrix(0, input$n, count * size)
-  member[cbind(seq_len(input$n), place)] <- w
-  by_unit <- if (is.null(input$cluster)) member else rowsum(member, input$cluster, reorder = FALSE)
-  found$totals <- matrix(colSums(by_unit), count, byrow = TRUE)
-  found$units <- nrow(by_unit)
-  if (found$units < 2L) stop_argument("cluster", "one sampling unit", "two or more: a variance needs them")
-  found$scatter <- crossprod(sweep(by_unit, 2L, colMeans(by_unit)))
-  found
-}
-
-smallest_cell <- function(cells) min(cells[1L], cells[2L] - cells[1L], cells[3L], cells[4L] - cells[3L])
-
-# Names of the methods of a pair: of the interval that is shown, and of what tests and verdict rest on.
-chosen_methods <- function(metric, i, j, contrast, method, clustered) {
-  score <- if (length(metric$parts) > 1L) "score (MOVER)" else "score"
+# Name of the method of a pair, NA where it is not defined there.
+chosen_method <- function(metric, i, j, contrast, method, clustered) {
+  weighted <- is.finite(metric$df)
+  suffix <- if (weighted) " (Satterthwaite)" else ""
+  if (weighted) {
+    if (clustered && any(metric$units[c(i, j)] < MIN_UNITS)) return(NA_character_)
+    few <- vapply(metric$parts, function(p) smallest_cell(effective_table(p, i, j)) < MIN_EFFECTIVE, NA)
+    if (any(few)) return(NA_character_)
+  }
+  if (is.null(metric$parts) || (length(metric$parts) > 1L && contrast == "ratio")) {
+    return(paste0(if (contrast == "ratio") "log" else "delta", suffix))
+  }
   if (method %in% c("score", "koopman", "mee")) {
     if (clustered) stop_argument("method", paste0('"', method, '" with clusters'), '"log" or "delta"')
-    name <- sub("score", method, score, fixed = TRUE)
-    return(c(shown = name, judged = name))
+    return(paste0(method, if (length(metric$parts) > 1L) " (MOVER)" else "", suffix))
   }
   empty <- any(vapply(metric$parts, function(p) {
     any(p$successes[c(i, j)] <= 0 | p$successes[c(i, j)] >= p$cases[c(i, j)])
   }, NA))
-  small <- min(vapply(metric$parts, function(p) smallest_cell(effective_table(p, i, j)), 0)) < SMALL_CELL
-  judged <- if (empty || (small && !clustered)) score else method
-  usable <- contrast == "difference" || all(metric$rate[c(i, j)] > 0)
-  if ((method == "log" && empty) || !usable) return(c(shown = score, judged = score))
-  c(shown = method, judged = judged)
+  s <- pair_estimate(metric, i, j, contrast)$std_error
+  if (empty || !isTRUE(s > 0)) return(NA_character_)
+  paste0(method, suffix)
+}
+
+# Whether the verdict of a pair is by exact tests.
+exactly <- function(metric, i, j, contrast, method, threshold, level) {
+  if (method != "score") return(FALSE)
+  cells <- effective_table(metric$parts[[1L]], i, j)
+  if (smallest_cell(cells) >= EXACT_BELOW || min(cells[2L], cells[4L]) > EXACT_CASES) return(FALSE)
+  fair <- fair_range(contrast, threshold)
+  by <- pair_method(metric, i, j, contrast, method)
+  shows <- evidence_of(by$z(fair[1L]), by$z(fair[2L]), metric$df, level)
+  isTRUE(min(shows$p_below, shows$p_above, shows$p_inside) <= EXACT_NEAR * (1 - level))
 }
 
 # One comparison as a row of the tidy table.
-compare_row <- function(of_rate, i, j, name, groups, contrast, method, options, clustered, critical) {
-  level <- options$confidence_level
+compare_row <- function(of, i, j, name, groups, contrast, method, options, clustered, critical) {
   row <- tidy_row(name, groups[i], groups[j],
-    n = of_rate$rows[i], n_reference = of_rate$rows[j], method = method, confidence_level = level,
-    rate = of_rate$rate[i], rate_reference = of_rate$rate[j], verdict = "insufficient evidence"
+    n = of$rows[i], n_reference = of$rows[j], method = method, confidence_level = options$confidence_level,
+    rate = of$rate[i], rate_reference = of$rate[j], verdict = "insufficient evidence", p_below = NaN, p_above = NaN,
+    p_inside = NaN
   )
-  r <- of_rate$rate[c(i, j)]
+  r <- of$rate[c(i, j)]
   if (!all(is.finite(r))) return(row)
   if (contrast == "ratio" && all(r == 0)) {
     row[c("ci_low", "ci_high", "bound_low", "bound_high")] <- list(0, Inf, 0, Inf)
     return(row)
   }
-  methods <- chosen_methods(of_rate, i, j, contrast, method, clustered)
-  row$estimate <- if (contrast == "ratio") r[1L] / r[2L] else r[1L] - r[2L]
-  gradient <- if (contrast == "ratio") c(1, -1) / r else c(1, -1)
-  s <- sqrt(max(0, sum(outer(gradient, gradient) * of_rate$covariance[c(i, j), c(i, j)])))
-  if (s == 0 && methods[["judged"]] %in% c("log", "delta")) return(row)
-  row$std_error <- if (contrast == "difference") s else if (all(r > 0)) row$estimate * s else NaN
-  shown <- pair_method(of_rate, i, j, contrast, methods[["shown"]])
-  judged <- pair_method(of_rate, i, j, contrast, methods[["judged"]])
-  row[c("ci_low", "ci_high", "mc_ci_low", "mc_ci_high")] <- ends_with_error(shown$ends, critical$two_sided)
-  row[c("bound_low", "bound_high", "mc_bound_low", "mc_bound_high")] <- ends_with_error(judged$ends, critical$one_sided)
-  row$statistic <- judged$z(if (contrast == "ratio") 1 else 0)
-  row$pvalue <- 2 * stats::pt(-abs(row$statistic), of_rate$df)
-  row$method <- methods[["shown"]]
-  row$verdict <- verdict_of(
-    row$bound_low, row$bound_high, contrast, if (contrast == "ratio") options$threshold else options$tolerance
-  )
+  pair <- pair_estimate(of, i, j, contrast)
+  row[c("estimate", "std_error")] <- pair[c("estimate", "std_error")]
+  way <- chosen_method(of, i, j, contrast, method, clustered)
+  if (is.na(way)) return(row)
+  threshold <- if (contrast == "ratio") options$threshold else options$margin
+  level <- options$confidence_level
+  exact <- exactly(of, i, j, contrast, way, threshold, level)
+  found <- compare_pair(of, i, j, contrast, way, exact, critical, threshold, level)
+  row[c("ci_low", "ci_high", "bound_low", "bound_high", "statistic", "pvalue")] <-
+    found[c("low", "high", "bound_low", "bound_high", "z_equal", "p_equal")]
+  row[c("mc_ci_low", "mc_ci_high")] <- found[c("low_error", "high_error")]
+  row[c("p_below", "p_above", "p_inside")] <- found[c("p_below", "p_above", "p_inside")]
+  row$method <- way
   row
 }
 
-# Critical values of the intervals and of the one-sided bounds of a family of rates.
-critical_values <- function(cells, rates, pairs, contrast, options) {
-  metrics <- lapply(rates, function(rate) {
-    cell_metric(cells$totals, cells$rows, parts_of(cells, rate), cells$scatter, cells$units)
-  })
-  at <- function(level) {
-    family_critical(
-      metrics, cells$totals, cells$scatter, cells$units, pairs[, 1L], pairs[, 2L], contrast, options$simultaneous, level
-    )
+# Verdicts of the rows of one metric: the smallest of three p-values (below, above, inside the fair range) names the
+# direction; those are adjusted together, or multiplied by the number of comparisons that the data chose from.
+settle_rows <- function(found, options, chosen_among = 0) {
+  sides <- c(p_below = "below", p_above = "above", p_inside = "inside")
+  p <- as.matrix(found[names(sides)])
+  side <- apply(p, 1L, function(x) if (any(is.finite(x))) which.min(x) else NA_integer_)
+  found$pvalue_verdict <- p[cbind(seq_len(nrow(p)), side)]
+  found$pvalue_verdict_adjusted <- if (chosen_among) pmin(chosen_among * found$pvalue_verdict, 1) else {
+    adjust_pvalues(found$pvalue_verdict, options$adjust)
   }
-  list(two_sided = at(options$confidence_level), one_sided = at(2 * options$confidence_level - 1))
+  shown <- found$pvalue_verdict_adjusted <= 1 - options$confidence_level
+  found$verdict <- ifelse(is.na(shown), "insufficient evidence", ifelse(
+    !shown, "undecided", ifelse(side == 3L, "satisfied", "violated")
+  ))
+  found[setdiff(names(found), names(sides))]
 }
 
-# Violated, satisfied or undecided by two one-sided bounds.
+# Violated, satisfied or undecided by two one-sided bounds, for what is not judged by p-values.
 verdict_of <- function(low, high, contrast, threshold) {
   if (is.na(low) || is.na(high)) return("insufficient evidence")
-  if (contrast == "ratio") {
-    return(if (high < threshold) "violated" else if (low > threshold) "satisfied" else "undecided")
-  }
-  if (high < -threshold || low > threshold) return("violated")
-  if (-threshold < low && high < threshold) "satisfied" else "undecided"
+  fair <- fair_range(contrast, threshold)
+  if (high < fair[1L] || low > fair[2L]) return("violated")
+  if (fair[1L] < low && high < fair[2L]) "satisfied" else "undecided"
 }
 
-# All comparisons of one metric.
-compare_metric <- function(cells, pairs, name, options) {
-  what <- RATE_METRICS[[name]]
-  contrast <- what[[2L]]
-  of_rate <- cell_metric(cells$totals, cells$rows, parts_of(cells, what[[1L]]), cells$scatter, cells$units)
-  method <- options$method
-  if (contrast == "ratio") {
-    if (is.null(method)) method <- "log"
-    if (method == "mee") method <- "koopman"
-  } else {
-    if (is.null(method) || method == "log") method <- if (is.null(cells$scatter)) "score" else "delta"
-    if (method == "koopman") method <- "mee"
-  }
-  odds <- c("tpr", "fpr")
-  family <- if (name %in% paste0(odds, "_difference")) odds else what[[1L]]
-  critical <- critical_values(cells, family, pairs, contrast, options)
-  found <- bind_rows(lapply(seq_len(nrow(pairs)), function(k) {
-    compare_row(
-      of_rate, pairs[k, 1L], pairs[k, 2L], name, cells$groups, contrast, method, options, cells$clustered, critical
+# All comparisons of a metric; those of its rates (TPR and FPR of equalised odds) are one family, which shares critical
+# value and adjustment.
+compare_metric <- function(cells, pairs, metric, options) {
+  values <- lapply(metric$rates, function(rate) {
+    cell_metric(
+      cells$totals, as_metric(rate, ncol(cells$totals)), cells$rows, cells$scatter, cells$units, cells$group_units
     )
-  }))
+  })
+  critical <- critical_values(values, cells, pairs, metric$contrast, options$simultaneous, options$confidence_level)
+  method <- method_of(options$method, metric$contrast, !is.null(cells$scatter))
+  found <- bind_rows(unlist(Map(function(of, name) {
+    lapply(seq_len(nrow(pairs)), function(k) {
+      compare_row(
+        of, pairs[k, 1L], pairs[k, 2L], name, cells$groups, metric$contrast, method, options, cells$clustered, critical
+      )
+    })
+  }, values, metric$rows), recursive = FALSE))
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
-  found
+  settle_rows(found, options)
 }
 
-# Some ratios and differences; those of TPR and FPR are one family.
-compare_metrics <- function(cells, pairs, names, options) {
-  found <- do.call(rbind, lapply(names, function(name) compare_metric(cells, pairs, name, options)))
-  odds <- found$metric %in% c("tpr_difference", "fpr_difference")
-  found$pvalue_adjusted[odds] <- adjust_pvalues(found$pvalue[odds], options$adjust)
-  found
+# Rows of a metric: against the reference, or the largest gap.
+metric_rows <- function(cells, pairs, metric, options) {
+  if (metric$contrast == "gap") gap_row(cells, metric, options) else compare_metric(cells, pairs, metric, options)
+}
+
+# The method of a contrast where one is asked for that the other contrast knows.
+method_of <- function(method, contrast, weighted) {
+  if (is.null(method)) {
+    if (!weighted) "score" else if (contrast == "ratio") "log" else "delta"
+  } else if (contrast == "ratio") {
+    if (method == "mee") "koopman" else method
+  } else {
+    if (method == "log") method <- if (weighted) "delta" else "score"
+    if (method == "koopman") "mee" else method
+  }
 }
 
 # Largest absolute difference of any of the rates between any two groups, as a row of the tidy table. Its band is
 # simulated, with a Monte Carlo error.
-gap_row <- function(cells, rates, name, options) {
+gap_row <- function(cells, metric, options) {
   level <- options$confidence_level
-  row <- tidy_row(name, NA_character_, NA_character_,
+  rates <- metric$rates
+  row <- tidy_row(metric$name, NA_character_, NA_character_,
     n = sum(cells$rows), method = "simultaneous band", confidence_level = level, verdict = "insufficient evidence"
   )
-  metrics <- lapply(rates, function(rate) parts_of(cells, rate))
-  known <- vapply(metrics, function(parts) sum(is.finite(cell_metric(cells$totals, cells$rows, parts)$rate)), 0)
+  known <- vapply(rates, function(rate) {
+    sum(is.finite(cell_metric(cells$totals, as_metric(rate, ncol(cells$totals)))$rate))
+  }, 0)
   if (!any(known > 1)) {
     row[c("ci_low", "ci_high", "bound_low", "bound_high")] <- list(0, 1, 0, 1)
-    return(row)
+    return(bind_rows(list(row)))
   }
   found <- crosscheck_largest(
-    cells$totals, cells$rows, metrics, level, stats::qnorm((1 + level) / 2), cells$clustered, cells$scatter, cells$units
+    cells$totals, cells$rows, rates, level, stats::qnorm((1 + level) / 2), cells$clustered, cells$scatter, cells$units,
+    cells$group_units
   )
   top <- order(-abs(found$difference))[1L]
   row$group <- cells$groups[found$first[top]]
@@ -206,9 +164,9 @@ gap_row <- function(cells, rates, name, options) {
   row$statistic <- found$statistic
   row$pvalue <- row$pvalue_adjusted <- found$pvalue
   row$mc_pvalue <- row$mc_pvalue_adjusted <- found$pvalue_error
-  row$verdict <- verdict_of(row$bound_low, row$bound_high, "difference", options$tolerance)
+  row$verdict <- verdict_of(row$bound_low, row$bound_high, "difference", options$margin)
   row$attained_by <- rates[found$metric[top]]
-  row
+  bind_rows(list(row))
 }
 
 tidy_row <- function(metric, group, reference, ...) {
@@ -216,14 +174,14 @@ tidy_row <- function(metric, group, reference, ...) {
     metric = metric, group = group, reference = reference, estimate = NaN, std_error = NaN, ci_low = NaN,
     ci_high = NaN, statistic = NaN, pvalue = NaN, pvalue_adjusted = NaN, n = NA_real_, method = "",
     n_reference = NA_real_, rate = NaN, rate_reference = NaN, bound_low = NaN, bound_high = NaN,
-    confidence_level = NaN, verdict = NA_character_
+    confidence_level = NaN, pvalue_verdict = NaN, pvalue_verdict_adjusted = NaN, verdict = NA_character_
   )
   given <- list(...)
   row[names(given)] <- given
   row
 }
 
-# Rows, which may have different columns, as one data frame.
+# Rows, which may have different columns, as one data frame; NULL for missing.
 bind_rows <- function(rows) {
   rows <- rows[lengths(rows) > 0L]
   names <- unique(unlist(lapply(rows, names)))
@@ -231,12 +189,14 @@ bind_rows <- function(rows) {
     unlist(lapply(rows, function(row) if (is.null(row[[name]])) NA else unname(row[[name]])))
   })
   names(columns) <- names
-  as.data.frame(columns, stringsAsFactors = FALSE)
+  as.data.frame(columns, stringsAsFactors = FALSE, optional = TRUE)
 }
 
 # Adjusted p-values of one family; missing ones stay missing and do not count.
 adjust_pvalues <- function(p, adjust) {
   known <- is.finite(p)
-  p[known] <- stats::p.adjust(p[known], if (adjust == "fdr_bh") "BH" else adjust)
+  p[known] <- if (adjust == "sidak") 1 - (1 - p[known])^sum(known) else {
+    stats::p.adjust(p[known], if (adjust == "fdr_bh") "BH" else adjust)
+  }
   p
 }

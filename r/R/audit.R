@@ -5,30 +5,32 @@
 #' and the area between ROC curves, and with features HFM; for every sensitive column, and for all of them crossed.
 #' [fs_compare()] sets it beside the JSON that the Python side writes.
 #'
-#' The intervals are on the log scale for ratios and by the score for differences; with a cell below 5 tests and
-#' verdict rest on the score. Under weights or clusters variances are linearised; scores and posteriors are then left
+#' The intervals are by the score method; where a cell has fewer than 10 rows verdicts rest on the exact
+#' unconditional test. Under weights or clusters variances are linearised, intervals on the log scale for ratios and plain
+#' for differences, and no answer is given below 6 clusters or 5 effective successes or failures in a group; scores and
+#' posteriors are left
 #' out. What is random (the critical value of the gaps, limits and tests of MADD and ABROCA, posteriors) uses `seed`,
 #' and has its Monte Carlo error in columns that begin with `mc_`: that of a difference from another run of the same
 #' size.
 #'
-#' @param data A data frame; the other arguments name its columns.
+#' @param data A data frame; the other arguments name its columns. Or a tally from [fs_read_tally()], which knows them.
 #' @param y_true,y_pred Outcome and prediction, two values each; at least one of them.
 #' @param score Score in \[0, 1\], larger for the favourable outcome.
 #' @param sensitive_features Sensitive columns.
 #' @param reference Reference group; for several columns a vector or list `c(sex = "Male", race = "White")`.
 #'   Default: the largest group.
-#' @param favorable_label The value of outcome and prediction that is good for the person, or
+#' @param pos_label The value of outcome and prediction that is good for the person, or
 #'   `list(y_true = ..., y_pred = ...)`.
 #' @param sample_weight,cluster Columns of weights and of sampling units.
 #' @param features Feature columns: with outcome and prediction they add HFM, the distance between groups as sets.
 #' @param confidence_level Level of the intervals; verdicts use one-sided bounds at this level.
 #' @param threshold For ratios: below it lies a violation.
-#' @param tolerance For differences, gaps and areas: beyond it lies a violation; for MADD beyond twice of it.
+#' @param margin For differences, gaps and areas: beyond it lies a violation; for MADD beyond twice of it.
 #' @param missing `"raise"`: missing values are an error; `"drop"`: rows with one are left out, for every set of
 #'   groups by itself.
 #' @param simultaneous `"none"`, or `"bonferroni"` or `"max-z"`: the intervals of one metric hold at once.
-#' @param method Interval method of ratios and differences; default `"log"` and `"score"`. One of `"log"`, `"score"`,
-#'   `"koopman"`, `"delta"`, as in the Python audit.
+#' @param method Interval method of ratios and differences; default `"score"`, under weights or clusters `"log"` and
+#'   `"delta"`. One of `"log"`, `"score"`, `"koopman"`, `"delta"`, as in the Python audit.
 #' @param comparisons `"reference"` or `"all"` pairs.
 #' @param adjust Adjustment of the p-values of a metric: `"holm"`, `"bonferroni"`, `"hommel"`, `"fdr_bh"` or `"none"`.
 #' @param intersections Whether several sensitive columns are crossed, too.
@@ -47,14 +49,20 @@
 #' fs_audit(people, y_true = "qualified", y_pred = "hired", sensitive_features = "sex", reference = "m", draws = 0)
 #' @export
 fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive_features, reference = NULL,
-                     favorable_label = 1, sample_weight = NULL, cluster = NULL, features = NULL,
-                     confidence_level = 0.95, threshold = 0.8, tolerance = 0.1, method = NULL,
+                     pos_label = 1, sample_weight = NULL, cluster = NULL, features = NULL,
+                     confidence_level = 0.95, threshold = 0.8, margin = 0.1, method = NULL,
                      comparisons = "reference", simultaneous = "none", adjust = "holm",
                      missing = c("raise", "drop"), intersections = TRUE,
                      n_resamples = NULL, draws = 10000, max_bins = 1000, seed = 1) {
   missing <- match.arg(missing)
+  if (inherits(data, "fairstats_tally")) {
+    if (base::missing(sensitive_features)) sensitive_features <- data$attributes
+    data <- tally_rows(data)
+    if ("y_true" %in% names(data)) y_true <- "y_true"
+    if ("y_pred" %in% names(data)) y_pred <- "y_pred"
+  }
   options <- audit_options(
-    confidence_level, threshold, tolerance, method, comparisons, simultaneous, adjust, n_resamples, draws, max_bins
+    confidence_level, threshold, margin, method, comparisons, simultaneous, adjust, n_resamples, draws, max_bins
   )
   if (is.null(y_true) && is.null(y_pred)) {
     stop_argument("y_pred", "NULL, and so is `y_true`", "the column of the predictions, of the outcomes, or both")
@@ -65,7 +73,7 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
   found <- with_seed(seed, lapply(sets, function(set) {
     columns <- unlist(list(y_true, y_pred, score, sample_weight, cluster, features, set))
     rows <- if (missing == "drop") complete_rows(data, columns) else data
-    input <- read_columns(rows, y_true, y_pred, score, set, favorable_label, sample_weight, cluster)
+    input <- read_columns(rows, y_true, y_pred, score, set, pos_label, sample_weight, cluster)
     if (!is.null(features)) input$features <- feature_columns(rows, features, input$n)
     audit_set(input, set, reference_of(reference, set, length(sets)), options)
   }))
@@ -76,7 +84,7 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
 }
 
 # Settings that a comparison with a report looks at.
-SETTINGS <- c("confidence_level", "threshold", "tolerance", "comparisons", "adjust")
+SETTINGS <- c("confidence_level", "threshold", "margin", "comparisons", "adjust")
 
 complete_rows <- function(data, columns) {
   known <- intersect(columns, names(data))
@@ -85,7 +93,7 @@ complete_rows <- function(data, columns) {
   found
 }
 
-audit_options <- function(confidence_level = 0.95, threshold = 0.8, tolerance = 0.1, method = NULL,
+audit_options <- function(confidence_level = 0.95, threshold = 0.8, margin = 0.1, method = NULL,
                           comparisons = "reference", simultaneous = "none", adjust = "holm", n_resamples = NULL,
                           draws = 10000, max_bins = 1000) {
   in_range <- function(x, argument, low, high, allowed) {
@@ -93,8 +101,8 @@ audit_options <- function(confidence_level = 0.95, threshold = 0.8, tolerance = 
     if (!inside) stop_argument(argument, listed(x), allowed)
   }
   in_range(confidence_level, "confidence_level", 0.5, 1, "a number above 0.5 and below 1, e.g. 0.95")
-  in_range(threshold, "threshold", 0, Inf, "a ratio above 0, e.g. 0.8")
-  in_range(tolerance, "tolerance", 0, 1, "a size in (0, 1), e.g. 0.1")
+  in_range(threshold, "threshold", 0, 1 + 1e-12, "a ratio above 0 and at most 1, e.g. 0.8")
+  in_range(margin, "margin", 0, 1, "a size in (0, 1), e.g. 0.1")
   if (!is.null(n_resamples)) in_range(n_resamples, "n_resamples", 98, Inf, "a whole number of at least 99")
   in_range(draws, "draws", -1, Inf, "a number of draws, 0 for none")
   in_range(max_bins, "max_bins", 50, Inf, "a whole number above 50")
@@ -110,7 +118,7 @@ audit_options <- function(confidence_level = 0.95, threshold = 0.8, tolerance = 
     stop_argument("adjust", listed(adjust), '"holm", "bonferroni", "hommel", "fdr_bh" or "none"')
   }
   list(
-    confidence_level = confidence_level, threshold = threshold, tolerance = tolerance, method = method,
+    confidence_level = confidence_level, threshold = threshold, margin = margin, method = method,
     comparisons = comparisons, simultaneous = simultaneous, adjust = adjust,
     n_resamples = if (is.null(n_resamples)) 1999 else n_resamples,
     curve_resamples = if (is.null(n_resamples)) 999 else n_resamples, draws = draws, max_bins = max_bins
@@ -130,15 +138,9 @@ audit_set <- function(input, set, reference, options) {
   grouping <- make_groups(input$attributes)
   pairs <- make_pairs(grouping, reference, options$comparisons)
   cells <- audit_cells(input, grouping)
-  rates <- list(compare_metrics(cells, pairs, possible_metrics(input), options))
-  if (!is.null(input$y_pred)) {
-    gaps <- list(gap_row(cells, "selection_rate", "demographic_parity_max", options))
-    if (!is.null(input$y_true)) {
-      gaps <- c(gaps, list(gap_row(cells, c("tpr", "fpr"), "equalized_odds_max", options)))
-    }
-    rates <- c(rates, list(bind_rows(gaps)))
-  }
+  rates <- lapply(audited_metrics(input), metric_rows, cells = cells, pairs = pairs, options = options)
   weighted <- !is.null(input$weight) || !is.null(input$cluster)
+  if (!is.null(input$y_true) && !is.null(input$y_pred)) rates <- c(rates, list(amplification_rows(cells, pairs, options)))
   sections <- list(rates = bind_frames(rates))
   if (!is.null(input$score) && !weighted) {
     if (!is.null(input$y_true)) {
@@ -154,7 +156,7 @@ audit_set <- function(input, set, reference, options) {
   if (!is.null(input$y_true) && !is.null(input$y_pred) && !weighted && options$draws > 0) {
     at <- make_pairs(grouping, reference, "reference")[1L, 2L]
     counts <- um_counts(input, grouping)
-    sections$um <- um_rows(counts, um_draws(counts, options$draws), at, options)
+    sections$um <- um_rows(counts, fs_um_draws(counts, options$draws), at, options)
   }
   found <- bind_frames(Map(function(name, rows) cbind(section = name, rows), names(sections), sections))
   cbind(

@@ -1,76 +1,203 @@
 #' Extreme counterfactual discrimination of two groups
 #'
-#' From the counterfactual discrimination of every person (score with another value of the protected attribute
+#' From the counterfactual discrimination of every person (score with another value of the sensitive attribute
 #' minus own score): the difference of the return levels of `interactions` persons, whose tails are generalised
-#' Pareto laws above the (k + 1)-th largest value of either group, their number a Poisson one. Test and interval by
+#' Pareto laws above the (k + 1)-th largest value of either group, their number a binomial one. Test and interval by
 #' the likelihood ratio with rate, scale and shape of both groups profiled, whose signed root has Student's t with
-#' three degrees of freedom less than the smaller tail has values; a z-test with the delta method's standard errors
-#' beside it. Also the averages, and the mean of the worst share. All in base R.
+#' three degrees of freedom less than the smaller tail has values, as `fairstats.ecd(calibrated=False)` in Python,
+#' whose default standardises the root by simulation. Also the averages, and the mean of the worst share. All in
+#' base R.
+#'
+#' Values on a grid with five distinct ones or more in the tail have the likelihood of their cells, above a threshold
+#' half a width below the least of them. A tail of other ties, of a constant or of fewer than ten values has no model,
+#' and a level above 1 none that holds: an order statistic stands in, with a binomial interval, and there is neither
+#' standard error nor test; the interval of the difference then comes from the two intervals. The same for tails with
+#' a near end point (shape below -1/2), where likelihoods cover too little: `fairstats.ecd` in Python draws from power
+#' tails there, which R has not, and `degenerate` and a warning say so. Horizon and sensitivity are Python's alone.
 #'
 #' @param unprivileged,privileged Counterfactual discrimination of the persons of either group, in \[-1, 1\].
 #' @param interactions Number of interactions m, the same for both groups.
-#' @param exceedances k.
-#' @param confidence_level Level of the intervals; the verdict uses one-sided bounds at this level.
-#' @param tolerance Beyond it lies a violation.
+#' @param threshold k, raised where k values come less than once in m interactions; by default 50, but at most 5% of
+#'   the values (ten at least).
+#' @param confidence_level Level of the intervals and of the verdict, whose one-sided bounds count both directions.
+#' @param margin Beyond it lies a violation.
 #' @param worst The mean of the worst share 1 - `worst` is given, too.
 #' @return A list of class `fairstats_ecd`: estimate, std_error (delta method), ci_low, ci_high, bound_low,
-#'   bound_high, statistic and pvalue of the likelihood ratio, delta_pvalue, verdict; `tails`, a data frame with
-#'   threshold, rate, scale, shape, return level and its interval per group; `averages`, a data frame with mean,
-#'   interval and z-test per group and of their difference, and the conditional value at risk.
+#'   bound_high, statistic and pvalue of the likelihood ratio, pvalue_verdict, test (what was done),
+#'   verdict; `tails`, a data frame with threshold, rate, scale, shape, return level and its interval per group,
+#'   and why there is no model of a tail (`degenerate`); `averages`, a data frame with mean, interval and z-test
+#'   per group and of their difference, and the conditional value at risk.
 #' @references Monjezi, Kreinovich, Trivedi, Tizpaz-Niari. Fairness testing through extreme value theory. Coles
-#'   (2001). An introduction to statistical modeling of extreme values. Rockafellar, Uryasev (2000). Optimization
-#'   of conditional value-at-risk. Journal of Risk 2, 21-41.
+#'   (2001). An introduction to statistical modeling of extreme values. Grimshaw (1993). Computing maximum likelihood
+#'   estimates for the generalized Pareto distribution. Technometrics 35, 185-191. Zou, Donner (2008). Construction of
+#'   confidence limits about effect measures. Statistics in Medicine 27, 1693-1702. Rockafellar, Uryasev (2000).
+#'   Optimization of conditional value-at-risk. Journal of Risk 2, 21-41.
 #' @examples
 #' set.seed(1)
 #' fs_ecd(0.5 * rbeta(3000, 2, 8), 0.3 * rbeta(8000, 2, 8))
 #' @export
-fs_ecd <- function(unprivileged, privileged, interactions = 1000, exceedances = 50, confidence_level = 0.95,
-                   tolerance = 0.05, worst = 0.95) {
+fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NULL, confidence_level = 0.95,
+                   margin = 0.05, worst = 0.95) {
+  audit_options(confidence_level, margin = margin)
+  if (!(interactions > 1)) stop_argument("interactions", listed(interactions), "a number above 1")
+  if (!is.null(threshold) && !(threshold >= LEAST_TAIL)) stop_argument("threshold", listed(threshold), "the number of values of a tail, 10 or more")
   groups <- list(unprivileged = unprivileged, privileged = privileged)
   for (name in names(groups)) {
     groups[[name]] <- checked_numbers(groups[[name]], name, -1, 1)
-    if (length(groups[[name]]) <= exceedances) {
-      stop_argument(name, paste(length(groups[[name]]), "values"), paste("more than", exceedances, "of them"))
-    }
+    if (!length(groups[[name]])) stop_argument(name, "no values", "one per person")
   }
-  audit_options(confidence_level, tolerance = tolerance)
-  if (!(interactions > 1)) stop_argument("interactions", listed(interactions), "a number above 1")
-  tails <- Map(tail_of, groups, names(groups), exceedances, interactions, confidence_level)
-  of <- function(k) tails[[k]]
-  found <- crosscheck_level_contrast(
-    of(1L)$excess, length(groups[[1L]]), of(1L)$threshold, of(2L)$excess, length(groups[[2L]]), of(2L)$threshold,
-    interactions, confidence_level, "poisson"
+  tails <- lapply(groups, group_tail, k = threshold, m = interactions, level = confidence_level)
+  for (name in names(tails)) {
+    why <- tails[[name]]$degenerate
+    if (nzchar(why)) warning(name, ": ", why, ". No tail is fitted.", call. = FALSE)
+  }
+  found <- contrast_tails(tails[[1L]], tails[[2L]], lengths(groups), interactions, confidence_level, margin)
+  columns <- c(
+    "n", "threshold", "exceedances", "rate", "scale", "shape", "shape_std_error", "return_level", "std_error", "ci_low",
+    "ci_high", "degenerate"
   )
-  ends <- function(x) pmin(pmax(x, -2), 2)
-  s <- sqrt(of(1L)$row$std_error^2 + of(2L)$row$std_error^2)
-  structure(list(
-    estimate = found$estimate, std_error = s, ci_low = ends(found$low), ci_high = ends(found$high),
-    bound_low = ends(found$bound_low), bound_high = ends(found$bound_high), statistic = found$statistic,
-    pvalue = found$pvalue, delta_pvalue = 2 * stats::pnorm(-abs(found$estimate) / s),
-    verdict = verdict_of(found$bound_low, found$bound_high, "difference", tolerance),
-    tails = do.call(rbind, lapply(unname(tails), `[[`, "row")),
+  verdict <- if (is.na(found$pvalue_verdict)) {
+    verdict_of(found$bound_low, found$bound_high, "difference", margin)
+  } else if (found$pvalue_verdict > 1 - confidence_level) "undecided" else {
+    if (found$side == 3L) "satisfied" else "violated"
+  }
+  found$side <- NULL
+  structure(c(found, list(
+    verdict = verdict,
+    tails = cbind(group = names(tails), bind_rows(lapply(unname(tails), `[`, columns))),
     averages = ecd_averages(groups, worst, confidence_level), interactions = interactions
-  ), class = "fairstats_ecd")
+  )), class = "fairstats_ecd")
 }
 
-tail_of <- function(x, name, k, m, level) {
-  threshold <- sort(x, decreasing = TRUE)[k + 1L]
-  excess <- x[x > threshold] - threshold
-  if (length(unique(excess)) < max(10, length(excess) / 2)) {
-    stop_argument(name, paste(length(unique(excess)), "distinct values above the threshold"), "a continuous tail")
+# Fewer values than this are no tail; values closer than the tie are one.
+LEAST_TAIL <- 10
+# Above this share of the values tails that are not generalised Pareto bias the level.
+LARGE_SHARE <- 0.05
+TIE <- 1e-12
+# Fewer cells than this are no grid that a tail is fitted to.
+LEAST_GRID <- 5
+
+# Threshold, fit and level of one group, or why there is no fit and which order statistic stands in.
+group_tail <- function(x, k, m, level) {
+  n <- length(x)
+  # at m rate = 1 exactly the level would be the threshold itself
+  if (is.null(k)) k <- min(50, max(LEAST_TAIL, floor(LARGE_SHARE * n)))
+  if (k * m < n) k <- ceiling(1.2 * n / m)
+  k <- min(k, n - 1)
+  threshold <- if (k < LEAST_TAIL) NaN else sort(x, decreasing = TRUE)[k + 1L]
+  above <- if (is.nan(threshold)) numeric() else x[x > threshold]
+  tied <- if (is.nan(threshold)) numeric() else x[x >= threshold]
+  # on a grid the threshold lies between two cells
+  if (length(above) < k && (grid <- tail_grid(tied)) > 0) {
+    above <- tied
+    threshold <- threshold - grid / 2
   }
-  fit <- crosscheck_gpd(excess)
-  at <- crosscheck_level(excess, length(x), threshold, m, level, "poisson")
-  list(excess = excess, threshold = threshold, row = data.frame(
-    group = name, n = length(x), threshold = threshold, exceedances = length(excess), rate = length(excess) / length(x),
-    scale = fit$estimate[[1L]], shape = fit$estimate[[2L]], shape_std_error = fit$std_error[[2L]],
-    return_level = at$estimate, std_error = at$std_error, ci_low = at$low, ci_high = at$high
-  ))
+  grid <- tail_grid(above)
+  excess <- above - threshold
+  out <- list(
+    n = n, threshold = threshold, exceedances = length(above), rate = length(above) / n, scale = NaN, shape = NaN,
+    shape_std_error = NaN, excess = excess, grid = grid, empirical = TRUE,
+    degenerate = degenerate_tail(x, above, threshold)
+  )
+  if (!nzchar(out$degenerate)) {
+    fit <- tail_twin(excess, grid)
+    top <- sort(excess, decreasing = TRUE)
+    if (grid == 0 && !fit$regular && top[1L] > top[2L]) {
+      out$degenerate <- "its end point is near (shape below -1/2): the power tail that Python takes is not in R"
+    } else if (fit$at_boundary) {
+      out$degenerate <- "its end point is reached: the likelihood has no maximum with a shape above -1"
+    } else {
+      out$scale <- fit$estimate[[1L]]
+      out$shape <- fit$estimate[[2L]]
+      out$shape_std_error <- fit$std_error[[2L]]
+      at <- if (m * out$rate >= 1) tail_level(excess, n, threshold, m, level, "binomial", grid)
+      out$empirical <- is.null(at) || at$estimate > 1
+    }
+  }
+  if (out$empirical) at <- bounded_level(x, m, level)
+  c(out, list(return_level = at$estimate, std_error = at$std_error, ci_low = at$low, ci_high = at$high))
+}
+
+degenerate_tail <- function(x, above, threshold) {
+  if (max(abs(x)) <= TIE) return(paste("all", length(x), "values are 0: the scores do not change with the attribute"))
+  if (max(x) - min(x) <= TIE) return(paste("all", length(x), "values equal", format(max(x), digits = 3L)))
+  tied <- sum(x == threshold)
+  if (length(above) < LEAST_TAIL && !is.nan(threshold) && tied > 1) {
+    return(paste(tied, "values are tied at the threshold and", length(above), "lie above it: ties, no tail"))
+  }
+  if (length(above) < LEAST_TAIL) return(paste(length(above), "values lie above the threshold, fewer than", LEAST_TAIL))
+  distinct <- 1 + sum(diff(sort(above)) > TIE * max(1, abs(above)))
+  if (distinct < max(LEAST_TAIL, length(above) / 2) && tail_grid(above) == 0) {
+    return(paste("its", length(above), "largest values are", distinct, "distinct ones: ties, not a continuous tail"))
+  }
+  ""
+}
+
+# Width of the grid of tied values that a tail can be fitted to, 0 where there is none: the largest that all
+# differences are multiples of, by Euclid's algorithm, in floating point; the answer is checked. The values are
+# differences of rounded scores: with fewer than five cells the rounding of the difference matters.
+tail_grid <- function(above) {
+  if (length(unique(round(above / TIE))) < LEAST_GRID) return(0)
+  if (length(unique(round(above, 9L))) >= length(above) / 2) return(0)
+  distinct <- sort(unique(above))
+  noise <- 8 * .Machine$double.eps * max(1, abs(distinct))
+  steps <- unique(diff(distinct))
+  steps <- sort(steps[steps > noise])
+  width <- steps[1L]
+  for (step in steps) {
+    a <- step
+    b <- width
+    while (b > 1e3 * noise) {
+      rest <- abs(a - b * round(a / b))
+      a <- b
+      b <- rest
+    }
+    width <- a
+  }
+  cells <- (distinct - distinct[1L]) / width
+  last <- cells[length(cells)]
+  if (last > 1e5 || max(abs(cells - round(cells))) > max(1e-6, noise / width)) return(0)
+  (distinct[length(distinct)] - distinct[1L]) / round(last)
+}
+
+# An order statistic in place of the model's level: counterfactual discrimination lies in [-1, 1].
+bounded_level <- function(x, m, level) {
+  if (length(x) < LEAST_TAIL) return(list(estimate = NaN, std_error = NaN, low = -1, high = 1))
+  found <- empirical_level(x, m, level)
+  list(
+    estimate = if (m >= length(x)) max(x) else found$estimate, std_error = NaN, low = max(found$low, -1),
+    high = min(found$high, 1)
+  )
+}
+
+# The difference of two levels: by likelihood ratio, or from the two intervals where one is an order statistic.
+contrast_tails <- function(first, second, n, m, level, margin) {
+  if (first$empirical || second$empirical) {
+    ends <- square_and_add(
+      first$return_level, first$ci_low, min(first$ci_high, 1), second$return_level, second$ci_low, min(second$ci_high, 1)
+    )
+    return(list(
+      estimate = first$return_level - second$return_level, std_error = NaN, ci_low = ends[1L], ci_high = ends[2L],
+      bound_low = ends[1L], bound_high = ends[2L], statistic = NaN, pvalue = NaN, pvalue_verdict = NaN,
+      test = "none"
+    ))
+  }
+  found <- level_contrast(
+    first$excess, n[[1L]], first$threshold, second$excess, n[[2L]], second$threshold, m, level, "binomial", margin,
+    grid1 = first$grid, grid2 = second$grid
+  )
+  possible <- function(x) pmin(pmax(x, -2), 2)
+  s <- sqrt(first$std_error^2 + second$std_error^2)
+  list(
+    estimate = found$estimate, std_error = s, ci_low = possible(found$low), ci_high = possible(found$high),
+    bound_low = possible(found$bound_low), bound_high = possible(found$bound_high), statistic = found$statistic,
+    pvalue = found$pvalue, pvalue_verdict = found$pvalue_verdict, side = found$side, test = "likelihood ratio"
+  )
 }
 
 ecd_averages <- function(groups, worst, level) {
   row <- function(quantity, group, estimate, std_error) {
-    found <- crosscheck_mean(estimate, std_error, level)
+    found <- mean_inference(estimate, std_error, level)
     data.frame(
       quantity = quantity, group = group, estimate = estimate, std_error = std_error, ci_low = found$low,
       ci_high = found$high, statistic = found$statistic, pvalue = found$pvalue
@@ -95,10 +222,12 @@ print.fairstats_ecd <- function(x, digits = 3L, ...) {
   cat(
     "Extreme counterfactual discrimination in ", format(x$interactions, big.mark = ","), " interactions: ",
     formatC(x$estimate, digits, format = "f"), " [", formatC(x$ci_low, digits, format = "f"), ", ",
-    formatC(x$ci_high, digits, format = "f"), "], p = ", format.pval(x$pvalue, 2L, 1e-4), ", ", x$verdict, "\n",
+    formatC(x$ci_high, digits, format = "f"), "], ",
+    if (is.nan(x$pvalue)) "no test" else paste("p =", format.pval(x$pvalue, 2L, 1e-4)), ", ", x$verdict, "\n",
     sep = ""
   )
-  print.data.frame(x$tails, digits = digits, row.names = FALSE)
+  shown <- if (any(nzchar(x$tails$degenerate))) x$tails else x$tails[names(x$tails) != "degenerate"]
+  print.data.frame(shown, digits = digits, row.names = FALSE)
   print.data.frame(x$averages, digits = digits, row.names = FALSE)
   invisible(x)
 }

@@ -1,9 +1,10 @@
 #' fairstats: the R side of inference-grade algorithmic fairness
 #'
-#' From data frames: [fs_audit()], [fs_disparate_impact()], [fs_madd()], [fs_hfm()], [fs_um_posterior()], [fs_ecd()];
-#' reports of the Python package: [fs_read_report()], [fs_compare()]. Below them base-R twins of its statistics
-#' ([disparate_impact()], [largest_gap()], [madd()], [hfm()], [um_metric()], ...), and careful calls of extRemes and evd
-#' ([gpd_fit()], [gev_fit()], [point_process_fit()]) and hdrcde ([hdr_levels_1d()]).
+#' From data frames or vectors: [fs_audit()], [fs_disparate_impact()] and any other metric by [fs_group_metric()],
+#' [fs_madd()], [fs_hfm()], [fs_um_posterior()], [fs_ecd()]; reports of the Python package: [fs_read_report()],
+#' [fs_compare()]. All of them are base R, written independently of Python, and read one table of metrics with it
+#' (`inst/metrics.json`). With them careful calls of extRemes and evd ([fs_fit_gpd()], [fs_fit_gev()],
+#' [fs_fit_point_process()]) and of hdrcde ([fs_hdr_levels_1d()]).
 #'
 #' @keywords internal
 "_PACKAGE"

@@ -1,3 +1,5 @@
+# Distances between groups as sets of rows (Bian and Luo 2024), in all pairs.
+
 #' Distance between two sets of rows
 #'
 #' The distance of every row to its nearest row in the other set, summed up over the rows of either set; the
@@ -11,9 +13,9 @@
 #'   nearest_b_to_a, the first rows that attain them (NA for the mean).
 #' @references Bian and Luo (2024). Does machine bring in extra bias in learning? Equations 1 and 2.
 #' @examples
-#' set_distance(rbind(c(0, 0), c(1, 0)), rbind(c(0, 0), c(1, 2)))$value
+#' fs_set_distance(rbind(c(0, 0), c(1, 0)), rbind(c(0, 0), c(1, 2)))$value
 #' @export
-set_distance <- function(a, b, statistic = "max") {
+fs_set_distance <- function(a, b, statistic = "max") {
   check_rows(a, b)
   ab <- row_minima(a, b)
   ba <- row_minima(b, a)
@@ -27,15 +29,20 @@ set_distance <- function(a, b, statistic = "max") {
   )
 }
 
-# Distance of every row of a to its nearest row of b, and that row.
-row_minima <- function(a, b) {
-  columns <- t(b)
-  found <- vapply(seq_len(nrow(a)), function(i) {
-    squared <- colSums((columns - a[i, ])^2)
-    nearest <- which.min(squared)
-    c(sqrt(squared[nearest]), nearest)
-  }, numeric(2))
-  list(distance = found[1, ], nearest = as.integer(found[2, ]))
+# Distance of every row of a to its nearest row of b, and that row: from differences, one row at a time; of many rows the
+# nearest is searched in blocks of all pairs, without |a|^2, which is the same for all of b.
+row_minima <- function(a, b, cells = 4e6) {
+  nearest <- if (nrow(a) * nrow(b) <= 1e6) {
+    columns <- t(b)
+    vapply(seq_len(nrow(a)), function(i) which.min(colSums((columns - a[i, ])^2)), 0L)
+  } else {
+    b2 <- rowSums(b^2)
+    blocks <- split(seq_len(nrow(a)), (seq_len(nrow(a)) - 1L) %/% max(1L, floor(cells / nrow(b))))
+    unlist(lapply(unname(blocks), function(rows) {
+      max.col(2 * tcrossprod(a[rows, , drop = FALSE], b) - rep(b2, each = length(rows)), ties.method = "first")
+    }))
+  }
+  list(distance = sqrt(rowSums((a - b[nearest, , drop = FALSE])^2)), nearest = as.integer(nearest))
 }
 
 over_minima <- function(distance, statistic) {
@@ -66,17 +73,17 @@ check_rows <- function(a, b) {
 #'
 #' Rows are sorted by their projection; each is compared with at most `m2` rows of the other set whose
 #' projection is not larger and `m2` whose projection is not smaller. The result never lies below
-#' [set_distance()].
+#' [fs_set_distance()].
 #'
-#' @inheritParams set_distance
+#' @inheritParams fs_set_distance
 #' @param w Weights of the projection, with absolute values that sum to 1.
 #' @param m2 Number of neighbours on either side.
 #' @return A number.
 #' @references Bian and Luo (2024), Algorithm 2.
 #' @examples
-#' accele_dist(rbind(c(0, 0), c(1, 0)), rbind(c(0, 0), c(1, 2)), c(0.4, 0.6), 1)
+#' fs_approx_set_distance(rbind(c(0, 0), c(1, 0)), rbind(c(0, 0), c(1, 2)), c(0.4, 0.6), 1)
 #' @export
-accele_dist <- function(a, b, w, m2) {
+fs_approx_set_distance <- function(a, b, w, m2) {
   check_rows(a, b)
   rows <- rbind(a, b)
   group <- rep(1:2, c(nrow(a), nrow(b)))
@@ -92,38 +99,287 @@ accele_dist <- function(a, b, w, m2) {
   max(nearest)
 }
 
-#' Harmonic fairness measure via manifolds
-#'
-#' D is the distance between the rows (x, y) of one group and of all others, D_f the same with predictions in
-#' place of labels, and HFM = D_f / D - 1: 0 where both are 0, infinite where only D is.
-#'
-#' @param x Numeric matrix of features, without sensitive ones.
-#' @param y_true,y_pred Labels and predictions, 0 or 1.
-#' @param in_group Logical: rows of the group.
-#' @param scale Whether every column of x is mapped to \[0, 1\] by its bounds; a constant one becomes 0.
-#' @param statistic As in [set_distance()].
-#' @return A list: d, d_f, hfm.
-#' @references Bian and Luo (2024), equations 1 to 3.
-#' @examples
-#' x <- matrix(c(0, 0.2, 0.6, 1))
-#' hfm(x, c(0, 0, 1, 1), c(0, 1, 1, 1), c(TRUE, FALSE, TRUE, FALSE))
-#' @export
+# D, D_f and HFM = D_f / D - 1 of one group against all others: 0 where both distances are 0, infinite where only D is.
+# x: coordinates; labels and predictions of any values, 1 apart where they differ.
 hfm <- function(x, y_true, y_pred, in_group, scale = TRUE, statistic = "max") {
+  in_group <- checked_sides(x, y_true, y_pred, in_group)
+  if (scale) x <- apply(x, 2, unit_scale)
+  levels <- sort(unique(c(y_true, y_pred)), method = "radix")
+  d <- vapply(list(y_true, y_pred), function(y) {
+    z <- cbind(x, label_coordinates(y, levels))
+    fs_set_distance(z[in_group, , drop = FALSE], z[!in_group, , drop = FALSE], statistic)$value
+  }, 0)
+  list(d = d[1L], d_f = d[2L], hfm = harmonic_measure(d[1L], d[2L]), n = sum(in_group))
+}
+
+harmonic_measure <- function(d, d_f) ifelse(d == 0 & d_f == 0, 0, d_f / d - 1)
+
+# The same of the columns of a frame.
+crosscheck_hfm <- function(columns, y_true, y_pred, group, value, scale, statistic) {
+  hfm(frame_coordinates(columns, scale), y_true, y_pred, group == value, FALSE, statistic)
+}
+
+checked_sides <- function(x, y_true, y_pred, in_group) {
   in_group <- as.logical(in_group)
   if (length(in_group) != nrow(x) || length(y_true) != nrow(x) || length(y_pred) != nrow(x)) {
     stop("x, y_true, y_pred and in_group must have one entry per row", call. = FALSE)
   }
-  if (scale) x <- apply(x, 2, unit_scale)
-  between <- function(y) {
-    z <- cbind(x, y)
-    set_distance(z[in_group, , drop = FALSE], z[!in_group, , drop = FALSE], statistic)$value
-  }
-  d <- between(y_true)
-  d_f <- between(y_pred)
-  list(d = d, d_f = d_f, hfm = if (d == 0 && d_f == 0) 0 else d_f / d - 1)
+  if (!any(in_group) || all(in_group)) stop("`in_group` must be TRUE for some rows and FALSE for others", call. = FALSE)
+  in_group
 }
 
 unit_scale <- function(x) {
   width <- max(x) - min(x)
   if (width == 0) numeric(length(x)) else (x - min(x)) / width
 }
+
+# Columns of a frame as coordinates: numbers to [0, 1], every category a 0/1 column.
+frame_coordinates <- function(columns, scale) {
+  do.call(cbind, lapply(columns, function(x) {
+    if (is.character(x)) return(outer(x, sort(unique(x), method = "radix"), "==") + 0)
+    cbind(if (scale == "minmax") unit_scale(as.numeric(x)) else as.numeric(x))
+  }))
+}
+
+label_coordinates <- function(y, levels) {
+  if (length(levels) <= 2L) cbind(match(y, levels) - 1) else outer(y, levels, "==") / sqrt(2)
+}
+
+#' HFM of a data frame: distances between groups as sets of rows, with tests
+#'
+#' D of features and labels, D_f of features and predictions, HFM = D_f / D - 1, for every value of the sensitive
+#' column against all others (once where there are two), and their maximum over values. Numbers are mapped to \[0,
+#' 1\], categories become 0/1 columns. Are the groups
+#' further apart than random ones? Their labels are permuted among the rows, which gives D and D_f of groups of the same
+#' sizes. Does the classifier add distance? In every row label and prediction change places with probability one half,
+#' which gives HFM of a classifier that adds none. p = (1 + #\{drawn >= observed\}) / (1 + B), adjusted by Holm over
+#' values. The tests need all pairwise distances (memory grows with the square of the rows), and are left out above `most`
+#' rows. The stability range holds 90% of the values in random subsamples of 80% of the rows; no confidence is claimed.
+#'
+#' @inheritParams fs_disparate_impact
+#' @param features Names of the feature columns; without `data` a data frame.
+#' @param pos_label The value of outcome and prediction that is good for the person, or
+#'   `list(y_true = ..., y_pred = ...)`.
+#' @param n_resamples Draws of the tests; 0 for none.
+#' @param n_subsamples Subsamples of the stability range; 0 for none.
+#' @param scale `"minmax"` or `"none"`.
+#' @param statistic As in [fs_set_distance()].
+#' @param seed Seed of the tests.
+#' @param most Largest number of rows that are tested.
+#' @return A data frame with the tidy columns: metric (`"hfm_distance_labels"`, D; `"hfm_distance_predictions"`,
+#'   D_f; `"hfm"`), group, reference, estimate, pvalue, pvalue_adjusted, n, stability_low, stability_high.
+#' @references Bian and Luo (2024). Does machine bring in extra bias in learning? Equations 1 to 3, section 3. Phipson
+#'   and Smyth (2010). Permutation p-values should never be zero. Statistical Applications in Genetics and Molecular
+#'   Biology 9, article 39.
+#' @examples
+#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))[1:150, ]
+#' fs_hfm(people, "score", "qualified", "hired", "sex",
+#'   pos_label = list(y_true = "yes", y_pred = 1), n_resamples = 99, n_subsamples = 20
+#' )
+#' @export
+fs_hfm <- function(data = NULL, features, y_true, y_pred, sensitive_features, pos_label = 1, n_resamples = 199,
+                   n_subsamples = 50, scale = "minmax", statistic = "max", seed = 1, most = 2000) {
+  if (!scale %in% c("minmax", "none")) stop_argument("scale", listed(scale), '"minmax" or "none"')
+  input <- read_columns(data, y_true, y_pred, NULL, sensitive_features, pos_label)
+  columns <- feature_columns(data, features, input$n)
+  grouping <- make_groups(input$attributes)
+  found <- with_seed(seed, hfm_rows(columns, input, grouping, n_resamples, n_subsamples, scale, statistic, most))
+  found <- cbind(section = "hfm", sensitive_features = paste(names(input$attributes), collapse = INTERSECTION), found)
+  class(found) <- c("fairstats_audit", "data.frame")
+  found
+}
+
+feature_columns <- function(data, features, n) {
+  columns <- if (is.null(data)) {
+    as.list(features)
+  } else {
+    lapply(stats::setNames(features, features), function(name) column_of(data, name, "features"))
+  }
+  for (name in names(columns)) {
+    x <- columns[[name]]
+    if (inherits(x, c("Date", "POSIXct", "difftime"))) {
+      # days, as a difference of two dates has them: dates are numbers, not categories
+      x <- columns[[name]] <- if (inherits(x, "difftime")) as.numeric(x, units = "days") else as.numeric(as.POSIXct(x)) / 86400
+    }
+    if (length(x) != n) stop_argument("features", paste(length(x), "values of", name), paste(n, "values"))
+    if (anyNA(x) || (is.numeric(x) && any(is.infinite(x)))) {
+      stop_argument("features", paste("missing or infinite values in", name), "a finite value in every row")
+    }
+    if (is_date(x)) {
+      columns[[name]] <- days_of(x)
+    } else if (!is.numeric(x)) {
+      columns[[name]] <- label_text(x)
+      refuse_identifier(columns[[name]], name)
+    }
+  }
+  if (!length(columns)) stop_argument("features", "no columns", "one feature or more")
+  columns
+}
+
+# Dates, times and durations as days.
+days_of <- function(x) {
+  if (inherits(x, "POSIXt")) return(as.numeric(as.POSIXct(x)) / 86400)
+  if (inherits(x, "difftime")) as.numeric(x, units = "days") else as.numeric(x)
+}
+
+# Text of which nearly every row has a value of its own puts all rows equally far apart.
+refuse_identifier <- function(text, name) {
+  different <- length(unique(text))
+  if (different > FEW_LEVELS && different >= IDENTIFIES * length(text)) {
+    stop_argument(
+      "features", paste0('"', name, '", an identifier with ', different, " values in ", length(text), " rows"),
+      "numbers, dates, and categories that several rows share"
+    )
+  }
+}
+
+FEW_LEVELS <- 20
+IDENTIFIES <- 0.9
+
+hfm_rows <- function(columns, input, grouping, n_resamples, n_subsamples, scale, statistic, most) {
+  x <- frame_coordinates(columns, scale)
+  present <- grouping$groups[grouping$sizes > 0]
+  sides <- if (length(present) == 2L) present[2L] else present
+  reference <- if (length(present) == 2L) present[1L] else "all others"
+  inside <- lapply(sides, function(g) grouping$labels == g)
+  distances <- vapply(inside, function(rows) {
+    unlist(hfm(x, input$y_true, input$y_pred, rows, FALSE, statistic)[c("d", "d_f")])
+  }, numeric(2))
+  entries <- lapply(seq_along(sides), function(k) list(group = sides[k], of = k))
+  if (length(sides) > 1L) entries <- c(entries, list(list(group = "maximum over values", of = seq_along(sides))))
+  tested <- n_resamples > 0 && input$n <= most
+  pairs <- if (input$n <= most) hfm_pairs(x, input$y_true, input$y_pred, inside)
+  drawn <- if (tested) hfm_draws(pairs, n_resamples, statistic)
+  stable <- if (n_subsamples > 0 && input$n <= most) hfm_subsamples(pairs, n_subsamples, statistic)
+  rows <- list()
+  for (entry in entries) {
+    d <- max(distances[1L, entry$of])
+    d_f <- max(distances[2L, entry$of])
+    observed <- c(d, d_f, harmonic_measure(d, d_f))
+    for (k in 1:3) {
+      row <- tidy_row(c("hfm_distance_labels", "hfm_distance_predictions", "hfm")[k], entry$group, reference,
+        estimate = observed[k], n = input$n, method = paste0("exact set distances (", statistic, ")"), rate = NA_real_,
+        rate_reference = NA_real_
+      )
+      if (tested) {
+        row$statistic <- observed[k]
+        row$pvalue <- upper_share(observed[k], drawn_of(drawn, entry$of, k), FALSE)
+        row$mc_pvalue <- share_error(row$pvalue, n_resamples)
+      }
+      if (!is.null(stable)) {
+        known <- drawn_of(list(permuted = stable, exchanged = stable), entry$of, k)
+        ends <- stats::quantile(known[!is.na(known)], c(0.05, 0.95), type = 1, names = FALSE)
+        row[c("stability_low", "stability_high")] <- as.list(ends)
+      }
+      rows <- c(rows, list(row))
+    }
+  }
+  found <- bind_rows(rows)
+  single <- found$group != "maximum over values"
+  found$pvalue_adjusted <- found$pvalue
+  for (name in unique(found$metric)) {
+    here <- single & found$metric == name
+    found$pvalue_adjusted[here] <- adjust_pvalues(found$pvalue[here], "holm")
+  }
+  if (tested) found$mc_pvalue_adjusted <- length(sides) * found$mc_pvalue
+  found
+}
+
+# Squared distances of the features of all pairs of rows; labels add 1 where they differ.
+hfm_pairs <- function(x, y_true, y_pred, inside) {
+  check_rows(x, x)
+  list(features = as.matrix(stats::dist(x))^2, y_true = y_true, y_pred = y_pred, inside = inside)
+}
+
+# D and D_f (rows) of every side (columns), for labels and predictions in this order of the rows.
+side_distances <- function(pairs, first, second, order, statistic) {
+  both <- lapply(list(first, second), function(y) pairs$features + outer(y, y, "!="))
+  vapply(pairs$inside, function(rows) vapply(both, side_distance, 0, rows[order], statistic), numeric(2))
+}
+
+# The larger direction of the distance of one side to the other, from squared distances of all pairs.
+side_distance <- function(squared, chosen, statistic) {
+  between <- squared[chosen, !chosen, drop = FALSE]
+  there <- sqrt(between[cbind(seq_len(nrow(between)), max.col(-between, "first"))])
+  back <- t(between)
+  back <- sqrt(back[cbind(seq_len(nrow(back)), max.col(-back, "first"))])
+  max(over_minima(there, statistic)$value, over_minima(back, statistic)$value)
+}
+
+# Draws of D and D_f of every side, arrays 2 x sides x draws: under permuted rows, and with label and prediction
+# exchanged in rows drawn at random; `exact`: in every way, for one side.
+hfm_draws <- function(pairs, n_resamples, statistic, exact = c(FALSE, FALSE)) {
+  n <- nrow(pairs$features)
+  y <- list(pairs$y_true, pairs$y_pred)
+  both <- lapply(y, function(y) pairs$features + outer(y, y, "!="))
+  of_sides <- function(sides) vapply(sides, function(s) vapply(both, side_distance, 0, s, statistic), numeric(2))
+  permuted <- if (exact[1L]) {
+    one <- which(pairs$inside[[1L]])
+    utils::combn(n, length(one), function(k) of_sides(list(replace(logical(n), k, TRUE))), simplify = FALSE)
+  } else {
+    replicate(n_resamples, {
+      order <- sample.int(n)
+      of_sides(lapply(pairs$inside, `[`, order))
+    }, simplify = FALSE)
+  }
+  movers <- which(y[[1L]] != y[[2L]])
+  exchanged <- lapply(seq_len(if (exact[2L]) 2^length(movers) else n_resamples), function(b) {
+    swap <- if (exact[2L]) {
+      movers[bitwAnd(b - 1L, bitwShiftL(1L, seq_along(movers) - 1L)) > 0L]
+    } else {
+      which(stats::runif(n) < 0.5)
+    }
+    first <- replace(y[[1L]], swap, y[[2L]][swap])
+    side_distances(pairs, first, replace(y[[2L]], swap, y[[1L]][swap]), seq_len(n), statistic)
+  })
+  as_array <- function(x) array(unlist(x), c(2L, length(pairs$inside), length(x)))
+  list(permuted = as_array(permuted), exchanged = as_array(exchanged))
+}
+
+hfm_subsamples <- function(pairs, n_subsamples, statistic, share = 0.8) {
+  n <- nrow(pairs$features)
+  both <- lapply(list(pairs$y_true, pairs$y_pred), function(y) pairs$features + outer(y, y, "!="))
+  array(replicate(n_subsamples, {
+    rows <- sample.int(n, max(round(share * n), 2))
+    vapply(pairs$inside, function(side) {
+      chosen <- side[rows]
+      if (!any(chosen) || all(chosen)) return(c(NA_real_, NA_real_))
+      vapply(both, function(m) side_distance(m[rows, rows], chosen, statistic), 0)
+    }, numeric(2))
+  }), c(2L, length(pairs$inside), n_subsamples))
+}
+
+# Draws of D, D_f (of permuted rows) or HFM (of exchanged labels) of some sides together: maxima over the sides.
+drawn_of <- function(drawn, sides, quantity) {
+  largest <- function(from, which) apply(from[which, sides, , drop = FALSE], 3L, max)
+  if (quantity < 3L) return(largest(drawn$permuted, quantity))
+  harmonic_measure(largest(drawn$exchanged, 1L), largest(drawn$exchanged, 2L))
+}
+
+# The tests of one side, by all permutations (exchanges) where they are at most 10,000: p-values with the Monte Carlo
+# error of the difference of two such.
+hfm_tests <- function(x, y_true, y_pred, in_group, n_resamples = 999, scale = TRUE, statistic = "max", exact = NULL) {
+  in_group <- checked_sides(x, y_true, y_pred, in_group)
+  if (scale) x <- apply(x, 2, unit_scale)
+  few <- c(choose(length(in_group), sum(in_group)), 2^sum(y_true != y_pred)) <= 10000
+  exact <- if (is.null(exact)) few else rep(exact, 2L)
+  pairs <- hfm_pairs(x, y_true, y_pred, list(in_group))
+  d <- side_distances(pairs, y_true, y_pred, seq_along(in_group), statistic)
+  observed <- c(d = d[1L], d_f = d[2L], hfm = harmonic_measure(d[1L], d[2L]))
+  draws <- hfm_draws(pairs, n_resamples, statistic, exact)
+  drawn <- stats::setNames(lapply(1:3, function(k) drawn_of(draws, 1L, k)), names(observed))
+  exact <- exact[c(1L, 1L, 2L)]
+  p <- unlist(Map(upper_share, observed, drawn, exact))
+  c(as.list(observed), stats::setNames(as.list(p), paste0("p_", names(observed))), list(
+    drawn = drawn, n_resamples = lengths(drawn), exact = exact, error = ifelse(exact, 0, share_error(p, lengths(drawn)))
+  ))
+}
+
+# Share of values that are at least the observed one, ties within rounding counted.
+upper_share <- function(observed, drawn, exact) {
+  limit <- if (is.infinite(observed)) observed else observed - 1e-9 * max(abs(observed), 1)
+  if (exact) mean(drawn >= limit) else (1 + sum(drawn >= limit)) / (1 + length(drawn))
+}
+
+# Monte Carlo error of the difference of two shares of n draws.
+share_error <- function(p, n) sqrt(2 * (p * (1 - p) + 1 / n) / n)

@@ -1,23 +1,47 @@
-#' Model absolute density distance of two samples of scores
+#' Model absolute density distance of two samples of scores, and its curve over bins
 #'
 #' MADD is the sum over bins of the absolute difference of the shares of either sample. Bins are
-#' \[0, 1/m), ..., \[(m-1)/m, 1\], the last one closed.
+#' \[0, 1/m), ..., \[(m-1)/m, 1\], the last one closed. `fs_madd_curve` has it for every number of bins from 1 on.
+#'
+#' `fs_stable_bandwidth` is Algorithm 1. With bandwidths ascending, every stretch from i to j is looked at whose end j
+#' lies at least `min_points` places after i and reaches at least the last bandwidth not above h_i + `width` * h_sup; the
+#' one with the least population standard deviation of MADD wins, the first of equals. `fs_madd_null_mean` is the mean of
+#' MADD over all permutations of the group labels: given the pooled count of every bin, the count of group 0 is
+#' hypergeometric; its mean absolute deviation is summed over its whole range.
 #'
 #' @param score0,score1 Scores in \[0, 1\] of the two groups.
-#' @param n_bins Number of bins m.
-#' @param weight0,weight1 Optional weights of the scores.
-#' @return A number in \[0, 2\].
+#' @param max_bins Largest number of bins.
+#' @return `fs_madd_curve`: a data frame with n_bins (ascending), bandwidth = 1 / n_bins and madd.
+#'   `fs_stable_bandwidth`: a list, low, high (bandwidths), mean, std (of MADD), n_points, h_sup.
+#'   `fs_madd_null_mean`: what groups with one score distribution would show on average.
 #' @references Verger, Fan, Lalle, Bouchet, Luengo (2024). A comprehensive study on evaluating and mitigating
-#'   algorithmic unfairness with the MADD metric. JEDM 16(1), 365-409: equations 1 to 3.
+#'   algorithmic unfairness with the MADD metric. JEDM 16(1), 365-409: equations 1 to 3, section 4.3, Algorithm 1.
+#' @seealso [fs_madd()]
 #' @examples
-#' madd(c(0.1, 0.2, 0.3, 0.4), c(0.4, 0.6, 0.9), n_bins = 2)
+#' set.seed(1)
+#' curve <- fs_madd_curve(rbeta(500, 2, 4), rbeta(500, 4, 2), max_bins = 200)
+#' fs_stable_bandwidth(curve$bandwidth, curve$madd, 500, 500)[c("low", "high", "mean")]
+#' fs_madd_null_mean(c(2, 2), 2, 2)
 #' @export
+fs_madd_curve <- function(score0, score1, max_bins = 1000) {
+  check_scores(score0, "score0")
+  check_scores(score1, "score1")
+  check_bin_number(max_bins)
+  values <- sort(unique(c(score0, score1)))
+  each <- vapply(list(score0, score1), function(s) tabulate(match(s, values), length(values)), integer(length(values)))
+  each <- matrix(each, ncol = 2L)
+  value <- vapply(seq_len(max_bins), function(m) {
+    counts <- counts_on_grid(values, each, m)
+    counts_madd(counts[, 1L], counts[, 2L])
+  }, 0)
+  data.frame(n_bins = seq_len(max_bins), bandwidth = 1 / seq_len(max_bins), madd = value)
+}
+
+# MADD on a grid of m bins, and its bins; `weight`: of the scores.
 madd <- function(score0, score1, n_bins, weight0 = NULL, weight1 = NULL) {
   sum(abs(madd_contributions(score0, score1, n_bins, weight0, weight1)))
 }
 
-#' @rdname madd
-#' @export
 madd_contributions <- function(score0, score1, n_bins, weight0 = NULL, weight1 = NULL) {
   check_scores(score0, "score0")
   check_scores(score1, "score1")
@@ -25,52 +49,33 @@ madd_contributions <- function(score0, score1, n_bins, weight0 = NULL, weight1 =
   bin_shares(score0, n_bins, weight0) - bin_shares(score1, n_bins, weight1)
 }
 
-# Share of the scores in each of m bins.
 bin_shares <- function(score, n_bins, weight = NULL) {
-  bin <- findInterval(score, (0:n_bins) / n_bins, rightmost.closed = TRUE)
-  if (is.null(weight)) return(tabulate(bin, n_bins) / length(score))
-  sums <- numeric(n_bins)
-  totals <- tapply(weight, bin, sum)
-  sums[as.integer(names(totals))] <- totals
-  sums / sum(weight)
+  if (is.null(weight)) return(bin_counts(score, n_bins) / length(score))
+  sums <- tapply(weight, factor(bin_of(score, n_bins), seq_len(n_bins)), sum, default = 0)
+  as.numeric(sums) / sum(weight)
 }
 
-#' MADD for every number of bins from 1 to `max_bins`
-#'
-#' @inheritParams madd
-#' @param max_bins Largest number of bins.
-#' @return A data frame with n_bins (ascending), bandwidth = 1 / n_bins and madd.
-#' @references Verger et al. (2024), section 4.3.
-#' @examples
-#' madd_curve(c(0.1, 0.2, 0.3, 0.4), c(0.4, 0.6, 0.9), max_bins = 5)
-#' @export
-madd_curve <- function(score0, score1, max_bins = 1000) {
-  check_scores(score0, "score0")
-  check_scores(score1, "score1")
-  check_bin_number(max_bins)
-  bins <- seq_len(max_bins)
-  value <- vapply(bins, function(m) sum(abs(bin_shares(score0, m) - bin_shares(score1, m))), 0)
-  data.frame(n_bins = bins, bandwidth = 1 / bins, madd = value)
+bin_of <- function(score, n_bins) findInterval(score, (0:n_bins) / n_bins, rightmost.closed = TRUE)
+
+bin_counts <- function(score, n_bins) tabulate(bin_of(score, n_bins), n_bins)
+
+# Rows per bin, from rows per distinct score.
+counts_on_grid <- function(values, each, m) rowsum(each, bin_of(values, m), reorder = FALSE)
+
+# MADD of two rows of counts, summed in whole numbers: equal values are equal in every digit.
+counts_madd <- function(c0, c1) {
+  n0 <- sum(c0)
+  n1 <- sum(c1)
+  sum(abs(c0 * n1 - c1 * n0)) / (n0 * n1)
 }
 
-#' The stretch of bandwidths over which MADD varies least (Algorithm 1)
-#'
-#' With bandwidths ascending, every stretch from i to j is looked at whose end j lies at least `min_points`
-#' places after i and reaches at least the last bandwidth not above h_i + `width` * h_sup; the one with the
-#' least population standard deviation of MADD wins, the first of equals.
-#'
+#' @rdname fs_madd_curve
 #' @param bandwidth,madd Bandwidths, in any order, and MADD at each.
 #' @param n0,n1 Rows of the two groups.
 #' @param min_points Least number of places between i and j.
 #' @param width Least width as a multiple of h_sup.
-#' @return A list: low, high (bandwidths), mean, std (of MADD), n_points, h_sup.
-#' @references Verger et al. (2024), Algorithm 1.
-#' @examples
-#' set.seed(1)
-#' curve <- madd_curve(rbeta(500, 2, 4), rbeta(500, 4, 2), max_bins = 200)
-#' madd_stable(curve$bandwidth, curve$madd, 500, 500)[c("low", "high", "mean")]
 #' @export
-madd_stable <- function(bandwidth, madd, n0, n1, min_points = 50, width = 0.45) {
+fs_stable_bandwidth <- function(bandwidth, madd, n0, n1, min_points = 50, width = 0.45) {
   ascending <- order(bandwidth)
   h <- bandwidth[ascending]
   value <- madd[ascending]
@@ -104,24 +109,15 @@ madd_stable <- function(bandwidth, madd, n0, n1, min_points = 50, width = 0.45) 
   )
 }
 
-#' @rdname madd_stable
-#' @export
-madd_bandwidth_order <- function(n0, n1) {
-  ((sqrt(n0) + sqrt(n1)) / sqrt(n0 * n1))^(2 / 3)
-}
+# Bandwidth of the optimal order, and the bins of a grid that depends on the group sizes only.
+madd_bandwidth_order <- function(n0, n1) ((sqrt(n0) + sqrt(n1)) / sqrt(n0 * n1))^(2 / 3)
 
-#' Mean of MADD over all permutations of the group labels
-#'
-#' Given the pooled count of every bin, the count of group 0 is hypergeometric; its mean absolute deviation
-#' is summed over its whole range.
-#'
+grid_bins <- function(n0, n1) max(ceiling(1 / madd_bandwidth_order(n0, n1)), 2)
+
+#' @rdname fs_madd_curve
 #' @param count Rows per bin, both groups together.
-#' @param n0,n1 Rows of the two groups.
-#' @return What groups with one score distribution would show on average.
-#' @examples
-#' madd_null_mean(c(2, 2), 2, 2)
 #' @export
-madd_null_mean <- function(count, n0, n1) {
+fs_madd_null_mean <- function(count, n0, n1) {
   if (sum(count) != n0 + n1) stop("`count` must sum to n0 + n1", call. = FALSE)
   sum(vapply(count, mean_deviation, 0, n0 = n0, n1 = n1))
 }
@@ -130,6 +126,155 @@ madd_null_mean <- function(count, n0, n1) {
 mean_deviation <- function(count, n0, n1) {
   x <- max(0, count - n1):min(count, n0)
   sum(abs(x / n0 - (count - x) / n1) * stats::dhyper(x, count, n0 + n1 - count, n0))
+}
+
+# The stable stretch of two samples of scores, with the curve.
+crosscheck_madd_search <- function(score0, score1, max_bins, min_points = 50, width = 0.45) {
+  curve <- fs_madd_curve(score0, score1, max_bins)
+  found <- fs_stable_bandwidth(curve$bandwidth, curve$madd, length(score0), length(score1), min_points, width)
+  c(found, list(curve = curve$madd, lowest = min(curve$madd)))
+}
+
+# What alike groups would show on the grids of a stable stretch.
+stretch_null_mean <- function(score0, score1, stable) {
+  grids <- round(1 / stable$high):round(1 / stable$low)
+  pooled <- unlist(lapply(grids, function(m) bin_counts(c(score0, score1), m)))
+  counts <- unique(pooled)
+  deviation <- vapply(counts, mean_deviation, 0, n0 = length(score0), n1 = length(score1))
+  sum(deviation * tabulate(match(pooled, counts))) / length(grids)
+}
+
+# One comparison of plain rows on a grid: distance, exact mean of alike groups, permutation p-value, limits.
+# c0, c1: rows per bin. Permuted tables come from stats::r2dtable. p_above, p_inside: of the verdict's null hypotheses,
+# "not above the margin" and "not below it".
+crosscheck_madd_pair <- function(c0, c1, level, resamples, margin = 0.2, apart = FALSE) {
+  n0 <- sum(c0)
+  n1 <- sum(c1)
+  m <- length(c0)
+  d <- c0 / n0 - c1 / n1
+  observed <- sum(abs(d))
+  used <- c0 + c1 > 0
+  drawn <- vapply(
+    stats::r2dtable(resamples, c(n0, n1), (c0 + c1)[used]),
+    function(x) sum(abs(x[1L, ] / n0 - x[2L, ] / n1)), 0
+  )
+  limits <- madd_limits(c0, c1, level, resamples, margin)
+  # tied scores without a common one: no upper limit
+  if (apart) limits[c("high", "bound_high", "p_inside")] <- list(2, 2, 1)
+  again <- colSums(abs(stats::rmultinom(resamples, n0, c0) / n0 - stats::rmultinom(resamples, n1, c1) / n1))
+  c(list(
+    contributions = d, madd = observed, null_mean = fs_madd_null_mean(c0 + c1, n0, n1),
+    h_sup = madd_bandwidth_order(n0, n1), bias_corrected = max(2 * observed - mean(again), 0),
+    bias_error = stats::sd(again) * sqrt(2 / resamples)
+  ), permutation_p(observed, drawn), sd_with_error(again), limits)
+}
+
+permutation_p <- function(observed, drawn) {
+  n <- length(drawn)
+  more <- sum(drawn > observed + 1e-12)
+  ties <- sum(drawn >= observed - 1e-12) - more
+  p <- (1 + ties + more) / (n + 1)
+  list(
+    pvalue = p, mid = (more + (1 + ties) / 2) / (n + 1), pvalue_error = sqrt(2 * (p * (1 - p) + 1 / n) / n)
+  )
+}
+
+sd_with_error <- function(x) {
+  n <- length(x)
+  v <- mean((x - mean(x))^2)
+  fourth <- mean((x - mean(x))^4)
+  list(sd = sqrt(v), sd_error = if (v > 0) sqrt(max(fourth - v^2, 0) / (4 * v) * 2 / n) else 0)
+}
+
+# Confidence limits of the binned distance: below by the directional delta method, above by the worst signs.
+madd_limits <- function(c0, c1, level, resamples, margin = 0.2, pseudo = 4) {
+  n <- c(sum(c0), sum(c1))
+  shares <- rbind(c0 / n[1L], c1 / n[2L])
+  pooled <- (c0 + c1) / sum(n)
+  d <- shares[1L, ] - shares[2L, ]
+  error <- sqrt(pmax(pooled * (1 - pooled) * sum(1 / n), colSums(shares * (1 - shares) / n)))
+  near <- abs(d) <= max(3, sqrt(log(min(n))), sqrt(2 * log(length(d)))) * error
+  own <- lapply(1:2, function(g) (rbind(c0, c1)[g, ] + pseudo * pooled) / (n[g] + pseudo))
+  # a group that misses a bin by chance has the pooled share there; of both laws what reaches further counts
+  other <- lapply(1:2, function(g) {
+    raised <- rbind(c0, c1)[g, ] < 10 & pooled > own[[g]]
+    rest <- ifelse(raised, 0, own[[g]])
+    ifelse(raised, pooled, rest * (1 - sum(pooled[raised])) / max(sum(rest), 1e-300))
+  })
+  by_law <- lapply(list(own, other), function(law) {
+    noise <- stats::rmultinom(resamples, n[1L], law[[1L]]) / n[1L] - law[[1L]] -
+      (stats::rmultinom(resamples, n[2L], law[[2L]]) / n[2L] - law[[2L]])
+    excess <- colSums(abs(noise[near, , drop = FALSE])) + colSums(noise * ifelse(near, 0, sign(d)))
+    spread <- vapply(1:2, function(g) {
+      mean <- max(abs(sum(law[[g]] * ifelse(near, 0, sign(d)))) - sum(law[[g]][near]), 0)
+      (1 - mean^2) / n[g]
+    }, 0)
+    list(excess = sort(excess), spread = sum(pmax(spread, 0)))
+  })
+  excess <- pmax(by_law[[1L]]$excess, by_law[[2L]]$excess)
+  spread <- by_law[[1L]]$spread
+  if (min(n) < 5) excess[] <- 2
+  observed <- sum(abs(d))
+  lower <- function(p) {
+    if ((1 - p) * (resamples + 1) < 1) return(c(0, 0))
+    step <- sqrt(2 * p * (1 - p) / resamples)
+    reach <- stats::quantile(excess, pmin(pmax(p + c(0, -step, step), 0), 1), names = FALSE)
+    # tied counts: a quantile may jump by one step of the distances
+    c(max(min(observed - reach[1L], 2), 0), (reach[3L] - reach[2L]) / 2 + 1 / min(n) / 6)
+  }
+  upper <- function(p) max(min(observed + stats::qnorm(p) * sqrt(sum(pmax(spread, 0))), 2), 0)
+  both <- lower((1 + level) / 2)
+  one <- lower(level)
+  above <- (1 + sum(excess >= observed - margin)) / (1 + resamples)
+  # beside the draws: counts are whole, and so a distance may tie with the margin
+  tie <- mean(abs(excess - (observed - margin)) < 1e-9)
+  list(
+    p_above = above, p_above_error = sqrt(2 * (above * (1 - above) + 1 / resamples) / resamples) + tie,
+    p_inside = stats::pnorm((observed - margin) / sqrt(sum(pmax(spread, 0)))), p_inside_error = 0,
+    low = both[1L], low_error = both[2L], high = upper((1 + level) / 2),
+    bound_low = one[1L], bound_low_error = one[2L], bound_high = upper(level)
+  )
+}
+
+# All groups at once: largest standardised MADD over permutations of all labels. counts: groups x fine cells; bins:
+# inner edges of the grid of each comparison.
+crosscheck_madd_largest <- function(counts, edges, first, second, bins, resamples) {
+  sizes <- rowSums(counts)
+  pooled <- colSums(counts)
+  used <- pooled > 0
+  middle <- (c(0, edges) + c(edges, 1)) / 2
+  bin <- lapply(bins, function(own) findInterval(middle, own))
+  distances <- function(x) {
+    vapply(seq_along(bins), function(k) {
+      a <- colSums(x[first[[k]], , drop = FALSE])
+      b <- colSums(x[second[[k]], , drop = FALSE])
+      sum(abs(rowsum(a / sum(a) - b / sum(b), bin[[k]])))
+    }, 0)
+  }
+  value <- distances(counts)
+  drawn <- vapply(stats::r2dtable(resamples, sizes, pooled[used]), function(x) {
+    whole <- matrix(0, length(sizes), length(pooled))
+    whole[, used] <- x
+    distances(whole)
+  }, numeric(length(bins)))
+  drawn <- matrix(drawn, length(bins))
+  together <- cbind(value, drawn)
+  centre <- rowMeans(together)
+  spread <- sqrt(rowMeans((together - centre)^2))
+  flat <- spread < 1e-12
+  standard <- (together - centre) / ifelse(flat, 1, spread)
+  standard[flat, ] <- 0
+  largest <- apply(standard, 2L, max)
+  top <- which.max(standard[, 1L])
+  n <- length(largest) - 1
+  # the statistic is random through the mean and spread it is standardised with
+  tail <- mean(standard[top, ]^4)
+  error <- sqrt(2 / n * (1 + largest[1L]^2 * max(tail - 1, 2) / 4))
+  most <- apply(drawn, 2L, max)
+  c(permutation_p(largest[1L], largest[-1L]), list(
+    estimate = max(value), statistic = largest[1L], statistic_error = error, null_mean = mean(most),
+    null_mean_error = stats::sd(most) * sqrt(2 / n)
+  ))
 }
 
 #' Move the scores of every group towards the distribution of all
@@ -144,14 +289,14 @@ mean_deviation <- function(count, n0, n1) {
 #' @return Mapped scores in \[0, 1\].
 #' @references Verger et al. (2024), section 6.
 #' @examples
-#' madd_map(c(0.1, 0.2, 0.3, 0.6, 0.8, 0.9), rep(c("a", "b"), each = 3), lambda = 1)
+#' fs_madd_map(c(0.1, 0.2, 0.3, 0.6, 0.8, 0.9), rep(c("a", "b"), each = 3), lambda = 1)
 #' @export
-madd_map <- function(score, group, lambda, new_score = score, new_group = group) {
+fs_madd_map <- function(score, group, lambda, new_score = score, new_group = group) {
   check_scores(score, "score")
   check_scores(new_score, "new_score")
   if (!(lambda >= 0 && lambda <= 1)) stop("`lambda` must lie in [0, 1]", call. = FALSE)
-  group <- as.character(group)
-  new_group <- as.character(new_group)
+  group <- label_text(group)
+  new_group <- label_text(new_group)
   groups <- unique(group)
   unknown <- setdiff(new_group, groups)
   if (length(unknown)) stop("no scores were fitted for group ", unknown[1L], call. = FALSE)

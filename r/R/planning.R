@@ -1,53 +1,136 @@
 #' Power and sample size of the disparate-impact test
 #'
-#' The logarithm of the estimated ratio is taken as normal with variance (1 - r0) / (n r0) + (1 - r1) /
-#' (n_reference r1) at the assumed rates. `sample_size_ratio` finds the smallest group size with the wanted power.
+#' Exact power of the score test (Miettinen and Nurminen 1985) of a ratio: the probability of all pairs of counts that
+#' it rejects. `fs_sample_size_ratio` finds the first group size that reaches the wanted power, from where the formula
+#' of Farrington and Manning (1990) comes near it.
 #'
 #' @param rate_reference Assumed rate of the reference, in (0, 1).
-#' @param ratio Assumed true ratio, in the alternative.
-#' @param n,n_reference Cases in the group and in the reference.
-#' @param threshold Null value of the one-sided tests; the two-sided one asks whether the ratio is 1.
-#' @param alternative `"less"` (show a violation), `"greater"` (show compliance) or `"two-sided"`.
+#' @param ratio Assumed true ratio; what is to be shown must be true of it.
+#' @param n,n_reference Cases in the group and in the reference, whole numbers.
+#' @param threshold In (0, 1]: null value of the one-sided tests, end of the fair range of verdicts.
+#' @param alternative `"less"` and `"greater"`: one-sided tests against the threshold; `"two-sided"`: of a ratio of 1;
+#'   `"violated"` and `"satisfied"`: that verdict on a single comparison.
 #' @param level The test has size 1 - `level`.
-#' @return `power_ratio`: the power. `sample_size_ratio`: a list with n, n_reference and the power that they reach.
+#' @return `fs_power_ratio`: the power. `fs_sample_size_ratio`: a list with n, n_reference and the power that they reach.
+#' @references Farrington, Manning (1990). Test statistics and sample size formulae for comparative binomial trials with
+#'   null hypothesis of non-zero risk difference or non-unity relative risk. Statistics in Medicine 9, 1447-1454.
 #' @examples
-#' power_ratio(0.5, 0.7, n = 400)
-#' sample_size_ratio(0.5, 0.7, power = 0.8)$n
+#' fs_power_ratio(0.5, 0.7, n = 400)
+#' fs_sample_size_ratio(0.5, 0.6, power = 0.8)$n
 #' @export
-power_ratio <- function(rate_reference, ratio, n, n_reference = n, threshold = 0.8,
-                        alternative = c("less", "greater", "two-sided"), level = 0.95) {
+fs_power_ratio <- function(rate_reference, ratio, n, n_reference = n, threshold = 0.8,
+                        alternative = c("less", "greater", "two-sided", "violated", "satisfied"), level = 0.95) {
   alternative <- match.arg(alternative)
-  null <- checked_plan(rate_reference, ratio, threshold, alternative)
-  if (!(n >= 1 && n_reference >= 1)) stop_argument("n", listed(c(n, n_reference)), "1 or more cases")
-  odds <- function(p) (1 - p) / p
-  s <- sqrt(odds(rate_reference * ratio) / n + odds(rate_reference) / n_reference)
-  z <- (log(ratio) - log(null)) / s
+  checked_plan(rate_reference, ratio, threshold, alternative)
+  for (size in c(n, n_reference)) {
+    if (!(size >= 1 && size == round(size))) stop_argument("n", listed(size), "a whole number of 1 or more cases")
+  }
+  # for every count of the reference the counts of the group that show a low or a high ratio
+  q <- rate_reference
+  likely <- stats::qbinom(c(1e-17, 1 - 1e-16), n_reference, q) + c(-2, 2)
+  k1 <- seq(max(0, likely[1L]), min(n_reference, likely[2L]))
+  shown <- plan_evidence(threshold, alternative, level)
+  z <- function(k0, null) score_z(k0, n, k1, n_reference, "ratio", null)
+  last_low <- first_where(function(k0) !shown$low(function(null) z(k0, null)), length(k1), n) - 1
+  first_high <- first_where(function(k0) shown$high(function(null) z(k0, null)), length(k1), n)
+  p <- q * ratio
+  up_to <- stats::pbinom(last_low, n, p)
+  from <- stats::pbinom(first_high - 1, n, p, lower.tail = FALSE)
+  chance <- switch(alternative,
+    less = up_to, greater = from, satisfied = pmax(up_to + from - 1, 0), up_to + from
+  )
+  sum(stats::dbinom(k1, n_reference, q) * chance)
+}
+
+# What shows a ratio below or above: functions of the score statistic at a null value.
+plan_evidence <- function(threshold, alternative, level) {
+  c <- stats::qnorm(if (alternative == "two-sided") (1 + level) / 2 else level)
+  from <- if (alternative == "two-sided") 1 else threshold
+  # the test of an interval hypothesis counts both directions at an end of the fair range
+  both <- function(z, sign) {
+    stats::pnorm(sign * z(threshold)) + stats::pnorm(sign * z(1 / threshold)) <= 1 - level
+  }
   switch(alternative,
-    less = stats::pnorm(stats::qnorm(1 - level), z), greater = stats::pnorm(stats::qnorm(level), z, lower.tail = FALSE),
-    # chi square with one degree of freedom, not centred
-    "two-sided" = stats::pchisq(stats::qchisq(level, 1), 1, ncp = z^2, lower.tail = FALSE)
+    violated = list(low = function(z) both(z, 1), high = function(z) both(z, -1)),
+    satisfied = list(low = function(z) z(1 / threshold) <= -c, high = function(z) z(threshold) >= c),
+    list(low = function(z) z(from) <= -c, high = function(z) z(from) >= c)
   )
 }
 
-#' @rdname power_ratio
+# For each of `count` elements the first number from 0 to n at which `true` holds, n + 1 where it never does.
+first_where <- function(true, count, n) {
+  low <- rep(-1, count)
+  high <- rep(n + 1, count)
+  while (any(high - low > 1)) {
+    middle <- pmin(pmax(ceiling((low + high) / 2), 0), n)
+    found <- true(middle)
+    high <- ifelse(high - low > 1 & found, middle, high)
+    low <- ifelse(high - low > 1 & !found, middle, low)
+  }
+  high
+}
+
+#' @rdname fs_power_ratio
 #' @param power Wanted power.
 #' @param allocation Cases in the reference per case in the group.
 #' @export
-sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation = 1, threshold = 0.8,
-                              alternative = c("less", "greater", "two-sided"), level = 0.95) {
+fs_sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation = 1, threshold = 0.8,
+                              alternative = c("less", "greater", "two-sided", "violated", "satisfied"), level = 0.95) {
   alternative <- match.arg(alternative)
+  checked_plan(rate_reference, ratio, threshold, alternative)
   if (!(power > 1 - level && power < 1)) stop_argument("power", listed(power), "a number between 1 - level and 1")
-  if (!(allocation > 0)) stop_argument("allocation", listed(allocation), "a number above 0")
-  lacks <- function(n) {
-    power_ratio(rate_reference, ratio, n, max(allocation * n, 1), threshold, alternative, level) - power
+  if (!(allocation > 0 && is.finite(allocation))) stop_argument("allocation", listed(allocation), "a number above 0")
+  most <- 1e7 / max(allocation, 1)
+  about <- function(n, wanted) {
+    formula_power(rate_reference, ratio, n, ceiling(allocation * n), threshold, alternative, level) >= wanted
   }
-  high <- 2
-  while (lacks(high) < 0) high <- 2 * high
-  n <- if (lacks(1) >= 0) 1 else ceiling(stats::uniroot(lacks, c(1, high), tol = 1e-9)$root - 1e-6)
-  n <- max(n, 2)
-  list(
-    n = n, n_reference = ceiling(allocation * n),
-    power = power_ratio(rate_reference, ratio, n, ceiling(allocation * n), threshold, alternative, level)
+  reaches <- function(n) {
+    fs_power_ratio(rate_reference, ratio, n, ceiling(allocation * n), threshold, alternative, level) >= power
+  }
+  near <- halving(function(n) about(n, power), 2, most)
+  p <- rate_reference * ratio
+  q <- rate_reference
+  few <- min(near * c(p, 1 - p), ceiling(allocation * near) * c(q, 1 - q))
+  n <- halving(function(n) about(n, power - 0.2 / sqrt(1 + few)), 2, most)
+  step <- 1
+  while (n + step < most && !reaches(n + step)) step <- 2 * step
+  if (step > 500) {
+    n <- halving(reaches, n, min(n + step, most))
+  } else {
+    while (n <= most && !reaches(n)) n <- n + 1
+  }
+  if (n > most || !reaches(n)) stop_argument("ratio", listed(ratio), "what 10,000,000 cases of each group can show")
+  m <- ceiling(allocation * n)
+  list(n = n, n_reference = m, power = fs_power_ratio(q, ratio, n, m, threshold, alternative, level))
+}
+
+# The first whole number from low to high at which a monotone condition holds; high where it holds nowhere before.
+halving <- function(true, low, high) {
+  high <- floor(high)
+  while (low < high) {
+    middle <- floor((low + high) / 2)
+    if (true(middle)) high <- middle else low <- middle + 1
+  }
+  low
+}
+
+# Power by the variances under the null and the assumed rates; rates may be multiples of 1/n here.
+formula_power <- function(q, ratio, n, m, threshold, alternative, level) {
+  c <- stats::qnorm(if (alternative == "two-sided") (1 + level) / 2 else level)
+  p <- q * ratio
+  shown <- function(null, side) {
+    s <- sqrt(p * (1 - p) / n + null^2 * q * (1 - q) / m)
+    d <- p - null * q
+    z <- score_z(n * p, n, m * q, m, "ratio", null)
+    s0 <- if (abs(z) > 0) d / z else s
+    stats::pnorm((side * d - c * s0) / s)
+  }
+  ends <- switch(alternative, "two-sided" = c(1, 1), violated = , satisfied = c(threshold, 1 / threshold), threshold)
+  low <- shown(ends[1L], -1)
+  high <- shown(ends[length(ends)], 1)
+  switch(alternative,
+    less = low, greater = high,
+    satisfied = max(shown(ends[1L], 1) + shown(ends[2L], -1) - 1, 0), min(low + high, 1)
   )
 }
 
@@ -55,48 +138,49 @@ checked_plan <- function(rate_reference, ratio, threshold, alternative) {
   if (!(rate_reference > 0 && rate_reference < 1)) {
     stop_argument("rate_reference", listed(rate_reference), "a rate in (0, 1)")
   }
-  if (!(threshold > 0)) stop_argument("threshold", listed(threshold), "a ratio above 0")
+  if (!(threshold > 0 && threshold <= 1)) stop_argument("threshold", listed(threshold), "a ratio in (0, 1]")
   if (!(ratio > 0 && ratio < 1 / rate_reference)) {
     stop_argument("ratio", listed(ratio), "above 0 and below 1 / rate_reference")
   }
-  null <- if (alternative == "two-sided") 1 else threshold
-  if (ratio == null || (alternative == "less" && ratio > null) || (alternative == "greater" && ratio < null)) {
-    stop_argument("ratio", listed(ratio), "a ratio in the alternative")
-  }
-  null
+  fine <- switch(alternative,
+    less = ratio < threshold, greater = ratio > threshold, "two-sided" = ratio != 1,
+    violated = ratio < threshold || ratio > 1 / threshold, satisfied = ratio > threshold && ratio < 1 / threshold
+  )
+  if (!fine) stop_argument("ratio", listed(ratio), "a ratio of which it is true what is to be shown")
 }
 
 #' One ratio of selection rates over strata, and the change between two models
 #'
 #' `fs_stratified_ratio`: the Mantel-Haenszel ratio over strata of a confounder with the variance of Greenland and
 #' Robins, the Cochran-Mantel-Haenszel test, Cochran's Q and the Breslow-Day test with Tarone's adjustment.
-#' `fs_compare_models`: how a metric changes from one model to another on the same people, by the delta method on
-#' the cells of label and both predictions, so that their covariance is part of the variance.
+#' `fs_compare_models`: how a metric changes from one model to another on the same people, by the paired score test
+#' within the groups, which MOVER combines; predictive values by the delta method with half a row in every cell.
 #'
 #' @inheritParams fs_disparate_impact
 #' @param strata Column of the strata.
-#' @param y_pred_a,y_pred_b Predictions of the two models.
-#' @param metric `"disparate_impact"`, `"demographic_parity_difference"`, `"equal_opportunity_difference"` or
-#'   `"predictive_parity_difference"`.
-#' @param reference,favorable_label,confidence_level,threshold,adjust As in [fs_audit()].
+#' @param y_pred Predictions; for `fs_compare_models` of all models: names of columns, best with the models' names.
+#' @param metrics Metrics of rates, as in [fs_group_metric()], and "accuracy".
+#' @param baseline Model that the others are compared with; default all pairs.
+#' @param comparisons,reference,pos_label,confidence_level,threshold,adjust As in [fs_audit()].
 #' @return A data frame: group, reference, estimate, std_error, ci_low, ci_high, statistic, pvalue,
 #'   pvalue_adjusted, and for strata crude (the ratio that leaves them out), cmh_p, q_p, tarone_p; for models
 #'   before, after, and distance, distance_low, distance_high (change of the distance from parity, on the log scale
 #'   for ratios).
 #' @references Greenland, Robins (1985). Estimation of a common effect parameter from sparse follow-up data.
-#'   Biometrics 41, 55-68. Leisenring, Alonzo, Pepe (2000). Comparisons of predictive values of binary medical
-#'   diagnostic tests for paired designs. Biometrics 56, 345-351.
+#'   Biometrics 41, 55-68. Nam, Blackwelder (2002). Analysis of the ratio of marginal probabilities in a matched-pair
+#'   setting. Statistics in Medicine 21, 689-699. Tango (1998). Equivalence test and confidence interval for the
+#'   difference in proportions for the paired-sample design. Statistics in Medicine 17, 891-908.
 #' @examples
 #' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))
 #' fs_stratified_ratio(people, "hired", "origin", "qualified", reference = "north")
 #' people$stricter <- as.numeric(people$score > 0.6)
-#' fs_compare_models(people, "qualified", "hired", "stricter", "sex", favorable_label = list(y_true = "yes", y_pred
-#' = 1))
+#' fs_compare_models(people, "qualified", c(first = "hired", stricter = "stricter"), "sex",
+#'   pos_label = list(y_true = "yes", y_pred = 1))
 #' @export
-fs_stratified_ratio <- function(data = NULL, y_pred, sensitive_features, strata, reference = NULL, favorable_label = 1,
+fs_stratified_ratio <- function(data = NULL, y_pred, sensitive_features, strata, reference = NULL, pos_label = 1,
                                 confidence_level = 0.95, threshold = 0.8, adjust = "holm") {
   audit_options(confidence_level, threshold, adjust = adjust)
-  input <- read_columns(data, NULL, y_pred, NULL, sensitive_features, favorable_label)
+  input <- read_columns(data, NULL, y_pred, NULL, sensitive_features, pos_label)
   stratum <- label_text(column_of(data, strata, "strata"))
   if (length(stratum) != input$n || anyNA(stratum)) {
     stop_argument("strata", "missing values or another length", "the stratum of every row")
@@ -111,11 +195,11 @@ fs_stratified_ratio <- function(data = NULL, y_pred, sensitive_features, strata,
       metric = "disparate_impact_stratified", group = grouping$groups[pairs[k, 1L]],
       reference = grouping$groups[pairs[k, 2L]], estimate = one$estimate, std_error = one$std_error, ci_low = one$low,
       ci_high = one$high, statistic = one$z_equal, pvalue = one$p_equal,
-      verdict = verdict_of(one$bound_low, one$bound_high, "ratio", threshold), crude = one$crude, cmh_p = one$cmh_p,
+      p_below = one$p_below, p_above = one$p_above, p_inside = one$p_inside, crude = one$crude, cmh_p = one$cmh_p,
       q_p = one$q_p, tarone_p = one$tarone_p
     )
   }))
-  with_adjusted(found, adjust)
+  settle_rows(with_adjusted(found, adjust), list(confidence_level = confidence_level, adjust = adjust))
 }
 
 with_adjusted <- function(found, adjust) {
@@ -124,42 +208,119 @@ with_adjusted <- function(found, adjust) {
   cbind(found[seq_len(at)], adjusted, found[-seq_len(at)])
 }
 
-PAIRED_METRICS <- list(
-  disparate_impact = c("selection_rate", "ratio"),
-  demographic_parity_difference = c("selection_rate", "difference"),
-  equal_opportunity_difference = c("tpr", "difference"),
-  predictive_parity_difference = c("ppv", "difference")
-)
-
 #' @rdname fs_stratified_ratio
 #' @export
-fs_compare_models <- function(data = NULL, y_true, y_pred_a, y_pred_b, sensitive_features, metric = "disparate_impact",
-                              reference = NULL, favorable_label = 1, confidence_level = 0.95, adjust = "holm") {
+fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, metrics = "disparate_impact",
+                              baseline = NULL, reference = NULL, pos_label = 1, confidence_level = 0.95,
+                              comparisons = "reference", adjust = "holm") {
   audit_options(confidence_level, adjust = adjust)
-  if (!metric %in% names(PAIRED_METRICS)) stop_argument("metric", listed(metric), listed(names(PAIRED_METRICS)))
-  input <- read_columns(data, y_true, y_pred_a, NULL, sensitive_features, favorable_label)
-  second <- read_columns(data, NULL, y_pred_b, NULL, sensitive_features, favorable_label)$y_pred
+  models <- if (is.null(names(y_pred))) stats::setNames(y_pred, LETTERS[seq_along(y_pred)]) else y_pred
+  if (length(models) < 2L) stop_argument("y_pred", listed(models), "the columns of two models or more")
+  input <- read_columns(data, y_true, models[[1L]], NULL, sensitive_features, pos_label)
+  predicted <- lapply(models, function(m) read_columns(data, NULL, m, NULL, sensitive_features, pos_label)$y_pred)
   grouping <- make_groups(input$attributes)
-  pairs <- make_pairs(grouping, reference_of(reference, names(input$attributes), 1L), "reference")
+  pairs <- make_pairs(grouping, reference_of(reference, names(input$attributes), 1L), comparisons)
+  against <- utils::combn(names(models), 2L)
+  if (!is.null(baseline)) against <- rbind(baseline, setdiff(names(models), baseline))
   cells <- c("111", "110", "101", "100", "011", "010", "001", "000")
-  counts <- table(
-    factor(grouping$labels, grouping$groups), factor(paste0(input$y_true, input$y_pred, second), cells)
+  every <- lapply(metrics, function(metric) {
+    what <- if (metric == "accuracy") list(rates = "accuracy", rows = "accuracy", contrast = "level") else find_metric(metric)
+    places <- if (what$contrast == "level") matrix(seq_along(grouping$groups)) else pairs
+    tasks <- expand.grid(k = seq_len(nrow(places)), r = seq_along(what$rates), m = seq_len(ncol(against)))
+    if (what$contrast == "gap") tasks <- data.frame(k = NA, r = 1L, m = seq_len(ncol(against)))
+    joint <- 1 - (1 - confidence_level) / nrow(tasks)
+    levels <- c(confidence_level, joint, if (adjust == "none") confidence_level else joint)
+    found <- bind_rows(lapply(seq_len(nrow(tasks)), function(t) {
+      who <- against[, tasks$m[t]]
+      counts <- table(
+        factor(grouping$labels, grouping$groups),
+        factor(paste0(input$y_true, predicted[[who[1L]]], predicted[[who[2L]]]), cells)
+      )
+      totals <- matrix(as.numeric(counts), nrow(counts))
+      at <- if (is.na(tasks$k[t])) c(NA, NA) else places[tasks$k[t], ]
+      one <- if (what$contrast == "gap") {
+        crosscheck_paired_gap(totals, totals, cells, what$rates, levels)
+      } else {
+        crosscheck_paired(totals, totals, at, cells, what$rates[tasks$r[t]], what$contrast, levels)
+      }
+      list(
+        metric = what$rows[tasks$r[t]], model = who[2L], baseline = who[1L], group = grouping$groups[at[1L]],
+        reference = if (length(at) > 1L) grouping$groups[at[2L]] else "", before = one$before, after = one$after,
+        estimate = one$estimate, std_error = one$std_error, ci_low = one$low, ci_high = one$high,
+        simultaneous_low = one$joint_low, simultaneous_high = one$joint_high, statistic = one$statistic,
+        pvalue = one$pvalue, distance = one$distance, distance_low = one$distance_low, distance_high = one$distance_high
+      )
+    }))
+    with_adjusted(found, adjust)
+  })
+  do.call(rbind, every)
+}
+
+# One ratio over strata. cells: strata x (group, reference) x (selected, not).
+crosscheck_stratified <- function(cells, level, threshold) {
+  pooled <- apply(cells, c(2L, 3L), sum)
+  share <- pooled[, 1L] / rowSums(pooled)
+  sizes <- apply(cells, c(1L, 2L), sum)
+  used <- cells[sizes[, 1L] > 0 & sizes[, 2L] > 0, , , drop = FALSE]
+  k0 <- used[, 1L, 1L]
+  k1 <- used[, 2L, 1L]
+  n0 <- k0 + used[, 1L, 2L]
+  n1 <- k1 + used[, 2L, 2L]
+  n <- n0 + n1
+  up <- sum(k0 * n1 / n)
+  down <- sum(k1 * n0 / n)
+  ratio <- up / down
+  s <- sqrt(sum((n0 * n1 * (k0 + k1) - k0 * k1 * n) / n^2) / (up * down))
+  ends <- function(critical) ratio * exp(c(-1, 1) * critical * s)
+  z <- log(ratio / threshold) / s
+  shows <- evidence_of(z, log(ratio * threshold) / s, Inf, level)
+  two_sided <- ends(stats::qnorm((1 + level) / 2))
+  one_sided <- ends(stats::qnorm(level))
+  bounds <- ends(shows$critical)
+  out <- list(
+    rate = share[1L], rate_reference = share[2L], crude = share[1L] / share[2L], estimate = ratio,
+    std_error = ratio * s, low = two_sided[1L], high = two_sided[2L], side_low = one_sided[1L],
+    side_high = one_sided[2L], bound_low = bounds[1L], bound_high = bounds[2L], p_below = shows$p_below,
+    p_above = shows$p_above, p_inside = shows$p_inside, z = z, p_less = stats::pnorm(z),
+    p_greater = stats::pnorm(z, lower.tail = FALSE), z_equal = log(ratio) / s,
+    p_equal = 2 * stats::pnorm(-abs(log(ratio) / s))
   )
-  totals <- matrix(as.numeric(counts), nrow(counts))
-  covariance <- diag(as.vector(t(totals)), length(totals))
-  of <- RATE_CELLS[[PAIRED_METRICS[[metric]][1L]]][[1L]]
-  kinds <- c("tp", "fp", "fn", "tn")
-  found <- bind_rows(lapply(seq_len(nrow(pairs)), function(k) {
-    one <- crosscheck_paired(
-      totals, covariance, pairs[k, 1L], pairs[k, 2L], cells, kinds[of$success], kinds[of$case],
-      PAIRED_METRICS[[metric]][2L], confidence_level, Inf
-    )
-    list(
-      metric = metric, group = grouping$groups[pairs[k, 1L]], reference = grouping$groups[pairs[k, 2L]],
-      before = one$before, after = one$after, estimate = one$estimate, std_error = one$std_error, ci_low = one$low,
-      ci_high = one$high, statistic = one$statistic, pvalue = one$pvalue, distance = one$distance,
-      distance_low = one$distance_low, distance_high = one$distance_high
-    )
-  }))
-  with_adjusted(found, adjust)
+  table <- aperm(used, c(2L, 3L, 1L))
+  # mantelhaen.test wants two strata, and none without variation
+  varied <- apply(table, 3L, function(t) all(rowSums(t) > 0) && all(colSums(t) > 0))
+  none <- list(statistic = NaN, p.value = NaN)
+  cmh <- if (sum(varied) > 1L) {
+    stats::mantelhaen.test(table[, , varied, drop = FALSE], correct = FALSE)
+  } else {
+    d <- sum(k0 - n0 * (k0 + k1) / n)
+    v <- sum(n0 * n1 * (k0 + k1) * (n - k0 - k1) / (n^2 * (n - 1)))
+    list(statistic = d^2 / v, p.value = stats::pchisq(d^2 / v, 1, lower.tail = FALSE))
+  }
+  known <- k0 > 0 & k1 > 0 & (k0 < n0 | k1 < n1)
+  l <- log((k0 / n0) / (k1 / n1))[known]
+  w <- 1 / ((1 - k0 / n0) / k0 + (1 - k1 / n1) / k1)[known]
+  q <- sum(w * (l - sum(w * l) / sum(w))^2)
+  tarone <- tarone_test(k0, n0, k1, n1)
+  c(out, list(
+    cmh = unname(cmh$statistic), cmh_p = cmh$p.value, q = q,
+    q_p = stats::pchisq(q, max(sum(known) - 1, 1), lower.tail = FALSE), tarone = tarone[1L], tarone_p = tarone[2L]
+  ))
+}
+
+# Breslow-Day test of one odds ratio in all strata, with Tarone's adjustment; expected counts by uniroot.
+tarone_test <- function(k0, n0, k1, n1) {
+  n <- n0 + n1
+  t <- k0 + k1
+  odds <- sum(k0 * (n1 - k1) / n) / sum((n0 - k0) * k1 / n)
+  expected <- vapply(seq_along(n), function(h) {
+    low <- max(0, t[h] - n1[h])
+    high <- min(n0[h], t[h])
+    if (low == high) return(low)
+    fall <- function(x) log(x) + log(n1[h] - t[h] + x) - log(n0[h] - x) - log(t[h] - x) - log(odds)
+    gap <- (high - low) * 1e-13
+    stats::uniroot(function(x) max(-1e10, min(1e10, fall(x))), c(low + gap, high - gap), tol = 1e-13)$root
+  }, 0)
+  v <- 1 / (1 / expected + 1 / (n0 - expected) + 1 / (t - expected) + 1 / (n1 - t + expected))
+  x <- sum((k0 - expected)^2 / v) - sum(k0 - expected)^2 / sum(v)
+  c(x, stats::pchisq(x, length(n) - 1, lower.tail = FALSE))
 }

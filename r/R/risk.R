@@ -1,48 +1,38 @@
-#' Discriminative risk: how often a prediction changes with the sensitive attribute alone
-#'
-#' The share of predictions that change when every row is given another value of its sensitive attribute, with
-#' Wilson's interval. Where rows were disturbed several times, or persons have several rows, the mean of a person
-#' is one observation, and the interval takes the number of independent draws that would have the variance of these
-#' means.
-#'
-#' @param changed Logical: whether the prediction of a row changed; a matrix with one column per row and one line per
-#'   draw where rows were disturbed several times.
-#' @param person The person of every row, where persons have several.
-#' @param level Confidence level.
-#' @return A list: estimate, low, high, n (persons), n_draws, n_changed.
-#' @references Bian and Luo (2024), section 4.1. Wilson (1927). Probable inference, the law of succession, and
-#'   statistical inference. Journal of the American Statistical Association 22, 209-212.
-#' @examples
-#' discriminative_risk(c(TRUE, FALSE, FALSE, FALSE))
-#' discriminative_risk(rbind(c(TRUE, FALSE, TRUE), c(FALSE, FALSE, TRUE)))$estimate
-#' @export
+# Discriminative risk, the share of predictions that change when every row is given another value of its sensitive
+# attribute (Bian and Luo 2024, section 4.1), with the exact interval (Clopper and Pearson 1934, Biometrika 26,
+# 404-413). Where rows were disturbed several times (a matrix, one line per draw), or persons have several
+# rows, the mean of a person is one observation, and the interval takes the number of independent draws that would have
+# the variance of these means.
 discriminative_risk <- function(changed, person = NULL, level = 0.95) {
   changed <- if (is.matrix(changed)) changed != 0 else matrix(changed != 0, 1L)
   if (!length(changed) || anyNA(changed)) stop("`changed` is empty or has missing values", call. = FALSE)
   if (is.null(person)) person <- seq_len(ncol(changed))
   if (length(person) != ncol(changed)) stop("`person` must have one entry per row", call. = FALSE)
   if (!(level > 0 && level < 1)) stop("`level` must lie between 0 and 1", call. = FALSE)
-  means <- as.numeric(tapply(colMeans(changed), as.character(person), mean))
+  means <- as.numeric(tapply(colMeans(changed), codes_of(person), mean))
   n <- length(means)
   estimate <- mean(means)
   size <- n
   variance <- if (n > 1L) stats::var(means) / n else 0
   if (length(changed) > n && variance > 0) size <- min(max(estimate * (1 - estimate) / variance, n), length(changed))
-  z <- stats::qnorm((1 + level) / 2)
-  # the roots of (estimate - p)^2 = z^2 p (1 - p) / size
-  roots <- Re(polyroot(c(estimate^2, -2 * estimate - z^2 / size, 1 + z^2 / size)))
-  ends <- pmin(pmax(sort(roots), 0), 1)
+  # size need not be whole (Korn and Graubard 1998)
+  tail <- (1 - level) / 2
+  low <- stats::qbeta(tail, estimate * size, size - estimate * size + 1)
+  high <- stats::qbeta(1 - tail, estimate * size + 1, size - estimate * size)
   list(
-    estimate = estimate, low = if (estimate == 0) 0 else ends[1L], high = if (estimate == 1) 1 else ends[2L], n = n,
+    estimate = estimate, low = if (estimate == 0) 0 else low, high = if (estimate == 1) 1 else high, n = n,
     n_draws = length(changed), n_changed = sum(changed)
   )
 }
 
-#' Discriminative risk of a model and a data frame
+#' Discriminative risk: how often a prediction changes with the sensitive attribute alone
+#'
+#' The share of predictions that change when every row is given another value of its sensitive attribute, with
+#' Clopper and Pearson's interval; the mean of a person is one observation.
 #'
 #' @param predict A function of a data frame that gives a label to every row.
 #' @param data Data frame with the sensitive columns that the model sees.
-#' @param protected Name of the sensitive columns; each is disturbed by itself, and all together where there are
+#' @param sensitive_features Name of the sensitive columns; each is disturbed by itself, and all together where there are
 #'   several.
 #' @param draws Other values per row, drawn evenly, or `"all"` of them.
 #' @param person Name of a column, or vector: the person of every row.
@@ -50,11 +40,12 @@ discriminative_risk <- function(changed, person = NULL, level = 0.95) {
 #' @param seed Seed of the draws.
 #' @return A data frame: attribute, group ("all rows", or the value that was changed), estimate, ci_low, ci_high, n,
 #'   n_draws, n_changed.
+#' @references Bian and Luo (2024). Does machine bring in extra bias in learning? Section 4.1.
 #' @examples
 #' people <- data.frame(income = 1:4, sex = c("f", "m", "f", "m"))
 #' fs_discriminative_risk(function(rows) rows$income + (rows$sex == "m") > 2, people, "sex")
 #' @export
-fs_discriminative_risk <- function(predict, data, protected, draws = 1, person = NULL, confidence_level = 0.95,
+fs_discriminative_risk <- function(predict, data, sensitive_features, draws = 1, person = NULL, confidence_level = 0.95,
                                    seed = 1) {
   if (!is.function(predict)) stop_argument("predict", paste("a", class(predict)[1L]), "a function of a data frame")
   data <- checked_frame(data)
@@ -62,10 +53,10 @@ fs_discriminative_risk <- function(predict, data, protected, draws = 1, person =
     stop_argument("draws", listed(draws), 'a whole number of at least 1, or "all"')
   }
   person <- column_of(data, person, "person")
-  for (name in protected) {
-    values <- unique(column_of(data, name, "protected"))
+  for (name in sensitive_features) {
+    values <- unique(column_of(data, name, "sensitive_features"))
     if (anyNA(values) || length(values) < 2L) {
-      stop_argument("protected", paste0('"', name, '" with ', listed(values)), "a column with two values or more")
+      stop_argument("sensitive_features", paste0('"', name, '" with ', listed(values)), "a column with two values or more")
     }
   }
   answer <- function(rows) {
@@ -78,7 +69,7 @@ fs_discriminative_risk <- function(predict, data, protected, draws = 1, person =
   original <- answer(data)
   with_seed(seed, {
     rows <- list()
-    sets <- c(as.list(protected), if (length(protected) > 1L) list(protected))
+    sets <- c(as.list(sensitive_features), if (length(sensitive_features) > 1L) list(sensitive_features))
     for (set in sets) {
       changed <- disturbed_changes(answer, data, set, draws, original)
       single <- length(set) == 1L

@@ -1,131 +1,155 @@
-#' Posterior draws of confusion counts
+# Posteriors of confusion counts: Barrainkua, Gordaliza, Lozano, Quadrianto (2024), AISTATS 27.
+
+#' Posterior draws of confusion counts, metrics of them, and events of a comparison
 #'
 #' Per group the cell probabilities have the posterior Dirichlet(prior + counts), drawn here as a chain of beta
 #' variables (stick breaking). `target = "predictive"` goes on to draw the counts of another test set.
 #'
-#' @param counts Matrix with one row per group and the columns tp, tn, fp, fn; effective counts need not be whole.
+#' @param counts Matrix with one row per group and the columns tp, fp, fn, tn, in this order or named; effective counts
+#'   need not be whole. For `fs_um_metric` what `fs_um_draws` gives, or any list of matrices tp, fp, fn, tn.
 #' @param draws Number of draws.
-#' @param prior Dirichlet parameter of every cell, above 0 unless the cell is not empty.
+#' @param prior Dirichlet parameter of every cell, above 0 unless the cell is not empty; or `"uniform"` (1),
+#'   `"jeffreys"` (1/2), `"perks"` (1/4).
 #' @param target `"parameter"` (expected counts) or `"predictive"`.
-#' @return A list of four matrices tp, tn, fp, fn with one row per draw and one column per group.
+#' @return `fs_um_draws`: a list of four matrices tp, fp, fn, tn with one row per draw and one column per group.
+#'   `fs_um_metric`: a vector with one number per draw, or a matrix with one column per group; 0/0 is `NaN`.
+#'   `fs_um_events`: a list, a_better, b_better, equivalent, mixed (they sum to 1), and `patterns`, a data frame of the
+#'   patterns of signs that occur with their probability.
 #' @references Barrainkua, Gordaliza, Lozano, Quadrianto (2024). Uncertainty matters: stable conclusions under
-#'   unstable assessment of fairness results. AISTATS 27: equation 1.
+#'   unstable assessment of fairness results. AISTATS 27: equation 1, sections 2.1 and 3.
 #' @examples
 #' set.seed(1)
-#' counts <- rbind(men = c(42, 38, 12, 8), women = c(15, 23, 7, 5))
-#' x <- um_draws(counts, 1000)
-#' colMeans(x$tp / (x$tp + x$fn))
+#' counts <- rbind(men = c(42, 12, 8, 38), women = c(15, 7, 5, 23))
+#' x <- fs_um_draws(counts, 1000)
+#' mean(fs_um_metric(x, "tpr", "max") < 0.05)
+#' fs_um_events(cbind(c(0.02, 0, -0.02), c(0.02, 0, 0.02)), c(0.01, 0.01))[1:4]
 #' @export
-um_draws <- function(counts, draws = 10000, prior = 1, target = "parameter") {
-  counts <- check_um_counts(counts)
+fs_um_draws <- function(counts, draws = 10000, prior = 1, target = "parameter") {
+  counts <- as.matrix(counts)
+  if (setequal(colnames(counts), CELLS)) counts <- counts[, CELLS, drop = FALSE]
+  if (ncol(counts) != 4L || !is.numeric(counts) || any(!is.finite(counts)) || any(counts < 0)) {
+    stop("`counts` must be a matrix of finite numbers >= 0 with the columns ", listed(CELLS), call. = FALSE)
+  }
   target <- match.arg(target, c("parameter", "predictive"))
+  if (is.character(prior)) prior <- UM_PRIORS[[match.arg(prior, names(UM_PRIORS))]]
   alpha <- counts + prior
   if (any(alpha < 0) || any(rowSums(alpha) <= 0)) {
     stop("`prior` must not be negative, nor 0 for a group without rows", call. = FALSE)
   }
-  cells <- lapply(1:4, function(k) matrix(0, draws, nrow(counts)))
-  names(cells) <- c("tp", "tn", "fp", "fn")
-  for (g in seq_len(nrow(counts))) {
+  sizes <- if (target == "parameter") rowSums(counts) else round(rowSums(counts))
+  dirichlet_counts(alpha, sizes, target, sizes, draws)
+}
+
+UM_PRIORS <- c(uniform = 1, jeffreys = 1 / 2, perks = 1 / 4)
+
+# Dirichlet draws as expected counts, or counts of a next test set of `totals` rows, on the scale of `sizes`; a list of
+# matrices, one per cell.
+dirichlet_counts <- function(alpha, sizes, target, totals, draws) {
+  cells <- ncol(alpha)
+  out <- lapply(seq_len(cells), function(k) matrix(0, draws, nrow(alpha)))
+  if (cells == 4L) names(out) <- CELLS
+  for (g in seq_len(nrow(alpha))) {
     left <- rep(1, draws)
-    trials <- rep(round(sum(counts[g, ])), draws)
-    for (k in 1:4) {
-      rest <- sum(alpha[g, seq_len(4) > k])
+    trials <- rep(round(totals[g]), draws)
+    by <- if (round(totals[g]) > 0) sizes[g] / round(totals[g]) else 1
+    for (k in seq_len(cells)) {
+      rest <- sum(alpha[g, seq_len(cells) > k])
       share <- if (alpha[g, k] == 0) 0 else if (rest == 0) 1 else stats::rbeta(draws, alpha[g, k], rest)
-      if (target == "parameter") {
-        cells[[k]][, g] <- left * share * sum(counts[g, ])
+      if (target != "predictive") {
+        out[[k]][, g] <- left * share * sizes[g]
         left <- left * (1 - share)
       } else {
-        cells[[k]][, g] <- stats::rbinom(draws, trials, share)
-        trials <- trials - cells[[k]][, g]
+        hits <- stats::rbinom(draws, trials, share)
+        out[[k]][, g] <- hits * by
+        trials <- trials - hits
       }
     }
   }
-  cells
+  out
 }
 
-check_um_counts <- function(counts) {
-  counts <- as.matrix(counts)
-  if (ncol(counts) != 4L || !is.numeric(counts) || any(!is.finite(counts)) || any(counts < 0)) {
-    stop("`counts` must be a matrix of finite numbers >= 0 with the columns tp, tn, fp, fn", call. = FALSE)
+# Draws for models fitted anew, multivariate t with as many degrees of freedom as half splits. favourable, unfavourable:
+# one row per split and one column per group: what models fitted to one half predict more favourably than those of the
+# other, of rows with either label, on the logit scale.
+um_refit <- function(counts, favourable, unfavourable) {
+  favourable <- as.matrix(favourable)
+  n <- nrow(counts$tp)
+  splits <- nrow(favourable)
+  # the mean square of J differences of two is four times the variance at all rows
+  by <- matrix(stats::rnorm(n * splits), n) * sqrt(splits / stats::rchisq(n, splits)) / sqrt(4 * splits)
+  move <- function(hit, miss, shift) {
+    share <- stats::plogis(log(hit) - log(miss) + by %*% shift)
+    share[hit + miss == 0] <- 0
+    (hit + miss) * share
   }
-  counts
+  tp <- move(counts$tp, counts$fn, favourable)
+  fp <- move(counts$fp, counts$tn, as.matrix(unfavourable))
+  list(tp = tp, fp = fp, fn = counts$tp + counts$fn - tp, tn = counts$fp + counts$tn - fp)
 }
 
-#' Metrics of confusion counts, draw by draw
-#'
-#' @param tp,tn,fp,fn Matrices with one row per draw and one column per group, as in `um_draws`.
-#' @param metric One of accuracy, balanced_accuracy, f1, mcc, tpr, tnr, fpr, fnr, ppv, npv, selection_rate,
-#'   base_rate, error_ratio.
-#' @param contrast `"overall"` (all groups together), `"group"` (one column per group), `"difference"`, `"ratio"`
-#'   (against `reference`, one column per other group) or `"max"` (largest gap between two groups).
+#' @rdname fs_um_draws
+#' @param metric Names of rates or scores of the table of metrics: accuracy, balanced_accuracy, f1, mcc, tpr, tnr, fpr,
+#'   fnr, ppv, npv, selection_rate, base_rate, ...; of several the largest gap (contrast `"max"`).
+#' @param contrast `"overall"` (all groups together), `"group"` (one column per group), `"difference"`, `"absolute"`,
+#'   `"ratio"` (against `reference`, one column per other group) or `"max"` (largest gap between two groups).
 #' @param reference Number of the reference group.
-#' @return A vector with one number per draw, or a matrix with one column per group. 0/0 is `NaN`.
-#' @references Barrainkua et al. (2024), section 2.1.
-#' @examples
-#' um_metric(rbind(c(42, 15)), rbind(c(38, 23)), rbind(c(12, 7)), rbind(c(8, 5)), "tpr", "max")
 #' @export
-um_metric <- function(tp, tn, fp, fn, metric, contrast = "overall", reference = 1) {
-  contrast <- match.arg(contrast, c("overall", "group", "difference", "ratio", "max"))
-  if (contrast == "overall") {
-    return(um_rate(rowSums(tp), rowSums(tn), rowSums(fp), rowSums(fn), metric))
+fs_um_metric <- function(counts, metric, contrast = "overall", reference = 1) {
+  contrast <- match.arg(contrast, c("overall", "group", "difference", "absolute", "ratio", "max"))
+  counts <- lapply(counts[CELLS], as.matrix)
+  if (contrast == "overall") return(as.vector(um_rate(lapply(counts, rowSums), metric[1L])))
+  rates <- lapply(metric, function(name) um_rate(counts, name))
+  if (contrast == "max") {
+    gaps <- lapply(rates, function(rate) {
+      columns <- lapply(seq_len(ncol(rate)), function(g) rate[, g])
+      do.call(pmax, columns) - do.call(pmin, columns)
+    })
+    return(do.call(pmax, gaps))
   }
-  rate <- um_rate(as.matrix(tp), as.matrix(tn), as.matrix(fp), as.matrix(fn), metric)
+  rate <- rates[[1L]]
   if (contrast == "group") return(rate)
-  if (contrast == "max") return(apply(rate, 1L, function(x) max(x) - min(x)))
   others <- rate[, -reference, drop = FALSE]
   base <- rate[, reference]
-  if (contrast == "difference") others - base else others / base
-}
-
-# One metric of four cells.
-um_rate <- function(tp, tn, fp, fn, metric) {
-  value <- switch(metric,
-    accuracy = (tp + tn) / (tp + tn + fp + fn),
-    balanced_accuracy = (tp / (tp + fn) + tn / (tn + fp)) / 2,
-    f1 = 2 * tp / (2 * tp + fp + fn),
-    mcc = (tp * tn - fp * fn) / sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)),
-    tpr = tp / (tp + fn),
-    tnr = tn / (tn + fp),
-    fpr = fp / (tn + fp),
-    fnr = fn / (tp + fn),
-    ppv = tp / (tp + fp),
-    npv = tn / (tn + fn),
-    selection_rate = (tp + fp) / (tp + tn + fp + fn),
-    base_rate = (tp + fn) / (tp + tn + fp + fn),
-    error_ratio = fn / fp,
-    stop("unknown metric '", metric, "'", call. = FALSE)
-  )
+  value <- switch(contrast, difference = others - base, absolute = abs(others - base), ratio = others / base)
   value[!is.finite(value)] <- NaN
   value
 }
 
-#' Probabilities of the events of a comparison
-#'
+# One metric of four cells, by its formula.
+um_rate <- function(counts, metric) {
+  value <- eval(formula_of(metric), counts)
+  value[!is.finite(value)] <- NaN
+  value
+}
+
+#' @rdname fs_um_draws
 #' @param delta Matrix of draws of the differences A - B, one column per metric, larger better for A.
 #' @param rope Half-widths of the region of practical equivalence, one per metric.
-#' @return A list: a_better, b_better, equivalent, mixed (they sum to 1), and `patterns`, a data frame of the
-#'   patterns of signs that occur with their probability.
-#' @references Barrainkua et al. (2024), section 3.
-#' @examples
-#' um_events(cbind(c(0.02, 0, -0.02), c(0.02, 0, 0.02)), c(0.01, 0.01))[1:4]
 #' @export
-um_events <- function(delta, rope) {
+fs_um_events <- function(delta, rope) {
   delta <- as.matrix(delta)
   if (length(rope) != ncol(delta) || any(!is.finite(rope)) || any(rope < 0)) {
     stop("`rope` must have one size >= 0 per metric", call. = FALSE)
   }
-  sign_of <- function(x, e) ifelse(abs(x) <= e + 1e-12, 0, sign(x))
-  signs <- vapply(seq_len(ncol(delta)), function(j) sign_of(delta[, j], rope[j]), numeric(nrow(delta)))
-  signs <- matrix(signs, nrow(delta))
-  up <- apply(signs == 1, 1L, any)
-  down <- apply(signs == -1, 1L, any)
-  pattern <- apply(signs, 1L, paste, collapse = ",")
-  shares <- table(pattern) / nrow(delta)
-  list(
-    a_better = mean(up & !down), b_better = mean(down & !up), equivalent = mean(!up & !down),
-    mixed = mean(up & down),
+  width <- rep(rope + 1e-12, each = nrow(delta))
+  signs <- ifelse(abs(delta) <= width, 0, sign(delta))
+  shares <- table(apply(signs, 1L, paste, collapse = ",")) / nrow(delta)
+  c(event_shares(delta, rope), list(
     patterns = data.frame(pattern = names(shares), probability = as.numeric(shares))
-  )
+  ))
+}
+
+# A better in some metric by more than the region of practical equivalence, and worse in none.
+outperforms <- function(delta, rope) {
+  width <- rep(rope + 1e-12, each = nrow(delta))
+  rowSums(delta > width) > 0 & rowSums(delta < -width) == 0
+}
+
+event_shares <- function(delta, rope) {
+  first <- mean(outperforms(delta, rope))
+  second <- mean(outperforms(-delta, rope))
+  same <- mean(rowSums(abs(delta) > rep(rope + 1e-12, each = nrow(delta))) == 0)
+  list(a_better = first, b_better = second, equivalent = same, mixed = 1 - first - second - same)
 }
 
 #' Effective counts of a K-fold cross-validation, over summed counts
@@ -139,13 +163,13 @@ um_events <- function(delta, rope) {
 #' @return The factor for each element of `ratio`.
 #' @references Barrainkua et al. (2024), sections 2.3 and 5.1, equations 2 and 3.
 #' @examples
-#' um_effective_factor("relative", 10, c(0.8, 1, 1.5))
+#' fs_um_effective_factor("relative", 10, c(0.8, 1, 1.5))
 #' @export
-um_effective_factor <- function(strategy, folds, ratio = 1) {
+fs_um_effective_factor <- function(strategy, folds, ratio = 1) {
   strategy <- match.arg(strategy, c("1/K", "uniform", "relative", "relative-uniform"))
   relative <- startsWith(strategy, "relative")
   factor_at <- function(rho0, r) {
-    rho <- if (relative) um_correlation(r, rho0, folds) else rho0
+    rho <- if (relative) fs_um_correlation(r, rho0, folds) else rho0
     1 / (1 + (folds - 1) * pmin(pmax(rho, 0), 1))
   }
   vapply(ratio, function(r) {
@@ -159,10 +183,10 @@ um_effective_factor <- function(strategy, folds, ratio = 1) {
   }, 0)
 }
 
-#' @rdname um_effective_factor
+#' @rdname fs_um_effective_factor
 #' @param reference Correlation of the reference algorithm.
 #' @export
-um_correlation <- function(ratio, reference, folds) {
+fs_um_correlation <- function(ratio, reference, folds) {
   ((ratio - 1) + ratio * (folds - 1) * reference) / (folds - 1)
 }
 
@@ -176,9 +200,9 @@ um_correlation <- function(ratio, reference, folds) {
 #' @examples
 #' a <- list(cbind(c(0.8, 0.7, 0.75)), cbind(c(0.7, 0.72, 0.8)))
 #' b <- list(cbind(c(0.8, 0.78, 0.75)), cbind(c(0.76, 0.75, 0.8)))
-#' um_variance_ratio(a, b)$ratio
+#' fs_um_variance_ratio(a, b)$ratio
 #' @export
-um_variance_ratio <- function(method, reference, level = 0.95) {
+fs_um_variance_ratio <- function(method, reference, level = 0.95) {
   squares <- lapply(list(method, reference), function(x) (as.matrix(x[[1L]]) - as.matrix(x[[2L]]))^2)
   splits <- nrow(squares[[1L]])
   ratio_without <- function(kept) {

@@ -67,20 +67,20 @@ evt_blocks <- function(case) {
     x <- vector(case$x)
     calls <- list(extRemes = "fevd(x, type = \"GEV\")", evd = "fgev(x)")
   }
-  calls$extRemes_careful <- "gpd_fit() or gev_fit() of r/R/evt.R"
+  calls$extRemes_careful <- "fs_fit_gpd() or fs_fit_gev() of r/R/evt.R"
   blocks <- list(calls = calls)
   if (has("extRemes")) {
     blocks$extRemes <- quietly(plain_extremes(
       if (gp) extRemes::fevd(series, threshold = u, type = "GP", time.units = "years")
       else extRemes::fevd(x, type = "GEV")
     ))
-    blocks$extRemes_careful <- quietly(careful_block(if (gp) gpd_fit(y) else gev_fit(x)))
-    lmoments <- quietly(list(par = named((if (gp) gpd_fit(y, "lmoments") else gev_fit(x, "lmoments"))$estimate)))
+    blocks$extRemes_careful <- quietly(careful_block(if (gp) fs_fit_gpd(y) else fs_fit_gev(x)))
+    lmoments <- quietly(list(par = named((if (gp) fs_fit_gpd(y, "lmoments") else fs_fit_gev(x, "lmoments"))$estimate)))
     blocks$extRemes_lmoments <- lmoments
   }
   if (has("evd")) {
     blocks$evd <- quietly(plain_evd(if (gp) evd::fpot(series, u, npp = 1) else evd::fgev(x)))
-    blocks$evd_careful <- quietly(careful_block(if (gp) gpd_fit(y, source = "evd") else gev_fit(x, source = "evd")))
+    blocks$evd_careful <- quietly(careful_block(if (gp) fs_fit_gpd(y, source = "evd") else fs_fit_gev(x, source = "evd")))
   }
   blocks
 }
@@ -95,7 +95,7 @@ pp_blocks <- function(case) {
       blocks[[paste0("extRemes_npy", npy)]] <- quietly(plain_extremes(
         extRemes::fevd(x, threshold = u, type = "PP", time.units = units)
       ))
-      careful <- function() point_process_fit(x[x > u] - u, length(x), u, as.numeric(npy))
+      careful <- function() fs_fit_point_process(x[x > u] - u, length(x), u, as.numeric(npy))
       blocks[[paste0("extRemes_careful_npy", npy)]] <- quietly(careful_block(careful()))
     }
     if (has("evd")) {

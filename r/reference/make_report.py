@@ -50,7 +50,7 @@ def main() -> None:
             y_pred="hired",
             score="score",
             sensitive_features=["sex", "origin"],
-            favorable_label={"y_true": "yes", "y_pred": 1},
+            pos_label={"y_true": "yes", "y_pred": 1},
             reference={"sex": "male", "origin": "north"},
             rng=1,
             title="Hiring by sex and origin (simulated)",

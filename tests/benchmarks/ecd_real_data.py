@@ -88,14 +88,14 @@ def piece(task: Task, model: str, seed: int, limit: int | None = None) -> dict[s
     both = [task.privileged, task.unprivileged]
     for name, score in scores.items():
         sample = fs.counterfactual_discrimination(
-            score, frame.iloc[held_out], protected=task.protected, values=both
+            score, frame.iloc[held_out], sensitive_features=task.protected, values=both
         )
         found["fits"][name] = {
             **performance(sample, label, task, soft=name == "EG"),
             **measures(sample, task, seed),
         }
         if task.reverse and name == "original":
-            turned = fs.CounterfactualSample.from_values({g: -sample[g].values() for g in both})
+            turned = fs.results.CounterfactualSample.from_values({g: -sample[g].values() for g in both})
             found["fits"][name + REVERSED] = measures(turned, task, seed)
     return found
 
@@ -147,12 +147,18 @@ def group_record(sample: Any, tail: Any) -> list[Any]:
     chosen, fit = sample[tail.group], tail.fit
     cvar, cvar_interval = sample.cvar(tail.group, CVAR_LEVEL)
     averages = (chosen.n, chosen.average.estimate, chosen.average.std_error, cvar, *cvar_interval)
-    tops = (tail.n_exceedances, tail.threshold, tail.maximum, tail.level.estimate, *tail.level.interval)
+    tops = (
+        tail.n_exceedances,
+        tail.threshold,
+        tail.maximum,
+        tail.level.estimate,
+        *tail.level.confidence_interval,
+    )
     if fit is None:
         own = np.quantile(chosen.values(), 1 - min(tail.rate, 1) / np.e)
         return [*numbers(*averages, *tops, own), *[None] * 9, reason(tail.degenerate)]
     block = fit.return_level(np.e / tail.rate)
-    error, interval = fit.std_error, tail.type.interval
+    error, interval = fit.std_error, tail.type.confidence_interval
     inference = (block.estimate, block.std_error, fit.scale, error["scale"], fit.shape, error["shape"])
     horizon = tail.type.horizon if np.isfinite(tail.type.horizon) else str(tail.type.horizon)
     rest = [*numbers(*averages, *tops, *inference, *interval), horizon, *numbers(tail.goodness_pvalue)]

@@ -28,7 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairstats.datasets import load_adult, load_compas, load_german_credit, load_ricci, read_compas
 from fairstats.methods.hfm.approx import approx_set_distance
 from fairstats.methods.hfm.encoding import FrameEncoder
-from fairstats.methods.hfm.entries import harmonic
+from fairstats.methods.hfm.result import harmonic
 from fairstats.methods.hfm.set_distance import set_distance
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"

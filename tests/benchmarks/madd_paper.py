@@ -17,12 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.methods.madd.curve import curve_of
-from fairstats.methods.madd.losses import LabelledSample, fairness_losses
-from fairstats.methods.madd.mapping import MixtureCdfs
+from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
+from fairstats.methods.madd.mapping import LabelledSample, MixtureCdfs, fairness_losses
 from fairstats.methods.madd.mitigator import MaddMitigator
 from fairstats.methods.madd.scores import Sample
-from fairstats.methods.madd.stable import StableBandwidth, stable_bandwidth
 
 from ..methods.madd.conftest import scored
 from ..methods.madd.densities import RIGHT, draw, l1_distance
@@ -77,8 +75,8 @@ def mitigation(repeats: int) -> Iterator[tuple[Key, Any]]:
 
         def losses(seed: int = seed) -> dict[str, float]:
             fit, new = scored(10_000, 10_000, seed), scored(10_000, 10_000, 10_000 + seed)
-            mitigator = MaddMitigator().fit(fit.score, fit.y, sensitive_features=fit.group)
-            effect = mitigator.evaluate(new.score, new.y, sensitive_features=new.group, rng=1)
+            mitigator = MaddMitigator(random_state=1).fit(fit.score, fit.y, sensitive_features=fit.group)
+            effect = mitigator.evaluate(new.score, new.y, sensitive_features=new.group)
             first, last = mitigator.loss_curve_.iloc[0], mitigator.loss_curve_.iloc[-1]
             return {
                 "error_0": first.accuracy_loss,

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 import fairstats as fs
-from fairstats.methods.ecd.generators.adapter import fit_generator
+from fairstats.methods.ecd.generators import fit_generator
 
 GENERATORS = ("smoothed_bootstrap", "gaussian_copula", "CTGAN", "TVAE")
 #: Rows of the small group, and looks at its tail.
@@ -119,10 +119,10 @@ def looks(task: Task) -> list[dict[str, Any]]:
         found = fs.sample_tail(
             model,
             data,
-            protected="sex",
+            sensitive_features="sex",
             group=task.group,
             generator=generator(name, task.epochs),
-            favorable_label=task.favorable,
+            pos_label=task.favorable,
             stop="all_looks",
             max_looks=LOOKS,
             rng=1,

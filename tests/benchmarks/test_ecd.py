@@ -86,7 +86,7 @@ def test_counterfactual_discrimination_beside_two_calls_of_the_model(
 
     def ours() -> None:
         started, timed.seconds = time.process_time(), 0.0
-        fs.counterfactual_discrimination(timed, people, protected="sex")
+        fs.counterfactual_discrimination(timed, people, sensitive_features="sex")
         beside.append(time.process_time() - started - timed.seconds)
 
     bare_time, our_time = fastest(bare, ours, rounds=2)
@@ -115,7 +115,7 @@ def test_memory_beside_the_table(people: pd.DataFrame) -> None:
 
     tracemalloc.start()
     try:
-        fs.counterfactual_discrimination(constant, people, protected="sex")
+        fs.counterfactual_discrimination(constant, people, sensitive_features="sex")
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -187,7 +187,7 @@ def test_through_r(benchmark: Any, model: str, tmp_path: Path) -> None:
                 fit.return_level(m)
 
     def whole() -> None:
-        fs.ecd(cd, privileged="white", unprivileged="black", model=model, backend="r", n_resamples=0)
+        fs.ecd(cd, privileged="white", unprivileged="black", backend="r", n_resamples=0)
 
     peer_time, our_time, whole_time = fastest(peer, ours, whole, rounds=3)
     benchmark.extra_info.update(peer=peer_time, ratio=our_time / peer_time, ecd=whole_time / peer_time)

@@ -21,8 +21,9 @@ import numpy as np
 import pytest
 
 from fairstats.numerics.evt import fit_gpd, scipy_backend
-from fairstats.numerics.evt.gev import GevSamples, fit_gev_samples
-from fairstats.numerics.evt.gpd import GpdSamples, fit_gpd_samples
+from fairstats.numerics.evt.gev import fit_gev_samples
+from fairstats.numerics.evt.gpd import fit_gpd_samples
+from fairstats.numerics.evt.likelihood import Samples
 
 pytest.importorskip("pytest_benchmark", reason="pytest-benchmark is not installed")
 
@@ -166,7 +167,7 @@ def test_gev_peer_scipy_genextreme(benchmark: Any) -> None:
 @pytest.mark.parametrize("n", [50, 200, 1_000])
 def test_refits(benchmark: Any, n: int) -> None:
     samples = RNG.exponential(size=(1000, n))
-    benchmark.pedantic(lambda: fit_gpd_samples(GpdSamples.from_excesses(samples)), rounds=5)
+    benchmark.pedantic(lambda: fit_gpd_samples(Samples.from_excesses(samples)), rounds=5)
     within(benchmark, 0.5)
 
 
@@ -174,7 +175,7 @@ def test_refits(benchmark: Any, n: int) -> None:
 @pytest.mark.parametrize("n", [50, 200])
 def test_refits_of_maxima(benchmark: Any, n: int) -> None:
     samples = RNG.gumbel(size=(1000, n))
-    benchmark.pedantic(lambda: fit_gev_samples(GevSamples.from_maxima(samples)), rounds=5)
+    benchmark.pedantic(lambda: fit_gev_samples(Samples.from_maxima(samples)), rounds=5)
     within(benchmark, 0.5)
 
 

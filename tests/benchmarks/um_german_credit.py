@@ -36,10 +36,12 @@ import numpy as np
 import pandas as pd
 
 import fairstats as fs
-from fairstats.methods.um.definitions import parse_metric
+from fairstats.methods.um.metrics import parse_metric
 
 HERE = Path(__file__).parent
 FOLDS = 10
+#: The record has the cells in the order tp, tn, fp, fn.
+IN_FILE, FROM_FILE = [0, 3, 1, 2], [0, 2, 3, 1]
 METRICS = ("accuracy", "equal_opportunity_absolute")
 #: Above the table.
 NOTE = """Made by `python -m tests.benchmarks.um_german_credit`; %RES is the share of repeated cross-
@@ -105,7 +107,7 @@ def fold_cells(method: str, seed: int, data: tuple[Any, ...], rows: Any = slice(
     folds = result.cross_validation
     if folds is None:
         raise RuntimeError("no folds")
-    return folds.fold_cells.astype(int)
+    return folds.fold_cells[..., IN_FILE]
 
 
 def repeated(method: str, seed: int, data: tuple[Any, ...]) -> dict[str, Any]:
@@ -189,7 +191,10 @@ def tabulate(out: Path) -> pd.DataFrame:
 def _squares(method: np.ndarray, reference: np.ndarray, metric: str) -> np.ndarray:
     """(θ_j − θ_j^c)² of the reference and of the method, shape (2, J, G)."""
     rate = parse_metric(metric)
-    values = [rate.by_group(cells.reshape(-1, 2, 4)).reshape(-1, 2, 2) for cells in (reference, method)]
+    values = [
+        rate.by_group(cells.reshape(-1, 2, 4)[..., FROM_FILE]).reshape(-1, 2, 2)
+        for cells in (reference, method)
+    ]
     return np.stack([(v[:, 0] - v[:, 1]) ** 2 for v in values])
 
 
@@ -213,16 +218,17 @@ def _strategies(squares: dict[str, np.ndarray]) -> Iterator[tuple[str, str, np.n
 
 def _points(counts: np.ndarray) -> np.ndarray:
     """Accuracy and |equal opportunity difference| of counts (n, G, 4)."""
-    return np.column_stack([parse_metric(name).values(counts, 0).reshape(len(counts)) for name in METRICS])
+    cells = counts[..., FROM_FILE]
+    return np.column_stack([parse_metric(name).values(cells, 0).reshape(len(cells)) for name in METRICS])
 
 
 def _region(cells: np.ndarray, ratio: np.ndarray, strategy: str, seed: int) -> Any:
     """The 95% HDR of accuracy and equal opportunity from one cross-validation."""
     from fairstats.methods.um.effective import strategy_factors
-    from fairstats.methods.um.evaluation_counts import EvaluationCounts
 
     factor, _ = strategy_factors(strategy, FOLDS, ratio)
-    counts = EvaluationCounts(("older", "young"), cells * factor[:, None], cells.sum(axis=1))
+    rows = cells[:, FROM_FILE]
+    counts = fs.ConfusionCounts(("older", "young"), rows * factor[:, None], rows)
     posterior = fs.um_posterior(counts=counts, rng=seed)
     return posterior.hdr(METRICS, 0.95, backend="scipy", support=[(0, 1), (0, 1)])
 

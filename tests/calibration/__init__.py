@@ -1,5 +1,5 @@
-"""Coverage and size studies: ``python -m tests.calibration NAME [--replicates N] [--seed S]``.
+"""What the intervals, tests and verdicts do where users are: ``python -m tests.calibration``.
 
-A study is a module of this folder with a function ``run(*, replicates, seed) -> DataFrame``. Small parts of
-each, with a fixed seed, run in the suite.
+A module of this folder lists its cells (`study.Cell`) in ``CELLS``; the record is
+``results/calibration.jsonl``, the page made of both ``vignettes/calibration.md``.
 """

@@ -1,252 +1,321 @@
-"""Does the permutation test of MADD keep its size, and do the intervals cover?
+"""MADD: interval of the binned distance, verdicts at the margin, sizes of the tests.
 
-Three studies in one table, column `study`:
-
-* "size": share of p ≤ 5% for groups with one score distribution. The permutation p-value must never exceed 5%
-  beyond Monte Carlo error; the mid-p value should lie in 4–6% where the pooled histogram has 5 occupied bins.
-* "coverage": share of two-sided 95% intervals that hold the binned distance, with the misses of either end,
-  the width, and the coverage of the percentile bootstrap, which shows why that one is not offered.
-* "linearised": the same for weighted and clustered rows, and the size of their tests.
+Cells run the kernels that `fs.madd` calls (counts → noise → limits → evidence), since the search of
+bandwidths has no part in any of these. "At the margin" puts the true distance on 0.2: there every verdict
+is false.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cache, partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from fairstats.methods.madd.binning import bin_edges, histogram_distance
-from fairstats.methods.madd.interval import distance_limits
-from fairstats.methods.madd.noise import MultinomialNoise, noise_of
-from fairstats.methods.madd.permutation import largest_test, multiplier_test, pair_test
+from fairstats.datasets import load_compas
+from fairstats.ground.multiplicity import adjust_pvalues
+from fairstats.ground.scores import label_blind_bins
+from fairstats.ground.verdict import settle
+from fairstats.methods.madd.binning import bin_edges, histogram, histogram_distance
+from fairstats.methods.madd.noise import MultinomialNoise, distance_limits, noise_of
+from fairstats.methods.madd.permutation import (
+    largest_test,
+    multiplier_test,
+    pair_test,
+    permuted_counts,
+    pvalues,
+)
 from fairstats.methods.madd.scores import Sample
 
-__all__ = ["COVERAGE_CASES", "SIZE_CASES", "run"]
+from .study import Cell, Counts
 
-LEVEL = 0.95
-ALPHA = 0.05
-#: A decision tree's leaves.
-LEAVES = np.array([0.0, 0.25, 0.5, 0.6, 1.0])
+__all__ = ["CELLS", "percentile_of_equal_groups"]
 
-
-@dataclass(frozen=True)
-class SizeCase:
-    """Group sizes, score distribution and grid of a study of size."""
-
-    n0: int
-    n1: int
-    scores: str
-    n_bins: int
+LEVEL, MARGIN, DRAWS = 0.95, 0.2, 399
+Array = np.ndarray
+_METHOD = "madd"
 
 
-SIZE_CASES = tuple(
-    SizeCase(n0, n1, scores, n_bins)
-    for n0, n1 in ((50, 50), (50, 5_000), (500, 500))
-    for scores, n_bins in (("continuous", 10), ("continuous", 50), ("tree", 5), ("tree", 20))
-)
+# ---------------------------------------------------------------- laws of two groups
 
 
-@dataclass(frozen=True)
-class CoverageCase:
-    """Group sizes, bins, and how far apart: multiples of the standard error per bin, or "far"."""
-
-    n0: int
-    n1: int
-    n_bins: int
-    apart: float | str
-
-
-COVERAGE_CASES = tuple(
-    CoverageCase(n0, n1, n_bins, apart)
-    for n0, n1 in ((250, 250), (50, 450), (2_500, 2_500), (500, 4_500))
-    for n_bins in (5, 15, 30)
-    for apart in (0.0, 0.25, 0.5, 1.0, 2.0, "far")
-)
+@cache
+def _plug_in() -> tuple[Array, Array]:
+    """Shares of COMPAS's deciles, African-American and Caucasian."""
+    table = load_compas().frame
+    shares = [
+        np.bincount(table.loc[table["race"] == race, "decile_score"], minlength=11)[1:]
+        for race in ("African-American", "Caucasian")
+    ]
+    return shares[0] / shares[0].sum(), shares[1] / shares[1].sum()
 
 
-def run(
-    replicates: int = 1000,
-    seed: int = 1,
-    *,
-    studies: tuple[str, ...] = ("size", "coverage", "linearised"),
-    n_resamples: int = 499,
-    choose: Callable[[Any], bool] = lambda _: True,
-) -> pd.DataFrame:
-    """Run the studies.
-
-    Parameters
-    ----------
-    replicates : int, default 1000
-        Data sets per case.
-    seed : int, default 1
-        The same seed gives the same numbers.
-    studies : tuple of str
-        Which of "size", "coverage", "linearised".
-    n_resamples : int, default 499
-        Permutations and bootstrap resamples per data set.
-    choose : callable
-        Which cases of the first two.
-
-    Returns
-    -------
-    DataFrame
-        One row per case.
-    """
-    makers = {"size": _sizes, "coverage": _coverages, "linearised": _linearised}
-    rows = [row for study in studies for row in makers[study](replicates, seed, n_resamples, choose)]
-    return pd.DataFrame(rows)
+def law(kind: str, n0: int, n1: int) -> Array:
+    """Shares of the bins: a beta law on the blind grid, deciles, 20 uneven atoms, mass near 0, two bins."""
+    if kind == "blind grid":
+        edges = bin_edges(label_blind_bins(n0, n1))
+        return histogram(np.sort(np.random.default_rng(1).beta(2, 3, 100_000)), edges) / 100_000
+    if kind == "deciles":
+        return _plug_in()[1]
+    if kind == "20 atoms":
+        shares = np.random.default_rng(2).dirichlet(np.full(20, 0.7))
+    elif kind == "near 0":
+        shares = np.array([0.94, 0.03, 0.01, 0.01, 0.005, 0.005])
+    else:
+        shares = np.array([0.5, 0.5])
+    return shares / shares.sum()
 
 
-def _sizes(
-    replicates: int, seed: int, n_resamples: int, choose: Callable[[Any], bool]
-) -> Iterator[dict[str, Any]]:
-    for position, case in enumerate(SIZE_CASES):
-        if not choose(case):
-            continue
-        rng = np.random.default_rng([seed, 1, position])
-        found, occupied = [], []
-        for _ in range(replicates):
-            samples = [Sample(np.sort(_draw(case.scores, n, rng))) for n in (case.n0, case.n1)]
-            test = pair_test(*samples, case.n_bins, n_resamples, rng)
-            found.append((test.pvalue, test.mid_pvalue))
-            occupied.append(int((sum(s.histogram(bin_edges(case.n_bins)) for s in samples) > 0).sum()))
-        p, mid = np.array(found).T
-        yield {
-            "study": "size",
-            "n0": case.n0,
-            "n1": case.n1,
-            "scores": case.scores,
-            "n_bins": case.n_bins,
-            "occupied_bins": int(np.median(occupied)),
-            "size": float(np.mean(p <= ALPHA)),
-            "size_mid": float(np.mean(mid <= ALPHA)),
-            "mc_error": float(np.sqrt(ALPHA * (1 - ALPHA) / replicates)),
-        }
+def moved(first: Array, distance: float, how: str) -> Array:
+    """A law at this distance: every other bin up, the others down; or one bin up, the largest down."""
+    sign = np.where(np.arange(first.size) % 2, -1.0, 1.0)
+    if how == "one bin":
+        sign = np.zeros(first.size)
+        top = int(first.argmax())
+        sign[[top, (top + 1) % first.size]] = (-1.0, 1.0)
+    up, down = first[sign > 0].sum(), first[sign < 0].sum()
+    step = np.where(sign > 0, first / max(up, 1e-12), np.where(sign < 0, -first / down, 0.0))
+    return first + min(distance / 2, 0.9 * down) * step
 
 
-def _draw(scores: str, n: int, rng: np.random.Generator) -> np.ndarray:
-    if scores == "continuous":
-        return rng.beta(2, 3, n)
-    return rng.choice(LEAVES, n, p=[0.3, 0.2, 0.2, 0.1, 0.2])
+# ---------------------------------------------------------------- two groups
 
 
-def _laws(case: CoverageCase, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Bin probabilities of both groups."""
-    first = rng.dirichlet(np.full(case.n_bins, 3.0))
-    if case.apart == "far":
-        return first, rng.dirichlet(np.full(case.n_bins, 3.0))
-    step = float(case.apart) * np.sqrt(first * (1 / case.n0 + 1 / case.n1))
-    step *= np.where(np.arange(case.n_bins) % 2, -1.0, 1.0)
-    second = np.clip(first + step - first * step.sum(), 0, None)
-    return first, second / second.sum()
+def _limits(counts: tuple[Array, Array], rng: np.random.Generator) -> Any:
+    noise = MultinomialNoise(*counts)
+    return distance_limits(noise, int(min(c.sum() for c in counts)), DRAWS, rng)
 
 
-def _coverages(
-    replicates: int, seed: int, n_resamples: int, choose: Callable[[Any], bool]
-) -> Iterator[dict[str, Any]]:
-    for position, case in enumerate(COVERAGE_CASES):
-        if not choose(case):
-            continue
-        rng = np.random.default_rng([seed, 2, position])
-        laws = _laws(case, rng)
-        truth = float(np.abs(laws[0] - laws[1]).sum())
-        ends = np.empty((replicates, 5))
-        for b in range(replicates):
-            noise = MultinomialNoise(rng.multinomial(case.n0, laws[0]), rng.multinomial(case.n1, laws[1]))
-            limits = distance_limits(noise, min(case.n0, case.n1), n_resamples, rng)
-            drawn = noise.distances(n_resamples, rng)
-            percentile = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-            ends[b] = (
-                limits.lower((1 + LEVEL) / 2),
-                limits.upper((1 + LEVEL) / 2),
-                *percentile,
-                limits.estimate,
-            )
-        low, high, low_p, high_p, estimate = ends.T
-        yield {
-            "study": "coverage",
-            "n0": case.n0,
-            "n1": case.n1,
-            "n_bins": case.n_bins,
-            "apart": str(case.apart),
-            "distance": truth,
-            "estimate": float(estimate.mean()),
-            "coverage": float(np.mean((low <= truth) & (truth <= high))),
-            "miss_low": float(np.mean(low > truth)),
-            "miss_high": float(np.mean(high < truth)),
-            "width": float(np.mean(high - low)),
-            "coverage_percentile": float(np.mean((low_p <= truth) & (truth <= high_p))),
-        }
-
-
-def _linearised(
-    replicates: int, seed: int, n_resamples: int, choose: Callable[[Any], bool]
-) -> Iterator[dict[str, Any]]:
-    n_bins, edges = 10, bin_edges(10)
-    kinds = ("weights", "clusters in one group", "clusters in both groups", "three groups")
-    for position, kind in enumerate(kinds):
-        rng = np.random.default_rng([seed, 3, position])
-        covered, small, width = [], [], []
-        for _ in range(replicates):
-            samples = _linearised_samples(kind, rng)
-            test: Any
-            if kind == "three groups":
-                pairs = [((i,), (j,), n_bins) for i, j in ((0, 1), (0, 2), (1, 2))]
-                test = largest_test(samples, pairs, n_resamples, rng)
-                small.append(test.pvalue <= ALPHA)
-                continue
-            noise = noise_of(samples[0], samples[1], edges)
-            limits = distance_limits(noise, min(s.n_units for s in samples), n_resamples, rng)
-            test = pair_test(samples[0], samples[1], n_bins, n_resamples, rng)
-            if test is None:
-                test = multiplier_test(noise, n_resamples, rng)
-            small.append(test.pvalue <= ALPHA)
-            low, high = (f((1 + LEVEL) / 2) for f in (limits.lower, limits.upper))
-            covered.append(low <= 0)
-            width.append(high - low)
-        yield {
-            "study": "linearised",
-            "scores": kind,
-            "n_bins": n_bins,
-            "apart": "0.0",
-            "distance": 0.0,
-            "size": float(np.mean(small)),
-            "coverage": float(np.mean(covered)) if covered else float("nan"),
-            "width": float(np.mean(width)) if width else float("nan"),
-        }
-
-
-def _linearised_samples(kind: str, rng: np.random.Generator) -> list[Sample]:
-    """Samples of groups with one score distribution."""
-    if kind == "three groups":
-        return [Sample(np.sort(rng.beta(2, 3, n))) for n in (400, 200, 30)]
-    if kind == "weights":
-        return [Sample(np.sort(rng.beta(2, 3, n)), rng.gamma(2.0, 1.0, n)) for n in (400, 200)]
-    within = kind == "clusters in one group"
-    n_clusters, rows = 80, 6
-    cluster = np.repeat(np.arange(n_clusters), rows)
-    centre = np.repeat(rng.normal(0, 0.8, n_clusters), rows)
-    score = 1 / (1 + np.exp(-(centre + rng.normal(0, 0.8, cluster.size))))
-    group = np.repeat(np.arange(n_clusters) % 2, rows) if within else rng.integers(0, 2, cluster.size)
-    found = []
-    for g in (0, 1):
-        order = np.flatnonzero(group == g)
-        order = order[np.argsort(score[order])]
-        found.append(Sample(score[order], None, cluster[order]))
+def interval(rng: np.random.Generator, runs: int, *, laws: tuple[Array, Array], n0: int, n1: int) -> Counts:
+    """Coverage of the two-sided interval; false verdicts where the truth lies on the margin."""
+    truth = float(np.abs(laws[0] - laws[1]).sum())
+    on_margin = abs(truth - MARGIN) < 1e-9
+    ends = np.empty((runs, 4))
+    for b, counts in enumerate(
+        zip(rng.multinomial(n0, laws[0], runs), rng.multinomial(n1, laws[1], runs), strict=True)
+    ):
+        limits = _limits(counts, rng)
+        evidence = limits.evidence(MARGIN)
+        tail = (1 + LEVEL) / 2
+        ends[b] = limits.lower(tail), limits.upper(tail), evidence.above, evidence.inside
+    low, high, above, inside = ends.T
+    found = {
+        "coverage": (int(((low <= truth) & (truth <= high)).sum()), runs),
+        "above": (int((low > truth).sum()), runs),
+        "below": (int((high < truth).sum()), runs),
+    }
+    if on_margin or truth > MARGIN:
+        found["false satisfied"] = (int((inside <= 1 - LEVEL).sum()), runs)
+    if on_margin or truth < MARGIN:
+        found["false violated"] = (int((above <= 1 - LEVEL).sum()), runs)
     return found
+
+
+def permutation(rng: np.random.Generator, runs: int, *, shares: Array, n0: int, n1: int) -> Counts:
+    """Size of the exact test; one table of permutations serves every draw with the same pooled counts."""
+    rejected = 0
+    for pooled in rng.multinomial(n0 + n1, shares, runs):
+        drawn = permuted_counts(pooled, (n0, n1), DRAWS + 1, rng)  # the data are one more permutation
+        distances = histogram_distance(*drawn)
+        rejected += pvalues(float(distances[0]), distances[1:])[0] <= 1 - LEVEL
+    return {"size": (rejected, runs)}
+
+
+# ---------------------------------------------------------------- several groups
+
+
+def family(
+    rng: np.random.Generator, runs: int, *, sizes: tuple[int, ...], apart: tuple[float, ...]
+) -> Counts:
+    """Any false verdict over all groups against the first, by Holm; on the margin all are false."""
+    base = law("deciles", 0, 0)
+    laws = [moved(base, distance, "alternating") for distance in apart]
+    wrong = 0
+    for _ in range(runs):
+        first = rng.multinomial(sizes[0], base)
+        own = [rng.multinomial(n, p) for n, p in zip(sizes[1:], laws, strict=True)]
+        evidence = [_limits((c, first), rng).evidence(MARGIN) for c in own]
+        rulings = settle(evidence, confidence_level=LEVEL, adjust="holm")
+        wrong += any(
+            (r.verdict == "violated" and d <= MARGIN) or (r.verdict == "satisfied" and d >= MARGIN)
+            for r, d in zip(rulings, apart, strict=True)
+        )
+    return {"false verdict": (wrong, runs)}
+
+
+def family_of_tests(rng: np.random.Generator, runs: int, *, sizes: tuple[int, ...]) -> Counts:
+    """Any adjusted p-value at most 5%, all pairs of groups with one law."""
+    base, rejected = law("deciles", 0, 0), 0
+    for _ in range(runs):
+        counts = [rng.multinomial(n, base) for n in sizes]
+        p = []
+        for first, second in combinations(range(len(sizes)), 2):
+            pooled, pair = counts[first] + counts[second], (sizes[first], sizes[second])
+            drawn = histogram_distance(*permuted_counts(pooled, pair, 999, rng))
+            p.append(pvalues(float(histogram_distance(counts[first], counts[second])), drawn)[0])
+        rejected += bool((adjust_pvalues(p, "holm") <= 1 - LEVEL).any())
+    return {"size": (rejected, runs)}
+
+
+def largest(rng: np.random.Generator, runs: int, *, sizes: tuple[int, ...]) -> Counts:
+    """Size of the test of one distribution in all groups."""
+    rejected, edges = 0, bin_edges(8)
+    pairs = [((i,), (j,), edges) for i, j in combinations(range(len(sizes)), 2)]
+    for _ in range(runs):
+        samples = [Sample(np.sort(np.round(rng.beta(2, 3, n), 1))) for n in sizes]
+        test = largest_test(samples, pairs, 199, rng)
+        rejected += test is not None and test.pvalue <= 1 - LEVEL
+    return {"size": (rejected, runs)}
+
+
+# ---------------------------------------------------------------- weights and clusters
+
+
+def weighted(rng: np.random.Generator, n: int, cv: float) -> Sample:
+    """Rows with one law and gamma weights of this coefficient of variation."""
+    return Sample(np.sort(rng.beta(2, 3, n)), rng.gamma(cv**-2, cv**2, n))
+
+
+def clustered(rng: np.random.Generator, clusters: tuple[int, int], icc: float, within: bool) -> list[Sample]:
+    """Clusters of ten rows on a latent normal scale: each in one group, or with rows of both."""
+    total = sum(clusters)
+    cluster = np.repeat(np.arange(total), 10)
+    latent = np.sqrt(icc) * rng.standard_normal(total)[cluster]
+    latent += np.sqrt(1 - icc) * rng.standard_normal(cluster.size)
+    score = 1 / (1 + np.exp(-latent))
+    group = (cluster >= clusters[0]).astype(int) if within else rng.integers(0, 2, cluster.size)
+    order = np.argsort(score)
+    rows = [order[group[order] == g] for g in (0, 1)]
+    return [Sample(score[r], None, cluster[r]) for r in rows]
+
+
+def linearised(
+    rng: np.random.Generator,
+    runs: int,
+    *,
+    make: Callable[[np.random.Generator], list[Sample]],
+    n_bins: int = 8,
+) -> Counts:
+    """Alike groups: coverage of 0 and size of the test, permuting whole clusters or by multipliers."""
+    edges, covered, rejected = bin_edges(n_bins), 0, 0
+    for _ in range(runs):
+        samples = make(rng)
+        noise = noise_of(samples[0], samples[1], edges)
+        limits = distance_limits(noise, min(s.n_units for s in samples), DRAWS, rng)
+        test = pair_test(samples[0], samples[1], edges, 199, rng) or multiplier_test(noise, 199, rng)
+        covered += limits.lower((1 + LEVEL) / 2) <= 0
+        rejected += test.pvalue <= 1 - LEVEL
+    return {"coverage": (covered, runs), "size": (rejected, runs)}
 
 
 def percentile_of_equal_groups(n: int, n_bins: int, replicates: int, seed: int) -> float:
     """Coverage of the percentile bootstrap for equal groups: the reason why it is not offered."""
     rng = np.random.default_rng(seed)
-    law = np.full(n_bins, 1 / n_bins)
+    shares = np.full(n_bins, 1 / n_bins)
     covered = 0
     for _ in range(replicates):
-        counts = rng.multinomial(n, law, size=2)
+        counts = rng.multinomial(n, shares, size=2)
         drawn = [rng.multinomial(n, c / n, size=199) for c in counts]
-        low = np.quantile(histogram_distance(drawn[0], drawn[1]), (1 - LEVEL) / 2)
-        covered += low <= 0
+        covered += np.quantile(histogram_distance(drawn[0], drawn[1]), (1 - LEVEL) / 2) <= 0
     return covered / replicates
+
+
+# ---------------------------------------------------------------- cells
+
+#: Equal sizes, then one group in ten, in fifty, in a hundred.
+_SIZES = ((1_000, 1_000), (200, 2_000), (40, 2_000), (100, 10_000), (30, 300), (15, 60))
+
+
+def _pairs() -> list[Cell]:
+    cells = []
+    for n0, n1 in _SIZES:
+        for kind, how in (
+            ("blind grid", "alternating"),
+            ("deciles", "alternating"),
+            ("deciles", "one bin"),
+            ("20 atoms", "alternating"),
+            ("near 0", "one bin"),
+            ("two bins", "alternating"),
+        ):
+            first = law(kind, n0, n1)
+            for distance, words in ((0.0, "alike"), (MARGIN, "at the margin"), (0.6, "far")):
+                if how == "one bin" and distance == 0:
+                    continue
+                simulate = partial(interval, laws=(first, moved(first, distance, how)), n0=n0, n1=n1)
+                regime = f"{n0:,} and {n1:,} rows, {kind}, {words}, {how}"
+                cells.append(Cell("madd", _METHOD, regime, simulate, 2_000, "conservative"))
+        for kind in ("deciles", "20 atoms", "near 0"):
+            size = partial(permutation, shares=law(kind, n0, n1), n0=n0, n1=n1)
+            regime = f"permutation test, {n0:,} and {n1:,} rows, {kind}"
+            cells.append(Cell("madd", _METHOD, regime, size, 4_000, "conservative"))
+    for n in (100, 500, 2_000):
+        simulate = partial(interval, laws=_plug_in(), n0=n // 2, n1=n - n // 2)
+        cells.append(Cell("madd", _METHOD, f"COMPAS resampled, {n:,} rows", simulate, 2_000, "conservative"))
+    return cells
+
+
+def _families() -> list[Cell]:
+    cells = []
+    for count in (2, 7, 19):
+        small = (2_000, *([2_000, 200, 40, 400, 100, 1_000, 60] * 3)[:count])
+        mixed = tuple(([MARGIN, MARGIN, 0.0, MARGIN, 0.3, MARGIN, 0.1] * 3)[:count])
+        groups = f"{count + 1} groups of 40 to 2,000 rows"
+        margins = partial(family, sizes=small, apart=(MARGIN,) * count)
+        cells.append(Cell("madd", _METHOD, f"{groups}, all at the margin", margins, 1_000, "conservative"))
+        beside = partial(family, sizes=small, apart=mixed)
+        cells.append(Cell("madd", _METHOD, f"{groups}, some at the margin", beside, 1_000, "conservative"))
+    for sizes in ((2_000, 200, 40), (2_000, 1_000, 200, 100, 60, 40, 30, 20)):
+        rows = f"{len(sizes)} groups of {min(sizes)} to {max(sizes):,} rows"
+        tests = partial(family_of_tests, sizes=sizes)
+        cells.append(Cell("madd", _METHOD, f"adjusted tests, {rows}", tests, 1_000, "conservative"))
+        test = partial(largest, sizes=sizes)
+        cells.append(Cell("madd", _METHOD, f"test of the largest, {rows}, ties", test, 1_000, "conservative"))
+    return cells
+
+
+def _surveys() -> list[Cell]:
+    cells = []
+    for cv in (0.5, 1.0, 1.5):
+        for n0, n1 in ((300, 300), (40, 400)):
+
+            def make(rng: np.random.Generator, cv: float = cv, n0: int = n0, n1: int = n1) -> list[Sample]:
+                return [weighted(rng, n0, cv), weighted(rng, n1, cv)]
+
+            regime = f"weights, CV {cv:g}, {n0} and {n1} rows"
+            cells.append(
+                Cell("madd", _METHOD, regime, partial(linearised, make=make, n_bins=5), 2_000, "conservative")
+            )
+    for clusters in ((60, 60), (10, 100), (6, 30)):
+        for icc in (0.02, 0.3):
+            for within in (True, False):
+
+                def draw(
+                    rng: np.random.Generator,
+                    clusters: tuple[int, int] = clusters,
+                    icc: float = icc,
+                    within: bool = within,
+                ) -> list[Sample]:
+                    return clustered(rng, clusters, icc, within)
+
+                where = (
+                    f"{clusters[0]} and {clusters[1]} clusters"
+                    if within
+                    else f"{sum(clusters)} clusters of both"
+                )
+                regime = f"{where}, ICC {icc:g}"
+                cells.append(
+                    Cell(
+                        "madd",
+                        _METHOD,
+                        regime,
+                        partial(linearised, make=draw, n_bins=4),
+                        1_000,
+                        "conservative",
+                    )
+                )
+    return cells
+
+
+CELLS = [*_pairs(), *_families(), *_surveys()]

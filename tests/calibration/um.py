@@ -1,155 +1,306 @@
 """Do the posteriors of Uncertainty Matters cover?
 
-Three studies in one table, column `study`:
-
-* "hold-out": share of 95% shortest intervals that hold the true metric of the fitted model, which is known
-  because the cell probabilities are; should lie in 93–97%.
-* "cross-validation": share that hold the true metric of the algorithm at the training size (K−1)/K·n,
-  averaged over training sets, for the four strategies: reported, not asked for.
-* "pairing": standard deviation of the difference of two models' accuracies over test sets, beside the
-  posterior's, paired and independent.
+A frequentist cell fixes the cell probabilities and draws test sets; a cell of simulation-based calibration
+draws them from the prior first, where coverage must be the level exactly. Cross-validations train a fast
+linear rule whose demographic parity has a closed form, on new training sets every time. A difference is
+always of group b against a, the first of the sizes.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from scipy.special import ndtr
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 import fairstats as fs
-from fairstats.methods.um.effective import STRATEGIES, strategy_factors
-from fairstats.methods.um.evaluation_counts import CELLS
-from fairstats.methods.um.hdi import shortest_interval
+from fairstats.methods.um.draws import CELLS as CELL_NAMES
+from fairstats.methods.um.draws import shortest_interval
+from fairstats.methods.um.metrics import parse_metric
+from tests.calibration.study import Cell, Counts, tally_interval
 
-__all__ = ["run"]
+__all__ = ["CELLS", "LinearRule", "calibrated", "cross_validated", "held_out", "of_a_comparison", "ranks"]
 
 LEVEL = 0.95
-#: Cell probabilities (tp, tn, fp, fn) of two groups.
-TRUTH = np.array([[0.35, 0.40, 0.12, 0.13], [0.22, 0.45, 0.13, 0.20]])
-SIZES = ((60, 40), (250, 150), (2_000, 1_000))
-NAMES = ("accuracy", "equal_opportunity", "demographic_parity", "predictive_parity")
+DRAWS = 2_000
+#: Cell probabilities (tp, fp, fn, tn) of two groups.
+TRUTH = ((0.35, 0.12, 0.13, 0.40), (0.22, 0.13, 0.20, 0.45))
+#: One accuracy in both groups, errors and hits halved between the labels.
+BY_ACCURACY = {a: ((a / 2, (1 - a) / 2, (1 - a) / 2, a / 2),) * 2 for a in (0.95, 0.96, 0.99)}
+#: Few favourable labels, nearly all found.
+RARE = ((0.05, 0.02, 0.002, 0.928), (0.02, 0.01, 0.001, 0.969))
 
 
-def true_values(sizes: tuple[int, int]) -> dict[str, float]:
-    """The metrics of the cell probabilities."""
-    counts = fs.um_posterior(counts=_named(TRUTH * np.array(sizes)[:, None]), rng=0, reference="a")
-    frame = counts.to_frame(list(NAMES))
-    return dict(frame.drop_duplicates("metric").set_index("metric")["observed"])
+def _named(cells: Any) -> dict[str, dict[str, float]]:
+    labels = [f"g{k:03d}" for k in range(len(cells))]
+    return {
+        g: dict(zip(CELL_NAMES, map(float, row), strict=True)) for g, row in zip(labels, cells, strict=True)
+    }
 
 
-def _named(cells: np.ndarray) -> dict[str, dict[str, float]]:
-    return {g: dict(zip(CELLS, map(float, row), strict=True)) for g, row in zip("ab", cells, strict=True)}
+def _value(metric: str, cells: Any) -> float:
+    """A metric of cells (G, 4)."""
+    return float(parse_metric(metric).values(np.asarray(cells, dtype=float)[None], 0).reshape(-1)[0])
 
 
-def hold_out(repeats: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Coverage of the metrics of a fitted model."""
-    for sizes in SIZES:
-        truth = true_values(sizes)
-        for prior in (1.0, 0.5):
-            held, width = dict.fromkeys(NAMES, 0), dict.fromkeys(NAMES, 0.0)
-            for i in range(repeats):
-                cells = np.array([rng.multinomial(n, p) for n, p in zip(sizes, TRUTH, strict=True)])
-                posterior = fs.um_posterior(
-                    counts=_named(cells), prior=prior, draws=4_000, rng=i, reference="a"
-                )
-                for name, draws in posterior.metrics(NAMES).items():
-                    low, high = shortest_interval(draws, LEVEL)
-                    held[name] += low <= truth[name] <= high
-                    width[name] += (high - low) / repeats
-            for name in NAMES:
-                yield {
-                    "study": "hold-out", "n": f"{sizes[0]} + {sizes[1]}", "setting": f"prior {prior:g}",
-                    "metric": name, "coverage": held[name] / repeats, "width": width[name],
-                    "repeats": repeats,
-                }  # fmt: skip
+def held_out(
+    rng: np.random.Generator,
+    runs: int,
+    *,
+    sizes: Sequence[int],
+    truth: Any,
+    metric: str,
+    group: int | None = None,
+    **options: Any,
+) -> Counts:
+    """Coverage of the shortest intervals about a fitted model or another test set, of all rows or a group."""
+    sizes_, law = np.asarray(sizes), np.asarray(truth)
+    margins: list[tuple[float, float]] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for run in range(runs):
+            cells = np.array([rng.multinomial(n, p) for n, p in zip(sizes_, law, strict=True)])
+            about = law * sizes_[:, None]
+            if options.get("target") == "predictive":
+                about = np.array([rng.multinomial(n, p) for n, p in zip(sizes_, law, strict=True)])
+            posterior = fs.um_posterior(
+                counts=_named(cells), draws=DRAWS, rng=run, reference="g000", **options
+            )
+            name = None if group is None else posterior.groups[group]
+            low, high = shortest_interval(posterior.metric(metric, group=name), LEVEL)
+            target = _value(metric, about if group is None else about[[group]])
+            margins.append((low - target, high - target))
+    return tally_interval(0.0, margins)
 
 
-def population(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Four normal features, two groups, labels by a logistic model that differs by group."""
-    group = (rng.random(n) < 0.3).astype(int)
-    X = rng.normal(size=(n, 4))
-    score = X[:, 0] + 0.5 * X[:, 1] - 0.6 * group + 0.8 * group * X[:, 2]
-    return np.column_stack([X, group]), (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int), group
-
-
-def cross_validated(repeats: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Coverage of the algorithm's metric at the training size."""
-    from sklearn.base import clone
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.tree import DecisionTreeClassifier
-
-    X_new, y_new, g_new = population(100_000, rng)
-    names = ("accuracy", "equal_opportunity")
-    for title, model in (("LR", LogisticRegression()), ("tree", DecisionTreeClassifier(max_depth=6))):
-        true = []
-        for _ in range(100):
-            X, y, _ = population(360, rng)
-            predicted = clone(model).fit(X, y).predict(X_new)
-            counts = fs.ConfusionCounts.from_arrays(y_new, predicted, sensitive_features=g_new)
-            frame = fs.um_posterior(counts=counts, draws=100, rng=0, reference=0).to_frame(list(names))
-            true.append(frame.drop_duplicates("metric").set_index("metric")["observed"])
-        truth = pd.concat(true, axis=1).mean(axis=1)
-        held = {(strategy, name): 0 for strategy in STRATEGIES for name in names}
-        for i in range(repeats):
-            X, y, g = population(400, np.random.default_rng([i, 5]))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found = fs.um_cross_validate(
-                    model, X, y, sensitive_features=g, rng=i, groups=[0, 1], reference=0, progress=False
-                )
-            folds = found.cross_validation
-            if folds is None or folds.variance_ratio is None:
-                raise RuntimeError("no variance ratio")
-            ratio = np.nan_to_num(folds.variance_ratio.ratio, nan=1.0)
-            total = folds.fold_cells.sum(axis=0)
-            for strategy in STRATEGIES:
-                factor, _ = strategy_factors(strategy, folds.folds, ratio)
-                counts = replace(found.counts, cells=total * factor[:, None])
-                posterior = replace(found, counts=counts, n_draws=4_000)
-                for name, draws in posterior.metrics(names).items():
-                    low, high = shortest_interval(draws, LEVEL)
-                    held[strategy, name] += low <= truth[name] <= high
-        for (strategy, name), count in held.items():
-            yield {
-                "study": "cross-validation", "n": "400", "setting": f"{title}, {strategy}", "metric": name,
-                "coverage": count / repeats, "repeats": repeats,
-            }  # fmt: skip
-
-
-def pairing(repeats: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """The spread of a difference over test sets, and what either posterior says it is."""
-    n, found, said = 2_000, [], []
-    for i in range(repeats):
+def of_a_comparison(
+    rng: np.random.Generator, runs: int, *, n: int, agree: float, paired: bool, metric: int
+) -> Counts:
+    """Coverage of the difference of two models: b repeats the prediction of a with probability `agree`."""
+    intervals, hit = [], 0.8
+    # of both labels: P(b right) = agree·hit + (1 − agree)·(1 − hit)
+    truth = (hit - (agree * hit + (1 - agree) * (1 - hit)), 0.0)[metric]
+    for run in range(runs):
         y, group = rng.integers(0, 2, n), rng.integers(0, 2, n)
-        a = np.where(rng.random(n) < 0.8, y, 1 - y)
-        b = np.where(rng.random(n) < 0.92, a, 1 - a)
-        found.append(float((a == y).mean() - (b == y).mean()))
-        posteriors = [
-            fs.um_posterior(y, p, sensitive_features=group, groups=[0, 1], draws=1_000, rng=i) for p in (a, b)
+        a = np.where(rng.random(n) < hit, y, 1 - y)
+        b = np.where(rng.random(n) < agree, a, 1 - a)
+        two = [
+            fs.um_posterior(y, p, sensitive_features=group, groups=[0, 1], draws=DRAWS, rng=run)
+            for p in (a, b)
         ]
-        said.append([fs.um_compare(*posteriors, rng=i, paired=p).delta_sd[0] for p in (True, False)])
-    sds = np.mean(said, axis=0)
-    rows = (("over test sets", np.std(found)), ("paired", sds[0]), ("independent", sds[1]))
-    for setting, sd in rows:
-        yield {
-            "study": "pairing", "n": str(n), "setting": setting, "metric": "sd of Δ accuracy",
-            "width": float(sd), "repeats": repeats,
-        }  # fmt: skip
+        compared = fs.um_compare(
+            *two, metrics=("accuracy", "equal_opportunity_difference"), rng=run, paired=paired
+        )
+        intervals.append(shortest_interval(compared.delta[:, metric], LEVEL))
+    return tally_interval(truth, intervals)
 
 
-def run(replicates: int = 2_000, seed: int = 1) -> pd.DataFrame:
-    """All studies.
+class LinearRule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Least squares on ±1: fast, and its selection rates under normal features have a closed form."""
 
-    Parameters
-    ----------
-    replicates : int
-        Simulated test sets per case; a quarter of them for the pairing, a tenth for the cross-validation.
-    seed : int
-    """
-    rng = np.random.default_rng(seed)
-    rows = [*hold_out(replicates, rng), *pairing(replicates // 4, rng)]
-    return pd.DataFrame([*rows, *cross_validated(max(replicates // 10, 2), rng)])
+    def fit(self, X: Any, y: Any) -> LinearRule:
+        """Fit the weights."""
+        self.weights_ = np.linalg.lstsq(np.column_stack([np.ones(len(X)), X]), 2.0 * y - 1, rcond=None)[0]
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """1 above 0."""
+        return (self.weights_[0] + X @ self.weights_[1:] > 0).astype(int)
+
+
+def population(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Four normal features and the group (30% in 1), labels by a logistic model that differs by group."""
+    group, X = (rng.random(n) < 0.3).astype(int), rng.normal(size=(n, 4))
+    score = X[:, 0] + 0.5 * X[:, 1] - 0.6 * group + 0.8 * group * X[:, 2]
+    return np.column_stack([X, group]), (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int)
+
+
+@lru_cache(maxsize=4)
+def parity_of_the_rule(n: int, trained: int = 20_000) -> float:
+    """Mean demographic parity of the rule over training sets of n rows; its error is sd/√20,000."""
+    rng = np.random.default_rng(11)
+    total = 0.0
+    for _ in range(trained):
+        w = LinearRule().fit(*population(n, rng)).weights_
+        size = np.linalg.norm(w[1:5])
+        total += float(ndtr((w[0] + w[5]) / size) - ndtr(w[0] / size))
+    return total / trained
+
+
+def cross_validated(rng: np.random.Generator, runs: int, *, n: int, folds: int, **options: Any) -> Counts:
+    """Coverage of the algorithm's demographic parity, at the training size (K−1)/K·n."""
+    intervals = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for run in range(runs):
+            X, y = population(n, rng)
+            found = fs.um_cross_validate(
+                LinearRule(), X, y, sensitive_features=X[:, 4].astype(int), cv=folds, groups=[0, 1],
+                reference=0, draws=DRAWS, rng=run, progress=False, **options,
+            )  # fmt: skip
+            intervals.append(shortest_interval(found.metric("demographic_parity"), LEVEL))
+    return tally_interval(parity_of_the_rule(n - n // folds), intervals)
+
+
+def _rank(truth: float, draws: np.ndarray, rng: np.random.Generator) -> float:
+    """Where the truth lies among the draws, in (0, 1); ties are broken at random."""
+    known = draws[~np.isnan(draws)]
+    below, ties = (known < truth).sum(), (known == truth).sum()
+    return float((below + rng.random() * (ties + 1)) / (known.size + 1))
+
+
+def ranks(rng: np.random.Generator, runs: int, *, method: str, groups: int, n: int) -> Iterator[float]:
+    """Simulation-based calibration: the truth from the prior, and its rank among the posterior's draws."""
+    for run in range(runs):
+        if method == "um_multiclass":
+            law = rng.dirichlet(np.full(9, 4 / 9), groups)
+            cells = np.array([rng.multinomial(n, p) for p in law]).reshape(-1, 3, 3)
+            both = [np.divmod(np.repeat(np.arange(9), c.ravel()), 3) for c in cells]
+            y, p = (np.concatenate([pair[k] for pair in both]) for k in (0, 1))
+            if len(np.union1d(y, p)) < 3:
+                continue
+            found = fs.um_multiclass(
+                y, p, sensitive_features=np.repeat(np.arange(groups), n), draws=DRAWS, rng=run
+            )
+            truth = float(np.trace(law.reshape(-1, 3, 3), axis1=1, axis2=2).mean())
+            draws = found.metric("accuracy")
+        else:
+            prior = 20.0 * np.exp(1.5 * rng.normal()) * rng.dirichlet(np.ones(4))
+            alpha = prior if method == "um_hierarchical" else np.ones(4)
+            law = np.array([rng.dirichlet(np.maximum(alpha, 1e-6)) for _ in range(groups)])
+            counts = _named([rng.multinomial(n, p) for p in law])
+            truth = float(law[0, [0, 3]].sum())
+            if method == "um_hierarchical":
+                posterior = fs.um_hierarchical(counts, draws=400, tune=300, chains=2, rng=run)
+            else:
+                sampler: Any = "pymc" if method == "um_model" else "exact"
+                posterior = fs.um_posterior(counts=counts, draws=DRAWS, sampler=sampler, rng=run)
+            draws = posterior.metric("accuracy", group="g000")
+        yield _rank(truth, draws, rng)
+
+
+def calibrated(rng: np.random.Generator, runs: int, **options: Any) -> Counts:
+    """Coverage of equal-tailed intervals over truths from the prior."""
+    tail = (1 - LEVEL) / 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tally_interval(0.0, [(tail - u, 1 - tail - u) for u in ranks(rng, runs, **options)])
+
+
+def _cells() -> Iterator[Cell]:
+    def cell(method: str, regime: str, simulate: Any, **more: Any) -> Cell:
+        return Cell("um", method, regime, simulate, **{"runs": 4_000, **more})
+
+    metrics = ("accuracy", "equal_opportunity", "demographic_parity")
+    for sizes in ((60, 40), (400, 40), (2_000, 20)):
+        for metric in metrics:
+            yield cell(
+                f"um_posterior(…).metric({metric!r})",
+                f"{sizes[0]} and {sizes[1]} rows, rates .5 to .75",
+                partial(held_out, sizes=sizes, truth=TRUTH, metric=metric),
+            )
+    for prior in ("uniform", "jeffreys", "perks"):
+        for sizes, accuracy in (
+            ((400, 40), 0.96),
+            ((100, 100), 0.95),
+            ((4_000, 40), 0.95),
+            ((500, 500), 0.99),
+        ):
+            fails = prior == "uniform" and sizes != (4_000, 40)
+            yield cell(
+                f"um_posterior(prior={prior!r}).metric('accuracy')",
+                f"accuracy {accuracy} in {sizes[0]} and {sizes[1]} rows",
+                partial(held_out, sizes=sizes, truth=BY_ACCURACY[accuracy], metric="accuracy", prior=prior),
+                claim="fails" if fails else "valid",
+                remark="pulled to .5 by two errors and two hits a group; a note says so" if fails else "",
+            )
+        for groups in (4, 8):
+            yield cell(
+                f"um_posterior(prior={prior!r}).metric('accuracy')",
+                f"accuracy 0.95 in {groups} groups of 100 rows",
+                partial(
+                    held_out, sizes=(100,) * groups, truth=BY_ACCURACY[0.95][:1] * groups, metric="accuracy",
+                    prior=prior,
+                ),
+                claim="valid" if prior == "perks" else "fails",
+                remark="" if prior == "perks" else "what a prior adds to each group adds up; a note says so",
+            )  # fmt: skip
+        yield cell(
+            f"um_posterior(prior={prior!r}).metric('accuracy', group=…)",
+            "accuracy 0.95 in the group of 40 beside 4,000 rows",
+            partial(
+                held_out, sizes=(4_000, 40), truth=BY_ACCURACY[0.95], metric="accuracy", group=1, prior=prior
+            ),
+            claim="conservative" if prior == "jeffreys" else "fails",
+            remark={
+                "uniform": "two errors expected: pulled to .5, error on one side; a note says so",
+                "jeffreys": "two errors expected: coverage jumps with the rate",
+                "perks": "two errors expected: coverage jumps with the rate; a note says so",
+            }[prior],
+        )
+        yield cell(
+            f"um_posterior(prior={prior!r}).metric('equal_opportunity')",
+            "tpr .96, favourable labels 5% and 2% of 2,000 and 1,000 rows",
+            partial(held_out, sizes=(2_000, 1_000), truth=RARE, metric="equal_opportunity", prior=prior),
+            claim="conservative",
+            remark="one to four misses expected",
+        )
+    for sizes in ((400, 40), (1_000, 1_000)):
+        yield cell(
+            "um_posterior(target='predictive').metric('demographic_parity')",
+            f"the next test set of {sizes[0]} and {sizes[1]} rows",
+            partial(held_out, sizes=sizes, truth=TRUTH, metric="demographic_parity", target="predictive"),
+        )
+    yield cell(
+        "um_posterior(…).metric('demographic_parity_max')",
+        "eight alike groups of 100 rows",
+        partial(held_out, sizes=(100,) * 8, truth=TRUTH[:1] * 8, metric="demographic_parity_max"),
+        claim="fails",
+        remark="the size of a gap is never 0 among draws; a note says so",
+    )
+    for metric, words in ((0, "accuracy"), (1, "equal opportunity")):
+        for agree in (0.95, 0.7):
+            for paired in (True, False):
+                yield cell(
+                    f"um_compare(paired={paired}).delta",
+                    f"{words}, 1,000 rows, two models that agree on {agree:.0%}",
+                    partial(of_a_comparison, n=1_000, agree=agree, paired=paired, metric=metric),
+                    claim="valid" if paired and metric == 0 else "conservative",
+                    remark="the size of both gaps is 0, the end of its range"
+                    if metric
+                    else ("" if paired else "the spread of rows that both predict alike is counted twice"),
+                    runs=1_000,
+                )
+    for n, target, options in (
+        (400, "algorithm", {}), (1_000, "algorithm", {}), (400, "parameter", {"correlation": "1/K"}),
+        (400, "predictive", {"correlation": "1/K"}),
+    ):  # fmt: skip
+        yield cell(
+            f"um_cross_validate(target={target!r}).metric('demographic_parity')",
+            f"the algorithm fitted anew, {n:,} rows, five folds, a linear rule",
+            partial(cross_validated, n=n, folds=5, target=target, **options),
+            runs=1_000,
+            claim="fails" if target == "parameter" else "conservative",
+            remark={
+                "parameter": "about the fitted models: the spread between training sets is left out",
+                "predictive": "about another test set, which happens to be as wide",
+                "algorithm": "t with five degrees of freedom, by five half splits",
+            }[target],
+        )
+    for method, groups, n, runs in (
+        ("um_posterior", 2, 30, 4_000), ("um_multiclass", 2, 60, 4_000), ("um_model", 2, 30, 20),
+        ("um_hierarchical", 3, 30, 40), ("um_hierarchical", 20, 30, 30), ("um_hierarchical", 200, 30, 20),
+    ):  # fmt: skip
+        yield cell(
+            f"{method}(…).metric('accuracy')",
+            f"truth drawn from the prior, {groups} groups of {n} rows",
+            partial(calibrated, method=method, groups=groups, n=n),
+            runs=runs,
+        )
+
+
+CELLS = tuple(_cells())

@@ -69,9 +69,9 @@ def test_shape_and_description_agree(file: str) -> None:
 @EACH
 def test_suggestions_exist_in_the_frame(file: str) -> None:
     frame, about = BUNDLED[file][0]()
-    assert about.favorable_label in set(frame[about.y_true])
+    assert about.pos_label in set(frame[about.y_true])
     if about.y_pred is not None:
-        assert about.favorable_prediction in set(frame[about.y_pred])
+        assert about.pos_label_pred in set(frame[about.y_pred])
     if about.score is not None:
         assert pd.api.types.is_numeric_dtype(frame[about.score])
     assert set(about.sensitive_features) <= set(frame.columns)

@@ -8,14 +8,20 @@ import pandas as pd
 import pytest
 
 from fairstats.datasets import read_meps
-from fairstats.datasets.meps import _ROUND, _VISITS
+from fairstats.datasets.catalogue import entry
 from fairstats.ground.errors import InputError
+
+VISITS = ("OBTOTV{yy}", "OPTOTV{yy}", "ERTOT{yy}", "IPNGTD{yy}", "HHTOTD{yy}")
+MADE_HERE = ("RACE", "UTILIZATION", "PERWT")
+PUBLISHED = [
+    entry("meps").published_names.get(name, name) for name in entry("meps").dtypes if name not in MADE_HERE
+]
 
 
 def one_person(year: str, **changes: object) -> dict[str, object]:
     """A person of panel 19 (2015) or 21 (2016) with every answer known."""
-    person: dict[str, object] = {name.format(yy=year): 1 for name in _ROUND}
-    person |= {name.format(yy=year): 0 for name in _VISITS}
+    person: dict[str, object] = {name.format(yy=year): 1 for name in PUBLISHED}
+    person |= {name.format(yy=year): 0 for name in VISITS}
     person |= {"PANEL": 19 if year == "15" else 21, "HISPANX": 2, "RACEV2X": 1, "EDUCYR": 12, "HIDEG": 3}
     person |= {
         "PCS42": 55.12,

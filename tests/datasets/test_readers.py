@@ -18,8 +18,8 @@ from fairstats.datasets import (
     read_heart,
     read_student,
 )
-from fairstats.datasets.bundled import _bundled
-from fairstats.datasets.catalogue_bundled import ADULT
+from fairstats.datasets.bundled import read_bundled
+from fairstats.datasets.catalogue import entry
 from fairstats.ground.errors import DataWarning, InputError, MissingDependencyError
 
 IDENTIFYING = {
@@ -126,7 +126,7 @@ def test_adult_real(shared, tmp_path: Path) -> None:
     train = write_adult(expected[expected["split"].eq("train")], tmp_path / "adult.data", test=False)
     test = write_adult(expected[expected["split"].eq("test")], tmp_path / "adult.test", test=True)
     same(described(read_adult(train, test)), expected)
-    same(read_adult(train).frame, _bundled("adult_train.csv.gz", ADULT))
+    same(read_adult(train).frame, read_bundled("adult_train.csv.gz", entry("adult")))
 
 
 def test_train_and_test_exchanged(originals: Path) -> None:

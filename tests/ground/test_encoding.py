@@ -171,14 +171,15 @@ def test_missing_booleans_are_missing_in_every_kind(kind: str) -> None:
     assert values_of(factorize(MISSING_BOOLEANS[kind], "x")) == [True, None, False]
 
 
-def test_declared_categories_keep_their_order_and_the_empty_ones() -> None:
-    column = pd.Categorical(["a", "c", "a"], categories=["c", "b", "a"])
-    factor = factorize(column, "x")
-    assert factor.levels == ("c", "b", "a")
-    assert factor.ordered_by_user
-    enum = factorize(pl.Series(["a", "c", "a"], dtype=pl.Enum(["c", "b", "a"])), "x")
-    assert enum.levels == ("c", "b", "a")
-    assert enum.ordered_by_user
+def test_declared_categories_keep_their_order_and_lose_the_empty_ones() -> None:
+    """An ordinary filter leaves categories without rows behind; they are no levels."""
+    enum = pl.Series(["a", "c", "a"], dtype=pl.Enum(["c", "b", "a"]))
+    for column in (pd.Categorical(["a", "c", "a"], categories=["c", "b", "a"]), enum):
+        factor = factorize(column, "x")
+        assert factor.levels == ("c", "a")
+        assert factor.codes.tolist() == [1, 0, 1]
+        assert factor.declared == ("c", "b", "a")
+        assert factor.ordered_by_user
 
 
 def test_a_polars_categorical_knows_only_its_own_values() -> None:
@@ -208,7 +209,90 @@ def test_text_with_gaps_comes_back(letters: list[str | None]) -> None:
 
 def test_mixed_types_in_a_list_stay_apart() -> None:
     """NumPy would make text of all of them."""
-    assert values_of(factorize([1, "1", None, 2.5], "x")) == [1, "1", None, 2.5]
+    assert values_of(factorize([1, "a", None, 2.5, b"b"], "x")) == [1, "a", None, 2.5, b"b"]
+
+
+@pytest.mark.parametrize(
+    ("values", "both"),
+    [([1, "1"], "both 1 and '1'"), (["a", b"a"], "both 'a' and b'a'"), ([True, "True"], "both True and")],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "kind", [list, pd.Series, lambda v: np.array(v, dtype=object)], ids=["list", "pandas", "object"]
+)
+def test_values_of_two_types_that_read_alike_are_refused(values: Any, both: str, kind: Any) -> None:
+    with pytest.raises(InputError, match=f"`x`: got {both}.*To fix: convert x to one type"):
+        factorize(kind(values), "x")
+
+
+MASK = [False, True, False]
+MASKED = {
+    "floats": (np.ma.array([1.0, 9.0, 0.0], mask=MASK), [1, None, 0]),
+    "whole numbers": (np.ma.array([1, 9, 0], mask=MASK), [1, None, 0]),
+    "booleans": (np.ma.array([True, True, False], mask=MASK), [True, None, False]),
+    "text": (np.ma.array(["a", "z", "b"], mask=MASK), ["a", None, "b"]),
+    "objects": (np.ma.array(["a", "z", 2], mask=MASK, dtype=object), ["a", None, 2]),
+    "list with a masked entry": ([1, np.ma.masked, 0], [1, None, 0]),
+    "nothing hidden": (np.ma.array([1, 9, 0]), [1, 9, 0]),
+}
+
+
+@pytest.mark.parametrize("kind", MASKED)
+def test_what_a_mask_hides_is_missing(kind: str) -> None:
+    column, wanted = MASKED[kind]
+    assert values_of(factorize(column, "x")) == wanted
+
+
+def test_what_a_mask_hides_is_no_number() -> None:
+    for column in (
+        np.ma.array([1.0, 9.0], mask=[0, 1]),
+        np.ma.array([1, 9], mask=[0, 1]),
+        [1.0, np.ma.masked],
+    ):
+        np.testing.assert_array_equal(as_float_column(column, "score"), [1.0, np.nan])
+
+
+NO_NUMBERS = {
+    "text that reads like a number": ["0.5", "0.7"],
+    "bytes": [b"0.5", b"0.7"],
+    "an array of text": np.array(["0.5", "0.7"]),
+    "text among objects": np.array([0.5, "0.7"], dtype=object),
+    "a column of text": pd.Series(["0.5", "0.7"]),
+    "categories of text": pd.Series(["0.5", "0.7"], dtype="category"),
+    "polars text": pl.Series(["0.5", "0.7"]),
+    "complex numbers": np.array([0.5 + 1j, 0.7]),
+    "a list of complex numbers": [0.5 + 1j, 0.7],
+    "dates": pd.date_range("2020-01-01", periods=2),
+    "NumPy's dates": np.array(["2020-01-01", "2020-01-02"], dtype="M8[D]"),
+    "durations": pd.to_timedelta([1, 2], unit="D"),
+    "a MultiIndex": pd.MultiIndex.from_tuples([(1, 2), (3, 4)]),
+    "a generator": (v for v in [0.5, 0.7]),
+    "a set": {0.5, 0.7},
+    "lists": [[0.5], [0.7, 0.8]],
+    "whole numbers beyond a float": [10**400, 1],
+}
+
+
+@pytest.mark.parametrize("kind", NO_NUMBERS)
+def test_what_is_no_number_is_refused(kind: str) -> None:
+    with pytest.raises(InputError, match="^`score`: got .*; allowed: one .* To fix: ") as caught:
+        as_float_column(NO_NUMBERS[kind], "score")
+    assert caught.value.cure is not None
+
+
+NO_LABELS = {
+    "lists": np.array([[1], [2, 3], None], dtype=object)[:2],
+    "sets": np.array([{1}, {2}], dtype=object),
+    "a MultiIndex": pd.MultiIndex.from_tuples([(1, 2), (3, 4)]),
+    "a generator": (v for v in "ab"),
+    "a frame of two columns": pd.DataFrame({"a": [1], "b": [2]}),
+}
+
+
+@pytest.mark.parametrize("kind", NO_LABELS)
+def test_what_cannot_be_told_apart_is_refused(kind: str) -> None:
+    with pytest.raises(InputError, match="^`y_pred`: got .*; allowed: one .* To fix: "):
+        factorize(NO_LABELS[kind], "y_pred")
 
 
 def test_codes_are_as_small_as_they_can_be() -> None:

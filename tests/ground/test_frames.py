@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.errors import InputError
-from fairstats.ground.frames import as_frame_columns
 
 pl = pytest.importorskip("polars", reason="polars is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

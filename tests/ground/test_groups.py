@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections import Counter
 from itertools import product
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairstats.ground.encoding import MISSING
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import DataWarning, InputError
 from fairstats.ground.groups import MAX_CROSSED, Grouping, encode_groups, find_reference, group_index
 
 pl = pytest.importorskip("polars", reason="polars is not installed")
@@ -59,9 +60,11 @@ def test_the_order_of_appearance_is_no_declared_order(column: Any) -> None:
     assert encode_groups(column).labels == ("b", "a")
 
 
-def test_a_declared_order_is_kept_with_its_empty_groups() -> None:
+def test_a_declared_order_is_kept_without_its_empty_groups() -> None:
     column = pd.Categorical(["a", "a", "c"], categories=["c", "b", "a"], ordered=True)
-    assert encode_groups(column).labels == ("c", "b", "a")
+    with pytest.warns(DataWarning, match="group: of the declared values 'b' has no rows, and no place"):
+        assert encode_groups(column).labels == ("c", "a")
+    assert encode_groups(column, groups=["c", "b", "a"]).labels == ("c", "b", "a")
 
 
 def test_groups_gives_the_order() -> None:
@@ -97,10 +100,53 @@ def test_groups_that_are_no_list(groups: Any) -> None:
         encode_groups(["a", "b", "b"], groups=groups)
 
 
-def test_values_that_read_alike_stay_apart() -> None:
-    grouping = encode_groups([1, "1", "1"])
-    assert set(grouping.labels) == {"1", "'1'"}
-    assert sorted(Counter(labels_of(grouping)).values()) == [1, 2]
+ONE = [1, 1.0, np.float64(1), np.int8(1), True, np.bool_(True), "1"]
+
+
+@pytest.mark.parametrize("group", ONE, ids=repr)
+@pytest.mark.parametrize("column", [[0, 1, 1], [0.0, 1.0, 1.0], np.array([0, 1, 1], dtype="u1")], ids=str)
+def test_a_group_is_found_by_its_value(column: Any, group: Any) -> None:
+    labels = encode_groups(column).labels
+    assert labels[group_index(labels, group, "reference")] == "1"
+    assert labels[find_reference(labels, group, sizes=np.array([2, 1]))[0]] == "1"
+    assert encode_groups(column, groups=[0, group]).labels == ("0", "1")
+
+
+@pytest.mark.parametrize("group", [*ONE[:-1], "True"], ids=repr)
+def test_a_truth_value_is_found_by_its_value(group: Any) -> None:
+    labels = encode_groups([False, True, True]).labels
+    assert labels[group_index(labels, group, "reference")] == "True"
+    assert encode_groups([False, True, True], groups=[0, group]).labels == ("False", "True")
+
+
+@pytest.mark.parametrize(
+    "day", [datetime.date(2020, 1, 2), np.datetime64("2020-01-02"), pd.Timestamp("2020-01-02")]
+)
+def test_a_day_is_found_by_its_value(day: Any) -> None:
+    labels = encode_groups(pd.to_datetime(["2020-01-02", "2021-01-01"])).labels
+    assert group_index(labels, day, "reference") == labels.index("2020-01-02 00:00:00")
+
+
+@pytest.mark.parametrize(
+    "group",
+    [np.array([1, 2]), pd.NA, float("nan"), [1], {1}, pd.Series([1]), object(), None, 1 + 2j],
+    ids=lambda v: type(v).__name__,
+)
+def test_what_names_no_group_is_refused(group: Any) -> None:
+    with pytest.raises(
+        InputError, match="^`pair`: got .*; allowed: one of '1', '2'. To fix: name an existing"
+    ):
+        group_index(("1", "2"), group, "pair")
+    if group is not None and not isinstance(group, list):  # in groups=, a list is an intersection
+        with pytest.raises(InputError, match="^`reference`: got "):
+            find_reference(("1", "2"), group, sizes=np.array([2, 1]), rates=np.array([0.5, 0.5]))
+        with pytest.raises(InputError, match="^`groups`: got "):
+            encode_groups([1, 2], groups=[group, 2])
+
+
+def test_a_real_value_missing_is_not_merged_with_missing_ones() -> None:
+    grouping = encode_groups(["(missing)", None, "a", "(missing)"], missing="group")
+    assert labels_of(grouping) == ["(missing)", "((missing))", "a", "(missing)"]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +291,7 @@ def test_columns_of_different_lengths(columns: Any) -> None:
 
 
 def test_an_empty_mapping() -> None:
-    with pytest.raises(InputError, match="`sensitive_features`: got an empty mapping"):
+    with pytest.raises(InputError, match="`sensitive_features`: got no columns"):
         encode_groups({})
 
 
@@ -309,11 +355,19 @@ def test_an_unknown_reference() -> None:
         find_reference(("a", "b", "c"), "z", sizes=SIZES, rates=RATES)
 
 
-def test_a_reference_that_reads_like_another_value() -> None:
-    """Groups 1 and "1": the text names the text, the number the number."""
-    grouping = encode_groups([1, 1, "1"])
-    sizes = np.array([2, 1])
-    text = find_reference(grouping.labels, "1", sizes=sizes)[0]
-    number = find_reference(grouping.labels, 1, sizes=sizes)[0]
-    assert grouping.levels[number] == 1
-    assert grouping.levels[text] == "1"
+NO_COLUMNS = {
+    "a frame without columns": pd.DataFrame(index=range(3)),
+    "an array without columns": np.zeros((3, 0)),
+    "rows without values": [[], [], []],
+    "names that read alike": {1: [1, 2], "1": [1, 2]},
+    "lists as values": np.array([[1], [1, 2], None], dtype=object)[:2],
+    "a MultiIndex": pd.MultiIndex.from_tuples([(1, 2), (3, 4)]),
+    "a number": 3,
+    "a text": "sex",
+}
+
+
+@pytest.mark.parametrize("kind", NO_COLUMNS)
+def test_no_columns_of_groups(kind: str) -> None:
+    with pytest.raises(InputError, match="^`sensitive_features`: got .*; allowed: one .* To fix: "):
+        encode_groups(NO_COLUMNS[kind])

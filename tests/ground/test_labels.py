@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairstats.ground.encoding import MISSING
+from fairstats.ground.encoding import MISSING, binary_codes, binary_columns
 from fairstats.ground.errors import DataWarning, InputError
-from fairstats.ground.labels import binary_codes, binary_columns
 
 
 @pytest.mark.parametrize(

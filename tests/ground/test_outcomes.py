@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairstats.ground.errors import InputError, MissingValuesWarning
+from fairstats.ground.errors import DataWarning, InputError, MissingValuesWarning
 from fairstats.ground.outcomes import MissingReport, Outcomes, check_probability
 
 Y = [1, 0, 1, 0, 1]
@@ -60,6 +60,36 @@ BAD = {
     ),
     "all weights zero": ({"sample_weight": [0] * 5}, "`sample_weight`: got only zeros"),
     "weights of text": ({"sample_weight": list("abcde")}, "`sample_weight`: got values that are not numbers"),
+    "weights beyond squares": (
+        {"sample_weight": [1e308] * 5},
+        "`sample_weight`: got a largest weight of 1e[+]308",
+    ),
+    "weights that vanish": (
+        {"sample_weight": [1e-300] * 5},
+        "`sample_weight`: got a largest weight of 1e-300",
+    ),
+    "weights of text numbers": (
+        {"sample_weight": ["1"] * 5},
+        "`sample_weight`: got values that are not numbers",
+    ),
+    "weights of a MultiIndex": (
+        {"sample_weight": pd.MultiIndex.from_tuples([(1, 2)] * 5)},
+        "`sample_weight`: got an array of shape",
+    ),
+    "score masked": (
+        {"score": np.ma.array([0.1, 140, 0.3, 0.4, 0.5], mask=[0, 1, 0, 0, 0])},
+        r"`score`: got missing values: score \(1\) of 5 rows",
+    ),
+    "label masked": (
+        {"y_true": np.ma.array(Y, mask=[0, 1, 0, 0, 1])},
+        r"`y_true`: got missing values: y_true \(2\)",
+    ),
+    "group masked": (
+        {"sensitive_features": np.ma.array(G, mask=[0, 1, 0, 0, 0])},
+        r"`sensitive_features`: got missing values: sensitive_features \(1\)",
+    ),
+    "favourable value NA": ({"pos_label": pd.NA}, "`pos_label`: got <NA>; allowed: one value of the labels"),
+    "favourable values": ({"pos_label": np.array([1, 0])}, "`pos_label`: got ndarray of shape"),
     "score above 1": (
         {"score": [0.1, 0.2, 3.0, 0.4, 0.5]},
         r"`score`: got values from 0.1 to 3; .*\[0, 1\].*rescale",
@@ -206,3 +236,55 @@ def test_take_keeps_the_rows_asked_for() -> None:
 @pytest.mark.parametrize("score", [None, np.array([]), np.array([0.0, 1.0])], ids=str)
 def test_probabilities_that_pass(score: Any) -> None:
     check_probability(score, "score")
+
+
+# ---------------------------------------------------------------- row labels of pandas
+
+
+def series(values: Any, labels: Any) -> pd.Series:
+    return pd.Series(values, index=labels)
+
+
+def test_equal_row_labels_are_paired_without_a_word() -> None:
+    labels = list("vwxyz")
+    found = outcomes(
+        y_true=series(Y, labels), y_pred=series(P, labels), sensitive_features=pd.DataFrame({"g": G}, labels)
+    )
+    assert found.n_rows == 5
+
+
+def test_equal_labels_in_another_order_ask_how_they_are_aligned() -> None:
+    """Rows stay paired by position, as in scikit-learn; the warning names both columns and the cure."""
+    words = r"y_true and y_pred have equal row labels in another order.*Aligned by label\? Pass y_pred.loc"
+    with pytest.warns(DataWarning, match=words):
+        found = outcomes(y_true=series(Y, range(5)), y_pred=series(P, [4, 3, 2, 1, 0]))
+    assert found.y_pred is not None
+    assert found.y_pred.tolist() == P
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"y_pred": series(P, range(5, 10))}, "y_true and y_pred"),
+        (
+            {"sensitive_features": {"sex": series(G, [0, 0, 1, 2, 3])}},
+            r"y_true and sensitive_features\['sex'\]",
+        ),
+        ({"sensitive_features": pd.DataFrame({"g": G}, list("abcde"))}, "y_true and sensitive_features"),
+        ({"sample_weight": series([1.0] * 5, list("abcde"))}, "y_true and sample_weight"),
+        ({"cluster": series(list("xxyyz"), [9, 8, 7, 6, 5])}, "y_true and cluster"),
+    ],
+    ids=["y_pred", "mapping", "frame", "weights", "clusters"],
+)
+def test_other_row_labels_are_said(change: Any, names: str) -> None:
+    with pytest.warns(DataWarning, match=f"{names} have different row labels, and were paired by position"):
+        outcomes(y_true=series(Y, range(5)), **change)
+
+
+def test_masked_rows_are_left_out_as_missing_ones_are() -> None:
+    hidden = [False, True, False, False, False]
+    with pytest.warns(MissingValuesWarning, match="1 of 5 rows left out"):
+        masked = outcomes(y_pred=np.ma.array(P, mask=hidden), missing="drop")
+    with pytest.warns(MissingValuesWarning, match="1 of 5 rows left out"):
+        absent = outcomes(y_pred=[1, None, 0, 0, 1], missing="drop")
+    assert masked.missing == absent.missing

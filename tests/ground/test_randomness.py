@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairstats.ground.checks import as_generator
 from fairstats.ground.errors import InputError
-from fairstats.ground.randomness import as_generator
 
 
 def test_a_seed_is_reported_and_repeats() -> None:

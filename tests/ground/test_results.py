@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
+import pickle
 from dataclasses import FrozenInstanceError, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from fairstats.ground.errors import InputError
-from fairstats.ground.results import (
-    TIDY_COLUMNS,
-    HypothesisTest,
-    Interval,
-    Result,
-    check_choice,
-    check_confidence_level,
-)
+from fairstats.ground.checks import check_choice, check_confidence_level
+from fairstats.ground.errors import FairstatsError, InputError, ResultAttributeError
+from fairstats.ground.results import TIDY_COLUMNS, Comparison, HypothesisTest, Interval, Result
 from fairstats.ground.serialise import serialisable
 
 
@@ -73,7 +68,7 @@ def test_the_summary_is_title_table_notes() -> None:
     lines = text.splitlines()
     assert lines[0] == "Small <b>result</b>"
     assert lines[-1] == "A note with <script>alert(1)</script>."
-    for shown in ("0.5", "1.23e+05", "1.00e-07", "∞", "—"):
+    for shown in ("0.5", "123456", "1.00e-07", "∞", "—"):
         assert shown in text
     assert "pvalue" not in text
 
@@ -108,8 +103,42 @@ def test_from_dict_refuses_a_dictionary_that_lacks_fields() -> None:
 
 
 def test_the_base_class_has_no_rows() -> None:
-    with pytest.raises(TypeError, match="Result defines no rows"):
-        Result().to_frame()
+    with pytest.raises(ResultAttributeError, match="Result has no `comparisons`"):
+        Result().rows()
+
+
+@dataclass(frozen=True)
+class Pairs(Result):
+    """A result of comparisons without a p-value."""
+
+    comparisons: tuple[Comparison, ...] = ()
+    lacks: ClassVar[dict[str, str]] = {"pvalue": "nothing is tested; see estimate"}
+
+
+def test_a_result_answers_from_its_comparisons() -> None:
+    one = Comparison(group="a", reference="c", estimate=1.0, confidence_interval=Interval(0, 2, 0.95, "x"))
+    two = Comparison(group="b", reference="c", estimate=3.0, verdict="undecided")
+    assert Pairs((one,)).estimate == 1.0
+    assert Pairs((one,)).confidence_interval == one.confidence_interval
+    both = Pairs((one, two))
+    np.testing.assert_array_equal(both.estimate, [1.0, 3.0])
+    assert both.verdict == ("", "undecided")
+    assert both["b"] is two
+    assert both["b", "c"] is two
+
+
+def test_what_a_result_lacks_is_an_attribute_error_of_ours() -> None:
+    result = Pairs((Comparison(group="a"),))
+    with pytest.raises(FairstatsError, match="Pairs has no `pvalue`: nothing is tested; see estimate"):
+        result.pvalue  # noqa: B018
+    assert not hasattr(result, "pvalue")
+    assert not hasattr(result, "plot")
+    assert "pvalue" not in dir(result)
+    assert {"estimate", "comparisons", "sentences"} <= set(dir(result))
+    with pytest.raises(AttributeError, match="no attribute 'typo'"):
+        result.typo  # noqa: B018
+    again = pickle.loads(pickle.dumps(result))  # noqa: S301
+    assert again.comparisons[0].group == "a"
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, np.float64(0.99)], ids=str)

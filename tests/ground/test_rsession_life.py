@@ -63,6 +63,95 @@ def test_library_paths_of_the_users_profile_are_kept(python, tmp_path):
     assert str(library) in out
 
 
+def test_what_the_user_does_in_r_changes_nothing(python):
+    """Functions of the user's own by R's names, options, a locked environment, other generators."""
+    out = python(
+        """
+        import numpy as np
+        import fairstats as fs
+        from fairstats.ground.rsession import call
+        sample = np.random.default_rng(1).exponential(size=300)
+        def answers():
+            fit = fs.evt.fit_gpd(sample, 1.0, backend="r").params
+            region = fs.hdr(sample, backend="r").intervals.tolist()
+            twin = call("fs_fit_gpd", sample, "mle", "base")["estimate"]
+            return fit, region, twin, call("stats::rnorm", 2, rng=1).tolist()
+        before = str(answers())
+        import rpy2.rinterface as ri
+        ri.evalr('''for (name in c("c", "list", "eval", "assign", "options", "get0", "lapply", "sum", "names",
+          "tryCatch", "set.seed", "if", "function", "optim", "mean", "paste", "density", "quantile",
+          "is.null", "T", "F", "uniroot", "length", "max", "as.call", "new.env", "stop", "return", "formula"))
+          base::assign(name, function(...) base::stop("the user's own"), base::globalenv())''')
+        print(str(answers()) == before)
+        ri.baseenv["options"](scipen=-10, digits=3, OutDec=",", warn=2)
+        option = ri.baseenv["getOption"]
+        print(str(answers()) == before, option("scipen")[0], option("warn")[0])
+        ri.baseenv["RNGkind"]("Wichmann-Hill", "Box-Muller", "Rejection")
+        ri.baseenv["rm"](".Random.seed", envir=ri.globalenv)
+        print(str(answers()) == before, *ri.baseenv["RNGkind"]())
+        ri.baseenv["set.seed"](1)
+        ri.baseenv["lockEnvironment"](ri.globalenv, bindings=True)
+        locked = ri.baseenv["bindingIsLocked"]
+        print(str(answers()) == before, locked(".Random.seed", ri.globalenv)[0])
+        """
+    )
+    assert out.splitlines() == [
+        "True", "True -10 2", "True Wichmann-Hill Box-Muller Rejection", "True True",
+    ]  # fmt: skip
+
+
+def test_a_locked_environment_without_a_seed_is_named_where_r_must_draw(python):
+    out = python(
+        """
+        import rpy2.rinterface as ri
+        from rpy2.rinterface_lib import embedded
+        embedded.set_initoptions(("rpy2", "--quiet", "--vanilla"))
+        ri.initr()
+        ri.evalr("lockEnvironment(globalenv())")
+        from fairstats.ground.errors import BackendError
+        from fairstats.ground.rsession import call
+        print(call("base::sum", 1.0, 2.0))
+        try:
+            call("stats::rnorm", 2, rng=1)
+        except BackendError as problem:
+            print(problem)
+        """
+    )
+    assert out.startswith("3.0")
+    assert "the global environment of R is locked and holds no seed" in out
+
+
+@pytest.mark.parametrize("code", ['stop("my profile is broken")', "quit(status = 3)"])
+def test_a_profile_that_fails_is_named_and_r_works_without_it(python, tmp_path, code):
+    (tmp_path / "broken.R").write_text(code + "\n")
+    out = python(
+        """
+        import warnings
+        from fairstats.ground.rprobe import probe_r
+        from fairstats.ground.rsession import call
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            print(call("base::sum", 1.0, 2.0), len(said))
+        print(probe_r().works, said[0].category.__name__, said[0].message)
+        """,
+        {"R_PROFILE_USER": str(tmp_path / "broken.R")},
+    )
+    assert out.startswith("3.0 1\nTrue FairstatsWarning R does not start with the profile")
+    assert str(tmp_path / "broken.R") in out
+    assert ("my profile is broken" in out) == ("stop" in code)
+
+
+@pytest.mark.parametrize("home", ["/usr", "nowhere"])
+def test_a_wrong_r_home_says_unset_it(python, tmp_path, home):
+    (tmp_path / "nowhere" / "bin").mkdir(parents=True)
+    home = str(tmp_path / home) if home == "nowhere" else home
+    out = python(
+        "from fairstats.ground.rprobe import probe_r; print(probe_r().cause, '|', probe_r().cure)",
+        {"R_HOME": home},
+    )
+    assert out.startswith(f"R_HOME is {home!r}, where there is no R | unset it")
+
+
 def test_r_that_is_already_running_is_used(python):
     out = python(
         """

@@ -102,10 +102,15 @@ def test_mixed_scales_are_refused() -> None:
         forest_plot([ratio, difference])
 
 
+def test_a_largest_gap_is_one_line() -> None:
+    ax = fs.demographic_parity_difference(counts=COUNTS, agg="max").plot()
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["b"]
+    assert ax.get_xlabel() == "Size [95% interval]"
+
+
 def test_results_without_comparisons_are_refused() -> None:
-    maximum = fs.demographic_parity_difference(counts=COUNTS, agg="max")
     with pytest.raises(InputError, match="without comparisons"):
-        forest_plot(maximum)
+        forest_plot(fs.power_ratio(0.5, 0.7, n=100))
     with pytest.raises(InputError, match="no result"):
         forest_plot([])
 

@@ -17,13 +17,13 @@ import pytest
 
 from fairstats.ground.errors import RBackendError
 from fairstats.ground.rsession import call
+from fairstats.ground.scores import bandwidth_order
 from fairstats.methods.madd.binning import bin_edges
-from fairstats.methods.madd.curve import MaddCurve, curve_of
-from fairstats.methods.madd.hypergeometric import null_mean
+from fairstats.methods.madd.curve import MaddCurve, curve_of, stable_bandwidth
 from fairstats.methods.madd.mapping import MixtureCdfs
 from fairstats.methods.madd.noise import noise_of
+from fairstats.methods.madd.permutation import null_mean
 from fairstats.methods.madd.scores import Sample
-from fairstats.methods.madd.stable import bandwidth_order, stable_bandwidth
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "madd_twins.json"
 CASES = ("continuous", "tied")
@@ -85,11 +85,11 @@ def test_live_curve_and_stretch(seed: int) -> None:
     rng = np.random.default_rng(seed)
     first, second = Sample(np.sort(rng.beta(2, 3, 400))), Sample(np.sort(rng.beta(3, 3, 250)))
     ours = curve_of(first, second, 200, ("a", "b"))
-    theirs = call("madd_curve", first.scores, second.scores, max_bins=200)
+    theirs = call("fs_madd_curve", first.scores, second.scores, max_bins=200)
     assert np.array_equal(theirs["n_bins"], ours.n_bins)
     assert np.allclose(theirs["madd"], ours.madd, atol=1e-13)
     stable = stable_bandwidth(ours)
-    twin = call("madd_stable", ours.bandwidth, ours.madd, 400, 250)
+    twin = call("fs_stable_bandwidth", ours.bandwidth, ours.madd, 400, 250)
     assert (twin["low"], twin["high"]) == pytest.approx((stable.low, stable.high), rel=1e-12)
     assert twin["mean"] == pytest.approx(stable.mean, rel=1e-12)
     assert twin["std"] == pytest.approx(stable.std, rel=1e-9)
@@ -103,7 +103,7 @@ def test_live_scores_on_edges() -> None:
     first, second = (Sample(np.sort(rng.integers(0, 101, n) / 100)) for n in (80, 60))
     ours = curve_of(first, second, 250, ("a", "b")).madd
     assert np.allclose(
-        call("madd_curve", first.scores, second.scores, max_bins=250)["madd"], ours, atol=1e-13
+        call("fs_madd_curve", first.scores, second.scores, max_bins=250)["madd"], ours, atol=1e-13
     )
 
 
@@ -111,12 +111,12 @@ def test_live_scores_on_edges() -> None:
 def test_live_null_mean_and_map() -> None:
     rng = np.random.default_rng(4)
     pooled = rng.multinomial(90, np.full(15, 1 / 15))
-    assert call("madd_null_mean", pooled, 40, 50) == pytest.approx(null_mean(pooled, 40, 50), rel=1e-11)
+    assert call("fs_madd_null_mean", pooled, 40, 50) == pytest.approx(null_mean(pooled, 40, 50), rel=1e-11)
     score, group = rng.random(120).round(2), np.repeat(["a", "b", "c"], 40)
     new = np.array([0.0, 0.005, 0.5, 0.75, 1.0])
     maps = MixtureCdfs.fit([np.sort(score[group == g]) for g in ("a", "b", "c")])
     for g, name in enumerate(("a", "b", "c")):
-        twin = call("madd_map", score, group.tolist(), 0.6, new, [name] * 5)
+        twin = call("fs_madd_map", score, group.tolist(), 0.6, new, [name] * 5)
         assert np.allclose(twin, maps.map(new, g, 0.6), atol=1e-9)
 
 
@@ -126,4 +126,4 @@ def test_live_errors_are_ours() -> None:
         call("madd", [0.1, 1.5], [0.2, 0.3], 10)
     curve = MaddCurve(np.arange(1, 41), np.linspace(0, 1, 40), 100, 100, ("a", "b"))
     with pytest.raises(RBackendError, match="no stretch of bandwidths is eligible"):
-        call("madd_stable", curve.bandwidth, curve.madd, 100, 100)
+        call("fs_stable_bandwidth", curve.bandwidth, curve.madd, 100, 100)

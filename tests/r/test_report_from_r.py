@@ -48,7 +48,7 @@ def audited(frame: pd.DataFrame, path: Path, **options: Any) -> Any:
         "y_true": "qualified",
         "y_pred": "hired",
         "sensitive_features": ["sex", "origin"],
-        "favorable_label": {"y_true": "yes", "y_pred": 1},
+        "pos_label": {"y_true": "yes", "y_pred": 1},
         "rng": 7,
         **options,
     }
@@ -77,7 +77,7 @@ def assert_all_agree(found: dict[str, Any], at_least: int) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "at_least"),
     [
-        ("scores", {"score": "score"}, 2000),
+        pytest.param("scores", {"score": "score"}, 2000, marks=pytest.mark.slow),
         (
             "named",
             {"reference": {"origin": "south"}, "sensitive_features": ["origin"], "threshold": 0.9},
@@ -86,9 +86,9 @@ def assert_all_agree(found: dict[str, Any], at_least: int) -> None:
         ("all pairs", {"comparisons": "all", "confidence_level": 0.9, "adjust": "hommel", **ORIGIN}, 400),
         ("max-z", {"simultaneous": "max-z", "adjust": "fdr_bh", **ORIGIN}, 300),
         ("Bonferroni, delta", {"simultaneous": "bonferroni", "method": "delta", **ORIGIN}, 300),
-        ("Koopman", {"method": "koopman", "tolerance": 0.05, **ORIGIN}, 300),
-        ("predictions alone", {"y_true": None, "favorable_label": 1}, 150),
-        ("outcomes alone", {"y_pred": None, "favorable_label": "yes"}, 100),
+        ("Koopman", {"method": "koopman", "margin": 0.05, **ORIGIN}, 300),
+        ("predictions alone", {"y_true": None, "pos_label": 1}, 150),
+        ("outcomes alone", {"y_pred": None, "pos_label": "yes"}, 100),
         ("weights", {"sample_weight": "weight", **ORIGIN}, 200),
         ("clusters", {"cluster": "site", **ORIGIN}, 200),
         ("both", {"sample_weight": "weight", "cluster": "site", "sensitive_features": "sex"}, 100),

@@ -2,7 +2,8 @@
 #
 #   Rscript tests/reference/hfm_twins.R        (from the root of the project)
 
-for (file in c("r/R/hfm.R", "r/R/crosscheck-hfm.R", "r/R/hfm-tests.R", "r/R/risk.R", "r/reference/json.R")) sys.source(file, envir = globalenv())
+CODE_FOLDER <- "r/R"
+for (file in c(list.files("r/R", full.names = TRUE), "r/reference/json.R")) sys.source(file, envir = globalenv())
 
 set.seed(20240718, "Mersenne-Twister", "Inversion", "Rejection")
 normal <- matrix(round(rnorm(80 * 4), 6), 80)
@@ -18,9 +19,9 @@ answers <- function(x, w) {
   b <- x[!in_group, , drop = FALSE]
   list(
     x = I(as.numeric(x)), n_columns = ncol(x), in_group = I(as.integer(in_group)), y_true = I(y_true), y_pred = I(y_pred),
-    max = set_distance(a, b), mean = set_distance(a, b, "mean")$value, q90 = set_distance(a, b, 0.9)$value,
-    w = I(w), accele_3 = accele_dist(a, b, w, 3), hfm = hfm(x, y_true, y_pred, in_group),
-    hfm_mean = hfm(x, y_true, y_pred, in_group, statistic = "mean")
+    max = fs_set_distance(a, b), mean = fs_set_distance(a, b, "mean")$value, q90 = fs_set_distance(a, b, 0.9)$value,
+    w = I(w), accele_3 = fs_approx_set_distance(a, b, w, 3), hfm = hfm(x, y_true, y_pred, in_group)[1:3],
+    hfm_mean = hfm(x, y_true, y_pred, in_group, statistic = "mean")[1:3]
   )
 }
 
@@ -32,12 +33,10 @@ tests_of <- function() {
   wrong <- c(1, 4, 7, 9, 10)
   y_pred <- replace(y_true, wrong, 1 - y_true[wrong])
   one <- function(statistic) {
-    permuted <- hfm_permutation_test(x, y_true, y_pred, in_group, statistic = statistic)
-    exchanged <- hfm_exchange_test(x, y_true, y_pred, in_group, statistic = statistic)
-    list(
-      d = permuted$d, d_f = permuted$d_f, p_d = permuted$p_d, p_d_f = permuted$p_d_f, hfm = exchanged$hfm,
-      p_hfm = exchanged$p_hfm, permutations = permuted$n_resamples, exchanges = exchanged$n_resamples
-    )
+    found <- hfm_tests(x, y_true, y_pred, in_group, statistic = statistic)
+    c(found[c("d", "d_f", "p_d", "p_d_f", "hfm", "p_hfm")], list(
+      permutations = found$n_resamples[["d"]], exchanges = found$n_resamples[["hfm"]]
+    ))
   }
   list(
     x = I(as.numeric(x)), n_columns = 2L, in_group = I(as.integer(in_group)), y_true = I(y_true), y_pred = I(y_pred),

@@ -2,7 +2,8 @@
 #
 #   Rscript tests/reference/madd_twins.R        (from the root of the project)
 
-for (file in c("r/R/madd.R", "r/reference/json.R")) sys.source(file, envir = globalenv())
+CODE_FOLDER <- "r/R"
+for (file in c(list.files("r/R", full.names = TRUE), "r/reference/json.R")) sys.source(file, envir = globalenv())
 
 set.seed(20240718, "Mersenne-Twister", "Inversion", "Rejection")
 continuous <- list(score = c(rbeta(150, 2, 4), rbeta(100, 4, 2)), group = rep(c("a", "b"), c(150, 100)))
@@ -15,7 +16,7 @@ tied <- list(
 answers <- function(data) {
   side <- split(data$score, data$group)
   n <- lengths(side)
-  curve <- madd_curve(side$a, side$b, 150)
+  curve <- fs_madd_curve(side$a, side$b, 150)
   weight <- 1 + (seq_along(data$score) %% 3)
   weights <- split(weight, data$group)
   pooled <- tabulate(findInterval(data$score, (0:12) / 12, rightmost.closed = TRUE), 12)
@@ -26,12 +27,12 @@ answers <- function(data) {
     contributions_12 = I(madd_contributions(side$a, side$b, 12)),
     weighted_12 = madd(side$a, side$b, 12, weights$a, weights$b),
     curve = I(curve$madd),
-    stable = madd_stable(curve$bandwidth, curve$madd, n[["a"]], n[["b"]]),
-    null_mean_12 = madd_null_mean(pooled, n[["a"]], n[["b"]]),
+    stable = fs_stable_bandwidth(curve$bandwidth, curve$madd, n[["a"]], n[["b"]]),
+    null_mean_12 = fs_madd_null_mean(pooled, n[["a"]], n[["b"]]),
     new_score = I(new),
     mapped = lapply(setNames(nm = c("a", "b")), function(g) {
       lapply(setNames(c(0.25, 0.97, 1), c("0.25", "0.97", "1")), function(lambda) {
-        I(madd_map(data$score, data$group, lambda, new, rep(g, length(new))))
+        I(fs_madd_map(data$score, data$group, lambda, new, rep(g, length(new))))
       })
     })
   )

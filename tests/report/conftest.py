@@ -210,7 +210,7 @@ def report(frame: pd.DataFrame) -> AuditReport:
         score="score",
         sensitive_features=["region", "sex"],
         reference={"region": "north", "sex": "m"},
-        favorable_label={"y_true": "yes", "y_pred": 1},
+        pos_label={"y_true": "yes", "y_pred": 1},
         evaluated_on="held-out",
         n_resamples=200,
         rng=1,
@@ -248,7 +248,7 @@ def audit_all() -> Any:
             "y_true": "repaid",
             "y_pred": "granted",
             "sensitive_features": "region",
-            "favorable_label": {"y_true": "yes", "y_pred": 1},
+            "pos_label": {"y_true": "yes", "y_pred": 1},
             "n_resamples": 200,
             "rng": 1,
         }

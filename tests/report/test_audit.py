@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,26 +11,17 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 import fairstats as fs
+from fairstats.ground.registry import METRICS
 from fairstats.report.audit import audit
 from fairstats.report.report import AuditReport
 
-RATIOS = {
-    "disparate_impact",
-    "disparate_impact_labels",
-    "conditional_accuracy_1",
-    "conditional_accuracy_0",
-    "conditional_use_accuracy_1",
-    "conditional_use_accuracy_0",
-}
-DIFFERENCES = {
-    "demographic_parity_difference",
-    "equal_opportunity_difference",
-    "predictive_parity_difference",
-    "average_odds_difference",
-    "tpr_difference",
-    "fpr_difference",
-}
-MAXIMA = {"demographic_parity_max", "equalized_odds_max"}
+#: Rows of the rates where predictions and outcomes are there.
+RATES = {
+    name
+    for metric in METRICS.values()
+    if metric.audit == "yes" and set(metric.needs) <= {"predictions", "labels"}
+    for name in metric.row_names
+} | {"disparate_impact_amplification"}
 POSTERIORS = {
     "accuracy",
     "demographic_parity",
@@ -56,7 +48,7 @@ def test_predictions_only(frame: pd.DataFrame) -> None:
 
 
 def test_outcomes_only(frame: pd.DataFrame) -> None:
-    report = audit(frame, y_true="repaid", sensitive_features="region", favorable_label="yes")
+    report = audit(frame, y_true="repaid", sensitive_features="region", pos_label="yes")
     assert metrics(report) == {"disparate_impact_labels", "demographic_parity_difference_labels"}
     share = frame["repaid"].eq("yes").groupby(frame["region"]).mean()
     row = report.to_frame().query("metric == 'disparate_impact_labels' and group == 'south'").iloc[0]
@@ -64,13 +56,13 @@ def test_outcomes_only(frame: pd.DataFrame) -> None:
 
 
 def test_predictions_and_outcomes(audit_all: Any, frame: pd.DataFrame) -> None:
-    assert metrics(audit_all(frame)) == RATIOS | DIFFERENCES | MAXIMA | POSTERIORS
+    assert metrics(audit_all(frame)) == RATES | POSTERIORS
 
 
 def test_score_adds_abroca_and_madd(audit_all: Any, frame: pd.DataFrame) -> None:
     found = metrics(audit_all(frame, score="score"))
     of_scores = {"abroca", "madd", "madd_binned", "madd_max"}
-    assert found == RATIOS | DIFFERENCES | MAXIMA | POSTERIORS | of_scores
+    assert found == RATES | POSTERIORS | of_scores
 
 
 def test_score_without_outcomes_is_said(frame: pd.DataFrame) -> None:
@@ -210,3 +202,34 @@ def test_family_audit_with_a_chosen_reference_counts_what_could_be_chosen(frame:
 def test_family_is_said(audit_all: Any, frame: pd.DataFrame) -> None:
     assert "Holm over all p-values" in statement(audit_all(frame, family="audit"), "p-values")
     assert "within one metric" in statement(audit_all(frame), "p-values")
+
+
+def test_several_models_are_compared_in_a_section(tmp_path: Path) -> None:
+    """The section is what `compare_models` gives; the first model is the one that is audited."""
+    rng = np.random.default_rng(4)
+    n = 400
+    frame = pd.DataFrame({"g": rng.choice(["a", "b"], n), "y": rng.integers(0, 2, n)})
+    for k in range(2):
+        frame[f"s{k}"] = np.round(rng.random(n), 3)
+        frame[f"p{k}"] = (frame[f"s{k}"] > 0.5).astype(int)
+    columns: dict[str, Any] = {"y_true": "y", "sensitive_features": "g", "rng": 1, "n_resamples": 199}
+    both = {"y_pred": {"one": "p0", "two": "p1"}, "score": {"one": "s0", "two": "s1"}}
+    report = audit(frame, **both, **columns)
+    section = next(s for s in report.sections if s.key == "models")
+    (found,) = section.results
+    assert found.models == ("one", "two")
+    own = fs.compare_models(
+        frame["y"], {"one": frame["p0"], "two": frame["p1"]}, sensitive_features=frame["g"],
+        metrics=["disparate_impact", "accuracy"], baseline="one",
+    )  # fmt: skip
+    by_name = {(c.metric, c.group): c for c in found.comparisons}
+    for c in own.comparisons:
+        assert by_name[c.metric, c.group].confidence_interval == c.confidence_interval
+    alone = audit(frame, y_pred="p0", score="s0", **columns)
+    assert report.verdicts == alone.verdicts
+    path = tmp_path / "report.json"
+    report.to_json(path)
+    assert AuditReport.from_json(path).to_frame().equals(report.to_frame())
+    assert "Models on the same people" in report.summary()
+    with pytest.raises(fs.InputError, match="two models or more"):
+        audit(frame, y_pred={"one": "p0"}, **columns)

@@ -74,7 +74,7 @@ def test_round_trip_leaves_the_table_unread(report: Any, written: Path, tmp_path
 def test_the_report_of_the_r_package_is_one_of_this_version() -> None:
     """r/reference/make_report.py wrote it; R's tests and examples read it."""
     whole = json.loads(gzip.decompress((EXTDATA / "report.json.gz").read_bytes()))
-    report = fs.AuditReport.from_dict(whole)
+    report = fs.results.AuditReport.from_dict(whole)
     assert report.versions["fairstats"] == fs.__version__
     anew = fs.audit(
         pd.read_csv(EXTDATA / "people.csv"),
@@ -82,7 +82,7 @@ def test_the_report_of_the_r_package_is_one_of_this_version() -> None:
         y_pred="hired",
         score="score",
         sensitive_features=["sex", "origin"],
-        favorable_label={"y_true": "yes", "y_pred": 1},
+        pos_label={"y_true": "yes", "y_pred": 1},
         reference={"sex": "male", "origin": "north"},
         rng=1,
     ).to_frame()

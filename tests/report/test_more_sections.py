@@ -38,7 +38,7 @@ def frame() -> pd.DataFrame:
     )
 
 
-def audit(data: Any = None, **change: Any) -> fs.AuditReport:
+def audit(data: Any = None, **change: Any) -> fs.results.AuditReport:
     given: dict[str, Any] = {
         "y_true": "paid",
         "y_pred": "granted",
@@ -53,15 +53,15 @@ def audit(data: Any = None, **change: Any) -> fs.AuditReport:
 
 
 @pytest.fixture(scope="module")
-def report() -> fs.AuditReport:
+def report() -> fs.results.AuditReport:
     return audit()
 
 
-def results(report: fs.AuditReport, key: str) -> list[Any]:
+def results(report: fs.results.AuditReport, key: str) -> list[Any]:
     return [r for s in report.sections if s.key == key for r in s.results]
 
 
-def test_hfm_is_that_of_the_function(report: fs.AuditReport) -> None:
+def test_hfm_is_that_of_the_function(report: fs.results.AuditReport) -> None:
     (found,) = results(report, "hfm")
     data = frame().reset_index(drop=True)
     wanted = fs.hfm(
@@ -70,7 +70,7 @@ def test_hfm_is_that_of_the_function(report: fs.AuditReport) -> None:
     assert (found.d, found.d_f, found.hfm) == (wanted.d, wanted.d_f, wanted.hfm)
 
 
-def test_ecd_is_that_of_the_function(report: fs.AuditReport) -> None:
+def test_ecd_is_that_of_the_function(report: fs.results.AuditReport) -> None:
     sample, found = results(report, "ecd")
     data = frame()
     cd = data["score_if_other"] - data["score"]
@@ -84,7 +84,7 @@ def test_ecd_is_that_of_the_function(report: fs.AuditReport) -> None:
     assert sample.groups[0].group == "m"  # the reference, the largest group, comes first
 
 
-def test_every_view_shows_them(report: fs.AuditReport, tmp_path: Path) -> None:
+def test_every_view_shows_them(report: fs.results.AuditReport, tmp_path: Path) -> None:
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
     text = str(report)
     html = report.to_html(tmp_path / "r.html").read_text(encoding="utf-8")
@@ -93,7 +93,7 @@ def test_every_view_shows_them(report: fs.AuditReport, tmp_path: Path) -> None:
         assert "Extreme counterfactual discrimination" in view
     stored = report.to_json(tmp_path / "r.json").read_text(encoding="utf-8")
     assert "person-" not in stored
-    back = fs.AuditReport.from_json(tmp_path / "r.json")
+    back = fs.results.AuditReport.from_json(tmp_path / "r.json")
     pd.testing.assert_frame_equal(back.to_frame(), report.to_frame())
     assert json.loads(stored)
     assert any("Hausdorff" in m.text for m in report.methods)

@@ -57,7 +57,7 @@ def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 BAD_FILES = {
     "empty.csv": (b"", "cannot be read"),
     "header.csv": (b"y,s\n", "0 rows"),
-    "column.csv": (b"a,s\n1,a\n", "no column 'y' .*: its columns: 'a', 's'"),
+    "column.csv": (b"a,s\n1,a\n", "no column 'y'; allowed: its columns: 'a', 's'"),
     "latin.csv": (b"y,s\n1,\xe9\n", "cannot be read"),
     "ragged.csv": (b"y,s\n1,a\n1,a,b,c\n", "cannot be read"),
     "all too long.csv": (b"y,s\n1,a,b\n1,a,b\n", "cannot be read"),

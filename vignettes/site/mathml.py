@@ -6,7 +6,7 @@ from typing import Any
 
 from docutils import nodes
 
-from fairstats.report.vignettes.formulas import to_mathml
+from fairstats.report.vignettes.page import to_mathml
 
 
 def inline(translator: Any, node: Any) -> None:

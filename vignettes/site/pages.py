@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import fairstats
-from fairstats.report.vignettes.parse import read_vignette
-from fairstats.report.vignettes.source import find_vignette, vignette_names
+from fairstats.report.vignettes.source import find_vignette, read_vignette, vignette_names
 
 __all__ = ["BUILT", "write_pages"]
 
@@ -30,9 +29,6 @@ GROUPS = (
     ("fairstats.datasets", "datasets", "Data sets"),
     ("fairstats.ground", "ground", "Counts, back ends, errors"),
 )
-#: What every result has; not public by name.
-COMMON = ("fairstats.ground.results.Result", "fairstats.ground.results.Interval",
-          "fairstats.ground.results.HypothesisTest")  # fmt: skip
 
 
 def write_pages(folder: Path) -> None:
@@ -47,15 +43,14 @@ def write_pages(folder: Path) -> None:
         listed[group].append(path)
     for _, name, title in GROUPS:
         paths = sorted(listed[name], key=lambda path: inspect.isclass(_value(path)))  # functions first
-        extra = COMMON if name == "ground" else ()
-        (made / f"{name}.rst").write_text(_group(title, [*paths, *extra]), encoding="utf-8")
+        (made / f"{name}.rst").write_text(_group(title, paths), encoding="utf-8")
     (made / "vignettes.md").write_text(_vignettes(made / "extra" / "vignettes"), encoding="utf-8")
     start = (VIGNETTES.parent / "README.md").read_text(encoding="utf-8")
     start = start.replace("# fairstats", "# Start", 1).replace("](vignettes/", "](../")
     (made / "start.md").write_text(_within_site(start), encoding="utf-8")
     for study in sorted(VIGNETTES.glob("*.md")):
         (made / study.name).write_text(_within_site(study.read_text(encoding="utf-8")), encoding="utf-8")
-    studies = [path.stem for path in sorted(VIGNETTES.glob("*.md")) if path.stem != "guide"]
+    studies = [path.stem for path in sorted(VIGNETTES.glob("*.md")) if path.stem not in ("guide", "methods")]
     names = "\n".join(f"   made/{name}" for name in studies)
     groups = "\n".join(f"   made/{name}" for _, name, _ in GROUPS)
     (made / "studies.txt").write_text(_toctree("Studies", names), encoding="utf-8")
@@ -92,7 +87,10 @@ def _public() -> list[tuple[str, str]]:
     for name in fairstats.__all__:
         value = getattr(fairstats, name)
         if inspect.ismodule(value):
-            found += [(f"fairstats.{name}.{part}", value.__name__) for part in value.__all__]
+            for part in value.__all__:
+                home = getattr(value, part).__module__ if name == "results" else value.__name__
+                if not (name == "results" and hasattr(fairstats.evt, part)):  # described there
+                    found.append((f"fairstats.{name}.{part}", home))
         elif not name.startswith("_"):
             found.append((f"fairstats.{name}", value.__module__))
     return found

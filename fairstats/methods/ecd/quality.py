@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
+from fairstats.ground.checks import as_generator, check_confidence_level
 from fairstats.ground.errors import InputError
-from fairstats.ground.randomness import as_generator
-from fairstats.ground.results import Interval, Result, check_confidence_level
+from fairstats.ground.multiplicity import normal_quantile
+from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.ecd.generators.columns import as_columns, as_people
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-
-__all__ = ["SyntheticQuality", "synthetic_quality"]
+from fairstats.methods.ecd.generators import as_columns, as_people
+from fairstats.numerics.evt.distributions import Floats
 
 _BINS = 20
 _FOLDS = 5
@@ -31,25 +26,22 @@ _FOLDS = 5
 class SyntheticQuality(Result):
     """Likeness of synthetic to real rows.
 
-    Attributes
-    ----------
-    frechet : float
-        Fréchet distance of normal laws fitted to the encoded, standardised columns, per column: 0 for equal
-        means and covariances.
-    kl_similarity : float
-        Mean over columns of 1/(1 + KL(real ‖ synthetic)), in (0, 1]: 1 for equal margins.
-    detection : float
-        1 − (2·max(AUC, ½) − 1), in [0, 1], of a cross-validated logistic regression that tells real from
-        synthetic rows: 1 where it cannot.
-    detection_interval : Interval
-        From the AUC's (Hanley & McNeil 1982).
-    f1_loss : float
-        F1 of a logistic regression trained on half of the real rows less F1 of one trained on the synthetic
-        ones, both on the other half; NaN without a target.
-    n_real, n_synthetic : int
+    * `frechet`: Fréchet distance of normal laws fitted to the encoded, standardised columns, per column: 0
+      for equal means and covariances.
+    * `kl_similarity`: mean over columns of 1/(1 + KL(real ‖ synthetic)), in (0, 1]: 1 for equal margins.
+    * `detection`: 1 − (2·max(AUC, ½) − 1), in [0, 1], of a cross-validated logistic regression that tells
+      real from synthetic rows: 1 where it cannot; `detection_interval` from the AUC's (Hanley & McNeil 1982).
+    * `f1_loss`: F1 of a logistic regression trained on half of the real rows less F1 of one trained on the
+      synthetic ones, both on the other half; NaN without a target.
     """
 
     title: ClassVar[str] = "Quality of synthetic rows"
+    backend: ClassVar[str] = "scikit-learn"
+    lacks: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("pvalue", "statistic", "verdict"), "the measures describe; nothing is tested"),
+        "__getitem__": "all groups are measured together; .comparisons has one entry per measure",
+        "plot": "the measures are four numbers; see .to_frame()",
+    }
 
     frechet: float
     kl_similarity: float
@@ -59,27 +51,29 @@ class SyntheticQuality(Result):
     n_real: int
     n_synthetic: int
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per measure."""
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """One per measure; the detection has an interval."""
+        nan = float("nan")
+        none = Interval(nan, nan, self.detection_interval.confidence_level, "none")
+        measures = (
+            ("Fréchet distance", self.frechet, none),
+            ("normalised KL", self.kl_similarity, none),
+            ("logistic detection", self.detection, self.detection_interval),
+            ("F1 loss", self.f1_loss, none),
+        )
         n = self.n_real + self.n_synthetic
+        return tuple(
+            Comparison(metric=name, estimate=value, confidence_interval=interval, n=n, method="descriptive")
+            for name, value, interval in measures
+        )
+
+    def sentences(self) -> list[str]:
+        """The detection, which alone has a meaning by itself."""
         low, high = self.detection_interval
-        measures = [
-            ("Fréchet distance", self.frechet, None),
-            ("normalised KL", self.kl_similarity, None),
-            ("logistic detection", self.detection, (low, high)),
-            ("F1 loss", self.f1_loss, None),
-        ]
         return [
-            {
-                "metric": name,
-                "estimate": value,
-                "ci_low": ends[0] if ends else float("nan"),
-                "ci_high": ends[1] if ends else float("nan"),
-                "n": n,
-                "method": "descriptive",
-                "backend": "scikit-learn",
-            }
-            for name, value, ends in measures
+            f"{self.n_synthetic:,} synthetic and {self.n_real:,} real rows: their likeness to a logistic "
+            f"regression is {self.detection:.3f} ({low:.3f} to {high:.3f}), 1 where it cannot tell them."
         ]
 
 
@@ -162,7 +156,7 @@ def _encoded(first: pd.DataFrame, second: pd.DataFrame) -> tuple[Floats, Floats]
     parts: list[tuple[Floats, Floats]] = []
     for column in as_columns(pd.concat([first, second])):
         x, y = first[column.name], second[column.name]
-        if column.kind in ("whole", "real"):
+        if column.numeric:
             spread = float(x.std()) or 1.0
             centre = float(x.mean())
             parts.append(tuple(((v.to_numpy(float) - centre) / spread)[:, None] for v in (x, y)))
@@ -190,7 +184,7 @@ def _kl_similarity(first: pd.DataFrame, second: pd.DataFrame) -> float:
     found = []
     for column in as_columns(first):
         x, y = first[column.name], second[column.name]
-        if column.kind in ("whole", "real"):
+        if column.numeric:
             edges = np.unique(np.quantile(x, np.linspace(0, 1, _BINS + 1)[1:-1]))
             p, q = (
                 np.bincount(np.searchsorted(edges, v, side="right"), minlength=edges.size + 1) for v in (x, y)
@@ -220,11 +214,9 @@ def _similarity(auc: float) -> float:
 
 
 def _auc_interval(auc: float, n: int, m: int, level: float) -> tuple[float, float]:
-    from scipy.special import ndtri
-
     q1, q2 = auc / (2 - auc), 2 * auc**2 / (1 + auc)
     variance = (auc * (1 - auc) + (n - 1) * (q1 - auc**2) + (m - 1) * (q2 - auc**2)) / (n * m)
-    reach = float(ndtri((1 + level) / 2)) * max(variance, 0.0) ** 0.5
+    reach = normal_quantile((1 + level) / 2) * max(variance, 0.0) ** 0.5
     return max(auc - reach, 0.0), min(auc + reach, 1.0)
 
 

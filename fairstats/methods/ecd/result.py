@@ -1,68 +1,83 @@
-"""`EcdResult`: extreme counterfactual discrimination of two groups, with everything behind it."""
+"""`EcdResult`: extreme counterfactual discrimination of groups, with everything behind it."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fairstats.ground.results import Interval, Result
+from fairstats.ground.results import Comparison, Result
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.verdict import explain, fair_range
+from fairstats.numerics.evt.tail import tail_row
 
 if TYPE_CHECKING:
     from fairstats.methods.ecd.settings import EcdSettings
-    from fairstats.methods.ecd.tail import GroupLevel, GroupTail
+    from fairstats.methods.ecd.tail import GroupTail
 
-__all__ = ["EcdResult"]
+
+@serialisable
+@dataclass(frozen=True, kw_only=True)
+class EcdComparison(Comparison):
+    """What is inferred on unprivileged − privileged.
+
+    `root_mean`, `root_sd`: by which the signed root of the likelihood ratio was standardised; 0 and 1 where
+    it was not, NaN where there is none.
+    """
+
+    root_mean: float = math.nan
+    root_sd: float = math.nan
 
 
 @serialisable
 @dataclass(frozen=True, eq=False)
 class EcdResult(Result):
-    """Extreme counterfactual discrimination: unprivileged − privileged return level.
+    """Extreme counterfactual discrimination: unprivileged − privileged return level, one row per group.
 
-    Attributes
-    ----------
-    attribute, unprivileged, privileged : str
-    estimate : float
-        ECD = RL_u(m) − RL_p(m), in [−2, 2]: positive where the unprivileged group has more to lose by its
-        membership, in the worst of m interactions.
-    std_error : float
-        Delta method, for display (bootstrap of people where rows are not independent).
-    confidence_interval, bounds : Interval
-        Two-sided, and the one-sided bounds of the verdict.
-    statistic, pvalue : float
-        Of equal return levels.
-    test : str
-        Its name.
-    delta_pvalue : float
-        z-test by the delta method, for display.
-    verdict : {"violated", "satisfied", "undecided", "insufficient evidence"}
-        Whether |ECD| lies above or below the tolerance.
-    tails : tuple of GroupTail
-        Unprivileged, privileged.
-    settings : EcdSettings
-    note, backend : str
+    `estimate` is ECD = RL_u(m) − RL_p(m), in [−2, 2]: positive where the unprivileged group has more to
+    lose by its membership, in the worst of m interactions (of several groups an array, as every name here).
+    `std_error` is the delta method's, for display (a bootstrap of people where rows are not independent).
+    `confidence_interval` is two-sided; `bounds` are the one-sided ones of the `verdict`: whether |ECD| lies
+    above or below the margin, family-wise over the groups. `statistic` and `pvalue` are of equal return
+    levels, by `test`. `tails` are those of the groups, the reference's last; `sensitivity` has the
+    comparisons with half and with twice the exceedances.
     """
 
     title: ClassVar[str] = "Extreme counterfactual discrimination"
     metric: ClassVar[str] = "extreme_counterfactual_discrimination"
 
     attribute: str
-    unprivileged: str
-    privileged: str
-    estimate: float
-    std_error: float
-    confidence_interval: Interval
-    bounds: Interval
-    statistic: float
-    pvalue: float
-    test: str
-    delta_pvalue: float
-    verdict: str
+    comparisons: tuple[EcdComparison, ...]
     tails: tuple[GroupTail, ...]
     settings: EcdSettings
     note: str = ""
     backend: str = "scipy"
+    sensitivity: tuple[EcdComparison, ...] = ()
+
+    def _of(self, name: str) -> Any:
+        """An attribute of the only comparison, or of all as a tuple."""
+        values = tuple(getattr(c, name) for c in self.comparisons)
+        return values[0] if len(values) == 1 else values
+
+    @property
+    def unprivileged(self) -> Any:
+        """The group that is compared; several: a tuple."""
+        return self._of("group")
+
+    @property
+    def privileged(self) -> str:
+        """The group that it is compared with."""
+        return self.comparisons[0].reference
+
+    @property
+    def bounds(self) -> Any:
+        """The one-sided limits of the verdict; of several groups a tuple."""
+        return self._of("bounds")
+
+    @property
+    def test(self) -> Any:
+        """Name of the test; of several groups a tuple."""
+        return self._of("method")
 
     def __getitem__(self, group: Any) -> GroupTail:
         """The tail of a group."""
@@ -73,76 +88,45 @@ class EcdResult(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """ECD, then the return levels and the shape of each group."""
-        m = self.settings.interactions
-        found = [
-            {
-                "metric": "ECD",
-                "group": self.unprivileged,
-                "reference": self.privileged,
-                "estimate": self.estimate,
-                "std_error": self.std_error,
-                "ci_low": self.confidence_interval.low,
-                "ci_high": self.confidence_interval.high,
-                "statistic": self.statistic,
-                "pvalue": self.pvalue,
-                "pvalue_adjusted": self.pvalue,
-                "n": sum(t.n for t in self.tails),
-                "method": self.test,
-                "backend": self.backend,
-                "interactions": m,
-                "verdict": self.verdict,
-            }
-        ]
+        more = {"interactions": self.settings.interactions}
+        found = [{**c.row(self.backend), **more, **c.verdict_row()} for c in self.comparisons]
+        found += [{**c.row(self.backend), **more} for c in self.sensitivity]
         for tail in self.tails:
-            found += [self._level_row(tail, level) for level in _ordered(tail)]
-            if tail.type is not None:
-                found.append(
-                    {
-                        "metric": "shape",
-                        "group": tail.group,
-                        "estimate": tail.type.shape,
-                        "std_error": tail.fit.std_error["shape"] if tail.fit else float("nan"),
-                        "ci_low": tail.type.interval.low,
-                        "ci_high": tail.type.interval.high,
-                        "n": tail.n,
-                        "method": tail.type.interval.method,
-                        "backend": self.backend,
-                    }
-                )
+            for at in tail.ordered_levels:
+                row = tail_row("return level", at.estimate, at.confidence_interval, tail.n, at.std_error)
+                backend = "numpy" if at.empirical else self.backend
+                found.append({**row.row(backend), "group": tail.group, "interactions": at.interactions})
+            if tail.type is not None and tail.fit is not None:
+                error = tail.fit.std_error["shape"]
+                row = tail_row("shape", tail.type.estimate, tail.type.confidence_interval, tail.n, error)
+                found.append({**row.row(self.backend), "group": tail.group})
         return found
 
-    def _level_row(self, tail: GroupTail, level: GroupLevel) -> dict[str, Any]:
-        return {
-            "metric": "return level",
-            "group": tail.group,
-            "estimate": level.estimate,
-            "std_error": level.std_error,
-            "ci_low": level.interval.low,
-            "ci_high": level.interval.high,
-            "n": tail.n,
-            "method": level.interval.method,
-            "backend": "numpy" if level.empirical else self.backend,
-            "interactions": level.interactions,
-        }
-
     def sentences(self) -> list[str]:
-        """The verdict in words."""
-        if self.verdict == "insufficient evidence":
-            return [f"{self.title}: insufficient evidence. {self.note}".strip()]
-        low, high = self.confidence_interval
-        level = f"{100 * self.confidence_interval.confidence_level:g}%"
+        """The verdicts in words."""
+        return [self._sentence(c) for c in self.comparisons]
+
+    def _sentence(self, c: EcdComparison) -> str:
+        if c.verdict == "insufficient evidence":
+            return f"{self.title}: insufficient evidence. {c.note}".strip()
+        low, high = c.confidence_interval
+        level, margin = f"{100 * c.confidence_interval.confidence_level:g}%", self.settings.margin
         tail = {
-            "violated": f"the data show a difference beyond {self.settings.tolerance:g}",
-            "satisfied": f"the data show that it lies within ±{self.settings.tolerance:g}",
-            "undecided": f"the data do not settle whether it exceeds {self.settings.tolerance:g}",
-        }[self.verdict]
-        more = "more" if self.estimate >= 0 else "less"
-        return [
+            "violated": f"the data show a difference beyond {margin:g}",
+            "satisfied": f"the data show that it lies within ±{margin:g}",
+            "undecided": f"the data do not settle whether it exceeds {margin:g}",
+        }[c.verdict]
+        more = "more" if c.estimate >= 0 else "less"
+        said = (
             f"In the worst of {self.settings.interactions:,.0f} interactions group membership costs "
-            f"{self.unprivileged} {abs(self.estimate):.3f} {more} in score than {self.privileged} "
-            f"(difference {self.estimate:.3f}, {level} interval {low:.3f} to {high:.3f}): "
-            f"{self.verdict}; {tail}."
-        ]
+            f"{c.group} {abs(c.estimate):.3f} {more} in score than {c.reference} "
+            f"(difference {c.estimate:.3f}, {level} interval {low:.3f} to {high:.3f}): "
+            f"{c.verdict}; {tail}."
+        )
+        fair = fair_range("difference", margin)
+        family = self.settings.adjust != "none" and len(self.comparisons) > 1
+        why = explain(c.confidence_interval, c.bounds, fair, c.verdict, adjusted=family)
+        return f"{said} {why}".strip()
 
     def plot(self, axes: Any = None) -> Any:
         """Extremes, return levels, Q-Q: see `fairstats.plots.ecd.plot_ecd`."""
@@ -152,35 +136,4 @@ class EcdResult(Result):
 
     def notes(self) -> list[str]:
         """Groups, types, and what the inference is conditional on."""
-        return [*(_tail_note(tail) for tail in self.tails), *([self.note] if self.note else [])]
-
-
-def _ordered(tail: GroupTail) -> list[GroupLevel]:
-    return sorted((tail.level, *tail.levels), key=lambda level: level.interactions)
-
-
-def _tail_note(tail: GroupTail) -> str:
-    size = f"{tail.group}: N = {tail.n_real:,}" + (
-        f" and {tail.n_synthetic:,} synthetic" if tail.n_synthetic else ""
-    )
-    size += f", {tail.n_exceedances} above {tail.threshold:.4g}"
-    if tail.degenerate:
-        words = (
-            f"no model of the tail, {tail.degenerate}; order statistics instead (maximum {tail.maximum:.4g})"
-        )
-        return f"{size}; {words}." + "".join(f" {n}" for n in tail.notes)
-    kind = tail.type
-    text = ""
-    if kind is not None:
-        low, high = kind.interval
-        text = f"; type {kind.type} (ξ {kind.shape:.3f}, {low:.3f} to {high:.3f})"
-        text += f"; horizon {_count(kind.horizon)}: {kind.horizon_reason}"
-    if tail.goodness_pvalue == tail.goodness_pvalue:
-        text += f"; goodness of fit p = {tail.goodness_pvalue:.3g}"
-    return size + text + "." + "".join(f" {n}" for n in tail.notes)
-
-
-def _count(value: float) -> str:
-    if value != value:
-        return "none"
-    return "unlimited" if value == float("inf") else f"{value:,.0f} interactions"
+        return [*(tail.sentence for tail in self.tails), *([self.note] if self.note else [])]

@@ -1,28 +1,109 @@
-"""`CounterfactualSample`: counterfactual discrimination of every individual, by group."""
+"""`CounterfactualSample`: counterfactual discrimination of every individual, by group, and its averages.
+
+Averages have z intervals and tests. Rows of one person are one cluster: the standard error is that of the
+linearised mean over people.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from fairstats.ground.checks import check_confidence_level, check_share, check_type, finite_array, shown
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
-from fairstats.ground.results import HypothesisTest, Interval, Result, check_confidence_level
+from fairstats.ground.groups import INTERSECTION, find_group
+from fairstats.ground.multiplicity import normal_quantile, two_sided_pvalue
+from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.ecd.averages import Average, average_of, conditional_value_at_risk, difference_of
+from fairstats.numerics.evt.distributions import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from fairstats.numerics.evt.return_level import ReturnLevel
+    from fairstats.ground.parts import TailCounts
+    from fairstats.ground.tally import Tally
+    from fairstats.numerics.evt import ReturnLevel
 
-    Floats = NDArray[np.float64]
 
-__all__ = ["CounterfactualSample", "GroupSample"]
+@serialisable
+@dataclass(frozen=True)
+class Average:
+    """A mean with its standard error.
+
+    `estimate`, `std_error`: NaN where there are too few values (none, or fewer than two people); `n`: values.
+    """
+
+    estimate: float
+    std_error: float
+    n: int
+    n_people: int
+
+    def inference(
+        self, confidence_level: float, null: str = "mean CD = 0"
+    ) -> tuple[Interval, HypothesisTest]:
+        """Normal interval, and the z-test of mean 0."""
+        reach = normal_quantile((1 + confidence_level) / 2) * self.std_error
+        interval = Interval(self.estimate - reach, self.estimate + reach, confidence_level, "normal")
+        z = pvalue = float("nan")
+        if self.std_error > 0:  # else all values are equal, or there are too few of them
+            z = self.estimate / self.std_error
+            pvalue = two_sided_pvalue(z)
+        return interval, HypothesisTest(null, "two-sided", z, pvalue, "z")
+
+    def compared(self, confidence_level: float, **names: str) -> Comparison:
+        """The mean, its interval and its test as a row; `names`: metric, group and reference."""
+        interval, test = self.inference(confidence_level)
+        return Comparison(
+            **names,  # type: ignore[arg-type]
+            estimate=self.estimate,
+            std_error=self.std_error,
+            confidence_interval=interval,
+            statistic=test.statistic,
+            pvalue=test.pvalue,
+            n=self.n,
+            method="mean, z-test",
+        )
+
+
+def average_of(values: Floats, person: NDArray[Any] | None = None) -> Average:
+    """Mean of values, clustered by person."""
+    if values.size == 0:
+        return Average(float("nan"), float("nan"), 0, 0)
+    mean = float(values.mean())
+    total = values - mean
+    if person is not None:
+        codes = np.unique(person, return_inverse=True)[1]
+        total = np.bincount(codes, weights=total).astype(np.float64)
+    if total.size < 2:
+        return Average(mean, float("nan"), values.size, total.size)
+    variance = float(total @ total) * total.size / (total.size - 1) / values.size**2
+    return Average(mean, variance**0.5, values.size, total.size)
+
+
+def average_of_sums(n: int, total: float, squares: float) -> Average:
+    """Mean of n independent values, from Σx and Σx²."""
+    if n == 0:
+        return average_of(np.zeros(0))
+    mean = total / n
+    if n < 2:
+        return Average(mean, float("nan"), n, n)
+    return Average(mean, max((squares - n * mean**2) / (n - 1) / n, 0.0) ** 0.5, n, n)
+
+
+def difference_of(first: Average, second: Average) -> Average:
+    """Difference of the means of independent groups."""
+    return Average(
+        first.estimate - second.estimate,
+        float(np.hypot(first.std_error, second.std_error)),
+        first.n + second.n,
+        first.n_people + second.n_people,
+    )
 
 
 @serialisable
@@ -30,25 +111,12 @@ __all__ = ["CounterfactualSample", "GroupSample"]
 class GroupSample:
     """Counterfactual discrimination in one group.
 
-    Attributes
-    ----------
-    group : str
-    counterfactual : str
-        The value that the rows were given; "worst" for the best of all others.
-    average : Average
-        ACD: the mean with its standard error.
-    maximum : float
-    n_real, n_synthetic : int
-        Rows from the data, and rows that a generator made.
-    cd : ndarray of float, shape (n,), or None
-        CD = ML(x, z′) − ML(x, z) in [−1, 1]: positive where the other value would have helped. Not in
-        `to_dict`, as all that belongs to single rows.
-    rows : ndarray, shape (n,), or None
-        Labels of the rows.
-    actual : ndarray of float, shape (n,), or None
-        ML(x, z).
-    person : ndarray, shape (n,), or None
-        Whose row it is, where people have several.
+    `counterfactual`: the value that the rows were given; "worst" for the best of all others; `average`: ACD:
+    the mean with its standard error; `n_real`, `n_synthetic`: rows from the data, and rows that a generator
+    made; `cd`, shape (n,): CD = ML(x, z′) − ML(x, z) in [−1, 1]: positive where the other value would have
+    helped; `rows`, shape (n,): labels of the rows; `actual`, shape (n,): ML(x, z); `person`, shape (n,):
+    whose row it is, where people have several; `top`: all values from `complete` upwards, ascending, where a
+    tally keeps the largest only. What belongs to single rows is not in `to_dict`.
     """
 
     group: str
@@ -61,6 +129,8 @@ class GroupSample:
     rows: NDArray[Any] | None = field(default=None, init=False, repr=False)
     actual: Floats | None = field(default=None, init=False, repr=False)
     person: NDArray[Any] | None = field(default=None, init=False, repr=False)
+    top: Floats | None = field(default=None, init=False, repr=False)
+    complete: float = field(default=-math.inf, init=False, repr=False)
 
     @classmethod
     def of(
@@ -80,6 +150,31 @@ class GroupSample:
             object.__setattr__(made, name, value)
         return made
 
+    @classmethod
+    def of_tails(cls, tails: TailCounts, group: int) -> GroupSample:
+        """A group of a tally; its values by row are known where all of them were kept."""
+        name, n, top = tails.groups[group], int(tails.n[group]), tails.top(group)
+        if tails.complete[group] == -math.inf:
+            return cls.of(name, "other", top, np.arange(n))
+        average = average_of_sums(n, float(tails.total[group]), float(tails.squares[group]))
+        made = cls(name, "other", average, float(top[-1]), n, 0)
+        object.__setattr__(made, "top", top)
+        object.__setattr__(made, "complete", tails.complete[group])
+        return made
+
+    def largest(self, threshold: float = math.nan) -> Floats:
+        """The values, or the largest that a tally kept: all from the threshold upwards, or an error."""
+        if self.top is None:
+            return self.values()
+        if threshold < self.complete:
+            raise InputError(
+                "counts",
+                got=f"a tally with the {self.top.size:,} largest of {self.n:,} values of {self.group!r}",
+                allowed=f"one with all values from {threshold:.4g} on",
+                cure="a smaller k (threshold=), or the rows themselves",
+            )
+        return self.top
+
     @property
     def n(self) -> int:
         """Rows."""
@@ -90,9 +185,9 @@ class GroupSample:
         if self.cd is None:
             raise InputError(
                 "sample",
-                got="a sample that was read from a dictionary, which holds no rows",
+                got="a sample that was read from a dictionary or a tally, which holds no rows",
                 allowed="the sample itself",
-                cure="call counterfactual_discrimination again",
+                cure="call counterfactual_discrimination",
             )
         return self.cd
 
@@ -105,22 +200,16 @@ class CounterfactualSample(Result):
     The table has the average causal discrimination (ACD) of every group with its z-test, and the differences
     of the groups' ACD against the first group.
 
-    Attributes
-    ----------
-    attribute : str
-        The protected attribute.
-    groups : tuple of GroupSample
-        One per group, or per ordered pair of values.
-    pairing : {"other", "worst", "all"}
-        Two values; the best of the other values; every ordered pair.
-    confidence_level : float
-    n_left_out : int
-        Rows with a value that is not compared.
-    note : str
-        What the values are conditional on.
+    `groups` has one entry per group, or per ordered pair of values of the sensitive `attribute`. `pairing` is
+    "other" (two values), "worst" (the best of the other values) or "all" (every ordered pair). `n_left_out`
+    counts the rows with a value that is not compared; `note` says what the values are conditional on.
     """
 
     title: ClassVar[str] = "Counterfactual discrimination"
+    backend: ClassVar[str] = "numpy"
+    lacks: ClassVar[dict[str, str]] = {
+        "verdict": "averages are described, not judged; fs.ecd(sample, …) judges their extremes"
+    }
 
     attribute: str
     groups: tuple[GroupSample, ...]
@@ -132,47 +221,46 @@ class CounterfactualSample(Result):
     def __getitem__(self, group: Any) -> GroupSample:
         """A group by its value; an ordered pair by (value, counterfactual)."""
         wanted = group if isinstance(group, tuple) else (group,)
-        texts = tuple(label_text(w) for w in wanted)
+        names = list(dict.fromkeys(name for g in self.groups for name in (g.group, g.counterfactual)))
+        places = [find_group(names, w) for w in wanted]
+        texts = tuple(None if k is None else names[k] for k in places)
         found = [g for g in self.groups if (g.group, g.counterfactual)[: len(texts)] == texts]
         if len(found) == 1:
             return found[0]
-        names = ", ".join(map(repr, (self._name(g) for g in self.groups)))
+        known = ", ".join(map(repr, (self._name(g) for g in self.groups)))
         raise InputError(
             "group",
-            got=repr(group) + (", which stands for several pairs" if found else ""),
-            allowed=f"one of {names}",
+            got=shown(group) + (", which stands for several pairs" if found else ""),
+            allowed=f"one of {known}",
             cure="for ordered pairs: sample[value, counterfactual]" if found else "check the spelling",
         )
 
     def difference(self, unprivileged: Any, privileged: Any) -> tuple[float, Interval, HypothesisTest]:
         """ACD of the unprivileged group less that of the privileged one, with interval and test."""
-        return difference_of(self[unprivileged].average, self[privileged].average, self.confidence_level)
+        found = difference_of(self[unprivileged].average, self[privileged].average)
+        return found.estimate, *found.inference(self.confidence_level, "difference of mean CD = 0")
 
     def cvar(self, group: Any, level: float = 0.95) -> tuple[float, Interval]:
-        """Conditional value at risk: the mean of CD beyond its quantile.
+        """Conditional value at risk: the mean of CD beyond its quantile, and its interval.
 
-        Parameters
-        ----------
-        group : value, or pair of values
-        level : float
-            α in (0, 1): CVaR is the mean of the worst share 1 − α.
-
-        Returns
-        -------
-        estimate : float
-        interval : Interval
-            Normal, from the influence function max(CD − q, 0)/(1 − α).
+        `group` is a value, or a pair of values; `level` is α in (0, 1): CVaR is the mean of the worst share
+        1 − α, q + E max(CD − q, 0)/(1 − α) (Rockafellar & Uryasev 2000, eq. 4). The interval is normal, from
+        the influence function with the minimiser q fixed.
         """
-        chosen = self[group]
-        return conditional_value_at_risk(
-            chosen.values(), check_confidence_level(level), self.confidence_level, chosen.person
-        )
+        chosen, alpha = self[group], check_share("level", level)
+        cd = chosen.values()
+        if cd.size == 0:
+            return math.nan, Interval(math.nan, math.nan, self.confidence_level, "none")
+        q = float(np.quantile(cd, alpha))
+        beyond = average_of(np.maximum(cd - q, 0.0) / (1.0 - alpha), chosen.person)
+        found = replace(beyond, estimate=q + beyond.estimate)
+        return found.estimate, found.inference(self.confidence_level)[0]
 
     def quantile(self, group: Any, probability: float) -> ReturnLevel:
         """Quantile of CD with its binomial interval (see `fairstats.evt.empirical_return_level`)."""
-        from fairstats.numerics.evt.empirical import empirical_return_level
+        from fairstats.numerics.evt import empirical_return_level
 
-        p = check_confidence_level(probability)
+        p = check_share("probability", probability)
         return empirical_return_level(
             self[group].values(), 1.0 / (1.0 - p), confidence_level=self.confidence_level
         )
@@ -196,39 +284,37 @@ class CounterfactualSample(Result):
 
         return plot_discrimination(self, tails, ax)
 
-    def rows(self) -> list[dict[str, Any]]:
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
         """ACD of every group, then the differences against the first."""
-        found = []
-        for g in self.groups:
-            found.append(
-                {
-                    "metric": "average causal discrimination",
-                    "group": self._name(g),
-                    **_inference(g.average.estimate, *g.average.inference(self.confidence_level)),
-                    "std_error": g.average.std_error,
-                    "n": g.n,
-                    "method": "mean, z-test",
-                    "backend": "numpy",
-                    "maximum": g.maximum,
-                    "n_synthetic": g.n_synthetic,
-                }
+        level, first = self.confidence_level, self.groups[0]
+        means = (
+            g.average.compared(level, metric="average causal discrimination", group=self._name(g))
+            for g in self.groups
+        )
+        differences = (
+            difference_of(g.average, first.average).compared(
+                level, metric="difference of ACD", group=self._name(g), reference=self._name(first)
             )
-        first = self.groups[0]
-        for g in self.groups[1:]:
-            if self.pairing == "all":
-                break
-            value, interval, test = difference_of(g.average, first.average, self.confidence_level)
+            for g in self.groups[1:]
+            if self.pairing != "all"
+        )
+        return (*means, *differences)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of the tidy table; those of the groups with their maximum and their synthetic rows."""
+        more = [{"maximum": g.maximum, "n_synthetic": g.n_synthetic} for g in self.groups]
+        found = super().rows()
+        return [{**row, **about} for row, about in zip(found, more, strict=False)] + found[len(more) :]
+
+    def sentences(self) -> list[str]:
+        """One per row of the table."""
+        found = []
+        for c in self.comparisons:
+            low, high = c.confidence_interval
+            who = f"{c.group} less {c.reference}: difference of means" if c.reference else f"{c.group}: mean"
             found.append(
-                {
-                    "metric": "difference of ACD",
-                    "group": self._name(g),
-                    "reference": self._name(first),
-                    **_inference(value, interval, test),
-                    "std_error": float(np.hypot(g.average.std_error, first.average.std_error)),
-                    "n": g.n + first.n,
-                    "method": "mean, z-test",
-                    "backend": "numpy",
-                }
+                f"{who} {c.estimate:.3f} ({100 * self.confidence_level:g}% interval {low:.3f} to {high:.3f})."
             )
         return found
 
@@ -256,22 +342,11 @@ class CounterfactualSample(Result):
     def of_groups(
         cls, *groups: Any, attribute: str | None = None, confidence_level: float = 0.95
     ) -> CounterfactualSample:
-        """A sample of groups that were sampled one by one.
+        """A sample of groups that were sampled one by one: a TailSample (`sample_tail`) or GroupSample each.
 
-        Parameters
-        ----------
-        *groups : TailSample or GroupSample
-            From `sample_tail`, one per group.
-        attribute : str, optional
-            Default: that of the first.
-        confidence_level : float
-
-        Raises
-        ------
-        InputError
-            Nothing, or a group twice.
+        The `attribute` is by default that of the first. Raises InputError for nothing, or a group twice.
         """
-        chosen = [getattr(g, "sample", g) for g in groups]
+        chosen = [g if isinstance(g, GroupSample) else g.sample for g in groups]
         names = [g.group for g in chosen if isinstance(g, GroupSample)]
         if not chosen or len(set(names)) < len(chosen):
             raise InputError(
@@ -280,9 +355,18 @@ class CounterfactualSample(Result):
                 allowed="one TailSample or GroupSample for each of different groups",
                 cure="call sample_tail for each group",
             )
-        name = str(attribute or getattr(groups[0], "attribute", "group"))
+        first = groups[0]
+        name = str(attribute or ("group" if isinstance(first, GroupSample) else first.attribute))
         pairing = "worst" if any(g.counterfactual == "worst" for g in chosen) else "other"
         return cls(name, tuple(chosen), pairing, check_confidence_level(confidence_level))
+
+    @classmethod
+    def from_tally(cls, tally: Tally, *, confidence_level: float = 0.95) -> CounterfactualSample:
+        """A sample of a tally that was made with `score` and `counterfactual_score`."""
+        tails = tally.extremes()
+        groups = tuple(GroupSample.of_tails(tails, g) for g in range(len(tails.groups)))
+        attribute = INTERSECTION.join(tally.sensitive)
+        return cls(attribute, groups, "other", check_confidence_level(confidence_level))
 
     @classmethod
     def from_values(
@@ -293,22 +377,13 @@ class CounterfactualSample(Result):
         n_synthetic: Mapping[Hashable, int] | None = None,
         confidence_level: float = 0.95,
     ) -> CounterfactualSample:
-        """A sample from values of CD that were computed elsewhere.
+        """A sample from values of CD in [−1, 1] of each group that were computed elsewhere.
 
-        Parameters
-        ----------
-        values : mapping of group to array-like of float
-            CD in [−1, 1].
-        attribute : str
-        n_synthetic : mapping of group to int, optional
-            How many of a group's values come from a generator.
-        confidence_level : float
-
-        Raises
-        ------
-        InputError
-            An empty mapping, values that are no numbers in [−1, 1].
+        `n_synthetic` says how many of a group's values come from a generator. Raises InputError for an empty
+        mapping, or values that are no numbers in [−1, 1].
         """
+        allowed = "group → values of CD, or a CounterfactualSample"
+        check_type("values", values, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
         made = {label_text(k): int(v) for k, v in (n_synthetic or {}).items()}
         groups = [
             GroupSample.of(name, "other", cd, np.arange(cd.size), n_synthetic=made.get(name, 0))
@@ -320,32 +395,13 @@ class CounterfactualSample(Result):
         return cls(attribute, tuple(groups), "other", level)
 
 
-def _inference(value: float, interval: Interval, test: HypothesisTest) -> dict[str, Any]:
-    return {
-        "estimate": value,
-        "ci_low": interval.low,
-        "ci_high": interval.high,
-        "statistic": test.statistic,
-        "pvalue": test.pvalue,
-    }
-
-
 def _as_cd(group: Hashable, values: Any) -> Floats:
-    array = np.asarray(values)
-    fine = array.ndim == 1 and array.dtype.kind in "fiu" and bool(np.isfinite(array).all())
-    if not fine or (array.size and np.abs(array).max() > 1):
-        raise InputError(
-            "values",
-            got=f"for {group!r}: {_what(array)}",
-            allowed="one-dimensional numbers in [−1, 1], without NaN",
-            cure="CD is a difference of two probabilities",
-        )
-    return array.astype(np.float64)
-
-
-def _what(array: NDArray[Any]) -> str:
-    if array.ndim != 1 or array.dtype.kind not in "fiu":
-        return f"an array of shape {array.shape} and type {array.dtype}"
-    if not np.isfinite(array).all():
-        return f"{int((~np.isfinite(array)).sum())} NaN or infinite values"
-    return f"values from {array.min():.4g} to {array.max():.4g}"
+    allowed = "one-dimensional numbers in [−1, 1], without NaN"
+    array = finite_array("values", values, allowed)
+    if array.ndim != 1 or (array.size and np.abs(array).max() > 1):
+        got = f"an array of shape {array.shape}"
+        if array.ndim == 1:
+            got = f"values from {array.min():.4g} to {array.max():.4g}"
+        cure = "CD is a difference of two probabilities"
+        raise InputError("values", got=f"for {group!r}: {got}", allowed=allowed, cure=cure)
+    return array

@@ -3,43 +3,169 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.encoding import label_text
+from fairstats.ground.checks import (
+    as_generator,
+    check_choice,
+    check_confidence_level,
+    check_flag,
+    check_number,
+    check_whole,
+)
 from fairstats.ground.errors import InputError
-from fairstats.ground.features import as_features
-from fairstats.ground.predictions import favourable_probability
-from fairstats.ground.randomness import as_generator
-from fairstats.ground.results import check_choice
-from fairstats.methods.ecd.flips import flipped_scores
-from fairstats.methods.ecd.generators.adapter import fit_generator
-from fairstats.methods.ecd.generators.columns import as_people
-from fairstats.methods.ecd.protected import Protected, find_protected
+from fairstats.ground.groups import group_index
+from fairstats.ground.predictions import as_features, favourable_probability
+from fairstats.ground.results import Result
+from fairstats.ground.serialise import serialisable
+from fairstats.methods.ecd.discrimination import Attribute, find_attribute, flipped_scores
+from fairstats.methods.ecd.generators import as_people, fit_generator
 from fairstats.methods.ecd.sample import GroupSample
-from fairstats.methods.ecd.tail_sample import Look, TailSample, status_words
-from fairstats.numerics.evt.checks import as_count
-from fairstats.numerics.evt.exponentiality import exponentiality_test
+from fairstats.numerics.evt import exponentiality_test
+from fairstats.numerics.evt.distributions import Floats
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+@serialisable
+@dataclass(frozen=True)
+class Look:
+    """One look at the tail.
 
-__all__ = ["sample_tail"]
+    `n`: values looked at; `statistic`, `pvalue`: of the exponentiality test; no p-value for the paper's
+    rules; `confidence_level`: 1 less the level of this look; `reason`: why there was nothing to test; empty
+    otherwise.
+    """
 
-#: Name of each test here → rule of `exponentiality_test`.
-TESTS = {"max_cv": "max_cv", "paper_raw": "paper_raw", "paper_excess": "paper_excess"}
-_BLOCK = 100_000
+    n: int
+    statistic: float
+    pvalue: float
+    confidence_level: float
+    passed: bool
+    reason: str
+
+
+@serialisable
+@dataclass(frozen=True, eq=False)
+class TailSample(Result):
+    """Rows of one group (`sample`: real rows first, then synthetic ones) and the `looks` at their tail.
+
+    `status` is "passed" (one look, or every one of those planned), "passed at the first look" of several
+    allowed, "passed by stopping rule, no error guarantee", "not passed: …", or "degenerate: …".
+    `confidence_level` is 1 less the level over all looks.
+    """
+
+    title: ClassVar[str] = "Tail sample"
+    backend: ClassVar[str] = "numpy"
+    lacks: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(
+            ("comparisons", "estimate", "std_error", "confidence_interval", "__getitem__"),
+            "it holds the rows of one group; fs.ecd(CounterfactualSample.of_groups(…), …) compares groups",
+        ),
+        "verdict": "how the sampling ended is .status, and whether the tail passed is .passed",
+        "plot": "draw it with CounterfactualSample.of_groups(…).plot()",
+    }
+
+    attribute: str
+    sample: GroupSample
+    looks: tuple[Look, ...]
+    status: str
+    test: str
+    stop: str
+    confidence_level: float
+    max_looks: int
+    k_min: int
+    k_max: int
+    generator: str
+    seconds: float
+    seed: int | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the tail was not shown heavier than exponential when sampling stopped."""
+        return self.status.startswith("passed")
+
+    @property
+    def statistic(self) -> float:
+        """Statistic of the last look."""
+        return self.looks[-1].statistic if self.looks else float("nan")
+
+    @property
+    def pvalue(self) -> float:
+        """p-value of the last look; NaN for the paper's rules."""
+        return self.looks[-1].pvalue if self.looks else float("nan")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per look."""
+        return [
+            {
+                "metric": "exponential tail",
+                "group": self.sample.group,
+                "statistic": look.statistic,
+                "pvalue": look.pvalue,
+                "n": look.n,
+                "method": self.test,
+                "backend": self.backend,
+                "confidence_level": look.confidence_level,
+                "passed": look.passed,
+            }
+            for look in self.looks
+        ]
+
+    def sentences(self) -> list[str]:
+        """How it ended."""
+        n, count = self.sample.n_synthetic, len(self.looks)
+        made = f"{n:,} synthetic ones by {self.generator}" if n else "no synthetic ones"
+        looks = f"{count} look{'' if count == 1 else 's'} of at most {self.max_looks}"
+        if self.test == "max_cv":
+            looks += f", each at level {_level(self.confidence_level) / self.max_looks:.3g}"
+        return [f"{self.sample.group}: {self.status}. {self.sample.n_real:,} real rows and {made}, {looks}."]
+
+    def notes(self) -> list[str]:
+        """How it ended, and what that means."""
+        lines = self.sentences()
+        if self.passed:
+            lines.append("Passing means: not shown heavier than exponential.")
+        if self.sample.n_synthetic:
+            lines.append(
+                "With synthetic rows the tail is that of the generator's law, not of the population."
+            )
+        if self.test != "max_cv":
+            lines.append("The paper's rule has no error level: see sample_tail for how often it passes.")
+        return lines
+
+
+def _level(confidence_level: float) -> float:
+    """Level of a test from the confidence level: 0.05, not 0.050000000000000044."""
+    return round(1.0 - confidence_level, 12)
+
+
+def status_words(looks: Sequence[Look], ended: str, stop: str, max_looks: int) -> str:
+    """How the sampling ended."""
+    if not looks:
+        return f"not passed: {ended} before the first look"
+    last = looks[-1]
+    if last.reason:
+        return last.reason
+    if stop == "all_looks":
+        failed = sum(not look.passed for look in looks)
+        if failed:
+            return f"not passed: {failed} of {len(looks)} looks found it heavier than exponential"
+        return "passed" if len(looks) == max_looks else f"not passed: {ended} after {len(looks)} looks"
+    if last.passed:
+        if len(looks) > 1:
+            return "passed by stopping rule, no error guarantee"
+        return "passed" if max_looks == 1 else "passed at the first look"
+    return f"not passed: {ended}"
 
 
 def sample_tail(
     predict: Any,
     data: Any,
     *,
-    protected: Any,
+    sensitive_features: Any,
     group: Any,
     values: Any = None,
     generator: Any = None,
@@ -49,9 +175,9 @@ def sample_tail(
     max_looks: int = 20,
     timeout: float | None = None,
     test: str = "max_cv",
-    alpha: float = 0.05,
+    confidence_level: float = 0.95,
     stop: str = "first_pass",
-    favorable_label: Hashable | None = None,
+    pos_label: Hashable | None = None,
     n_resamples: int = 9_999,
     rng: Any = None,
     progress: bool = False,
@@ -64,7 +190,7 @@ def sample_tail(
 
     Parameters
     ----------
-    predict, protected, values, favorable_label
+    predict, sensitive_features, values, pos_label
         As for `counterfactual_discrimination`; of several other values the best counts.
     data : DataFrame, or array where no generator is given
         Real rows, of all groups.
@@ -87,13 +213,13 @@ def sample_tail(
         raw values a tail with ξ ≤ .1 passes always and ξ = .5 71% of the time; on excesses an exponential
         tail passes 24% and ξ = .3 4% of the time, and if repeated until it passes, 78% and 24% in 20 looks,
         86% and 32% in 50.
-    alpha : float
-        Level over all looks: each is made at alpha/max_looks (one look: alpha).
+    confidence_level : float
+        1 − α, with α the level over all looks: each is made at α/max_looks (one look: α).
     stop : {"first_pass", "all_looks"}
         "first_pass" is Algorithm 1. A pass at a later look is one by stopping rule, and the result says so:
         with 20 looks 99% of the tails with ξ = .3 and 93% of those with ξ = .5 get there.
         "all_looks" makes every look and passes if none rejects: rejection of an exponential tail then has
-        probability at most alpha.
+        probability at most α.
     n_resamples : int
         Simulated exponential samples of the test.
     rng : None, int or Generator
@@ -125,15 +251,27 @@ def sample_tail(
     >>> people = pd.DataFrame({"sex": r.choice(["F", "M"], 800), "pay": r.gamma(2.0, 1.0, 800)})
     >>> def model(x):
     ...     return np.clip(0.2 + 0.02 * x["pay"] * (x["sex"] == "M"), 0, 1).to_numpy()
-    >>> found = fs.sample_tail(model, people, protected="sex", group="F", rng=1)
+    >>> found = fs.sample_tail(model, people, sensitive_features="sex", group="F", rng=1)
     >>> found.status
     'passed'
     """
-    settings = _checked(test, stop, k_min, k_max, batch, max_looks, timeout, alpha)
+    from tqdm import tqdm
+
+    check_choice("test", test, ("max_cv", "paper_raw", "paper_excess"))
+    check_choice("stop", stop, ("first_pass", "all_looks"))
+    check_whole("k_max", k_max, low=check_whole("k_min", k_min, low=2))
+    if timeout is not None:
+        check_number("timeout", timeout, low=0, open_low=True, cure="seconds: 600")
+    check_confidence_level(confidence_level)
+    check_whole("batch", batch, low=1)
+    check_whole("max_looks", max_looks, low=1)
+    check_whole("n_resamples", n_resamples, low=99, cure="9999")
+    check_flag("progress", progress)
     table = as_features(data, "data")
-    attribute = find_protected(table, protected, values)
-    level = _level_of(attribute, group)
-    probability = favourable_probability(predict, favorable_label)
+    attribute = find_attribute(table, sensitive_features, values)
+    level = group_index(attribute.labels, group, "group")
+    name = attribute.labels[level]
+    probability = favourable_probability(predict, pos_label)
     random, seed = as_generator(rng)
     real = np.flatnonzero(attribute.codes == level)
     fitted = None
@@ -141,22 +279,29 @@ def sample_tail(
         frame = as_people(data, "data").iloc[real]
         fitted = fit_generator(generator, frame, random)
     elif real.size <= k_max:
-        raise InputError(
-            "k_max",
-            got=f"{k_max} for {real.size:,} rows of {attribute.labels[level]!r}",
-            allowed="less than the number of rows",
-            cure="a smaller k_max, or generator='gaussian_copula'",
-        )
-    looks_allowed = settings["max_looks"] if fitted is not None else 1
-    own = Protected(attribute.name, attribute.labels, attribute.codes[real], attribute.columns)
-    cd, actual = _evaluate(probability, table.rows(real), own)
+        got, cure = f"{k_max} for {real.size:,} rows of {name!r}", "a smaller k_max, or a generator"
+        raise InputError("k_max", got=got, allowed="less than the number of rows", cure=cure)
+    else:
+        max_looks = 1
+    cd, actual = _evaluate(probability, table.rows(real), replace(attribute, codes=attribute.codes[real]))
     rows: list[Any] = list(table.labels_of(real))
     n_synthetic = 0
     looks: list[Look] = []
     started = time.monotonic()
     status = "looks used up"
-    bar = _bar(looks_allowed, progress)
-    while len(looks) < looks_allowed:
+    share = _level(confidence_level) / max_looks
+    rule = {
+        "k_min": k_min,
+        "k_max": k_max,
+        "rule": test,
+        "confidence_level": confidence_level,
+        "max_looks": max_looks,
+        # so that the level of one look is resolved
+        "n_resamples": max(n_resamples, int(np.ceil(20 / share))) if test == "max_cv" else 99,
+        "rng": random,
+    }
+    bar = tqdm(total=max_looks, desc="looks at the tail", disable=not progress, leave=False)
+    while len(looks) < max_looks:
         begun = bool(looks) or n_synthetic > 0
         if begun and timeout is not None and time.monotonic() - started > timeout:
             status = "timed out"
@@ -164,39 +309,36 @@ def sample_tail(
         if len(looks) or cd.size <= k_max:
             if fitted is None:
                 break
-            made = fitted.sample(settings["batch"])
-            codes = np.full(len(made), level)
-            more, scores = _evaluate(
-                probability, made, Protected(attribute.name, attribute.labels, codes, attribute.columns)
-            )
+            made = fitted.sample(batch)
+            like = replace(attribute, codes=np.full(len(made), level))
+            more, scores = _evaluate(probability, made, like)
             cd, actual = np.concatenate([cd, more]), np.concatenate([actual, scores])
             rows += [f"synthetic {n_synthetic + j + 1}" for j in range(len(made))]
             n_synthetic += len(made)
             if cd.size <= k_max:
                 continue
-        looks.append(_look(cd, settings, looks_allowed, n_resamples, random))
+        looks.append(_look(cd, 1.0 - share, rule))
         bar.update()
-        if looks[-1].reason or (settings["stop"] == "first_pass" and looks[-1].passed):
+        if looks[-1].reason or (stop == "first_pass" and looks[-1].passed):
             break
     bar.close()
-    made_of = GroupSample.of(
-        attribute.labels[level],
-        "other" if len(attribute.labels) == 2 else "worst",
-        cd,
-        np.array(rows, dtype=object),
-        actual,
-        None,
-        n_synthetic,
-    )
     return TailSample(
         attribute=attribute.name,
-        sample=made_of,
+        sample=GroupSample.of(
+            name,
+            "other" if len(attribute.labels) == 2 else "worst",
+            cd,
+            np.array(rows, dtype=object),
+            actual,
+            None,
+            n_synthetic,
+        ),
         looks=tuple(looks),
-        status=status_words(looks, status, settings["stop"], looks_allowed),
+        status=status_words(looks, status, stop, max_looks),
         test=test,
-        stop=settings["stop"],
-        alpha=float(alpha),
-        max_looks=looks_allowed,
+        stop=stop,
+        confidence_level=float(confidence_level),
+        max_looks=max_looks,
         k_min=int(k_min),
         k_max=int(k_max),
         generator="none" if fitted is None else fitted.name,
@@ -205,69 +347,19 @@ def sample_tail(
     )
 
 
-def _checked(
-    test: Any, stop: Any, k_min: Any, k_max: Any, batch: Any, max_looks: Any, timeout: Any, alpha: Any
-) -> dict[str, Any]:
-    check_choice("test", test, tuple(TESTS))
-    check_choice("stop", stop, ("first_pass", "all_looks"))
-    least = as_count("k_min", k_min, least=2)
-    as_count("k_max", k_max, least=least)
-    if timeout is not None and not (isinstance(timeout, (int, float)) and timeout > 0):
-        raise InputError("timeout", got=repr(timeout), allowed="a number of seconds above 0", cure="600")
-    if not (isinstance(alpha, (int, float)) and 0 < alpha < 1):
-        raise InputError("alpha", got=repr(alpha), allowed="a number between 0 and 1", cure="0.05")
-    return {
-        "rule": TESTS[test],
-        "stop": stop,
-        "k_min": int(k_min),
-        "k_max": int(k_max),
-        "batch": as_count("batch", batch, least=1),
-        "max_looks": as_count("max_looks", max_looks, least=1),
-        "alpha": float(alpha),
-    }
-
-
-def _level_of(attribute: Protected, group: Any) -> int:
-    name = label_text(group)
-    if name not in attribute.labels:
-        raise InputError(
-            "group",
-            got=repr(group),
-            allowed=f"a value of {attribute.name}: {', '.join(map(repr, attribute.labels))}",
-            cure="check the spelling",
-        )
-    return attribute.labels.index(name)
-
-
-def _evaluate(probability: Any, data: Any, attribute: Protected) -> tuple[Floats, Floats]:
+def _evaluate(probability: Any, data: Any, attribute: Attribute) -> tuple[Floats, Floats]:
     """CD to the best other value, and the score as it is."""
     table = as_features(data, "data")
-    actual, flipped = flipped_scores(probability, table, attribute, _BLOCK, False)
+    actual, flipped = flipped_scores(probability, table, attribute)
     return (flipped - actual[:, None]).max(axis=1), actual
 
 
-def _look(
-    cd: Floats, settings: dict[str, Any], looks: int, n_resamples: int, rng: np.random.Generator
-) -> Look:
-    share = settings["alpha"] / looks
+def _look(cd: Floats, level: float, rule: dict[str, Any]) -> Look:
+    size = int(cd.size)
     try:
-        found = exponentiality_test(
-            cd,
-            k_min=settings["k_min"],
-            k_max=settings["k_max"],
-            rule=settings["rule"],
-            alpha=share,
-            n_resamples=max(n_resamples, int(np.ceil(20 / share))) if settings["rule"] == "max_cv" else 99,
-            rng=rng,
-        )
+        found = exponentiality_test(cd, **rule)
     except InputError as problem:
         if problem.argument != "x":
             raise
-        return Look(int(cd.size), float("nan"), float("nan"), share, False, f"degenerate: {problem.got}")
-    return Look(int(cd.size), found.statistic, found.pvalue, share, found.passed, "")
-
-
-def _bar(total: int, progress: bool) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(total=total, desc="looks at the tail", disable=not progress, leave=False)
+        return Look(size, float("nan"), float("nan"), level, False, f"degenerate: {problem.got}")
+    return Look(size, found.statistic, found.pvalue, level, found.passed, "")

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from fairstats.ground.checks import (
+    as_generator,
+    check_confidence_level,
+    check_flag,
+    check_share,
+    check_type,
+    check_whole,
+)
 from fairstats.ground.errors import InputError
-from fairstats.ground.randomness import as_generator
-from fairstats.ground.results import Result
+from fairstats.ground.groups import group_index
+from fairstats.ground.results import Comparison, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt.checks import as_count, as_series
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-
-__all__ = ["ScottKnott", "Treatment", "cliffs_delta", "scott_knott"]
+from fairstats.numerics.evt.checks import as_series
+from fairstats.numerics.evt.distributions import Floats
 
 #: Romano et al. (2006): a smaller effect is negligible.
 NEGLIGIBLE = 0.147
@@ -30,16 +32,8 @@ NEGLIGIBLE = 0.147
 class Treatment:
     """One treatment.
 
-    Attributes
-    ----------
-    name : str
-    rank : int
-        1 is best; treatments of one rank are not told apart.
-    mean, std : float
-    n : int
-        Runs.
-    wins, ties, losses : int
-        Against the other treatments, by rank.
+    `rank`: 1 is best; treatments of one rank are not told apart; `n`: runs; `wins`, `ties`, `losses`: against
+    the other treatments, by rank.
     """
 
     name: str
@@ -55,63 +49,71 @@ class Treatment:
 @serialisable
 @dataclass(frozen=True)
 class ScottKnott(Result):
-    """Ranks of treatments.
+    """Ranks of treatments, best first.
 
-    Attributes
-    ----------
-    treatments : tuple of Treatment
-        Best first.
-    smaller_is_better : bool
-    alpha : float
-        Level of the bootstrap test of each split.
-    least_effect : float
-        Smallest Cliff's delta of a split.
-    n_resamples : int
-    seed : int or None
+    `confidence_level` is 1 less the level of the bootstrap test of each split, `least_effect` the smallest
+    Cliff's delta of a split.
     """
 
     title: ClassVar[str] = "Scott–Knott ranks"
+    backend: ClassVar[str] = "numpy"
+    lacks: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(("pvalue", "statistic", "confidence_interval"), "each split is tested, no rank is"),
+        "verdict": "treatments are ranked, not judged; see .treatments",
+        "plot": "the ranks are in .to_frame()",
+    }
 
     treatments: tuple[Treatment, ...]
-    smaller_is_better: bool
-    alpha: float
+    larger_is_better: bool
+    confidence_level: float
     least_effect: float
     n_resamples: int
     seed: int | None
 
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Mean of every treatment, best first."""
+        method = "Scott–Knott, bootstrap and Cliff's delta"
+        return tuple(
+            Comparison(
+                metric="mean over runs",
+                group=t.name,
+                estimate=t.mean,
+                std_error=t.std / t.n**0.5,
+                n=t.n,
+                method=method,
+            )
+            for t in self.treatments
+        )
+
+    def __getitem__(self, name: Any) -> Treatment:
+        """A treatment by its name."""
+        return self.treatments[group_index([t.name for t in self.treatments], name, "name")]
+
     def rows(self) -> list[dict[str, Any]]:
         """One row per treatment."""
         return [
-            {
-                "metric": "mean over runs",
-                "group": t.name,
-                "estimate": t.mean,
-                "std_error": t.std / t.n**0.5,
-                "n": t.n,
-                "method": "Scott–Knott, bootstrap and Cliff's delta",
-                "backend": "numpy",
-                "rank": t.rank,
-                "wins": t.wins,
-                "ties": t.ties,
-                "losses": t.losses,
-            }
-            for t in self.treatments
+            {**row, "rank": t.rank, "wins": t.wins, "ties": t.ties, "losses": t.losses}
+            for row, t in zip(super().rows(), self.treatments, strict=True)
         ]
+
+    def sentences(self) -> list[str]:
+        """One per rank, best first."""
+        ranks = dict.fromkeys(t.rank for t in self.treatments)
+        named = {rank: [t.name for t in self.treatments if t.rank == rank] for rank in ranks}
+        return [f"Rank {rank}: {', '.join(names)}." for rank, names in named.items()]
 
     def notes(self) -> list[str]:
         """What a rank means."""
+        level = round(1.0 - self.confidence_level, 12)
         return [
-            f"Treatments of one rank are not told apart: a split needs a bootstrap test at {self.alpha:g} "
+            f"Treatments of one rank are not told apart: a split needs a bootstrap test at {level:g} "
             f"and a Cliff's delta of at least {self.least_effect:g}."
         ]
 
 
 def cliffs_delta(a: Any, b: Any) -> float:
     """P(A > B) − P(A < B), in [−1, 1] (Cliff 1993).
-
-    Parameters
-    ----------
-    a, b : array-like, shapes (n,) and (m,)
 
     Examples
     --------
@@ -128,8 +130,8 @@ def cliffs_delta(a: Any, b: Any) -> float:
 def scott_knott(
     runs: Mapping[Any, Any],
     *,
-    smaller_is_better: bool = True,
-    alpha: float = 0.05,
+    larger_is_better: bool = False,
+    confidence_level: float = 0.95,
     least_effect: float = NEGLIGIBLE,
     n_resamples: int = 999,
     rng: Any = None,
@@ -144,8 +146,9 @@ def scott_knott(
     ----------
     runs : mapping of name to array-like, shape (n_runs,)
         E.g. |ECD| of each mitigator over random seeds.
-    smaller_is_better : bool
-    alpha : float
+    larger_is_better : bool
+    confidence_level : float
+        1 less the level of the test of each split.
     least_effect : float
         In [0, 1].
     n_resamples : int
@@ -176,6 +179,8 @@ def scott_knott(
     >>> [(t.name, t.rank) for t in found.treatments]
     [('EG', 1), ('none', 2)]
     """
+    check_type("runs", runs, Mapping, "treatment → values of its runs", '{"none": [0.2, 0.3], …}')
+    check_flag("larger_is_better", larger_is_better)
     values = {str(name): as_series("runs", v) for name, v in runs.items()}
     few = [name for name, v in values.items() if v.size < 2]
     if len(values) < 2 or few:
@@ -185,12 +190,11 @@ def scott_knott(
             allowed="at least two treatments with two runs each",
             cure="repeat each with several seeds",
         )
-    for argument, value in (("alpha", alpha), ("least_effect", least_effect)):
-        if not (isinstance(value, (int, float)) and 0 <= value <= 1):
-            raise InputError(argument, got=repr(value), allowed="a number between 0 and 1", cure="0.05")
-    replicates = as_count("n_resamples", n_resamples, least=99)
+    level = round(1.0 - check_confidence_level(confidence_level), 12)
+    check_share("least_effect", least_effect, closed=True, cure=f"{NEGLIGIBLE}")
+    check_whole("n_resamples", n_resamples, low=99)
     generator, seed = as_generator(rng)
-    sign = 1.0 if smaller_is_better else -1.0
+    sign = -1.0 if larger_is_better else 1.0
     order = sorted(values, key=lambda name: sign * float(values[name].mean()))
     ranks: dict[str, int] = {}
 
@@ -199,7 +203,7 @@ def scott_knott(
         if cut is not None:
             left, right = (np.concatenate([values[n] for n in part]) for part in (names[:cut], names[cut:]))
             apart = abs(cliffs_delta(left, right)) >= least_effect
-            if apart and _bootstrap_pvalue(left, right, replicates, generator) <= alpha:
+            if apart and _bootstrap_pvalue(left, right, n_resamples, generator) <= level:
                 split(names[:cut])
                 split(names[cut:])
                 return
@@ -220,9 +224,7 @@ def scott_knott(
         )
         for name in order
     ]
-    return ScottKnott(
-        tuple(found), bool(smaller_is_better), float(alpha), float(least_effect), replicates, seed
-    )
+    return ScottKnott(tuple(found), bool(larger_is_better), confidence_level, least_effect, n_resamples, seed)
 
 
 def _best_cut(values: list[Floats]) -> int | None:

@@ -5,28 +5,34 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from fairstats.ground.errors import FairstatsWarning, InputError
-from fairstats.ground.features import as_features
-from fairstats.ground.results import check_choice
-from fairstats.methods.ecd.discrimination import counterfactual_discrimination
+from fairstats.ground.checks import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_rows,
+    check_share,
+    check_that,
+    check_whole,
+    is_plain,
+)
+from fairstats.ground.encoding import as_array, factorize
+from fairstats.ground.errors import FairstatsWarning, InputError, MissingDependencyError
+from fairstats.ground.predictions import as_features
+from fairstats.methods.ecd.discrimination import counterfactual_discrimination, find_attribute
 from fairstats.methods.ecd.ecd import ecd
-from fairstats.methods.ecd.proposals import proposals
-from fairstats.methods.ecd.protected import find_protected
-from fairstats.numerics.evt.checks import as_count
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
     from fairstats.methods.ecd.result import EcdResult
-
-__all__ = ["EcdSearch"]
 
 
 class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -41,7 +47,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         With `predict_proba`.
     param_distributions : dict of name to list or distribution
         As for `sklearn.model_selection.RandomizedSearchCV`.
-    protected : column, list of columns, or mapping
+    sensitive_features : column, list of columns, or mapping
         As for `counterfactual_discrimination`.
     privileged, unprivileged : value
     objective : {"ecd", "acd"}
@@ -54,7 +60,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Seconds after which no further trial begins.
     interactions, threshold : float, int
         As for `ecd`.
-    favorable_label : optional
+    pos_label : optional
         As for `counterfactual_discrimination`.
     splits : (float, float, float)
         Shares of the three parts; they sum to 1.
@@ -93,8 +99,8 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> y = (x[:, 1] + 0.8 * x[:, 0] * x[:, 2] + r.normal(size=1500) > 0.4).astype(int)
     >>> forest = RandomForestClassifier(n_estimators=30, min_samples_leaf=9, random_state=1)
     >>> search = fs.EcdSearch(
-    ...     forest, {"max_features": [1, 2, 3]}, protected=0, privileged=1, unprivileged=0, n_iter=2,
-    ...     sampler="random", threshold=20, interactions=200, random_state=1,
+    ...     forest, {"max_features": [1, 2, 3]}, sensitive_features=0, privileged=1, unprivileged=0,
+    ...     n_iter=2, sampler="random", threshold=20, interactions=200, random_state=1,
     ... )
     >>> import warnings
     >>> with warnings.catch_warnings():
@@ -109,7 +115,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         estimator: Any,
         param_distributions: Mapping[str, Any],
         *,
-        protected: Any,
+        sensitive_features: Any,
         privileged: Any,
         unprivileged: Any,
         objective: str = "ecd",
@@ -118,7 +124,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         timeout: float | None = None,
         interactions: float = 1000,
         threshold: int = 50,
-        favorable_label: Hashable | None = None,
+        pos_label: Hashable | None = None,
         splits: tuple[float, float, float] = (0.6, 0.2, 0.2),
         sampler: str = "auto",
         warm_start: bool = False,
@@ -127,7 +133,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
-        self.protected = protected
+        self.sensitive_features = sensitive_features
         self.privileged = privileged
         self.unprivileged = unprivileged
         self.objective = objective
@@ -136,7 +142,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.timeout = timeout
         self.interactions = interactions
         self.threshold = threshold
-        self.favorable_label = favorable_label
+        self.pos_label = pos_label
         self.splits = splits
         self.sampler = sampler
         self.warm_start = warm_start
@@ -164,7 +170,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from tqdm import tqdm
 
         self._check()
-        label = np.asarray(y)
+        label, factor = as_array(y, "y"), factorize(y, "y")
+        mixed = factor.has_missing or len(set(map(type, factor.levels))) > 1
+        check_that(not mixed, "y", y, "one label per row, all of one type", "leave out rows without a label")
         parts = self._parts(X, label)
         self._data = [(as_features(X).rows(rows), label[rows]) for rows in parts]
         self.classes_ = np.unique(label)
@@ -175,7 +183,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._tell: Callable[[float], None] | None = None
             self._try({})
         if self._propose is None:
-            self._propose, self._tell = proposals(
+            self._propose, self._tell = _proposals(
                 self.param_distributions, self.sampler, int(self.random_state)
             )
         floor = self._trials[0]["accuracy"] - self.accuracy_loss
@@ -210,42 +218,39 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.trials_
 
     def _check(self) -> None:
+        """Raise unless every setting can be used."""
+        trains = all(callable(getattr(self.estimator, name, None)) for name in ("fit", "get_params"))
+        fine, allowed = trains and not isinstance(self.estimator, type), "an estimator as scikit-learn's are"
+        check_that(fine, "estimator", self.estimator, allowed, "RandomForestClassifier(), say")
+        check_whole("random_state", self.random_state, low=0, cure="random_state=0")
+        check_flag("warm_start", self.warm_start)
+        single = is_plain(self.pos_label) and not isinstance(self.pos_label, tuple)
+        check_that(single, "pos_label", self.pos_label, "one class of the labels", "pos_label=1")
+        check_flag("progress", self.progress)
+        if self.timeout is not None:
+            check_number("timeout", self.timeout, low=0, open_low=True, cure="seconds: 600")
         check_choice("objective", self.objective, ("ecd", "acd"))
         check_choice("sampler", self.sampler, ("auto", "optuna", "random"))
-        as_count("n_iter", self.n_iter, least=1)
-        if not (isinstance(self.accuracy_loss, (int, float)) and 0 <= self.accuracy_loss < 1):
-            raise InputError(
-                "accuracy_loss",
-                got=repr(self.accuracy_loss),
-                allowed="a share from 0 to below 1",
-                cure="0.02",
-            )
-        shares = self.splits
-        if len(shares) != 3 or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
-            raise InputError(
-                "splits",
-                got=repr(shares),
-                allowed="three shares above 0 that sum to 1",
-                cure="(0.6, 0.2, 0.2)",
-            )
-        if not isinstance(self.param_distributions, Mapping) or not self.param_distributions:
-            raise InputError(
-                "param_distributions",
-                got=repr(self.param_distributions),
-                allowed="parameter → list of values, or distribution with rvs",
-                cure='{"C": [0.1, 1, 10]}',
-            )
+        check_whole("n_iter", self.n_iter, low=1)
+        check_number("accuracy_loss", self.accuracy_loss, low=0, high=1, open_high=True, cure="0.02")
+        shares, choices = self.splits, self.param_distributions
+        words = ("three shares above 0 that sum to 1", "(0.6, 0.2, 0.2)")
+        check_that(isinstance(shares, (list, tuple)) and len(shares) == 3, "splits", shares, *words)
+        total = sum(check_share("splits", share, cure=words[1]) for share in shares)
+        check_that(abs(total - 1) <= 1e-9, "splits", shares, *words)
+        fine, allowed = (
+            isinstance(choices, Mapping) and bool(choices),
+            "parameter → values, or distribution",
+        )
+        check_that(fine, "param_distributions", choices, allowed, '{"C": [0.1, 1, 10]}')
 
     def _parts(self, X: Any, label: NDArray[Any]) -> list[NDArray[np.intp]]:
         """Rows of the three parts, each with its share of every group and label."""
         from sklearn.model_selection import train_test_split
 
         table = as_features(X)
-        if label.shape != (table.n_rows,):
-            raise InputError(
-                "y", got=f"shape {label.shape}", allowed=f"one label for each of {table.n_rows:,} rows"
-            )
-        attribute = find_protected(table, self.protected, None)
+        check_rows("y", label, table.n_rows, per_row="label")
+        attribute = find_attribute(table, self.sensitive_features, None)
         _, code = np.unique(label, return_inverse=True)
         stratum = attribute.codes * (code.max() + 1) + code
         rows = np.arange(table.n_rows)
@@ -298,9 +303,8 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _objective(self, model: Any) -> float:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", FairstatsWarning
-            )  # ties are common in the search; the report warns
+            # ties are common in the search; the report warns
+            warnings.simplefilter("ignore", FairstatsWarning)
             if self.objective == "acd":
                 return abs(float(self._sample(model, 1).difference(self.unprivileged, self.privileged)[0]))
             value = self._ecd(model, 1, 0).estimate
@@ -308,7 +312,10 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _sample(self, model: Any, part: int) -> Any:
         return counterfactual_discrimination(
-            model, self._data[part][0], protected=self.protected, favorable_label=self.favorable_label
+            model,
+            self._data[part][0],
+            sensitive_features=self.sensitive_features,
+            pos_label=self.pos_label,
         )
 
     def _ecd(self, model: Any, part: int, n_resamples: int) -> EcdResult:
@@ -333,3 +340,68 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.result_ = self._ecd(self.best_estimator_, 2, 999)
         self.baseline_result_ = self._ecd(self._models[0][0], 2, 999) if best else self.result_
+
+
+def _proposals(
+    distributions: Mapping[str, Any], sampler: str, seed: int
+) -> tuple[Iterator[dict[str, Any]], Callable[[float], None] | None]:
+    """Parameters to try, one set after the other, and what is to be told of each (lower is better).
+
+    Optuna's sampler where it is installed and "random" is not asked for, else scikit-learn's.
+    """
+    for name, choices in distributions.items():
+        if not (hasattr(choices, "rvs") and hasattr(choices, "ppf")) and not _is_list(choices):
+            allowed = "a list of values, or a frozen distribution of scipy.stats"
+            got, cure = f"{type(choices).__name__} for {name!r}", "scipy.stats.loguniform(1e-3, 1e3)"
+            raise InputError("param_distributions", got=got, allowed=allowed, cure=cure)
+    installed = find_spec("optuna") is not None
+    if sampler == "optuna" and not installed:
+        raise MissingDependencyError("optuna", extra="search", purpose="sampler='optuna'")
+    if sampler == "random" or not installed:
+        return _random(distributions, seed), None
+    return _optuna(distributions, seed)
+
+
+def _is_list(choices: Any) -> bool:
+    return isinstance(choices, (list, tuple)) and len(choices) > 0
+
+
+def _random(distributions: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
+    from sklearn.model_selection import ParameterGrid, ParameterSampler
+
+    if all(_is_list(v) for v in distributions.values()):
+        count = len(ParameterGrid(dict(distributions)))
+    else:
+        count = 1_000_000
+    yield from ParameterSampler(dict(distributions), n_iter=count, random_state=seed)
+
+
+def _optuna(
+    distributions: Mapping[str, Any], seed: int
+) -> tuple[Iterator[dict[str, Any]], Callable[[float], None]]:
+    import optuna
+
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+    optuna.logging.set_verbosity(level)
+    current: list[Any] = []
+
+    def ask() -> Iterator[dict[str, Any]]:
+        while True:
+            trial = study.ask()
+            current.append(trial)
+            yield {name: _suggested(trial, name, choices) for name, choices in distributions.items()}
+
+    def tell(value: float) -> None:
+        study.tell(current.pop(), value)
+
+    return ask(), tell
+
+
+def _suggested(trial: Any, name: str, choices: Any) -> Any:
+    """A value; distributions through their quantile function."""
+    if _is_list(choices):
+        return choices[trial.suggest_categorical(name, list(range(len(choices))))]
+    value = choices.ppf(trial.suggest_float(name, 1e-9, 1 - 1e-9))
+    return int(value) if float(value).is_integer() and hasattr(choices.dist, "pmf") else float(value)

@@ -11,30 +11,30 @@ import numpy as np
 from fairstats.ground.errors import DataWarning
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt.empirical import empirical_return_level
-from fairstats.numerics.evt.fit import fit_gpd, fit_point_process
-from fairstats.numerics.evt.tails import TailType, tail_type
+from fairstats.numerics.evt import empirical_return_level, fit_gpd, tail_type
+from fairstats.numerics.evt.checks import are_tied
+from fairstats.numerics.evt.distributions import Floats
+from fairstats.numerics.evt.grid import LEAST_CELLS, grid_width
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from fairstats.methods.ecd.sample import GroupSample
     from fairstats.methods.ecd.settings import EcdSettings
-    from fairstats.numerics.evt.result import EvtFit
+    from fairstats.numerics.evt import EvtFit
+    from fairstats.numerics.evt.tail_types import TailType
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["GroupLevel", "GroupTail", "group_tail"]
 
 #: CD is a difference of two probabilities.
 BOUND = 1.0
-#: Fewer exceedances than this are no tail.
-LEAST = 10
+#: Fewer exceedances than this are no tail; so many are taken of large samples where k is not given.
+LEAST, _DEFAULT = 10, 50
 #: With a threshold lowered for m, so many exceedances are expected in m interactions: at m·λ = 1 exactly the
 #: level is the threshold itself.
 _REACH = 1.2
 #: Exceedances that are more than this share of the values are called hardly a tail.
 _LARGEST_SHARE = 0.25
+#: Above this share of the rows a tail that is not generalised Pareto biases the level by more than its
+#: interval allows: the default threshold goes no lower.
+_LARGE_SHARE = 0.05
 #: Values closer than this are one value.
 _TIE = 1e-12
 
@@ -44,24 +44,17 @@ _TIE = 1e-12
 class GroupLevel:
     """A return level of one group.
 
-    Attributes
-    ----------
-    interactions : float
-        m: the level is the 1 − 1/m quantile of CD, exceeded in m interactions with probability about 63%.
-    estimate, std_error : float
-        The standard error is the delta method's, for display; NaN where there is none.
-    interval : Interval
-        Likelihood interval with the rate estimated, or binomial for an empirical quantile.
-    empirical : bool
-        Whether the level is an order statistic, and no model is behind it.
-    beyond_bound : bool
-        Whether the model's level exceeds 1, which CD cannot: an order statistic stands in.
+    `interactions`: m: the level is the 1 − 1/m quantile of CD, exceeded in m interactions with probability
+    about 63%; `estimate`, `std_error`: the standard error is the delta method's, for display; NaN where there
+    is none; `confidence_interval`: likelihood interval with the rate estimated, or binomial for an empirical
+    quantile; `empirical`: whether the level is an order statistic, and no model is behind it; `beyond_bound`:
+    whether the model's level exceeds 1, which CD cannot: an order statistic stands in.
     """
 
     interactions: float
     estimate: float
     std_error: float
-    interval: Interval
+    confidence_interval: Interval
     empirical: bool
     beyond_bound: bool
 
@@ -71,32 +64,12 @@ class GroupLevel:
 class GroupTail:
     """The tail of counterfactual discrimination in one group.
 
-    Attributes
-    ----------
-    group : str
-    n_real, n_synthetic, n_people : int
-    threshold : float
-        The (k + 1)-th largest CD; NaN where there are too few values.
-    n_exceedances : int
-        Values above the threshold: k, or fewer where values are tied with it.
-    rate : float
-        λ: exceedances per interaction.
-    maximum : float
-    level : GroupLevel
-        At the common number of interactions.
-    levels : tuple of GroupLevel
-        At the other numbers asked for.
-    fit : EvtFit or None
-        None where the tail is degenerate.
-    type : TailType or None
-        With the interval of ξ and the horizon.
-    goodness_pvalue : float
-        Anderson–Darling with parametric bootstrap; NaN where not computed.
-    endpoint : Interval or None
-        Likelihood interval of the end point, for ξ < 0.
-    degenerate : str
-        Why there is no fit; empty where there is one.
-    notes : tuple of str
+    `threshold`: the (k + 1)-th largest CD; NaN where there are too few values; `n_exceedances`: values above
+    the threshold: k, or fewer where values are tied with it; `rate`: λ: exceedances per interaction; `level`:
+    at the common number of interactions; `levels`: at the other numbers asked for; `fit`: None where the tail
+    is degenerate; `type`: with the interval of ξ and the horizon; `goodness_pvalue`: Anderson–Darling with
+    parametric bootstrap; NaN where not computed; `endpoint`: likelihood interval of the end point, for ξ < 0;
+    `degenerate`: why there is no fit; empty where there is one.
     """
 
     group: str
@@ -121,34 +94,63 @@ class GroupTail:
         """Values of CD."""
         return self.n_real + self.n_synthetic
 
+    @property
+    def ordered_levels(self) -> list[GroupLevel]:
+        """All return levels, by the number of interactions."""
+        return sorted((self.level, *self.levels), key=lambda level: level.interactions)
+
+    @property
+    def sentence(self) -> str:
+        """Size, threshold, and the type of the tail or why there is none."""
+        said = f"{self.group}: N = {self.n_real:,}"
+        said += f" and {self.n_synthetic:,} synthetic" if self.n_synthetic else ""
+        said += f", {self.n_exceedances} above {self.threshold:.4g}"
+        kind = self.type
+        if self.degenerate:
+            said += f"; no model of the tail, {self.degenerate}; order statistics instead "
+            said += f"(maximum {self.maximum:.4g})"
+        elif kind is not None:
+            low, high = kind.confidence_interval
+            said += f"; type {kind.type} (ξ {kind.estimate:.3f}, {low:.3f} to {high:.3f})"
+            said += f"; horizon {_count(kind.horizon)}: {kind.horizon_reason}"
+        if not self.degenerate and not np.isnan(self.goodness_pvalue):
+            said += f"; goodness of fit p = {self.goodness_pvalue:.3g}"
+        return " ".join([f"{said}.", *self.notes])
+
+
+def _count(value: float) -> str:
+    if np.isnan(value):
+        return "none"
+    return "unlimited" if value == np.inf else f"{value:,.0f} interactions"
+
 
 def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.random.Generator) -> GroupTail:
-    """Fit the tail of one group.
-
-    Parameters
-    ----------
-    name : str
-    sample : GroupSample
-    settings : EcdSettings
-    rng : Generator
-        For the goodness of fit.
-    """
-    cd = sample.values()
-    k, notes = _exceedances(cd.size, settings)
-    threshold = _threshold(cd, name, k, settings)
+    """Fit the tail of one group; `rng` is for the goodness of fit."""
+    n = sample.n
+    k, notes = _exceedances(n, settings)
+    threshold = _threshold(sample, name, k, settings)
+    cd = sample.largest(threshold)
     above = cd[cd > threshold] if np.isfinite(threshold) else cd[:0]
-    degenerate = _degenerate(cd, above, threshold)
+    tied = cd[cd >= threshold]
+    if above.size < k and (width := _grid(tied)):
+        # on a grid the threshold lies between two cells
+        above, threshold = tied, threshold - 0.5 * width
+    degenerate = _degenerate(sample, above, threshold)
     fit = None
     if not degenerate:
-        fit = _fit(cd, threshold, settings)
-        if fit.at_boundary:
-            degenerate, fit = (
-                "its end point is reached: the likelihood has no maximum with a shape above −1",
-                None,
+        fit = _fit(sample, threshold, settings)
+        if fit.at_boundary and not fit.by_power:
+            degenerate = "its end point is reached: the likelihood has no maximum with a shape above −1"
+            fit = None
+        elif fit.grid is not None:
+            notes.append(
+                f"Its values lie on a grid of width {fit.grid:g}: the likelihood is that of their cells."
             )
-    rate = above.size / cd.size if cd.size else float("nan")
-    level = _level(cd, fit, float(settings.interactions), settings)
-    others = tuple(_level(cd, fit, float(m), settings) for m in settings.other_interactions)
+        elif fit.by_power:
+            notes.append("Its end point is near: levels are those of a power tail.")
+    rate = above.size / n if n else float("nan")
+    level = group_level(sample, fit, float(settings.interactions), settings)
+    others = tuple(group_level(sample, fit, float(m), settings) for m in settings.other_interactions)
     if fit is not None and fit.n_exceedances < k:
         notes.append(f"{k - fit.n_exceedances} values are tied with the threshold.")
     if level.beyond_bound:
@@ -156,8 +158,13 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
             "The model's level lies beyond the bound of 1: the model cannot hold so far out, and an order "
             "statistic stands in."
         )
-    if above.size > _LARGEST_SHARE * cd.size:
-        notes.append(f"{above.size} of {cd.size} values lie above the threshold: hardly a tail.")
+    if above.size > _LARGEST_SHARE * n:
+        notes.append(f"{above.size} of {n} values lie above the threshold: hardly a tail.")
+    elif above.size > _LARGE_SHARE * n:
+        notes.append(
+            f"{above.size} of {n:,} values are {above.size / n:.0%}: so far from the end tails that are not "
+            "generalised Pareto bias the level; compare with threshold= at half of them."
+        )
     return GroupTail(
         group=name,
         n_real=sample.n_real,
@@ -172,7 +179,7 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
         fit=fit,
         type=None if fit is None else tail_type(fit, bound=BOUND, max_relative_width=settings.horizon_width),
         goodness_pvalue=_goodness(fit, settings, rng),
-        endpoint=None if fit is None or fit.shape >= 0 else fit.endpoint().interval,
+        endpoint=None if fit is None or fit.shape >= 0 else fit.endpoint().confidence_interval,
         degenerate=degenerate,
         notes=tuple(notes),
     )
@@ -180,7 +187,7 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
 
 def _exceedances(n: int, settings: EcdSettings) -> tuple[int, list[str]]:
     """k, raised where k exceedances among n are rarer than one in m interactions."""
-    k = settings.n_exceedances
+    k = settings.n_exceedances or min(_DEFAULT, max(LEAST, int(_LARGE_SHARE * n)))
     needed = int(np.ceil(_REACH * n / settings.interactions))
     if isinstance(settings.threshold, dict) or k * settings.interactions >= n:
         return k, []
@@ -190,19 +197,23 @@ def _exceedances(n: int, settings: EcdSettings) -> tuple[int, list[str]]:
     ]
 
 
-def _threshold(cd: Floats, name: str, k: int, settings: EcdSettings) -> float:
+def _threshold(sample: GroupSample, name: str, k: int, settings: EcdSettings) -> float:
     if isinstance(settings.threshold, dict):
         return float(settings.threshold[name])
-    if cd.size <= k:
-        k = cd.size - 1
+    k = min(k, sample.n - 1)
     if k < LEAST:
         return float("nan")
+    cd = sample.largest(np.nan if sample.top is None or k < sample.top.size else -np.inf)
     return float(np.partition(cd, cd.size - k - 1)[cd.size - k - 1])
 
 
-def _degenerate(cd: Floats, above: Floats, threshold: float) -> str:
-    if cd.size and cd.max() - cd.min() <= _TIE:
-        return f"all {cd.size:,} values equal {cd.max():.3g}"
+def _degenerate(sample: GroupSample, above: Floats, threshold: float) -> str:
+    cd = sample.largest()
+    far = abs(sample.average.estimate - sample.maximum) > 1e3 * _TIE  # where a tally left values out
+    if cd.size and not far and np.abs(cd).max() <= _TIE:
+        return f"all {sample.n:,} values are 0: the scores do not change with the attribute"
+    if cd.size and cd.max() - cd.min() <= _TIE and not far:
+        return f"all {sample.n:,} values equal {cd.max():.3g}"
     tied = int((cd == threshold).sum())
     if above.size < LEAST and tied > 1:
         return f"{tied} values are tied at the threshold and {above.size} lie above it: ties, no tail"
@@ -210,18 +221,44 @@ def _degenerate(cd: Floats, above: Floats, threshold: float) -> str:
         return f"{above.size} values lie above the threshold, fewer than {LEAST}"
     gaps = np.diff(np.sort(above))
     distinct = 1 + int((gaps > _TIE * max(1.0, np.abs(above).max())).sum())
-    if distinct < max(LEAST, above.size / 2):
+    if distinct < max(LEAST, above.size / 2) and not _grid(above):
         return f"its {above.size} largest values are {distinct} distinct ones: ties, not a continuous tail"
     return ""
 
 
-def _fit(cd: Floats, threshold: float, settings: EcdSettings) -> EvtFit:
+def _grid(above: Floats) -> float:
+    """Width of the grid of tied values that a tail can be fitted to; 0 where there is none.
+
+    CD is the difference of two rounded scores: with fewer than five cells its own rounding matters.
+    """
+    distinct = np.unique(np.round(above / _TIE) * _TIE).size if above.size else 0
+    if distinct <= LEAST_CELLS or not are_tied(np.round(above, 9)):
+        return 0.0
+    return grid_width(above)
+
+
+def _fit(sample: GroupSample, threshold: float, settings: EcdSettings) -> EvtFit:
+    cd = sample.largest()
     options: dict[str, Any] = {"confidence_level": settings.confidence_level, "backend": settings.backend}
+    options["n_total"], options["grid"] = sample.n, _grid(cd[cd > threshold]) or None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*no maximum", DataWarning)  # told as `degenerate`
-        if settings.model == "gpd":
-            return fit_gpd(cd, threshold, **options)
-        return fit_point_process(cd, threshold, float(settings.interactions), **options)
+        return fit_gpd(cd, threshold, **options)
+
+
+def refitted(sample: GroupSample, k: int, tail: GroupTail, settings: EcdSettings) -> EvtFit | None:
+    """The fit with k exceedances; None where there is no such tail, or m interactions do not reach it."""
+    if not LEAST <= k < sample.n or k * settings.interactions < sample.n:
+        return None
+    cd = np.sort(sample.largest())[::-1]
+    if k >= cd.size:
+        return None
+    above = cd[cd > cd[k]]
+    if _degenerate(sample, above, float(cd[k])):
+        return None
+    fit = _fit(sample, float(cd[k]), settings)
+    beyond = fit.at_boundary or settings.interactions * fit.rate < 1.0
+    return None if beyond or fit.return_level(settings.interactions).estimate > BOUND else fit
 
 
 def _goodness(fit: EvtFit | None, settings: EcdSettings, rng: np.random.Generator) -> float:
@@ -230,20 +267,22 @@ def _goodness(fit: EvtFit | None, settings: EcdSettings, rng: np.random.Generato
     return fit.goodness_of_fit(n_resamples=settings.n_resamples, rng=rng).pvalue
 
 
-def _level(cd: Floats, fit: EvtFit | None, m: float, settings: EcdSettings) -> GroupLevel:
+def group_level(sample: GroupSample, fit: EvtFit | None, m: float, settings: EcdSettings) -> GroupLevel:
+    """Return level of a group for m interactions; an order statistic where the tail gives none."""
     beyond = False
     if fit is not None and m * fit.rate >= 1.0:
         found = fit.return_level(m, confidence_level=settings.confidence_level)
         beyond = found.estimate > BOUND
         if not beyond:
-            return GroupLevel(m, found.estimate, found.std_error, found.interval, False, False)
-    if cd.size < LEAST:
+            return GroupLevel(m, found.estimate, found.std_error, found.confidence_interval, False, False)
+    if sample.n < LEAST:
         nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
         return GroupLevel(m, float("nan"), float("nan"), nothing, True, beyond)
-    found = empirical_return_level(cd, m, confidence_level=settings.confidence_level)
-    low, high = found.interval
+    cd = sample.largest()
+    found = empirical_return_level(cd, m, confidence_level=settings.confidence_level, n_total=sample.n)
+    low, high = found.confidence_interval
     interval = Interval(
         max(low, -BOUND), min(high, BOUND), settings.confidence_level, "binomial, between order statistics"
     )
-    estimate = float(cd.max()) if m >= cd.size else found.estimate
+    estimate = float(cd.max()) if m >= sample.n else found.estimate
     return GroupLevel(m, estimate, float("nan"), interval, True, beyond)

@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.errors import InputError
-from fairstats.ground.randomness import as_generator
+from fairstats.ground.checks import as_generator, check_whole
+from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.methods.hfm.encoding import pair_of_groups
 from fairstats.methods.hfm.rows import Rows, as_pair
 from fairstats.methods.hfm.set_distance import DirectedDistance, SetDistance, in_range
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["acceleration", "approx_set_distance", "approximate", "default_m2", "random_weights"]
-
 #: Numbers held in one portion of rows.
 _CELLS = 1 << 16
 
 
 def approx_set_distance(
-    a: Any, b: Any, *, m1: int = 25, m2: int | None = None, rng: Any = None
+    a: Any = None,
+    b: Any = None,
+    *,
+    m1: int = 25,
+    m2: int | None = None,
+    rng: Any = None,
+    counts: Tally | None = None,
 ) -> SetDistance:
     """The paper's approximation of the distance between two sets; it is never too small.
 
@@ -38,6 +43,8 @@ def approx_set_distance(
         ⌈2·log₁₀(n0 + n1)⌉.
     rng : None, int or numpy.random.Generator
         Of the projections.
+    counts : Tally, optional
+        As in `set_distance`.
 
     Returns
     -------
@@ -78,14 +85,13 @@ def approx_set_distance(
     >>> approximate.m2, len(approximate.per_projection)
     (6, 25)
     """
-    for name, value in (("m1", m1), ("m2", m2)):
-        if (value is not None or name == "m1") and (
-            isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1
-        ):
-            raise InputError(name, got=repr(value), allowed="a whole number ≥ 1", cure=f"{name}=25")
-    first, second = as_pair(a, b)
+    m1 = check_whole("m1", m1, low=1, cure="m1=25")
+    if m2 is not None:
+        m2 = check_whole("m2", m2, low=1, cure="m2=25")
+    given = counts_or_rows(counts, needs="a, b", a=a, b=b)
+    first, second = pair_of_groups(counts) if given else as_pair(a, b)  # type: ignore[arg-type]
     generator, seed = as_generator(rng)
-    return approximate(first, second, m1=int(m1), m2=m2, rng=generator, seed=seed)
+    return approximate(first, second, m1=m1, m2=m2, rng=generator, seed=seed)
 
 
 def approximate(
@@ -94,7 +100,7 @@ def approximate(
     """ApproxDist (Algorithm 1) of validated rows."""
     start = time.perf_counter()
     a, b, unit = in_range(first.values, second.values)
-    neighbours = default_m2(len(a) + len(b)) if m2 is None else int(m2)
+    neighbours = default_m2(len(a) + len(b)) if m2 is None else m2
     found = [acceleration(a, b, random_weights(a.shape[1], rng), neighbours) for _ in range(m1)]
     values = tuple(unit * max(ab[0], ba[0]) for ab, ba, _ in found)
     (ab, i, j), (ba, k, m), _ = found[int(np.argmin(values))]
@@ -131,42 +137,31 @@ def random_weights(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
 def acceleration(
     a: NDArray[np.float64], b: NDArray[np.float64], w: NDArray[np.float64], m2: int
 ) -> tuple[tuple[float, int, int], tuple[float, int, int], int]:
-    """AcceleDist (Algorithm 2): both directions along one projection.
+    """AcceleDist (Algorithm 2): both directions along one projection with these weights.
 
-    Parameters
-    ----------
-    a, b : ndarray, shape (n, d), (m, d)
-    w : ndarray, shape (d,)
-        Weights of the projection.
-    m2 : int
-        Neighbours on either side.
-
-    Returns
-    -------
-    a_to_b, b_to_a : (distance, row, nearest found)
-    n_distances : int
+    `m2`: neighbours on either side. Returns (distance, row, nearest found) of both, and the distances
+    evaluated.
     """
-    along_a, along_b = a @ w, b @ w
-    order_a, order_b = np.argsort(along_a, kind="stable"), np.argsort(along_b, kind="stable")
-    sorted_a, sorted_b = along_a[order_a], along_b[order_b]
-    a_to_b = _directed(a[order_a], sorted_a, b[order_b], sorted_b, m2)
-    b_to_a = _directed(b[order_b], sorted_b, a[order_a], sorted_a, m2)
-    (ab, i, j, count_ab), (ba, k, m, count_ba) = a_to_b, b_to_a
-    return (
-        (ab, int(order_a[i]), int(order_b[j])),
-        (ba, int(order_b[k]), int(order_a[m])),
-        count_ab + count_ba,
-    )
+    sets = []
+    for rows in (a, b):
+        along = rows @ w
+        order = np.argsort(along, kind="stable")
+        sets.append((rows[order], along[order], order))
+    a_to_b, count_ab = _directed(*sets[0], *sets[1], m2)
+    b_to_a, count_ba = _directed(*sets[1], *sets[0], m2)
+    return a_to_b, b_to_a, count_ab + count_ba
 
 
 def _directed(
     own: NDArray[np.float64],
     along_own: NDArray[np.float64],
+    rows_own: NDArray[np.intp],
     other: NDArray[np.float64],
     along_other: NDArray[np.float64],
+    rows_other: NDArray[np.intp],
     m2: int,
-) -> tuple[float, int, int, int]:
-    """Largest of the smallest distances found: value, row, nearest, evaluations; rows in sorted order."""
+) -> tuple[tuple[float, int, int], int]:
+    """Largest of the smallest distances found: value, row, nearest; evaluations; rows in sorted order."""
     n, m = len(own), len(other)
     first_above = np.searchsorted(along_other, along_own, side="left")  # g(x') ≥ g(x) from here on
     last_below = np.searchsorted(along_other, along_own, side="right")  # g(x') ≤ g(x) before here
@@ -191,4 +186,4 @@ def _directed(
         k = int(best.argmax())
         if best[k] > farthest:
             farthest, row, nearest = float(best[k]), start + k, int(place[k])
-    return float(np.sqrt(farthest)), row, nearest, count
+    return (float(np.sqrt(farthest)), int(rows_own[row]), int(rows_other[nearest])), count

@@ -4,32 +4,61 @@
 equal rows in single precision gives 0.004. Here it only ever *bounds* a distance (``γ`` is the rounding that
 d + 1 products can gather), and every number that is returned is a sum of squared differences in double
 precision.
+
+All of it runs under one thread of BLAS: the blocks are made to fit the cache of one core, and further threads
+took four to five times as much of the processor's time.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["TIE", "Targets", "Work", "squared_pairs"]
-
 #: Two squared distances that differ by less than this share are one.
 TIE = 1e-12
-#: Targets of one block of a scan.
-_SCAN = 4096
+#: Targets of one block of a scan; cells of a part of it, and the fewest targets of one.
+_SCAN, _CELLS, _NARROWEST = 4096, 1 << 19, 256
 #: In no more dimensions than this, rows are prepared column by column.
 _NARROW = 6
 #: Bytes of prepared blocks that are kept.
 _CACHE = 96 * 2**20
 #: Share of doubtful pairs above which scans go on in double precision.
 _DOUBTFUL = 0.002
-#: Share of the pairs of a block above which direct differences of all of them are cheaper.
-_MANY = 0.1
 _CHUNK = 1 << 18
+
+_LOCK = threading.Lock()
+_INSIDE: list[Any] = []
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """The BLAS libraries of the process, looked up once: that takes milliseconds."""
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Run BLAS in one thread; several Python threads may be inside, the last one out restores the number."""
+    with _LOCK:
+        if not _INSIDE:
+            _INSIDE.append(_controller().limit(limits=1, user_api="blas"))
+        _INSIDE.append(None)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _INSIDE.pop()
+            if len(_INSIDE) == 1:
+                _INSIDE.pop().restore_original_limits()
 
 
 class Work:
@@ -43,17 +72,7 @@ class Work:
 def squared_pairs(
     a: NDArray[np.float64], rows_a: NDArray[Any], b: NDArray[np.float64], rows_b: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """|a[rows_a[i]] − b[rows_b[i]]|² by direct differences.
-
-    Parameters
-    ----------
-    a, b : ndarray, shape (n, d), (m, d)
-    rows_a, rows_b : ndarray of int, shape (k,)
-
-    Returns
-    -------
-    ndarray of float, shape (k,)
-    """
+    """|a[rows_a[i]] − b[rows_b[i]]|² by direct differences, shape (k,)."""
     found = np.empty(rows_a.size)
     step = max(_CHUNK // a.shape[1], 1)
     for start in range(0, rows_a.size, step):
@@ -64,15 +83,9 @@ def squared_pairs(
 
 
 class Targets:
-    """The rows of one set, ready to be compared with rows of another.
+    """The rows of one set, shape (k, d), ready to be compared with rows of another.
 
-    Parameters
-    ----------
-    rows : ndarray of float, shape (k, d)
-    others : ndarray of float, shape (m, d)
-        The other set, for a common centre and unit.
-    work : Work
-        Counts what is evaluated.
+    `others`: the other set, for a common centre and unit; `work` counts what is evaluated.
     """
 
     def __init__(self, rows: NDArray[np.float64], others: NDArray[np.float64], work: Work) -> None:
@@ -86,6 +99,7 @@ class Targets:
         _, norms = self.prepare(both[1], np.float64)
         self.typical_norm = float(norms.mean())
         self._scan_type: type[np.floating[Any]] = np.float32
+        self._n_blocks = -(-self.n // _SCAN)
         self._kept: dict[tuple[int, str], NDArray[Any]] = {}
         self._bytes = 0
 
@@ -119,10 +133,11 @@ class Targets:
         ready[:, self.d] = norms * (1 + sign * self.gamma(dtype))
         return ready
 
-    def _scan_block(self, start: int, dtype: type[np.floating[Any]]) -> NDArray[Any]:
-        key = (start, dtype.__name__)
+    def _scan_block(self, block: int, dtype: type[np.floating[Any]]) -> NDArray[Any]:
+        """Every so many-th row, so that whatever order the rows have, each block is like the whole."""
+        key = (block, dtype.__name__)
         if key not in self._kept:
-            made = self.block(self.rows[start : start + _SCAN], dtype, -1)
+            made = self.block(self.rows[block :: self._n_blocks], dtype, -1)
             if self._bytes + made.nbytes > _CACHE:
                 return made
             self._bytes += made.nbytes
@@ -134,18 +149,8 @@ class Targets:
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Exact squared distance of every query to its nearest row, and that row.
 
-        Parameters
-        ----------
-        queries : ndarray, shape (m, d)
-            A few hundred rows at most: the block m × 4096 is held in memory.
-        at_least : float
-            A query is left as soon as a row is found at this squared distance or nearer; its answer is
-            then an upper bound, at most `at_least`.
-
-        Returns
-        -------
-        squared : ndarray of float, shape (m,)
-        nearest : ndarray of int, shape (m,)
+        A query is left as soon as a row is found at the squared distance `at_least` or nearer; its answer is
+        then an upper bound, and not above that.
         """
         dtype = self._scan_type
         ready, norms = self.prepare(queries, dtype)
@@ -154,60 +159,35 @@ class Targets:
         best = np.full(len(queries), np.inf)
         nearest = np.zeros(len(queries), dtype=np.intp)
         active = np.arange(len(queries))
-        for start in range(0, self.n, _SCAN):
-            lower = ready[active] @ self._scan_block(start, dtype).T
-            seen += lower.size
-            j = lower.argmin(axis=1)
-            bound = lower[np.arange(active.size), j] + lowered[active]
-            self._decide(queries, active, start + j, bound / self.unit**2, best, nearest)
-            close = lower < (best[active] * (self.unit**2 * (1 - 10 * TIE)) - lowered[active])[:, None]
-            close[np.arange(active.size), j] = False
-            doubts = int(np.count_nonzero(close))
-            if doubts:
-                self._refine(queries, active, start, close, best, nearest)
-                refined += doubts
-            active = active[best[active] > at_least]
-            if not active.size:
-                break
+
+        def take_nearer(rows: NDArray[np.intp], candidates: NDArray[np.intp]) -> None:
+            exact = squared_pairs(queries, rows, self.rows, candidates)
+            order = np.argsort(exact, kind="stable")[::-1]  # of several of one row the last written stays
+            order = order[exact[order] < best[rows[order]]]
+            best[rows[order]], nearest[rows[order]] = exact[order], candidates[order]
+
+        for b in range(self._n_blocks):
+            block, start = self._scan_block(b, dtype), 0
+            while start < len(block) and active.size:
+                part = block[start : start + max(_CELLS // active.size, _NARROWEST)]
+                places = b + self._n_blocks * np.arange(start, start + len(part))
+                start += len(part)
+                lower = ready[active] @ part.T
+                seen += lower.size
+                j = lower.argmin(axis=1)
+                bound = (lower[np.arange(active.size), j] + lowered[active]) / self.unit**2
+                maybe = np.flatnonzero(bound < best[active])
+                take_nearer(active[maybe], places[j[maybe]])
+                left = best[active] > at_least
+                active, j, lower = active[left], j[left], lower[left]
+                # pairs that rounding leaves in doubt
+                close = lower < (best[active] * (self.unit**2 * (1 - 10 * TIE)) - lowered[active])[:, None]
+                close[np.arange(active.size), j] = False
+                i, k = np.nonzero(close)
+                take_nearer(active[i], places[k])
+                refined += i.size
+                active = active[best[active] > at_least]
         self.work.distances += seen + refined
         if refined > _DOUBTFUL * seen:  # ties, or rows so near that single precision cannot tell them apart
             self._scan_type = np.float64
         return best, nearest
-
-    def _decide(
-        self,
-        queries: NDArray[np.float64],
-        active: NDArray[np.intp],
-        candidates: NDArray[np.intp],
-        bound: NDArray[np.float64],
-        best: NDArray[np.float64],
-        nearest: NDArray[np.intp],
-    ) -> None:
-        """Take the candidate of every active query if it is nearer than the best so far."""
-        maybe = np.flatnonzero(bound < best[active])
-        exact = squared_pairs(queries, active[maybe], self.rows, candidates[maybe])
-        better = exact < best[active[maybe]]
-        best[active[maybe[better]]] = exact[better]
-        nearest[active[maybe[better]]] = candidates[maybe[better]]
-
-    def _refine(
-        self,
-        queries: NDArray[np.float64],
-        active: NDArray[np.intp],
-        start: int,
-        close: NDArray[np.bool_],
-        best: NDArray[np.float64],
-        nearest: NDArray[np.intp],
-    ) -> None:
-        """Evaluate directly every pair that rounding leaves in doubt."""
-        doubts = close.sum(axis=1)
-        for i in np.flatnonzero(doubts):
-            if doubts[i] > _MANY * close.shape[1]:
-                candidates = np.arange(start, start + close.shape[1])
-            else:
-                candidates = start + np.flatnonzero(close[i])
-            difference = self.rows[candidates] - queries[active[i]]
-            exact = np.einsum("ij,ij->i", difference, difference)
-            k = int(exact.argmin())
-            if exact[k] < best[active[i]]:
-                best[active[i]], nearest[active[i]] = exact[k], candidates[k]

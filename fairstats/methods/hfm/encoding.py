@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fairstats.ground.caution import caution
+from fairstats.ground.checks import check_choice
 from fairstats.ground.encoding import MISSING, as_float_column, factorize, label_text
-from fairstats.ground.errors import DataWarning, InputError
-from fairstats.ground.results import check_choice
-from fairstats.methods.hfm.rows import Rows, as_pandas, as_rows
+from fairstats.ground.errors import DataWarning, InputError, caution
+from fairstats.ground.parts import dates_as_days
+from fairstats.methods.hfm.rows import Rows, as_pandas, as_rows, check_unique
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["SCALES", "FrameEncoder", "encode_labels"]
+    from fairstats.ground.tally import Tally
 
 SCALES = ("minmax", "none")
 #: Labels with more values than this are scores.
 _MOST_LABELS = 100
 _OTHER = "(other)"
+#: A column of text with more levels than this, and with one for this share of the rows, identifies them.
+_FEW_LEVELS, _IDENTIFIES = 20, 0.9
 
 
 @dataclass(frozen=True)
@@ -39,15 +41,7 @@ class _Numeric:
         return [self.name]
 
     def encode(self, column: Any, argument: str) -> list[NDArray[np.float64]]:
-        values = as_float_column(column, f"{argument}[{self.name!r}]")
-        if not np.isfinite(values).all():
-            raise InputError(
-                argument,
-                got=f"{int((~np.isfinite(values)).sum()):,} values that are NaN or infinite in {self.name!r}",
-                allowed="finite numbers",
-                cure="drop or impute those rows first, and say so",
-            )
-        return [(values - self.low) / self.width]
+        return [(_finite(column, argument, self.name) - self.low) / self.width]
 
 
 @dataclass(frozen=True)
@@ -79,13 +73,8 @@ class _Categorical:
 class FrameEncoder:
     """How the columns of a frame become coordinates.
 
-    Attributes
-    ----------
-    columns : tuple
-        One code per column.
-    scale : {"minmax", "none"}
-    constant : tuple of str
-        Columns with one value in the reference data.
+    `columns`: one code per column; `scale`: "minmax" or "none"; `constant`: columns with one value in the
+    reference data.
     """
 
     columns: tuple[_Numeric | _Categorical, ...]
@@ -96,46 +85,30 @@ class FrameEncoder:
     def fit(
         cls, reference: Any, *, scale: str = "minmax", leave_out: Collection[str] = (), argument: str = "X"
     ) -> FrameEncoder:
-        """Learn bounds and categories.
+        """Learn bounds and categories from a frame or an array of numbers.
 
-        Parameters
-        ----------
-        reference : data frame or array of numbers, shape (n, p)
-        scale : {"minmax", "none"}, default "minmax"
-            Whether numbers are mapped to [0, 1] by their bounds here.
-        leave_out : collection of str
-            Columns that are no coordinates.
-        argument : str
-            Name for error messages.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> frame = pd.DataFrame({"age": [20, 40, 30], "city": ["Ulm", "Bern", "Ulm"]})
-        >>> encoder = FrameEncoder.fit(frame)
-        >>> rows = encoder.encode(frame)
-        >>> rows.columns
-        ('age', 'city=Bern', 'city=Ulm')
-        >>> rows.values[2].tolist()
-        [0.5, 0.0, 1.0]
+        With "minmax" numbers are mapped to [0, 1] by their bounds here; dates are numbers (days); columns to
+        `leave_out` are no coordinates. Raises InputError for text that identifies the rows.
         """
         check_choice("scale", scale, SCALES)
         frame = _frame_of(reference, argument)
         columns: list[_Numeric | _Categorical] = []
         constant = []
-        for name in map(str, frame.columns):
-            if name in leave_out:
-                continue
+        for name in frame.columns.difference(list(leave_out), sort=False):
             column = frame[name]
-            if _is_categorical(column):
+            kind = column.dtype
+            text = isinstance(kind, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(kind)
+            if text and dates_as_days(column) is None:
                 levels = sorted(set(_texts(column, argument, name).tolist()))
+                _refuse_identifier(len(levels), len(column), argument, name)
                 columns.append(_Categorical(name, tuple(levels)))
                 single = len(levels) == 1
             else:
-                code = _numeric_code(column, argument, name, scale)
-                columns.append(code)
-                single = code.width == 0
-                columns[-1] = _Numeric(name, code.low, code.width or 1.0)
+                values = _finite(column, argument, name)
+                low, width = float(values.min()), float(np.ptp(values))
+                single = width == 0
+                bounds = (low, width or 1.0) if scale == "minmax" else (0.0, 1.0)
+                columns.append(_Numeric(name, *bounds))
             if single:
                 constant.append(name)
         if not columns:
@@ -150,10 +123,8 @@ class FrameEncoder:
     def encode(self, frame: Any, *, leave_out: Collection[str] = (), argument: str = "X") -> Rows:
         """The coordinates of a frame; a column "(other)" only where it is needed.
 
-        Raises
-        ------
-        InputError
-            For columns other than those of the fit and `leave_out`, NaN, or another type than at the fit.
+        Raises InputError for columns other than those of the fit and `leave_out`, NaN, or another type than
+        there.
         """
         data = _frame_of(frame, argument)
         known = [code.name for code in self.columns]
@@ -176,100 +147,102 @@ class FrameEncoder:
                 if not name.endswith(f"={_OTHER}") or part.any():
                     names.append(name)
                     parts.append(part)
-            self._say_if_constant_no_more(code, encoded, argument)
-        index = as_pandas(frame).index if as_pandas(frame) is not None else None  # type: ignore[union-attr]
-        return Rows(np.ascontiguousarray(np.column_stack(parts)), index, tuple(names))
-
-    def _say_if_constant_no_more(
-        self, code: _Numeric | _Categorical, encoded: list[NDArray[np.float64]], argument: str
-    ) -> None:
-        if isinstance(code, _Numeric) and code.name in self.constant and self.scale == "minmax":
-            part = encoded[0]
-            if part.size and np.ptp(part) > 0:
+            was_constant = isinstance(code, _Numeric) and code.name in self.constant
+            if was_constant and self.scale == "minmax" and np.ptp(encoded[0]) > 0:
                 caution(
                     f"`{argument}`: {code.name!r} is constant in the reference data, so nothing scales "
                     "it; it enters in its own unit.",
                     DataWarning,
                 )
+        index = None if isinstance(frame, (np.ndarray, list, tuple)) else data.index
+        return Rows(np.ascontiguousarray(np.column_stack(parts)), index, tuple(names))
 
 
-def _numeric_code(column: Any, argument: str, name: str, scale: str) -> _Numeric:
-    values = as_float_column(column, f"{argument}[{name!r}]")
-    if not values.size or not np.isfinite(values).all():
+def _finite(column: Any, argument: str, name: str) -> NDArray[np.float64]:
+    """The numbers of a column, or raise where there are none, or some that are not finite."""
+    days = dates_as_days(column)
+    values = as_float_column(column, f"{argument}[{name!r}]") if days is None else days
+    bad = int((~np.isfinite(values)).sum())
+    if bad or not values.size:
         raise InputError(
             argument,
-            got=f"{int((~np.isfinite(values)).sum()):,} values that are NaN or infinite in {name!r}"
-            if values.size
-            else "0 rows",
+            got=f"{bad:,} values that are NaN or infinite in {name!r}" if values.size else "0 rows",
             allowed="finite numbers",
             cure="drop or impute those rows first, and say so",
         )
-    low, high = float(values.min()), float(values.max())
-    if scale == "none":
-        return _Numeric(name, 0.0, 1.0 if high > low else 0.0)
-    return _Numeric(name, low, high - low)
+    return values
 
 
 def _frame_of(values: Any, argument: str) -> pd.DataFrame:
-    frame = as_pandas(values)
+    frame = as_pandas(values, argument)
     if frame is None:
         rows = as_rows(values, argument)
         return pd.DataFrame(rows.values, columns=[f"x{j}" for j in range(rows.values.shape[1])])
-    if not frame.columns.is_unique:
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    check_unique(frame, argument)
+    return frame
+
+
+def _refuse_identifier(n_levels: int, n: int, argument: str, name: str) -> None:
+    """Raise where nearly every row has a value of its own: then all rows are equally far apart."""
+    if n_levels > _FEW_LEVELS and n_levels >= _IDENTIFIES * n:
         raise InputError(
             argument,
-            got=f"two columns of one name: {list(frame.columns)!r}",
-            allowed="columns with different names",
-            cure="rename one of them",
+            got=f"a column {name!r} with {n_levels:,} different values in {n:,} rows, an identifier",
+            allowed="numbers, dates, and categories that several rows share",
+            cure=f"leave {name!r} out, convert it to numbers, or group its values",
         )
-    return frame.rename(columns=str)
-
-
-def _is_categorical(column: Any) -> bool:
-    return isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column.dtype)
 
 
 def _texts(column: Any, argument: str, name: str) -> NDArray[Any]:
     """The categories as text."""
     factor = factorize(column, f"{argument}[{name!r}]")
-    if factor.has_missing:
-        raise InputError(
-            argument,
-            got=f"{int((factor.codes == MISSING).sum()):,} missing values in {name!r}",
-            allowed="no missing values",
-            cure=f"make them a category: frame[{name!r}].fillna('missing'), or drop those rows and say so",
-        )
+    refuse_missing(factor.codes, argument, f" in {name!r}")
     texts = np.array([label_text(level) for level in factor.levels], dtype=object)
     return np.asarray(texts[factor.codes])
+
+
+def refuse_missing(codes: NDArray[Any], argument: str, where: str = "") -> None:
+    """Raise where a category, label or group is missing in some row."""
+    missing = int((codes == MISSING).sum())
+    if missing:
+        raise InputError(
+            argument,
+            got=f"{missing:,} missing values{where}",
+            allowed="a value in every row",
+            cure="drop those rows and say so, or make the missing ones a value: .fillna('missing')",
+        )
+
+
+def pair_of_groups(counts: Tally) -> tuple[Rows, Rows]:
+    """The features of the two groups of a tally: numbers as they are, categories one-hot.
+
+    Raises InputError if the tally has no features, or not two groups.
+    """
+    part = counts.rows()
+    if len(part.groups) != 2:
+        raise InputError(
+            "counts",
+            got=f"a tally of {len(part.groups)} groups",
+            allowed="two groups: the two sets",
+            cure="fs.hfm(counts=…) compares every group with all others",
+        )
+    frame, group = part.frame(), part.column(part.group)
+    rows = FrameEncoder.fit(frame, scale="none", argument="counts").encode(frame, argument="counts")
+    first, second = (Rows(np.ascontiguousarray(rows.values[group == g]), None, rows.columns) for g in (0, 1))
+    return first, second
 
 
 def encode_labels(
     y_true: Any, y_pred: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[str, ...]]:
-    """Labels and predictions as coordinates: two different labels are 1 apart.
+    """Labels and predictions as coordinates, and their levels: two different labels are 1 apart.
 
-    Parameters
-    ----------
-    y_true, y_pred : array-like, shape (n,)
-        Labels of any type, two or more values.
-
-    Returns
-    -------
-    true, pred : ndarray of float, shape (n, 1) or (n, k)
-        0/1 for two values, one-hot divided by √2 for more.
-    levels : tuple of str
-        Their values.
+    Shape (n, 1), 0/1, for two values; (n, k), one-hot divided by √2, for more.
     """
-    codes = []
-    factors = [factorize(y, name) for y, name in ((y_true, "y_true"), (y_pred, "y_pred"))]
+    factors = [factorize(y_true, "y_true"), factorize(y_pred, "y_pred")]
     for factor, name in zip(factors, ("y_true", "y_pred"), strict=True):
-        if factor.has_missing:
-            raise InputError(
-                name,
-                got=f"{int((factor.codes == MISSING).sum()):,} missing values",
-                allowed="a label in every row",
-                cure="drop those rows first, and say so",
-            )
+        refuse_missing(factor.codes, name)
     levels = tuple(sorted({label_text(level) for f in factors for level in f.levels}))
     if len(levels) > _MOST_LABELS:
         raise InputError(
@@ -278,11 +251,9 @@ def encode_labels(
             allowed=f"labels: at most {_MOST_LABELS} values",
             cure="pass predicted labels, not scores",
         )
-    for factor in factors:
-        place = np.array([levels.index(label_text(level)) for level in factor.levels], dtype=np.intp)
-        codes.append(place[factor.codes])
-    if len(levels) <= 2:
-        true, pred = (code[:, None].astype(np.float64) for code in codes)
-    else:
-        true, pred = (np.eye(len(levels))[code] / np.sqrt(2) for code in codes)
+    places = np.eye(len(levels)) / np.sqrt(2) if len(levels) > 2 else np.array([[0.0], [1.0]])
+    true, pred = (
+        places[np.array([levels.index(label_text(level)) for level in f.levels], dtype=np.intp)[f.codes]]
+        for f in factors
+    )
     return true, pred, levels

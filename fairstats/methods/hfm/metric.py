@@ -7,24 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.caution import caution
-from fairstats.ground.errors import DataWarning, InputError
-from fairstats.ground.randomness import as_generator
+from fairstats.ground.checks import as_generator, check_flag, check_whole
+from fairstats.ground.errors import DataWarning, caution
+from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.results import HypothesisTest
-from fairstats.methods.hfm.entries import HfmEntry, harmonic
-from fairstats.methods.hfm.exchange import label_exchange
-from fairstats.methods.hfm.neighbours import NeighbourLists
-from fairstats.methods.hfm.permutation import label_permutation, of_comparisons, upper_pvalue
-from fairstats.methods.hfm.result import HfmResult
+from fairstats.methods.hfm.resampling import (
+    Distances,
+    harmonics,
+    label_exchange,
+    label_permutation,
+    make_distances,
+    of_comparisons,
+    stability_ranges,
+    upper_pvalue,
+)
+from fairstats.methods.hfm.result import HfmEntry, HfmResult, harmonic
 from fairstats.methods.hfm.rows import Rows
 from fairstats.methods.hfm.scene import Comparison, Scene, make_scene
 from fairstats.methods.hfm.set_distance import SetDistance, Statistic, check_statistic, measure
-from fairstats.methods.hfm.stability import harmonics, stability_ranges
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["hfm"]
+    from fairstats.ground.tally import Tally
 
 #: Resamples and subsamples that are made without being asked for: up to so many rows × comparisons.
 _UNASKED = ((20_000, 999, 200), (100_000, 199, 50))
@@ -33,11 +36,12 @@ _MOST_ROWS = 20_000
 
 
 def hfm(
-    X: Any,
-    y_true: Any,
-    y_pred: Any,
+    X: Any = None,
+    y_true: Any = None,
+    y_pred: Any = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Any = None,
+    counts: Tally | None = None,
     statistic: Statistic = "max",
     scale: str = "minmax",
     reference_data: Any = None,
@@ -57,6 +61,10 @@ def hfm(
         Labels and predicted labels of any type, with two or more values. Two different labels are 1 apart.
     sensitive_features : array-like (n,) or (n, k), frame, or mapping of name to column
         One attribute or several, each with two or more values. Every value is compared with all others.
+    counts : Tally, optional
+        Distinct rows with their number (`fs.tally` with ``features=``) in place of all of these. Distances
+        are those of the rows, which have no labels then and are named by their position among the counted
+        ones; their order also decides what a seed draws.
     statistic : {"max", "mean"} or float in (0, 1], default "max"
         As in `set_distance`; "max" is the paper's.
     scale : {"minmax", "none"}, default "minmax"
@@ -97,7 +105,9 @@ def hfm(
     of samples does not estimate that of populations at usable n. So there is no interval, but a stability
     range over subsamples, which claims no confidence, and two tests: of D and D_f by permuting the sensitive
     values among the rows, and of HFM by exchanging y and ŷ within rows. Both are exact permutation tests,
-    one-sided upwards.
+    one-sided upwards. With "max" the test of HFM is valid and nearly without power, since a maximum hardly
+    moves when labels change places (no rejection in 471 samples): a large p-value says nothing there, and
+    ``statistic="mean"`` asks the same question with power.
 
     Over values and attributes D and D_f are maxima, each by itself, and HFM is computed from them. Over one
     attribute with two values there is one comparison.
@@ -121,30 +131,43 @@ def hfm(
     [3, 2]
     """
     level = check_statistic(statistic)
+    check_flag("intersections", intersections)
     scene = make_scene(
         X,
         y_true,
         y_pred,
         sensitive_features=sensitive_features,
+        counts=counts,
         scale=scale,
         reference_data=reference_data,
         intersections=intersections,
     )
     generator, seed = as_generator(rng)
-    unasked = _unasked(scene)
-    resamples = _number(n_resamples, "n_resamples", unasked[0])
-    subsamples = _number(n_subsamples, "n_subsamples", unasked[1])
+    size = scene.n * len(scene.sides) if scene.n <= _MOST_ROWS else np.inf
+    unasked = next((numbers for most, *numbers in _UNASKED if size <= most), [0, 0])
+    resamples, subsamples = (
+        default if value is None else check_whole(name, value, low=0, cure=f"{name}=199")
+        for name, value, default in (
+            ("n_resamples", n_resamples, unasked[0]),
+            ("n_subsamples", n_subsamples, unasked[1]),
+        )
+    )
     comparisons = scene.comparisons()
     entries = _entries(scene, comparisons, level)
     if resamples or subsamples:
-        lists = (NeighbourLists(scene.with_true), NeighbourLists(scene.with_pred))
+        lists = make_distances(scene)
         if resamples:
             entries = _tested(entries, scene, comparisons, lists, level, resamples, generator)
         if subsamples:
             values = np.array([[e.d, e.d_f, e.hfm] for e in entries]).T
             ranges = stability_ranges(scene, comparisons, values, lists, level, subsamples, generator)
             entries = [replace(e, stability=r) for e, r in zip(entries, ranges, strict=True)]
-    _warn(entries)
+    infinite = ", ".join(f"{e.attribute}: {e.group}" for e in entries if np.isinf(e.hfm))
+    if infinite:
+        text = (
+            "D = 0, every row has its like in the other group, and the predictions tell them apart (D_f > 0)."
+        )
+        caution(f"HFM is infinite for {infinite}: {text}", DataWarning)
     return HfmResult(
         entries=tuple(entries),
         statistic=level,
@@ -160,34 +183,17 @@ def hfm(
     )
 
 
-def _unasked(scene: Scene) -> tuple[int, int]:
-    """Resamples and subsamples that take seconds."""
-    for most, resamples, subsamples in _UNASKED:
-        if scene.n * len(scene.sides) <= most and scene.n <= _MOST_ROWS:
-            return resamples, subsamples
-    return 0, 0
-
-
-def _number(value: int | None, argument: str, default: int) -> int:
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise InputError(argument, got=repr(value), allowed="a whole number ≥ 0", cure=f"{argument}=199")
-    return int(value)
-
-
 def _entries(scene: Scene, comparisons: list[Comparison], statistic: Statistic) -> list[HfmEntry]:
     """Every comparison without tests."""
     index = scene.features.index
     found: list[tuple[SetDistance, SetDistance]] = []
     both = (scene.with_true, scene.with_pred)
     for side in scene.sides:
-        labels = [np.flatnonzero(rows) for rows in (side.rows, ~side.rows)]
-        indices = [rows if index is None else index[rows] for rows in labels]
-        pair = [
-            measure(Rows(z[labels[0]], indices[0]), Rows(z[labels[1]], indices[1]), statistic) for z in both
-        ]
-        found.append((pair[0], pair[1]))
+        rows = [np.flatnonzero(side.rows), np.flatnonzero(~side.rows)]
+        labels = rows if index is None else [index[r] for r in rows]
+        sets = ([Rows(z[r], label) for r, label in zip(rows, labels, strict=True)] for z in both)
+        d, d_f = (measure(first, second, statistic) for first, second in sets)
+        found.append((d, d_f))
     entries = []
     for c in comparisons:
         own = [found[k] for k in c.members]
@@ -215,7 +221,7 @@ def _tested(
     entries: list[HfmEntry],
     scene: Scene,
     comparisons: list[Comparison],
-    lists: tuple[NeighbourLists, NeighbourLists],
+    lists: Distances,
     statistic: Statistic,
     n_resamples: int,
     rng: np.random.Generator,
@@ -231,7 +237,10 @@ def _tested(
         )
         for k, e in enumerate(entries)
     ]
-    adjusted = _holm(entries, np.array([[t.pvalue for t in three] for three in tests]))
+    adjusted = np.array([[t.pvalue for t in three] for three in tests])
+    single = [k for k, e in enumerate(entries) if not e.is_maximum]  # a maximum is one test of all its values
+    for of_quantity in adjusted.T:
+        of_quantity[single] = adjust_pvalues(of_quantity[single].tolist(), "holm")
     return [
         replace(e, tests=three, pvalues_adjusted=tuple(row))
         for e, three, row in zip(entries, tests, adjusted.tolist(), strict=True)
@@ -243,27 +252,3 @@ _NULLS = (
     ("the groups' (x, ŷ) are no further apart than random groups'", "permutation of the sensitive values"),
     ("the classifier adds no distance", "exchange of y and ŷ within rows"),
 )
-
-
-def _holm(entries: list[HfmEntry], pvalues: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Holm per quantity over the single values; a maximum is one test of all its values."""
-    adjusted = pvalues.copy()
-    single = [k for k, e in enumerate(entries) if not e.is_maximum]
-    if len(single) == 1:
-        return adjusted
-    from statsmodels.stats.multitest import multipletests
-
-    for j in range(pvalues.shape[1]):
-        adjusted[single, j] = multipletests(pvalues[single, j], method="holm")[1]
-    return adjusted
-
-
-def _warn(entries: list[HfmEntry]) -> None:
-    infinite = [e for e in entries if np.isinf(e.hfm)]
-    if infinite:
-        names = ", ".join(f"{e.attribute}: {e.group}" for e in infinite)
-        caution(
-            f"HFM is infinite for {names}: D = 0, every row has its like in the other group, and the "
-            "predictions tell them apart (D_f > 0).",
-            DataWarning,
-        )

@@ -2,21 +2,130 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fairstats.ground.results import Result
+from fairstats.ground.checks import check_choice
+from fairstats.ground.groups import group_index
+from fairstats.ground.results import Comparison, HypothesisTest, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.hfm.entries import JOINT, HfmEntry
+from fairstats.methods.hfm.set_distance import SetDistance
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["HfmResult"]
+#: The other side of a comparison of one value with all others.
+REST = "all others"
+#: The group of an entry that is the maximum over the values of its attribute.
+ANY_VALUE = "maximum over values"
+#: The attribute of the entry that is the maximum over attributes.
+JOINT = "all attributes"
 
 _QUANTITIES = ("D", "D_f", "HFM")
 _METRICS = ("hfm_distance_labels", "hfm_distance_predictions", "hfm")
+
+
+def harmonic(d: float, d_f: float) -> float:
+    """HFM = D_f/D − 1 (Eq. 3); 0/0 gives 0, x/0 gives +∞, as in the paper."""
+    if d == 0:
+        return 0.0 if d_f == 0 else float("inf")
+    return d_f / d - 1
+
+
+@serialisable
+@dataclass(frozen=True)
+class StabilityRange:
+    """What subsamples of one size give: how far single rows decide. No confidence is claimed.
+
+    Attributes
+    ----------
+    quantity : {"D", "D_f", "HFM"}
+    share : float
+        Share of the rows in a subsample.
+    low, median, high : float
+        5%, 50% and 95% quantiles over the subsamples.
+    drift : float
+        Median minus the value on all rows: distances depend on the number of rows.
+    n_subsamples : int
+        Subsamples in which both groups occur.
+    """
+
+    quantity: str
+    share: float
+    low: float
+    median: float
+    high: float
+    drift: float
+    n_subsamples: int
+
+
+@serialisable
+@dataclass(frozen=True)
+class HfmEntry:
+    """D, D_f and HFM of one comparison.
+
+    Attributes
+    ----------
+    attribute : str
+        Sensitive attribute, "all attributes" for the maximum over them, or an intersection.
+    group, reference : str
+        The value and all others; or "maximum over values".
+    d, d_f : float
+        D(S0, S1) of features and labels, D_f of features and predictions.
+    hfm : float
+        D_f/D − 1.
+    distance, distance_f : SetDistance
+        Where they come from, with the rows that attain them; those of the attaining value for a maximum.
+    tests : tuple of HypothesisTest
+        For D, D_f and HFM in this order; empty where none were asked for.
+    pvalues_adjusted : tuple of float
+        Holm over all values of all attributes, per quantity; of single values only.
+    stability : tuple of StabilityRange
+    n, n_reference : int
+        Rows of either side; of all rows and 0 for a maximum over attributes.
+    """
+
+    attribute: str
+    group: str
+    reference: str
+    d: float
+    d_f: float
+    hfm: float
+    distance: SetDistance
+    distance_f: SetDistance
+    n: int
+    n_reference: int
+    tests: tuple[HypothesisTest, ...] = ()
+    pvalues_adjusted: tuple[float, ...] = ()
+    stability: tuple[StabilityRange, ...] = ()
+
+    @property
+    def is_maximum(self) -> bool:
+        """Whether it is a maximum over values or attributes."""
+        return self.group == ANY_VALUE
+
+
+@dataclass(frozen=True, kw_only=True)
+class HfmComparison(Comparison):
+    """One row of the table: D, D_f or HFM of one entry.
+
+    `stability_low`, `stability_high`: 5% and 95% quantiles over subsamples of 80% of the rows; `row_group`,
+    `row_reference`: labels of the rows that attain a distance.
+    """
+
+    attribute: str = ""
+    stability_low: float = math.nan
+    stability_high: float = math.nan
+    row_group: Hashable | None = None
+    row_reference: Hashable | None = None
+
+    def row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table."""
+        own = ("attribute", "stability_low", "stability_high", "row_group", "row_reference")
+        return super().row(backend) | {name: getattr(self, name) for name in own}
 
 
 @serialisable
@@ -45,6 +154,13 @@ class HfmResult(Result):
     """
 
     title: ClassVar[str] = "HFM: what a classifier adds to the distance between groups"
+    backend: ClassVar[str] = "numpy"
+    lacks: ClassVar[Mapping[str, str]] = {
+        "confidence_interval": "the distance of samples does not estimate that of populations; .stability() "
+        "shows how far it moves when rows are left out, and claims no confidence",
+        "std_error": "a maximum over rows has none; .stability() shows how far it moves",
+        "verdict": "without an interval nothing is judged; .pvalue tests whether the classifier adds any",
+    }
 
     entries: tuple[HfmEntry, ...]
     statistic: str | float
@@ -57,6 +173,11 @@ class HfmResult(Result):
     n_resamples: int
     n_subsamples: int
     seed: int | None
+
+    @property
+    def method(self) -> str:
+        """What was computed."""
+        return f"exact set distances ({self.statistic})"
 
     @property
     def overall(self) -> HfmEntry:
@@ -78,6 +199,27 @@ class HfmResult(Result):
         """HFM of `overall`."""
         return self.overall.hfm
 
+    @property
+    def estimate(self) -> float:
+        """HFM of `overall`."""
+        return self.overall.hfm
+
+    @property
+    def pvalue(self) -> float:
+        """Of HFM of `overall`: the classifier adds no distance; NaN where no test was made."""
+        return self.overall.tests[2].pvalue if self.overall.tests else math.nan
+
+    @property
+    def comparisons(self) -> tuple[HfmComparison, ...]:
+        """Three per entry: D, D_f, HFM."""
+        return tuple(self._comparison(entry, k) for entry in self.entries for k in range(3))
+
+    def __getitem__(self, group: Hashable) -> HfmEntry:
+        """The entry of one value; where several attributes have it, of ``(attribute, value)``."""
+        if isinstance(group, tuple) and len(group) == 2 and group[0] in [e.attribute for e in self.entries]:
+            return self.entry(group[0], group[1])
+        return self.entries[group_index([e.group for e in self.entries], group, "group")]
+
     def entry(self, attribute: str, group: str | None = None) -> HfmEntry:
         """The entry of an attribute (its maximum over values), or of one value of it.
 
@@ -86,49 +228,51 @@ class HfmResult(Result):
         InputError
             If there is none.
         """
-        from fairstats.ground.errors import InputError
-
         own = [e for e in self.entries if e.attribute == attribute]
         found = [e for e in own if group is None or group in (e.group, e.reference)]
+        if not own:
+            check_choice("attribute", attribute, tuple(dict.fromkeys(e.attribute for e in self.entries)))
         if not found:
-            raise InputError(
-                "attribute" if not own else "group",
-                got=repr(attribute if not own else group),
-                allowed=", ".join(
-                    repr(v)
-                    for v in dict.fromkeys(e.group if own else e.attribute for e in own or self.entries)
-                ),
-                cure="name one of them",
-            )
+            check_choice("group", group, tuple(dict.fromkeys(e.group for e in own)))
         exact = [e for e in found if e.group == group]
         return exact[0] if exact else found[-1]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Three rows per entry: D, D_f, HFM."""
-        return [self._row(entry, k) for entry in self.entries for k in range(3)]
-
-    def _row(self, entry: HfmEntry, k: int) -> dict[str, Any]:
-        distance = (entry.distance, entry.distance_f, None)[k]
-        pair = (distance.witnesses if distance is not None else None) or (None, None)
+    def _comparison(self, entry: HfmEntry, k: int) -> HfmComparison:
+        pair = (entry.distance.witnesses, entry.distance_f.witnesses, None)[k] or (None, None)
         test = entry.tests[k] if entry.tests else None
-        stable = [s for s in entry.stability if s.quantity == _QUANTITIES[k]]
-        return {
-            "metric": _METRICS[k],
-            "group": entry.group,
-            "reference": entry.reference,
-            "estimate": (entry.d, entry.d_f, entry.hfm)[k],
-            "statistic": test.statistic if test else float("nan"),
-            "pvalue": test.pvalue if test else float("nan"),
-            "pvalue_adjusted": entry.pvalues_adjusted[k] if entry.pvalues_adjusted else float("nan"),
-            "n": entry.n + entry.n_reference,
-            "method": f"exact set distances ({self.statistic})",
-            "backend": "numpy",
-            "attribute": entry.attribute,
-            "stability_low": stable[0].low if stable else float("nan"),
-            "stability_high": stable[0].high if stable else float("nan"),
-            "row_group": pair[0],
-            "row_reference": pair[1],
-        }
+        stable = next((s for s in entry.stability if s.quantity == _QUANTITIES[k]), None)
+        return HfmComparison(
+            metric=_METRICS[k],
+            group=entry.group,
+            reference=entry.reference,
+            estimate=(entry.d, entry.d_f, entry.hfm)[k],
+            statistic=math.nan if test is None else test.statistic,
+            pvalue=math.nan if test is None else test.pvalue,
+            pvalue_adjusted=entry.pvalues_adjusted[k] if entry.pvalues_adjusted else math.nan,
+            n=entry.n + entry.n_reference,
+            method=self.method,
+            attribute=entry.attribute,
+            stability_low=math.nan if stable is None else stable.low,
+            stability_high=math.nan if stable is None else stable.high,
+            row_group=pair[0],
+            row_reference=pair[1],
+        )
+
+    def sentences(self) -> list[str]:
+        """One sentence per entry: the distances, and what the classifier adds."""
+        found = []
+        for e in self.entries:
+            who = f"{e.attribute}: {e.group}" + (f" against {e.reference}" if not e.is_maximum else "")
+            more = "further apart than" if e.hfm > 0 else "less far apart than"
+            more = "as far apart as" if e.hfm == 0 else more
+            text = (
+                f"{who}: D = {e.d:.4g}, D_f = {e.d_f:.4g}, HFM = {e.hfm:.4g}; the predictions set the groups "
+                f"{more} the labels do"
+            )
+            if e.tests:
+                text += f" (p = {e.tests[2].pvalue:.3g} for no added distance)"
+            found.append(text + ".")
+        return found
 
     def summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """What says something, in a readable order."""
@@ -148,41 +292,18 @@ class HfmResult(Result):
         """
         import pandas as pd
 
+        names = ["attribute", "group", "reference", "quantity", "direction", "row", "nearest", "distance"]
         rows = []
-        for entry in self.entries:
-            if entry.is_maximum:
-                continue
-            for quantity, found in (("D", entry.distance), ("D_f", entry.distance_f)):
-                for name, directed in (
-                    ("group to reference", found.a_to_b),
-                    ("reference to group", found.b_to_a),
-                ):
-                    if directed.row is not None:
-                        rows.append(
-                            {
-                                "attribute": entry.attribute,
-                                "group": entry.group,
-                                "reference": entry.reference,
-                                "quantity": quantity,
-                                "direction": name,
-                                "row": directed.row,
-                                "nearest": directed.nearest,
-                                "distance": directed.value,
-                                "attains": directed.value == found.value,
-                            }
-                        )
-        names = [
-            "attribute",
-            "group",
-            "reference",
-            "quantity",
-            "direction",
-            "row",
-            "nearest",
-            "distance",
-            "attains",
-        ]
-        return pd.DataFrame(rows, columns=names)
+        for e in self.entries:
+            for quantity, found in (("D", e.distance), ("D_f", e.distance_f)) if not e.is_maximum else ():
+                ways = (("group to reference", found.a_to_b), ("reference to group", found.b_to_a))
+                who = (e.attribute, e.group, e.reference, quantity)
+                rows += [
+                    (*who, way, d.row, d.nearest, d.value, d.value == found.value)
+                    for way, d in ways
+                    if d.row is not None
+                ]
+        return pd.DataFrame(rows, columns=[*names, "attains"])
 
     def stability(self) -> pd.DataFrame:
         """Quantiles of D, D_f and HFM over subsamples of two sizes, with the drift; no confidence is claimed.
@@ -195,16 +316,11 @@ class HfmResult(Result):
         """
         import pandas as pd
 
-        names = ["quantity", "share", "low", "median", "high", "drift", "n_subsamples"]
+        names = [f.name for f in fields(StabilityRange)]
         rows = [
-            {
-                "attribute": entry.attribute,
-                "group": entry.group,
-                "reference": entry.reference,
-                **{name: getattr(found, name) for name in names},
-            }
-            for entry in self.entries
-            for found in entry.stability
+            (e.attribute, e.group, e.reference, *astuple(found))
+            for e in self.entries
+            for found in e.stability
         ]
         return pd.DataFrame(rows, columns=["attribute", "group", "reference", *names])
 
@@ -231,6 +347,11 @@ class HfmResult(Result):
                 "random), y and ŷ exchanged within rows for HFM (the classifier adds no distance); adjusted "
                 "by Holm over values."
             )
+            if self.statistic == "max":
+                found.append(
+                    "The test of HFM is valid and, of the maximum, nearly without power: a large p-value is "
+                    'no evidence that no distance was added; statistic="mean" asks with power.'
+                )
         else:
             found.append("No tests were made; pass n_resamples=199 for them.")
         if self.n_subsamples:
@@ -245,8 +366,3 @@ class HfmResult(Result):
         from fairstats.plots.hfm import plot_hfm
 
         return plot_hfm(self, ax=ax)
-
-    @property
-    def is_joint(self) -> bool:
-        """Whether several attributes were given."""
-        return any(entry.attribute == JOINT for entry in self.entries)

@@ -3,36 +3,144 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.caution import caution
-from fairstats.ground.encoding import factorize
-from fairstats.ground.errors import DataWarning, InputError
-from fairstats.ground.features import as_features
-from fairstats.ground.randomness import as_generator
-from fairstats.ground.results import Interval, check_confidence_level
-from fairstats.methods.hfm.disturbed import changed_labels, find_attributes, labels_of
-from fairstats.methods.hfm.entries import JOINT
-from fairstats.methods.hfm.risk_result import ALL_ROWS, DiscriminativeRiskResult, RiskEntry
+from fairstats.ground.checks import as_generator, check_confidence_level, check_that, check_whole, is_plain
+from fairstats.ground.encoding import factorize, label_text
+from fairstats.ground.errors import DataWarning, InputError, caution
+from fairstats.ground.groups import group_index
+from fairstats.ground.outcomes import check_row_labels
+from fairstats.ground.predictions import as_features
+from fairstats.ground.results import Comparison, Interval, Result
+from fairstats.ground.serialise import serialisable
+from fairstats.methods.hfm.encoding import refuse_missing
+from fairstats.methods.hfm.result import JOINT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from fairstats.ground.features import FeatureTable
+    from fairstats.ground.predictions import FeatureTable
 
-__all__ = ["discriminative_risk"]
-
+ALL_ROWS = "all rows"
 #: Rows that are predicted twice, to see whether the model is deterministic.
 _TWICE = 500
+_MOST_COMBINATIONS = 256
+
+
+@serialisable
+@dataclass(frozen=True, kw_only=True)
+class RiskComparison(Comparison):
+    """Discriminative risk of one attribute, or of all disturbed together.
+
+    `group` says in which rows: "all rows", or those with one value of the attribute. `estimate` is the share
+    of disturbed predictions that differ, mean over persons of their means; `n` the number of persons. The
+    interval is Clopper and Pearson's, with an effective number of rows where a person counts several times.
+
+    Attributes
+    ----------
+    attribute : str
+        What was disturbed; "all attributes" for all at once.
+    n_draws : int
+        Disturbed rows.
+    n_changed : int
+        Disturbed rows whose prediction differs.
+    """
+
+    metric: str = "discriminative_risk"
+    attribute: str = ""
+    n_draws: int = 0
+    n_changed: int = 0
+
+    def row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table."""
+        own = {"attribute": self.attribute, "n_draws": self.n_draws, "n_changed": self.n_changed}
+        return super().row(backend) | own
+
+
+@serialisable
+@dataclass(frozen=True)
+class DiscriminativeRiskResult(Result):
+    """Discriminative risk of a model.
+
+    `estimate` and `confidence_interval` are those over all rows, all attributes disturbed together.
+
+    Attributes
+    ----------
+    comparisons : tuple of RiskComparison
+        Of every attribute: all rows, then each value; last all attributes together, where there are several.
+    draws : int or "all"
+    seed : int or None
+    """
+
+    title: ClassVar[str] = "Discriminative risk: predictions that change with the sensitive attribute alone"
+    backend: ClassVar[str] = "statsmodels"
+    lacks: ClassVar[Mapping[str, str]] = {
+        "std_error": "the interval is an exact one, not an estimate ± standard errors",
+        "statistic": "nothing is tested: any change at all shows that the model uses the attribute",
+        "pvalue": "nothing is tested: any change at all shows that the model uses the attribute",
+        "verdict": "no margin is fixed for a risk; compare .confidence_interval with yours",
+        "plot": "its table is in to_frame()",
+    }
+
+    comparisons: tuple[RiskComparison, ...]
+    draws: int | str
+    seed: int | None
+
+    @property
+    def method(self) -> str:
+        """How the interval was computed."""
+        return self._overall.method
+
+    @property
+    def estimate(self) -> float:
+        """Risk over all rows, all attributes disturbed together."""
+        return self._overall.estimate
+
+    @property
+    def confidence_interval(self) -> Interval:
+        """Its interval."""
+        return self._overall.confidence_interval
+
+    @property
+    def _overall(self) -> RiskComparison:
+        return [e for e in self.comparisons if e.group == ALL_ROWS][-1]
+
+    def __getitem__(self, group: Hashable) -> RiskComparison:
+        """The risk in rows with one value; where several attributes have it, of ``(attribute, value)``."""
+        for e in self.comparisons:
+            if group == (e.attribute, e.group):
+                return e
+        return self.comparisons[group_index([e.group for e in self.comparisons], group, "group")]
+
+    def sentences(self) -> list[str]:
+        """One sentence per risk."""
+        return [
+            f"{e.estimate:.1%} of the predictions of {e.group} change with {e.attribute} alone "
+            f"({e.confidence_interval.confidence_level:.0%} interval {e.confidence_interval.low:.1%} to "
+            f"{e.confidence_interval.high:.1%})."
+            for e in self.comparisons
+        ]
+
+    def notes(self) -> list[str]:
+        """How the attribute was disturbed."""
+        how = (
+            "Every row was predicted with every other value of the attribute."
+            if self.draws == "all"
+            else f"Every row was predicted with {self.draws} other value(s) of the attribute, drawn evenly "
+            "from the others" + ("." if self.seed is None else f" (seed {self.seed}).")
+        )
+        return [how, f"Intervals at {self.confidence_interval.confidence_level:.0%}; one person is one unit."]
 
 
 def discriminative_risk(
     predict: Callable[[Any], Any] | Any,
     X: Any,
     *,
-    protected: Hashable | Sequence[Hashable] | Mapping[Hashable, Sequence[Hashable]],
+    sensitive_features: Hashable | Sequence[Hashable] | Mapping[Hashable, Sequence[Hashable]],
     draws: int | str = 1,
     cluster: Any = None,
     confidence_level: float = 0.95,
@@ -46,7 +154,7 @@ def discriminative_risk(
         Gives a label to every row of what it is passed: a frame or array like `X`.
     X : data frame (pandas, polars, Arrow) or array, shape (n, p)
         Rows with the sensitive columns that the model sees.
-    protected : column, list of columns, or mapping of column to its values
+    sensitive_features : column, list of columns, or mapping of column to its values
         Sensitive columns: names, or positions in an array. Values default to those that occur.
     draws : int or "all", default 1
         Disturbed values per row, drawn evenly from the other values; "all" takes each of them once. With two
@@ -76,14 +184,19 @@ def discriminative_risk(
 
     Notes
     -----
-    The interval is Wilson's. Where a person is drawn several times, the mean of its draws is one observation,
-    and the interval takes the number of independent draws that would have the variance of these means.
+    The interval is Clopper and Pearson's: it covers at least the level, whatever the number of persons
+    (Wilson's covers .83 to .93 where few predictions change). Where a person is drawn several times, the mean
+    of its draws is one observation, and the interval takes the number of independent draws that would have
+    the variance of these means, as Korn and Graubard's does: at least the persons, at most the draws. In
+    simulations of 5 to 300 persons that covered .94 and more; it is conservative by construction.
 
     References
     ----------
     .. [1] Bian, Y. and Luo, Y. (2024), section 4.1 (baseline fairness measures).
     .. [2] Bian, Y., Zhang, K., Qiu, A. and Chen, N. (2023), Increasing fairness via combination with learning
        guarantees, arXiv:2301.10813.
+    .. [3] Korn, E. L. and Graubard, B. I. (1998), Confidence intervals for proportions with small expected
+       number of positive counts estimated from survey data. Survey Methodology 24, 193–201.
 
     Examples
     --------
@@ -91,65 +204,48 @@ def discriminative_risk(
     >>> import fairstats as fs
     >>> X = pd.DataFrame({"income": [1, 2, 3, 4], "sex": ["f", "m", "f", "m"]})
     >>> result = fs.discriminative_risk(
-    ...     lambda rows: (rows["income"] + (rows["sex"] == "m")) > 2, X, protected="sex"
+    ...     lambda rows: (rows["income"] + (rows["sex"] == "m")) > 2, X, sensitive_features="sex"
     ... )
     >>> result.estimate
     0.25
     >>> round(result.confidence_interval.low, 3), round(result.confidence_interval.high, 3)
-    (0.046, 0.699)
+    (0.006, 0.806)
     """
     level = check_confidence_level(confidence_level)
-    answer = _predictor(predict)
-    table = as_features(X)
-    number = _check_draws(draws)
-    generator, seed = as_generator(rng)
-    attributes = find_attributes(table, protected)
-    original = labels_of(answer, table.block(0, table.n_rows), table.n_rows)
-    _check_deterministic(answer, table, original)
-    persons = _persons(cluster, table.n_rows)
-    entries: list[RiskEntry] = []
-    for attribute in attributes:
-        changed = changed_labels(answer, table, original, [attribute], number, generator)
-        entries.append(_entry(attribute.name, ALL_ROWS, changed, persons, level))
-        for k, value in enumerate(attribute.labels):
-            rows = attribute.codes == k
-            if rows.any():
-                entries.append(_entry(attribute.name, value, changed[:, rows], persons[rows], level))
-    if len(attributes) > 1:
-        changed = changed_labels(answer, table, original, attributes, number, generator)
-        entries.append(_entry(JOINT, ALL_ROWS, changed, persons, level))
-    return DiscriminativeRiskResult(tuple(entries), "all" if number is None else number, seed)
-
-
-def _predictor(predict: Any) -> Callable[[Any], Any]:
-    found = predict.predict if hasattr(predict, "predict") else predict
-    if not callable(found):
+    answer = predict.predict if hasattr(predict, "predict") else predict
+    if not callable(answer) or isinstance(predict, type):
         raise InputError(
             "predict",
             got=f"a {type(predict).__name__}",
             allowed="a function of rows, or a fitted model with predict",
             cure="pass model or model.predict",
         )
-    return found  # type: ignore[no-any-return]
-
-
-def _check_draws(draws: Any) -> int | None:
-    if isinstance(draws, str) and draws == "all":
-        return None
-    if isinstance(draws, (int, np.integer)) and not isinstance(draws, bool) and draws >= 1:
-        return int(draws)
-    raise InputError("draws", got=repr(draws), allowed='a whole number ≥ 1, or "all"', cure="draws=1")
-
-
-def _check_deterministic(answer: Callable[[Any], Any], table: FeatureTable, original: NDArray[Any]) -> None:
+    table = as_features(X)
+    number = None
+    if not (isinstance(draws, str) and draws == "all"):
+        number = check_whole("draws", draws, low=1, cure='draws=1, or "all"')
+    generator, seed = as_generator(rng)
+    attributes = find_attributes(table, sensitive_features)
+    original = labels_of(answer, table.block(0, table.n_rows), table.n_rows)
     n = min(table.n_rows, _TWICE)
-    again = labels_of(answer, table.block(0, n), n)
-    if (again != original[:n]).any():
-        caution(
-            f"The model gives other labels to {int((again != original[:n]).sum()):,} of {n:,} rows when "
-            "asked again: the risk includes its noise.",
-            DataWarning,
-        )
+    other = int((labels_of(answer, table.block(0, n), n) != original[:n]).sum())
+    if other:
+        text = f"The model gives other labels to {other:,} of {n:,} rows when asked again"
+        caution(f"{text}: the risk includes its noise.", DataWarning)
+    check_row_labels(X=X, cluster=cluster)
+    persons = _persons(cluster, table.n_rows)
+    found: list[RiskComparison] = []
+    for attribute in attributes:
+        changed = changed_labels(answer, table, original, [attribute], number, generator)
+        found.append(_entry(attribute.name, ALL_ROWS, changed, persons, level))
+        for k, value in enumerate(attribute.labels):
+            rows = attribute.codes == k
+            if rows.any():
+                found.append(_entry(attribute.name, value, changed[:, rows], persons[rows], level))
+    if len(attributes) > 1:
+        changed = changed_labels(answer, table, original, attributes, number, generator)
+        found.append(_entry(JOINT, ALL_ROWS, changed, persons, level))
+    return DiscriminativeRiskResult(tuple(found), "all" if number is None else number, seed)
 
 
 def _persons(cluster: Any, n: int) -> NDArray[np.intp]:
@@ -172,27 +268,134 @@ def _entry(
     changed: NDArray[np.bool_],
     persons: NDArray[np.intp],
     level: float,
-) -> RiskEntry:
+) -> RiskComparison:
     from statsmodels.stats.proportion import proportion_confint
 
     _, person = np.unique(persons, return_inverse=True)
-    rows_of = np.bincount(person)
-    means = np.bincount(person, weights=changed.mean(axis=0)) / rows_of
+    means = np.bincount(person, weights=changed.mean(axis=0)) / np.bincount(person)
     n, draws = means.size, changed.size
     estimate = float(means.mean())
-    single = draws == n
-    size = float(n)
+    single, size = draws == n, float(n)
     variance = float(means.var(ddof=1) / n) if n > 1 else 0.0
     if not single and variance > 0:
         size = float(np.clip(estimate * (1 - estimate) / variance, n, draws))
-    low, high = proportion_confint(estimate * size, size, alpha=1 - level, method="wilson")
-    method = "Wilson score" if single else "Wilson score, clustered by person"
-    return RiskEntry(
-        attribute,
-        group,
-        estimate,
-        Interval(max(float(low), 0.0), min(float(high), 1.0), level, method),
-        n,
-        int(draws),
-        int(changed.sum()),
+    low, high = proportion_confint(estimate * size, size, alpha=1 - level, method="beta")
+    method = "Clopper–Pearson" if single else "Clopper–Pearson, clustered by person"
+    return RiskComparison(
+        attribute=attribute,
+        group=group,
+        estimate=estimate,
+        confidence_interval=Interval(max(float(low), 0.0), min(float(high), 1.0), level, method),
+        n=n,
+        method=method,
+        n_draws=int(draws),
+        n_changed=int(changed.sum()),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """A sensitive column: its values, and the value of each row."""
+
+    column: Hashable
+    name: str
+    levels: tuple[Hashable, ...]
+    codes: NDArray[np.intp]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The values as text."""
+        return tuple(label_text(level) for level in self.levels)
+
+
+def find_attributes(table: FeatureTable, sensitive_features: Any) -> list[Attribute]:
+    """The sensitive columns that the user named: one, several, or several with their values."""
+    columns = table.columns
+    values: Mapping[Any, Any]
+    if isinstance(sensitive_features, Mapping):
+        values = sensitive_features
+    elif isinstance(sensitive_features, list) or (
+        isinstance(sensitive_features, tuple) and sensitive_features not in columns
+    ):
+        table.check_columns(list(sensitive_features), "sensitive_features")
+        values = dict.fromkeys(sensitive_features)
+    else:
+        table.check_columns([sensitive_features], "sensitive_features")
+        values = {sensitive_features: None}
+    if not values:
+        raise InputError(
+            "sensitive_features", got="no column", allowed="at least one column", cure="name a column"
+        )
+    table.check_columns(list(values), "sensitive_features")
+    return [_attribute(table, column, given) for column, given in values.items()]
+
+
+def _attribute(table: FeatureTable, column: Hashable, given: Sequence[Hashable] | None) -> Attribute:
+    factor = factorize(table.column(column), f"X[{column!r}]")
+    refuse_missing(factor.codes, "X", f" in {column!r}")
+    occurring = [factor.levels[k] for k in np.unique(factor.codes)]
+    if given is not None:
+        several = isinstance(given, (list, tuple)) and all(map(is_plain, given))
+        check_that(several, "sensitive_features", given, "a list of values", "{'sex': ['F', 'M']}")
+    levels = occurring if given is None else list(given)
+    lacking = [level for level in occurring if level not in levels]
+    if lacking or len(levels) < 2 or len(set(levels)) < len(levels):
+        raise InputError(
+            "sensitive_features",
+            got=f"the values {levels!r} of {column!r}" + (f" without {lacking!r}" if lacking else ""),
+            allowed="two or more different values, those that occur among them",
+            cure="name them, {column: [value, …]}; a column with one value cannot be disturbed",
+        )
+    place = np.array(
+        [levels.index(level) if level in levels else -1 for level in factor.levels], dtype=np.intp
+    )
+    return Attribute(column, str(column), tuple(levels), place[factor.codes])
+
+
+def labels_of(answer: Callable[[Any], Any], rows: Any, n: int) -> NDArray[Any]:
+    """The model's labels of rows, one for each of the ``n``."""
+    labels = np.asarray(answer(rows))
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.shape != (n,):
+        raise InputError(
+            "predict",
+            got=f"an answer of shape {labels.shape} to {n:,} rows",
+            allowed="one label per row",
+            cure="return predicted labels, not probabilities of each class",
+        )
+    return labels
+
+
+def changed_labels(
+    answer: Callable[[Any], Any],
+    table: FeatureTable,
+    original: NDArray[Any],
+    attributes: Sequence[Attribute],
+    number: int | None,
+    rng: np.random.Generator,
+) -> NDArray[np.bool_]:
+    """Whether the prediction differs, shape (draws, n), when all these attributes take other values."""
+    n = table.n_rows
+    sizes = [len(attribute.levels) for attribute in attributes]
+    if number is None or all(size == 2 for size in sizes):
+        n_combinations = int(np.prod([size - 1 for size in sizes]))
+        if n_combinations > _MOST_COMBINATIONS:
+            raise InputError(
+                "draws",
+                got=f"'all' of {n_combinations:,} combinations of other values",
+                allowed=f"at most {_MOST_COMBINATIONS}",
+                cure="draws=20 takes random ones",
+            )
+        steps = [
+            [np.full(n, step) for step in combination]
+            for combination in product(*(range(1, size) for size in sizes))
+        ]
+    else:
+        steps = [[rng.integers(1, size, size=n) for size in sizes] for _ in range(number)]
+    found = []
+    for draw in steps:
+        moved = zip(attributes, draw, strict=True)  # every row moved on by so many values, cyclically
+        changed = {a.column: (a.levels, (a.codes + step) % len(a.levels)) for a, step in moved}
+        found.append(labels_of(answer, table.block(0, n, changed), n) != original)
+    return np.array(found)

@@ -9,27 +9,22 @@ import numpy as np
 
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import encode_groups, sensitive_columns
-from fairstats.methods.hfm.encoding import FrameEncoder, encode_labels
-from fairstats.methods.hfm.entries import ANY_VALUE, JOINT, REST
+from fairstats.ground.outcomes import check_row_labels
+from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.methods.hfm.encoding import FrameEncoder, encode_labels, refuse_missing
+from fairstats.methods.hfm.result import ANY_VALUE, JOINT, REST
 from fairstats.methods.hfm.rows import Rows, as_pandas
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = ["Comparison", "Scene", "Side", "make_scene"]
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
     """One value of an attribute against all others.
 
-    Attributes
-    ----------
-    attribute, group, reference : str
-    rows : ndarray of bool, shape (n,)
-        Rows with the value.
-    crossed : bool
-        Whether the value is an intersection of several attributes.
+    `rows`, shape (n,): those with the value; `crossed`: whether it is an intersection of several
+    attributes.
     """
 
     attribute: str
@@ -41,14 +36,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One entry of the result: a side, or the maximum over several.
-
-    Attributes
-    ----------
-    attribute, group, reference : str
-    members : tuple of int
-        Positions of the sides.
-    """
+    """One entry of the result: a side, or the maximum over several; `members` are their positions."""
 
     attribute: str
     group: str
@@ -60,19 +48,9 @@ class Comparison:
 class Scene:
     """Validated data of an HFM.
 
-    Attributes
-    ----------
-    features : Rows
-        Encoded, shape (n, p).
-    true, pred : ndarray of float, shape (n, c)
-        Labels and predictions as coordinates.
-    label_levels : tuple of str
-    sides : tuple of Side
-        One per value of every attribute; one for both values of an attribute with two.
-    left_out : tuple of str
-        Columns of X that are sensitive attributes.
-    constant : tuple of str
-        Columns with a single value.
+    `features`: encoded, shape (n, p); `true`, `pred`: labels and predictions as coordinates, shape (n, c);
+    `sides`: one per value of every attribute; one for both values of an attribute with two; `left_out`:
+    columns of X that are sensitive attributes; `constant`: columns with a single value.
     """
 
     features: Rows
@@ -102,14 +80,10 @@ class Scene:
         """The entries: every side, the maximum over the values of an attribute, that over all attributes."""
         found: list[Comparison] = []
         for attribute in dict.fromkeys(side.attribute for side in self.sides):
-            members = [k for k, side in enumerate(self.sides) if side.attribute == attribute]
-            own = [self.sides[k] for k in members]
-            found += [
-                Comparison(side.attribute, side.group, side.reference, (k,))
-                for k, side in zip(members, own, strict=True)
-            ]
-            if len(members) > 1:
-                found.append(Comparison(attribute, ANY_VALUE, REST, tuple(members)))
+            own = {k: side for k, side in enumerate(self.sides) if side.attribute == attribute}
+            found += [Comparison(attribute, side.group, side.reference, (k,)) for k, side in own.items()]
+            if len(own) > 1:
+                found.append(Comparison(attribute, ANY_VALUE, REST, tuple(own)))
         single = tuple(k for k, side in enumerate(self.sides) if not side.crossed)
         if len({self.sides[k].attribute for k in single}) > 1:
             found.append(Comparison(JOINT, ANY_VALUE, REST, single))
@@ -122,26 +96,23 @@ def make_scene(
     y_pred: Any,
     *,
     sensitive_features: Any,
+    counts: Tally | None = None,
     scale: str,
     reference_data: Any,
     intersections: bool,
 ) -> Scene:
     """Validate and encode what `hfm` was given.
 
-    Raises
-    ------
-    InputError
-        Where a column cannot be used, or a group is empty.
+    Raises InputError where a column cannot be used, or a group is empty.
     """
-    if sensitive_features is None:
-        raise InputError(
-            "sensitive_features",
-            got="None",
-            allowed="one column, or several, that say which group each row belongs to",
-            cure="pass sensitive_features=",
-        )
+    if counts_or_rows(
+        counts, needs="X, y_true, y_pred, sensitive_features",
+        X=X, y_true=y_true, y_pred=y_pred, sensitive_features=sensitive_features,
+    ):  # fmt: skip
+        X, y_true, y_pred, sensitive_features = _columns_of(counts)  # type: ignore[arg-type]
+    check_row_labels(X=X, y_true=y_true, y_pred=y_pred, sensitive_features=sensitive_features)
     columns = sensitive_columns(sensitive_features)
-    frame = as_pandas(X)
+    frame = as_pandas(X, "X")
     present = () if frame is None else tuple(str(c) for c in frame.columns if str(c) in columns)
     encoder = FrameEncoder.fit(
         X if reference_data is None else reference_data,
@@ -152,12 +123,31 @@ def make_scene(
     features = encoder.encode(X, leave_out=present)
     true, pred, levels = encode_labels(y_true, y_pred)
     _check_lengths(X=len(features.values), y_true=len(true), y_pred=len(pred))
-    sides: list[Side] = []
-    for name, column in columns.items():
-        sides += _sides(name, {name: column}, len(true))
+    attributes = {name: {name: column} for name, column in columns.items()}
     if intersections and len(columns) > 1:
-        sides += _sides(" × ".join(columns), columns, len(true))
+        attributes[" × ".join(columns)] = columns
+    sides = [side for name, own in attributes.items() for side in _sides(name, own, len(true))]
     return Scene(features, true, pred, levels, tuple(sides), present, encoder.constant)
+
+
+def _columns_of(counts: Tally) -> tuple[Any, Any, Any, dict[str, NDArray[Any]]]:
+    """Features, labels, predictions and sensitive columns from the distinct rows of a tally."""
+    part = counts.rows()
+    for name, labels in (("y_true", part.y_true), ("y_pred", part.y_pred)):
+        if labels is None:
+            raise InputError(
+                "counts",
+                got=f"a tally without {name}",
+                allowed="distinct rows of features, labels and predictions",
+                cure=f"name the column when counting: fs.tally(frame, {name}=…, features=…)",
+            )
+    group = part.column(part.group)
+    levels = counts.by(*counts.sensitive).levels if counts.stratified else counts.levels
+    sensitive = {
+        name: np.array([level[k] for level in levels], dtype=object)[group]
+        for k, name in enumerate(counts.sensitive)
+    }
+    return part.frame(), part.column(part.y_true), part.column(part.y_pred), sensitive  # type: ignore[arg-type]
 
 
 def _check_lengths(**lengths: int) -> None:
@@ -173,13 +163,7 @@ def _check_lengths(**lengths: int) -> None:
 def _sides(name: str, columns: dict[str, Any], n: int) -> list[Side]:
     grouping = encode_groups(columns)
     _check_lengths(X=n, sensitive_features=grouping.codes.size)
-    if (grouping.codes < 0).any():
-        raise InputError(
-            "sensitive_features",
-            got=f"{int((grouping.codes < 0).sum()):,} missing values in {name!r}",
-            allowed="a value in every row",
-            cure="drop those rows and say so, or make the missing ones a value",
-        )
+    refuse_missing(grouping.codes, "sensitive_features", f" in {name!r}")
     sizes = np.bincount(grouping.codes, minlength=len(grouping.labels))
     groups = [g for g in range(len(grouping.labels)) if sizes[g]]
     if len(groups) < 2:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from fairstats.ground.checks import check_confidence_level, check_flag, check_share, check_type
+from fairstats.ground.encoding import as_float_column
 from fairstats.ground.errors import InputError
-from fairstats.ground.results import HypothesisTest, Result, check_confidence_level
+from fairstats.ground.results import Comparison, HypothesisTest, Result
 from fairstats.ground.serialise import serialisable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
-
-__all__ = ["RankingResult", "rank_rules", "select_model"]
 
 
 def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
@@ -62,17 +62,13 @@ def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
             allowed="one value per model",
             cure="pass both for the same models",
         )
-    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0 <= alpha <= 1:
-        raise InputError("alpha", got=repr(alpha), allowed="a number in [0, 1]", cure="0.05, as in the paper")
+    alpha = check_share("alpha", alpha, closed=True, cure="0.05, as in the paper")
     weighted = np.abs(measures) * (1 - alpha) if alpha < 1 else np.zeros(errors.size)
     return int(np.argmin(alpha * errors + weighted))
 
 
 def _vector(values: Any, argument: str) -> NDArray[np.float64]:
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        found = np.full(1, np.nan)
+    found = as_float_column(values, argument)
     if found.ndim != 1 or not found.size or np.isnan(found).any():
         raise InputError(
             argument, got="no values, or some that are no numbers", allowed="one number per model", cure=None
@@ -103,6 +99,12 @@ class RankingResult(Result):
     """
 
     title: ClassVar[str] = "Average ranks (Friedman, Nemenyi)"
+    backend: ClassVar[str] = "scipy"
+    lacks: ClassVar[Mapping[str, str]] = {
+        "confidence_interval": "ranks that differ by more than .critical_difference differ",
+        "std_error": "ranks that differ by more than .critical_difference differ",
+        "verdict": "nothing is judged; .pvalues compares every pair of rules",
+    }
 
     rules: tuple[str, ...]
     ranks: tuple[float, ...]
@@ -112,22 +114,44 @@ class RankingResult(Result):
     n: int
     confidence_level: float
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per rule, best first."""
-        return [
-            {
-                "metric": "average_rank",
-                "group": self.rules[k],
-                "reference": None,
-                "estimate": self.ranks[k],
-                "statistic": self.friedman.statistic,
-                "pvalue": self.friedman.pvalue,
-                "n": self.n,
-                "method": self.friedman.method,
-                "backend": "scipy",
-            }
+    @property
+    def estimate(self) -> NDArray[np.float64]:
+        """Average rank of each rule, in the order of `rules`."""
+        return np.array(self.ranks)
+
+    @property
+    def statistic(self) -> float:
+        """Of Friedman's test."""
+        return self.friedman.statistic
+
+    @property
+    def pvalue(self) -> float:
+        """Of Friedman's test."""
+        return self.friedman.pvalue
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """One per rule, best first."""
+        return tuple(
+            Comparison(
+                metric="average_rank",
+                group=self.rules[k],
+                estimate=self.ranks[k],
+                statistic=self.statistic,
+                pvalue=self.pvalue,
+                n=self.n,
+                method=self.friedman.method,
+            )
             for k in np.argsort(self.ranks, kind="stable").tolist()
-        ]
+        )
+
+    def sentences(self) -> list[str]:
+        """The rule that ranks first, and those that rank worse significantly."""
+        best, least = int(np.argmin(self.ranks)), min(self.ranks)
+        behind = zip(self.rules, self.ranks, strict=True)
+        worse = [rule for rule, rank in behind if rank - least > self.critical_difference]
+        tail = f"significantly before {', '.join(worse)}" if worse else "none significantly behind"
+        return [f"{self.rules[best]} ranks first on average ({least:.3g}), {tail}."]
 
     def notes(self) -> list[str]:
         """The critical difference."""
@@ -196,15 +220,13 @@ def rank_rules(
         raise InputError(
             "scores", got=f"{n} data sets and {k} rules", allowed="two data sets or more, three rules or more"
         )
-    names = (
-        tuple(map(str, rules))
-        if rules is not None
-        else table.columns or tuple(f"rule {j + 1}" for j in range(k))
-    )
+    names = table.columns or tuple(f"rule {j + 1}" for j in range(k))
+    if rules is not None:
+        check_type("rules", rules, (list, tuple, np.ndarray), f"a list of {k} names", "leave it out")
+        names = tuple(map(str, np.ravel(np.asarray(rules, dtype=object))))
     if len(names) != k:
-        raise InputError(
-            "rules", got=f"{len(names)} names", allowed=f"one per column of scores: {k}", cure=None
-        )
+        raise InputError("rules", got=f"{len(names)} names", allowed=f"one per column of scores: {k}")
+    check_flag("larger_is_better", larger_is_better)
     values = -table.values if larger_is_better else table.values
     ranks = rankdata(values, axis=1).mean(axis=0)
     if (np.ptp(values, axis=1) == 0).all():

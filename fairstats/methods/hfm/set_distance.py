@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.errors import InputError
+from fairstats.ground.checks import check_number
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.hfm.blocks import Targets, Work
-from fairstats.methods.hfm.common_rows import CommonRows, find_common_rows
-from fairstats.methods.hfm.early_break import farthest_row
-from fairstats.methods.hfm.minima import row_minima
-from fairstats.methods.hfm.rows import Rows, as_pair
+from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.methods.hfm.blocks import Targets, Work, one_blas_thread
+from fairstats.methods.hfm.encoding import pair_of_groups
+from fairstats.methods.hfm.farthest import farthest_row
+from fairstats.methods.hfm.nearest import row_minima
+from fairstats.methods.hfm.rows import Rows, as_pair, find_common_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = [
-    "DirectedDistance",
-    "SetDistance",
-    "Statistic",
-    "check_statistic",
-    "in_range",
-    "measure",
-    "over_minima",
-    "set_distance",
-]
 
 Statistic = str | float
 
@@ -87,6 +77,17 @@ class SetDistance(Result):
     """
 
     title: ClassVar[str] = "Distance between two sets"
+    backend: ClassVar[str] = "numpy"
+    lacks: ClassVar[Mapping[str, str]] = {
+        "confidence_interval": "the distance of samples does not estimate that of populations; "
+        "fs.hfm(...).stability() shows how far it moves when rows are left out",
+        "std_error": "a maximum over rows has none",
+        "pvalue": "nothing is tested here; fs.hfm permutes the groups",
+        "verdict": "nothing is judged",
+        "comparisons": "there is one pair of sets; .a_to_b and .b_to_a are its two directions",
+        "__getitem__": "there is one pair of sets",
+        "plot": "there is one number; .witnesses names the rows that attain it",
+    }
 
     value: float
     statistic: str | float
@@ -114,11 +115,14 @@ class SetDistance(Result):
         return (self.b_to_a.nearest, self.b_to_a.row)
 
     @property
+    def estimate(self) -> float:
+        """The distance."""
+        return self.value
+
+    @property
     def method(self) -> str:
         """What was computed."""
-        if self.exact:
-            return "exact"
-        return f"ApproxDist, m1 = {self.m1}, m2 = {self.m2}"
+        return "exact" if self.exact else f"ApproxDist, m1 = {self.m1}, m2 = {self.m2}"
 
     def rows(self) -> list[dict[str, Any]]:
         """One row: the value, the pair that attains it, both directions."""
@@ -131,13 +135,19 @@ class SetDistance(Result):
                 "estimate": self.value,
                 "n": self.n_a + self.n_b,
                 "method": self.method,
-                "backend": "numpy",
+                "backend": self.backend,
                 "row_a": pair[0],
                 "row_b": pair[1],
                 "a_to_b": self.a_to_b.value,
                 "b_to_a": self.b_to_a.value,
             }
         ]
+
+    def sentences(self) -> list[str]:
+        """The distance, and the rows that attain it."""
+        pair = "" if self.witnesses is None else ", attained by rows {!r} and {!r}".format(*self.witnesses)
+        sets = f"{self.n_a:,} and {self.n_b:,} rows"
+        return [f"The distance ({self.statistic}) between {sets} is {self.value:.4g}{pair}."]
 
     def notes(self) -> list[str]:
         """What was computed and at which cost."""
@@ -151,7 +161,9 @@ class SetDistance(Result):
         return [cost, "ApproxDist never lies below the exact distance, and may lie above it."]
 
 
-def set_distance(a: Any, b: Any, *, statistic: Statistic = "max") -> SetDistance:
+def set_distance(
+    a: Any = None, b: Any = None, *, statistic: Statistic = "max", counts: Tally | None = None
+) -> SetDistance:
     """Exact distance between two sets of rows.
 
     Parameters
@@ -162,6 +174,9 @@ def set_distance(a: Any, b: Any, *, statistic: Statistic = "max") -> SetDistance
         What is taken over the rows' distances to the nearest row of the other set: the maximum is the paper's
         D (the Hausdorff distance); the mean, or a quantile (the smallest distance that at least this share of
         the rows do not exceed), is less sensitive to single rows. The larger of the two directions counts.
+    counts : Tally, optional
+        Distinct rows of the features of two groups with their number (`fs.tally` with ``features=``) in place
+        of `a` and `b`: numbers as they are, categories one-hot.
 
     Returns
     -------
@@ -196,7 +211,8 @@ def set_distance(a: Any, b: Any, *, statistic: Statistic = "max") -> SetDistance
     1.5
     """
     level = check_statistic(statistic)
-    first, second = as_pair(a, b)
+    given = counts_or_rows(counts, needs="a, b", a=a, b=b)
+    first, second = pair_of_groups(counts) if given else as_pair(a, b)  # type: ignore[arg-type]
     return measure(first, second, level)
 
 
@@ -204,15 +220,11 @@ def check_statistic(statistic: Any) -> Statistic:
     """The statistic, or raise unless it is "max", "mean" or a share in (0, 1]."""
     if isinstance(statistic, str) and statistic in ("max", "mean"):
         return statistic
-    is_number = isinstance(statistic, (int, float, np.number)) and not isinstance(statistic, bool)
-    if is_number and 0 < statistic <= 1:
-        return float(statistic)
-    raise InputError(
-        "statistic",
-        got=repr(statistic),
-        allowed='"max", "mean" or a quantile in (0, 1]',
-        cure="0.95 for the 95% quantile of the rows' distances",
+    allowed, cure = (
+        '"max", "mean" or a quantile in (0, 1]',
+        "0.95 for the 95% quantile of the rows' distances",
     )
+    return check_number("statistic", statistic, low=0, high=1, open_low=True, allowed=allowed, cure=cure)
 
 
 def measure(first: Rows, second: Rows, statistic: Statistic) -> SetDistance:
@@ -220,12 +232,8 @@ def measure(first: Rows, second: Rows, statistic: Statistic) -> SetDistance:
     start = time.perf_counter()
     a, b, unit = in_range(first.values, second.values)
     work = Work()
-    if statistic == "max":
-        shared = _Shared(a, b)
-        directed = [_maximum(a, b, work, shared.only_a), _maximum(b, a, work, shared.only_b)]
-    else:
-        directed = _over_all(a, b, work, statistic)
-    (ab, i, j), (ba, k, m) = directed
+    with one_blas_thread():
+        (ab, i, j), (ba, k, m) = (_maxima if statistic == "max" else _over_all)(a, b, work, statistic)
     return SetDistance(
         value=max(ab, ba) * unit,
         statistic=statistic,
@@ -258,40 +266,16 @@ def in_range(
     return a / unit, b / unit, unit
 
 
-class _Shared:
-    """Rows that both sets hold, found when they are first asked for."""
-
-    def __init__(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
-        self._sets = (a, b)
-
-    @cached_property
-    def _found(self) -> CommonRows:
-        return find_common_rows(*self._sets)
-
-    def only_a(self) -> NDArray[np.bool_]:
-        """Rows of a that are the first of their kind, and that b does not hold."""
-        return _mask(self._found.only_a, len(self._sets[0]))
-
-    def only_b(self) -> NDArray[np.bool_]:
-        """Rows of b that are the first of their kind, and that a does not hold."""
-        return _mask(self._found.only_b, len(self._sets[1]))
-
-
-def _mask(rows: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
-    mask = np.zeros(n, dtype=bool)
-    mask[rows] = True
-    return mask
-
-
-def _maximum(
-    queries: NDArray[np.float64],
-    targets: NDArray[np.float64],
-    work: Work,
-    only_here: Callable[[], NDArray[np.bool_]],
-) -> tuple[float, int, int]:
-    """Largest row minimum, its row and its nearest target."""
-    found = farthest_row(queries, Targets(targets, queries, work), only_here)
-    return float(np.sqrt(found.squared)), found.query, found.target
+def _maxima(
+    a: NDArray[np.float64], b: NDArray[np.float64], work: Work, statistic: Statistic
+) -> list[tuple[float, int, int]]:
+    """Largest row minimum in both directions, its row and its nearest target."""
+    common = cache(lambda: find_common_rows(a, b))
+    directed = (
+        farthest_row(a, Targets(b, a, work), lambda: common().only_a),
+        farthest_row(b, Targets(a, b, work), lambda: common().only_b),
+    )
+    return [(float(np.sqrt(f.squared)), f.query, f.target) for f in directed]
 
 
 def _over_all(
@@ -299,9 +283,10 @@ def _over_all(
 ) -> list[tuple[float, int, int]]:
     """Mean or quantile of the row minima in both directions, every row counted as often as it occurs."""
     shared = find_common_rows(a, b)
+    of_a, of_b = (shared.distinct_a, shared.inverse_a), (shared.distinct_b, shared.inverse_b)
     directed = [
-        _statistic_of(a, b, shared.only_a, shared.distinct_b, shared.inverse_a, work, statistic),
-        _statistic_of(b, a, shared.only_b, shared.distinct_a, shared.inverse_b, work, statistic),
+        _statistic_of(a, b, shared.only_a, of_a, shared.distinct_b, work, statistic),
+        _statistic_of(b, a, shared.only_b, of_b, shared.distinct_a, work, statistic),
     ]
     if statistic != "mean" and shared.common is not None:
         pairs = (shared.common, shared.common[::-1])
@@ -313,8 +298,8 @@ def _statistic_of(
     queries: NDArray[np.float64],
     targets: NDArray[np.float64],
     rows: NDArray[np.intp],
+    kinds: tuple[NDArray[np.intp], NDArray[np.intp]],
     distinct: NDArray[np.intp],
-    inverse: NDArray[np.intp],
     work: Work,
     statistic: Statistic,
 ) -> tuple[float, int, int]:
@@ -325,8 +310,8 @@ def _statistic_of(
         own = queries[rows]
         squared, found = row_minima(own, Targets(targets[distinct], own, work))
         minima[rows], nearest[rows] = np.sqrt(squared), distinct[found]
-    representative = _representatives(inverse)
-    minima, nearest = minima[representative], nearest[representative]
+    first = kinds[0][kinds[1]]  # the first of the rows that equal each
+    minima, nearest = minima[first], nearest[first]
     if statistic == "mean":
         return float(minima.mean()), -1, -1
     row = int(np.argsort(minima, kind="stable")[_place(statistic, minima.size)])
@@ -348,10 +333,3 @@ def over_minima(minima: NDArray[np.float64], statistic: Statistic) -> float:
         return float(minima.mean())
     place = _place(statistic, minima.size)
     return float(np.partition(minima, place)[place])
-
-
-def _representatives(inverse: NDArray[np.intp]) -> NDArray[np.intp]:
-    """First row of the group of equal rows that each row belongs to."""
-    first = np.full(int(inverse.max()) + 1, inverse.size, dtype=np.intp)
-    np.minimum.at(first, inverse, np.arange(inverse.size))
-    return first[inverse]

@@ -1,49 +1,51 @@
-"""MADD against the number of bins."""
+"""MADD against the number of bins, and Algorithm 1: the stretch of bandwidths over which it varies least."""
 
 from __future__ import annotations
 
+import html
+import textwrap
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from fairstats.ground.checks import check_number, check_whole, shown
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
-from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.results import WIDTH, Result
+from fairstats.ground.scores import bandwidth_order
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.madd.binning import check_bins
-from fairstats.methods.madd.farey import distances_from_below, farey_grid
-from fairstats.methods.madd.scores import GroupScores, Sample
+from fairstats.methods.madd.binning import check_bins, distances_from_below, farey_grid
+from fairstats.methods.madd.scores import Sample, read_scores
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from fairstats.methods.madd.stable import StableBandwidth
-
-__all__ = ["MOST_SEARCHED", "MaddCurve", "curve_of", "madd_curve"]
-
 #: Searching more numbers of bins than this would need gigabytes for edges.
 MOST_SEARCHED = 5_000
+#: What neither a curve nor a stretch of it can have.
+_LACKS = dict.fromkeys(
+    ("comparisons", "confidence_interval", "pvalue", "verdict", "std_error", "statistic", "__getitem__"),
+    "it describes the search; madd(…) gives comparisons with interval, test and verdict",
+)
+_ROWS_AT_A_TIME = 64
+#: Variances this close to the least, relative to the curve's, are computed again, at most so many.
+_NEARLY_LEAST = 1e-10
+_MOST_EXACT = 1_000
+#: MADD values that differ by less are equal.
+_ROUNDING = 1e-12
 
 
 @serialisable
 @dataclass(frozen=True, eq=False)
-class MaddCurve:
-    """MADD for m = 1 … M bins.
+class MaddCurve(Result):
+    """MADD of two groups for m = 1 … M bins.
 
-    Attributes
-    ----------
-    n_bins : ndarray of int, shape (M,)
-        m, ascending.
-    madd : ndarray of float, shape (M,)
-        In [0, 2].
-    n0, n1 : int or float
-        Rows of the two groups; effective numbers (Kish) under weights.
-    groups : tuple of two str
-        Their names.
+    `n_bins`, shape (M,): m, ascending; `madd`, shape (M,): in [0, 2]; `n0`, `n1`: rows of the two `groups`,
+    effective numbers (Kish) under weights.
     """
 
     n_bins: NDArray[np.int64]
@@ -51,6 +53,15 @@ class MaddCurve:
     n0: float
     n1: float
     groups: tuple[str, str]
+
+    title: ClassVar[str] = "MADD against the number of bins"
+    backend: ClassVar[str] = "numpy"
+    lacks: ClassVar[dict[str, str]] = _LACKS
+
+    @property
+    def estimate(self) -> NDArray[np.float64]:
+        """MADD with 1 … M bins: `madd`."""
+        return self.madd
 
     @property
     def bandwidth(self) -> NDArray[np.float64]:
@@ -63,7 +74,24 @@ class MaddCurve:
 
         return pd.DataFrame({"n_bins": self.n_bins, "bandwidth": self.bandwidth, "madd": self.madd})
 
-    def plot(self, ax: Axes | None = None, *, stable: StableBandwidth | None = None) -> Axes:
+    def sentences(self) -> list[str]:
+        """Where it begins and ends."""
+        first, second = self.groups
+        least, most = float(self.madd.min()), float(self.madd.max())
+        return [
+            f"{first} against {second}: MADD from {least:.3f} to {most:.3f} in 1 to {self.n_bins.size:,} "
+            "bins. It tends to grow with their number; stable_bandwidth(…) finds where it varies least."
+        ]
+
+    def summary(self) -> str:
+        """The curve in a sentence: its table has as many rows as there are bandwidths."""
+        lines = (self.title, *self.sentences())
+        return "\n".join(textwrap.fill(line, WIDTH) for line in lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
+
+    def plot(self, ax: Axes | None = None, *, stable: Any = None) -> Axes:
         """Draw MADD against h, with a stable stretch if given; see `fairstats.plots.madd.plot_curve`."""
         from fairstats.plots.madd import plot_curve
 
@@ -71,14 +99,15 @@ class MaddCurve:
 
 
 def madd_curve(
-    score: Any,
+    score: Any = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Any = None,
     max_bins: int = 1000,
     pair: Sequence[Hashable] | None = None,
     sample_weight: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
+    counts: Any = None,
 ) -> MaddCurve:
     """MADD of two groups for every number of bins m = 1 … `max_bins`.
 
@@ -94,7 +123,7 @@ def madd_curve(
         Which groups; needed where there are more than two.
     sample_weight : array-like, shape (n,), optional
         Weights ≥ 0.
-    missing, groups
+    missing, groups, counts
         As in `madd`.
 
     Returns
@@ -123,42 +152,37 @@ def madd_curve(
     array([0.   , 1.333, 2.   , 1.333])
     """
     most = check_bins("max_bins", max_bins, most=MOST_SEARCHED)
-    scores = GroupScores.from_outcomes(
-        Outcomes.from_arrays(
-            score=score,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            missing=missing,
-            groups=groups,
-        )
+    scores = read_scores(
+        counts,
+        most,
+        score=score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        missing=missing,
+        groups=groups,
     )
-    first, second = _positions(scores, pair)
+    names = scores.groups
+    pair = names if pair is None and len(names) == 2 else pair
+    pair = pair.tolist() if isinstance(pair, np.ndarray) else pair
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+        raise InputError(
+            "pair",
+            got=shown(pair),
+            allowed="two of the groups " + ", ".join(map(repr, names)),
+            cure=f"pair=({names[0]!r}, {names[1]!r})",
+        )
+    first, second = (group_index(names, g, "pair") for g in pair)
+    if first == second:
+        raise InputError("pair", got=repr(pair), allowed="two different groups", cure="name another group")
     for g in (first, second):
         if not scores.samples[g].total > 0:
             raise InputError(
                 "sensitive_features",
-                got=f"no rows (or no weight) in group {scores.groups[g]!r}",
+                got=f"no rows (or no weight) in group {names[g]!r}",
                 allowed="two groups with rows",
                 cure="name two groups with rows as pair=",
             )
-    names = (scores.groups[first], scores.groups[second])
-    return curve_of(scores.samples[first], scores.samples[second], most, names)
-
-
-def _positions(scores: GroupScores, pair: Sequence[Hashable] | None) -> tuple[int, int]:
-    if pair is None and len(scores.groups) == 2:
-        return 0, 1
-    if pair is None or isinstance(pair, str) or len(pair) != 2:
-        raise InputError(
-            "pair",
-            got=repr(pair),
-            allowed="two of the groups " + ", ".join(map(repr, scores.groups)),
-            cure=f"pair=({scores.groups[0]!r}, {scores.groups[1]!r})",
-        )
-    first, second = (group_index(scores.groups, g, "pair") for g in pair)
-    if first == second:
-        raise InputError("pair", got=repr(pair), allowed="two different groups", cure="name another group")
-    return first, second
+    return curve_of(scores.samples[first], scores.samples[second], most, (names[first], names[second]))
 
 
 def curve_of(first: Sample, second: Sample, max_bins: int, names: tuple[str, str]) -> MaddCurve:
@@ -167,5 +191,189 @@ def curve_of(first: Sample, second: Sample, max_bins: int, names: tuple[str, str
     madd = distances_from_below(
         grid, first.below(grid.edges), second.below(grid.edges), first.total, second.total
     )
-    sizes = [s.n if s.weights is None else s.n_effective for s in (first, second)]
-    return MaddCurve(np.arange(1, max_bins + 1), madd, sizes[0], sizes[1], names)
+    return MaddCurve(np.arange(1, max_bins + 1), madd, first.n_effective, second.n_effective, names)
+
+
+@serialisable
+@dataclass(frozen=True)
+class StableBandwidth(Result):
+    """The stable stretch of bandwidths.
+
+    `low` and `high` are its least and its largest bandwidth h, both among those searched; `mean` and `std`
+    the mean (the estimate) and the population standard deviation of MADD over it. It holds `n_points` of the
+    `n_searched` bandwidths searched. `h_sup` is the order of the best bandwidth (theorem 2).
+    """
+
+    low: float
+    high: float
+    mean: float
+    std: float
+    n_points: int
+    n_searched: int
+    h_sup: float
+
+    title: ClassVar[str] = "MADD over the stable stretch of bandwidths"
+    backend: ClassVar[str] = "numpy"
+    lacks: ClassVar[dict[str, str]] = {**_LACKS, "plot": "draw it over its curve: curve.plot(stable=…)"}
+
+    @property
+    def estimate(self) -> float:
+        """Mean of MADD over the stretch."""
+        return self.mean
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row."""
+        row = {"metric": "madd", "estimate": self.mean, "method": "Algorithm 1", "backend": self.backend}
+        row |= {"h_low": self.low, "h_high": self.high}
+        return [row | {name: getattr(self, name) for name in ("std", "n_points", "n_searched", "h_sup")}]
+
+    def sentences(self) -> list[str]:
+        """The mean and its stretch."""
+        return [
+            f"MADD {self.mean:.3f} on average for bandwidths from {self.low:.3f} to {self.high:.3f}, where "
+            f"it varies least (standard deviation {self.std:.3g})."
+        ]
+
+    @property
+    def n_bins(self) -> tuple[int, int]:
+        """Fewest and most bins in the stretch."""
+        return round(1 / self.high), round(1 / self.low)
+
+
+def stable_bandwidth(curve: MaddCurve, *, min_points: int = 50, width: float = 0.45) -> StableBandwidth:
+    """The stretch of bandwidths with the least standard deviation of MADD (Algorithm 1, as printed).
+
+    Parameters
+    ----------
+    curve : MaddCurve
+        From `madd_curve`.
+    min_points : int, default 50
+        A stretch runs over at least `min_points` steps of the curve (nbPointsMin).
+    width : float, default 0.45
+        A stretch is at least `width`·h_sup wide (percent).
+
+    Returns
+    -------
+    StableBandwidth
+
+    Raises
+    ------
+    InputError
+        If `curve` is none, or no stretch is long and wide enough; where the paper would return the indexes
+        (0, 0).
+
+    Notes
+    -----
+    With h ascending, every stretch (i, j) from the first j that satisfies both conditions to the end of the
+    curve is looked at, both ends included; the first of equals wins. Variances come from prefix sums of MADD
+    and MADD², O(M²) in all; those within rounding of the least are computed again in two passes.
+
+    References
+    ----------
+    .. [1] Verger, Fan, Lallé, Bouchet, Luengo (2024). A comprehensive study on evaluating and mitigating
+       algorithmic unfairness with the MADD metric. JEDM 16(1), 365–409: Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np, fairstats as fs
+    >>> rng = np.random.default_rng(1)
+    >>> score = np.concatenate([rng.beta(2, 4, 2000), rng.beta(4, 2, 2000)])
+    >>> curve = fs.madd_curve(score, sensitive_features=np.repeat(["a", "b"], 2000))
+    >>> stable = fs.stable_bandwidth(curve)
+    >>> print(f"{stable.mean:.2f} for h from {stable.low:.3f} to {stable.high:.3f}")
+    1.25 for h from 0.016 to 0.071
+    """
+    check_whole("min_points", min_points, low=1, cure="the paper's is 50")
+    check_number("width", width, low=0, allowed="a share of h_sup, at least 0", cure="the paper's is 0.45")
+    known = isinstance(curve, MaddCurve)
+    if not known or not np.isfinite(curve.madd).all() or not min(curve.n0, curve.n1) > 0:
+        raise InputError(
+            "curve",
+            got=f"a curve of {curve.n0:g} and {curve.n1:g} rows with values that are no numbers"
+            if known
+            else f"a {type(curve).__name__}",
+            allowed="a MaddCurve",
+            cure="pass madd_curve(score, sensitive_features=…)",
+        )
+    h_sup = bandwidth_order(curve.n0, curve.n1)
+    bandwidth, madd = curve.bandwidth[::-1], curve.madd[::-1]
+    first = first_ends(bandwidth, min_points, width * h_sup)
+    if not (first < madd.size).any():
+        raise InputError(
+            "curve",
+            got=f"{madd.size} bandwidths, none of whose stretches has more than {min_points} values and is "
+            f"{width * h_sup:.3g} wide ({width:g}·h_sup)",
+            allowed="a curve with an eligible stretch",
+            cure=f"search more bandwidths (max_bins above {min_points + 1}), or lower min_points or width",
+        )
+    i, j = least_varying(madd, first)
+    values = madd[i : j + 1]
+    return StableBandwidth(
+        low=float(bandwidth[i]),
+        high=float(bandwidth[j]),
+        mean=float(values[0] + np.mean(values - values[0])),
+        std=float(_std(values)),
+        n_points=j - i + 1,
+        n_searched=madd.size,
+        h_sup=h_sup,
+    )
+
+
+def first_ends(bandwidth: NDArray[np.float64], min_points: int, length: float) -> NDArray[np.int64]:
+    """First right index of the stretches that start at each bandwidth (rightBoundIndex, lines 21–28).
+
+    `bandwidth` ascends (Lh), shape (L,); `length` is the least width (intervalLengthMin). L where no stretch
+    starts.
+    """
+    size = bandwidth.size
+    right = np.searchsorted(bandwidth, bandwidth + length, side="right") - 1
+    first = np.minimum(np.maximum(right, np.arange(size) + min_points), size)
+    return np.where(bandwidth > bandwidth[-1] - length, size, first)
+
+
+def least_varying(madd: NDArray[np.float64], first: NDArray[np.int64]) -> tuple[int, int]:
+    """Indexes (i, j) of the stretch with the least standard deviation, the first of equals (lines 18–37).
+
+    `madd` is in the order of ascending bandwidth (Lmadd). Stretches of i end at j = first[i], …, L − 1; at
+    least one i has such.
+    """
+    centred = madd - np.median(madd)
+    sums = np.concatenate([[0.0], np.cumsum(centred)])
+    squares = np.concatenate([[0.0], np.cumsum(centred**2)])
+    size = madd.size
+    starts = np.flatnonzero(first < size)
+    tolerance = _NEARLY_LEAST * float(np.mean(centred**2))
+    least, nearly = np.inf, []
+    for block in np.split(starts, range(_ROWS_AT_A_TIME, starts.size, _ROWS_AT_A_TIME)):
+        lowest = int(first[block].min())
+        ends = np.arange(lowest, size)
+        count = (ends + 1) - block[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = (sums[lowest + 1 :] - sums[block][:, None]) / count
+            variance = (squares[lowest + 1 :] - squares[block][:, None]) / count - mean**2
+        variance[ends < first[block][:, None]] = np.inf
+        least = min(least, float(variance.min()))
+        row, column = np.nonzero(variance <= least + tolerance)
+        nearly.append((block[row], ends[column], variance[row, column]))
+    i, j, variance = (np.concatenate(parts) for parts in zip(*nearly, strict=True))
+    close = variance <= least + tolerance
+    return _first_least(madd, i[close], j[close], variance[close])
+
+
+def _first_least(
+    madd: NDArray[np.float64], i: NDArray[np.int64], j: NDArray[np.int64], variance: NDArray[np.float64]
+) -> tuple[int, int]:
+    """Of stretches that differ by rounding, in their order, the first with the least standard deviation."""
+    changes = np.concatenate([[0], np.cumsum(np.abs(np.diff(madd)) > _ROUNDING)])
+    constant = np.flatnonzero(changes[i] == changes[j])
+    if constant.size:
+        return int(i[constant[0]]), int(j[constant[0]])
+    chosen = np.sort(np.argsort(variance, kind="stable")[:_MOST_EXACT])
+    i, j = i[chosen], j[chosen]
+    best = int(np.argmin([_std(madd[a : b + 1]) for a, b in zip(i.tolist(), j.tolist(), strict=True)]))
+    return int(i[best]), int(j[best])
+
+
+def _std(values: NDArray[np.float64]) -> float:
+    """Population standard deviation; exactly 0 of equal values."""
+    return float(np.std(values - values[0]))

@@ -4,31 +4,35 @@ A score p of group s becomes (F_s^λ)⁻¹(F_s(p)): its rank within the group st
 is the mid-distribution function of the fitted scores (the share below a value plus half the share at it),
 linear between fitted values and up to (0, 0) and (1, 1); F = Σ_s (n_s/n)·F_s. All are defined on [0, 1],
 increase strictly and so map new scores, fitted or not, without ties that were not there before.
+
+The losses are computed for many λ at once: a mapped score lies below e exactly where F_s(p) < F_s^λ(e). So
+the counts of the mapped scores at the bin edges, and the rows predicted 0, are places of F_s^λ(e) among the
+sorted ranks F_s(p): no score is mapped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from fairstats.ground.errors import InputError
+from fairstats.methods.madd.binning import bin_edges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GroupCdf", "MixtureCdfs"]
+_LEAST_PROBABILITY = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
 class GroupCdf:
     """F_s, piecewise linear.
 
-    Attributes
-    ----------
-    values, heights : ndarray, shape (k,)
-        Its corners, both strictly ascending.
-    n : int
-        Rows that it was fitted to.
+    `values`, `heights`, shape (k,): its corners, both strictly ascending; `n`: rows that it was fitted to.
     """
 
     values: NDArray[np.float64]
@@ -37,15 +41,7 @@ class GroupCdf:
 
     @classmethod
     def fit(cls, scores: NDArray[np.float64]) -> GroupCdf:
-        """Mid-distribution function of scores in [0, 1].
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> cdf = GroupCdf.fit(np.array([0.2, 0.2, 0.6, 1.0]))
-        >>> cdf.values, cdf.heights
-        (array([0. , 0.2, 0.6, 1. ]), array([0.   , 0.25 , 0.625, 0.875]))
-        """
+        """Mid-distribution function of scores in [0, 1]."""
         values, counts = np.unique(scores, return_counts=True)
         heights = (np.cumsum(counts) - counts / 2) / scores.size
         if values[0] > 0:
@@ -63,13 +59,8 @@ class GroupCdf:
 class MixtureCdfs:
     """F_s of every group and F of all.
 
-    Attributes
-    ----------
-    cdfs : tuple of GroupCdf, length G
-    corners : ndarray, shape (k,)
-        Corners of all functions together.
-    heights : ndarray, shape (G, k)
-        F_s at the corners.
+    `cdfs`, length G; `corners`, shape (k,): corners of all functions together; `heights`, shape (G, k): F_s
+    at the corners.
     """
 
     cdfs: tuple[GroupCdf, ...]
@@ -101,18 +92,74 @@ class MixtureCdfs:
         return np.asarray(np.multiply.outer(1 - lambdas, own) + np.multiply.outer(lambdas, all_groups))
 
     def map(self, scores: NDArray[np.float64], group: int, lambda_: float) -> NDArray[np.float64]:
-        """(F_s^λ)⁻¹(F_s(p)) of scores of one group; ascending in p.
-
-        Parameters
-        ----------
-        scores : ndarray, shape (n,)
-            In [0, 1].
-        group : int
-        lambda_ : float
-            In [0, 1]; 0 changes nothing.
-        """
+        """(F_s^λ)⁻¹(F_s(p)) of scores of one group, ascending in p; λ = 0 changes nothing."""
         if lambda_ == 0:
             return scores.copy()
         heights = (1 - lambda_) * self.heights[group] + lambda_ * (self.shares @ self.heights)
         mapped = np.interp(self.cdfs[group](scores), heights, self.corners)
         return np.asarray(np.clip(mapped, 0.0, 1.0))
+
+
+class LabelledSample(NamedTuple):
+    """Scores of one group, ascending, and labels, 1 where favourable, shape (n,)."""
+
+    scores: NDArray[np.float64]
+    labels: NDArray[np.uint8]
+
+
+def fairness_losses(
+    maps: MixtureCdfs, samples: Sequence[LabelledSample], lambdas: NDArray[np.float64], n_bins: int
+) -> NDArray[np.float64]:
+    """MADD/2 of the mapped scores (equation 19), the largest over pairs of groups, in [0, 1], shape (λ,)."""
+    edges = bin_edges(n_bins)
+    shares = []
+    for g, sample in enumerate(samples):
+        inner = np.searchsorted(maps.cdfs[g](sample.scores), maps.towards(g, lambdas, edges))
+        shares.append(np.diff(inner, axis=1, prepend=0, append=sample.scores.size) / sample.scores.size)
+    distances = [np.abs(first - second).sum(axis=1) for first, second in combinations(shares, 2)]
+    return np.asarray(np.max(distances, axis=0) / 2)
+
+
+def error_losses(
+    maps: MixtureCdfs, samples: Sequence[LabelledSample], lambdas: NDArray[np.float64], threshold: float
+) -> NDArray[np.float64]:
+    """Share of wrong predictions, mapped scores from `threshold` on predicting 1 (equation 18), (λ,)."""
+    cut = np.array([threshold])
+    wrong = np.zeros(lambdas.size, dtype=np.int64)
+    for g, sample in enumerate(samples):
+        predicted_0 = np.searchsorted(maps.cdfs[g](sample.scores), maps.towards(g, lambdas, cut)[:, 0])
+        positives = np.concatenate([[0], np.cumsum(sample.labels, dtype=np.int64)])
+        negatives = np.arange(sample.labels.size + 1) - positives
+        wrong += positives[predicted_0] + negatives[-1] - negatives[predicted_0]
+    return np.asarray(wrong / sum(s.labels.size for s in samples))
+
+
+def log_loss(labels: NDArray[np.uint8], scores: NDArray[np.float64]) -> float:
+    """Binary cross-entropy, natural logarithm; scores are kept 1e-15 from 0 and 1."""
+    p = np.clip(scores, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+    return float(-np.mean(np.where(labels == 1, np.log(p), np.log1p(-p))))
+
+
+def mapped_losses(
+    maps: MixtureCdfs,
+    samples: Sequence[LabelledSample],
+    lambdas: NDArray[np.float64],
+    loss: Callable[[NDArray[Any], NDArray[np.float64]], float],
+) -> NDArray[np.float64]:
+    """Any loss of (labels, mapped scores), one λ after the other, shape (λ,).
+
+    Raises InputError if it is no finite number for some λ.
+    """
+    labels = np.concatenate([s.labels for s in samples])
+    found = np.empty(lambdas.size)
+    for k, v in enumerate(lambdas.tolist()):
+        value = loss(labels, np.concatenate([maps.map(s.scores, g, v) for g, s in enumerate(samples)]))
+        if not np.isscalar(value) or not np.isfinite(value):
+            raise InputError(
+                "loss",
+                got=f"{value!r} for λ = {v:g}",
+                allowed="a function of (labels, scores) that returns a finite number",
+                cure="let it return a float",
+            )
+        found[k] = value
+    return found

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Any, Literal
 from warnings import warn
 
+import numpy as np
+
+from fairstats.ground.checks import as_generator
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning
 from fairstats.ground.groups import find_reference
-from fairstats.ground.outcomes import Outcomes
-from fairstats.ground.randomness import as_generator
+from fairstats.ground.multiplicity import adjust_pvalues, make_pairs
+from fairstats.ground.verdict import Evidence, settle
 from fairstats.methods.madd.comparison import Pair, compare, largest_of
-from fairstats.methods.madd.entries import REST
-from fairstats.methods.madd.grid_counts import GridCounts
-from fairstats.methods.madd.multiplicity import adjusted_pvalues
-from fairstats.methods.madd.result import MaddResult
-from fairstats.methods.madd.scores import GroupScores
+from fairstats.methods.madd.result import REST, MaddResult
+from fairstats.methods.madd.scores import GridCounts, GroupScores, Sample, read_scores
 from fairstats.methods.madd.settings import MaddSettings, make_settings
-
-__all__ = ["madd", "madd_of_scores", "warn_of"]
 
 #: Fewer rows than this in a comparison call for a warning.
 FEW_ROWS = 50
@@ -29,9 +26,9 @@ MOST_SEARCHED_ROWS = 100_000
 
 
 def madd(
-    score: Any,
+    score: Any = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Any = None,
     bandwidth: float | Literal["auto"] = "auto",
     n_bins: int | None = None,
     grid_bins: int | None = None,
@@ -40,7 +37,7 @@ def madd(
     sample_weight: Any = None,
     cluster: Any = None,
     permutations: Literal["grid", "search"] = "grid",
-    threshold: float = 0.2,
+    margin: float = 0.2,
     confidence_level: float = 0.95,
     adjust: str = "holm",
     n_resamples: int = 1_999,
@@ -49,6 +46,7 @@ def madd(
     width: float = 0.45,
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
+    counts: Any = None,
     rng: Any = None,
 ) -> MaddResult:
     """Model absolute density distance: how far the score distributions of groups lie apart.
@@ -85,7 +83,7 @@ def madd(
     permutations : {"grid", "search"}
         "search" also runs Algorithm 1 again in every permutation: an exact p-value of the searched estimate
         (plain rows, at most 10⁵; some 15 ms per permutation at 20,000).
-    threshold : float, default 0.2
+    margin : float, default 0.2
         The verdict asks on which side of it the binned distance lies; 0.2 bounds every difference of
         selection rates by 0.1.
     confidence_level : float, default 0.95
@@ -98,6 +96,8 @@ def madd(
     missing : {"raise", "drop", "group"}
     groups : sequence, optional
         Order of the groups.
+    counts : Tally, optional
+        Made with `score`, in place of the rows; not of clustered ones.
     rng : None, int or numpy.random.Generator
 
     Returns
@@ -154,7 +154,7 @@ def madd(
         grid_bins=grid_bins,
         comparisons=comparisons,
         permutations=permutations,
-        threshold=threshold,
+        margin=margin,
         confidence_level=confidence_level,
         adjust=adjust,
         n_resamples=n_resamples,
@@ -162,7 +162,9 @@ def madd(
         min_points=min_points,
         width=width,
     )
-    outcomes = Outcomes.from_arrays(
+    scores = read_scores(
+        counts,
+        max(settings.n_bins or settings.max_bins, settings.grid_bins or 1),
         score=score,
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
@@ -170,83 +172,74 @@ def madd(
         missing=missing,
         groups=groups,
     )
-    result = madd_of_scores(GroupScores.from_outcomes(outcomes), reference, settings, rng)
+    result = madd_of_scores(scores, reference, settings, rng)
     warn_of(result, stacklevel=3)
     return result
 
 
 def madd_of_scores(
-    scores: GroupScores, reference: Hashable | None, settings: MaddSettings, rng: Any
+    scores: GroupScores, reference: Hashable | None, settings: MaddSettings, rng: Any, *, few: bool = True
 ) -> MaddResult:
-    """MADD from sorted scores, without warnings.
+    """MADD from sorted scores, without warnings; `reference` is for settings that compare with one.
 
-    Parameters
-    ----------
-    scores : GroupScores
-    reference : hashable or None
-        Used where the settings compare with a reference.
-    settings : MaddSettings
-    rng : None, int or numpy.random.Generator
+    `few`: whether few distinct scores are the bins.
     """
     from tqdm import tqdm
 
     generator, seed = as_generator(rng)
     pairs, rule = _pairs(scores, reference, settings)
     settings = replace(settings, seed=seed, reference_rule=rule)
-    _check_search(scores, settings)
+    n, plain = int(scores.sizes.sum()), all(s.plain for s in scores.samples)
+    if settings.permutations == "search" and not (plain and n <= MOST_SEARCHED_ROWS):
+        raise InputError(
+            "permutations",
+            got=f"'search' with {f'{n:,} rows' if plain else 'weights or clusters'}",
+            allowed=f"'search' for at most {MOST_SEARCHED_ROWS:,} rows without weights and clusters",
+            cure="permutations='grid'",
+        )
     shown = tqdm(pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0)
-    compared = [compare(pair, settings, generator) for pair in shown]
-    largest = largest_of(pairs, compared, scores.samples, settings, generator) if len(pairs) > 1 else None
-    found = [c.comparison for c in compared]
-    adjusted = adjusted_pvalues([c.pvalue for c in found], settings.adjust)
+    # as many draws behind the limits as the smallest adjusted p-value needs
+    draws = int(np.ceil(2 * len(pairs) / (1 - settings.confidence_level)))
+    atoms = scores.atoms() if few and settings.grid_bins is None else None
+    compared = [compare(p, settings, generator, atoms=atoms, limit_draws=draws) for p in shown]
+    found = [c for c, _ in compared]
+    grids = GridCounts.of(scores, {c.grid_bins for c in found}, atoms)
+    largest = largest_of(pairs, compared, scores.samples, grids, settings, generator)
+    evidence = [Evidence() if c.verdict or not m else m.evidence(settings.margin) for c, m in compared]
+    rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
+    adjusted = adjust_pvalues([c.pvalue for c in found], settings.adjust)
     return MaddResult(
-        comparisons=tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(found, adjusted, strict=True)),
+        comparisons=tuple(
+            replace(c.ruled(r), pvalue_adjusted=float(p))
+            for c, r, p in zip(found, rulings, adjusted, strict=True)
+        ),
         largest=largest,
         settings=settings,
-        counts=GridCounts.of(scores, {c.grid_bins for c in found}),
+        counts=grids,
     )
 
 
 def _pairs(scores: GroupScores, reference: Hashable | None, settings: MaddSettings) -> tuple[list[Pair], str]:
     """The comparisons asked for, and how the reference was chosen."""
-    groups, samples = scores.groups, scores.samples
-    everyone = range(len(groups))
-    if settings.comparisons == "rest" and len(groups) > 2:
-        made = [
-            Pair(
-                (groups[g], REST),
-                ((g,), tuple(h for h in everyone if h != g)),
-                (samples[g], scores.rest(g)),
-            )
-            for g in everyone
-        ]
-        return made, "largest"
-    chosen, rule = list(combinations(everyone, 2)), "largest"
-    if settings.comparisons == "reference":
+    groups, samples, kind = scores.groups, scores.samples, settings.comparisons
+    index, rule = 0, "largest"
+    if kind == "reference":
         index, rule = find_reference(groups, reference, sizes=scores.sizes)
-        chosen = [(g, index) for g in everyone if g != index]
     elif reference is not None:
         raise InputError(
             "reference",
-            got=f"{reference!r} with comparisons={settings.comparisons!r}",
+            got=f"{reference!r} with comparisons={kind!r}",
             allowed="a reference with comparisons='reference'",
             cure="pass comparisons='reference'",
         )
-    return [Pair((groups[g], groups[h]), ((g,), (h,)), (samples[g], samples[h])) for g, h in chosen], rule
-
-
-def _check_search(scores: GroupScores, settings: MaddSettings) -> None:
-    if settings.permutations != "search":
-        return
-    n = int(scores.sizes.sum())
-    if scores.weighted or scores.clustered or n > MOST_SEARCHED_ROWS:
-        kind = "weights or clusters" if scores.weighted or scores.clustered else f"{n:,} rows"
-        raise InputError(
-            "permutations",
-            got=f"'search' with {kind}",
-            allowed=f"'search' for at most {MOST_SEARCHED_ROWS:,} rows without weights and clusters",
-            cure="permutations='grid'",
-        )
+    if kind == "rest" and len(groups) > 2:
+        others = [tuple(h for h in range(len(groups)) if h != g) for g in range(len(groups))]
+        rest = [Sample.joined([samples[h] for h in other]) for other in others]
+        return [
+            Pair((name, REST), ((g,), others[g]), (samples[g], rest[g])) for g, name in enumerate(groups)
+        ], rule
+    pairs = make_pairs(len(groups), index, "reference" if kind == "reference" else "all")
+    return [Pair((groups[g], groups[h]), ((g,), (h,)), (samples[g], samples[h])) for g, h in pairs], rule
 
 
 def warn_of(result: MaddResult, *, stacklevel: int = 2) -> None:
@@ -263,7 +256,5 @@ def warn_of(result: MaddResult, *, stacklevel: int = 2) -> None:
         warn(text, DataWarning, stacklevel=stacklevel + 1)
     replaced = any(t.method == "multiplier bootstrap" for c in result.comparisons for t in c.tests)
     if replaced and not result.counts.weighted:
-        text = (
-            "madd: clusters lie in several groups and cannot be permuted; the test is a multiplier bootstrap."
-        )
-        warn(text, DataWarning, stacklevel=stacklevel + 1)
+        text = "madd: clusters lie in several groups and cannot be permuted; the test is a"
+        warn(f"{text} multiplier bootstrap.", DataWarning, stacklevel=stacklevel + 1)

@@ -2,47 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from fairstats.ground.outcomes import Outcomes
-from fairstats.ground.randomness import as_generator
-from fairstats.ground.results import Interval, Result
+from fairstats.ground.multiplicity import normal_quantile
+from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.madd.metric import madd_of_scores, warn_of
 from fairstats.methods.madd.result import MaddResult
-from fairstats.methods.madd.scores import GroupScores
-from fairstats.methods.madd.settings import make_settings
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-__all__ = ["MitigationResult", "mitigation_effect"]
-
-_PAIRED = "paired difference"
 
 
 @serialisable
 @dataclass(frozen=True, eq=False)
 class MitigationResult(Result):
-    """MADD and error before and after.
+    """MADD and error `before` and `after`: of the scores as they were, and mapped.
 
-    Attributes
-    ----------
-    before, after : MaddResult
-        Of the scores as they were, and mapped.
-    lambda_, threshold : float
-    n : int
-        Rows.
-    wrong_before, wrong_after : int
-        Wrong predictions.
-    only_before, only_after : int
-        Rows that are wrong before but not after, and the reverse.
-    confidence_level : float
+    `estimate`, `confidence_interval`, `pvalue` and `verdict` are those of the MADD after the mitigation. Of n
+    rows `wrong_before` and `wrong_after` were predicted wrongly; `only_before` are wrong before but not
+    after, `only_after` the reverse.
     """
 
     before: MaddResult
@@ -57,6 +37,12 @@ class MitigationResult(Result):
     confidence_level: float = 0.95
 
     title: ClassVar[str] = "MADD mitigation: before and after"
+    backend: ClassVar[str] = "numpy"
+
+    @property
+    def comparisons(self) -> Any:
+        """The comparisons of the MADD after the mitigation."""
+        return self.after.comparisons
 
     @property
     def error_before(self) -> float:
@@ -70,68 +56,67 @@ class MitigationResult(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the tidy table: MADD before and after, errors, and their paired change."""
-        found = [
-            {**row, "stage": stage}
-            for stage, result in (("before", self.before), ("after", self.after))
-            for row in result.rows()
-        ]
-        found += [self._error("before", self.wrong_before), self._error("after", self.wrong_after)]
-        return [*found, self._change()]
+        stages = {"before": (self.before, self.wrong_before), "after": (self.after, self.wrong_after)}
+        found = [{**row, "stage": s} for s, (result, _) in stages.items() for row in result.rows()]
+        errors = {s: self._error(wrong) for s, (_, wrong) in stages.items()} | {"change": self.change}
+        more = {"reference": None, "confidence_level": self.confidence_level}
+        return found + [{**c.row(self.backend), **more, "stage": s} for s, c in errors.items()]
 
-    def _error(self, stage: str, wrong: int) -> dict[str, Any]:
+    def _error(self, wrong: int) -> Comparison:
         from statsmodels.stats.proportion import proportion_confint
 
-        low, high = proportion_confint(wrong, self.n, alpha=1 - self.confidence_level, method="wilson")
-        share = wrong / self.n
-        return self._row(
-            "error", stage, share, float(np.sqrt(share * (1 - share) / self.n)), low, high, "Wilson"
+        level, share = self.confidence_level, wrong / self.n
+        low, high = map(float, proportion_confint(wrong, self.n, alpha=1 - level, method="wilson"))
+        return Comparison(
+            metric="error",
+            group="all",
+            estimate=share,
+            std_error=float((share * (1 - share) / self.n) ** 0.5),
+            confidence_interval=Interval(low, high, level, "Wilson"),
+            n=self.n,
+            method="Wilson",
         )
 
-    def _change(self) -> dict[str, Any]:
+    @property
+    def change(self) -> Comparison:
         """Change of the error on the same rows, by the discordant ones; the exact McNemar p-value."""
-        from scipy.special import ndtri
         from scipy.stats import binomtest
 
         worse, better = self.only_after, self.only_before
         change, discordant = (worse - better) / self.n, worse + better
-        spread = float(np.sqrt(max(discordant - (worse - better) ** 2 / self.n, 0.0)) / self.n)
-        reach = float(ndtri((1 + self.confidence_level) / 2)) * spread
-        pvalue = float(binomtest(worse, discordant).pvalue) if discordant else 1.0
-        row = self._row("error", "change", change, spread, change - reach, change + reach, _PAIRED)
-        return {**row, "pvalue": pvalue}
+        spread = max(discordant - (worse - better) ** 2 / self.n, 0.0) ** 0.5 / self.n
+        reach = normal_quantile((1 + self.confidence_level) / 2) * spread
+        method = "paired difference"
+        return Comparison(
+            metric="error",
+            group="all",
+            estimate=change,
+            std_error=spread,
+            confidence_interval=Interval(change - reach, change + reach, self.confidence_level, method),
+            pvalue=float(binomtest(worse, discordant).pvalue) if discordant else 1.0,
+            n=self.n,
+            method=method,
+        )
 
-    def _row(
-        self, metric: str, stage: str, estimate: float, error: float, low: float, high: float, method: str
-    ) -> dict[str, Any]:
-        interval = Interval(float(low), float(high), self.confidence_level, method)
-        return {
-            "metric": metric,
-            "group": "all",
-            "reference": None,
-            "estimate": estimate,
-            "std_error": error,
-            "ci_low": interval.low,
-            "ci_high": interval.high,
-            "n": self.n,
-            "method": method,
-            "backend": "numpy",
-            "confidence_level": self.confidence_level,
-            "stage": stage,
-        }
+    def sentences(self) -> list[str]:
+        """MADD before and after, and what it cost."""
+        change = self.change
+        low, high = change.confidence_interval
+        pairs = zip(self.before.comparisons, self.after.comparisons, strict=True)
+        return [
+            *(
+                f"{b.group} against {b.reference}: MADD {b.estimate:.3f} before, {a.estimate:.3f} after."
+                for b, a in pairs
+            ),
+            f"Wrong predictions: {self.error_before:.3f} before, {self.error_after:.3f} after (change "
+            f"{change.estimate:+.3f}, {100 * self.confidence_level:g}% interval {low:.3f} to {high:.3f}).",
+        ]
 
     def summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
         wanted = [
-            "metric",
-            "stage",
-            "group",
-            "reference",
-            "estimate",
-            "null_mean",
-            "ci_low",
-            "ci_high",
-            "pvalue",
-        ]
+            "metric", "stage", "group", "reference", "estimate", "null_mean", "ci_low", "ci_high", "pvalue",
+        ]  # fmt: skip
         return [*(c for c in wanted if c in frame.columns), "n"]
 
     def notes(self) -> list[str]:
@@ -146,52 +131,3 @@ class MitigationResult(Result):
         from fairstats.plots.madd import plot_before_after
 
         return plot_before_after(self, ax=ax)
-
-
-def mitigation_effect(
-    outcomes: Outcomes,
-    mapped: NDArray[np.float64],
-    *,
-    lambda_: float,
-    threshold: float,
-    rng: Any,
-    options: dict[str, Any],
-) -> MitigationResult:
-    """Compare scores as they are with mapped ones.
-
-    Parameters
-    ----------
-    outcomes : Outcomes
-        With scores and labels.
-    mapped : ndarray, shape (n,)
-        Mapped scores of the same rows.
-    lambda_, threshold : float
-    rng : None, int or numpy.random.Generator
-    options : dict
-        Of `madd`.
-    """
-    options = dict(options)
-    reference = options.pop("reference", None)
-    settings = make_settings(**options)
-    generator, seed = as_generator(rng)
-    results = []
-    for score in (np.asarray(outcomes.score), mapped):
-        scores = GroupScores.from_outcomes(replace(outcomes, score=score))
-        result = madd_of_scores(scores, reference, settings, generator)
-        result = replace(result, settings=replace(result.settings, seed=seed))
-        warn_of(result, stacklevel=4)
-        results.append(result)
-    labels = np.asarray(outcomes.y_true) == 1
-    wrong = [(score >= threshold) != labels for score in (np.asarray(outcomes.score), mapped)]
-    return MitigationResult(
-        before=results[0],
-        after=results[1],
-        lambda_=lambda_,
-        threshold=threshold,
-        n=int(labels.size),
-        wrong_before=int(wrong[0].sum()),
-        wrong_after=int(wrong[1].sum()),
-        only_before=int((wrong[0] & ~wrong[1]).sum()),
-        only_after=int((wrong[1] & ~wrong[0]).sum()),
-        confidence_level=settings.confidence_level,
-    )

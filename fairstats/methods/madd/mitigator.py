@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, Self
 from warnings import warn
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
+from fairstats.ground.checks import as_generator, check_given, check_number, check_share, check_whole
+from fairstats.ground.encoding import binary_codes
 from fairstats.ground.errors import DataWarning, InputError
 from fairstats.ground.outcomes import Outcomes
-from fairstats.methods.madd.curve import curve_of
-from fairstats.methods.madd.losses import (
+from fairstats.methods.madd.curve import curve_of, stable_bandwidth
+from fairstats.methods.madd.mapping import (
+    GroupCdf,
     LabelledSample,
+    MixtureCdfs,
     error_losses,
     fairness_losses,
     log_loss,
     mapped_losses,
 )
-from fairstats.methods.madd.mapping import MixtureCdfs
-from fairstats.methods.madd.mitigation import MitigationResult, mitigation_effect
-from fairstats.methods.madd.mitigation_input import is_real, is_whole, label_pair, labelled, read_scores
-from fairstats.methods.madd.scores import Sample
-from fairstats.methods.madd.settings import bins_of_bandwidth
-from fairstats.methods.madd.stable import stable_bandwidth
+from fairstats.methods.madd.metric import madd_of_scores, warn_of
+from fairstats.methods.madd.mitigation import MitigationResult
+from fairstats.methods.madd.scores import GroupScores, Sample
+from fairstats.methods.madd.settings import make_settings
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
-
-__all__ = ["MaddMitigator"]
 
 Loss = Literal["error", "log_loss"] | Callable[[Any, Any], float]
 
@@ -60,6 +62,8 @@ class MaddMitigator(BaseEstimator):  # type: ignore[misc]
         stable stretch of the scores before mitigation; a number h makes ⌊1/h⌋ bins.
     pos_label : scalar, optional
         The favourable label; not needed for 0/1, False/True, −1/1.
+    random_state : None, int or numpy.random.Generator
+        Of the permutations and resamples of `evaluate`; the fit draws nothing.
 
     Attributes
     ----------
@@ -101,8 +105,9 @@ class MaddMitigator(BaseEstimator):  # type: ignore[misc]
     >>> score = np.concatenate([rng.beta(2, 4, 2000), rng.beta(4, 2, 2000)])
     >>> y = rng.random(4000) < score
     >>> half = np.arange(4000) % 2 == 0
-    >>> mitigator = fs.MaddMitigator(theta=0.5).fit(score[half], y[half], sensitive_features=group[half])
-    >>> effect = mitigator.evaluate(score[~half], y[~half], sensitive_features=group[~half], rng=1)
+    >>> mitigator = fs.MaddMitigator(theta=0.5, random_state=1)
+    >>> mitigator = mitigator.fit(score[half], y[half], sensitive_features=group[half])
+    >>> effect = mitigator.evaluate(score[~half], y[~half], sensitive_features=group[~half])
     >>> print(f"MADD {effect.before.estimate:.2f} → {effect.after.estimate:.2f}")
     MADD 1.27 → 0.29
     """
@@ -115,6 +120,7 @@ class MaddMitigator(BaseEstimator):  # type: ignore[misc]
         n_lambdas: int = 1000,
         bandwidth: float | Literal["auto"] = "auto",
         pos_label: Any = None,
+        random_state: Any = None,
     ) -> None:
         self.theta = theta
         self.loss = loss
@@ -122,6 +128,7 @@ class MaddMitigator(BaseEstimator):  # type: ignore[misc]
         self.n_lambdas = n_lambdas
         self.bandwidth = bandwidth
         self.pos_label = pos_label
+        self.random_state = random_state
 
     def fit(self, score: Any, y: Any, *, sensitive_features: Any) -> Self:
         """Fit the distributions and find λ.
@@ -145,16 +152,13 @@ class MaddMitigator(BaseEstimator):  # type: ignore[misc]
             Where a group has fewer distinct scores than bins, and than half its rows.
         """
         self._check_parameters()
-        outcomes = Outcomes.from_arrays(
-            y, score=score, sensitive_features=sensitive_features, pos_label=self.pos_label
-        )
-        samples = labelled(outcomes)
+        outcomes = self._outcomes(y, score=score, sensitive_features=sensitive_features)
+        samples = _labelled(outcomes)
         self.groups_ = outcomes.groups.labels
-        self.classes_ = label_pair(y, self.pos_label)
+        self.classes_ = _label_pair(y, self.pos_label)
         self.maps_ = MixtureCdfs.fit([s.scores for s in samples])
-        self.cdfs_ = {
-            name: (cdf.values, cdf.heights) for name, cdf in zip(self.groups_, self.maps_.cdfs, strict=True)
-        }
+        fitted = zip(self.groups_, self.maps_.cdfs, strict=True)
+        self.cdfs_ = {name: (cdf.values, cdf.heights) for name, cdf in fitted}
         self.n_bins_ = self._bins(samples)
         self._warn_of_ties(samples)
         self.loss_curve_ = self._losses(samples)
@@ -176,12 +180,22 @@ class MaddMitigator(BaseEstimator):  # type: ignore[misc]
         ndarray, shape (n,)
             In [0, 1], in the order of the rows; within a group in the order of `score`.
         """
-        self._check_fitted()
-        scores, codes = read_scores(score, sensitive_features, self.groups_)
+        check_is_fitted(self, "lambda_")
+        check_given("score", score, "one score per row")
+        outcomes = Outcomes.from_arrays(score=score, sensitive_features=sensitive_features)
+        labels, codes, scores = outcomes.groups.labels, outcomes.groups.codes, np.asarray(outcomes.score)
+        unknown = [labels[g] for g in np.unique(codes) if labels[g] not in self.groups_]
+        if unknown:
+            raise InputError(
+                "sensitive_features",
+                got=", ".join(map(repr, unknown)),
+                allowed="the groups of the fit: " + ", ".join(map(repr, self.groups_)),
+                cure="fit with rows of every group",
+            )
         mapped = np.empty_like(scores)
-        for g in range(len(self.groups_)):
+        for g in np.unique(codes):
             rows = codes == g
-            mapped[rows] = self.maps_.map(scores[rows], g, self.lambda_)
+            mapped[rows] = self.maps_.map(scores[rows], self.groups_.index(labels[g]), self.lambda_)
         return mapped
 
     def predict(self, score: Any, *, sensitive_features: Any) -> NDArray[Any]:
@@ -189,16 +203,13 @@ class MaddMitigator(BaseEstimator):  # type: ignore[misc]
         mapped = self.transform(score, sensitive_features=sensitive_features)
         return np.asarray(self.classes_[(mapped >= self.threshold).astype(np.intp)])
 
-    def evaluate(
-        self, score: Any, y: Any, *, sensitive_features: Any, rng: Any = None, **options: Any
-    ) -> MitigationResult:
+    def evaluate(self, score: Any, y: Any, *, sensitive_features: Any, **options: Any) -> MitigationResult:
         """Effect of the map on rows that the search has not seen.
 
         Parameters
         ----------
         score, y, sensitive_features
             As in `fit`, of other rows.
-        rng : None, int or numpy.random.Generator
         **options
             Of `madd`, for both the scores as they are and the mapped ones.
 
@@ -212,45 +223,56 @@ class MaddMitigator(BaseEstimator):  # type: ignore[misc]
         DataWarning
             If these are the rows of the fit.
         """
-        self._check_fitted()
-        outcomes = Outcomes.from_arrays(
-            y, score=score, sensitive_features=sensitive_features, pos_label=self.pos_label
-        )
+        check_is_fitted(self, "lambda_")
+        outcomes = self._outcomes(y, score=score, sensitive_features=sensitive_features)
         if self._seen(outcomes):
             text = "the rows are those that λ was searched on, where the effect is at its largest"
             warn(f"MaddMitigator.evaluate: {text}; pass other rows.", DataWarning, stacklevel=2)
-        return mitigation_effect(
-            outcomes,
-            self.transform(score, sensitive_features=sensitive_features),
+        reference = options.pop("reference", None)
+        settings = make_settings(**options)
+        generator, seed = as_generator(self.random_state)
+        stages = (np.asarray(outcomes.score), self.transform(score, sensitive_features=sensitive_features))
+        results = []
+        for values in stages:
+            scores = GroupScores.from_outcomes(replace(outcomes, score=values))
+            # a map moves the same score of two groups to two places: one grid for both stages
+            result = madd_of_scores(scores, reference, settings, generator, few=False)
+            results.append(replace(result, settings=replace(result.settings, seed=seed)))
+            warn_of(results[-1], stacklevel=3)
+        labels = np.asarray(outcomes.y_true) == 1
+        wrong = [(values >= self.threshold) != labels for values in stages]
+        return MitigationResult(
+            before=results[0],
+            after=results[1],
             lambda_=self.lambda_,
             threshold=float(self.threshold),
-            rng=rng,
-            options=options,
+            n=int(labels.size),
+            wrong_before=int(wrong[0].sum()),
+            wrong_after=int(wrong[1].sum()),
+            only_before=int((wrong[0] & ~wrong[1]).sum()),
+            only_after=int((wrong[1] & ~wrong[0]).sum()),
+            confidence_level=settings.confidence_level,
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the three losses against λ; see `fairstats.plots.madd.plot_losses`."""
         from fairstats.plots.madd import plot_losses
 
-        self._check_fitted()
+        check_is_fitted(self, "lambda_")
         return plot_losses(self, ax=ax)
 
+    def _outcomes(self, y: Any, **columns: Any) -> Outcomes:
+        return Outcomes.from_arrays(y, pos_label=self.pos_label, **columns)
+
     def _check_parameters(self) -> None:
-        checks = (
-            ("theta", is_real(self.theta) and 0 <= self.theta <= 1, "a weight from 0 to 1", "0.5"),
-            ("threshold", is_real(self.threshold) and 0 < self.threshold <= 1, "a score in (0, 1]", "0.5"),
-            ("n_lambdas", is_whole(self.n_lambdas) and self.n_lambdas >= 2, "a whole number ≥ 2", "1000"),
-            (
-                "loss",
-                callable(self.loss) or (isinstance(self.loss, str) and self.loss in ("error", "log_loss")),
-                "'error', 'log_loss' or a function of (labels, scores)",
-                "the paper's is 'error'",
-            ),
-        )
-        for argument, fine, allowed, cure in checks:
-            if not fine:
-                raise InputError(argument, got=repr(getattr(self, argument)), allowed=allowed, cure=cure)
-        self._given_bins()
+        check_share("theta", self.theta, closed=True, cure="0.5: fairness weighs as much as accuracy")
+        check_number("threshold", self.threshold, low=0, high=1, open_low=True, cure="a score in (0, 1]: 0.5")
+        check_whole("n_lambdas", self.n_lambdas, low=2, cure="1000")
+        function = callable(self.loss) and not isinstance(self.loss, type)
+        if not function and str(self.loss) not in ("error", "log_loss"):
+            words = "'error', 'log_loss' or a function of (labels, scores)"
+            raise InputError("loss", got=repr(self.loss), allowed=words, cure="the paper's is 'error'")
+        make_settings(bandwidth=self.bandwidth)
 
     def _warn_of_ties(self, samples: list[LabelledSample]) -> None:
         distinct = [int(np.unique(s.scores).size) for s in samples]
@@ -264,54 +286,66 @@ class MaddMitigator(BaseEstimator):  # type: ignore[misc]
             cure = "and narrow bins see the mapped values apart; use scores with more values"
             warn(f"MaddMitigator: {text}, {cure}.", DataWarning, stacklevel=3)
 
-    def _check_fitted(self) -> None:
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "lambda_")
-
-    def _given_bins(self) -> int | None:
-        automatic = isinstance(self.bandwidth, str) and self.bandwidth == "auto"
-        return None if automatic else bins_of_bandwidth(self.bandwidth)
-
     def _bins(self, samples: list[LabelledSample]) -> int:
-        given = self._given_bins()
+        given = make_settings(bandwidth=self.bandwidth).n_bins
         if given is not None:
             return given
-        sides = [Sample(s.scores) for s in samples]
-        curves = [
-            curve_of(sides[i], sides[j], 1000, (self.groups_[i], self.groups_[j]))
-            for i, j in combinations(range(len(sides)), 2)
-        ]
+        pairs = combinations([Sample(s.scores) for s in samples], 2)
+        curves = [curve_of(first, second, 1000, ("", "")) for first, second in pairs]
         return max(stable_bandwidth(curve).n_bins[0] for curve in curves)
 
     def _losses(self, samples: list[LabelledSample]) -> pd.DataFrame:
         import pandas as pd
 
         lambdas = np.linspace(0, 1, self.n_lambdas)
-        if callable(self.loss):
-            accuracy = mapped_losses(self.maps_, samples, lambdas, self.loss)
-        elif self.loss == "log_loss":
-            accuracy = mapped_losses(self.maps_, samples, lambdas, log_loss)
-        else:
+        if self.loss == "error":
             accuracy = error_losses(self.maps_, samples, lambdas, float(self.threshold))
+        else:
+            of_all = self.loss if callable(self.loss) else log_loss
+            accuracy = mapped_losses(self.maps_, samples, lambdas, of_all)
         fairness = fairness_losses(self.maps_, samples, lambdas, self.n_bins_)
-        return pd.DataFrame(
-            {
-                "lambda_": lambdas,
-                "loss": (1 - self.theta) * accuracy + self.theta * fairness,
-                "accuracy_loss": accuracy,
-                "fairness_loss": fairness,
-            }
-        )
+        loss = (1 - self.theta) * accuracy + self.theta * fairness
+        columns = {"lambda_": lambdas, "loss": loss, "accuracy_loss": accuracy, "fairness_loss": fairness}
+        return pd.DataFrame(columns)
 
     def _seen(self, outcomes: Outcomes) -> bool:
         """Whether every group has just the scores of the fit."""
         if outcomes.groups.labels != self.groups_:
             return False
+        scores, codes = np.asarray(outcomes.score), outcomes.groups.codes
         for g, cdf in enumerate(self.maps_.cdfs):
-            own = np.asarray(outcomes.score)[outcomes.groups.codes == g]
-            if own.size != cdf.n or not np.array_equal(MixtureCdfs.fit([own]).cdfs[0].heights, cdf.heights):
+            own = scores[codes == g]
+            if own.size != cdf.n:
                 return False
-            if not np.array_equal(MixtureCdfs.fit([own]).cdfs[0].values, cdf.values):
+            again = GroupCdf.fit(own)
+            if not np.array_equal([again.values, again.heights], [cdf.values, cdf.heights]):
                 return False
         return True
+
+
+def _labelled(outcomes: Outcomes) -> list[LabelledSample]:
+    """Sorted scores of every group with their labels; one group, or one without rows, is an error."""
+    labels, codes = outcomes.groups.labels, outcomes.groups.codes
+    scores, y = np.asarray(outcomes.score), np.asarray(outcomes.y_true)
+    rows = [np.flatnonzero(codes == g) for g in range(len(labels))]
+    empty = [name for name, r in zip(labels, rows, strict=True) if not r.size]
+    if empty or len(rows) < 2:
+        raise InputError(
+            "sensitive_features",
+            got=f"no rows in group {empty[0]!r}" if empty else "one group",
+            allowed="two groups or more, with rows",
+            cure="leave the empty group out" if empty else "add rows of another group",
+        )
+    ordered = [r[np.argsort(scores[r], kind="stable")] for r in rows]
+    return [LabelledSample(scores[r], y[r]) for r in ordered]
+
+
+def _label_pair(y: Any, pos_label: Any) -> NDArray[Any]:
+    """The unfavourable and the favourable label as they came; 0 and 1 where they are not two."""
+    levels = binary_codes(y, "y", pos_label).levels
+    wanted = 1 if pos_label is None else pos_label
+    favourable = [v for v in levels if v == wanted or str(v) == str(wanted)]
+    others = [v for v in levels if v not in favourable]
+    if len(favourable) != 1 or len(others) != 1:
+        return np.array([0, 1])
+    return np.array([others[0], favourable[0]])

@@ -1,134 +1,113 @@
-"""Sampling noise of the differences of bin shares D̂_k = d0_k − d1_k.
+"""Sampling noise of the differences of bin shares D̂_k = d0_k − d1_k, and limits for the binned distance.
 
-Multinomial for plain rows; normal, by linearisation, under weights and clusters.
+The noise is multinomial for plain rows; normal, by linearisation, under weights and clusters. The limits are
+for δ_m = Σ_k |p0_k − p1_k| on a grid chosen without the labels. |·| has a kink at 0, so the percentile
+bootstrap fails where groups are alike: resamples add noise, the limits lie above the truth. The limits here
+hold for alike, close and distant groups:
+
+* lower, by the directional delta method: MADD − δ_m ≤ Σ_near |h_k| + Σ_far sign(D_k)·h_k with h the noise of
+  D̂. The quantile of the right side, |·| kept in the bins near 0, is subtracted.
+* upper: Σ_k |D̂_k| ≥ Σ_k s_k D̂_k = δ_m + Σ_k s_k h_k for the true signs s, whatever they are. The largest
+  standard error of Σ s_k h_k over the signs that the data leave open is used.
+
+Since δ_m ≤ ∫|f0 − f1| for every m, the lower limit is one for the L1 distance, too; no upper one exists
+there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairstats.methods.madd.clusters import cluster_covariance
-from fairstats.methods.madd.scores import Sample
+from fairstats.ground.multiplicity import normal_cdf, normal_quantile
+from fairstats.ground.verdict import Evidence
+from fairstats.methods.madd.scores import Sample, cluster_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PSEUDO_ROWS", "MultinomialNoise", "Noise", "NormalNoise", "noise_of"]
-
 #: Pooled rows added to either group before its noise is drawn (z² ≈ 4, as Agresti and Coull add).
 PSEUDO_ROWS = 4.0
-
-
-class Noise(Protocol):
-    """What the inference needs to know of the noise."""
-
-    @property
-    def difference(self) -> NDArray[np.float64]:
-        """D̂, shape (m,)."""
-
-    @property
-    def degrees_of_freedom(self) -> float:
-        """Of a t quantile; infinite for a normal one."""
-
-    @property
-    def linearised(self) -> bool:
-        """Whether its covariance was estimated by linearisation."""
-
-    def std_errors(self) -> NDArray[np.float64]:
-        """Standard error of every D̂_k, the larger of that with and without pooling."""
-
-    def distances(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Bootstrap draws of MADD = Σ|D̂_k|, shape (B,)."""
-
-    def draws(
-        self, near: NDArray[np.bool_], n_resamples: int, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """Draws of the noise, shape (B, m), the groups alike in the bins `near` where that is possible."""
-
-    def worst_variance(self, near: NDArray[np.bool_]) -> float:
-        """Largest variance of Σ s_k D̂_k over signs s that are free in the bins `near`."""
+#: A bin in which a group has fewer rows than this may be one that it misses by chance.
+FEW_ROWS = 10
+#: Groups with fewer effective rows, or clusters, give no lower limit but 0, and under weights or clusters no
+#: upper one but 2: a variance of so few units is a guess.
+SMALLEST_GROUP = 5
 
 
 @dataclass(frozen=True, eq=False)
 class MultinomialNoise:
     """Two independent multinomial samples.
 
-    Attributes
-    ----------
-    counts0, counts1 : ndarray of int, shape (m,)
-        Rows per bin.
+    `counts0`, `counts1`, shape (m,): rows per bin.
     """
 
     counts0: NDArray[np.int64]
     counts1: NDArray[np.int64]
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Rows of either group."""
-        return int(self.counts0.sum()), int(self.counts1.sum())
+    #: Of a t quantile: normal ones are taken.
+    degrees_of_freedom: ClassVar[float] = np.inf
+    #: Whether the covariance was estimated by linearisation: the law is known.
+    linearised: ClassVar[bool] = False
 
     @property
-    def shares(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Shares d0 and d1 of the rows per bin."""
-        n0, n1 = self.sizes
-        return self.counts0 / n0, self.counts1 / n1
+    def _sizes_and_shares(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Rows of either group, shape (2, 1), and the shares of its bins, shape (2, m)."""
+        counts = np.vstack((self.counts0, self.counts1))
+        sizes = counts.sum(axis=1, keepdims=True)
+        shares: NDArray[np.float64] = counts / sizes
+        return sizes, shares
 
     @property
     def difference(self) -> NDArray[np.float64]:
         """D̂, shape (m,)."""
-        d0, d1 = self.shares
-        return d0 - d1
-
-    @property
-    def degrees_of_freedom(self) -> float:
-        """Infinite: normal quantiles."""
-        return np.inf
-
-    @property
-    def linearised(self) -> bool:
-        """False: the law is known."""
-        return False
+        d0, d1 = self._sizes_and_shares[1]
+        return np.asarray(d0 - d1)
 
     def std_errors(self) -> NDArray[np.float64]:
         """Standard error of every D̂_k, the larger of that with and without pooling."""
-        (n0, n1), (d0, d1) = self.sizes, self.shares
-        pooled = (self.counts0 + self.counts1) / (n0 + n1)
-        alike = pooled * (1 - pooled) * (1 / n0 + 1 / n1)
-        return np.sqrt(np.maximum(alike, d0 * (1 - d0) / n0 + d1 * (1 - d1) / n1))
+        n, d = self._sizes_and_shares
+        pooled = (self.counts0 + self.counts1) / n.sum()
+        alike = pooled * (1 - pooled) * (1 / n).sum()
+        return np.asarray(np.sqrt(np.maximum(alike, (d * (1 - d) / n).sum(axis=0))))
 
     def distances(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Bootstrap draws of MADD, shape (B,): both groups drawn again from their own shares."""
-        (n0, n1), (d0, d1) = self.sizes, self.shares
-        first = rng.multinomial(n0, d0, size=n_resamples) / n0
-        second = rng.multinomial(n1, d1, size=n_resamples) / n1
+        groups = zip(*self._sizes_and_shares, strict=True)
+        first, second = (rng.multinomial(int(n[0]), d, size=n_resamples) / n for n, d in groups)
         return np.asarray(np.abs(first - second).sum(axis=1))
 
-    def laws(self, near: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bin probabilities of either group that its noise is drawn with.
+    def laws(self) -> NDArray[np.float64]:
+        """Bin probabilities that the noise is drawn with, shape (laws, 2 groups, m): one law, or two.
 
-        Shares are shrunk towards the pooled ones as if by `PSEUDO_ROWS` more rows, and within the bins `near`
-        take the pooled shape: an empty bin of a small group would otherwise have no noise at all.
+        First each group's own shares, shrunk towards the pooled ones as if by `PSEUDO_ROWS` more rows. Where
+        a group has few rows in a bin, then with the pooled share there, if that is larger: a bin that a
+        small group misses by chance has hardly any noise by its own.
         """
-        pooled = (self.counts0 + self.counts1) / sum(self.sizes)
-        found = []
-        for counts, n in zip((self.counts0, self.counts1), self.sizes, strict=True):
-            law = (counts + PSEUDO_ROWS * pooled) / (n + PSEUDO_ROWS)
-            law[near] = law[near].sum() * pooled[near] / max(float(pooled[near].sum()), 1e-300)
-            found.append(law / law.sum())
-        return found[0], found[1]
+        counts, n = np.vstack((self.counts0, self.counts1)), self._sizes_and_shares[0]
+        pooled = counts.sum(axis=0) / n.sum()
+        own = (counts + PSEUDO_ROWS * pooled) / (n + PSEUDO_ROWS)
+        raised = (counts < FEW_ROWS) & (pooled > own)
+        if not raised.any():
+            return np.asarray(own[None])
+        free = 1 - np.where(raised, pooled, 0.0).sum(axis=1, keepdims=True)
+        rest = np.where(raised, 0.0, own)
+        other = np.where(raised, pooled, rest * free / np.maximum(rest.sum(axis=1, keepdims=True), 1e-300))
+        return np.stack([own, other])
 
-    def draws(
-        self, near: NDArray[np.bool_], n_resamples: int, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """Draws of the noise, shape (B, m), by `laws`."""
-        first, second = (
-            rng.multinomial(n, law, size=n_resamples) / n - law
-            for n, law in zip(self.sizes, self.laws(near), strict=True)
-        )
-        return np.asarray(first - second)
+    def draws(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draws of the noise by each of the `laws`, shape (laws, B, m)."""
+        sizes = self._sizes_and_shares[0][:, 0]
+        drawn = []
+        for laws in self.laws():
+            first, second = (
+                rng.multinomial(int(n), p, size=n_resamples) / n - p
+                for n, p in zip(sizes, laws / laws.sum(axis=1, keepdims=True), strict=True)
+            )
+            drawn.append(first - second)
+        return np.stack(drawn)
 
     def worst_variance(self, near: NDArray[np.bool_]) -> float:
         """Bound on the variance of Σ s_k D̂_k for all signs that the data leave open.
@@ -137,9 +116,10 @@ class MultinomialNoise:
         mean μ has a variance of at most 1 − μ²; with a near share of b_g the mean of group g comes as close
         to 0 as |a_g| − b_g.
         """
-        sizes, laws = np.array(self.sizes), np.vstack(self.laws(near))
+        laws = self.laws()[0]
         signs = np.where(near, 0.0, np.sign(self.difference))
         least_mean = np.maximum(np.abs(laws @ signs) - laws[:, near].sum(axis=1), 0.0)
+        sizes = self._sizes_and_shares[0][:, 0]
         return float(np.maximum((1 - least_mean**2) / sizes, 0.0).sum())
 
 
@@ -147,23 +127,15 @@ class MultinomialNoise:
 class NormalNoise:
     """Jointly normal differences, by linearisation over weighted rows or clusters.
 
-    Attributes
-    ----------
-    difference : ndarray, shape (m,)
-        D̂.
-    covariance : ndarray, shape (m, m)
-    degrees_of_freedom : float
-        Clusters less the two groups; infinite without clusters.
+    `difference`, shape (m,): D̂; `covariance`, shape (m, m); `degrees_of_freedom`: clusters, or effective
+    rows, of the smaller group less one: its variance is the larger and the less certain part.
     """
 
     difference: NDArray[np.float64]
     covariance: NDArray[np.float64]
     degrees_of_freedom: float = np.inf
 
-    @property
-    def linearised(self) -> bool:
-        """True."""
-        return True
+    linearised: ClassVar[bool] = True
 
     def std_errors(self) -> NDArray[np.float64]:
         """Standard error of every D̂_k."""
@@ -171,22 +143,18 @@ class NormalNoise:
 
     def distances(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Bootstrap draws of MADD, shape (B,)."""
-        return np.asarray(np.abs(self.difference + self._normal(n_resamples, rng)).sum(axis=1))
+        return np.asarray(np.abs(self.difference + self.draws(n_resamples, rng)[0]).sum(axis=1))
 
-    def draws(
-        self, near: NDArray[np.bool_], n_resamples: int, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """Draws of the noise, shape (B, m); `near` changes nothing here."""
-        return self._normal(n_resamples, rng)
-
-    def _normal(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draws(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draws of the noise, shape (1, B, m)."""
         values, vectors = np.linalg.eigh(self.covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        # the symmetric root, which no rounding turns: eigenvectors change sign by it
+        root = (vectors * np.sqrt(np.where(values > 1e-12 * values[-1], values, 0.0))) @ vectors.T
         drawn = rng.standard_normal((n_resamples, root.shape[1])) @ root.T
         if np.isfinite(self.degrees_of_freedom):
             chi2 = rng.chisquare(self.degrees_of_freedom, n_resamples)
             drawn *= np.sqrt(self.degrees_of_freedom / chi2)[:, None]
-        return np.asarray(drawn)
+        return np.asarray(drawn[None])
 
     def worst_variance(self, near: NDArray[np.bool_]) -> float:
         """Largest variance of Σ s_k D̂_k found by turning signs in the bins `near`, from several starts.
@@ -196,7 +164,9 @@ class NormalNoise:
         fixed = np.where(self.difference < 0, -1.0, 1.0)
         free = np.flatnonzero(near)
         leading = np.linalg.eigh(self.covariance)[1][:, -1]
-        starts = (fixed, np.where(leading < 0, -1.0, 1.0), np.where(np.arange(fixed.size) % 2, -1.0, 1.0))
+        # rounding chooses the sign of an eigenvector: both are tried
+        leading = np.where(leading < 0, -1.0, 1.0)
+        starts = (fixed, leading, -leading, np.where(np.arange(fixed.size) % 2, -1.0, 1.0))
         return max(self._climbed(np.where(near, start, fixed), free) for start in starts)
 
     def _climbed(self, signs: NDArray[np.float64], free: NDArray[np.int64]) -> float:
@@ -212,23 +182,110 @@ class NormalNoise:
         return max(float(signs @ slope), 0.0)
 
 
-def noise_of(first: Sample, second: Sample, edges: NDArray[np.float64]) -> MultinomialNoise | NormalNoise:
+#: What the inference needs to know of the noise: difference, std_errors, distances, draws, worst_variance.
+Noise = MultinomialNoise | NormalNoise
+
+
+def noise_of(first: Sample, second: Sample, edges: NDArray[np.float64]) -> Noise:
     """Noise of two samples on a grid: multinomial for plain rows, else linearised."""
     counts = [s.histogram(edges) for s in (first, second)]
-    if first.clusters is None and first.weights is None:
+    if first.plain:
         return MultinomialNoise(counts[0], counts[1])
     difference = np.asarray(counts[0] / first.total - counts[1] / second.total)
     if first.clusters is not None:
-        covariance, n_clusters = cluster_covariance(first, second, edges)
-        return NormalNoise(difference, covariance, float(max(n_clusters - 2, 1)))
-    return NormalNoise(difference, _weighted(first, edges) + _weighted(second, edges))
+        covariance = _cluster_covariance(first, second, edges)
+    else:
+        covariance = _weighted(first, edges) + _weighted(second, edges)
+    return NormalNoise(difference, covariance, max(min(first.n_units, second.n_units) - 1, 1.0))
 
 
 def _weighted(sample: Sample, edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Covariance of weighted bin shares by linearisation, Σ_i w_i²(e_i − d)(e_i − d)'/W² · n/(n − 1)."""
-    weights: Any = sample.weights
-    squares = Sample(sample.scores, (weights / sample.total) ** 2).histogram(edges)
+    squares = Sample(sample.scores, sample.square_shares).histogram(edges)
     shares = sample.histogram(edges) / sample.total
     outer = np.outer(squares, shares)
     covariance = np.diag(squares) - outer - outer.T + squares.sum() * np.outer(shares, shares)
     return np.asarray(covariance * sample.n / max(sample.n - 1, 1))
+
+
+def _cluster_covariance(first: Sample, second: Sample, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Covariance of the differences of bin shares over clusters.
+
+    With u_c the contribution of cluster c to the differences, C/(C − 1)·Σ_c u_c u_c'. A cluster may lie in
+    both groups.
+    """
+    from scipy.sparse import csr_matrix
+
+    samples = (first, second)
+    cluster, group = cluster_codes(samples)
+    n_clusters, n_bins = int(cluster.max()) + 1, edges.size + 1
+    bins = np.concatenate([np.searchsorted(edges, s.scores, side="right") for s in samples])
+    own_shares = [(np.ones(s.n) if s.weights is None else s.weights) / s.total for s in samples]
+    weight = np.concatenate(own_shares) * np.where(group == 0, 1.0, -1.0)
+    shape: Any = (n_clusters, n_bins)
+    rows = csr_matrix((weight, (cluster, bins)), shape=shape)
+    totals = csr_matrix((weight, (cluster, group)), shape=(n_clusters, 2))
+    shares = np.vstack([s.histogram(edges) / s.total for s in samples])
+    cross = (rows.T @ totals).toarray() @ shares
+    own = shares.T @ (totals.T @ totals).toarray() @ shares
+    covariance = (rows.T @ rows).toarray() - cross - cross.T + own
+    return np.asarray(covariance * n_clusters / max(n_clusters - 1, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceLimits:
+    """Where confidence limits for δ_m come from.
+
+    `estimate`: MADD on the grid; `excess`, shape (B,): draws that bound MADD − δ_m from above in
+    distribution, ascending; 2 in tiny groups; `shortfall`: largest standard error of Σ s_k D̂_k over the open
+    signs; infinite where it cannot be told.
+    """
+
+    estimate: float
+    excess: NDArray[np.float64]
+    shortfall: float
+    degrees_of_freedom: float
+
+    def lower(self, probability: float) -> float:
+        """Limit that lies below δ_m with at least this probability, in [0, 2]; 0 if the draws are too few."""
+        beyond = int((1 - probability) * (self.excess.size + 1))
+        reach = float(self.excess[-beyond]) if beyond else 2.0
+        return float(np.clip(self.estimate - reach, 0.0, 2.0))
+
+    def upper(self, probability: float) -> float:
+        """Limit that lies above δ_m with at least this probability, in [0, 2]."""
+        z = normal_quantile(probability, self.degrees_of_freedom)
+        return float(np.clip(self.estimate + z * self.shortfall, 0.0, 2.0))
+
+    def evidence(self, margin: float) -> Evidence:
+        """p-values of δ_m against a margin: at most α exactly where the limit at 1 − α excludes it."""
+        over = int(np.count_nonzero(self.excess >= self.estimate - margin))
+        inside = normal_cdf((self.estimate - margin) / self.shortfall, self.degrees_of_freedom)
+        return Evidence(
+            above=(1 + over) / (1 + self.excess.size), inside=inside if np.isfinite(self.shortfall) else 1.0
+        )
+
+
+def distance_limits(
+    noise: Noise, smallest: float, n_resamples: int, rng: np.random.Generator
+) -> DistanceLimits:
+    """Confidence limits for the binned distance; `smallest`: effective rows, or clusters, of either group.
+
+    A difference may be 0 where |D̂_k| lies within √(log n) standard errors, √(2 log m) and 3 at least.
+    """
+    kappa = max(3.0, float(np.sqrt(np.log(smallest))), float(np.sqrt(2 * np.log(noise.difference.size))))
+    near = np.asarray(np.abs(noise.difference) <= kappa * noise.std_errors())
+    drawn = noise.draws(n_resamples, rng)
+    signed = drawn @ np.where(near, 0.0, np.sign(noise.difference))
+    # of several laws of the noise the one that reaches further
+    excess = np.sort(np.abs(drawn[..., near]).sum(axis=-1) + signed, axis=-1).max(axis=0)
+    shortfall = float(np.sqrt(noise.worst_variance(near)))
+    if smallest < SMALLEST_GROUP:
+        excess = np.full(n_resamples, 2.0)
+        shortfall = np.inf if noise.linearised else shortfall
+    return DistanceLimits(
+        estimate=float(np.abs(noise.difference).sum()),
+        excess=excess,
+        shortfall=shortfall,
+        degrees_of_freedom=noise.degrees_of_freedom,
+    )

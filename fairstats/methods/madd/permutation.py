@@ -2,35 +2,28 @@
 
 The grid must not depend on the labels. Then, under the hypothesis, every split of the pooled rows (or of
 whole clusters) is as likely as the one observed, and p = (1 + #{MADD* ≥ MADD})/(B + 1) is exact: P(p ≤ α) ≤
-α.
+α. Given the pooled count c_k of every bin, a random split of n rows into n0 and n1 puts X_k ~
+hypergeometric(n, c_k, n0) of them into group 0. No row is needed: B permutations cost O(B·m).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.methods.madd.binning import bin_edges, histogram_distance
-from fairstats.methods.madd.clusters import nested, permuted_cluster_counts
-from fairstats.methods.madd.farey import FareyGrid, distances_from_below, farey_grid
-from fairstats.methods.madd.hypergeometric import null_mean, permuted_counts
+from fairstats.methods.madd.binning import (
+    distances_from_below,
+    farey_grid,
+    histogram_distance,
+)
 from fairstats.methods.madd.noise import Noise
-from fairstats.methods.madd.scores import Sample
+from fairstats.methods.madd.scores import Sample, cluster_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-__all__ = [
-    "DistributionTest",
-    "largest_test",
-    "multiplier_test",
-    "pair_test",
-    "pvalues",
-    "search_test",
-]
 
 #: Values of MADD that differ by less are equal.
 _ROUNDING = 1e-12
@@ -38,20 +31,103 @@ _ROUNDING = 1e-12
 _MOST_CELLS = 5_000_000
 
 
+def permuted_counts(
+    pooled: NDArray[np.int64], sizes: Sequence[int], n_resamples: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Bin counts of every group under random permutations of the group labels, shape (G, B, m).
+
+    `pooled` are the rows per bin, all groups together; `sizes` the rows per group, of the same sum.
+    """
+    drawn = np.empty((len(sizes), n_resamples, pooled.size), dtype=np.int64)
+    drawn[0] = rng.multivariate_hypergeometric(pooled, sizes[0], size=n_resamples, method="marginals")
+    left = pooled - drawn[0]
+    for g, size in enumerate(sizes[1:-1], start=1):
+        drawn[g] = _draw_from_each(left, size, rng)
+        left -= drawn[g]
+    drawn[-1] = left
+    return drawn
+
+
+def _draw_from_each(left: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """One multivariate hypergeometric draw of `size` rows from each row of counts, shape (B, m)."""
+    drawn = np.zeros_like(left)
+    wanted = np.full(left.shape[0], size)
+    after = np.cumsum(left[:, ::-1], axis=1)[:, ::-1]
+    for k in range(left.shape[1] - 1):
+        drawn[:, k] = rng.hypergeometric(left[:, k], after[:, k + 1], wanted)
+        wanted = wanted - drawn[:, k]
+    drawn[:, -1] = wanted
+    return drawn
+
+
+def mean_deviation(count: NDArray[Any], n0: int, n1: int) -> NDArray[np.float64]:
+    """Mean absolute deviation E|X − EX| of X ~ hypergeometric(n0 + n1, count, n0), exact.
+
+    With a = ⌊EX⌋ + 1 it is 2a(n1 − c + a)/n · P(X = a), De Moivre's formula for draws without replacement.
+    """
+    from scipy.special import betaln
+
+    n = n0 + n1
+    c = np.asarray(count, dtype=np.int64)
+    a = c * n0 // n + 1
+    possible = (a <= np.minimum(c, n0)) & (c > 0)
+    safe = np.where(possible, a, 0)
+
+    def log_choose(top: Any, chosen: Any) -> Any:
+        return -np.log1p(top) - betaln(chosen + 1, top - chosen + 1)
+
+    log_pmf = log_choose(c, safe) + log_choose(n - c, n0 - safe) - log_choose(n, n0)
+    value = 2.0 * safe * (n1 - c + safe) / n * np.exp(log_pmf)
+    return np.where(possible, value, 0.0)
+
+
+def null_mean(pooled: NDArray[np.int64], n0: int, n1: int) -> float:
+    """Mean of MADD over all permutations of the labels: what equal groups would show.
+
+    Σ_k E|X_k/n0 − (c_k − X_k)/n1|, exact, of the pooled rows per bin. The normal formula √(2/π·p(1 −
+    p)(1/n0 + 1/n1)) per bin gives 2.25 for 50 + 50 rows in 200 bins, where MADD cannot exceed 2.
+    """
+    counts, times = np.unique(pooled, return_counts=True)
+    return float(mean_deviation(counts, n0, n1) @ times * (n0 + n1) / (n0 * n1))
+
+
+def nested(samples: Sequence[Sample]) -> bool:
+    """Whether every cluster lies in one group."""
+    cluster, group = cluster_codes(samples)
+    groups_of = np.zeros((int(cluster.max()) + 1, len(samples)), dtype=bool)
+    groups_of[cluster, group] = True
+    return bool((groups_of.sum(axis=1) == 1).all())
+
+
+def permuted_cluster_counts(
+    samples: Sequence[Sample], edges: NDArray[np.float64], n_resamples: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Bin counts of every group when group labels are permuted over whole clusters, shape (G, B, m).
+
+    Every cluster lies in one group. The number of clusters per group is kept; that of rows need not be.
+    """
+    cluster, group = cluster_codes(samples)
+    n_bins, n_groups = edges.size + 1, len(samples)
+    bins = np.concatenate([np.searchsorted(edges, s.scores, side="right") for s in samples])
+    cells, counts = np.unique(cluster * n_bins + bins, return_counts=True)
+    cluster_of, bin_of = cells // n_bins, cells % n_bins
+    label = np.empty(int(cluster.max()) + 1, dtype=np.int64)
+    label[cluster] = group
+    drawn = np.empty((n_groups, n_resamples, n_bins), dtype=np.int64)
+    for b in range(n_resamples):
+        place = rng.permutation(label)[cluster_of] * n_bins + bin_of
+        found = np.bincount(place, weights=counts, minlength=n_groups * n_bins)
+        drawn[:, b] = np.rint(found).reshape(n_groups, n_bins)
+    return drawn
+
+
 @dataclass(frozen=True)
 class DistributionTest:
     """A test of equal distributions.
 
-    Attributes
-    ----------
-    statistic : float
-    pvalue : float
-        (1 + #{T* ≥ T})/(B + 1).
-    mid_pvalue : float
-        Half of the ties counted: uniform on average where p is conservative.
-    null_mean : float
-        Mean of MADD if the groups were alike: exact for plain rows, else over the draws.
-    method : str
+    `pvalue`: (1 + #{T* ≥ T})/(B + 1); `mid_pvalue`: half of the ties counted: uniform on average where p is
+    conservative; `null_mean`: mean of MADD if the groups were alike: exact for plain rows, else over the
+    draws.
     """
 
     statistic: float
@@ -62,62 +138,48 @@ class DistributionTest:
 
 
 def pvalues(observed: float, drawn: NDArray[np.float64]) -> tuple[float, float]:
-    """The p-value (1 + #{T* ≥ T})/(B + 1), and the mid-p value, which counts half of the ties.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pvalues(2.0, np.array([1.0, 2.0, 3.0]))
-    (0.75, 0.5)
-    """
+    """The p-value (1 + #{T* ≥ T})/(B + 1), and the mid-p value, which counts half of the ties."""
     more = int((drawn > observed + _ROUNDING).sum())
     ties = int((drawn >= observed - _ROUNDING).sum()) - more
     count = drawn.size + 1
     return (1 + ties + more) / count, (more + (1 + ties) / 2) / count
 
 
+def _tested(
+    observed: float, drawn: NDArray[np.float64], method: str, expected: float | None = None
+) -> DistributionTest:
+    """The test by these draws; its mean under the hypothesis is theirs where it is not known."""
+    mean = float(drawn.mean()) if expected is None else expected
+    return DistributionTest(observed, *pvalues(observed, drawn), mean, method)
+
+
 def pair_test(
-    first: Sample, second: Sample, n_bins: int, n_resamples: int, rng: np.random.Generator
+    first: Sample, second: Sample, edges: NDArray[np.float64], n_resamples: int, rng: np.random.Generator
 ) -> DistributionTest | None:
     """Exact permutation test of two groups on a grid; None under weights or clusters that lie in both groups.
 
-    Parameters
-    ----------
-    first, second : Sample
-    n_bins : int
-        m, chosen without the labels.
-    n_resamples : int
-        B.
-    rng : numpy.random.Generator
+    The inner `edges` of the grid must be chosen without the labels.
     """
     if first.weights is not None or second.weights is not None:
         return None
-    edges = bin_edges(n_bins)
     counts = [s.histogram(edges) for s in (first, second)]
     observed = float(histogram_distance(counts[0], counts[1]))
     if first.clusters is not None:
         if not nested((first, second)):
             return None
         drawn = permuted_cluster_counts((first, second), edges, n_resamples, rng)
-        distances = histogram_distance(drawn[0], drawn[1])
-        return DistributionTest(
-            observed, *pvalues(observed, distances), float(distances.mean()), "permutation of whole clusters"
-        )
+        return _tested(observed, histogram_distance(*drawn), "permutation of whole clusters")
     pooled = counts[0] + counts[1]
     drawn = permuted_counts(pooled, (first.n, second.n), n_resamples, rng)
-    distances = histogram_distance(drawn[0], drawn[1])
     expected = null_mean(pooled, first.n, second.n)
-    return DistributionTest(observed, *pvalues(observed, distances), expected, "exact permutation")
+    return _tested(observed, histogram_distance(*drawn), "exact permutation", expected)
 
 
 def multiplier_test(noise: Noise, n_resamples: int, rng: np.random.Generator) -> DistributionTest:
     """Bootstrap test where no permutation is allowed: MADD against Σ|h_k| of the noise alone."""
     observed = float(np.abs(noise.difference).sum())
-    near = np.ones(noise.difference.size, dtype=bool)
-    distances = np.abs(noise.draws(near, n_resamples, rng)).sum(axis=1)
-    return DistributionTest(
-        observed, *pvalues(observed, distances), float(distances.mean()), "multiplier bootstrap"
-    )
+    drawn = np.abs(noise.draws(n_resamples, rng)[-1]).sum(axis=1)
+    return _tested(observed, drawn, "multiplier bootstrap")
 
 
 def search_test(
@@ -131,16 +193,8 @@ def search_test(
 ) -> DistributionTest:
     """Exact permutation test of the searched estimate: Algorithm 1 runs again in every permutation.
 
-    Parameters
-    ----------
-    first, second : Sample
-        Plain rows.
-    observed : float
-        Mean of MADD over the stable stretch.
-    estimate_of : callable
-        The same of a curve, ndarray (M,) in the order of ascending m → float.
-    max_bins, n_resamples : int
-    rng : numpy.random.Generator
+    Of plain rows. `observed` is the mean of MADD over the stable stretch, `estimate_of` makes the same of a
+    curve, shape (M,), in the order of ascending m.
     """
     from tqdm import tqdm
 
@@ -150,84 +204,56 @@ def search_test(
     labels = np.repeat([1, 0], [n0, n1])
     distances = np.empty(n_resamples)
     for b in tqdm(range(n_resamples), desc="MADD permutations", leave=False, disable=None, delay=2.0):
-        distances[b] = estimate_of(_relabelled(grid, position, rng.permutation(labels), n0, n1))
-    return DistributionTest(
-        observed, *pvalues(observed, distances), float(distances.mean()), "exact permutation of the search"
-    )
-
-
-def _relabelled(
-    grid: FareyGrid, position: NDArray[np.int64], labels: NDArray[np.int64], n0: int, n1: int
-) -> NDArray[np.float64]:
-    """MADD curve when `labels` (1 = group 0) are given to the pooled rows in the order of their scores."""
-    below0 = np.concatenate([[0], np.cumsum(labels)])[position]
-    return distances_from_below(grid, below0, position - below0, n0, n1)
-
-
-@dataclass(frozen=True, eq=False)
-class _Statistic:
-    """One MADD under the maximum: two sets of groups and the bins of its grid as slices of finer ones."""
-
-    first: tuple[int, ...]
-    second: tuple[int, ...]
-    starts: NDArray[np.int64]
-
-    def of(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """MADD of counts on the fine grid, (G, …, K) → (…)."""
-        sides = [
-            np.add.reduceat(counts[list(groups)].sum(axis=0), self.starts, axis=-1)
-            for groups in (self.first, self.second)
-        ]
-        return np.asarray(histogram_distance(sides[0], sides[1]))
+        # the labels (1 = group 0) of the pooled rows in the order of their scores
+        below0 = np.concatenate([[0], np.cumsum(rng.permutation(labels))])[position]
+        distances[b] = estimate_of(distances_from_below(grid, below0, position - below0, n0, n1))
+    return _tested(observed, distances, "exact permutation of the search")
 
 
 def largest_test(
     samples: Sequence[Sample],
-    pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...], int]],
+    pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...], NDArray[np.float64]]],
     n_resamples: int,
     rng: np.random.Generator,
 ) -> DistributionTest | None:
     """Exact test that all groups have one distribution, by the largest standardised MADD.
 
-    It accounts for the search of the largest.     The labels of all groups are permuted together. Each MADD
+    It accounts for the search of the largest. The labels of all groups are permuted together. Each MADD
     is centred and scaled by its mean and standard deviation over the permutations and the data, so that a
-    small, noisy group does not drown the others.
-
-    Parameters
-    ----------
-    samples : sequence of Sample, length G
-        Groups with rows.
-    pairs : sequence of (groups, groups, bins)
-        Positions of the groups on either side, and the bins of the grid.
-    n_resamples : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    DistributionTest or None
-        Its statistic is the largest standardised MADD, its `null_mean` the mean of the largest MADD. None
-        under weights, or clusters that lie in several groups.
+    small, noisy group does not drown the others. `pairs` are the positions of the groups on either side and
+    the inner edges of the grid. None under weights, or clusters that lie in several groups.
     """
     if any(s.weights is not None for s in samples):
         return None
     clustered = samples[0].clusters is not None
     if clustered and not nested(samples):
         return None
-    edges = np.unique(np.concatenate([bin_edges(n_bins) for *_, n_bins in pairs]))
+    edges = np.unique(np.concatenate([own for *_, own in pairs]))
     observed = np.vstack([s.histogram(edges) for s in samples])
-    statistics = [
-        _Statistic(first, second, np.concatenate([[0], np.searchsorted(edges, bin_edges(n_bins)) + 1]))
-        for first, second, n_bins in pairs
-    ]
-    values = [np.array([[s.of(observed)] for s in statistics])]
-    for count in _portions(n_resamples, observed.size):
+
+    def distances(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Every MADD of counts on the finest grid, (G, B, K) → (pairs, B)."""
+        found = []
+        for first, second, own in pairs:
+            starts = np.concatenate([[0], np.searchsorted(edges, own) + 1])
+            sides = (counts[list(side)].sum(axis=0) for side in (first, second))
+            found.append(histogram_distance(*(np.add.reduceat(s, starts, axis=-1) for s in sides)))
+        return np.vstack(found)
+
+    values = [distances(observed[:, None])]
+    at_a_time = max(_MOST_CELLS // observed.size, 1)
+    for start in range(0, n_resamples, at_a_time):
+        count = min(at_a_time, n_resamples - start)
         if clustered:
             drawn = permuted_cluster_counts(samples, edges, count, rng)
         else:
             drawn = permuted_counts(observed.sum(axis=0), [s.n for s in samples], count, rng)
-        values.append(np.vstack([s.of(drawn) for s in statistics]))
+        values.append(distances(drawn))
     together = np.concatenate(values, axis=1)
-    largest = _standardised(together).max(axis=0)
+    spread = together.std(axis=1, keepdims=True)
+    varying = spread >= _ROUNDING
+    centred = together - together.mean(axis=1, keepdims=True)
+    largest = np.where(varying, centred / np.where(varying, spread, 1.0), 0.0).max(axis=0)
     what = "permutation of whole clusters" if clustered else "exact permutation"
     return DistributionTest(
         float(largest[0]),
@@ -235,18 +261,3 @@ def largest_test(
         float(together[:, 1:].max(axis=0).mean()),
         f"{what}, largest standardised MADD",
     )
-
-
-def _portions(n_resamples: int, cells: int) -> Iterator[int]:
-    """Numbers of permutations that are held in memory at a time."""
-    at_a_time = max(_MOST_CELLS // cells, 1)
-    for start in range(0, n_resamples, at_a_time):
-        yield min(at_a_time, n_resamples - start)
-
-
-def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows centred and scaled; 0 where a row does not vary."""
-    spread = values.std(axis=1, keepdims=True)
-    flat = spread < _ROUNDING
-    centred = values - values.mean(axis=1, keepdims=True)
-    return np.asarray(np.where(flat, 0.0, centred / np.where(flat, 1.0, spread)))

@@ -1,28 +1,208 @@
-"""What `madd` returns: the comparisons, the largest of them, settings and counts."""
+"""What `madd` returns: the comparisons, the largest of them, settings and counts; as table and in words."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from fairstats.ground.groups import group_index
-from fairstats.ground.results import Result, check_choice
+from fairstats.ground.checks import check_choice
+from fairstats.ground.results import Comparison, HypothesisTest, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.madd.binning import bin_edges
-from fairstats.methods.madd.entries import LargestMadd, MaddComparison
-from fairstats.methods.madd.grid_counts import GridCounts
-from fairstats.methods.madd.sentences import comparison_sentences, largest_sentence, settings_notes
+from fairstats.methods.madd.curve import MaddCurve, StableBandwidth
+from fairstats.methods.madd.scores import GridCounts
 from fairstats.methods.madd.settings import MaddSettings
-from fairstats.methods.madd.table import comparison_rows, largest_row
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-__all__ = ["MaddResult"]
+#: The other side of a comparison of one group with all others.
+REST = "all others"
+_NAN = math.nan
+
+
+def _judged(verdict: str, margin: float) -> str:
+    tail = {
+        "violated": f"the data show a distance above {margin:g}",
+        "satisfied": f"the data show a distance below {margin:g} in these bins",
+        "undecided": f"the data do not settle on which side of {margin:g} it lies",
+    }[verdict]
+    return f"{verdict}; {tail}."
+
+
+@serialisable
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MaddComparison(Comparison):
+    """MADD of two groups; the order gives the sign of the contributions, MADD itself is symmetric.
+
+    `estimate`: MADD: with the bins asked for, or its mean over the stable stretch; `bandwidth`: the
+    stretch, where it was searched; `curve`: what was searched; `h_sup`: order of the best bandwidth;
+    `null_mean`: what `estimate` would be on average if the groups were alike, its bandwidths held fixed;
+    NaN under weights or clusters where they were searched; `search_pvalue`: p-value of `estimate` when the
+    search runs again in every permutation; NaN unless asked for; `grid_bins`: bins of the label-blind grid,
+    on which everything below was computed; `atoms`: whether these are the distinct scores; `binned`,
+    `statistic`: MADD on the grid; `binned_null_mean`: what it would be on average if the groups were alike;
+    `bias_corrected`: 2·binned − mean of its bootstrap, floored at 0; `std_error`: bootstrap standard
+    deviation of `binned`; `confidence_interval`: for the binned distance δ_m; `bounds`: the two one-sided
+    limits that the verdict rests on; `lower_limit`: lower confidence limit, one-sided, for the L1 distance
+    of the densities; there is no upper one; `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "both groups have
+    one score distribution"; `verdict`, {"violated", "satisfied", "undecided", "insufficient evidence"}:
+    whether δ_m lies above or below the margin, family-wise over the comparisons, by
+    `pvalue_verdict_adjusted`; `n`, `n_reference`: rows of either side; `contributions`, shape (grid_bins,):
+    d_k − d_ref,k per bin; their absolute values sum to `binned`; `method`: of the interval; `note`: what
+    could not be computed.
+    """
+
+    metric: str = "madd"
+    bandwidth: StableBandwidth | None = None
+    curve: MaddCurve | None = None
+    h_sup: float = _NAN
+    null_mean: float = _NAN
+    search_pvalue: float = _NAN
+    grid_bins: int
+    atoms: bool = False
+    binned: float = _NAN
+    binned_null_mean: float = _NAN
+    bias_corrected: float = _NAN
+    lower_limit: float = 0.0
+    mid_pvalue: float = _NAN
+    tests: tuple[HypothesisTest, ...] = ()
+    n_reference: int = 0
+    contributions: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    method: str = "directional delta"
+
+    def row(self, backend: str) -> dict[str, Any]:
+        """Row of MADD on the grid, with interval, test and verdict."""
+        return {
+            **super().row(backend),
+            "estimate": self.binned,
+            **{name: getattr(self, name) for name in ("n_reference", "h_sup", "lower_limit", "note")},
+            "null_mean": self.binned_null_mean,
+            "bias_corrected": self.bias_corrected,
+            "mid_pvalue": self.mid_pvalue,
+            "n_bins": self.grid_bins,
+            "h_low": _NAN if self.atoms else 1 / self.grid_bins,
+            "h_high": _NAN if self.atoms else 1 / self.grid_bins,
+            "n_searched": 1,
+            "confidence_level": self.confidence_interval.confidence_level,
+            **self.verdict_row(),
+        }
+
+    def rows(self, backend: str, settings: MaddSettings) -> list[dict[str, Any]]:
+        """Rows of the tidy table.
+
+        With given bins one row: MADD, with the interval of the binned distance and the test. Where the
+        estimate rests on other bins than the grid, after a search above all, two: "madd", whose interval is
+        the lower limit of the L1 distance, and "madd_binned", MADD on the label-blind grid with interval and
+        test, which alone has a verdict (None: not judged).
+        """
+        on_grid, stable = self.row(backend), self.bandwidth
+        if not settings.apart:
+            return [on_grid]
+        estimate = {
+            **on_grid,
+            "estimate": self.estimate,
+            "std_error": _NAN,
+            "ci_low": self.lower_limit,
+            "ci_high": 2.0,
+            "statistic": self.estimate,
+            "pvalue": self.search_pvalue,
+            "pvalue_adjusted": _NAN,
+            "method": "lower limit for the L1 distance",
+            "null_mean": self.null_mean,
+            "bias_corrected": _NAN,
+            "mid_pvalue": _NAN,
+            "n_bins": settings.n_bins,
+            "h_low": stable.low if stable else _NAN,
+            "h_high": stable.high if stable else _NAN,
+            "n_searched": stable.n_searched if stable else 1,
+            "bound_low": self.lower_limit,
+            "bound_high": 2.0,
+            "pvalue_verdict": _NAN,
+            "pvalue_verdict_adjusted": _NAN,
+            "verdict": None,
+        }
+        return [estimate, {**on_grid, "metric": "madd_binned"}]
+
+    def sentences(self, settings: MaddSettings) -> list[str]:
+        """One sentence per row."""
+        pair, level = f"{self.group} against {self.reference}", f"{100 * settings.confidence_level:g}%"
+        if self.verdict == "insufficient evidence":
+            return [f"{pair}: insufficient evidence. {self.note}".strip()] * (2 if settings.apart else 1)
+        low, high = self.confidence_interval
+        bins = "distinct scores" if self.atoms else "bins"
+        judged = (
+            f"{pair}: MADD {self.binned:.3f} in {self.grid_bins} {bins} ({level} interval {low:.3f} to "
+            f"{high:.3f}; alike groups would show {self.binned_null_mean:.3f}): "
+            f"{_judged(self.verdict, settings.margin)}"
+        )
+        if not settings.apart:
+            return [judged]
+        where = f"in {settings.n_bins} bins"
+        if self.bandwidth is not None:
+            where = f"for bandwidths from {self.bandwidth.low:.3f} to {self.bandwidth.high:.3f}"
+        limit = f"the L1 distance is at least {self.lower_limit:.3f} ({level} limit)"
+        return [f"{pair}: MADD {self.estimate:.3f} {where}; {limit}.", judged]
+
+
+@serialisable
+@dataclass(frozen=True, kw_only=True)
+class LargestMadd(Comparison):
+    """The largest MADD of several comparisons.
+
+    `group`, `reference`: where it was found; `limited_by`: groups whose lower limit is the highest: a verdict
+    "violated" rests on these; `estimate`: largest MADD on the grids; biased upwards, as every maximum of
+    noisy values; `null_mean`: mean of the largest MADD over the permutations; `confidence_interval`,
+    `bounds`: for the largest δ_m, from limits that hold for all comparisons at once (Bonferroni);
+    `statistic`, `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "all groups have one score distribution", by
+    the largest standardised MADD; accounts for the search. The last is adjusted only where the family is the
+    whole audit; `n`: rows of all groups; `method`: of the test.
+    """
+
+    metric: str = "madd_max"
+    limited_by: tuple[str, str]
+    null_mean: float
+    mid_pvalue: float
+
+    def row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table."""
+        return {
+            **super().row(backend),
+            "null_mean": self.null_mean,
+            "mid_pvalue": self.mid_pvalue,
+            "confidence_level": self.confidence_interval.confidence_level,
+            **self.verdict_row(),
+            "note": "",
+        }
+
+    def sentence(self, margin: float) -> str:
+        """The largest MADD in words."""
+        low, high = self.confidence_interval
+        level = f"{100 * self.confidence_interval.confidence_level:g}%"
+        said = (
+            f"Largest MADD {self.estimate:.3f} ({level} interval {low:.3f} to {high:.3f}), between "
+            f"{self.group} and {self.reference}: {_judged(self.verdict, margin)}"
+        )
+        if self.verdict != "violated" or self.limited_by == (self.group, self.reference):
+            return said
+        return f"{said} It is the limit of {' against '.join(self.limited_by)} that shows it."
+
+
+def _each(name: str, meaning: str) -> Any:
+    """Property: an attribute of the only comparison, else an array over all (a tuple where no numbers)."""
+
+    def of(result: MaddResult) -> Any:
+        values = [getattr(c, name) for c in result.comparisons]
+        if len(values) == 1:
+            return values[0]
+        return np.array(values) if isinstance(values[0], (int, float)) else tuple(values)
+
+    return property(of, doc=meaning)
 
 
 @serialisable
@@ -30,15 +210,10 @@ __all__ = ["MaddResult"]
 class MaddResult(Result):
     """MADD of every comparison.
 
-    Attributes
-    ----------
-    comparisons : tuple of MaddComparison
-    largest : LargestMadd or None
-        Where there are several comparisons.
-    settings : MaddSettings
-    counts : GridCounts
-        The sufficient statistics.
-    backend : str
+    `estimate`, `std_error` (bootstrap, of MADD on the grid), `confidence_interval` (of the binned distance),
+    `pvalue` (of equal distributions), `verdict` and the attributes below are those of the only comparison, or
+    an array or tuple in the order of `comparisons`. `largest` is there where there are several comparisons;
+    `counts` are the sufficient statistics.
     """
 
     comparisons: tuple[MaddComparison, ...]
@@ -47,18 +222,28 @@ class MaddResult(Result):
     counts: GridCounts
     backend: str = "numpy"
 
+    title: ClassVar[str] = "MADD: distance between the score distributions"
     metric: ClassVar[str] = "madd"
     scale: ClassVar[str] = "distance"
 
-    @property
-    def title(self) -> str:  # type: ignore[override]
-        """One line above the table."""
-        return "MADD: distance between the score distributions"
+    grid_bins = _each("grid_bins", "Bins of the label-blind grid.")
+    bandwidth = _each("bandwidth", "Stable stretch of bandwidths; None where the bins were given.")
+    binned = _each("binned", "MADD on the label-blind grid.")
+    lower_limit = _each("lower_limit", "Lower confidence limit of the L1 distance.")
+    null_mean = _each("null_mean", "What `estimate` would be on average if the groups were alike.")
+    bias_corrected = _each("bias_corrected", "Bias-corrected MADD on the grid.")
+    mid_pvalue = _each("mid_pvalue", "Mid-p value.")
+    h_sup = _each("h_sup", "Order of the best bandwidth.")
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the tidy table: every comparison, then the largest."""
-        found = [r for c in self.comparisons for r in comparison_rows(c, self.settings, self.backend)]
-        return found if self.largest is None else [*found, largest_row(self.largest, self.backend)]
+        found = [r for c in self.comparisons for r in c.rows(self.backend, self.settings)]
+        return found if self.largest is None else [*found, self.largest.row(self.backend)]
+
+    def sentences(self) -> list[str]:
+        """One sentence per row of the tidy table."""
+        found = [s for c in self.comparisons for s in c.sentences(self.settings)]
+        return found if self.largest is None else [*found, self.largest.sentence(self.settings.margin)]
 
     def summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
@@ -71,148 +256,81 @@ class MaddResult(Result):
         return [c for c in wanted if not (frame[c].isna() | (frame[c] == "")).all()]
 
     def notes(self) -> list[str]:
-        """Sentences below the table."""
-        lines = settings_notes(self.settings, self.comparisons)
+        """What was done, and what could not be computed."""
+        settings: MaddSettings = self.settings
+        lines: list[str] = []
+        atoms = self.counts.atoms
+        few = None if atoms is None else f"the {atoms.size} scores that occur, each a bin of its own"
+        level = f"{100 * settings.confidence_level:g}%"
+        if settings.apart:
+            where = "in the bins asked for"
+            if settings.n_bins is None:
+                where = f"the mean over the stable stretch of h = 1 … 1/{settings.max_bins} (Algorithm 1)"
+            lines = [
+                f"madd: {where}; ci_low is the {level} lower limit for the L1 distance of the densities, for "
+                "which no upper limit exists.",
+                "madd_binned, which is judged: MADD "
+                + ("on a grid chosen from the group sizes alone." if few is None else f"on {few}."),
+            ]
+        lines.append(
+            f"{level} intervals by the directional delta method, for the distance in the bins named; "
+            f"verdicts by one-sided limits at that level against {settings.margin:g}. "
+            "null_mean: what alike groups would show."
+        )
+        methods = dict.fromkeys(t.method for c in self.comparisons for t in c.tests)
+        if methods:
+            seed = "" if settings.seed is None else f", seed {settings.seed}"
+            lines.append(f"p-values: {', '.join(methods)}, {settings.n_resamples:,} resamples{seed}.")
+        if len(self.comparisons) > 1:
+            what = {
+                "all": "All pairs of groups are compared",
+                "rest": "Each group is compared with all others",
+                "reference": f"Each group is compared with {self.comparisons[0].reference}",
+            }[settings.comparisons]
+            lines.append(
+                f"{what}; p-values adjusted by {settings.adjust} over {settings.family}; verdicts hold "
+                f"together over the comparisons ({settings.adjust})."
+            )
         if self.counts.missing.n_dropped:
             lines.append(self.counts.missing.sentence)
         return [*lines, *sorted({c.note for c in self.comparisons if c.note})]
 
-    def sentences(self) -> list[str]:
-        """One sentence per row of the tidy table."""
-        found = [s for c in self.comparisons for s in comparison_sentences(c, self.settings)]
-        return found if self.largest is None else [*found, largest_sentence(self.largest, self.settings)]
-
     def __getitem__(self, group: Any) -> MaddComparison:
         """The comparison of one group, or of the pair ``(group, reference)`` in either order."""
         if isinstance(group, tuple) and len(group) == 2:
-            wanted = {str(g) for g in group}
             for comparison in self.comparisons:
-                if {comparison.group, comparison.reference} == wanted:
+                if {comparison.group, comparison.reference} == {str(g) for g in group}:
                     return comparison
-        return self.comparisons[group_index([c.group for c in self.comparisons], group, "group")]
-
-    def _each(self, name: str) -> Any:
-        values = [getattr(c, name) for c in self.comparisons]
-        if len(values) == 1:
-            return values[0]
-        return np.array(values) if isinstance(values[0], (int, float)) else tuple(values)
-
-    @property
-    def estimate(self) -> Any:
-        """MADD: a float for one comparison, else an array in the order of `comparisons`."""
-        return self._each("estimate")
-
-    @property
-    def std_error(self) -> Any:
-        """Bootstrap standard deviation of MADD on the grid, float or array."""
-        return self._each("std_error")
-
-    @property
-    def grid_bins(self) -> Any:
-        """Bins of the label-blind grid, int or array."""
-        return self._each("grid_bins")
-
-    @property
-    def bandwidth(self) -> Any:
-        """Stable stretch of bandwidths, or a tuple of them; None where the bins were given."""
-        return self._each("bandwidth")
-
-    @property
-    def binned(self) -> Any:
-        """MADD on the label-blind grid, float or array."""
-        return self._each("binned")
-
-    @property
-    def confidence_interval(self) -> Any:
-        """Interval of the binned distance, or a tuple of intervals."""
-        return self._each("interval")
-
-    @property
-    def lower_limit(self) -> Any:
-        """Lower confidence limit of the L1 distance, float or array."""
-        return self._each("lower_limit")
-
-    @property
-    def null_mean(self) -> Any:
-        """What `estimate` would be on average if the groups were alike, float or array."""
-        return self._each("null_mean")
-
-    @property
-    def bias_corrected(self) -> Any:
-        """Bias-corrected MADD on the grid, float or array."""
-        return self._each("bias_corrected")
-
-    @property
-    def pvalue(self) -> Any:
-        """p-value of equal distributions, float or array."""
-        return self._each("pvalue")
-
-    @property
-    def mid_pvalue(self) -> Any:
-        """Mid-p value, float or array."""
-        return self._each("mid_pvalue")
-
-    @property
-    def h_sup(self) -> Any:
-        """Order of the best bandwidth, float or array."""
-        return self._each("h_sup")
-
-    @property
-    def verdict(self) -> Any:
-        """Verdict for one comparison, else a tuple of verdicts."""
-        return self._each("verdict")
+        return super().__getitem__(group)  # type: ignore[no-any-return]
 
     def contributions(self) -> pd.DataFrame:
         """What every bin of the grid adds, with sign.
 
-        Returns
-        -------
-        DataFrame
-            group, reference, bin (from 1), low, high (its ends), share, share_reference, contribution: the
-            difference of the shares; the absolute values sum to MADD on the grid.
+        Columns: group, reference, bin (from 1), low, high (its ends), share, share_reference, contribution:
+        the difference of the shares; the absolute values sum to MADD on the grid.
         """
         import pandas as pd
 
-        frames = []
+        names = ("group", "reference", "bin", "low", "high", "share", "share_reference", "contribution")
+        frames, atoms = [], self.counts.atoms
         for c in self.comparisons:
             ends = np.concatenate([[0.0], bin_edges(c.grid_bins), [1.0]])
-            shares = self._shares(c)
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "group": c.group,
-                        "reference": c.reference,
-                        "bin": np.arange(1, c.grid_bins + 1),
-                        "low": ends[:-1],
-                        "high": ends[1:],
-                        "share": shares[0],
-                        "share_reference": shares[1],
-                        "contribution": c.contributions,
-                    }
-                )
-            )
+            low, high = (ends[:-1], ends[1:]) if atoms is None else (atoms, atoms)
+            counts = self.counts.on_grid(c.grid_bins)
+            sides = [counts[list(g)].sum(axis=0) for g in self.counts.sides(c.group, c.reference)]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                shares = [side / side.sum() for side in sides]
+            place = (np.arange(1, c.grid_bins + 1), low, high)
+            columns = (c.group, c.reference, *place, *shares, c.contributions)
+            frames.append(pd.DataFrame(dict(zip(names, columns, strict=True))))
         return pd.concat(frames, ignore_index=True)
-
-    def _shares(self, c: MaddComparison) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        counts = self.counts.on(c.grid_bins)
-        first = counts[self.counts.groups.index(c.group)]
-        if c.reference in self.counts.groups:
-            second = counts[self.counts.groups.index(c.reference)]
-        else:
-            second = counts.sum(axis=0) - first
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return first / first.sum(), second / second.sum()
 
     def with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> MaddResult:
         """The same result with these adjusted p-values, one per row of the tidy table, and this family."""
         step = 2 if self.settings.apart else 1
-        comparisons = tuple(
-            replace(c, pvalue_adjusted=float(adjusted[step * (i + 1) - 1]))
-            for i, c in enumerate(self.comparisons)
-        )
-        largest = self.largest
-        if largest is not None:
-            largest = replace(largest, pvalue_adjusted=float(adjusted[-1]))
+        own = zip(self.comparisons, adjusted[step - 1 :: step].tolist(), strict=False)
+        comparisons = tuple(replace(c, pvalue_adjusted=p) for c, p in own)
+        largest = self.largest and replace(self.largest, pvalue_adjusted=float(adjusted[-1]))
         settings = replace(self.settings, family=family)
         return replace(self, comparisons=comparisons, largest=largest, settings=settings)
 
@@ -221,17 +339,10 @@ class MaddResult(Result):
     ) -> Axes:
         """Draw the histograms of the groups, MADD against the bandwidth, or the contributions of the bins.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; default a new figure.
-        kind : {"histograms", "curve", "contributions"}
-            The last two show the first comparison.
+        The last two show the first comparison. `ax` is where to draw, by default a new figure.
         """
         from fairstats.plots.madd import plot_contributions, plot_histograms, plot_search
 
-        check_choice("kind", kind, ("histograms", "curve", "contributions"))
-        draw = {"histograms": plot_histograms, "curve": plot_search, "contributions": plot_contributions}[
-            kind
-        ]
-        return draw(self, ax=ax)
+        draw = {"histograms": plot_histograms, "curve": plot_search, "contributions": plot_contributions}
+        check_choice("kind", kind, tuple(draw))
+        return draw[kind](self, ax=ax)

@@ -1,44 +1,58 @@
-"""Scores per group, sorted once: what every part of MADD reads."""
+"""Scores per group, sorted once, which every part of MADD reads; their histograms, which a result keeps."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.outcomes import MissingReport, Outcomes
-from fairstats.methods.madd.binning import below, histogram
+from fairstats.ground.scores import ScoreCounts
+from fairstats.ground.serialise import serialisable
+from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.methods.madd.binning import below, bin_edges, farey_grid, histogram
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["GroupScores", "Sample"]
+#: Scores merged between the edges of all grids of up to so many bins are as good as single ones.
+EXACT_BINS = 1_000
+#: Bins that pictures are drawn from, besides those of the grids.
+PICTURE_BINS = 100
+#: Independent rows per distinct score from which scores are tied.
+TIED = 5
+#: Distinct scores are bins up to so many, where so many independent rows have one on average: with more of
+#: them, or fewer rows, alike groups would show a distance that hides a small one.
+ATOMS = ((20, TIED), (200, 200))
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
     """Scores of one group, or of several together.
 
-    Attributes
-    ----------
-    scores : ndarray of float, shape (n,)
-        Ascending, in [0, 1].
-    weights : ndarray of float, shape (n,), or None
-        Weight of each score.
-    clusters : ndarray of int, shape (n,), or None
-        Sampling unit of each score.
+    `scores`, shape (n,): ascending, in [0, 1]; `weights`, shape (n,): weight of each score; `clusters`, shape
+    (n,): sampling unit of each score; `counts`, shape (n,): rows that have each score; None: one each;
+    `squares`, shape (n,): sum of the squared weights of these rows; None: those of `weights`.
     """
 
     scores: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None
     clusters: NDArray[np.signedinteger[Any]] | None = None
+    counts: NDArray[np.int64] | None = None
+    squares: NDArray[np.float64] | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether rows have neither weights nor clusters."""
+        return self.weights is None and self.clusters is None
 
     @property
     def n(self) -> int:
         """Number of rows."""
-        return int(self.scores.size)
+        return int(self.scores.size if self.counts is None else self.counts.sum())
 
     @property
     def total(self) -> float:
@@ -47,11 +61,18 @@ class Sample:
 
     @property
     def n_effective(self) -> float:
-        """Rows that an unweighted sample of the same precision has (Kish): (Σw)²/Σw²."""
+        """Rows that an unweighted sample of the same precision has (Kish): (Σw)²/Σw²; n without weights."""
         if self.weights is None or not self.n:
-            return float(self.n)
+            return self.n
+        return 1 / float(self.square_shares.sum()) if self.total > 0 else 0.0
+
+    @property
+    def square_shares(self) -> NDArray[np.float64]:
+        """Sum of the squared shares of the weight that the rows with each score have, shape (n,)."""
         total = self.total
-        return 1 / float(np.square(self.weights / total).sum()) if total > 0 else 0.0
+        if self.squares is not None:
+            return np.asarray(self.squares / total**2)
+        return np.square(np.asarray(self.weights) / total)
 
     @property
     def n_units(self) -> float:
@@ -60,96 +81,183 @@ class Sample:
 
     def below(self, edges: NDArray[np.float64]) -> NDArray[Any]:
         """Rows (or weight) below each edge, shape (e,)."""
-        return below(self.scores, edges, self.weights)
+        return below(self.scores, edges, self.counts if self.weights is None else self.weights)
 
     def histogram(self, edges: NDArray[np.float64]) -> NDArray[Any]:
         """Rows (or weight) per bin between inner edges, shape (e + 1,)."""
-        return histogram(self.scores, edges, self.weights)
+        return histogram(self.scores, edges, self.counts if self.weights is None else self.weights)
 
     @classmethod
-    def joined(cls, parts: list[Sample]) -> Sample:
-        """Several samples as one."""
+    def joined(cls, parts: Sequence[Sample]) -> Sample:
+        """Several samples as one, sorted."""
         scores = np.concatenate([p.scores for p in parts])
-        plain = all(p.weights is None and p.clusters is None for p in parts)
-        if plain:
+        if all(p.plain and p.counts is None for p in parts):
             scores.sort()
             return cls(scores)
         order = np.argsort(scores, kind="stable")
+        columns = zip(*((p.weights, p.clusters, p.counts, p.squares) for p in parts), strict=True)
+        return cls(scores[order], *(None if c[0] is None else np.concatenate(c)[order] for c in columns))
 
-        def together(columns: list[Any]) -> Any:
-            return None if any(c is None for c in columns) else np.concatenate(columns)[order]
 
-        return cls(scores[order], together([p.weights for p in parts]), together([p.clusters for p in parts]))
+def cluster_codes(samples: Sequence[Sample]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Cluster of every row, counted from 0, and group of every row."""
+    clusters = np.concatenate([np.asarray(s.clusters) for s in samples])
+    group = np.repeat(np.arange(len(samples)), [s.n for s in samples])
+    return np.unique(clusters, return_inverse=True)[1], group
 
 
 @dataclass(frozen=True, eq=False)
 class GroupScores:
     """Sorted scores of every group.
 
-    Attributes
-    ----------
-    groups : tuple of str, length G
-    samples : tuple of Sample, length G
-    missing : MissingReport
-        What was left out.
+    `groups`, length G; `samples`, length G; `missing`: what was left out; `merged`: whether near scores were
+    counted as one.
     """
 
     groups: tuple[str, ...]
     samples: tuple[Sample, ...]
     missing: MissingReport = field(default_factory=MissingReport)
+    merged: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.groups) < 2:
+            raise InputError(
+                "sensitive_features",
+                got=f"one group ({self.groups[0]!r})" if self.groups else "no group",
+                allowed="two groups or more",
+                cure="compare with another group",
+            )
 
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes) -> GroupScores:
         """Split validated rows by group and sort each part.
 
-        Raises
-        ------
-        InputError
-            Without a score, or with one group only.
+        Raises InputError without a score, or with one group only.
         """
-        labels = outcomes.groups.labels
         if outcomes.score is None:
             raise InputError("score", got="None", allowed="one score in [0, 1] per row", cure="pass score")
-        if len(labels) < 2:
+        labels, codes = outcomes.groups.labels, outcomes.groups.codes
+        clusters = None if outcomes.cluster is None else outcomes.cluster.codes
+        columns = (np.asarray(outcomes.score), outcomes.weight, clusters)
+        parts: list[list[Any]] = [
+            [None if c is None else c[codes == g] for c in columns] for g in range(len(labels))
+        ]
+        return cls(labels, tuple(Sample.joined([Sample(*part)]) for part in parts), outcomes.missing)
+
+    @classmethod
+    def from_counts(cls, counts: Tally | ScoreCounts, most_bins: int = EXACT_BINS) -> GroupScores:
+        """The same of a tally: distinct scores with the rows that have them.
+
+        Raises InputError: of a tally without scores, or of clustered rows; with one group only. Warns
+        DataWarning where scores were merged to intervals across an edge of a grid of up to 1,000 bins, or of
+        `most_bins` where those are more; upper ends are then taken.
+        """
+        table = counts.histogram() if isinstance(counts, Tally) else counts
+        if not isinstance(table, ScoreCounts):
+            allowed, cure = "a Tally with scores", "fs.tally(…, score=…)"
+            raise InputError("counts", got=type(counts).__name__, allowed=allowed, cure=cure)
+        if table.clustered:
             raise InputError(
-                "sensitive_features",
-                got=f"one group ({labels[0]!r})" if labels else "no group",
-                allowed="two groups or more",
-                cure="compare with another group",
+                "counts",
+                got="a tally of clustered rows",
+                allowed="the rows: clusters are permuted whole, and a tally does not keep their scores",
+                cure="pass score=, sensitive_features= and cluster=",
             )
-        samples = tuple(_sample(outcomes, g) for g in range(len(labels)))
-        return cls(labels, samples, outcomes.missing)
+        finer = bin_edges(most_bins) if most_bins > EXACT_BINS else np.zeros(0)
+        if table.cost > 0 and (table.splits(farey_grid(EXACT_BINS).edges) or table.splits(finer)):
+            text = f"Scores are merged to intervals of up to {table.cost:.3g} of a group's rows"
+            caution(f"{text}: its share below an edge of a bin is right to that only.", DataWarning)
+        found = []
+        for g in range(len(table.groups)):
+            here = table.counts[g].sum(axis=0) > 0
+            columns = (table.totals, table.counts, table.squares)
+            weight, rows, squares = (None if c is None else c[g].sum(axis=0)[here] for c in columns)
+            found.append(Sample(table.values[here], weight, None, rows, squares))
+        return cls(table.groups, tuple(found), table.missing, table.cost > 0)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Rows per group, shape (G,)."""
         return np.array([s.n for s in self.samples], dtype=np.int64)
 
-    @property
-    def weighted(self) -> bool:
-        """Whether rows carry weights."""
-        return any(s.weights is not None for s in self.samples)
+    def atoms(self) -> NDArray[np.float64] | None:
+        """The distinct scores of all groups, where they are few: up to 20, or up to 200 that many rows have.
 
-    @property
-    def clustered(self) -> bool:
-        """Whether rows come in clusters."""
-        return any(s.clusters is not None for s in self.samples)
-
-    def rest(self, group: int) -> Sample:
-        """All rows outside a group."""
-        return Sample.joined([s for g, s in enumerate(self.samples) if g != group])
+        Then they are the bins: no cut-off can tell more, and they do not depend on the labels.
+        """
+        values = np.unique(np.concatenate([np.unique(s.scores) for s in self.samples]))
+        units = sum(s.n_units for s in self.samples)
+        few = any(2 <= values.size <= most and values.size * rows <= units for most, rows in ATOMS)
+        return values if few and not self.merged else None
 
 
-def _sample(outcomes: Outcomes, group: int) -> Sample:
-    chosen = outcomes.groups.codes == group
-    scores = np.asarray(outcomes.score)[chosen]
-    if outcomes.weight is None and outcomes.cluster is None:
-        scores.sort()
-        return Sample(scores)
-    order = np.argsort(scores, kind="stable")
-    weight, cluster = outcomes.weight, outcomes.cluster
-    return Sample(
-        scores[order],
-        None if weight is None else weight[chosen][order],
-        None if cluster is None else cluster.codes[chosen][order],
-    )
+def read_scores(counts: Any, most_bins: int, **columns: Any) -> GroupScores:
+    """Scores of a tally, or of the columns that `Outcomes.from_arrays` takes; `most_bins`: of a grid."""
+    rows = {name: value for name, value in columns.items() if name not in ("missing", "groups")}
+    if counts_or_rows(counts, needs="score", **rows):
+        return GroupScores.from_counts(counts, most_bins)
+    return GroupScores.from_outcomes(Outcomes.from_arrays(**columns))
+
+
+@serialisable
+@dataclass(frozen=True, eq=False)
+class GridCounts:
+    """Rows (or weight) per group and bin: the sufficient statistics that a result carries.
+
+    `groups`, length G; `edges`, shape (e,): inner edges: those of every grid of the result, and of 100 bins
+    for pictures; `counts`, shape (G, e + 1): whole numbers; sums of weights where rows are weighted; `sizes`,
+    shape (G,): rows per group; `missing`: what was left out; `atoms`: the distinct scores, where they are the
+    bins of every comparison.
+    """
+
+    groups: tuple[str, ...]
+    edges: NDArray[np.float64]
+    counts: NDArray[Any]
+    sizes: NDArray[np.int64]
+    weighted: bool = False
+    missing: MissingReport = field(default_factory=MissingReport)
+    atoms: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(
+        cls, scores: GroupScores, grids: Iterable[int], atoms: NDArray[np.float64] | None = None
+    ) -> GridCounts:
+        """Count at the edges of the grids with these numbers of bins, or of the atoms."""
+        own = [bin_edges(m) for m in sorted({*grids})] if atoms is None else [atoms[1:]]
+        edges = np.unique(np.concatenate([*own, bin_edges(PICTURE_BINS)]))
+        counts = np.vstack([s.histogram(edges) for s in scores.samples])
+        weighted = any(s.weights is not None for s in scores.samples)
+        return cls(scores.groups, edges, counts, scores.sizes, weighted, scores.missing, atoms)
+
+    def on(self, n_bins: int) -> NDArray[Any]:
+        """Counts on a grid of `n_bins` bins, shape (G, n_bins).
+
+        Raises InputError if the counts were not taken at its edges.
+        """
+        return self._at(bin_edges(n_bins), n_bins)
+
+    def on_grid(self, n_bins: int) -> NDArray[Any]:
+        """Counts on the grid of a comparison: the atoms, or `n_bins` bins."""
+        return self._at(self.grid(n_bins), n_bins)
+
+    def grid(self, n_bins: int) -> NDArray[np.float64]:
+        """Inner edges of the grid of a comparison."""
+        return bin_edges(n_bins) if self.atoms is None else self.atoms[1:]
+
+    def _at(self, wanted: NDArray[np.float64], n_bins: int) -> NDArray[Any]:
+        place = np.searchsorted(self.edges, wanted)
+        if wanted.size and not (place[-1] < self.edges.size and np.array_equal(self.edges[place], wanted)):
+            raise InputError(
+                "n_bins",
+                got=repr(n_bins),
+                allowed=f"a grid that the result was computed on, or {PICTURE_BINS}",
+                cure="call madd again with this n_bins or grid_bins",
+            )
+        return np.add.reduceat(self.counts, np.concatenate([[0], place + 1]), axis=1)
+
+    def sides(self, group: str, reference: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Positions of the groups on either side of a comparison; against all others the rest."""
+        first = self.groups.index(group)
+        if reference in self.groups:
+            return (first,), (self.groups.index(reference),)
+        return (first,), tuple(g for g in range(len(self.groups)) if g != first)

@@ -7,16 +7,12 @@ resampling rows does; the jackknife has only four distinct values and is closed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["BcaDistribution", "bca_distribution"]
-
-Contrast = Literal["ratio", "difference"]
+from fairstats.methods.rates.score import Contrast
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +38,36 @@ class BcaDistribution:
         return float(low if np.isfinite(low) else steps[0]), float(high if np.isfinite(high) else steps[1])
 
     def statistic(self, null: float) -> float:
-        """Statistic z of H0: θ = null: the normal quantile whose BCa limit is `null` (positive above it)."""
+        """Statistic z of H0: θ = null: the critical value at which `null` is an end of the interval.
+
+        Where replicates are tied the share below `null` is a range: the end nearer to the middle counts, so
+        that the interval excludes `null` exactly when |z| is beyond the critical value.
+        """
         from scipy.special import ndtri
 
-        count = self.replicates.size
-        below = np.searchsorted(self.replicates, null, "left")
-        through = np.searchsorted(self.replicates, null, "right")
-        share = np.clip((below + through) / 2 / count, 0.5 / count, 1 - 0.5 / count)
-        shifted = ndtri(share) - self.bias
-        return float(self.bias - shifted / (1 + self.acceleration * shifted))
+        n = self.replicates.size
+        finite = self.replicates[np.isfinite(self.replicates)]
+        if null > finite[-1]:  # beyond it the quantile jumps to infinity
+            shares = (finite.size / n,) * 2
+        elif null <= finite[0]:
+            first = (1 - 1 / 3) / (n + 1 / 3)
+            shares = (0.0, self._share(finite, null, "right") if null == finite[0] else first)
+        else:
+            shares = self._share(finite, null, "left"), self._share(finite, null, "right")
+        shifted = ndtri(np.clip(shares, 0.5 / n, 1 - 0.5 / n)) - self.bias
+        high, low = self.bias - shifted / (1 + self.acceleration * shifted)
+        return float(low) if low > 0 else float(min(high, 0.0))
+
+    def _share(self, finite: NDArray[np.float64], null: float, side: Literal["left", "right"]) -> float:
+        """Where the median-unbiased quantile function passes `null`: its first place, or its last."""
+        n, k = self.replicates.size, int(np.searchsorted(finite, null, side))
+        place = (k + 1 - 1 / 3) / (n + 1 / 3) if side == "left" else (k - 1 / 3) / (n + 1 / 3)
+        if (side == "left" and k < finite.size and finite[k] == null) or (
+            side == "right" and finite[k - 1] == null
+        ):
+            return max(place, finite.size / n) if side == "right" and k == finite.size < n else place
+        low, high = finite[k - 1], finite[k]
+        return float((k - 1 / 3 + (null - low) / (high - low)) / (n + 1 / 3))
 
 
 def bca_distribution(
@@ -65,14 +82,7 @@ def bca_distribution(
 ) -> BcaDistribution:
     """Bootstrap distribution of r₀/r₁ or r₀ − r₁.
 
-    Parameters
-    ----------
-    k0, n0, k1, n1 : float
-        Successes and cases of group and reference; no cell may be 0.
-    contrast : {"ratio", "difference"}
-    n_resamples : int
-        Number of resamples.
-    rng : numpy.random.Generator
+    From successes and cases of group and reference; no cell may be 0.
     """
     from scipy.special import ndtri
 
@@ -92,13 +102,10 @@ def _acceleration(cells: NDArray[np.float64], contrast: Contrast) -> float:
     if np.isfinite(left_out).all():
         deviation = np.average(left_out, weights=cells) - left_out
     else:
-        k0, f0, k1, f1 = cells
-        n0, n1 = k0 + f0, k1 + f1
-        r0, r1 = k0 / n0, k1 / n1
-        scale0, scale1 = (1 / r0, 1 / r1) if contrast == "ratio" else (1.0, 1.0)
-        group = np.array([(1 - r0) / n0, -r0 / n0]) * scale0
-        reference = np.array([(1 - r1) / n1, -r1 / n1]) * scale1
-        deviation = np.concatenate([group, -reference])
+        k, n = cells[::2], cells[::2] + cells[1::2]
+        scale = n / k if contrast == "ratio" else np.ones(2)
+        influence = np.stack([(1 - k / n) / n, -k / n / n]) * scale * [1, -1]
+        deviation = influence.T.ravel()
     return float((cells @ deviation**3) / (6 * (cells @ deviation**2) ** 1.5))
 
 

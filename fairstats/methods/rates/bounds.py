@@ -9,36 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.errors import InputError
-from fairstats.ground.scores import ScoreCounts
-from fairstats.methods.rates.definitions import RATES, SELECTION_ONLY, Rate
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from fairstats.methods.rates.pair import Contrast
-    from fairstats.methods.rates.result import ComparisonResult
-
-__all__ = ["worst_case_frame", "worst_case_range"]
-
-#: Rates behind each metric; the range of average odds is the mean of the ranges of its parts.
-RATE_OF_METRIC: dict[str, tuple[str, ...]] = {
-    "disparate_impact": ("selection_rate",),
-    "conditional_accuracy_1": ("tpr",),
-    "conditional_accuracy_0": ("tnr",),
-    "conditional_use_accuracy_1": ("ppv",),
-    "conditional_use_accuracy_0": ("npv",),
-    "demographic_parity_difference": ("selection_rate",),
-    "equal_opportunity_difference": ("tpr",),
-    "predictive_parity_difference": ("ppv",),
-    "average_odds_difference": ("tpr", "fpr"),
-}
+from fairstats.ground.registry import RATES, Rate, find_metric
+from fairstats.ground.results import Comparison
+from fairstats.methods.rates.estimates import rate_in
+from fairstats.methods.rates.score import Contrast
 
 _CELL = {(1, 1): "tp", (0, 1): "fp", (1, 0): "fn", (0, 0): "tn"}
 _MAX_SPLITS = 2_000
@@ -49,73 +30,57 @@ def worst_case_range(
 ) -> tuple[float, float]:
     """Smallest and largest value of the contrast over all assignments of the missing values.
 
-    Parameters
-    ----------
-    counts : CellCounts
-        Unweighted counts with the patterns of the rows that were left out.
-    rate : Rate
-    group, reference : int
-        Positions.
-    contrast : {"ratio", "difference"}
-
-    Returns
-    -------
-    low, high : float
-        NaN where a group stays without cases.
+    The rate is a proportion, or a mean of such: then the range is the mean of theirs and may not be attained.
+    NaN where a group stays without cases; counts are unweighted, with the patterns of the rows left out.
     """
-    if isinstance(counts, SelectionCounts):
-        rate = SELECTION_ONLY
-    k = counts.total(*rate.successes)[[group, reference]]
-    d = counts.total(*rate.cases)[[group, reference]]
-    base = np.array([k[0], d[0] - k[0], k[1], d[1] - k[1]])
-    options = [
-        (_places(pattern[:3], counts, rate, group, reference), pattern[3])
-        for pattern in counts.missing.patterns
-    ]
+    rate = rate_in(counts, rate)
+    if rate.parts:
+        ranges = [worst_case_range(counts, part, group, reference, contrast) for part in rate.parts]
+        low, high = np.mean(ranges, axis=0).tolist()
+        return low, high
+    k, d = (counts.total(*cells)[[group, reference]] for cells in (rate.successes, rate.cases))
+    base = np.stack([k, d - k], axis=1).ravel()
+    patterns = counts.missing.patterns
+    options = [(_places(known, counts, rate, group, reference), n) for *known, n in patterns]
     low = _extreme(base, options, contrast, helpful=("fail", "reference success"), sign=-1)
     high = _extreme(base, options, contrast, helpful=("success", "reference fail"), sign=1)
     return low, high
 
 
-def worst_case_frame(result: ComparisonResult) -> pd.DataFrame:
-    """Range of every estimate of a result, as `ComparisonResult.worst_case_bounds` returns it."""
-    import pandas as pd
+def bounded_rate(name: str) -> Rate | None:
+    """The rate behind a metric whose worst-case bounds are known; None for any other metric."""
+    metric = find_metric(name)
+    if metric is None or metric.contrast == "gap" or not metric.rates:
+        return None
+    rate = RATES[metric.rates[0]]
+    mean_in_ratio = bool(rate.parts) and metric.contrast == "ratio"
+    return None if rate.no_bounds or mean_in_ratio else rate
 
-    counts = result.counts
-    rates = {**RATE_OF_METRIC, **{f"{key}_difference": (key,) for key in RATES}}
-    if isinstance(counts, ScoreCounts):
+
+def worst_case_rows(counts: Any, comparisons: Sequence[Comparison], scale: str) -> list[dict[str, Any]]:
+    """Range of every estimate of the comparisons of one metric, over all values of what is missing.
+
+    `counts`: cell counts that know what was left out; `scale`: "ratio", or else differences.
+    """
+    rates = [bounded_rate(c.metric) for c in comparisons]
+    weighted = isinstance(counts, CellCounts) and counts.weighted
+    if not isinstance(counts, CellCounts) or weighted or None in rates:
         raise InputError(
             "worst_case_bounds",
-            got=result.metric,
-            allowed="ratios and differences of rates",
-            cure="use those",
-        )
-    if counts.weighted or any(c.metric not in rates for c in result.comparisons):
-        raise InputError(
-            "worst_case_bounds",
-            got=f"{result.metric}" + (" with weights or clusters" if counts.weighted else ""),
+            got=comparisons[0].metric + (" with weights or clusters" if weighted else ""),
             allowed="unweighted ratios and differences of rates",
             cure="leave out the weights, or look at the rates one by one",
         )
-    contrast: Contrast = "ratio" if result.scale == "ratio" else "difference"
+    contrast: Contrast = "ratio" if scale == "ratio" else "difference"
     rows = []
-    for c in result.comparisons:
+    for c, rate in zip(comparisons, rates, strict=True):
+        if rate is None:
+            continue
         i, j = counts.groups.index(c.group), counts.groups.index(c.reference)
-        keys = rates[c.metric]
-        ranges = np.array([worst_case_range(counts, RATES[key], i, j, contrast) for key in keys])
-        low, high = ranges.mean(axis=0)
-        rows.append(
-            {
-                "metric": c.metric,
-                "group": c.group,
-                "reference": c.reference,
-                "estimate": c.estimate,
-                "low": float(low),
-                "high": float(high),
-                "n_missing": counts.missing.n_dropped,
-            }
-        )
-    return pd.DataFrame(rows)
+        low, high = worst_case_range(counts, rate, i, j, contrast)
+        row = {"metric": c.metric, "group": c.group, "reference": c.reference, "estimate": c.estimate}
+        rows.append({**row, "low": low, "high": high, "n_missing": counts.missing.n_dropped})
+    return rows
 
 
 _PLACES = ("success", "fail", "reference success", "reference fail")
@@ -172,7 +137,5 @@ def _extreme(
         rate = tables[:, 0] / (tables[:, 0] + tables[:, 1])
         rate_reference = tables[:, 2] / (tables[:, 2] + tables[:, 3])
         values = rate / rate_reference if contrast == "ratio" else rate - rate_reference
-    values = values[~np.isnan(values)]
-    if not values.size:
-        return float("nan")
-    return float(values.max() if sign > 0 else values.min())
+    values = values[~np.isnan(values)] * sign
+    return sign * float(values.max()) if values.size else float("nan")

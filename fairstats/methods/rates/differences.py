@@ -2,59 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Any, Literal
+from typing import Any, Unpack
 
-from fairstats.methods.rates.differencing import (
-    DIFFERENCE_METRICS,
-    Aggregate,
-    Alternative,
-    DifferenceMethod,
-    Simultaneous,
-    confusion_difference,
-    rate_difference,
-)
+from fairstats.methods.rates.compare import run
 from fairstats.methods.rates.maxima import MaximumResult
-from fairstats.methods.rates.odds import (
-    average_odds_difference,
-    equal_opportunity_difference,
-    equalized_odds_difference,
-)
 from fairstats.methods.rates.result import DifferenceResult
-from fairstats.methods.rates.setup import data_columns, selection_table
-
-__all__ = [
-    "DIFFERENCE_METRICS",
-    "average_odds_difference",
-    "demographic_parity_difference",
-    "equal_opportunity_difference",
-    "equalized_odds_difference",
-    "predictive_parity_difference",
-]
+from fairstats.methods.rates.setup import DIFFERENCE, DifferenceOptions, OddsOptions, documented
 
 
+@documented(DIFFERENCE)
 def demographic_parity_difference(
-    y_true: Any = None,
-    y_pred: Any = None,
-    *,
-    sensitive_features: Any = None,
-    agg: Aggregate = None,
-    counts: Any = None,
-    reference: Hashable | None = None,
-    comparisons: Literal["reference", "all"] = "reference",
-    method: DifferenceMethod = None,
-    threshold: float = 0.1,
-    alternative: Alternative = "two-sided",
-    confidence_level: float = 0.95,
-    simultaneous: Simultaneous = None,
-    adjust: str = "holm",
-    sample_weight: Any = None,
-    cluster: Any = None,
-    pos_label: Any = None,
-    missing: Literal["raise", "drop", "group"] = "raise",
-    groups: Sequence[Hashable] | None = None,
-    n_resamples: int = 9_999,
-    rng: Any = None,
+    y_true: Any = None, y_pred: Any = None, **options: Unpack[DifferenceOptions]
 ) -> DifferenceResult | MaximumResult:
     """Demographic parity difference: P(ŷ=1 | S=s) − P(ŷ=1 | S=reference).
 
@@ -64,44 +22,6 @@ def demographic_parity_difference(
     ----------
     y_true : array-like, shape (n,), or None
         Not used; there for the signature that all differences share with fairlearn.
-    y_pred : array-like, shape (n,)
-        Predictions, any type with two values.
-    sensitive_features : array-like (n,) or (n, k), data frame or mapping
-        Group of each row; several columns are crossed.
-    agg : {None, "max"}, default None
-        None: signed differences against the reference. ``"max"``: the largest gap between any two groups,
-        which is fairlearn's value, with an interval for the maximum.
-    counts : SelectionCounts, ConfusionCounts, mapping or frame, optional
-        Counts instead of rows.
-    reference, comparisons
-        As in `disparate_impact`; not used with ``agg="max"``.
-    method : {None, "score", "delta", "mee", "bootstrap"}
-        ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
-        ``"bootstrap"``: BCa on cell counts. Default: score, or delta under weights or clusters.
-    threshold : float, default 0.1
-        Tolerance: the verdict asks whether |difference| lies above or below it (0.1 is AIF360's convention,
-        not a law).
-    alternative : {"two-sided", "less", "greater"}, default "two-sided"
-        Two-sided: H0 difference = 0. ``"less"``: H0 difference ≥ −threshold. ``"greater"``: H0 difference ≤
-        threshold. Equivalence (TOST within ±threshold) is in `tests()`.
-    confidence_level, simultaneous, adjust, sample_weight, cluster, pos_label, missing, groups
-        As in `disparate_impact`.
-    n_resamples, rng
-        Of the bootstrap.
-
-    Returns
-    -------
-    DifferenceResult or MaximumResult
-
-    Raises
-    ------
-    InputError
-        Where the input cannot be used.
-
-    Warns
-    -----
-    InsufficientEvidenceWarning
-        Where a group has no rows.
 
     References
     ----------
@@ -117,75 +37,38 @@ def demographic_parity_difference(
     >>> print(f"{result.estimate:.4f} [{low:.4f}, {high:.4f}] {result.verdict}")
     -0.2012 [-0.2102, -0.1921] violated
     """
-    columns = data_columns(sensitive_features, sample_weight, cluster, pos_label, missing, groups)
-    return rate_difference(
-        "demographic_parity_difference",
-        selection_table(y_pred, counts, **columns),
-        agg,
-        reference,
-        rng,
-        method=method,
-        threshold=threshold,
-        alternative=alternative,
-        confidence_level=confidence_level,
-        simultaneous=simultaneous,
-        adjust=adjust,
-        comparisons=comparisons,
-        n_resamples=n_resamples,
-    )
+    return run("demographic_parity_difference", y_true=y_true, y_pred=y_pred, **options)
 
 
+@documented(DIFFERENCE)
+def equal_opportunity_difference(
+    y_true: Any = None, y_pred: Any = None, **options: Unpack[DifferenceOptions]
+) -> DifferenceResult | MaximumResult:
+    """Equal opportunity difference: TPR of each group − TPR of the reference.
+
+    Also known as EOp (Uncertainty Matters) and EO (HFM); the ECD paper's undefined "EOD" is often this.
+
+    References
+    ----------
+    .. [1] Hardt, Price, Srebro (2016). Equality of opportunity in supervised learning. NeurIPS 29.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> counts = {"a": (40, 10, 10, 40), "b": (30, 10, 20, 40)}
+    >>> print(f"{fs.equal_opportunity_difference(counts=counts, reference='a').estimate:.2f}")
+    -0.20
+    """
+    return run("equal_opportunity_difference", y_true=y_true, y_pred=y_pred, **options)
+
+
+@documented(DIFFERENCE)
 def predictive_parity_difference(
-    y_true: Any = None,
-    y_pred: Any = None,
-    *,
-    sensitive_features: Any = None,
-    agg: Aggregate = None,
-    counts: Any = None,
-    reference: Hashable | None = None,
-    comparisons: Literal["reference", "all"] = "reference",
-    method: DifferenceMethod = None,
-    threshold: float = 0.1,
-    alternative: Alternative = "two-sided",
-    confidence_level: float = 0.95,
-    simultaneous: Simultaneous = None,
-    adjust: str = "holm",
-    sample_weight: Any = None,
-    cluster: Any = None,
-    pos_label: Any = None,
-    missing: Literal["raise", "drop", "group"] = "raise",
-    groups: Sequence[Hashable] | None = None,
-    n_resamples: int = 9_999,
-    rng: Any = None,
+    y_true: Any = None, y_pred: Any = None, **options: Unpack[DifferenceOptions]
 ) -> DifferenceResult | MaximumResult:
     """Predictive parity difference: PPV (precision) of each group − PPV of the reference.
 
     Also known as PP (Uncertainty Matters) and PQP, predictive quality parity (HFM).
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like, shape (n,)
-        Labels and predictions, any type with two values.
-    sensitive_features, agg, counts, reference, comparisons, method, threshold, alternative
-        As in `demographic_parity_difference`; counts are confusion counts.
-    confidence_level, simultaneous, adjust, sample_weight, cluster, pos_label, missing, groups
-        As in `demographic_parity_difference`.
-    n_resamples, rng
-        As in `demographic_parity_difference`.
-
-    Returns
-    -------
-    DifferenceResult or MaximumResult
-
-    Raises
-    ------
-    InputError
-        Where the input cannot be used.
-
-    Warns
-    -----
-    InsufficientEvidenceWarning
-        Where a group has no row with a favourable prediction.
 
     References
     ----------
@@ -198,21 +81,59 @@ def predictive_parity_difference(
     >>> print(f"{fs.predictive_parity_difference(counts=counts, reference='a').estimate:.2f}")
     -0.05
     """
-    return confusion_difference(
-        "predictive_parity_difference",
-        y_true,
-        y_pred,
-        counts,
-        data_columns(sensitive_features, sample_weight, cluster, pos_label, missing, groups),
-        agg,
-        reference,
-        rng,
-        method=method,
-        threshold=threshold,
-        alternative=alternative,
-        confidence_level=confidence_level,
-        simultaneous=simultaneous,
-        adjust=adjust,
-        comparisons=comparisons,
-        n_resamples=n_resamples,
-    )
+    return run("predictive_parity_difference", y_true=y_true, y_pred=y_pred, **options)
+
+
+@documented(DIFFERENCE)
+def average_odds_difference(
+    y_true: Any = None, y_pred: Any = None, **options: Unpack[OddsOptions]
+) -> DifferenceResult | MaximumResult:
+    """Average odds difference, AOD: mean of the differences of TPR and of FPR against the reference.
+
+    Parameters
+    ----------
+    method : {None, "delta", "score", "mee"}
+        ``"delta"``: the delta method, closed because AOD is linear in the rates. ``"score"``: MOVER from the
+        score intervals of the two differences (Zou & Donner 2008). Default: score, or delta under weights.
+
+    References
+    ----------
+    .. [1] Bellamy et al. (2019). AI Fairness 360. IBM J. Res. Dev. 63.
+    .. [2] Zou, Donner (2008). Construction of confidence limits about effect measures. Stat. Med. 27.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> counts = {"a": (40, 10, 10, 40), "b": (30, 10, 20, 40)}
+    >>> print(f"{fs.average_odds_difference(counts=counts, reference='a').estimate:.2f}")
+    -0.10
+    """
+    return run("average_odds_difference", y_true=y_true, y_pred=y_pred, **options)
+
+
+@documented(DIFFERENCE)
+def equalized_odds_difference(
+    y_true: Any = None, y_pred: Any = None, **options: Unpack[DifferenceOptions]
+) -> DifferenceResult | MaximumResult:
+    """Equalised odds: differences of TPR and of FPR against the reference, or the largest of them.
+
+    Parameters
+    ----------
+    agg : {None, "max"}, default None
+        None: one row per group for TPR and one for FPR, adjusted as one family. ``"max"``: the largest gap
+        of either rate between any two groups, which is fairlearn's value, with an interval for it.
+
+    References
+    ----------
+    .. [1] Hardt, Price, Srebro (2016). Equality of opportunity in supervised learning. NeurIPS 29.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> counts = {"a": (40, 10, 10, 40), "b": (30, 10, 20, 40)}
+    >>> result = fs.equalized_odds_difference(counts=counts, agg="max")
+    >>> low, high = result.confidence_interval
+    >>> print(f"{result.estimate:.2f} [{low:.2f}, {high:.2f}]")
+    0.20 [0.00, 0.39]
+    """
+    return run("equalized_odds_difference", y_true=y_true, y_pred=y_pred, **options)

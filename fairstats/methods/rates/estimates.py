@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.counts import CellCounts, SelectionCounts
-from fairstats.methods.rates.definitions import AVERAGE_ODDS, RATES, SELECTION_ONLY, Rate
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = [
-    "RateEstimates",
-    "estimate_average_odds",
-    "estimate_rates",
-    "influence_matrix",
-    "joint_covariance",
-]
+from fairstats.ground.errors import InputError
+from fairstats.ground.formula import as_function
+from fairstats.ground.registry import SELECTED, Rate
 
 
 @dataclass(frozen=True, eq=False)
 class RateEstimates:
     """Rates of G groups.
 
-    Attributes
-    ----------
-    rate_of : Rate
-        Which rate.
-    groups : tuple of str, length G
-    successes, cases : ndarray of float, shape (G,)
-        k_s and d_s (weighted totals).
-    rows : ndarray of int, shape (G,)
-        Rows behind d_s.
-    rate : ndarray of float, shape (G,)
-        k_s / d_s, NaN where d_s = 0.
-    covariance : ndarray of float, shape (G, G)
-        Of the rates: diag(r(1−r)/d) for independent unweighted rows, linearised otherwise.
-    degrees_of_freedom : float
-        Infinite, or sampling units − 1.
-    weighted, clustered : bool
-        Whether the variance is linearised, and whether over clusters.
-    parts : tuple of RateEstimates
-        The rates that this one is the mean of (average odds); empty for a plain rate.
-    smooth : bool
-        Whether `rate` holds a general function of the counts, which has no successes.
+    `rate_of`: which rate; `groups`, length G; `successes`, `cases`, shape (G,): k_s and d_s (weighted
+    totals); `rows`, shape (G,): rows behind d_s; `rate`, shape (G,): k_s / d_s, NaN where d_s = 0;
+    `joint`: variances of the rates, r(1−r)/d, shape (G,), for independent unweighted rows, their linearised
+    covariance, shape (G, G), otherwise; `degrees_of_freedom`: infinite, or sampling units − 1; `weighted`,
+    `clustered`: whether the variance is linearised, and whether over clusters; `units`, shape (G,): sampling
+    units behind each rate; `parts`: the two rates that this one is the mean of (average odds), empty for a
+    plain rate; `smooth`: whether `rate` holds a general function of the counts, which has no successes.
     """
 
     rate_of: Rate
@@ -56,25 +36,88 @@ class RateEstimates:
     cases: NDArray[np.float64]
     rows: NDArray[np.int64]
     rate: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    joint: NDArray[np.float64]
     degrees_of_freedom: float = float("inf")
     weighted: bool = False
     clustered: bool = False
+    units: NDArray[np.float64] | None = None
     parts: tuple[RateEstimates, ...] = ()
     smooth: bool = False
 
+    @classmethod
+    def of(cls, counts: CellCounts, which: Rate, /, **values: Any) -> RateEstimates:
+        """Estimates with what they take over from their table."""
+        return cls(
+            rate_of=which,
+            groups=counts.groups,
+            degrees_of_freedom=counts.degrees_of_freedom,
+            weighted=counts.weighted,
+            clustered=counts.clustered,
+            units=None if counts.group_units is None else np.minimum(counts.group_units, values["rows"]),
+            **values,
+        )
+
+    @property
+    def covariance(self) -> NDArray[np.float64]:
+        """Of the rates, shape (G, G)."""
+        return self.joint if self.joint.ndim == 2 else np.diag(self.joint)
+
+    @property
+    def variance(self) -> NDArray[np.float64]:
+        """Of each rate, shape (G,)."""
+        return self.joint if self.joint.ndim == 1 else np.diag(self.joint)
+
+    def contrast_degrees(self, i: int, j: int, *, ratio: bool) -> float:
+        """Satterthwaite's degrees of freedom of a contrast under weights or clusters, infinite without.
+
+        (v_i + v_j)²/(v_i²/(u_i − 1) + v_j²/(u_j − 1)), v the variances of both terms (of log rates for a
+        ratio), u the sampling units of each group.
+        """
+        if not self.weighted or self.units is None:
+            return self.degrees_of_freedom
+        scale = self.rate[[i, j]] if ratio else np.ones(2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = self.variance[[i, j]] / scale**2
+            degrees = variance.sum() ** 2 / np.sum(variance**2 / np.maximum(self.units[[i, j]] - 1, 1))
+        return float(degrees) if np.isfinite(degrees) else self.degrees_of_freedom
+
+    @functools.cached_property
     def effective(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Effective successes and cases, shape (G,) each.
 
         The counts themselves without weights; under weights n* = r(1−r)/Var(r) (Korn & Graubard 1998) and
-        k* = r·n*, with the rows for n* where r is 0 or 1 and the variance vanishes.
+        k* = r·n*, with the sampling units for n* where r is 0 or 1 and the variance vanishes.
         """
         if not self.weighted:
             return self.successes, self.cases
-        variance = np.diag(self.covariance)
+        variance = self.variance
         with np.errstate(divide="ignore", invalid="ignore"):
-            cases = np.where(variance > 0, self.rate * (1 - self.rate) / variance, self.rows)
+            units = self.rows if self.units is None else self.units
+            cases = np.where(variance > 0, self.rate * (1 - self.rate) / variance, units)
         return np.where(cases > 0, self.rate * cases, 0.0), cases
+
+    def table(self, i: int, j: int) -> tuple[float, float, float, float]:
+        """Effective successes and cases of a group and its reference: (k_i, d_i, k_j, d_j)."""
+        successes, cases = self.effective
+        return float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j])
+
+    def std_error(self, i: int, j: int, *, ratio: bool) -> float:
+        """Of r_i − r_j, or of log(r_i / r_j): with independent groups √[(1−r_i)/k_i + (1−r_j)/k_j].
+
+        NaN where it is not defined.
+        """
+        scale = (float(self.rate[i]), float(self.rate[j])) if ratio else (1.0, 1.0)
+        if 0.0 in scale:
+            return math.nan
+        between = float(self.joint[i, j]) / (scale[0] * scale[1]) if self.joint.ndim == 2 else 0.0
+        own = (float(self.variance[g]) / s**2 for g, s in zip((i, j), scale, strict=True))
+        variance = sum(own) - 2 * between
+        return math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else math.nan
+
+
+def rate_in(counts: CellCounts, rate: Rate) -> Rate:
+    """The rate as the table counts it: one without labels has the selection rate only."""
+    return SELECTED if isinstance(counts, SelectionCounts) else rate
 
 
 def influence_matrix(counts: CellCounts, rate: Rate) -> NDArray[np.float64]:
@@ -100,66 +143,122 @@ def joint_covariance(counts: CellCounts, rates: Sequence[Rate]) -> NDArray[np.fl
     if counts.scatter is None:
         inner = (part * counts.totals.ravel()) @ part.T
     else:
-        inner = part @ counts.scatter @ part.T * (counts.n_units / (counts.n_units - 1))
+        inner = part @ counts.scatter @ part.T * counts.unit_factor
     covariance[np.ix_(known, known)] = inner
     return covariance
 
 
-def estimate_rates(counts: CellCounts, key: str) -> RateEstimates:
-    """Rates of every group.
+def linear_covariance(matrix: NDArray[np.float64], covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A Σ Aᵀ where Σ is known in part; NaN for a row of A that needs what is not known."""
+    known = np.isfinite(np.diag(covariance))
+    usable = ~(np.abs(matrix) @ (~known)).astype(bool)
+    found = np.full((matrix.shape[0], matrix.shape[0]), np.nan)
+    part = matrix[np.ix_(usable, known)]
+    found[np.ix_(usable, usable)] = part @ covariance[np.ix_(known, known)] @ part.T
+    return found
 
-    Parameters
-    ----------
-    counts : ConfusionCounts or SelectionCounts
-        The table.
-    key : str
-        Key of `RATES`; a table without labels has the selection rate only.
-    """
-    rate = SELECTION_ONLY if isinstance(counts, SelectionCounts) else RATES[key]
+
+def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
+    """Any rate of the registry for every group: a proportion, a mean of such, or a smooth function."""
+    rate = rate_in(counts, rate)
+    if rate.interval == "delta":
+        return estimate_smooth(counts, rate, as_function(rate.formula, counts.cells))
+    if rate.interval == "mover":
+        return _mean_of(counts, rate)
     successes, cases = counts.total(*rate.successes), counts.total(*rate.cases)
-    rows = counts.rows[:, [counts.cells.index(cell) for cell in rate.cases]].sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = successes / cases
-        if counts.scatter is None:
-            covariance = np.diag(rates * (1 - rates) / cases)
-        else:
-            covariance = joint_covariance(counts, [rate])
-    return RateEstimates(
-        rate_of=rate,
-        groups=counts.groups,
+        plain = rates * (1 - rates) / cases
+    return RateEstimates.of(
+        counts,
+        rate,
         successes=successes,
         cases=cases,
-        rows=rows,
+        rows=counts.rows[:, [counts.cells.index(cell) for cell in rate.cases]].sum(axis=1),
         rate=rates,
-        covariance=covariance,
-        degrees_of_freedom=counts.degrees_of_freedom,
-        weighted=counts.weighted,
-        clustered=counts.clustered,
+        joint=plain if counts.scatter is None else joint_covariance(counts, [rate]),
     )
 
 
-def estimate_average_odds(counts: CellCounts) -> RateEstimates:
-    """Average odds (TPR + FPR)/2 of every group: linear in the rates, so its covariance is closed."""
-    parts = (estimate_rates(counts, "tpr"), estimate_rates(counts, "fpr"))
+def _mean_of(counts: CellCounts, rate: Rate) -> RateEstimates:
+    """The mean of several proportions (average odds): linear in them, so its covariance is closed."""
+    parts = tuple(estimate_rate(counts, part) for part in rate.parts)
     n_groups = len(counts.groups)
-    mean = np.hstack([np.eye(n_groups), np.eye(n_groups)]) / 2
-    joint = joint_covariance(counts, [part.rate_of for part in parts])
-    known = np.isfinite(parts[0].rate + parts[1].rate)
-    covariance = np.full((n_groups, n_groups), np.nan)
-    used = np.tile(known, 2)
-    covariance[np.ix_(known, known)] = (
-        mean[np.ix_(known, used)] @ joint[np.ix_(used, used)] @ mean[np.ix_(known, used)].T
-    )
-    return RateEstimates(
-        rate_of=AVERAGE_ODDS,
-        groups=counts.groups,
+    mean = np.hstack([np.eye(n_groups)] * len(parts)) / len(parts)
+    return RateEstimates.of(
+        counts,
+        rate,
         successes=np.full(n_groups, np.nan),
-        cases=np.minimum(parts[0].cases, parts[1].cases),
-        rows=parts[0].rows + parts[1].rows,
-        rate=(parts[0].rate + parts[1].rate) / 2,
-        covariance=covariance,
-        degrees_of_freedom=counts.degrees_of_freedom,
-        weighted=counts.weighted,
-        clustered=counts.clustered,
+        cases=np.min([part.cases for part in parts], axis=0),
+        rows=np.sum([part.rows for part in parts], axis=0),
+        rate=np.sum([part.rate for part in parts], axis=0) / len(parts),
+        joint=linear_covariance(mean, joint_covariance(counts, rate.parts)),
         parts=parts,
     )
+
+
+def estimate_smooth(counts: CellCounts, rate: Rate, function: Callable[..., Any]) -> RateEstimates:
+    """Values of a function of the cells per group, with their covariance by the delta method."""
+
+    def values(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        try:
+            return np.asarray(function(*totals.reshape(counts.totals.shape).T), dtype=np.float64)
+        except (TypeError, ValueError) as problem:
+            got, allowed = f"a function that fails ({problem})", "a function of tp, fp, fn, tn to one array"
+            cure = "lambda tp, fp, fn, tn: tp / (tp + fn)"
+            raise InputError("metric", got=got, allowed=allowed, cure=cure) from problem
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = values(counts.totals.ravel())
+    if value.shape != (len(counts.groups),):
+        raise InputError(
+            "metric",
+            got=f"a function that returns shape {value.shape} for {len(counts.groups)} groups",
+            allowed="one number per group: element-wise arithmetic on arrays (tp, fp, fn, tn)",
+            cure="write it with NumPy functions",
+        )
+    known = np.isfinite(value)
+    covariance = np.full((known.size, known.size), np.nan)
+    if known.any():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            covariance[np.ix_(known, known)] = delta_covariance(
+                lambda totals: values(totals)[known], counts.totals.ravel(), counts.covariance()
+            )
+    variance = np.diag(covariance)
+    usable = known & np.isfinite(variance) & (variance > 1e-24 * np.maximum(value**2, 1e-24))
+    return RateEstimates.of(
+        counts,
+        rate,
+        successes=np.full(known.size, np.nan),
+        cases=np.where(usable, counts.totals.sum(axis=1), 0.0),
+        rows=counts.group_sizes,
+        rate=value,
+        joint=covariance,
+        smooth=True,
+    )
+
+
+def delta_covariance(
+    function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    totals: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Covariance, shape (q, q), of a function (m,) → (q,) of totals, by statsmodels' `NonlinearDeltaCov`."""
+    from statsmodels.stats._delta_method import NonlinearDeltaCov
+
+    scale = np.sqrt(np.diag(covariance))
+
+    def jacobian(point: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Fourth-order central differences with steps of a fraction of one standard error."""
+        columns = []
+        for j in range(point.size):
+            step = 1e-3 * (scale[j] if scale[j] > 0 else max(1.0, abs(point[j])))
+            shift = np.zeros(point.size)
+            shift[j] = step
+            near = np.atleast_1d(function(point + shift)) - np.atleast_1d(function(point - shift))
+            far = np.atleast_1d(function(point + 2 * shift)) - np.atleast_1d(function(point - 2 * shift))
+            columns.append((8 * near - far) / (12 * step))
+        return np.column_stack(columns)
+
+    delta = NonlinearDeltaCov(function, totals, covariance, deriv=jacobian)
+    return np.atleast_2d(np.asarray(delta.cov(), dtype=np.float64))

@@ -1,59 +1,58 @@
-"""Exact unconditional tests for two rates: the p-value is the largest over the nuisance rate (Chan 1998).
+"""Exact tests of two rates, with tables ordered by the score statistic, and limits by their inversion.
 
-Tables are ordered by the score statistic; for a ratio of 1 (or a difference of 0) the p-value is that of
- `scipy.stats.barnard_exact` with pooled variance.
+p-values are the largest over the nuisance rate (Chan 1998); for a ratio of 1 or a difference of 0 that of
+`scipy.stats.barnard_exact` with pooled variance.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from math import atanh, ceil, exp, floor, inf, log, tanh
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairstats.methods.rates.score import difference_score_statistic, ratio_score_statistic
+from fairstats.methods.rates.score import (
+    KEPT,
+    LOG_SPAN,
+    Contrast,
+    difference_score_statistic,
+    ratio_score_statistic,
+)
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["MAX_TABLES", "exact_unconditional_pvalue"]
-
-#: Largest number of tables (n₀+1)(n₁+1) that is enumerated.
-MAX_TABLES = 40_000
 #: Points of the first grid of nuisance rates, besides one per standard error; of each refinement.
 _FIRST, _REFINED = 160, (24, 24, 24)
-#: Local maxima of the first grid that are refined.
-_PEAKS = 3
+#: Limits by exact tests are sought on its multiples: steps of log θ, or of 2 atanh of a difference.
+_STEP = 2.0**-14
+#: Local maxima of the first grid that are refined, and how high they are beside the highest: between two
+#: points of the grid the value cannot rise by more than an eighth.
+_PEAKS, _HIGH = 3, 0.8
+#: The binomial distribution is summed where its range is less than so many times the counts asked for.
+_FULL_SUMS = 16
 
 
+@functools.lru_cache(maxsize=KEPT)
 def exact_unconditional_pvalue(
     k0: int,
     n0: int,
     k1: int,
     n1: int,
     *,
-    contrast: Literal["ratio", "difference"] = "ratio",
+    contrast: Contrast = "ratio",
     null: float = 1.0,
-    alternative: Literal["less", "greater", "two-sided"] = "two-sided",
+    alternative: str = "two-sided",
 ) -> tuple[float, float]:
     """Exact unconditional test of H0: contrast = null.
 
-    Parameters
-    ----------
-    k0, n0, k1, n1 : int
-        Successes and cases of group and reference.
-    contrast : {"ratio", "difference"}
-    null : float
-        Value under the null hypothesis (> 0 for a ratio, in (−1, 1) for a difference).
-    alternative : {"less", "greater", "two-sided"}
-        "less": tables with a statistic as small as the observed one count as extreme.
-
-    Returns
-    -------
-    statistic, pvalue : float
-        Score statistic of the table; largest probability of an equally extreme table over the nuisance rate
-        (found on a grid, equally spaced in arcsine √p, that is refined three times around its three highest
-        local maxima).
+    `k0`, `n0`, `k1`, `n1`: successes and cases of group and reference; `contrast`, {"ratio", "difference"};
+    `null`: value under the null hypothesis (> 0 for a ratio, in (−1, 1) for a difference); `alternative`,
+    {"less", "greater", "two-sided"}: "less": tables with a statistic as small as the observed one count as
+    extreme. Returns statistic, pvalue: score statistic of the table; largest probability of an equally
+    extreme table over the nuisance rate (found on a grid, equally spaced in arcsine √p, that is refined three
+    times around its three highest local maxima).
 
     Examples
     --------
@@ -62,27 +61,127 @@ def exact_unconditional_pvalue(
     >>> print(f"{pvalue:.5f}")
     0.00398
     """
-    all0, all1 = np.meshgrid(np.arange(n0 + 1), np.arange(n1 + 1), indexing="ij")
     test = ratio_score_statistic if contrast == "ratio" else difference_score_statistic
-    z = test(all0, n0, all1, n1, null, correction=False)
-    observed = float(z[k0, k1])
+    observed = float(test(k0, n0, k1, n1, null, correction=False))
     slack = 1e-9 * max(1.0, abs(observed)) if np.isfinite(observed) else 0.0
-    if alternative == "less":
-        extreme = z <= observed + slack
-    elif alternative == "greater":
-        extreme = z >= observed - slack
-    else:
-        extreme = np.abs(z) >= abs(observed) - slack
-    low, high = (
-        (0.0, min(1.0, 1.0 / null)) if contrast == "ratio" else (max(0.0, -null), min(1.0, 1.0 - null))
-    )
+    few, many = min(n0, n1), max(n0, n1)
+    k = np.arange(few + 1)
+
+    def below(bound: float) -> NDArray[np.int64]:
+        """For each count of the smaller group: where among those of the larger one z ≤ bound begins, or ends.
+
+        z rises in k₀ and falls in k₁, so that the tables lie on one side.
+        """
+        if n0 <= n1:
+            return first_true(lambda j: test(k, n0, j, n1, null, correction=False) <= bound, k.size, many)
+        return first_true(lambda j: test(j, n0, k, n1, null, correction=False) > bound, k.size, many)
+
+    # runs of extreme counts of the larger group: (first, last) per count of the smaller one
+    low_tail, high_tail = -abs(observed) + slack, np.nextafter(abs(observed) - slack, -np.inf)
+    if alternative != "two-sided":
+        low_tail, high_tail = observed + slack, np.nextafter(observed - slack, -np.inf)
+    ends: list[tuple[Any, Any]] = []
+    if alternative != "greater":
+        start = below(low_tail)
+        ends.append((start, many) if n0 <= n1 else (0, start - 1))
+    if alternative != "less":
+        start = below(float(high_tail))
+        ends.append((0, start - 1) if n0 <= n1 else (start, many))
+    if alternative == "two-sided" and observed == 0:
+        ends = [(0, many)]
 
     def probability(grid: NDArray[np.float64]) -> NDArray[np.float64]:
-        rate0 = grid * null if contrast == "ratio" else grid + null
-        return _probability(extreme, np.clip(rate0, 0.0, 1.0), grid)
+        rate0 = np.clip(grid * null if contrast == "ratio" else grid + null, 0.0, 1.0)
+        of_few, of_many = (rate0, grid) if n0 <= n1 else (grid, rate0)
+        run = _in_runs(ends, many, of_many)
+        return np.asarray(np.sum(_binomial_pmf(few, of_few) * run, axis=1))
 
-    best = _largest(probability, low, high, max(n0, n1))
-    return observed, min(best, 1.0)
+    low, high = max(0.0, -null), min(1.0, 1.0 - null)
+    if contrast == "ratio":
+        low, high = 0.0, min(1.0, 1.0 / null)
+    return observed, min(_largest(probability, low, high, many), 1.0)
+
+
+def first_true(
+    true: Callable[[NDArray[np.int64]], NDArray[np.bool_]], rows: int, last: int
+) -> NDArray[np.int64]:
+    """For each row the first count from 0 to `last` at which `true` begins to hold, last + 1 for nowhere."""
+    low, high = np.zeros(rows, dtype=np.int64), np.full(rows, last + 1, dtype=np.int64)
+    for _ in range((last + 1).bit_length()):
+        middle = (low + high) // 2
+        holds = true(np.minimum(middle, last)) | (middle > last)
+        low, high = np.where(holds, low, np.minimum(middle + 1, high)), np.where(holds, middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class ExactTest:
+    """Exact unconditional tests of one table as p-values of both sides, and limits by their inversion."""
+
+    table: tuple[int, int, int, int]
+    contrast: Contrast
+
+    def pvalue(self, null: float, alternative: str) -> float:
+        """Of H0: contrast ≥ null ("less") or ≤ null ("greater")."""
+        least, most = (0.0, inf) if self.contrast == "ratio" else (-1.0, 1.0)
+        if not least < null < most:
+            return 1.0
+        how: dict[str, Any] = {"contrast": self.contrast, "null": null, "alternative": alternative}
+        return exact_unconditional_pvalue(*self.table, **how)[1]
+
+    def limit(self, level: float, alternative: str, ends: tuple[float, float], start: float) -> float:
+        """The limit that excludes what the one-sided test rejects at 1 − `level`: upper for "less".
+
+        `ends`: of the fair range, on the same side of which the limit lies as the p-values there say;
+        `start`: where it is about, the score limit.
+        """
+        side = 1.0 if alternative == "less" else -1.0
+        to, back = (log, exp) if self.contrast == "ratio" else (_logit, _expit)
+        k0, n0, k1, n1 = self.table
+        if (k1 if self.contrast == "ratio" else k1 + n0 - k0) == 0 and side > 0:
+            return inf if self.contrast == "ratio" else 1.0
+        if (k0 if self.contrast == "ratio" else k0 + n1 - k1) == 0 and side < 0:
+            return 0.0 if self.contrast == "ratio" else -1.0
+
+        def excess(x: float) -> float:
+            return self.pvalue(back(x), alternative) - (1 - level)
+
+        # rejected values lie beyond the limit
+        at = {to(end): excess(to(end)) for end in ends}
+        rejected = [x for x, e in at.items() if e < 0]
+        kept = [x for x, e in at.items() if e >= 0]
+        inner = max(kept, key=lambda x: side * x) if kept else None
+        outer = min(rejected, key=lambda x: side * x) if rejected else None
+        x, step = to(min(max(start, 1e-12), 1e12) if self.contrast == "ratio" else start), 0.05
+        if inner is None:
+            inner = min(side * x, side * outer - 1e-9 if outer is not None else side * x) * side
+            while excess(inner) < 0:
+                inner, step = inner - side * step, 2 * step
+        if outer is None:
+            outer, step = max(side * x, side * inner + 1e-9) * side, 0.05
+            while excess(outer) >= 0:
+                outer, step = outer + side * step, 2 * step
+                if abs(outer) > LOG_SPAN:
+                    return back(side * LOG_SPAN)
+        # By halves over multiples of a fixed step: where p jumps back and forth over the level, a root
+        # depends on the last digits of where the search began; this does not.
+        while (middle := _between(inner, outer)) is not None:
+            inner, outer = (middle, outer) if excess(middle) >= 0 else (inner, middle)
+        return back((inner + outer) / 2)
+
+
+def _between(a: float, b: float) -> float | None:
+    """The multiple of the step next to the middle of two values, None where no multiple lies between them."""
+    first, last = floor(min(a, b) / _STEP) + 1, ceil(max(a, b) / _STEP) - 1
+    return (first + last) // 2 * _STEP if first <= last else None
+
+
+def _logit(difference: float) -> float:
+    return 2 * atanh(min(max(difference, -1 + 1e-15), 1 - 1e-15))
+
+
+def _expit(x: float) -> float:
+    return tanh(x / 2)
 
 
 def _largest(
@@ -95,48 +194,63 @@ def _largest(
     padded = np.concatenate([[-1.0], value, [-1.0]])
     peaks = np.flatnonzero((value >= padded[:-2]) & (value >= padded[2:]))
     best = float(value.max())
-    for top in peaks[np.argsort(-value[peaks], kind="stable")[:_PEAKS]].tolist():
-        left, right = float(grid[max(top - 1, 0)]), float(grid[min(top + 1, size - 1)])
-        for points in _REFINED:
-            finer = np.linspace(left, right, points)
-            values = probability(finer)
-            at = int(np.argmax(values))
-            best = max(best, float(values[at]))
-            left, right = float(finer[max(at - 1, 0)]), float(finer[min(at + 1, points - 1)])
+    top = peaks[np.argsort(-value[peaks], kind="stable")[:_PEAKS]]
+    top = top[value[top] >= _HIGH * best]
+    left, right = grid[np.maximum(top - 1, 0)], grid[np.minimum(top + 1, size - 1)]
+    for points in _REFINED:
+        finer = np.linspace(left, right, points, axis=1)
+        values = probability(finer.ravel()).reshape(finer.shape)
+        best = max(best, float(values.max()))
+        at, rows = np.argmax(values, axis=1), np.arange(len(finer))
+        left, right = finer[rows, np.maximum(at - 1, 0)], finer[rows, np.minimum(at + 1, points - 1)]
     return best
 
 
-def _probability(
-    extreme: NDArray[np.bool_], rate0: NDArray[np.float64], rate1: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """P(table is extreme) at each pair of rates.
+def _in_runs(ends: list[tuple[Any, Any]], n: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Binomial probability of one or two runs of counts, each from 0 or up to n, shape (rates, runs).
 
-    Sums over the counts of the smaller group; for each of them the extreme counts of the larger group are a
-    few runs of neighbours, whose probability is a difference of distribution functions.
+    A run is summed from its own end of the range, so that small probabilities keep their digits.
     """
-    if extreme.shape[0] > extreme.shape[1]:
-        extreme, rate0, rate1 = extreme.T, rate1, rate0
-    n_large = extreme.shape[1] - 1
-    edges = np.diff(np.pad(extreme.astype(np.int8), ((0, 0), (1, 1))), axis=1)
-    row, first = np.nonzero(edges == 1)
-    last = np.nonzero(edges == -1)[1] - 1
-    pmf = _binomial_pmf(extreme.shape[0] - 1, rate0)
-    run = _at_most(last, n_large, rate1) - _at_most(first - 1, n_large, rate1)
-    return np.asarray(np.sum(pmf[:, row] * run, axis=1))
+    found: Any = 0.0
+    for first, last in ends:
+        up = np.ndim(first) == 0
+        size = last + 1 if up else n + 1 - first  # counts in each run
+        found = found + _outermost(np.atleast_1d(size), n, rate, up=up)
+    return np.asarray(found)
 
 
-def _at_most(k: NDArray[Any], n: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Binomial distribution function, shape (rates, counts); 0 below 0."""
-    from scipy.special import bdtr
+def _outermost(
+    size: NDArray[np.int64], n: int, rate: NDArray[np.float64], *, up: bool
+) -> NDArray[np.float64]:
+    """Binomial probability of so many counts from 0 up, or from n down, shape (rates, sizes)."""
+    if n < _FULL_SUMS * size.size:
+        each = _binomial_pmf(n, rate)
+        sums = np.zeros((rate.size, n + 2))
+        np.cumsum(each if up else each[:, ::-1], axis=1, out=sums[:, 1:])
+        return np.minimum(sums, 1.0)[:, size]
+    from scipy.special import bdtr, bdtrc
 
-    return np.where(k < 0, 0.0, bdtr(np.maximum(k, 0).astype(np.float64), n, rate[:, None]))
+    last = np.maximum(size - 1.0, 0.0)
+    tail = bdtr(last, n, rate[:, None]) if up else bdtrc(n - last - 1, n, rate[:, None])
+    return np.where(size < 1, 0.0, np.asarray(tail, dtype=np.float64))
 
 
 def _binomial_pmf(n: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
     """Binomial probabilities, shape (rates, n+1)."""
-    from scipy.special import gammaln, xlog1py, xlogy
+    inner = np.clip(rate, 1e-300, 1 - 1e-16)  # at 0 and 1 all lies in one count
+    rest = np.log1p(-inner)
+    logs = np.multiply.outer(np.log(inner) - rest, np.arange(n + 1))
+    logs += _log_choose(n)
+    logs += (n * rest)[:, None]
+    pmf: NDArray[np.float64] = np.exp(logs, out=logs)
+    return pmf
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _log_choose(n: int) -> NDArray[np.float64]:
+    """Logarithms of the binomial coefficients, shape (n+1,)."""
+    from scipy.special import gammaln
 
     k = np.arange(n + 1)
-    log_choose = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
-    pmf: NDArray[np.float64] = np.exp(log_choose + xlogy(k, rate[:, None]) + xlog1py(n - k, -rate[:, None]))
-    return pmf
+    logs: NDArray[np.float64] = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return logs

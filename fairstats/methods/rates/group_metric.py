@@ -1,111 +1,78 @@
-"""Any smooth function of the confusion counts, compared between groups by the delta method of statsmodels."""
+"""Any metric of the registry, and any smooth function of the confusion counts, compared between groups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, Unpack
 
-import numpy as np
-
-from fairstats.ground.counts import ConfusionCounts
+from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import InputError
-from fairstats.ground.groups import find_reference
-from fairstats.ground.results import check_choice
-from fairstats.methods.rates.definitions import RATES, Rate
-from fairstats.methods.rates.delta import delta_covariance
-from fairstats.methods.rates.estimates import RateEstimates
-from fairstats.methods.rates.inference import compare_rates, warn_about
+from fairstats.ground.formula import as_function
+from fairstats.ground.registry import (
+    CELLS,
+    CRITERIA,
+    ENDINGS,
+    METRICS,
+    RATES,
+    Contrast,
+    Metric,
+    Rate,
+    derive_metric,
+    find_metric,
+)
+from fairstats.methods.rates.compare import compare_estimates, compare_metric
+from fairstats.methods.rates.estimates import estimate_smooth
+from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import DifferenceResult, RatioResult
-from fairstats.methods.rates.setup import confusion_table, data_columns, make_settings
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["COUNT_METRICS", "group_metric"]
+from fairstats.methods.rates.setup import Options, check_groups, count_table, documented, make_settings
 
 CountFunction = Callable[..., Any]
+#: Rates that are compared by the delta method where nothing else is asked for: those that this function has
+#: had from its beginning, when it knew no other method.
+_BY_DELTA = frozenset(
+    ("f1", "balanced_accuracy", "mcc", "treatment_equality", "selection_rate", "base_rate", "accuracy", "tpr",
+     "fnr", "tnr", "fpr", "ppv", "npv")
+)  # fmt: skip
 
 
-def _f1(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
-    return 2 * tp / (2 * tp + fp + fn)
-
-
-def _balanced_accuracy(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
-    return (tp / (tp + fn) + tn / (tn + fp)) / 2
-
-
-def _mcc(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
-    return (tp * tn - fp * fn) / np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-
-
-def _treatment(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
-    return fn / fp
-
-
-def _rate_function(rate: Rate) -> CountFunction:
-    def function(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
-        cells = {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
-        return sum(cells[c] for c in rate.successes) / sum(cells[c] for c in rate.cases)
-
-    return function
-
-
-#: Metrics by name: functions of (tp, fp, fn, tn).
-COUNT_METRICS: dict[str, CountFunction] = {
-    "f1": _f1,
-    "balanced_accuracy": _balanced_accuracy,
-    "mcc": _mcc,
-    "treatment_equality": _treatment,
-    **{key: _rate_function(rate) for key, rate in RATES.items()},
-}
-
-
+@documented()
 def group_metric(
     y_true: Any = None,
     y_pred: Any = None,
     *,
     metric: str | CountFunction,
-    sensitive_features: Any = None,
-    contrast: Literal["difference", "ratio"] = "difference",
-    counts: Any = None,
-    reference: Hashable | None = None,
-    comparisons: Literal["reference", "all"] = "reference",
-    threshold: float | None = None,
-    alternative: Literal["two-sided", "less", "greater"] = "two-sided",
-    confidence_level: float = 0.95,
-    simultaneous: Literal["bonferroni", "max-z"] | None = None,
-    adjust: str = "holm",
-    sample_weight: Any = None,
-    cluster: Any = None,
-    pos_label: Any = None,
-    missing: Literal["raise", "drop", "group"] = "raise",
-    groups: Sequence[Hashable] | None = None,
-) -> DifferenceResult | RatioResult:
-    """Compare a smooth function of the confusion counts between groups.
+    contrast: Literal["difference", "ratio", "gap"] | None = None,
+    method: Literal["delta", "score"] | None = None,
+    threshold: float = 0.8,
+    margin: float = 0.1,
+    **options: Unpack[Options],
+) -> DifferenceResult | RatioResult | MaximumResult:
+    """Compare any rate of the registry, or a smooth function of the confusion counts, between groups.
 
     Parameters
     ----------
-    y_true, y_pred : array-like, shape (n,)
-        Labels and predictions, any type with two values.
     metric : str or callable
-        A name — ``"f1"``, ``"balanced_accuracy"``, ``"mcc"``, ``"treatment_equality"`` (FN/FP), or a rate
-        such as ``"accuracy"`` — or a function ``f(tp, fp, fn, tn)`` that takes floats or arrays of counts and
-        does not depend on their total (f1, not a sum of counts).
-    sensitive_features : array-like (n,) or (n, k), data frame or mapping
-        Group of each row.
-    contrast : {"difference", "ratio"}, default "difference"
-        Difference with a Wald interval, or ratio with an interval on the log scale.
-    threshold : float, optional
-        Default 0.1 for differences, 0.8 for ratios.
-    counts, reference, comparisons, alternative, confidence_level, simultaneous, adjust
-        As in `disparate_impact`.
-    sample_weight, cluster, pos_label, missing, groups
-        As in `disparate_impact`.
-
-    Returns
-    -------
-    DifferenceResult or RatioResult
+        A rate — ``"f1"``, ``"balanced_accuracy"``, ``"mcc"``, ``"false_omission_rate"``, ``"accuracy"``, … —,
+        a criterion such as ``"treatment_equality"`` (FN/FP), a metric of an audit by its name
+        (``"balanced_accuracy_difference"``, ``"npv_ratio"``, ``"accuracy_max"``), or a function
+        ``f(tp, fp, fn, tn)`` that takes floats or arrays of counts and does not depend on their total (f1,
+        but no sum of counts).
+    contrast : {"difference", "ratio", "gap"}, optional
+        Difference or ratio of each group to the reference, or the largest gap between any two groups.
+        Default: what the name says, else the difference.
+    method : {None, "delta", "score"}
+        ``"delta"``: the delta method of statsmodels; Wald for differences, on the log scale for ratios.
+        ``"score"``: what an audit prints — the score method for successes among cases, MOVER from score
+        intervals for differences of means of such (balanced accuracy), the delta method for anything else.
+        Default: as an audit for the full name of a metric and for any other rate; "delta" for the rates f1,
+        balanced_accuracy, mcc, selection_rate, base_rate, accuracy, tpr, fnr, tnr, fpr, ppv and npv, for
+        treatment_equality, and for functions.
+    threshold : float, default 0.8
+        Of ratios: null value of the one-sided tests.
+    margin : float, default 0.1
+        Of differences and gaps; for metrics that are no shares it may be 1 or more.
+    alternative : {"two-sided", "less", "greater"}, default "two-sided"
+        As in `disparate_impact` for ratios and in `demographic_parity_difference` for differences.
 
     Raises
     ------
@@ -119,8 +86,8 @@ def group_metric(
 
     Notes
     -----
-    Variances come from `statsmodels.stats._delta_method.NonlinearDeltaCov` at the cell totals, with the
-    multinomial (or linearised) covariance and central differences for the gradient.
+    Variances of ``method="delta"`` come from `statsmodels.stats._delta_method.NonlinearDeltaCov` at the cell
+    totals, with the multinomial (or linearised) covariance and central differences for the gradient.
 
     Examples
     --------
@@ -131,88 +98,49 @@ def group_metric(
     >>> print(f"{result.estimate:.4f} [{low:.4f}, {high:.4f}]")
     -0.1333 [-0.2748, 0.0082]
     """
-    check_choice("contrast", contrast, ("difference", "ratio"))
-    name, function = _metric(metric)
-    if threshold is None:
-        threshold = 0.1 if contrast == "difference" else 0.8
-    method = "delta" if contrast == "difference" else "log"
-    settings = make_settings(
-        contrast,
-        method=method,
-        threshold=threshold,
-        alternative=alternative,
-        confidence_level=confidence_level,
-        simultaneous=simultaneous,
-        adjust=adjust,
-        comparisons=comparisons,
-        n_resamples=9_999,
-        largest=np.inf,
-    )
-    columns = data_columns(sensitive_features, sample_weight, cluster, pos_label, missing, groups)
-    table = confusion_table(y_true, y_pred, counts, **columns)
-    estimates = smooth_estimates(table, name, function)
-    index, rule = find_reference(table.groups, reference, sizes=table.group_sizes, rates=estimates.rate)
-    settings = replace(settings, reference_rule=rule)
-    compared = compare_rates(
-        estimates, metric=f"{name}_{contrast}", contrast=contrast, reference=index, settings=settings
-    )
-    kind = DifferenceResult if contrast == "difference" else RatioResult
-    result = kind(
-        metric=f"{name}_{contrast}",
-        comparisons=compared,
-        settings=settings,
-        counts=table,
-        words=f"{name}: {contrast} between groups",
-        backend="statsmodels",
-    )
-    warn_about(result)
-    return result
-
-
-def _metric(metric: str | CountFunction) -> tuple[str, CountFunction]:
+    given: dict[str, Any] = {"y_true": y_true, "y_pred": y_pred, "method": method, **options}
+    given |= {"threshold": threshold, "margin": margin}
+    check_choice("contrast", contrast, (None, *ENDINGS))
+    check_choice("method", method, (None, "delta", "score"))
     if callable(metric):
-        return getattr(metric, "__name__", "metric").strip("<>"), metric
-    check_choice("metric", metric, tuple(COUNT_METRICS))
-    return metric, COUNT_METRICS[metric]
+        name, kind = getattr(metric, "__name__", "metric").strip("<>"), contrast or "difference"
+        chosen = Metric(f"{name}_{kind}", f"{name}: {kind} between groups", (name,), kind, "")
+        function, by_delta = metric, True
+    else:
+        chosen = _of_name(metric, contrast)
+        name = chosen.rates[0]
+        function = as_function(RATES[name].formula, CELLS)
+        by_delta = method == "delta" or (method is None and metric in _BY_DELTA)
+    smooth = callable(metric) or any(RATES[rate].interval == "delta" for rate in chosen.rates)
+    if chosen.contrast == "gap" and smooth:
+        cure = 'contrast="difference" with comparisons="all"'
+        raise InputError("contrast", got=f"'gap' of {name}", allowed="shares, and means of shares", cure=cure)
+    table = count_table(given, chosen.needs)
+    check_groups(table.groups)
+    settings = make_settings(chosen.contrast, given, any_margin=True)
+    if by_delta and len(chosen.rates) == 1 and chosen.contrast != "gap":
+        known_as = metric if isinstance(metric, str) and metric in CRITERIA else name
+        estimates = estimate_smooth(table, Rate(known_as, known_as, ""), function)
+        return compare_estimates(chosen, table, [estimates], settings, given["reference"])
+    return compare_metric(chosen, table, settings, given["reference"], asked=method is not None)
 
 
-def smooth_estimates(table: ConfusionCounts, name: str, function: CountFunction) -> RateEstimates:
-    """Values of the function per group with their covariance."""
-
-    def values(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(function(*totals.reshape(table.totals.shape).T), dtype=np.float64)
-
-    value = values(table.totals.ravel())
-    if value.shape != (len(table.groups),):
+def _of_name(name: str, contrast: Contrast | None) -> Metric:
+    """The metric of a full name, or of the name of a rate or criterion with a contrast."""
+    metric = find_metric(name) if isinstance(name, str) else None
+    if metric is None:
+        check_choice("metric", name, (*RATES, *CRITERIA))
+        derived = derive_metric(name, contrast or "difference")
+        entry = METRICS.get(derived.name, derived)
+        return entry if entry.function == "group_metric" else derived
+    if not metric.rates:
+        cure = f"call fs.{metric.function}"
+        raise InputError("metric", got=repr(name), allowed="a metric of the cells", cure=cure)
+    if contrast not in (None, metric.contrast):
         raise InputError(
-            "metric",
-            got=f"a function that returns shape {value.shape} for {len(table.groups)} groups",
-            allowed="one number per group: element-wise arithmetic on arrays (tp, fp, fn, tn)",
-            cure="write it with NumPy functions",
+            "contrast",
+            got=f"{contrast!r} with metric={name!r}",
+            allowed=f"{metric.contrast!r}, as the name says",
+            cure="leave out contrast=, or name the rate",
         )
-    known = np.isfinite(value)
-
-    def known_values(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        return values(totals)[known]
-
-    covariance = np.full((known.size, known.size), np.nan)
-    if known.any():
-        covariance[np.ix_(known, known)] = delta_covariance(
-            known_values, table.totals.ravel(), table.covariance()
-        )
-    variance = np.diag(covariance)
-    usable = known & np.isfinite(variance) & (variance > 1e-24 * np.maximum(value**2, 1e-24))
-    return RateEstimates(
-        rate_of=Rate(name, name, (), (), "cells from which the metric and its variance can be computed"),
-        groups=table.groups,
-        successes=np.full(known.size, np.nan),
-        cases=np.where(usable, table.totals.sum(axis=1), 0.0),
-        rows=table.group_sizes,
-        rate=value,
-        covariance=covariance,
-        degrees_of_freedom=table.degrees_of_freedom,
-        weighted=table.weighted,
-        clustered=table.clustered,
-        smooth=True,
-    )
+    return metric

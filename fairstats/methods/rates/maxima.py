@@ -12,35 +12,31 @@ enumerated (3 to 1,000 rows a group) lies below .944. Clustered rows keep the li
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairstats.ground.counts import CellCounts, ConfusionCounts
-from fairstats.ground.errors import InputError
-from fairstats.ground.results import Interval, Result
+from fairstats.ground.counts import CellCounts
+from fairstats.ground.multiplicity import MaxZ
+from fairstats.ground.registry import RATES, Metric
+from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.rates.definitions import RATES
+from fairstats.ground.verdict import Evidence, settle
 from fairstats.methods.rates.estimates import (
     RateEstimates,
-    estimate_average_odds,
-    estimate_rates,
-    influence_matrix,
+    estimate_rate,
+    joint_covariance,
+    linear_covariance,
 )
-from fairstats.methods.rates.pair import SMALL_CELL, Mover, Score, Wald, smallest_cell
-from fairstats.methods.rates.result import Inference
-from fairstats.methods.rates.simultaneous import MaxZ
+from fairstats.methods.rates.pair import SMALL_CELL
+from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
+from fairstats.methods.rates.score import difference_limits_of, difference_score_statistic
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Term = tuple[RateEstimates, int, int]
-
-__all__ = ["GapComponent", "MaximumResult", "largest_gap"]
-
+#: No critical value of a mean of proportions is looked for beyond this one.
+_FAR = 30.0
 _OPEN = "A gap that is not known leaves the interval open up to 1."
 
 
@@ -61,315 +57,291 @@ class GapComponent:
 
 @serialisable
 @dataclass(frozen=True, eq=False)
-class MaximumResult(Result):
+class MaximumResult(ComparisonResult):
     """The largest absolute difference between any two groups.
+
+    The one comparison is between the groups that attain it. Its estimate max_j |δ̂_j| in [0, 1] is biased
+    upwards, as every maximum of noisy values; the interval covers the population maximum with at least the
+    nominal probability; statistic and p-value are max_j |δ̂_j|/s_j and its simultaneous p-value for H0: all
+    differences are 0.
 
     Attributes
     ----------
-    metric : str
-    estimate : float
-        max_j |δ̂_j| in [0, 1]; biased upwards, as every maximum of noisy values.
-    confidence_interval : Interval
-        Covers the population maximum with at least the nominal probability.
-    bounds : Interval
-        One-sided bounds at the same level, for the verdict.
-    statistic, pvalue : float
-        max_j |δ̂_j|/s_j and its simultaneous p-value for H0: all differences are 0.
     critical_value : float
         c of the interval.
-    verdict : {"violated", "satisfied", "undecided", "insufficient evidence"}
-        Whether the maximum lies above or below the threshold.
     components : tuple of GapComponent
         Every difference; the first attains the maximum.
-    settings : Inference
-    counts : CellCounts
-        The sufficient statistics.
     """
 
-    metric: str
-    estimate: float
-    confidence_interval: Interval
-    bounds: Interval
-    statistic: float
-    pvalue: float
-    critical_value: float
-    verdict: str
-    components: tuple[GapComponent, ...]
-    settings: Inference
-    counts: CellCounts
-    words: str = ""
-    note: str = ""
-    backend: str = "numpy"
-    pvalue_adjusted: float = float("nan")
+    critical_value: float = float("nan")
+    components: tuple[GapComponent, ...] = ()
 
     scale: ClassVar[str] = "maximum"
-
-    @property
-    def title(self) -> str:  # type: ignore[override]
-        """One line above the table."""
-        return self.words or self.metric
+    tails: ClassVar[dict[str, str]] = {
+        "violated": "show a gap above {high}",
+        "satisfied": "show that every gap is below {high}",
+        "undecided": "do not settle on which side of {high} it lies",
+    }
 
     @property
     def width(self) -> float:
         """Width of the interval."""
-        return self.confidence_interval.width
+        return float(self.confidence_interval.width)
+
+    @property
+    def attained_by(self) -> str | None:
+        """Rate whose difference is the largest."""
+        return self.components[0].rate if self.components else None
 
     def rows(self) -> list[dict[str, Any]]:
         """Row of the tidy table."""
-        top = self.components[0] if self.components else None
-        return [
-            {
-                "metric": self.metric,
-                "group": top.group if top else None,
-                "reference": top.reference if top else None,
-                "estimate": self.estimate,
-                "std_error": top.std_error if top else float("nan"),
-                "ci_low": self.confidence_interval.low,
-                "ci_high": self.confidence_interval.high,
-                "statistic": self.statistic,
-                "pvalue": self.pvalue,
-                "pvalue_adjusted": self.pvalue_adjusted,
-                "n": self.counts.n,
-                "method": self.confidence_interval.method,
-                "backend": self.backend,
-                "bound_low": self.bounds.low,
-                "bound_high": self.bounds.high,
-                "confidence_level": self.confidence_interval.confidence_level,
-                "verdict": self.verdict,
-                "note": self.note,
-                "width": self.width,
-                "attained_by": top.rate if top else None,
-            }
-        ]
+        (row,) = super().rows()
+        known = {key: row[key] or None for key in ("group", "reference")}
+        return [{**row, **known, "width": self.width, "attained_by": self.attained_by}]
 
-    def summary_columns(self, frame: Any) -> list[str]:
-        """Columns of the printed table."""
-        wanted = [
-            "metric",
-            "group",
-            "reference",
-            "attained_by",
-            "estimate",
-            "ci_low",
-            "ci_high",
-            "pvalue",
-            "n",
-        ]
-        return [*(c for c in wanted if not frame[c].isna().all()), "verdict"]
+    def _subject(self, c: RateComparison) -> str:
+        return self.title
 
-    def sentences(self) -> list[str]:
-        """The verdict in words."""
-        if self.verdict == "insufficient evidence":
-            return [f"{self.title}: insufficient evidence. {self.note}".strip()]
-        top, interval = self.components[0], self.confidence_interval
-        tail = {
-            "violated": f"the data show a gap above {self.settings.threshold:g}",
-            "satisfied": f"the data show that every gap is below {self.settings.threshold:g}",
-            "undecided": f"the data do not settle on which side of {self.settings.threshold:g} it lies",
-        }[self.verdict]
-        level = f"{100 * interval.confidence_level:g}%"
-        return [
-            f"Largest gap {self.estimate:.3f} ({level} interval {interval.low:.3f} to "
-            f"{interval.high:.3f}), between {top.group} and {top.reference} in {_rate_words(top.rate)}: "
-            f"{self.verdict}; {tail}."
-        ]
+    def _finding(self, c: RateComparison) -> str:
+        low, high = c.confidence_interval
+        rate = self.attained_by or ""
+        words = RATES[rate].title if rate in RATES else rate.replace("_", " ")
+        return (
+            f"Largest gap {c.estimate:.3f} ({self.settings.level_text} interval {low:.3f} to {high:.3f}), "
+            f"between {c.group} and {c.reference} in {words}"
+        )
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
-        level = f"{100 * self.settings.confidence_level:g}%"
-        lines = [
-            f"{level} interval from a band that holds for all {len(self.components)} differences at once "
-            f"(c = {self.critical_value:.3f}): coverage is at least nominal, width {self.width:.3f}."
-        ]
-        if self.counts.missing.n_dropped:
-            lines.append(self.counts.missing.sentence)
-        return [*lines, self.note] if self.note else lines
-
-    def with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> MaximumResult:
-        """The same result with this adjusted p-value and family."""
-        settings = replace(self.settings, family=family)
-        return replace(self, pvalue_adjusted=float(adjusted[0]), settings=settings)
-
-
-def _rate_words(key: str) -> str:
-    """The rate in words."""
-    return RATES[key].title if key in RATES else key.replace("_", " ")
-
-
-def largest_gap(
-    counts: ConfusionCounts | CellCounts,
-    keys: Sequence[str],
-    *,
-    metric: str,
-    words: str,
-    settings: Inference,
-) -> MaximumResult:
-    """Largest absolute difference of any of the rates between any two groups.
-
-    Parameters
-    ----------
-    counts : CellCounts
-        The table.
-    keys : sequence of str
-        Rates that the maximum runs over, e.g. ``("tpr", "fpr")``; ``"average_odds"`` is their mean.
-    metric, words : str
-        Name of the result.
-    settings : Inference
-        Confidence level and threshold are used.
-    """
-    if len(counts.groups) < 2:
-        raise InputError(
-            "sensitive_features",
-            got=f"one group ({counts.groups[0]!r})",
-            allowed="two groups or more",
-            cure="compare with another group, or declare an empty one with groups=",
+        band = (
+            f"{self.settings.level_text} interval from a band that holds for all {len(self.components)} "
+            f"differences at once (c = {self.critical_value:.3f}): coverage is at least nominal, width "
+            f"{self.width:.3f}."
         )
-    estimates = [
-        estimate_average_odds(counts) if key == "average_odds" else estimate_rates(counts, key)
-        for key in keys
-    ]
-    pairs = list(combinations(range(len(counts.groups)), 2))
+        return [band, *self._common_notes()]
+
+
+def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> MaximumResult:
+    """Largest absolute difference of any of a metric's rates (proportions or their means) between groups."""
+    settings = replace(settings, method="simultaneous band", comparisons="all")
+    estimates = [estimate_rate(counts, RATES[name]) for name in metric.rates]
     lacking = _lacking(estimates)
-    terms = [(e, i, j) for e in estimates for i, j in pairs if np.isfinite(e.rate[i] - e.rate[j])]
-    if not terms:
-        return _nothing(counts, metric, words, settings, lacking)
-    std_errors = _std_errors(counts, terms)
-    degrees = counts.degrees_of_freedom
-    level = settings.confidence_level
-    max_z = MaxZ(_smoothed_covariance(counts, terms), degrees)
+    band = _Band.of(counts, estimates)
+    level, name = settings.confidence_level, settings.method
+    if not band.difference.size:
+        unknown = Interval(0.0, 1.0, level, "none")
+        empty = RateComparison(
+            metric=metric.name,
+            confidence_interval=unknown,
+            bounds=unknown,
+            verdict="insufficient evidence",
+            n=counts.n,
+            method="none",
+            note=" ".join(lacking),
+        )
+        return MaximumResult(metric.name, (empty,), settings, counts, metric.title)
+    max_z = MaxZ(_covariance(counts, estimates, smoothed=True), band.degrees_of_freedom, band.places)
     critical, one_sided = max_z.quantile(level), max_z.quantile(2 * level - 1)
-    methods = [_method(*term, s, degrees) for term, s in zip(terms, std_errors, strict=True)]
-    parts = list(zip(terms, methods, std_errors, strict=True))
-    components = sorted(
-        (_component(*term, how, s, critical) for term, how, s in parts), key=lambda c: -abs(c.estimate)
-    )
-    inner = [_component(*term, how, s, one_sided) for term, how, s in parts]
-    method = "simultaneous band"
-    complete = not lacking
-    interval = Interval(*_projection(components, complete), level, method)
-    bounds = Interval(*_projection(inner, complete), 2 * level - 1, method)
-    statistic = max(abs(how.statistic(0.0)) for how in methods)
-    threshold = settings.threshold
-    verdict = (
-        "violated" if bounds.low > threshold else ("satisfied" if bounds.high < threshold else "undecided")
-    )
+    low, high = band.limits(critical)
+    columns = {"estimate": band.difference, "std_error": band.std_error, "low": low, "high": high}
+    components = [
+        GapComponent(
+            rate=estimates[e].rate_of.name,
+            group=counts.groups[i],
+            reference=counts.groups[j],
+            n=int(estimates[e].rows[i] + estimates[e].rows[j]),
+            **{key: float(column[k]) for key, column in columns.items()},
+        )
+        for k, (e, i, j) in enumerate(band.terms.tolist())
+    ]
+    components.sort(key=lambda c: -abs(c.estimate))
+    bounds = Interval(*_projection(*band.limits(one_sided), not lacking), 2 * level - 1, name)
+    statistic = band.largest_beyond(0.0)
     pvalue = max_z.pvalue(statistic)
-    return MaximumResult(
-        metric=metric,
-        estimate=abs(components[0].estimate),
-        confidence_interval=interval,
+    beyond = max_z.pvalue(band.largest_beyond(settings.limit)) / 2
+    within = max_z.pvalue(band.least_within(settings.limit)) / 2
+    top = components[0]
+    comparison = RateComparison(
+        metric=metric.name,
+        group=top.group,
+        reference=top.reference,
+        estimate=abs(top.estimate),
+        std_error=top.std_error,
+        confidence_interval=Interval(*_projection(low, high, not lacking), level, name),
         bounds=bounds,
         statistic=statistic,
         pvalue=pvalue,
         pvalue_adjusted=pvalue,
-        critical_value=critical,
-        verdict=verdict,
-        components=tuple(components),
-        settings=settings,
-        counts=counts,
-        words=words,
+        n=counts.n,
+        method=name,
         note=" ".join([*lacking, _OPEN] if lacking else []),
     )
+    evidence = Evidence(above=beyond, inside=1.0 if lacking else within)
+    (ruling,) = settle([evidence], confidence_level=level, adjust="none")
+    shared = metric.name, (comparison.ruled(ruling),), settings, counts, metric.title
+    return MaximumResult(*shared, critical_value=critical, components=tuple(components))
 
 
-def _gradient(counts: CellCounts, terms: Sequence[Term]) -> NDArray[np.float64]:
-    """Gradient of every r_i − r_j in the cell totals, shape (J, G·c)."""
-    influence = {
-        rate.key: influence_matrix(counts, rate)
-        for e, _, _ in terms
-        for rate in ([part.rate_of for part in e.parts] or [e.rate_of])
-    }
-    rows = []
-    for e, i, j in terms:
-        keys = [part.rate_of.key for part in e.parts] or [e.rate_of.key]
-        rows.append(sum(influence[key][i] - influence[key][j] for key in keys) / len(keys))
-    return np.vstack(rows)
+def _covariance(
+    counts: CellCounts, estimates: Sequence[RateEstimates], *, smoothed: bool = False
+) -> NDArray[np.float64]:
+    """Covariance of all rates of all groups, shape (R·G, R·G), rate by rate.
 
-
-def _std_errors(counts: CellCounts, terms: Sequence[Term]) -> list[float]:
-    gradient = _gradient(counts, terms)
-    variance = np.einsum("ja,ab,jb->j", gradient, counts.covariance(), gradient)
-    return [float(np.sqrt(max(v, 0.0))) for v in variance]
-
-
-def _smoothed_covariance(counts: CellCounts, terms: Sequence[Term]) -> NDArray[np.float64]:
-    """Covariance of the differences for their joint distribution; half a row is added to every cell.
-
-    So no variance vanishes where a cell is empty. Weighted tables are taken as they are.
+    `smoothed`, for their joint distribution: half a row is added to every cell, so that no variance vanishes
+    where a cell is empty. Weighted tables are taken as they are.
     """
-    if not counts.weighted:
+    if smoothed and not counts.weighted:
         counts = replace(counts, totals=counts.totals + 0.5)
-    gradient = _gradient(counts, terms)
-    return np.asarray(gradient @ counts.covariance() @ gradient.T)
+    parts = [[part.rate_of for part in e.parts or (e,)] for e in estimates]
+    mean = np.zeros((len(parts), sum(map(len, parts))))
+    for e, own in enumerate(parts):
+        start = sum(map(len, parts[:e]))
+        mean[e, start : start + len(own)] = 1 / len(own)
+    covariance = joint_covariance(counts, [rate for own in parts for rate in own])
+    return linear_covariance(np.kron(mean, np.eye(len(counts.groups))).astype(np.float64), covariance)
 
 
-def _method(
-    estimates: RateEstimates, i: int, j: int, std_error: float, degrees: float
-) -> Wald | Score | Mover:
-    """Score limits for independent groups (small cells: continuity correction), Wald limits for clusters."""
-    difference = float(estimates.rate[i] - estimates.rate[j])
-    if estimates.clustered:
-        return Wald(difference, std_error, degrees)
-    parts = []
-    for part in estimates.parts or (estimates,):
-        successes, cases = part.effective()
-        table = (float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j]))
-        small = smallest_cell(table) < SMALL_CELL
-        parts.append((float(part.rate[i] - part.rate[j]), Score(table, "difference", True, degrees, small)))
-    return Mover(tuple(parts)) if estimates.parts else parts[0][1]
+@dataclass(frozen=True, eq=False)
+class _Band:
+    """All differences under a maximum, and their limits at any critical value.
+
+    `terms`, shape (J, 3): rate, group, reference; `places`, shape (J, 2): of group and reference among all
+    rates of all groups; `difference`, `std_error`, shape (J,); `tables`, shape
+    (parts, J, 4): (k, n) of group and reference for each proportion that the rate is the mean of; `parts` of
+    each term; `wald`: limits by the standard error, for clusters.
+    """
+
+    terms: NDArray[np.intp]
+    places: NDArray[np.intp]
+    difference: NDArray[np.float64]
+    std_error: NDArray[np.float64]
+    tables: NDArray[np.float64]
+    parts: NDArray[np.intp]
+    degrees_of_freedom: float
+    wald: bool
+
+    @classmethod
+    def of(cls, counts: CellCounts, estimates: Sequence[RateEstimates]) -> _Band:
+        """Every difference that is known."""
+        n_groups = len(counts.groups)
+        i, j = np.triu_indices(n_groups, 1)
+        rates = np.repeat(np.arange(len(estimates)), i.size)
+        terms = np.column_stack([rates, np.tile(i, len(estimates)), np.tile(j, len(estimates))])
+        differences = np.concatenate([e.rate[i] - e.rate[j] for e in estimates])
+        variances = _covariance(counts, estimates)
+        first, second = terms[:, 0] * n_groups + terms[:, 1], terms[:, 0] * n_groups + terms[:, 2]
+        own = np.diag(variances)
+        variance = own[first] + own[second] - 2 * variances[first, second]
+        parts = np.array([max(len(e.parts), 1) for e in estimates])
+        tables = np.ones((parts.max(), len(terms), 4))
+        for e, estimate in enumerate(estimates):
+            for p, part in enumerate(estimate.parts or (estimate,)):
+                k, n = part.effective
+                tables[p, rates == e] = np.column_stack([k[i], n[i], k[j], n[j]])
+        known = np.isfinite(differences)
+        return cls(
+            terms[known],
+            np.column_stack([first, second])[known],
+            differences[known],
+            np.sqrt(np.maximum(variance[known], 0.0)),
+            tables[:, known],
+            parts[rates[known]],
+            counts.degrees_of_freedom,
+            counts.clustered,
+        )
+
+    def limits(
+        self, critical: float, which: NDArray[np.intp] | slice = slice(None)
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Ends of the differences at a critical value, within [−1, 1].
+
+        Score limits for independent groups, with the continuity correction where a cell is small; several
+        proportions by MOVER (Zou & Donner 2008); Wald limits for clusters.
+        """
+        difference = self.difference[which]
+        if self.wald:
+            reach = critical * self.std_error[which]
+            return np.maximum(difference - reach, -1.0), np.minimum(difference + reach, 1.0)
+        below, above = np.zeros(difference.size), np.zeros(difference.size)
+        for p, tables in enumerate(self.tables[:, which]):
+            used = np.flatnonzero(self.parts[which] > p)
+            k0, n0, k1, n1 = tables[used].T
+            low, high = difference_limits_of(tables[used], critical, self._small(tables[used]))
+            centre = k0 / n0 - k1 / n1
+            below[used] += (centre - low) ** 2
+            above[used] += (high - centre) ** 2
+        share = self.parts[which]
+        low, high = difference - np.sqrt(below) / share, difference + np.sqrt(above) / share
+        return np.maximum(low, -1.0), np.minimum(high, 1.0)
+
+    def statistic(self, null: float) -> NDArray[np.float64]:
+        """Statistics of H0: difference = null, for single proportions, or by standard errors."""
+        if self.wald:
+            distance = self.difference - null
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return np.where(distance == 0, 0.0, distance / self.std_error)
+        k0, n0, k1, n1 = self.tables[0].T
+        return difference_score_statistic(k0, n0, k1, n1, null, continuity=self._small(self.tables[0]))
+
+    @staticmethod
+    def _small(tables: NDArray[np.float64]) -> NDArray[np.bool_]:
+        k0, n0, k1, n1 = tables.T
+        return np.asarray(np.min([k0, n0 - k0, k1, n1 - k1], axis=0) < SMALL_CELL)
+
+    def largest_beyond(self, size: float) -> float:
+        """Largest critical value at which some difference is still shown to be larger than `size`."""
+        if self.wald or self.parts.max() == 1:
+            return max(float(np.maximum(self.statistic(size), -self.statistic(-size)).max()), 0.0)
+
+        def excess(critical: float, which: NDArray[np.intp]) -> NDArray[np.float64]:
+            low, high = self.limits(critical, which)
+            return np.maximum(low, -high) - size
+
+        return self._turning_point(excess, largest=True)
+
+    def least_within(self, size: float) -> float:
+        """Largest critical value at which all differences are still shown to be smaller than `size`."""
+        if self.wald or self.parts.max() == 1:
+            return max(float(np.minimum(-self.statistic(size), self.statistic(-size)).min()), 0.0)
+
+        def excess(critical: float, which: NDArray[np.intp]) -> NDArray[np.float64]:
+            low, high = self.limits(critical, which)
+            return np.maximum(high, -low) - size
+
+        return self._turning_point(excess, largest=False)
+
+    def _turning_point(
+        self, excess: Callable[[float, NDArray[np.intp]], NDArray[np.float64]], *, largest: bool
+    ) -> float:
+        """Largest (least) root of monotone functions, that of one, then those that beat it."""
+        from scipy.optimize import brentq
+
+        best, left = (0.0 if largest else _FAR), np.arange(self.difference.size)
+        while True:
+            ahead = excess(best, left)
+            left, ahead = left[ahead > 0], ahead[ahead > 0]
+            if not left.size:
+                return best
+            one = left[[np.argmax(ahead)]]
+            ends = excess(0.0, one)[0], excess(_FAR, one)[0]
+            if min(ends) > 0:  # on this side for every critical value
+                return _FAR if largest else 0.0
+            best = float(brentq(lambda c, one=one: excess(c, one)[0], 0.0, _FAR, xtol=1e-12))
+            left = left[left != one[0]]
 
 
-def _component(
-    estimates: RateEstimates, i: int, j: int, how: Wald | Score | Mover, std_error: float, critical: float
-) -> GapComponent:
-    low, high = how.limits(critical)
-    return GapComponent(
-        rate=estimates.rate_of.key,
-        group=estimates.groups[i],
-        reference=estimates.groups[j],
-        estimate=float(estimates.rate[i] - estimates.rate[j]),
-        std_error=std_error,
-        low=max(low, -1.0),
-        high=min(high, 1.0),
-        n=int(estimates.rows[i] + estimates.rows[j]),
-    )
-
-
-def _projection(components: Sequence[GapComponent], complete: bool) -> tuple[float, float]:
+def _projection(low: NDArray[np.float64], high: NDArray[np.float64], complete: bool) -> tuple[float, float]:
     """Range of max_j |δ_j| when every δ_j lies in its interval; open to 1 where a group is not known."""
-    low = max(max(c.low, -c.high, 0.0) for c in components)
-    high = max(max(abs(c.low), abs(c.high)) for c in components)
-    return low, (min(high, 1.0) if complete else 1.0)
+    most = min(float(np.maximum(np.abs(low), np.abs(high)).max()), 1.0)
+    return float(max(np.maximum(low, -high).max(), 0.0)), (most if complete else 1.0)
 
 
 def _lacking(estimates: Sequence[RateEstimates]) -> list[str]:
-    notes = []
-    for e in estimates:
-        for part in e.parts or (e,):
-            for g, cases in zip(part.groups, part.cases, strict=True):
-                note = f"{g}: no {part.rate_of.case_words}, so no {part.rate_of.title}."
-                if not cases > 0 and note not in notes:
-                    notes.append(note)
-    return notes
-
-
-def _nothing(
-    counts: CellCounts, metric: str, words: str, settings: Inference, lacking: list[str]
-) -> MaximumResult:
-    unknown = Interval(0.0, 1.0, settings.confidence_level, "none")
-    nan = float("nan")
-    return MaximumResult(
-        metric=metric,
-        estimate=nan,
-        confidence_interval=unknown,
-        bounds=unknown,
-        statistic=nan,
-        pvalue=nan,
-        critical_value=nan,
-        verdict="insufficient evidence",
-        components=(),
-        settings=settings,
-        counts=counts,
-        words=words,
-        note=" ".join(lacking),
-    )
+    notes = {
+        f"{g}: no {part.rate_of.case_words}, so no {part.rate_of.title}.": None
+        for e in estimates
+        for part in e.parts or (e,)
+        for g, cases in zip(part.groups, part.cases, strict=True)
+        if not cases > 0
+    }
+    return list(notes)

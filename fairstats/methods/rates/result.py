@@ -1,24 +1,26 @@
-"""Results of comparisons of rates: one row per group against its reference."""
+"""Results of comparisons of rates: one row per group against its reference, and the settings behind it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from fairstats.ground import results
 from fairstats.ground.counts import CellCounts
-from fairstats.ground.groups import group_index
+from fairstats.ground.registry import RATES, find_metric
 from fairstats.ground.results import HypothesisTest, Interval, Result
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.verdict import Evidence, explain, fair_range, settle
+from fairstats.methods.rates.bounds import worst_case_rows
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
-
-__all__ = ["Comparison", "ComparisonResult", "DifferenceResult", "Inference", "RatioResult"]
 
 
 @serialisable
@@ -26,34 +28,19 @@ __all__ = ["Comparison", "ComparisonResult", "DifferenceResult", "Inference", "R
 class Inference:
     """The settings of an inference, all of them reported.
 
-    Attributes
-    ----------
-    method : str
-        "log", "delta", "score", "koopman"/"mee" (score without N/(N−1)) or "bootstrap".
-    confidence_level : float
-        Level of the intervals; verdicts use one-sided bounds at 1 − confidence_level.
-    alternative : {"two-sided", "less", "greater"}
-        Of the test in the tidy table, and of its interval.
-    threshold : float
-        Ratio, or size of a difference, that separates violated from satisfied.
-    simultaneous : {None, "bonferroni", "max-z"}
-        Intervals that hold for all comparisons at once.
-    adjust : str
-        Adjustment of the p-values.
-    family : str
-        What the p-values are adjusted over.
-    reference_rule : {"named", "largest", "highest"}
-        How the reference group was chosen.
-    comparisons : {"reference", "all"}
-        Each group against the reference, or all pairs.
-    n_resamples, seed : int or None
-        Of the bootstrap.
+    `method`: "log", "delta", "score", "koopman"/"mee" (score without N/(N−1)) or "bootstrap"; verdicts have
+    the error 1 − `confidence_level` over all comparisons of a metric; `alternative` is that of the test in
+    the tidy table and of its interval; `threshold` (of ratios) or `margin` separates violated from satisfied;
+    `simultaneous`, {None, "bonferroni", "max-z"}: intervals that hold for all comparisons at once; `family`:
+    what the p-values are adjusted over; `reference_rule`, {"named", "largest", "highest"}; `comparisons`,
+    {"reference", "all"}; `n_resamples` and `seed` are those of the bootstrap.
     """
 
-    method: str = "log"
+    method: str = "score"
     confidence_level: float = 0.95
     alternative: str = "two-sided"
-    threshold: float = 0.8
+    threshold: float | None = None
+    margin: float | None = None
     simultaneous: str | None = None
     adjust: str = "holm"
     family: str = "metric"
@@ -62,80 +49,113 @@ class Inference:
     n_resamples: int = 9_999
     seed: int | None = None
 
+    @property
+    def limit(self) -> float:
+        """The threshold or the margin, whichever is set."""
+        return float(self.margin if self.threshold is None else self.threshold)  # type: ignore[arg-type]
+
+    @property
+    def level_text(self) -> str:
+        """The confidence level in words: "95%"."""
+        return f"{100 * self.confidence_level:g}%"
+
+    def fair(self, scale: str) -> tuple[float, float]:
+        """The range that counts as fair: (θ, 1/θ) for a ratio, ± the margin for a difference."""
+        return fair_range(scale, self.limit)
+
+    def nulls(self, contrast: str) -> dict[str, float]:
+        """Alternative → value under its null hypothesis."""
+        if contrast == "ratio":
+            return {"less": self.limit, "greater": self.limit, "two-sided": 1.0}
+        return {"less": -self.limit, "greater": self.limit, "two-sided": 0.0}
+
 
 @serialisable
-@dataclass(frozen=True)
-class Comparison:
-    """One group against its reference.
+@dataclass(frozen=True, kw_only=True)
+class RateComparison(results.Comparison):
+    """One group against its reference, with both rates, all tests, and what the verdict rests on.
 
-    Attributes
-    ----------
-    metric, group, reference : str
-    estimate, std_error : float
-        On the natural scale; NaN where the data cannot give them.
-    interval : Interval
-        At the confidence level, one-sided where the alternative is.
-    bounds : Interval
-        The two one-sided bounds at level 1 − confidence_level: what the verdict rests on.
-    statistic, pvalue, pvalue_adjusted : float
-        Of the test that `alternative` names.
-    tests : tuple of HypothesisTest
-        Both one-sided tests against the threshold, equality, equivalence; exact ones for small tables.
-    verdict : {"violated", "satisfied", "undecided", "insufficient evidence"}
-    rate, rate_reference : float
-        The two rates; NaN where the metric compares something else.
-    n, n_reference : int
-        Rows behind each.
-    method : str
-        Method of interval and test, which may differ from the one asked for (then `note` says why).
-    note : str
-        What could not be computed, and why.
+    `tests`: both one-sided tests against the threshold, equality, equivalence; exact ones for small tables;
+    `rate`, `rate_reference`: the two rates; NaN where the metric compares something else; `n_reference`: rows
+    behind the rate of the reference.
     """
 
-    metric: str
-    group: str
-    reference: str
-    estimate: float
-    std_error: float
-    interval: Interval
-    bounds: Interval
-    statistic: float
-    pvalue: float
-    pvalue_adjusted: float
-    tests: tuple[HypothesisTest, ...]
-    verdict: str
-    rate: float
-    rate_reference: float
-    n: int
-    n_reference: int
-    method: str
-    note: str = ""
+    tests: tuple[HypothesisTest, ...] = ()
+    rate: float = float("nan")
+    rate_reference: float = float("nan")
+    n_reference: int | None = None
+
+    @classmethod
+    def unknown(
+        cls,
+        metric: str,
+        settings: Inference,
+        pair: tuple[int, int],
+        groups: Sequence[str],
+        rates: NDArray[Any],
+        sizes: NDArray[Any],
+        ends: tuple[float, float] = (float("nan"), float("nan")),
+    ) -> RateComparison:
+        """A comparison of a pair of groups before anything is computed: insufficient evidence."""
+        (i, j), level = pair, settings.confidence_level
+        return cls(
+            metric=metric,
+            group=groups[i],
+            reference=groups[j],
+            confidence_interval=Interval(*ends, level, settings.method),
+            bounds=Interval(*ends, level, settings.method),
+            verdict="insufficient evidence",
+            rate=float(rates[i]),
+            rate_reference=float(rates[j]),
+            n=int(sizes[i]),
+            n_reference=int(sizes[j]),
+            method=settings.method,
+        )
 
     def row(self, backend: str) -> dict[str, Any]:
         """Row of the tidy table."""
         return {
-            "metric": self.metric,
-            "group": self.group,
-            "reference": self.reference,
-            "estimate": self.estimate,
-            "std_error": self.std_error,
-            "ci_low": self.interval.low,
-            "ci_high": self.interval.high,
-            "statistic": self.statistic,
-            "pvalue": self.pvalue,
-            "pvalue_adjusted": self.pvalue_adjusted,
-            "n": self.n,
-            "method": self.method,
-            "backend": backend,
+            **super().row(backend),
             "n_reference": self.n_reference,
             "rate": self.rate,
             "rate_reference": self.rate_reference,
-            "bound_low": self.bounds.low,
-            "bound_high": self.bounds.high,
-            "confidence_level": self.interval.confidence_level,
-            "verdict": self.verdict,
+            "confidence_level": self.confidence_interval.confidence_level,
+            **self.verdict_row(),
             "note": self.note,
         }
+
+
+def with_adjusted(comparisons: Iterable[Any], pvalues: Iterable[float]) -> tuple[Any, ...]:
+    """The comparisons with these adjusted p-values."""
+    return tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(comparisons, pvalues, strict=True))
+
+
+def with_verdicts(
+    comparisons: Sequence[RateComparison],
+    evidence: Sequence[Evidence],
+    settings: Inference,
+    *,
+    chosen_among: int = 0,
+) -> tuple[RateComparison, ...]:
+    """The comparisons of one metric with their verdicts.
+
+    `chosen_among`: number of comparisons among which the data chose these (``reference="highest"``); 0 where
+    they are the family.
+    """
+    size = 1 - settings.confidence_level
+    if not chosen_among:
+        rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
+        return tuple(c.ruled(r) for c, r in zip(comparisons, rulings, strict=True))
+    alone = settle(evidence, confidence_level=1 - size / chosen_among, adjust="none")
+    rulings = tuple(replace(r, pvalue_adjusted=min(chosen_among * r.pvalue, 1.0)) for r in alone)
+    return tuple(c.ruled(r) for c, r in zip(comparisons, rulings, strict=True))
+
+
+_RULES = {
+    "named": "named by the user",
+    "largest": "the largest group",
+    "highest": "the highest rate: chosen by the data, hence simultaneous over all pairs",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +166,7 @@ class ComparisonResult(Result):
     ----------
     metric : str
         Key of the metric.
-    comparisons : tuple of Comparison
+    comparisons : tuple of RateComparison
         One per group (or pair), in the order of the groups.
     settings : Inference
         Everything that was chosen.
@@ -159,83 +179,39 @@ class ComparisonResult(Result):
     """
 
     metric: str
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[RateComparison, ...]
     settings: Inference
     counts: CellCounts | ScoreCounts
     words: str = ""
     backend: str = "numpy"
 
     scale: ClassVar[str] = "estimate"
+    #: Verdict, or direction where it is violated → what the data do, with the ends of the fair range.
+    tails: ClassVar[dict[str, str]] = {}
 
     @property
     def title(self) -> str:  # type: ignore[override]
         """One line above the table."""
         return self.words or self.metric
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Rows of the tidy table."""
-        return [c.row(self.backend) for c in self.comparisons]
-
-    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
-        """Columns of the printed table."""
-        wanted = [
-            "metric", "group", "reference", "rate", "rate_reference", "estimate", "ci_low", "ci_high",
-            "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict",
-        ]  # fmt: skip
-        if len(self.comparisons) < 2:
-            wanted.remove("pvalue_adjusted")
-        if frame["metric"].nunique() < 2:
-            wanted.remove("metric")
-        return [c for c in wanted if not frame[c].isna().all()]
-
-    def __getitem__(self, group: Any) -> Comparison:
-        """The comparison of one group; where pairs are compared, of ``(group, reference)``."""
-        if isinstance(group, tuple) and len(group) == 2:
-            for comparison in self.comparisons:
-                if (comparison.group, comparison.reference) == (str(group[0]), str(group[1])):
-                    return comparison
-        labels = [c.group for c in self.comparisons]
-        return self.comparisons[group_index(labels, group, "group")]
-
-    def _values(self, values: list[float]) -> Any:
-        return values[0] if len(values) == 1 else np.array(values)
-
     @property
-    def estimate(self) -> Any:
-        """Estimate: a float for one comparison, else an array in the order of `comparisons`."""
-        return self._values([c.estimate for c in self.comparisons])
-
-    @property
-    def std_error(self) -> Any:
-        """Standard error on the natural scale, float or array as `estimate`."""
-        return self._values([c.std_error for c in self.comparisons])
-
-    @property
-    def statistic(self) -> Any:
-        """Test statistic, float or array as `estimate`."""
-        return self._values([c.statistic for c in self.comparisons])
-
-    @property
-    def pvalue(self) -> Any:
-        """p-value, float or array as `estimate`."""
-        return self._values([c.pvalue for c in self.comparisons])
-
-    @property
-    def confidence_interval(self) -> Any:
-        """Interval for one comparison, else a tuple of intervals."""
-        intervals = tuple(c.interval for c in self.comparisons)
-        return intervals[0] if len(intervals) == 1 else intervals
-
-    @property
-    def verdict(self) -> Any:
-        """Verdict for one comparison, else a tuple of verdicts."""
-        verdicts = tuple(c.verdict for c in self.comparisons)
-        return verdicts[0] if len(verdicts) == 1 else verdicts
+    def method(self) -> str:
+        """Method that was asked for; what a row was computed with stands in the row."""
+        return self.settings.method
 
     @property
     def reference(self) -> str:
         """The reference group (of the first comparison where pairs are compared)."""
         return self.comparisons[0].reference
+
+    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+        """Columns of the printed table."""
+        wanted = (
+            "metric", "group", "reference", "attained_by", "rate", "rate_reference", "estimate", "ci_low",
+            "ci_high", "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict",
+        )  # fmt: skip
+        idle = {"pvalue_adjusted": len(self.comparisons) < 2, "metric": frame["metric"].nunique() < 2}
+        return [c for c in wanted if c in frame and not frame[c].isna().all() and not idle.get(c)]
 
     def tests(self) -> pd.DataFrame:
         """Every test of every comparison: both directions against the threshold, equality, equivalence."""
@@ -243,16 +219,7 @@ class ComparisonResult(Result):
 
         return pd.DataFrame(
             [
-                {
-                    "metric": c.metric,
-                    "group": c.group,
-                    "reference": c.reference,
-                    "null": test.null,
-                    "alternative": test.alternative,
-                    "statistic": test.statistic,
-                    "pvalue": test.pvalue,
-                    "method": test.method,
-                }
+                {"metric": c.metric, "group": c.group, "reference": c.reference, **vars(test)}
                 for c in self.comparisons
                 for test in c.tests
             ]
@@ -260,41 +227,64 @@ class ComparisonResult(Result):
 
     def sentences(self) -> list[str]:
         """One sentence per comparison: the verdict in words."""
-        return [self._sentence(c) for c in self.comparisons]
+        lines = []
+        for c in self.comparisons:
+            if c.verdict == "insufficient evidence":
+                lines.append(f"{self._subject(c)}: insufficient evidence. {c.note}".strip())
+                continue
+            scale = self.scale if self.scale in ("ratio", "difference") else "gap"
+            low, high = fair = self.settings.fair(scale)
+            side = c.direction if c.verdict == "violated" else c.verdict
+            tail = self.tails.get(side, self.tails[c.verdict]).format(low=f"{low:.4g}", high=f"{high:.4g}")
+            family = self.settings.adjust != "none" and len(self.comparisons) > 1
+            asked = self.settings.alternative
+            why = explain(
+                c.confidence_interval, c.bounds, fair, c.verdict, adjusted=family, alternative=asked
+            )
+            told = f"{self._finding(c)}: {c.verdict}; the data {tail}{self._who(c)}."
+            lines.append(f"{told} {why}".strip())
+        return lines
 
-    def _sentence(self, c: Comparison) -> str:
+    def _subject(self, c: RateComparison) -> str:
+        return f"{c.group} against {c.reference}"
+
+    def _finding(self, c: RateComparison) -> str:
         raise TypeError(f"{type(self).__name__} words no verdicts")
+
+    def _who(self, c: RateComparison) -> str:
+        """Where a violation is shown, who has the lower rate, and whether that is to a disadvantage."""
+        if c.verdict != "violated" or c.direction not in ("below", "above"):
+            return ""
+        lower, higher = (c.group, c.reference)[:: 1 if c.direction == "below" else -1]
+        metric = find_metric(c.metric)
+        rate = RATES[metric.rates[0]] if metric and metric.rates else None
+        if rate is None:
+            return f": {lower} has the lower value"
+        loses = {"higher": lower, "lower": higher}.get(rate.favourable)
+        return f": {lower} has the lower {rate.title}" + (
+            f", to the disadvantage of {loses}" if loses else ""
+        )
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
         s = self.settings
-        level = f"{100 * s.confidence_level:g}%"
-        lines = []
-        if s.comparisons == "all":
-            lines.append("All pairs of groups are compared.")
-        else:
-            why = {
-                "named": "named by the user",
-                "largest": "the largest group",
-                "highest": "the highest rate: chosen by the data, hence simultaneous over all pairs",
-            }[s.reference_rule]
-            lines.append(f"Reference: {self.reference} ({why}).")
+        lines = ["All pairs of groups are compared."]
+        if s.comparisons != "all":
+            lines = [f"Reference: {self.reference} ({_RULES[s.reference_rule]})."]
         simultaneous = f", simultaneous ({s.simultaneous})" if s.simultaneous else ""
-        lines.append(f"{level} intervals{simultaneous}; verdicts by one-sided bounds at that level.")
+        lines.append(f"{s.level_text} intervals{simultaneous}; verdicts by one-sided limits at that level.")
         if len(self.comparisons) > 1:
-            lines.append(f"p-values adjusted by {s.adjust} over {s.family}.")
-        small = [
-            c.group
-            for c in self.comparisons
-            if c.bounds.method != c.interval.method and c.bounds.method.startswith("score") and not c.note
-        ]
-        if small:
-            names = ", ".join(dict.fromkeys(small))
-            lines.append(f"Fewer than 5 successes or failures: tests and verdict on {names} are by score.")
-        if self.counts.missing.n_dropped:
-            lines.append(self.counts.missing.sentence)
-        lines.extend(sorted({c.note for c in self.comparisons if c.note}))
-        return lines
+            alone = "" if s.adjust != "none" else ", each verdict by itself"
+            lines.append(f"p-values adjusted by {s.adjust} over {s.family}{alone}.")
+        exact = {c.group: None for c in self.comparisons if c.bounds.method.startswith("exact")}
+        if exact:
+            names = ", ".join(exact)
+            lines.append(f"Fewer than 10 successes or failures: verdicts on {names} by the exact test.")
+        return lines + self._common_notes()
+
+    def _common_notes(self) -> list[str]:
+        dropped = [self.counts.missing.sentence] if self.counts.missing.n_dropped else []
+        return dropped + sorted({c.note for c in self.comparisons if c.note})
 
     def worst_case_bounds(self) -> pd.DataFrame:
         """Range of every estimate over all values that the missing entries could have (Manski bounds).
@@ -303,22 +293,20 @@ class ComparisonResult(Result):
         -------
         DataFrame
             metric, group, reference, estimate, low, high, n_missing. Without missing rows all three agree.
-            For average odds the range is that of its two parts and may not be attained.
+            For a mean of rates (average odds) the range is that of its parts and may not be attained.
 
         Raises
         ------
         InputError
             Under weights or clusters, and for metrics that are not rates.
         """
-        from fairstats.methods.rates.bounds import worst_case_frame
+        import pandas as pd
 
-        return worst_case_frame(self)
+        return pd.DataFrame(worst_case_rows(self.counts, self.comparisons, self.scale))
 
     def with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> Any:
         """The same result with these adjusted p-values and this family."""
-        comparisons = tuple(
-            replace(c, pvalue_adjusted=float(p)) for c, p in zip(self.comparisons, adjusted, strict=True)
-        )
+        comparisons = with_adjusted(self.comparisons, adjusted)
         return replace(self, comparisons=comparisons, settings=replace(self.settings, family=family))
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -334,54 +322,40 @@ class ComparisonResult(Result):
         return forest_plot(self, ax=ax)
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}%"
-
-
 @serialisable
 @dataclass(frozen=True, eq=False)
 class RatioResult(ComparisonResult):
     """Ratios of rates against a reference group, with the verdict on the four-fifths rule."""
 
     scale: ClassVar[str] = "ratio"
+    tails: ClassVar[dict[str, str]] = {
+        "below": "show a ratio below {low}",
+        "above": "show a ratio above {high}",
+        "violated": "show a ratio outside {low} to {high}",
+        "satisfied": "show a ratio between {low} and {high}",
+        "undecided": "do not settle whether it lies between {low} and {high}",
+    }
 
-    def _sentence(self, c: Comparison) -> str:
-        s = self.settings
-        if c.verdict == "insufficient evidence":
-            return f"{c.group} against {c.reference}: insufficient evidence. {c.note}".strip()
-        head = (
-            f"{c.group} against {c.reference}: {_percent(c.rate)} against {_percent(c.rate_reference)}, "
-            f"ratio {c.estimate:.3f} ({100 * s.confidence_level:g}% interval "
-            f"{c.interval.low:.3f} to {c.interval.high:.3f})"
-        )
-        tail = {
-            "violated": f"the data show a ratio below {s.threshold:g}",
-            "satisfied": f"the data show a ratio above {s.threshold:g}",
-            "undecided": f"the data do not settle on which side of {s.threshold:g} it lies",
-        }[c.verdict]
-        if c.bounds.low > 1 / s.threshold:
-            tail += f", and that {c.reference} falls below {s.threshold:g} of {c.group}"
-        return f"{head}: {c.verdict}; {tail}."
+    def _finding(self, c: RateComparison) -> str:
+        told = c.confidence_interval.words(".3f", self.settings.alternative)
+        rates = f"{100 * c.rate:.1f}% against {100 * c.rate_reference:.1f}%"
+        return f"{self._subject(c)}: {rates}, ratio {c.estimate:.3f} ({told})"
 
 
 @serialisable
 @dataclass(frozen=True, eq=False)
 class DifferenceResult(ComparisonResult):
-    """Signed differences against a reference group, with the verdict on a tolerance."""
+    """Signed differences against a reference group, with the verdict on a margin."""
 
     scale: ClassVar[str] = "difference"
+    tails: ClassVar[dict[str, str]] = {
+        "below": "show a difference below {low}",
+        "above": "show a difference above {high}",
+        "violated": "show a difference beyond ±{high}",
+        "satisfied": "show a difference within ±{high}",
+        "undecided": "do not settle whether it lies within ±{high}",
+    }
 
-    def _sentence(self, c: Comparison) -> str:
-        s = self.settings
-        if c.verdict == "insufficient evidence":
-            return f"{c.group} against {c.reference}: insufficient evidence. {c.note}".strip()
-        head = (
-            f"{c.group} against {c.reference}: difference {c.estimate:+.3f} "
-            f"({100 * s.confidence_level:g}% interval {c.interval.low:+.3f} to {c.interval.high:+.3f})"
-        )
-        tail = {
-            "violated": f"the data show a difference beyond ±{s.threshold:g}",
-            "satisfied": f"the data show a difference within ±{s.threshold:g}",
-            "undecided": f"the data do not settle whether it lies within ±{s.threshold:g}",
-        }[c.verdict]
-        return f"{head}: {c.verdict}; {tail}."
+    def _finding(self, c: RateComparison) -> str:
+        told = c.confidence_interval.words("+.3f", self.settings.alternative)
+        return f"{self._subject(c)}: difference {c.estimate:+.3f} ({told})"

@@ -1,145 +1,312 @@
-"""Common steps of the public rate functions: settings, counts, reference."""
+"""The door of the public functions: their shared arguments, told once, checked once, turned into settings."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+import functools
+import inspect
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Literal, TypedDict, TypeVar, cast, get_type_hints
 
-import numpy as np
-
+from fairstats.ground.checks import check_choice, check_confidence_level, check_number, check_whole
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.errors import InputError
-from fairstats.ground.groups import find_reference
+from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.outcomes import Outcomes
-from fairstats.ground.randomness import as_generator
-from fairstats.ground.results import check_choice, check_confidence_level
-from fairstats.methods.rates.estimates import RateEstimates, estimate_rates
-from fairstats.methods.rates.inference import compare_rates, warn_about
-from fairstats.methods.rates.pair import Contrast
-from fairstats.methods.rates.result import ComparisonResult, Inference
-from fairstats.methods.rates.simultaneous import ADJUSTMENTS
-
-__all__ = [
-    "comparison_result",
-    "confusion_table",
-    "data_columns",
-    "generator_for",
-    "make_settings",
-    "selection_table",
-]
-
-RATIO_METHODS = ("log", "delta", "score", "koopman", "bootstrap")
-DIFFERENCE_METHODS = ("score", "delta", "mee", "bootstrap")
-_Result = TypeVar("_Result", bound=ComparisonResult)
+from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.methods.rates.result import Inference
 
 
-def make_settings(
-    contrast: Contrast,
-    *,
-    method: str | None,
-    threshold: float,
-    alternative: str,
-    confidence_level: float,
-    simultaneous: str | None,
-    adjust: str,
-    comparisons: str,
-    n_resamples: int,
-    seed: int | None = None,
-    methods: tuple[str, ...] | None = None,
-    largest: float = 1.0,
-) -> Inference:
-    """Validated settings; `largest` bounds the threshold of a difference."""
-    if method is not None:
-        check_choice(
-            "method", method, methods or (RATIO_METHODS if contrast == "ratio" else DIFFERENCE_METHODS)
-        )
-    check_choice("alternative", alternative, ("two-sided", "less", "greater"))
-    check_choice("simultaneous", simultaneous, (None, "bonferroni", "max-z"))
-    check_choice("comparisons", comparisons, ("reference", "all"))
-    check_choice("adjust", adjust, ADJUSTMENTS)
-    level = check_confidence_level(confidence_level)
-    if level <= 0.5:
-        raise InputError(
-            "confidence_level",
-            got=repr(confidence_level),
-            allowed="more than 0.5: verdicts rest on one-sided bounds at this level",
-            cure="0.95, say",
-        )
-    limit = np.inf if contrast == "ratio" else largest
-    if not isinstance(threshold, (int, float, np.number)) or not 0 < threshold < limit:
-        raise InputError(
-            "threshold",
-            got=repr(threshold),
-            allowed="a ratio above 0, e.g. 0.8" if contrast == "ratio" else "a size in (0, 1), e.g. 0.1",
-            cure="use the tolerance that applies to the case",
-        )
-    if not isinstance(n_resamples, (int, np.integer)) or n_resamples < 100:
-        raise InputError("n_resamples", got=repr(n_resamples), allowed="100 or more", cure="9999, say")
-    return Inference(
-        method=method or "delta",
-        confidence_level=level,
-        alternative=alternative,
-        threshold=float(threshold),
-        simultaneous=simultaneous,
-        adjust=adjust,
-        comparisons=comparisons,
-        n_resamples=int(n_resamples),
-        seed=seed,
-    )
+class Shared(TypedDict, total=False):
+    """Arguments of every comparison of groups."""
+
+    sensitive_features: Any
+    reference: Hashable | None
+    confidence_level: float
+    adjust: str
+    pos_label: Any
+    missing: Literal["raise", "drop", "group"]
+    groups: Sequence[Hashable] | None
 
 
-def selection_table(y_pred: Any, counts: Any, **columns: Any) -> CellCounts:
-    """Selection or confusion counts, from rows or as given."""
-    if counts is not None:
-        return _given(counts, y_pred, columns, selection=True)
-    if y_pred is None:
-        raise _nothing("y_pred")
-    return SelectionCounts.from_outcomes(Outcomes.from_arrays(None, y_pred, **columns))
+class Options(Shared, total=False):
+    """Arguments of every comparison of rates."""
+
+    counts: Any
+    comparisons: Literal["reference", "all"]
+    alternative: Literal["two-sided", "less", "greater"]
+    simultaneous: Literal["bonferroni", "max-z"] | None
+    sample_weight: Any
+    cluster: Any
 
 
-def confusion_table(y_true: Any, y_pred: Any, counts: Any, **columns: Any) -> ConfusionCounts:
-    """Confusion counts, from rows or as given."""
-    if counts is not None:
-        table = _given(counts, y_pred, columns, selection=False)
-        if not isinstance(table, ConfusionCounts):
-            raise InputError(
-                "counts",
-                got="selection counts",
-                allowed="confusion counts (tp, fp, fn, tn): this metric needs the labels",
-                cure="pass ConfusionCounts, or y_true and y_pred",
+class RatioOptions(Options, total=False):
+    """Arguments of ratios."""
+
+    method: Literal["score", "koopman", "log", "delta", "bootstrap"] | None
+    threshold: float
+    n_resamples: int
+    rng: Any
+
+
+class OddsOptions(Options, total=False):
+    """Arguments of differences; means of rates have no bootstrap."""
+
+    agg: Literal["max"] | None
+    method: Literal["score", "delta", "mee", "bootstrap"] | None
+    margin: float
+
+
+class DifferenceOptions(OddsOptions, total=False):
+    """Arguments of differences of rates."""
+
+    n_resamples: int
+    rng: Any
+
+
+#: Arguments in the order of signatures → default.
+DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(("sensitive_features", "agg", "counts", "reference")),
+    "comparisons": "reference",
+    "method": None,
+    "threshold": 0.8,
+    "margin": 0.1,
+    "alternative": "two-sided",
+    "confidence_level": 0.95,
+    "simultaneous": None,
+    "adjust": "holm",
+    **dict.fromkeys(("sample_weight", "cluster", "pos_label")),
+    "missing": "raise",
+    "groups": None,
+    "n_resamples": 9_999,
+    "rng": None,
+}
+#: Arguments → what every docstring says of them.
+PARAMETERS: dict[str, str] = {
+    "y_true, y_pred": """array-like, shape (n,)
+    Labels and predictions, any type with two values.""",
+    "y_pred": """array-like, shape (n,)
+    Predictions (or labels), any type with two values.""",
+    "sensitive_features": """array-like (n,) or (n, k), data frame or mapping
+    Group of each row; several columns are crossed.""",
+    "counts": """ConfusionCounts, Tally, mapping or frame, optional
+    Counts instead of rows: (tp, fp, fn, tn) per group; or, without labels, (selected, not selected).""",
+    "reference": """hashable, optional
+    Reference group (value or label). Default: the largest, said in the result. ``"highest"`` takes the
+    group with the highest rate and makes the intervals simultaneous over all pairs.""",
+    "comparisons": """{"reference", "all"}, default "reference"
+    Each other group against the reference, or all pairs.""",
+    "confidence_level": """float, default 0.95
+    Of intervals; verdicts have the error 1 − confidence_level.""",
+    "simultaneous": """{None, "bonferroni", "max-z"}
+    Make the intervals hold for all comparisons at once.""",
+    "adjust": """str, default "holm"
+    Adjustment of p-values, and so of verdicts, over the comparisons of the metric: holm, bonferroni, sidak,
+    hommel, fdr_bh or none.""",
+    "sample_weight, cluster": """array-like, shape (n,), optional
+    Weights and sampling units: variances by linearisation, t with Satterthwaite's degrees of freedom over the
+    groups. "Insufficient evidence" where a group has fewer than 6 clusters or 5 effective successes or
+    failures.""",
+    "pos_label": """scalar or mapping, optional
+    The favourable value, needed unless labels are 0/1, False/True or −1/1.""",
+    "missing": """{"raise", "drop", "group"}, default "raise"
+    What to do with missing values.""",
+    "groups": """sequence, optional
+    Order of the groups; default category order, else by decreasing size.""",
+    "n_resamples": """int, default 9999
+    Bootstrap resamples.""",
+    "rng": """None, int or numpy.random.Generator
+    Seed of the bootstrap.""",
+}
+RATIO: dict[str, str] = {
+    "method": """{None, "score", "koopman", "log", "delta", "bootstrap"}
+    ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1). ``"log"``:
+    T·exp(±z·√[(1−r₀)/k₀ + (1−r₁)/k₁]). ``"delta"``: Theorem 3.1, T ± z·T·√[…]. ``"bootstrap"``: BCa on cell
+    counts. Interval, tests and verdict are by one method. Default: score, with verdicts by the exact
+    unconditional test where a cell has fewer than 10 rows; under weights or clusters log. An explicit method
+    is obeyed, with a warning where a cell has fewer than 5 rows.""",
+    "threshold": """float, default 0.8
+    θ in (0, 1]. A violation is shown by a ratio below θ or above 1/θ, compliance by one between them, with
+    the error 1 − confidence_level over all comparisons of the metric (see `adjust`).""",
+    "alternative": """{"two-sided", "less", "greater"}, default "two-sided"
+    Test and interval of the tidy table. Two-sided: H0 ratio = 1. ``"less"``: H0 ratio ≥ threshold
+    (rejected: a violation is shown). ``"greater"``: H0 ratio ≤ threshold (the paper's).""",
+}
+DIFFERENCE: dict[str, str] = {
+    "agg": """{None, "max"}, default None
+    None: signed differences against the reference. ``"max"``: the largest gap between any two groups,
+    which is fairlearn's value, with an interval for the maximum; then `reference` and `comparisons` are not
+    used.""",
+    "method": """{None, "score", "delta", "mee", "bootstrap"}
+    ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
+    ``"bootstrap"``: BCa on cell counts. Default: score (verdicts by the exact unconditional test where a cell
+    has fewer than 10 rows), or delta under weights or clusters. Interval, tests and verdict are by one.""",
+    "margin": """float, default 0.1
+    A violation is shown by a difference below −margin or above it, compliance by one between them; over the
+    comparisons of the metric as `adjust` says. (0.1 is AIF360's convention, not a law.)""",
+    "alternative": """{"two-sided", "less", "greater"}, default "two-sided"
+    Two-sided: H0 difference = 0. ``"less"``: H0 difference ≥ −margin. ``"greater"``: H0 difference ≤
+    margin. Equivalence (TOST within ±margin) is in `tests()`.""",
+}
+_SECTIONS = {
+    "Raises": """InputError
+    Where the input cannot be used; the message names the argument and the cure.""",
+    "Warns": """InsufficientEvidenceWarning
+    Where a group has no rows for its rate, or neither group a success for a ratio.
+DataWarning
+    Where a method had to be replaced because a cell is empty.""",
+}
+_HEADINGS = ("Parameters", "Returns", "Raises", "Warns", "Notes", "References", "Examples")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def documented(words: Mapping[str, str] = PARAMETERS, **defaults: Any) -> Callable[[_Function], _Function]:
+    """Decorator: spell out ``**options`` in the signature, and document what the docstring leaves out.
+
+    `words` are texts beside those that all functions share, `defaults` those that differ from `DEFAULTS`.
+    """
+    shared = {**PARAMETERS, **words}
+
+    def document(function: _Function) -> _Function:
+        signature = _spelt_out(function, {**DEFAULTS, **defaults})
+
+        @functools.wraps(function)
+        def public(*args: Any, **given: Any) -> Any:
+            bound = signature.bind(*args, **given)
+            bound.apply_defaults()
+            return function(*bound.args, **bound.kwargs)
+
+        public.__signature__ = signature  # type: ignore[attr-defined]
+        text = inspect.getdoc(function)
+        if text is not None:  # python -OO
+            public.__doc__ = _completed(text, list(signature.parameters), shared, function.__annotations__)
+        return cast("_Function", public)
+
+    return document
+
+
+def _spelt_out(function: Callable[..., Any], defaults: Mapping[str, Any]) -> inspect.Signature:
+    """The signature with the names that ``**options`` stands for."""
+    signature = inspect.signature(function)
+    known = dict(signature.parameters)
+    if known.pop("options", None):
+        (options,) = get_type_hints(function)["options"].__args__
+        for name in sorted(options.__annotations__, key=list(defaults).index):
+            hint = options.__annotations__[name].__forward_arg__
+            known[name] = inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint
             )
-        return table
-    if y_pred is None or y_true is None:
-        raise _nothing("y_true, y_pred")
-    return ConfusionCounts.from_outcomes(Outcomes.from_arrays(y_true, y_pred, **columns))
+    return signature.replace(parameters=list(known.values()))
 
 
-def _nothing(argument: str) -> InputError:
-    return InputError(
-        argument,
-        got="None",
-        allowed=f"{argument} and sensitive_features, row by row, or counts=",
-        cure="pass the columns, or ConfusionCounts.from_counts(…)",
+def _completed(text: str, place: list[str], shared: Mapping[str, str], hints: Mapping[str, str]) -> str:
+    """The docstring with every argument in the order of the signature, and all sections."""
+    head, *parts = re.split(rf"\n\n(?=(?:{'|'.join(_HEADINGS)})\n-)", text)
+    own = {part.split("\n", 1)[0]: part.split("\n", 2)[2] for part in parts}
+    listed = [part for part in re.split(r"\n(?=\S)", own.get("Parameters", "")) if part]
+    entries = {names: what for names, _, what in (part.partition(" : ") for part in listed)}
+    told = {name for names in entries for name in names.split(", ")}
+    for names, what in shared.items():
+        these = set(names.split(", "))
+        if these <= set(place) - told:
+            entries[names] = what
+            told |= these
+    order = sorted(entries, key=lambda names: place.index(names.split(", ")[0]))
+    sections = {
+        "Returns": hints["return"].replace(" | ", " or "),
+        **_SECTIONS,
+        **own,
+        "Parameters": "\n".join(f"{names} : {entries[names]}" for names in order),
+    }
+    written = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in _HEADINGS if name in sections]
+    return "\n\n".join([head, *written])
+
+
+_RATIO_METHODS = (None, "log", "delta", "score", "koopman", "bootstrap")
+_DIFFERENCE_METHODS = (None, "score", "delta", "mee", "bootstrap")
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "alternative": ("two-sided", "less", "greater"),
+    "simultaneous": (None, "bonferroni", "max-z"),
+    "comparisons": ("reference", "all"),
+    "adjust": ADJUSTMENTS,
+}
+
+
+def make_settings(contrast: str, given: Mapping[str, Any], *, any_margin: bool = False) -> Inference:
+    """Validated settings from the arguments of a public function; one that it lacks has its usual value.
+
+    `any_margin` says that the metric may differ by 1 or more.
+    """
+    ratio = contrast == "ratio"
+    method = given.get("method")
+    check_choice("method", method, _RATIO_METHODS if ratio else _DIFFERENCE_METHODS)
+    chosen = {name: given.get(name, usual) for name, usual in DEFAULTS.items()}
+    for name, choices in _CHOICES.items():
+        check_choice(name, chosen[name], choices)
+    level = check_number(
+        "confidence_level",
+        check_confidence_level(chosen["confidence_level"]),
+        low=0.5,
+        open_low=True,
+        allowed="more than 0.5: verdicts rest on one-sided bounds at this level",
+        cure="0.95, say",
+    )
+    name = "threshold" if ratio else "margin"
+    what = "a ratio above 0 and at most 1, e.g. 0.8" if ratio else "a size in (0, 1), e.g. 0.1"
+    limit = check_number(
+        name,
+        chosen[name],
+        low=0,
+        high=None if any_margin and not ratio else 1,
+        open_low=True,
+        open_high=not ratio,
+        allowed="a size above 0" if any_margin and not ratio else what,
+        cure=f"use the {name} that applies to the case",
+    )
+    asked = {name: limit} | {key: chosen[key] for key in _CHOICES}
+    n_resamples = check_whole("n_resamples", chosen["n_resamples"], low=100, cure="9999, say")
+    return Inference(
+        method=method or "score", confidence_level=float(level), n_resamples=n_resamples, **asked
     )
 
 
-def _given(counts: Any, y_pred: Any, columns: Mapping[str, Any], *, selection: bool) -> CellCounts:
-    if y_pred is not None or columns.get("sensitive_features") is not None:
-        raise InputError(
-            "counts",
-            got="both counts and rows",
-            allowed="either counts= or the columns",
-            cure="leave one of them out",
-        )
-    if isinstance(counts, (ConfusionCounts, SelectionCounts)):
+def count_table(given: Mapping[str, Any], needs: tuple[str, ...]) -> CellCounts:
+    """Cell counts of what a metric needs, from the rows or the counts among a function's arguments.
+
+    Predictions and labels: confusion counts. Predictions alone: confusion or selection counts. Labels alone:
+    rows give the selection counts of the labels.
+    """
+    selection = len(needs) == 1
+    names = ("y_pred" if needs == ("predictions",) else "y_true",) if selection else ("y_true", "y_pred")
+    columns = {name: given.get(name) for name in (*names, "y_pred", "sensitive_features")}
+    if counts_or_rows(given.get("counts"), needs=", ".join(names), **columns):
+        return _counted(given["counts"], selection=selection)
+    y_true, y_pred = None if selection else given["y_true"], given[names[-1]]
+    outcomes = Outcomes.from_arrays(y_true, y_pred, **rows_among(given))
+    return (SelectionCounts if selection else ConfusionCounts).from_outcomes(outcomes)
+
+
+def rows_among(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the arguments those that say how rows are read."""
+    return {name: given[name] for name in _ROWS if name in given}
+
+
+_ROWS = ("sensitive_features", "sample_weight", "cluster", "pos_label", "missing", "groups")
+
+
+def _counted(counts: Any, *, selection: bool) -> CellCounts:
+    """Counts in any of their forms as a table."""
+    if isinstance(counts, Tally):
+        alone = isinstance(counts.cells, SelectionCounts)
+        return counts.selection() if selection and alone else counts.confusion()
+    if isinstance(counts, ConfusionCounts) or (selection and isinstance(counts, SelectionCounts)):
         return counts
     if isinstance(counts, CellCounts):
-        raise InputError(
-            "counts",
-            got=type(counts).__name__,
-            allowed="SelectionCounts or ConfusionCounts, or a mapping or frame of them",
-            cure="pass the confusion counts of one model",
-        )
+        got = "selection counts" if isinstance(counts, SelectionCounts) else type(counts).__name__
+        allowed = "confusion counts (tp, fp, fn, tn): this metric needs the labels"
+        if selection:
+            allowed = "SelectionCounts or ConfusionCounts, or a mapping or frame of them"
+        raise InputError("counts", got=got, allowed=allowed, cure="pass the confusion counts of one model")
     if selection and _holds_selections(counts):
         return SelectionCounts.from_counts(counts)
     return ConfusionCounts.from_counts(counts)
@@ -156,59 +323,12 @@ def _holds_selections(counts: Any) -> bool:
     return isinstance(native, (nw.DataFrame, nw.LazyFrame)) and "selected" in native.collect_schema().names()
 
 
-def comparison_result(
-    kind: type[_Result],
-    table: CellCounts,
-    *,
-    rate: str,
-    metric: str,
-    words: str,
-    contrast: Contrast,
-    reference: Hashable | None,
-    settings: Inference,
-    rng: Any = None,
-    quiet: bool = False,
-) -> _Result:
-    """Compare one rate over all groups of a table."""
-    from dataclasses import replace
-
-    estimates: RateEstimates = estimate_rates(table, rate)
-    if len(estimates.groups) > 1:
-        index, rule = find_reference(
-            estimates.groups, reference, sizes=table.group_sizes, rates=estimates.rate
+def check_groups(groups: tuple[str, ...]) -> None:
+    """Raise where there is nothing to compare with."""
+    if len(groups) < 2:
+        raise InputError(
+            "sensitive_features",
+            got=f"one group ({groups[0]!r})",
+            allowed="two groups or more",
+            cure="compare with another group, or declare an empty one with groups=",
         )
-    else:
-        index, rule = 0, "largest"
-    generator, seed = generator_for(settings, rng)
-    settings = replace(settings, reference_rule=rule, seed=seed)
-    comparisons = compare_rates(
-        estimates, metric=metric, contrast=contrast, reference=index, settings=settings, rng=generator
-    )
-    result = kind(metric=metric, comparisons=comparisons, settings=settings, counts=table, words=words)
-    if not quiet:
-        warn_about(result)
-    return result
-
-
-def generator_for(settings: Inference, rng: Any) -> tuple[np.random.Generator | None, int | None]:
-    """Generator and its seed where the method needs one."""
-    return as_generator(rng) if settings.method == "bootstrap" else (None, None)
-
-
-def data_columns(
-    sensitive_features: Any,
-    sample_weight: Any,
-    cluster: Any,
-    pos_label: Any,
-    missing: Any,
-    groups: Sequence[Hashable] | None,
-) -> dict[str, Any]:
-    """Keyword arguments of `Outcomes.from_arrays`."""
-    return {
-        "sensitive_features": sensitive_features,
-        "sample_weight": sample_weight,
-        "cluster": cluster,
-        "pos_label": pos_label,
-        "missing": missing,
-        "groups": groups,
-    }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.encoding import label_text
@@ -15,16 +15,12 @@ from fairstats.ground.groups import find_reference
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.rates.inference import verdict, warn_about
+from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.ground.verdict import Evidence, bound_level, z_evidence
+from fairstats.methods.rates.compare import adjusted, directed_tests, one_sided, warned
 from fairstats.methods.rates.pair import LogRatio
-from fairstats.methods.rates.result import Comparison, RatioResult
-from fairstats.methods.rates.setup import make_settings
-from fairstats.methods.rates.simultaneous import adjust_pvalues, normal_cdf, two_sided_pvalue
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["StratifiedRatioResult", "stratified_ratio"]
+from fairstats.methods.rates.result import Inference, RateComparison, RatioResult, with_verdicts
+from fairstats.methods.rates.setup import RATIO, Shared, check_groups, documented, make_settings, rows_among
 
 
 @serialisable
@@ -62,43 +58,30 @@ class StratifiedRatioResult(RatioResult):
         return lines
 
 
+@documented(RATIO)
 def stratified_ratio(
-    y_pred: Any,
+    y_pred: Any = None,
     *,
-    sensitive_features: Any,
-    strata: Any,
-    reference: Hashable | None = None,
+    strata: Any = None,
+    counts: Tally | None = None,
     threshold: float = 0.8,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
-    confidence_level: float = 0.95,
-    adjust: str = "holm",
-    pos_label: Any = None,
-    missing: Literal["raise", "drop", "group"] = "raise",
-    groups: Sequence[Hashable] | None = None,
+    **options: Unpack[Shared],
 ) -> StratifiedRatioResult:
     """Mantel–Haenszel ratio of selection rates over strata of a confounder.
 
     Parameters
     ----------
-    y_pred : array-like, shape (n,)
-        Predictions (or labels), any type with two values.
-    sensitive_features : array-like (n,) or (n, k), data frame or mapping
-        Group of each row.
     strata : array-like, shape (n,)
         Stratum of each row, e.g. a department or a risk class.
-    reference, threshold, alternative, confidence_level, adjust, pos_label, missing, groups
-        As in `disparate_impact`.
+    counts : Tally, optional
+        Made with ``strata=``; instead of the columns.
 
     Returns
     -------
     StratifiedRatioResult
         One comparison per group with the common ratio; `tests()` adds the Cochran–Mantel–Haenszel test and
         two homogeneity tests.
-
-    Raises
-    ------
-    InputError
-        Where the input cannot be used.
 
     Warns
     -----
@@ -127,113 +110,81 @@ def stratified_ratio(
     >>> print(f"crude {result.crude[0]:.3f}, adjusted {result.estimate:.3f}")
     crude 0.667, adjusted 1.000
     """
-    settings = make_settings(
-        "ratio",
-        method="log",
-        threshold=threshold,
-        alternative=alternative,
-        confidence_level=confidence_level,
-        simultaneous=None,
-        adjust=adjust,
-        comparisons="reference",
-        n_resamples=9_999,
-    )
-    if strata is None or y_pred is None:
-        name = "strata" if strata is None else "y_pred"
-        raise InputError(name, got="None", allowed="one value per row", cure=f"pass {name}")
-    outcomes = Outcomes.from_arrays(
-        None,
-        y_pred,
-        sensitive_features=sensitive_features,
-        strata=strata,
-        pos_label=pos_label,
-        missing=missing,
-        groups=groups,
-    )
-    table = SelectionCounts.from_outcomes(outcomes)
-    cells, names = _stratum_cells(outcomes)
-    if len(table.groups) < 2:
-        raise InputError(
-            "sensitive_features",
-            got=f"one group ({table.groups[0]!r})",
-            allowed="two groups or more",
-            cure="compare with another group",
-        )
-    index, rule = find_reference(table.groups, reference, sizes=table.group_sizes)
+    settings = make_settings("ratio", {"threshold": threshold, "alternative": alternative, **options})
+    rows = {"y_pred": y_pred, "sensitive_features": options["sensitive_features"], "strata": strata}
+    if counts_or_rows(counts, needs="y_pred, strata", **rows):
+        table, cells, names = _tallied(counts)
+    else:
+        outcomes = Outcomes.from_arrays(None, y_pred, strata=strata, **rows_among(options))
+        table = SelectionCounts.from_outcomes(outcomes)
+        cells, names = _stratum_cells(outcomes)
+    check_groups(table.groups)
+    index, rule = find_reference(table.groups, options["reference"], sizes=table.group_sizes)
     settings = replace(settings, method="log (Mantel–Haenszel)", reference_rule=rule)
-    found, crude = [], []
-    for g in range(len(table.groups)):
-        if g == index:
-            continue
-        found.append(_pooled(cells, table, g, index, settings))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = table.totals[:, 0] / table.totals.sum(axis=1)
-            crude.append(float(share[g] / share[index]))
-    adjusted = adjust_pvalues([c.pvalue for c in found], settings.adjust)
+    others = [g for g in range(len(table.groups)) if g != index]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = table.totals[:, 0] / table.totals.sum(axis=1)
+        crude = tuple(float(share[g] / share[index]) for g in others)
+    pooled = [_pooled(cells, table, g, index, settings) for g in others]
+    judged = with_verdicts([c for c, _ in pooled], [found for _, found in pooled], settings)
     result = StratifiedRatioResult(
         metric="disparate_impact_stratified",
-        comparisons=tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(found, adjusted, strict=True)),
+        comparisons=adjusted(judged, settings.adjust),
         settings=settings,
         counts=table,
         words="Disparate impact within strata (Mantel–Haenszel)",
         backend="statsmodels",
         strata=names,
         stratum_counts=cells,
-        crude=tuple(crude),
+        crude=crude,
     )
-    warn_about(result)
-    return result
+    return warned(result)
+
+
+def _tallied(counts: Any) -> tuple[SelectionCounts, NDArray[np.int64], tuple[str, ...]]:
+    if not isinstance(counts, Tally):
+        got = f"a {type(counts).__name__}"
+        raise InputError("counts", got=got, allowed="a Tally", cure="fs.tally(…, strata=)")
+    cells, names, _ = counts.strata()
+    table = counts.selection()
+    if table.weighted:
+        got, allowed = "a tally of weighted or clustered rows", "independent rows of equal weight"
+        raise InputError("counts", got=got, allowed=allowed, cure="tally without them")
+    return table, cells, names
 
 
 def _stratum_cells(outcomes: Outcomes) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Selected and not selected per stratum and group, shape (H, G, 2)."""
     if outcomes.strata is None or outcomes.y_pred is None:
         raise InputError("strata", got="None", allowed="one value per row", cure="pass strata")
-    n_strata, n_groups = len(outcomes.strata.levels), len(outcomes.groups.labels)
+    levels = outcomes.strata.levels
+    n_strata, n_groups = len(levels), len(outcomes.groups.labels)
     code = (
         (outcomes.strata.codes.astype(np.intp) * n_groups + outcomes.groups.codes) * 2 + 1 - outcomes.y_pred
     )
     cells = np.bincount(code, minlength=n_strata * n_groups * 2).reshape(n_strata, n_groups, 2)
-    levels = outcomes.strata.levels
     names = [label_text(level) for level in levels]
     keys: Any = levels if all(isinstance(level, (int, float)) for level in levels) else names
     order = sorted(range(n_strata), key=keys.__getitem__)
     return cells[order], tuple(names[h] for h in order)
 
 
-def _pooled(cells: NDArray[np.int64], table: SelectionCounts, i: int, j: int, settings: Any) -> Comparison:
+def _pooled(
+    cells: NDArray[np.int64], table: SelectionCounts, i: int, j: int, settings: Inference
+) -> tuple[RateComparison, Evidence]:
     level = settings.confidence_level
-    nan = float("nan")
     share = table.totals[:, 0] / np.maximum(table.totals.sum(axis=1), 1)
-    empty = Comparison(
-        metric="disparate_impact_stratified",
-        group=table.groups[i],
-        reference=table.groups[j],
-        estimate=nan,
-        std_error=nan,
-        interval=Interval(0.0, float("inf"), level, settings.method),
-        bounds=Interval(0.0, float("inf"), 2 * level - 1, settings.method),
-        statistic=nan,
-        pvalue=nan,
-        pvalue_adjusted=nan,
-        tests=(),
-        verdict="insufficient evidence",
-        rate=float(share[i]),
-        rate_reference=float(share[j]),
-        n=int(table.group_sizes[i]),
-        n_reference=int(table.group_sizes[j]),
-        method=settings.method,
-    )
+    known = table.groups, share, table.group_sizes
+    name, ends = "disparate_impact_stratified", (0.0, float("inf"))
+    empty = RateComparison.unknown(name, settings, (i, j), *known, ends)
     both = (cells[:, i].sum(axis=1) > 0) & (cells[:, j].sum(axis=1) > 0)
     used = cells[both][:, [i, j]].astype(np.float64)
     k, n = used[..., 0], used.sum(axis=2)
     total = n.sum(axis=1)
     numerator, denominator = np.sum(k[:, 0] * n[:, 1] / total), np.sum(k[:, 1] * n[:, 0] / total)
     if not (numerator > 0 and denominator > 0):
-        return replace(
-            empty,
-            note=f"{empty.group} and {empty.reference}: no stratum where both occur has a success in each.",
-        )
+        note = f"{empty.group} and {empty.reference}: no stratum where both occur has a success in each."
+        return replace(empty, note=note), Evidence()
     from statsmodels.stats.contingency_tables import StratifiedTable
 
     stratified = StratifiedTable(np.moveaxis(used, 0, -1))
@@ -242,56 +193,44 @@ def _pooled(cells: NDArray[np.int64], table: SelectionCounts, i: int, j: int, se
     spread = np.sum((successes * n[:, 0] * n[:, 1] - k[:, 0] * k[:, 1] * total) / total**2)
     log_error = float(np.sqrt(spread / (numerator * denominator)))
     if log_error == 0:
-        return replace(empty, note=f"{empty.group} and {empty.reference}: no failure in any stratum.")
-    pooled = LogRatio(ratio, log_error, float("inf"))
-    tests = _tests(pooled, stratified, k, n, settings.threshold, settings.method)
+        note = f"{empty.group} and {empty.reference}: no failure in any stratum."
+        return replace(empty, note=note), Evidence()
+    pooled = LogRatio(float("inf"), ratio, log_error)
+    tests = (
+        *directed_tests(pooled, "ratio", settings, pooled.degrees_of_freedom, settings.method),
+        *_tests_of_strata(stratified, k, n),
+    )
     chosen = next(t for t in tests if t.alternative == settings.alternative)
-    bounds = Interval(*pooled.interval(2 * level - 1), 2 * level - 1, settings.method)
+    z_low, z_high = (pooled.statistic(end) for end in settings.fair("ratio"))
+    one_sided_level = bound_level(z_low - z_high, level)
+    bounds = Interval(*pooled.interval(2 * one_sided_level - 1), one_sided_level, settings.method)
     interval = Interval(*pooled.interval(level), level, settings.method)
     if settings.alternative != "two-sided":
-        less = settings.alternative == "less"
-        interval = replace(
-            interval, low=0.0 if less else bounds.low, high=bounds.high if less else float("inf")
-        )
-    return replace(
+        alone = Interval(*pooled.interval(2 * level - 1), level, settings.method)
+        interval = one_sided(alone, "ratio", settings.alternative)
+    found = replace(
         empty,
         estimate=ratio,
         std_error=ratio * log_error,
-        interval=interval,
+        confidence_interval=interval,
         bounds=bounds,
         statistic=chosen.statistic,
         pvalue=chosen.pvalue,
         tests=tests,
-        verdict=verdict(bounds, "ratio", settings.threshold),
     )
+    return found, z_evidence(z_low, z_high)
 
 
-def _tests(
-    pooled: LogRatio,
-    stratified: Any,
-    k: NDArray[np.float64],
-    n: NDArray[np.float64],
-    threshold: float,
-    method: str,
+def _tests_of_strata(
+    stratified: Any, k: NDArray[np.float64], n: NDArray[np.float64]
 ) -> tuple[HypothesisTest, ...]:
+    """Cochran–Mantel–Haenszel, and homogeneity of ratios and of odds ratios."""
     from scipy.special import chdtrc
 
-    z, z_equal = pooled.statistic(threshold), pooled.statistic(1.0)
-    tests = [
-        HypothesisTest(f"ratio >= {threshold:g}", "less", z, normal_cdf(z), method),
-        HypothesisTest(f"ratio <= {threshold:g}", "greater", z, normal_cdf(-z), method),
-        HypothesisTest("ratio = 1", "two-sided", z_equal, two_sided_pvalue(z_equal), method),
-    ]
     null = stratified.test_null_odds(correction=False)
-    tests.append(
-        HypothesisTest(
-            "odds ratio = 1 in all strata",
-            "any difference",
-            float(null.statistic),
-            float(null.pvalue),
-            "Cochran–Mantel–Haenszel (statsmodels)",
-        )
-    )
+    name = "Cochran–Mantel–Haenszel (statsmodels)"
+    found = float(null.statistic), float(null.pvalue)
+    tests = [HypothesisTest("odds ratio = 1 in all strata", "any difference", *found, name)]
     known = (k > 0).all(axis=1) & ((k < n).any(axis=1))
     df = int(known.sum()) - 1
     if df > 0:
@@ -300,25 +239,12 @@ def _tests(
         weight = 1 / np.sum((1 - rate) / k[known], axis=1)
         mean = np.average(log_ratio, weights=weight)
         q = float(np.sum(weight * (log_ratio - mean) ** 2))
-        tests.append(
-            HypothesisTest(
-                "one ratio in all strata",
-                "heterogeneity",
-                q,
-                float(chdtrc(df, q)),
-                "Cochran's Q",
-            )
-        )
+        pvalue = float(chdtrc(df, q))
+        tests.append(HypothesisTest("one ratio in all strata", "heterogeneity", q, pvalue, "Cochran's Q"))
     with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 inside statsmodels at an odds ratio of 1
         equal = stratified.test_equal_odds(adjust=True)
     if k.shape[0] > 1 and np.isfinite(equal.pvalue):
-        tests.append(
-            HypothesisTest(
-                "one odds ratio in all strata",
-                "heterogeneity",
-                float(equal.statistic),
-                float(equal.pvalue),
-                "Breslow–Day with Tarone's adjustment (statsmodels)",
-            )
-        )
+        name = "Breslow–Day with Tarone's adjustment (statsmodels)"
+        found = float(equal.statistic), float(equal.pvalue)
+        tests.append(HypothesisTest("one odds ratio in all strata", "heterogeneity", *found, name))
     return tuple(tests)

@@ -1,48 +1,174 @@
-"""Conjugate draws: Dirichlet posteriors of cell probabilities, in blocks, alike for any number of threads.
+"""Counts per group, priors, and conjugate draws: Dirichlet posteriors of cell probabilities, in blocks.
 
-Block i of a run is drawn by a generator of its own, seeded by (entropy, i). A block is laid out cell by
-cell and group by group, so that every operation of a metric runs over contiguous draws.
+Block i of a run is drawn by a generator of its own, seeded by (entropy, i), so that the number of threads
+does not matter. A block is laid out cell by cell and group by group: metrics run over contiguous draws.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from fairstats.ground.checks import check_choice, check_number, check_whole
+from fairstats.ground.counts import CellCounts, ConfusionCounts
+from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
+from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.tally import Tally, counts_or_rows
 
-__all__ = ["BLOCK", "DirichletSampler", "block_bounds", "gamma_table", "in_blocks", "multinomial_counts"]
-
+#: The order of the cells: of counts, priors and draws.
+CELLS = ConfusionCounts.cells
+#: Priors by name: the Dirichlet parameter of every cell.
+PRIORS = {"uniform": 1.0, "jeffreys": 0.5, "perks": 0.25}
 #: Draws per block.
 BLOCK = 1 << 13
-_Answer = TypeVar("_Answer")
+#: Draws up to this size are kept; larger runs are drawn again for every call, with the same numbers.
+_KEPT_BYTES = 1 << 27
+#: A larger share of undefined draws calls for a warning.
+MOST_UNDEFINED = 0.05
 
 
-def block_bounds(draws: int) -> list[tuple[int, int]]:
-    """First and last (excluded) draw of each block."""
-    return [(start, min(start + BLOCK, draws)) for start in range(0, draws, BLOCK)]
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows behind the counts, coded; never written to a file.
+
+    Labels and predictions (0/1), positions in the groups, and the fold in which each row was held out.
+    """
+
+    y_true: NDArray[Any]
+    y_pred: NDArray[Any]
+    group: NDArray[Any]
+    fold: NDArray[Any] | None = None
+
+
+def count_cells(y_true: Any, y_pred: Any, group: Any, n_groups: int) -> NDArray[np.int64]:
+    """Counts of shape (G, 4) of coded rows."""
+    cell = 3 - 2 * np.asarray(y_pred, dtype=np.intp) - np.asarray(y_true, dtype=np.intp)
+    code = np.asarray(group, dtype=np.intp) * 4 + cell
+    return np.bincount(code, minlength=4 * n_groups).reshape(n_groups, 4)
+
+
+def as_counts(
+    counts: Any, y_true: Any = None, y_pred: Any = None, **columns: Any
+) -> tuple[ConfusionCounts, Rows | None]:
+    """Counts, and the rows where there are some.
+
+    `counts` is a Tally, ConfusionCounts, or a mapping or frame as in `ConfusionCounts.from_effective`;
+    `columns` are those of `Outcomes.from_arrays`. Raises for neither or both, weighted counts, negative or
+    unnamed cells.
+    """
+    sensitive = columns.get("sensitive_features")
+    counts_or_rows(counts, needs="y_true, y_pred", y_true=y_true, y_pred=y_pred, sensitive_features=sensitive)
+    if isinstance(counts, Tally):
+        counts = counts.confusion()
+    if isinstance(counts, ConfusionCounts):
+        if counts.weighted:
+            raise InputError(
+                "counts",
+                got="weighted or clustered counts",
+                allowed="counts of independent rows: a multinomial likelihood has no design weights",
+                cure="count without sample_weight and cluster, or pass effective counts as a mapping",
+            )
+        return counts, None
+    if isinstance(counts, CellCounts):
+        raise InputError(
+            "counts",
+            got=type(counts).__name__,
+            allowed="confusion counts: these metrics need labels and predictions",
+            cure="pass ConfusionCounts, or y_true and y_pred",
+        )
+    if counts is not None:
+        return ConfusionCounts.from_effective(counts), None
+    outcomes = Outcomes.from_arrays(y_true, y_pred, **columns)
+    rows = Rows(np.asarray(outcomes.y_true), np.asarray(outcomes.y_pred), outcomes.groups.codes)
+    return ConfusionCounts.from_outcomes(outcomes), rows
+
+
+def check_draws(draws: Any) -> int:
+    """The number of draws, or raise; more than 10⁸ are a mistake."""
+    return check_whole("draws", draws, low=100, high=10**8, cure="10_000, say")
+
+
+def check_rope(rope: Any, n_metrics: int) -> tuple[float, ...]:
+    """Half-widths of the region of practical equivalence, one per metric, or raise."""
+    given = [0.0] if rope is None else np.atleast_1d(np.asarray(rope, dtype=object)).ravel().tolist()
+    widths = given * n_metrics if len(given) == 1 else given
+    cure = "0.01 for differences below one percentage point"
+    if len(widths) != n_metrics:
+        allowed = f"a size ≥ 0, or {n_metrics} of them, one per metric"
+        raise InputError("rope", got=repr(rope), allowed=allowed, cure=cure)
+    return tuple(check_number("rope", width, low=0, cure=cure) for width in widths)
+
+
+def prior_value(prior: Any) -> Any:
+    """The parameter of a cell: that of a name, or what came."""
+    if isinstance(prior, str):
+        check_choice("prior", prior, tuple(PRIORS))
+        return PRIORS[prior]
+    return prior
+
+
+def as_prior(prior: Any, counts: ConfusionCounts) -> NDArray[np.float64]:
+    """Dirichlet parameters of shape (G, 4) from a name of `PRIORS`, one value for all cells, or one per cell.
+
+    Raises for what is negative or not finite, and for 0 in a group without rows.
+    """
+    cure = "1.0 (uniform), 0.5 (Jeffreys)"
+    by_name = prior if isinstance(prior, Mapping) else dict.fromkeys(CELLS, prior_value(prior))
+    if set(by_name) != set(CELLS):
+        allowed = f"a number ≥ 0 for every cell, or a mapping with {', '.join(CELLS)}"
+        raise InputError("prior", got=repr(prior), allowed=allowed, cure=cure)
+    by_cell = [check_number("prior", by_name[c], low=0, high=1e6, cure=cure) for c in CELLS]
+    values = np.tile(by_cell, (len(counts.groups), 1))
+    alpha = values + counts.totals
+    without = [group for group, total in zip(counts.groups, alpha.sum(axis=1), strict=True) if total == 0]
+    if without:
+        raise InputError(
+            "prior",
+            got=f"0 with no row of group {without[0]!r}: there is no posterior",
+            allowed="a prior above 0, or rows in every group",
+            cure="prior=1.0, or leave the group out",
+        )
+    zero = [f"{CELLS[c]} of {counts.groups[g]!r}" for g, c in np.argwhere(alpha == 0)]
+    if zero:
+        caution(
+            f"prior 0 with empty cells ({', '.join(zero)}): the posterior is improper; its limit is used, in "
+            "which these cells have probability 0.",
+            DataWarning,
+        )
+    return values
+
+
+def warn_of_empty(counts: ConfusionCounts) -> None:
+    """Warn of groups whose rates rest on the prior alone."""
+    lacking = []
+    labels = zip(counts.groups, counts.total("tp", "fn"), counts.total("fp", "tn"), strict=True)
+    for group, favourable, unfavourable in labels:
+        if favourable + unfavourable == 0:
+            caution(f"{group!r} has no rows: its metrics are undefined (NaN).", InsufficientEvidenceWarning)
+        elif favourable == 0:
+            lacking.append(f"{group!r} has no rows with a favourable label (TPR)")
+        elif unfavourable == 0:
+            lacking.append(f"{group!r} has no rows with an unfavourable label (FPR, TNR)")
+    if lacking:
+        caution(
+            "; ".join(lacking) + ": the posterior of the rates named is the prior, not evidence.",
+            InsufficientEvidenceWarning,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class DirichletSampler:
     """Draws of cell probabilities, one Dirichlet per group, or of counts given them.
 
-    Attributes
-    ----------
-    alpha : ndarray of float, shape (G, c)
-        Prior plus counts; a cell with 0 has probability 0.
-    scale : ndarray of float, shape (G,)
-        What a draw of group g is multiplied by: its size for probabilities.
-    entropy : int
-        Seed of the run.
-    trials : ndarray of int, shape (G,), or None
-        Size of the next test set; None stops at the probabilities.
+    `alpha` (G, c) is prior plus counts (a cell with 0 has probability 0), `scale` (G,) what a draw of group
+    g is multiplied by: its size for probabilities. `trials` (G,) is the size of the next test set; None
+    stops at the probabilities. `entropy` seeds the run.
     """
 
     alpha: NDArray[np.float64]
@@ -54,12 +180,11 @@ class DirichletSampler:
         """Draws of block `index`, shape (size, G, c)."""
         rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index,)))
         cells = gamma_table(self.alpha, size, rng)
-        total = cells.sum(axis=0)
         if self.trials is None:
             with np.errstate(divide="ignore", invalid="ignore"):
-                cells *= self.scale[:, None] / total
+                cells *= self.scale[:, None] / cells.sum(axis=0)
         else:
-            cells = multinomial_counts(cells, total, self.trials, rng) * self.scale[:, None]
+            cells = multinomial_counts(cells, self.trials, rng) * self.scale[:, None]
         return cells.transpose(2, 1, 0)
 
 
@@ -74,17 +199,14 @@ def gamma_table(alpha: NDArray[np.float64], size: int, rng: np.random.Generator)
 
 
 def multinomial_counts(
-    cells: NDArray[np.float64],
-    total: NDArray[np.float64],
-    trials: NDArray[np.int64],
-    rng: np.random.Generator,
+    cells: NDArray[np.float64], trials: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Counts of shape (c, G, n) given unnormalised cell probabilities, by conditional binomials."""
-    left_mass = total.copy()
-    left = np.broadcast_to(trials[:, None], total.shape).copy()
+    left_mass = cells.sum(axis=0)
+    left = np.broadcast_to(trials[:, None], left_mass.shape).copy()
     counts = np.empty_like(cells)
     for c in range(cells.shape[0] - 1):
-        share = np.divide(cells[c], left_mass, out=np.zeros_like(total), where=left_mass > 0)
+        share = np.divide(cells[c], left_mass, out=np.zeros_like(left_mass), where=left_mass > 0)
         drawn = rng.binomial(left, np.clip(share, 0.0, 1.0))
         counts[c] = drawn
         left -= drawn
@@ -93,21 +215,152 @@ def multinomial_counts(
     return counts
 
 
-def in_blocks(
-    draws: int, work: Callable[[int, int, int], _Answer], n_jobs: int | None = None
-) -> list[_Answer]:
-    """Answers of ``work(index, first, last)`` for every block, in order, in threads where there are many.
+@dataclass(frozen=True, eq=False)
+class PosteriorDraws:
+    """Draws of counts of every group under one posterior: what metrics are functions of.
 
-    Parameters
-    ----------
-    draws : int
-    work : callable
-    n_jobs : int, optional
-        Threads; default as many as processors. The answers do not depend on it.
+    The fields are those of `UmPosterior`; the draws follow from them, and some are kept.
     """
-    bounds = block_bounds(draws)
-    workers = min(n_jobs or os.cpu_count() or 1, len(bounds))
-    if workers < 2 or len(bounds) < 8:
-        return [work(i, *ends) for i, ends in enumerate(bounds)]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda item: work(item[0], *item[1]), enumerate(bounds)))
+
+    counts: ConfusionCounts
+    prior: NDArray[np.float64]
+    n_draws: int = 10_000
+    target: str = "parameter"
+    entropy: int = 0
+    stored: NDArray[np.float64] | None = None
+    shifts: NDArray[np.float64] | None = None
+    _kept: dict[int, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def dirichlet(self) -> DirichletSampler:
+        """The Dirichlet posterior of every group, and what its draws are scaled to."""
+        alpha, sizes = self.prior + self.counts.totals, self.counts.group_sizes.astype(np.float64)
+        if self.target != "predictive":
+            return DirichletSampler(alpha, sizes, self.entropy)
+        trials = np.rint(self.counts.totals.sum(axis=1)).astype(np.int64)
+        scale = np.divide(sizes, trials, out=np.ones_like(sizes), where=trials > 0)
+        return DirichletSampler(alpha, scale, self.entropy, trials)
+
+    def block(self, index: int, first: int, last: int) -> NDArray[np.float64]:
+        """Counts (last − first, G, 4) of block `index`."""
+        dirichlet = self.dirichlet
+        if self.stored is None:
+            if len(self._kept.get(index, ())) < last - first:
+                drawn = self.refitted(dirichlet.block(index, last - first), index)
+                if self.n_draws * self.prior.size * 8 > _KEPT_BYTES:
+                    return drawn
+                self._kept[index] = drawn
+            return self._kept[index][: last - first]
+        pi = self.stored[first:last]
+        if dirichlet.trials is None:
+            return np.asarray(pi * dirichlet.scale[:, None])
+        rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index, 1)))
+        counts = multinomial_counts(pi.transpose(2, 1, 0), dirichlet.trials, rng)
+        return (counts * dirichlet.scale[:, None]).transpose(2, 1, 0)
+
+    def refitted(self, counts: NDArray[np.float64], index: int) -> NDArray[np.float64]:
+        """Under ``target="algorithm"`` the counts of models fitted to other training sets, else the same.
+
+        `shifts` (J, G, 2) are differences of models fitted to disjoint halves, on the logit scale, per group
+        and label: half their mean square estimates the variance at half the rows, a quarter that at all of
+        them. With J of them the draws are multivariate t with J degrees of freedom.
+        """
+        if self.shifts is None or self.target != "algorithm":
+            return counts
+        rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index, 2)))
+        n, splits = len(counts), len(self.shifts)
+        by = rng.standard_normal((n, splits)) / (2.0 * np.sqrt(rng.chisquare(splits, (n, 1))))
+        odds = np.exp(np.clip(np.tensordot(by, self.shifts, 1), -500.0, 500.0))
+        tp, fp, fn, tn = np.moveaxis(counts, -1, 0)
+        cells = []
+        for hit, miss, ratio in ((tp, fn, odds[..., 0]), (fp, tn, odds[..., 1])):
+            whole, weight = hit + miss, hit * ratio
+            moved = np.divide(whole * weight, weight + miss, out=hit.copy(), where=weight + miss > 0)
+            cells.append((moved, whole - moved))
+        (tp, fn), (fp, tn) = cells
+        return np.stack([tp, fp, fn, tn], axis=-1)
+
+    @property
+    def draws(self) -> NDArray[np.float64]:
+        """Counts of shape (n_draws, G, 4) in the order tp, fp, fn, tn: what the metrics are functions of.
+
+        Expected counts N_s·π_s under ``target="parameter"``, with N_s the rows evaluated; counts of the next
+        test set under "predictive"; expected counts of models fitted to other rows under "algorithm".
+        """
+        return evaluate(self.block, self.n_draws, [lambda counts, _: counts], 0)[0]
+
+
+def evaluate(
+    block: Callable[[int, int, int], Any],
+    draws: int,
+    functions: Sequence[Callable[[Any, int], Any]],
+    reference: int,
+    n_jobs: int | None = None,
+) -> list[NDArray[np.float64]]:
+    """Draws of several metrics in one pass, in threads where there are many: the numbers do not depend on it.
+
+    ``block(index, first, last)`` gives counts (last − first, G, 4), without row `last`; a function turns
+    counts (n, G, 4) and the position of the reference group into (n, …).
+    """
+    counts = block(0, 0, min(draws, BLOCK))
+    begin = [np.asarray(function(counts, reference)) for function in functions]  # these have the shapes
+    answers = [np.empty((draws, *values.shape[1:])) for values in begin]
+
+    def fill(index: int) -> None:
+        first, last = index * BLOCK, min((index + 1) * BLOCK, draws)
+        counts = block(index, first, last) if index else None
+        for answer, function, values in zip(answers, functions, begin, strict=True):
+            answer[first:last] = values if counts is None else function(counts, reference)
+
+    number = -(-draws // BLOCK)
+    with ThreadPoolExecutor(min(n_jobs or os.cpu_count() or 1, number) if number >= 8 else 1) as pool:
+        list(pool.map(fill, range(number)))
+    return answers
+
+
+def shortest_interval(
+    draws: NDArray[np.float64], prob: float, *, ordered: bool = False
+) -> tuple[float, float]:
+    """Ends of the shortest interval between draws that spans ⌊prob·n⌋ steps, as ArviZ defines the HDI.
+
+    NaN draws are left out; (NaN, NaN) without draws. For several modes take `fs.hdr`. `ordered`: they are in
+    ascending order, without NaN.
+    """
+    known = draws if ordered else np.sort(draws[~np.isnan(draws)])
+    n = known.size
+    if n == 0:
+        return float("nan"), float("nan")
+    span = min(int(np.floor(prob * n)), n - 1)
+    widths = known[span:] - known[: n - span]
+    first = int(np.argmin(widths))
+    return float(known[first]), float(known[first + span])
+
+
+def warn_of_undefined(name: str, draws: NDArray[np.float64]) -> None:
+    """Warn where too many draws are NaN."""
+    share = float(np.isnan(draws).any(axis=tuple(range(1, draws.ndim))).mean())
+    if share > MOST_UNDEFINED:
+        caution(
+            f"{name}: {share:.1%} of the draws are undefined (0/0, a drawn group without the cases); "
+            "they are NaN and left out of summaries.",
+            InsufficientEvidenceWarning,
+        )
+
+
+def without_undefined(delta: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Draws without NaN, and the share left out, with a warning where it is large."""
+    lacking = np.isnan(delta).reshape(len(delta), -1).any(axis=1)
+    share = float(lacking.mean())
+    if lacking.all():
+        raise InputError(
+            "metrics",
+            got="no draw in which every metric is defined",
+            allowed="metrics with cases in every group",
+            cure="choose other metrics, a prior above 0, or target='parameter'",
+        )
+    if share > MOST_UNDEFINED:
+        caution(
+            f"{share:.1%} of the draws are undefined (0/0: a drawn group without the cases) and left out.",
+            InsufficientEvidenceWarning,
+        )
+    return delta[~lacking], share

@@ -1,20 +1,24 @@
-"""Events of a comparison: better, worse or equivalent in every metric (the paper's section 3)."""
+"""Events between algorithms (the paper's section 3): better, worse or equivalent; the ranking of several."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairstats.ground.results import Comparison, Result
 from fairstats.ground.serialise import serialisable
+from fairstats.methods.um.draws import without_undefined
+from fairstats.methods.um.joint import JointDraws
+from fairstats.methods.um.metrics import Objectives
+from fairstats.methods.um.result import NO_INTERVAL, NO_TEST
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["Event", "event_codes", "event_names", "probabilities"]
+    import pandas as pd
 
 #: A difference this little above the RoPE is on its boundary.
 TOLERANCE = 1e-12
@@ -23,24 +27,49 @@ _LISTED = 3
 
 
 @serialisable
-@dataclass(frozen=True)
-class Event:
-    """One event and its probability.
+@dataclass(frozen=True, kw_only=True)
+class Event(Comparison):
+    """Probability of an event between two algorithms, `group` and `reference`.
 
-    Attributes
-    ----------
-    name : str
-        "A≫B", "B≫A", "A≈B", or the pattern of a mixed event such as "A_acc, B_fair".
-    probability, mc_error : float
-        Share of the draws, and its Monte Carlo standard error.
-    n_draws : int
-        Draws that it is a share of.
+    `event` is "A≫B", "B≫A", "A≈B", or the pattern of a mixed event such as "A_acc, B_fair"; `estimate` its
+    probability, the share of the `n_draws` draws, and `std_error` the Monte Carlo error; `given` what the
+    probability is conditional on, empty for nothing.
     """
 
-    name: str
-    probability: float
-    mc_error: float
-    n_draws: int
+    event: str
+    given: str = ""
+    n_draws: int = 0
+
+    @property
+    def name(self) -> str:
+        """The event."""
+        return self.event
+
+    @property
+    def probability(self) -> float:
+        """Share of the draws."""
+        return self.estimate
+
+    @property
+    def mc_error(self) -> float:
+        """Monte Carlo standard error of the probability."""
+        return self.std_error
+
+    def row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table."""
+        own = ("event", "probability", "mc_error", "given", "n_draws")
+        return {**super().row(backend), **{name: getattr(self, name) for name in own}}
+
+
+def by_name(names: Sequence[str], values: Any, form: str = "g") -> str:
+    """Names with their numbers, in words."""
+    return ", ".join(f"{name} {value:{form}}" for name, value in zip(names, values, strict=True))
+
+
+def event(name: str, share: float, draws: int, /, **about: Any) -> Event:
+    """An event with the Monte Carlo error of its share of `draws`; `about` as in `Comparison`."""
+    error = float(np.sqrt(share * (1 - share) / draws))
+    return Event(event=name, estimate=float(share), std_error=error, n_draws=draws, **about)
 
 
 def signs(delta: NDArray[np.float64], rope: Sequence[float]) -> NDArray[np.int64]:
@@ -49,66 +78,142 @@ def signs(delta: NDArray[np.float64], rope: Sequence[float]) -> NDArray[np.int64
     return (delta > width).astype(np.int64) - (delta < -width)
 
 
-def event_names(names: tuple[str, str], shorts: Sequence[str]) -> dict[int, str]:
-    """Code of a pattern → name of its event.
-
-    The code of a pattern of signs s_1 … s_M is Σ_j (s_j + 1)·3^(M−j). All patterns in which A is nowhere
-    worse and somewhere better are one event, and so mirrored.
-    """
+def event_name(pattern: Sequence[int], names: tuple[str, str], shorts: Sequence[str]) -> str:
+    """The event of a pattern of signs: A better somewhere and worse nowhere, mirrored, both, or neither."""
     a, b = names
-    found = {}
-    for pattern in product((-1, 0, 1), repeat=len(shorts)):
-        code = 0
-        for sign in pattern:
-            code = 3 * code + sign + 1
-        if 1 in pattern and -1 in pattern:
-            owner = {1: a, -1: b, 0: "≈"}
-            found[code] = ", ".join(
-                f"{owner[sign]}_{short}" for sign, short in zip(pattern, shorts, strict=True)
-            )
-        else:
-            found[code] = f"{a}≫{b}" if 1 in pattern else f"{b}≫{a}" if -1 in pattern else f"{a}≈{b}"
-    return found
-
-
-def event_codes(delta: NDArray[np.float64], rope: Sequence[float]) -> NDArray[np.int64]:
-    """Code of the pattern of every draw, shape (n,); see `event_names`."""
-    found = signs(delta, rope)
-    code = np.zeros(len(delta), dtype=np.int64)
-    for column in found.T:
-        code = 3 * code + column + 1
-    return code
+    if 1 in pattern and -1 in pattern:
+        owner = {1: a, -1: b, 0: "≈"}
+        return ", ".join(f"{owner[sign]}_{short}" for sign, short in zip(pattern, shorts, strict=True))
+    return f"{a}≫{b}" if 1 in pattern else f"{b}≫{a}" if -1 in pattern else f"{a}≈{b}"
 
 
 def probabilities(
-    delta: NDArray[np.float64], rope: Sequence[float], names: tuple[str, str], shorts: Sequence[str]
+    delta: NDArray[np.float64],
+    rope: Sequence[float],
+    names: tuple[str, str],
+    shorts: Sequence[str],
+    **about: Any,
 ) -> tuple[Event, ...]:
     """Probability of every event; they partition, so that the sum is 1.
 
-    Parameters
-    ----------
-    delta : ndarray, shape (n, M)
-        Draws of ΔΘ, larger better for A, without NaN.
-    rope : sequence of M floats
-    names : (str, str)
-        Of the algorithms.
-    shorts : sequence of M str
-        Short names of the metrics.
+    `delta` (n, M) are draws of ΔΘ, larger better for A, without NaN; `rope` has a width per metric; `names`
+    are the algorithms', `shorts` the metrics'; `about` are further fields of the rows.
     """
-    by_code = event_names(names, shorts)
-    n = len(delta)
-    counts = np.bincount(event_codes(delta, rope), minlength=3 ** len(shorts))
+    n, m = delta.shape
+    codes = np.ravel_multi_index(list(1 - signs(delta, rope).T), (3,) * m)
+    counts = np.bincount(codes, minlength=3**m).tolist()
     a, b = names
     totals = {f"{a}≫{b}": 0, f"{b}≫{a}": 0, f"{a}≈{b}": 0}
-    mixed: dict[str, int] = {}
-    for code in sorted(by_code, reverse=True):
-        name, count = by_code[code], int(counts[code])
-        if name in totals:
-            totals[name] += count
-        elif count or len(shorts) <= _LISTED:
-            mixed[name] = count
-    events = []
-    for name, count in {**totals, **mixed}.items():
-        share = count / n
-        events.append(Event(name, share, float(np.sqrt(share * (1 - share) / n)), n))
-    return tuple(events)
+    for pattern, count in zip(product((1, 0, -1), repeat=m), counts, strict=True):
+        name = event_name(pattern, names, shorts)
+        if count or name in totals or m <= _LISTED:
+            totals[name] = totals.get(name, 0) + count
+    return tuple(event(k, v / n, n, group=a, reference=b, **about) for k, v in totals.items())
+
+
+@serialisable
+@dataclass(frozen=True, eq=False)
+class UmRanking(Result):
+    """Probabilities among several algorithms.
+
+    `better`, shape (m, m), is P(row ≫ column), 0 on the diagonal; `front`, shape (m,), the probability that
+    no other algorithm practically outperforms this one; `undefined` the share of the draws left out for 0/0.
+    """
+
+    names: tuple[str, ...]
+    metrics: tuple[str, ...]
+    rope: tuple[float, ...]
+    better: NDArray[np.float64]
+    front: NDArray[np.float64]
+    n_draws: int
+    undefined: float
+    joint: JointDraws
+
+    title: ClassVar[str] = "Uncertainty Matters: several algorithms"
+    lacks: ClassVar[dict[str, str]] = {**NO_TEST, **NO_INTERVAL, "plot": "its table is in .matrix()"}
+
+    @property
+    def backend(self) -> str:
+        """What drew."""
+        return self.joint.first.backend
+
+    @property
+    def comparisons(self) -> tuple[Event, ...]:
+        """One row per ordered pair, P(group ≫ reference), then one per algorithm, its place on the front."""
+        about = {"metric": ", ".join(self.metrics), **self.joint.about}
+        pairs = [
+            event("≫", self.better[i, j], self.n_draws, group=a, reference=b, **about)
+            for i, a in enumerate(self.names)
+            for j, b in enumerate(self.names)
+            if i != j
+        ]
+        fronts = zip(self.names, self.front, strict=True)
+        return *pairs, *(event("Pareto front", p, self.n_draws, group=a, **about) for a, p in fronts)
+
+    def __getitem__(self, algorithm: Any) -> Event:
+        """The row of a pair ``(a, b)``, or an algorithm's place on the Pareto front."""
+        return super().__getitem__(algorithm if isinstance(algorithm, tuple) else (algorithm, ""))  # type: ignore[no-any-return]
+
+    def sentences(self) -> list[str]:
+        """One sentence per row."""
+        return [
+            f"P({row.group} ≫ {row.reference}) = {row.estimate:.3f}."
+            if row.reference
+            else f"{row.group} is outperformed by none with probability {row.estimate:.3f}."
+            for row in self.comparisons
+        ]
+
+    def matrix(self) -> pd.DataFrame:
+        """P(row ≫ column)."""
+        import pandas as pd
+
+        return pd.DataFrame(self.better, index=list(self.names), columns=list(self.names))
+
+    def pareto(self) -> pd.DataFrame:
+        """Probability of being on the Pareto front: columns algorithm, probability, mc_error."""
+        import pandas as pd
+
+        rows = [self[name] for name in self.names]
+        return pd.DataFrame(
+            [{"algorithm": r.group, "probability": r.estimate, "mc_error": r.std_error} for r in rows]
+        )
+
+    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+        """Columns of the printed table."""
+        return ["group", "event", "reference", "estimate", "std_error"]
+
+    def notes(self) -> list[str]:
+        """RoPE and pairing."""
+        return [
+            "≫: better by more than ε in some metric, worse by more than ε in none; "
+            f"ε (RoPE): {by_name(self.metrics, self.rope)}.",
+            "Pareto front: no other algorithm ≫ this one.",
+            self.joint.note,
+        ]
+
+
+def rank(
+    joint: JointDraws, names: Sequence[str], objectives: Objectives, rope: tuple[float, ...]
+) -> UmRanking:
+    """P(row ≫ column) of all pairs, and of being outperformed by none."""
+    known, undefined = without_undefined(joint.objectives(objectives))
+    m = len(names)
+    better = np.zeros((m, m))
+    beaten = np.zeros((len(known), m), dtype=bool)
+    for i in range(m):
+        for j in range(i):
+            sign = signs(known[:, i] - known[:, j], rope)
+            up, down = (sign > 0).any(axis=1), (sign < 0).any(axis=1)
+            for k, other, wins in ((i, j, up & ~down), (j, i, down & ~up)):
+                better[k, other] = wins.mean()
+                beaten[:, other] |= wins
+    return UmRanking(
+        names=tuple(names),
+        metrics=objectives.names,
+        rope=rope,
+        better=better,
+        front=1.0 - beaten.mean(axis=0),
+        n_draws=len(known),
+        undefined=undefined,
+        joint=joint,
+    )

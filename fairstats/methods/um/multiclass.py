@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from fairstats.ground.checks import check_choice, check_number
 from fairstats.ground.encoding import as_column, factorize, label_text
 from fairstats.ground.errors import InputError
-from fairstats.ground.groups import encode_groups
-from fairstats.ground.randomness import as_generator
-from fairstats.ground.results import Result, check_choice
+from fairstats.ground.groups import Grouping, encode_groups
+from fairstats.ground.outcomes import check_row_labels
+from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.um.checks import check_draws, check_share
-from fairstats.methods.um.draws import DirichletSampler
-from fairstats.methods.um.evaluate import evaluate
-from fairstats.methods.um.hdi import shortest_interval
-from fairstats.methods.um.result import warn_of_undefined
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["MULTICLASS_METRICS", "UmMulticlass", "um_multiclass"]
-
-
-def _rates(counts: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Selected, true and labelled counts per group and class, and rows per group, of counts (n, G, J, J)."""
-    selected, labelled = counts.sum(axis=-2), counts.sum(axis=-1)
-    return selected, np.diagonal(counts, axis1=-2, axis2=-1), labelled, counts.sum(axis=(-2, -1))
-
-
-def _gap(values: NDArray[np.float64], axis: int = 1) -> NDArray[np.float64]:
-    return np.asarray(values.max(axis=axis) - values.min(axis=axis))
+from fairstats.ground.tally import counts_or_rows
+from fairstats.methods.um.draws import DirichletSampler, as_counts, evaluate, prior_value, warn_of_undefined
+from fairstats.methods.um.posterior import Request
+from fairstats.methods.um.result import NO_TEST
+from fairstats.methods.um.table import PosteriorRow, describe
 
 
 def _share(part: Any, whole: Any) -> Any:
@@ -41,52 +28,52 @@ def _share(part: Any, whole: Any) -> Any:
     return np.divide(part, whole, out=np.full(shape, np.nan), where=whole > 0)
 
 
-def _dp_micro(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    selected, _, _, rows = _rates(counts)
-    return _gap(_share(selected.sum(axis=-1), rows * counts.shape[-1]))
+class _Table:
+    """Sums over counts (draws, G, J, J), last two axes label and prediction.
+
+    `selected`, `true` and `labelled` per group and class, `rows` per group (with an axis of classes).
+    """
+
+    def __init__(self, counts: NDArray[np.float64]) -> None:
+        self.selected, self.labelled = counts.sum(axis=-2), counts.sum(axis=-1)
+        self.true = np.diagonal(counts, axis1=-2, axis2=-1)
+        self.rows = self.labelled.sum(axis=-1, keepdims=True)
+
+    def gap(self, part: Any, whole: Any) -> NDArray[np.float64]:
+        """Largest difference between groups of a share."""
+        values = _share(part, whole)
+        return np.asarray(values.max(axis=1) - values.min(axis=1))
+
+    def macro(self, part: Any, whole: Any) -> NDArray[np.float64]:
+        """Gaps of the classes, averaged with p(y = j) over all groups."""
+        total = self.labelled.sum(axis=1)
+        weights = _share(total, total.sum(axis=-1, keepdims=True))
+        return np.asarray((weights * self.gap(part, whole)).sum(axis=-1))
 
 
-def _eop_micro(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    _, true, labelled, _ = _rates(counts)
-    return _gap(_share(true.sum(axis=-1), labelled.sum(axis=-1)))
+def _equal_accuracy(t: _Table) -> NDArray[np.float64]:
+    return t.gap(t.true.sum(axis=-1), t.labelled.sum(axis=-1))
 
 
-def _class_weights(labelled: NDArray[np.float64]) -> NDArray[np.float64]:
-    """p(y = j) over all groups."""
-    total = labelled.sum(axis=1)
-    return np.asarray(_share(total, total.sum(axis=-1, keepdims=True)))
+def _dp_micro(t: _Table) -> NDArray[np.float64]:
+    found = t.gap(t.selected.sum(axis=-1), t.rows[..., 0] * t.selected.shape[-1])
+    return np.asarray(np.where(np.abs(found) < 1e-12, 0.0, found))  # 0, but for the rounding of sums
 
 
-def _dp_macro(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    selected, _, labelled, rows = _rates(counts)
-    return np.asarray((_class_weights(labelled) * _gap(_share(selected, rows[..., None]))).sum(axis=-1))
+def _dp_macro_micro(t: _Table) -> NDArray[np.float64]:
+    averaged = (_share(t.labelled, t.rows) * _share(t.selected, t.rows)).sum(axis=-1)
+    return t.gap(averaged, np.ones_like(averaged))
 
 
-def _eop_macro(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    _, true, labelled, _ = _rates(counts)
-    return np.asarray((_class_weights(labelled) * _gap(_share(true, labelled))).sum(axis=-1))
-
-
-def _dp_macro_micro(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    selected, _, labelled, rows = _rates(counts)
-    whole = rows[..., None]
-    return _gap((_share(labelled, whole) * _share(selected, whole)).sum(axis=-1))
-
-
-def _accuracy(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    _, true, _, rows = _rates(counts)
-    return np.asarray(_share(true.sum(axis=(-2, -1)), rows.sum(axis=-1)))
-
-
-#: Name → function of counts (draws, G, J, J).
-MULTICLASS_METRICS = {
-    "accuracy": _accuracy,
+#: Name → function of the sums.
+MULTICLASS_METRICS: dict[str, Callable[[_Table], NDArray[np.float64]]] = {
+    "accuracy": lambda t: np.asarray(_share(t.true.sum(axis=(1, 2)), t.rows.sum(axis=(1, 2)))),
     "demographic_parity_micro": _dp_micro,
-    "equal_opportunity_micro": _eop_micro,
-    "demographic_parity_macro": _dp_macro,
-    "equal_opportunity_macro": _eop_macro,
+    "equal_opportunity_micro": _equal_accuracy,
+    "demographic_parity_macro": lambda t: t.macro(t.selected, t.rows),
+    "equal_opportunity_macro": lambda t: t.macro(t.true, t.labelled),
     "demographic_parity_macro_micro": _dp_macro_micro,
-    "equal_opportunity_macro_micro": _eop_micro,
+    "equal_opportunity_macro_micro": _equal_accuracy,
 }
 
 
@@ -95,17 +82,8 @@ MULTICLASS_METRICS = {
 class UmMulticlass(Result):
     """Joint posterior of multi-class metrics.
 
-    Attributes
-    ----------
-    groups, classes : tuple of str
-    cells : ndarray of float, shape (G, J, J)
-        Counts by group, label and prediction.
-    prior : float
-        Dirichlet parameter of every cell, 4α/J².
-    n_draws : int
-    target : {"parameter", "predictive"}
-    entropy : int
-        Seed of the draws.
+    `cells`, shape (G, J, J), has the counts by group, label and prediction; `prior` is the Dirichlet
+    parameter of every cell, 4α/J²; `target` is "parameter" or "predictive"; `entropy` seeds the draws.
     """
 
     groups: tuple[str, ...]
@@ -117,6 +95,8 @@ class UmMulticlass(Result):
     entropy: int
 
     title: ClassVar[str] = "Uncertainty Matters: several classes"
+    backend: ClassVar[str] = "exact"
+    lacks: ClassVar[dict[str, str]] = {**NO_TEST, "plot": "draw .metric(name)"}
 
     def metric(self, name: str) -> NDArray[np.float64]:
         """Draws of a metric, shape (n_draws,); NaN where a drawn group lacks a class.
@@ -132,51 +112,53 @@ class UmMulticlass(Result):
             Where over 5% of the draws are undefined.
         """
         check_choice("name", name, tuple(MULTICLASS_METRICS))
+        return self._draws([name])[:, 0]
+
+    def _draws(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Draws of several metrics in one pass, shape (n_draws, metrics)."""
         n_groups, n_classes = self.cells.shape[:2]
-        sizes = self.cells.sum(axis=(1, 2))
-        predictive = self.target == "predictive"
-        sampler = DirichletSampler(
-            self.prior + self.cells.reshape(n_groups, -1),
-            np.ones(n_groups) if predictive else sizes,
-            self.entropy,
-            sizes.astype(np.int64) if predictive else None,
-        )
+        sizes, alpha = self.cells.sum(axis=(1, 2)), self.prior + self.cells.reshape(n_groups, -1)
+        sampler = DirichletSampler(alpha, sizes, self.entropy)
+        if self.target == "predictive":
+            sampler = DirichletSampler(alpha, np.ones(n_groups), self.entropy, sizes.astype(np.int64))
 
         def block(index: int, first: int, last: int) -> NDArray[np.float64]:
             return sampler.block(index, last - first).reshape(-1, n_groups, n_classes, n_classes)
 
-        function = MULTICLASS_METRICS[name]
-        draws = evaluate(block, self.n_draws, [lambda counts, _: function(counts)], 0)[0]
-        warn_of_undefined(name, draws)
+        def every(counts: NDArray[np.float64], _: int) -> NDArray[np.float64]:
+            sums = _Table(counts)
+            return np.stack([MULTICLASS_METRICS[name](sums) for name in names], axis=-1)
+
+        draws = evaluate(block, self.n_draws, [every], 0)[0]
+        for name, column in zip(names, draws.T, strict=True):
+            warn_of_undefined(name, column)
         return draws
 
-    def rows(self, prob: float = 0.95) -> list[dict[str, Any]]:
-        """One row per metric."""
-        level = check_share("prob", prob)
-        nan = float("nan")
-        rows = []
-        for name, function in MULTICLASS_METRICS.items():
-            draws = self.metric(name)
-            known = draws[~np.isnan(draws)]
-            low, high = shortest_interval(known, level)
-            rows.append(
-                {
-                    "metric": name,
-                    "group": "all" if name == "accuracy" else "largest gap",
-                    "reference": "",
-                    "estimate": float(known.mean()) if known.size else nan,
-                    "std_error": float(known.std(ddof=1)) if known.size > 1 else nan,
-                    "ci_low": low,
-                    "ci_high": high,
-                    **dict.fromkeys(("statistic", "pvalue", "pvalue_adjusted"), nan),
-                    "n": int(self.cells.sum()),
-                    "method": f"{self.target}, HDI",
-                    "backend": "exact",
-                    "observed": float(function(self.cells[None])[0]),
-                    "undefined": 1 - known.size / draws.size,
-                }
+    @property
+    def comparisons(self) -> tuple[PosteriorRow, ...]:
+        """One row per metric, with its 95% shortest interval."""
+        seen = _Table(self.cells[None])
+        draws = self._draws(list(MULTICLASS_METRICS))
+        return tuple(
+            replace(
+                describe(column, 0.95),
+                metric=name,
+                group="all" if name == "accuracy" else "largest gap",
+                n=int(self.cells.sum()),
+                observed=float(function(seen)[0]),
+                method=f"{self.target}, HDI",
             )
-        return rows
+            for (name, function), column in zip(MULTICLASS_METRICS.items(), draws.T, strict=True)
+        )
+
+    def __getitem__(self, metric: Any) -> PosteriorRow:
+        """The row of a metric."""
+        check_choice("metric", metric, tuple(MULTICLASS_METRICS))
+        return self.comparisons[list(MULTICLASS_METRICS).index(metric)]
+
+    def sentences(self) -> list[str]:
+        """One sentence per metric."""
+        return [row.sentence() for row in self.comparisons]
 
     def notes(self) -> list[str]:
         """What the averages mean."""
@@ -188,11 +170,12 @@ class UmMulticlass(Result):
 
 
 def um_multiclass(
-    y_true: Any,
-    y_pred: Any,
+    y_true: Any = None,
+    y_pred: Any = None,
     *,
-    sensitive_features: Any,
-    prior: float = 1.0,
+    sensitive_features: Any = None,
+    counts: Any = None,
+    prior: float | str = 1.0,
     draws: int = 10_000,
     target: Literal["parameter", "predictive"] = "parameter",
     groups: Sequence[Hashable] | None = None,
@@ -208,7 +191,9 @@ def um_multiclass(
     y_true, y_pred : array-like, shape (n,)
         Labels and predictions of any type; a class may occur in either.
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
-    prior : float, default 1.0
+    counts : Tally, ConfusionCounts, mapping or frame, instead of rows
+        Of two classes, 0 and 1, as in `um_posterior`.
+    prior : float, "uniform", "jeffreys" or "perks", default 1.0
         α of the two-class model; a cell of the J × J table has 4α/J², the same in all.
     draws, target, groups, rng
         As in `um_posterior`.
@@ -245,26 +230,45 @@ def um_multiclass(
     >>> print(f"{abs(result.metric('demographic_parity_micro')).max():.3f}")
     0.000
     """
-    check_choice("target", target, ("parameter", "predictive"))
-    number = check_draws(draws)
-    if (
-        isinstance(prior, bool)
-        or not isinstance(prior, (int, float))
-        or not (np.isfinite(prior) and prior > 0)
-    ):
-        raise InputError("prior", got=repr(prior), allowed="a number above 0", cure="1.0")
-    generator, seed = as_generator(rng)
-    grouping = encode_groups(sensitive_features, groups=groups)
+    request = Request.checked(draws, target, None, rng)
+    alpha = check_number("prior", prior_value(prior), low=0, high=1e6, open_low=True, cure="1.0")
+    columns = {"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features}
+    if counts_or_rows(counts, needs=", ".join(columns), **columns):
+        known, _ = as_counts(counts)
+        classes: tuple[str, ...] = ("0", "1")
+        names, cells = known.groups, known.totals[:, [3, 1, 2, 0]].reshape(-1, 2, 2)
+    else:
+        check_row_labels(**columns)
+        names, classes, cells = _count(y_true, y_pred, encode_groups(sensitive_features, groups=groups))
+    if len(classes) < 2 or len(names) < 2:
+        raise InputError(
+            "y_true" if len(classes) < 2 else "sensitive_features",
+            got=f"{len(classes)} classes and {len(names)} groups",
+            allowed="two of each or more",
+            cure="compare groups on a question with several answers",
+        )
+    return UmMulticlass(
+        groups=names,
+        classes=classes,
+        cells=cells,
+        prior=4.0 * alpha / len(classes) ** 2,
+        n_draws=request.draws,
+        target=request.target,
+        entropy=request.entropy,
+    )
+
+
+def _count(
+    y_true: Any, y_pred: Any, grouping: Grouping
+) -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.float64]]:
+    """Groups, classes and counts (G, J, J) of rows."""
     true, predicted = (as_column(v, name) for v, name in ((y_true, "y_true"), (y_pred, "y_pred")))
     n = grouping.codes.size
-    if len(true) != n or len(predicted) != n:
-        raise InputError(
-            "y_true, y_pred",
-            got=f"{len(true):,} and {len(predicted):,} rows for {n:,} sensitive values",
-            allowed="columns of one length",
-            cure="take all columns from the same rows",
-        )
-    both = factorize(np.concatenate([np.asarray(true), np.asarray(predicted)]), "y_true")
+    if not len(true) == len(predicted) == n:
+        rows = f"{len(true):,} and {len(predicted):,} rows for {n:,} sensitive values"
+        cure = "take all columns from the same rows"
+        raise InputError("y_true, y_pred", got=rows, allowed="columns of one length", cure=cure)
+    both = factorize([*np.asarray(true, dtype=object), *np.asarray(predicted, dtype=object)], "y_true")
     if both.has_missing or (grouping.codes < 0).any():
         raise InputError(
             "y_true, y_pred, sensitive_features",
@@ -273,21 +277,6 @@ def um_multiclass(
             cure="leave out the rows with missing values",
         )
     J, G = len(both.levels), len(grouping.labels)
-    if J < 2 or G < 2:
-        raise InputError(
-            "y_true" if J < 2 else "sensitive_features",
-            got=f"{J} classes and {G} groups",
-            allowed="two of each or more",
-            cure="compare groups on a question with several answers",
-        )
     code = (grouping.codes.astype(np.int64) * J + both.codes[:n]) * J + both.codes[n:]
     cells = np.bincount(code, minlength=G * J * J).reshape(G, J, J).astype(np.float64)
-    return UmMulticlass(
-        groups=grouping.labels,
-        classes=tuple(label_text(level) for level in both.levels),
-        cells=cells,
-        prior=4.0 * float(prior) / J**2,
-        n_draws=number,
-        target=target,
-        entropy=int(generator.integers(2**62)) if seed is None else seed,
-    )
+    return grouping.labels, tuple(label_text(level) for level in both.levels), cells

@@ -1,19 +1,48 @@
-"""`um_posterior`: the joint posterior of performance and fairness metrics on held-out rows."""
+"""`um_posterior` and `um_hierarchical`: joint posteriors of performance and fairness metrics."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from fairstats.ground.checks import as_generator, check_choice, check_number, check_share, check_whole
+from fairstats.ground.counts import ConfusionCounts, PairedCounts
+from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
-from fairstats.ground.randomness import as_generator
-from fairstats.ground.results import check_choice
-from fairstats.methods.um.checks import as_prior, check_draws, warn_of_empty
-from fairstats.methods.um.evaluation_counts import EvaluationCounts, Rows, as_counts
-from fairstats.methods.um.origin import CrossValidation
+from fairstats.ground.tally import Tally
+from fairstats.methods.um.draws import Rows, as_counts, as_prior, check_draws, warn_of_empty
+from fairstats.methods.um.effective import CrossValidation
+from fairstats.methods.um.pymc_models import Nuts, Sampled, sample_hierarchy, sample_model
 from fairstats.methods.um.result import UmPosterior
 
-__all__ = ["posterior_of_counts", "um_posterior"]
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a posterior: number of draws, target, reference group (None: the largest), seed."""
+
+    draws: int
+    target: str
+    reference: Hashable | None
+    entropy: int
+
+    @classmethod
+    def checked(
+        cls,
+        draws: Any,
+        target: Any,
+        reference: Hashable | None,
+        rng: Any,
+        targets: tuple[str, ...] = ("parameter", "predictive"),
+    ) -> Request:
+        """As the user gave it, or raise."""
+        check_choice("target", target, targets)
+        generator, seed = as_generator(rng)
+        entropy = int(generator.integers(2**62)) if seed is None else seed
+        return cls(check_draws(draws), target, reference, entropy)
 
 
 def um_posterior(
@@ -25,7 +54,7 @@ def um_posterior(
     prior: Any = 1.0,
     draws: int = 10_000,
     target: Literal["parameter", "predictive"] = "parameter",
-    engine: Literal["exact", "pymc"] = "exact",
+    sampler: Literal["exact", "pymc"] = "exact",
     reference: Hashable | None = None,
     pos_label: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
@@ -44,17 +73,17 @@ def um_posterior(
         Labels and predictions of rows that the model was not trained on.
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
         Group of each row; several columns are crossed.
-    counts : ConfusionCounts, mapping or frame, instead of rows
-        A mapping has the cells by name, ``{"a": {"tp": 30.5, "tn": 50, "fp": 10, "fn": 9.5}, …}``; effective
+    counts : Tally, ConfusionCounts, mapping or frame, instead of rows
+        A mapping has the cells by name, ``{"a": {"tp": 30.5, "fp": 10, "fn": 9.5, "tn": 50}, …}``; effective
         counts need not be whole.
-    prior : float or mapping of cell to float, default 1.0
-        α of every cell; 1 is the paper's uniform prior, 0.5 Jeffreys'. With 0 an empty cell has probability
-        0, the limit of small α.
+    prior : float, "uniform", "jeffreys", "perks" or mapping of cell to float, default 1.0
+        α of every cell: 1 is the paper's uniform prior, 0.5 Jeffreys', 0.25 Perks'. With 0 an empty cell has
+        probability 0, the limit of small α.
     draws : int, default 10,000
     target : {"parameter", "predictive"}
         "parameter": the posterior of the metric itself. "predictive": the metric of another test set of the
         same size (the paper's step ii), about 1.4 times wider.
-    engine : {"exact", "pymc"}
+    sampler : {"exact", "pymc"}
         "pymc" samples `um_model` by NUTS; it needs the extra ``bayes``.
     reference : hashable, optional
         Group that the others are compared with; default the largest.
@@ -74,7 +103,7 @@ def um_posterior(
     InputError
         For input that cannot be used; prior 0 and a group without rows.
     MissingDependencyError
-        For ``engine="pymc"`` without PyMC.
+        For ``sampler="pymc"`` without PyMC.
 
     Warns
     -----
@@ -85,6 +114,10 @@ def um_posterior(
 
     Notes
     -----
+    The uniform prior pulls accuracy towards .5, by two errors and two hits a group: with fewer than about 10
+    errors in a group 95% intervals of accuracy over all rows cover .88 to .92 (accuracy .96 in 40 + 400 rows:
+    .91; .95 in 100 + 100: .88), and a note says so. "jeffreys" covers .94 to .98 there, "perks" .86 to .98.
+
     Metrics of all rows weight the groups by their numbers of rows, which are held fixed. Under "parameter"
     metrics of disjoint pairs of cells, such as ΔTPR and ΔFPR, are independent (the paper's Remark 2.1); under
     "predictive" this holds only approximately.
@@ -108,56 +141,162 @@ def um_posterior(
     >>> print(f"{gap.mean():.2f} ± {gap.std():.2f}, P(gap < 0) = {(gap < 0).mean():.2f}")
     -0.09 ± 0.03, P(gap < 0) = 1.00
     """
-    check_choice("target", target, ("parameter", "predictive"))
-    check_choice("engine", engine, ("exact", "pymc"))
+    check_choice("sampler", sampler, ("exact", "pymc"))
+    request = Request.checked(draws, target, reference, rng)
     table, rows = as_counts(
+        counts,
         y_true,
         y_pred,
-        counts,
         sensitive_features=sensitive_features,
         pos_label=pos_label,
         missing=missing,
         groups=groups,
     )
-    if engine == "pymc":
-        from fairstats.methods.um.model import sample_model
+    alpha = as_prior(prior, table)
+    warn_of_empty(table)
+    sampled = None
+    if sampler == "pymc":
+        sampled = sample_model(table, prior, Nuts(request.draws, request.entropy))
+    return posterior_of(table, alpha, request, rows=rows, sampled=sampled)
 
-        return sample_model(
-            table, rows, prior=prior, draws=draws, target=target, reference=reference, rng=rng
+
+def posteriors_of_pairs(counts: Any) -> tuple[list[UmPosterior], NDArray[np.float64]]:
+    """Posteriors of both models of a table with two predictions, and the table, cells in ascending order."""
+    paired = counts.paired() if isinstance(counts, Tally) else counts
+    if not isinstance(paired, PairedCounts):
+        raise InputError(
+            "counts",
+            got=type(counts).__name__,
+            allowed="a Tally with a second prediction, or PairedCounts",
+            cure="fs.tally(…, y_pred_b=…), or um_compare(um_posterior(…), um_posterior(…))",
         )
-    return posterior_of_counts(
-        table, rows, prior=prior, draws=draws, target=target, reference=reference, rng=rng
-    )
+    return [um_posterior(counts=paired.confusion(k), rng=0) for k in (0, 1)], paired.totals[:, ::-1]
 
 
-def posterior_of_counts(
-    counts: EvaluationCounts,
-    rows: Rows | None,
+def posterior_of(
+    counts: ConfusionCounts,
+    prior: NDArray[np.float64],
+    request: Request,
     *,
-    prior: Any,
-    draws: Any,
-    target: str,
-    reference: Hashable | None,
-    rng: Any,
+    rows: Rows | None = None,
+    sampled: Sampled | None = None,
     cross_validation: CrossValidation | None = None,
-    quiet: bool = False,
+    shifts: NDArray[np.float64] | None = None,
 ) -> UmPosterior:
-    """The exact posterior of counts; see `um_posterior`."""
-    generator, seed = as_generator(rng)
-    number = check_draws(draws)
-    alpha = as_prior(prior, counts)
-    if not quiet:
-        warn_of_empty(counts)
-    index, rule = find_reference(counts.groups, reference, sizes=counts.sizes)
+    """The result, exact or sampled, and the rows behind it; warns where a sampler did not converge."""
+    index, rule = find_reference(counts.groups, request.reference, sizes=counts.group_sizes)
     result = UmPosterior(
         counts=counts,
-        prior=alpha,
-        n_draws=number,
-        target=target,
-        entropy=int(generator.integers(2**62)) if seed is None else seed,
+        prior=prior,
+        n_draws=request.draws,
+        target=request.target,
+        backend="exact" if sampled is None else sampled.diagnostics.sampler,
+        entropy=request.entropy,
         reference=counts.groups[index],
         reference_rule=rule,
         cross_validation=cross_validation,
+        diagnostics=None if sampled is None else sampled.diagnostics,
+        stored=None if sampled is None else sampled.pi,
+        shifts=shifts,
     )
     object.__setattr__(result, "_rows", rows)  # a frozen result; rows are never written to a file
+    if sampled is not None:
+        object.__setattr__(result, "_inference", sampled.data)  # likewise not written
+        if not sampled.diagnostics.converged:
+            caution(
+                f"{result.backend} did not converge: {sampled.diagnostics.words}. More tuning or a higher "
+                "target_accept may help.",
+                DataWarning,
+            )
     return result
+
+
+def um_hierarchical(
+    counts: Any,
+    *,
+    concentration: tuple[float, float] = (20.0, 1.5),
+    draws: int = 4_000,
+    tune: int = 1_000,
+    chains: int = 4,
+    target: Literal["parameter", "predictive"] = "parameter",
+    target_accept: float = 0.95,
+    reference: Hashable | None = None,
+    rng: Any = None,
+) -> UmPosterior:
+    """Posterior of the metrics of many, possibly small, groups that borrow strength from each other.
+
+    The cell probabilities of the groups are draws from one Dirichlet(κμ), whose mean μ and concentration κ
+    are estimated: small groups are drawn towards μ, the more the more alike the groups are. κ and μ are
+    sampled by NUTS with the π_g integrated out (Dirichlet-multinomial counts); π_g given κ, μ and the counts
+    is then an exact draw of Dirichlet(κμ + C_g).
+
+    Parameters
+    ----------
+    counts : Tally, ConfusionCounts, mapping or frame
+        As in `um_posterior`; at least three groups.
+    concentration : (float, float), default (20, 1.5)
+        Median of κ a priori, in rows, and standard deviation of log κ.
+    draws : int, default 4,000
+        In all chains together.
+    tune, chains, target_accept
+        Of NUTS.
+    target, reference, rng
+        As in `um_posterior`.
+
+    Returns
+    -------
+    UmPosterior
+        With ``.diagnostics`` (r-hat, ESS, divergences). ``.to_arviz()`` has the groups posterior (pi, mu,
+        kappa), prior_predictive, posterior_predictive and observed_data for ArviZ's predictive checks.
+
+    Raises
+    ------
+    InputError
+        Fewer than three groups, and other input that cannot be used.
+    MissingDependencyError
+        Without PyMC.
+
+    Warns
+    -----
+    DataWarning
+        Where the sampler did not converge.
+
+    Notes
+    -----
+    Convergence (r-hat, bulk ESS, divergences) stands in ``.notes()`` of the result. Sensitivity to the prior:
+    a median of κ of 5 or 80 in place of 20 moved the accuracies of three groups of 8 to 120 rows by up to .24
+    of their standard deviations (which changed by −10% to +19%), those of 12 groups by .15, of 50 by .08.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> cells = ("tp", "tn", "fp", "fn")
+    >>> rows = {"a": (50, 40, 5, 5), "b": (30, 22, 4, 4), "c": (9, 8, 2, 1), "d": (3, 2, 0, 1)}
+    >>> counts = {group: dict(zip(cells, row)) for group, row in rows.items()}
+    >>> pooled = fs.um_hierarchical(counts, draws=1000, chains=2, reference="a", rng=1)  # doctest: +SKIP
+    >>> pooled.groups  # doctest: +SKIP
+    ('a', 'b', 'c', 'd')
+    """
+    table, _ = as_counts(counts)
+    request = Request.checked(draws, target, reference, rng)
+    if len(table.groups) < 3:
+        raise InputError(
+            "counts",
+            got=f"{len(table.groups)} groups",
+            allowed="three or more: how alike groups are cannot be learnt from two",
+            cure="um_posterior",
+        )
+    pair = tuple(concentration) if np.ndim(concentration) == 1 else ()
+    if len(pair) != 2:
+        allowed = "the median of κ and the standard deviation of log κ"
+        raise InputError("concentration", got=repr(concentration), allowed=allowed, cure="(20.0, 1.5)")
+    median, spread = (check_number("concentration", v, low=0, open_low=True) for v in pair)
+    nuts = Nuts(
+        request.draws,
+        request.entropy,
+        check_whole("tune", tune, low=100, cure="the default"),
+        check_whole("chains", chains, low=2, cure="the default"),
+        check_share("target_accept", target_accept),
+    )
+    sampled = sample_hierarchy(table, (median, spread), nuts)
+    return posterior_of(table, np.full(table.totals.shape, np.nan), request, sampled=sampled)

@@ -7,90 +7,93 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairstats.ground.caution import caution
-from fairstats.ground.errors import InputError, InsufficientEvidenceWarning
+from fairstats.ground.backends import unless_asked
+from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
-from fairstats.ground.results import Result
+from fairstats.ground.results import TIDY_COLUMNS, Result, printed
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.um.checks import MOST_UNDEFINED
-from fairstats.methods.um.definitions import Metric, parse_metric
-from fairstats.methods.um.draws import DirichletSampler, multinomial_counts
-from fairstats.methods.um.evaluate import Evaluator, evaluate, evaluator, name_of
-from fairstats.methods.um.evaluation_counts import EvaluationCounts, Rows
-from fairstats.methods.um.origin import CrossValidation, Diagnostics
-from fairstats.methods.um.sentences import posterior_notes
-from fairstats.methods.um.table import metric_rows
+from fairstats.methods.um.draws import PRIORS, PosteriorDraws, Rows, evaluate, warn_of_undefined
+from fairstats.methods.um.effective import CrossValidation
+from fairstats.methods.um.metrics import Evaluator, evaluator, name_of, parse_metric
+from fairstats.methods.um.pymc_models import Diagnostics, as_arviz
+from fairstats.methods.um.table import DEFAULT_METRICS, PosteriorRow, posterior_rows, table_draws
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
     from fairstats.numerics.hdr.result import HdrResult
 
-__all__ = ["UmPosterior"]
 
-#: Draws up to this size are kept; larger runs are drawn again for every call, with the same numbers.
-_KEPT_BYTES = 1 << 27
+#: What no posterior has, and where to look instead.
+NO_TEST = {
+    "pvalue": "a posterior has no p-value: .metric(name) gives draws to take probabilities of",
+    "statistic": "a posterior has no test statistic: .metric(name) gives its draws",
+    "verdict": "a posterior judges nothing: p_rope in .to_frame() is the probability of equivalence",
+}
+#: What a probability of an event lacks besides.
+NO_INTERVAL = {
+    "confidence_interval": "a probability has no interval: .std_error is its Monte Carlo error",
+    "verdict": "nothing is judged: the probabilities of the events are in .to_frame()",
+}
+
+
+_ABOUT = {
+    "parameter": "Posterior of the metrics themselves (target: parameter); intervals are the shortest.",
+    "predictive": "Posterior predictive: the metrics of another test set of the same size "
+    "(target: predictive), wider than the posterior of the metrics themselves.",
+    "algorithm": "Posterior of the mean metrics of models fitted anew to as many rows (target: algorithm): "
+    "the spread between training sets is in the intervals, which are the shortest.",
+}
+#: Below as many errors (or hits) in a group the prior is felt: cells of tests/calibration/um.py.
+FEW_ERRORS = 10
+#: So many groups with few errors add up under Jeffreys' prior, too.
+_SEVERAL = 3
+#: Dirichlet parameter of a cell → what it does there.
+_OF_FEW = {
+    1.0: "the uniform prior adds two errors and two hits to each, so that 95% intervals of accuracy over all "
+    "rows cover .87 to .92 with two such groups, .75 with four and .45 with eight; prior='jeffreys' covers "
+    ".93 to .95 with two, prior='perks' .93 to .96 with two to eight.",
+    0.5: "95% intervals of accuracy over all rows cover .93 to .95 with two such groups and .85 with eight "
+    "under Jeffreys' prior; prior='perks' covers .93 to .96.",
+    0.25: "95% intervals of one such group cover .85 to .98 under Perks' prior; prior='jeffreys' covers .94 "
+    "to .99.",
+}
 
 
 @serialisable
 @dataclass(frozen=True, eq=False)
-class UmPosterior(Result):
+class UmPosterior(Result, PosteriorDraws):
     """Joint posterior of every metric of the confusion counts.
 
     Nothing is drawn before a metric is asked for; the draws follow from counts, prior and seed, so that a
     stored result gives the same numbers.
 
-    Attributes
-    ----------
-    counts : EvaluationCounts
-        Counts per group in the order tp, tn, fp, fn; effective ones after cross-validation.
-    prior : ndarray of float, shape (G, 4)
-        Dirichlet parameters before the data.
-    n_draws : int
-    target : {"parameter", "predictive"}
-    engine : str
-        "exact", or the sampler that gave `stored`.
-    entropy : int
-        Seed of the draws.
-    reference : str
-        Group that the others are compared with.
-    reference_rule : {"named", "largest"}
-    cross_validation : CrossValidation or None
-        Folds, correlations and effective counts.
-    diagnostics : Diagnostics or None
-        Convergence of a sampler.
-    stored : ndarray of float, shape (n_draws, G, 4), or None
-        Cell probabilities that a sampler gave.
-    table_metrics : tuple of str
-        Metrics of the table; empty for the usual ones.
-    table_prob, table_rope : float
-        Level of its intervals, and its region of practical equivalence.
+    `counts` are those per group, effective ones after cross-validation; `prior`, shape (G, 4), the Dirichlet
+    parameters before the data, in the order tp, fp, fn, tn; `target` "parameter", "predictive" or, after
+    cross-validation, "algorithm", with `shifts` of the models of half splits; `backend`
+    "exact", or the sampler that gave `stored`; `entropy` the seed of the draws; `reference` the group that
+    the others are compared with, by the rule "named" or "largest". `cross_validation` has folds,
+    correlations and effective counts, `diagnostics` the convergence of a sampler, `stored`, shape (n_draws,
+    G, 4), the cell probabilities that it gave. `table_metrics` are those of the table, empty for the usual
+    ones; `table_prob` is the level of its intervals, `table_rope` its region of practical equivalence.
     """
 
-    counts: EvaluationCounts
-    prior: NDArray[np.float64]
-    n_draws: int = 10_000
-    target: str = "parameter"
-    engine: str = "exact"
-    entropy: int = 0
+    backend: str = "exact"
     reference: str = ""
     reference_rule: str = "largest"
     cross_validation: CrossValidation | None = None
     diagnostics: Diagnostics | None = None
-    stored: NDArray[np.float64] | None = None
     table_metrics: tuple[str, ...] = ()
     table_prob: float = 0.95
     table_rope: float = 0.01
     _rows: Rows | None = field(default=None, init=False, repr=False)
-    _blocks: dict[int, Any] = field(default_factory=dict, init=False, repr=False)
     _inference: Any = field(default=None, init=False, repr=False)
 
     title: ClassVar[str] = "Uncertainty Matters: posterior of the metrics"
-
-    # ------------------------------------------------------------ draws
+    lacks: ClassVar[dict[str, str]] = NO_TEST
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -101,45 +104,6 @@ class UmPosterior(Result):
     def reference_index(self) -> int:
         """Position of the reference group."""
         return self.groups.index(self.reference)
-
-    @property
-    def sampler(self) -> DirichletSampler:
-        """The Dirichlet posterior of every group, and what its draws are scaled to."""
-        sizes = self.counts.sizes
-        if self.target == "parameter":
-            return DirichletSampler(self.prior + self.counts.cells, sizes, self.entropy)
-        trials = np.rint(self.counts.totals).astype(np.int64)
-        scale = np.divide(sizes, trials, out=np.ones_like(sizes), where=trials > 0)
-        return DirichletSampler(self.prior + self.counts.cells, scale, self.entropy, trials)
-
-    def _block(self, index: int, first: int, last: int) -> NDArray[np.float64]:
-        if self.stored is not None:
-            return self._stored_block(self.stored[first:last], index)
-        if index in self._blocks and len(self._blocks[index]) >= last - first:
-            return np.asarray(self._blocks[index][: last - first])
-        counts = self.sampler.block(index, last - first)
-        if self.n_draws * self.counts.cells.size * 8 <= _KEPT_BYTES and last - first > 2:
-            self._blocks[index] = counts
-        return counts
-
-    def _stored_block(self, pi: NDArray[np.float64], index: int) -> NDArray[np.float64]:
-        """A sampler's draws as counts: expected ones, or those of a next test set."""
-        sampler = self.sampler
-        if sampler.trials is None:
-            return np.asarray(pi * self.counts.sizes[:, None])
-        rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index, 1)))
-        cells = pi.transpose(2, 1, 0)
-        drawn = multinomial_counts(cells, cells.sum(axis=0), sampler.trials, rng)
-        return (drawn * sampler.scale[:, None]).transpose(2, 1, 0)
-
-    @property
-    def draws(self) -> NDArray[np.float64]:
-        """Counts of shape (n_draws, G, 4) in the order tp, tn, fp, fn: what the metrics are functions of.
-
-        Expected counts N_s·π_s under ``target="parameter"``, with N_s the rows evaluated; counts of the next
-        test set under "predictive".
-        """
-        return evaluate(self._block, self.n_draws, [lambda counts, _: counts], 0)[0]
 
     def metric(
         self,
@@ -159,7 +123,7 @@ class UmPosterior(Result):
             "equal_opportunity", "predictive_equality", "predictive_parity", "equalized_odds",
             "treatment_equality": between groups. All of them may end in "_difference" (group − reference;
             the default of the latter), "_absolute", "_ratio" or "_max" (largest gap between any two groups).
-            A function gets counts of shape (draws, G, 4), last axis tp, tn, fp, fn, and returns one entry
+            A function gets counts of shape (draws, G, 4), last axis tp, fp, fn, tn, and returns one entry
             per draw.
         group : hashable, optional
             A rate of this group instead of all rows.
@@ -198,46 +162,34 @@ class UmPosterior(Result):
         keys = [name_of(name) for name in names]
         if len(set(keys)) < len(keys):
             raise InputError("metrics", got=repr(keys), allowed="distinct names", cure="rename a function")
-        values = evaluate(
-            self._block,
-            self.n_draws,
-            [self.evaluator_of(name, group=group, by_group=by_group) for name in names],
-            self.reference_index,
-            n_jobs,
-        )
-        found = dict(zip(keys, map(_without_single_axis, values), strict=True))
+        functions = [self._function(name, group, by_group) for name in names]
+        values = evaluate(self.block, self.n_draws, functions, self.reference_index, n_jobs)
+        # one comparison needs no axis of comparisons
+        single = [v[:, 0] if v.ndim > 1 and v.shape[1] == 1 else v for v in values]
+        found = dict(zip(keys, single, strict=True))
         for key, draws in found.items():
             warn_of_undefined(key, draws)
         return found
 
-    def evaluator_of(self, name: Any, *, group: Hashable | None = None, by_group: bool = False) -> Evaluator:
+    def _function(self, name: Any, group: Hashable | None, by_group: bool) -> Evaluator:
         """The function of counts and reference behind a name."""
         if callable(name):
             return evaluator(name)
         metric = parse_metric(name)
-        if group is not None or by_group:
-            if metric.between_groups:
-                raise InputError(
-                    "metric",
-                    got=f"{name!r} of one group",
-                    allowed="a rate, such as 'tpr'",
-                    cure="leave out group= and by_group=",
-                )
-            if by_group:
-                return lambda counts, _: metric.by_group(counts)
-            index = group_index(self.groups, group, "group")
-            return lambda counts, _: metric.by_group(counts[:, [index]])[:, 0]
-        self._needs_two_groups(metric)
-        return metric.values
-
-    def _needs_two_groups(self, metric: Metric) -> None:
-        if metric.between_groups and len(self.groups) < 2:
+        if group is None and not by_group:
+            metric.needs_groups(self.groups)
+            return metric.values
+        if metric.between_groups:
             raise InputError(
                 "metric",
-                got=f"{metric.name!r} with one group ({self.groups[0]!r})",
-                allowed="metrics of all rows, such as 'accuracy'",
-                cure="pass at least two groups to compare them",
+                got=f"{name!r} of one group",
+                allowed="a rate, such as 'tpr'",
+                cure="leave out group= and by_group=",
             )
+        if by_group:
+            return lambda counts, _: metric.by_group(counts)
+        index = group_index(self.groups, group, "group")
+        return lambda counts, _: metric.by_group(counts[:, [index]])[:, 0]
 
     def hdr(self, names: Any, prob: Any = 0.95, *, backend: str | None = None, **options: Any) -> HdrResult:
         """Highest density region of one metric, or of several jointly; see `fs.hdr`.
@@ -257,11 +209,29 @@ class UmPosterior(Result):
         columns = columns[~np.isnan(columns).any(axis=1)]
         return hdr(columns[:, 0] if columns.shape[1] == 1 else columns, prob, backend=backend, **options)
 
-    # ------------------------------------------------------------ tables
+    @property
+    def comparisons(self) -> tuple[PosteriorRow, ...]:
+        """One row per metric and group, of the metrics of the table."""
+        return self._table(None, None, None)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Rows of the tidy table for the usual metrics."""
-        return metric_rows(self, self.table_metrics or None, self.table_prob, self.table_rope)
+    def _table(self, metrics: Any, prob: Any, rope: Any) -> tuple[PosteriorRow, ...]:
+        wanted = self.table_metrics if metrics is None else metrics
+        return posterior_rows(
+            self,
+            [wanted] if isinstance(wanted, str) or callable(wanted) else list(wanted),
+            self.reference_index,
+            self.table_prob if prob is None else prob,
+            self.table_rope if rope is None else rope,
+        )
+
+    def __getitem__(self, group: Hashable) -> tuple[PosteriorRow, ...]:
+        """The rows of one group, one per metric."""
+        label = self.groups[group_index(self.groups, group, "group")]
+        return tuple(row for row in self.comparisons if row.group == label)
+
+    def sentences(self) -> list[str]:
+        """One sentence per row of the table."""
+        return [row.sentence() for row in self.comparisons]
 
     def to_frame(
         self, metrics: Sequence[Any] | None = None, *, prob: float | None = None, rope: float | None = None
@@ -284,20 +254,13 @@ class UmPosterior(Result):
             deviation, `ci_low` and `ci_high` the ends of the shortest interval (HDI) —, then ``median``,
             ``observed`` (the metric of the counts), ``rope``, ``p_rope`` = P(|difference| ≤ rope),
             ``mc_error`` of the mean, ``undefined`` (share of draws 0/0),
-            ``confidence_level`` (probability that the interval holds).
+            ``confidence_level`` (probability that the interval holds). Above 10 million rows × draws the
+            table is made of fewer draws, at least 1,000, and a note says how many.
         """
         import pandas as pd
 
-        from fairstats.ground.results import TIDY_COLUMNS
-
-        rows = metric_rows(
-            self,
-            self.table_metrics or None if metrics is None else metrics,
-            self.table_prob if prob is None else prob,
-            self.table_rope if rope is None else rope,
-        )
-        extra = [name for name in rows[0] if name not in TIDY_COLUMNS]
-        return pd.DataFrame(rows, columns=[*TIDY_COLUMNS, *extra])
+        rows = [row.row(self.backend) for row in self._table(metrics, prob, rope)]
+        return pd.DataFrame(rows, columns=[*TIDY_COLUMNS, *(k for k in rows[0] if k not in TIDY_COLUMNS)])
 
     def summary(
         self, metrics: Sequence[Any] | None = None, *, prob: float | None = None, rope: float | None = None
@@ -305,19 +268,63 @@ class UmPosterior(Result):
         """The table of `to_frame` as text, with notes."""
         frame = self.to_frame(metrics, prob=prob, rope=rope)
         table = frame[self.summary_columns(frame)].rename(columns={"estimate": "mean", "std_error": "sd"})
-        text = table.to_string(index=False, float_format=lambda v: f"{v:.4g}", na_rep="—")
-        return "\n".join([self.title, text, *self.notes()])
+        return printed(self.title, table, self.notes())
 
     def summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
         shown = ["metric", "group", "reference", "estimate", "std_error", "ci_low", "ci_high", "p_rope"]
-        if (frame["undefined"] > 0).any():
-            shown.append("undefined")
-        return [c for c in shown if not (frame[c].isna() | (frame[c] == "")).all()]
+        return [*shown, *(["undefined"] if (frame["undefined"] > 0).any() else [])]
 
     def notes(self) -> list[str]:
         """Target, prior, reference, where the counts come from."""
-        return posterior_notes(self)
+        lines = [_ABOUT[self.target]]
+        if self.stored is None:
+            words = "as given per cell and group"
+            if np.unique(self.prior).size == 1:
+                words = f"({', '.join([f'{self.prior.flat[0]:g}'] * 4)}) per group"
+            lines.append(f"{self.n_draws:,} exact draws, Dirichlet prior {words}.")
+            lines += self._of_few_errors()
+        else:
+            lines.append(f"{self.n_draws:,} draws by {self.backend}.")
+        made = table_draws(self, [m for m in self.table_metrics if isinstance(m, str)], self.reference_index)
+        if made < self.n_draws:
+            lines.append(
+                f"The table has so many rows that it is made of {made:,} draws of its own (see mc_error); "
+                "to_frame(…) of fewer metrics takes more, .metric(name) all."
+            )
+        if len(self.groups) > 1:
+            lines.append(
+                f"Differences are group − reference ({self.reference!r}, {self.reference_rule}); "
+                "metrics of all rows weight the groups by the rows evaluated."
+            )
+        shown = [m for m in self.table_metrics or DEFAULT_METRICS if isinstance(m, str)]
+        if len(self.groups) > 1 and any(m.endswith(("_max", "_absolute")) for m in shown):
+            lines.append(
+                "The size of a gap is never 0 among draws: its interval lies above 0 even where groups are "
+                "alike. Read p_rope, the probability that it is small."
+            )
+        if self.diagnostics is not None:
+            verdict = "" if self.diagnostics.converged else ": not converged, do not use these draws"
+            lines.append(f"Convergence: {self.diagnostics.words}{verdict}.")
+        if self.cross_validation is not None:
+            lines += self.cross_validation.notes(self.groups)
+        else:
+            lines.append("Conditional on the fitted model and on rows that it was not trained on.")
+        if self.counts.missing.n_dropped:
+            lines.append(self.counts.missing.sentence)
+        return lines
+
+    def _of_few_errors(self) -> list[str]:
+        """What a prior does to groups with few errors, where it matters."""
+        wrong, right = self.counts.total("fp", "fn"), self.counts.total("tp", "tn")
+        few = [g for g, n in zip(self.groups, np.minimum(wrong, right), strict=True) if n < FEW_ERRORS]
+        a = float(self.prior.max())
+        if a == PRIORS["jeffreys"] and len(few) < _SEVERAL:  # of one or two it covers
+            return []
+        if not few or a != float(self.prior.min()) or a not in _OF_FEW:
+            return []
+        words = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
+        return [f"Fewer than {FEW_ERRORS} errors (or as few hits) in {words}: {_OF_FEW[a]}"]
 
     def to_arviz(self) -> Any:
         """The draws for ArviZ: InferenceData (0.x) or DataTree (1.x).
@@ -334,9 +341,7 @@ class UmPosterior(Result):
         MissingDependencyError
             Without ArviZ.
         """
-        from fairstats.methods.um.arviz_door import from_posterior
-
-        return self._inference if self._inference is not None else from_posterior(self)
+        return as_arviz(self) if self._inference is None else self._inference
 
     def plot(self, metrics: Any = None, ax: Axes | None = None, *, prob: float = 0.95) -> Axes:
         """Draw the density of one metric with its HDR, or the joint HDR of two.
@@ -353,21 +358,5 @@ class UmPosterior(Result):
         if metrics is None:
             metrics = ("accuracy", "equal_opportunity_max") if len(self.groups) > 1 else ("accuracy",)
         wanted = (metrics,) if isinstance(metrics, str) or callable(metrics) else tuple(metrics)
-        region = self.hdr(wanted, prob)
+        region = self.hdr(wanted, prob, backend=unless_asked())
         return plot_posterior(region, tuple(name_of(m) for m in wanted), ax)
-
-
-def _without_single_axis(draws: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One comparison needs no axis of comparisons."""
-    return draws[:, 0] if draws.ndim > 1 and draws.shape[1] == 1 else draws
-
-
-def warn_of_undefined(key: str, draws: NDArray[np.float64]) -> None:
-    """Warn where too many draws are NaN."""
-    share = float(np.isnan(draws).any(axis=tuple(range(1, draws.ndim))).mean())
-    if share > MOST_UNDEFINED:
-        caution(
-            f"{key}: {share:.1%} of the draws are undefined (0/0, a drawn group without the cases); "
-            "they are NaN and left out of summaries.",
-            InsufficientEvidenceWarning,
-        )

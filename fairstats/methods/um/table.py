@@ -1,23 +1,21 @@
-"""Rows of the tidy table of a posterior."""
+"""Rows of the table of a posterior: mean, spread, shortest interval and share in the RoPE of each metric."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairstats.ground.caution import caution
-from fairstats.ground.errors import InsufficientEvidenceWarning
-from fairstats.methods.um.checks import MOST_UNDEFINED, check_rope, check_share
-from fairstats.methods.um.definitions import Metric, parse_metric
-from fairstats.methods.um.evaluate import evaluate, evaluator, name_of
-from fairstats.methods.um.hdi import shortest_interval
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["DEFAULT_METRICS", "metric_rows"]
+from fairstats.ground.checks import check_share
+from fairstats.ground.errors import InsufficientEvidenceWarning, caution
+from fairstats.ground.results import Comparison, Interval
+from fairstats.ground.serialise import serialisable
+from fairstats.methods.um.draws import MOST_UNDEFINED, PosteriorDraws, check_rope, evaluate
+from fairstats.methods.um.metrics import Evaluator, Metric, evaluator, name_of, parse_metric
 
 #: The metrics of the plain table; the comparisons only with two groups or more.
 DEFAULT_METRICS = (
@@ -27,136 +25,197 @@ DEFAULT_METRICS = (
 )  # fmt: skip
 
 
-def metric_rows(
-    posterior: Any, metrics: Sequence[Any] | None, prob: float, rope: float
-) -> list[dict[str, Any]]:
-    """One row per metric and group of a `UmPosterior`, read by its attributes.
+#: Draws × rows of a table at most, and its fewest draws: a table of 6,500 rows takes a second.
+_VALUES, _FEWEST_DRAWS = 10_000_000, 1_000
+#: Rows that are summed up at once.
+_AT_ONCE = 64
 
-    Parameters
-    ----------
-    posterior : UmPosterior
-    metrics : sequence of str or callable, or None
-        None: `DEFAULT_METRICS`.
-    prob : float
-        Of the shortest interval.
-    rope : float
-        Half-width of the region of practical equivalence.
+
+@serialisable
+@dataclass(frozen=True, kw_only=True)
+class PosteriorRow(Comparison):
+    """Posterior of one metric: mean (`estimate`), standard deviation, shortest interval.
+
+    `observed` is the metric of the counts; `rope` and `p_rope` are the half-width of the region of practical
+    equivalence and the posterior's share inside, NaN for what is no difference; `mc_error` is the Monte Carlo
+    error of the mean; `undefined` the share of draws 0/0, left out.
     """
-    level = check_share("prob", prob)
-    width = check_rope(rope, 1)[0]
-    several = len(posterior.groups) > 1
-    if metrics is None:
-        wanted: list[Any] = [m for m in DEFAULT_METRICS if several or not parse_metric(m).between_groups]
-    else:
-        wanted = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
-    parts = [part for name in wanted for part in _parts(posterior, name)]
-    index = posterior.reference_index
-    values = evaluate(posterior._block, posterior.n_draws, [p.function for p in parts], index)
-    observed = (
-        posterior.counts.cells
-        * np.divide(
-            posterior.counts.sizes,
-            posterior.counts.totals,
-            out=np.ones_like(posterior.counts.sizes),
-            where=posterior.counts.totals > 0,
-        )[:, None]
-    )
-    rows = []
-    for part, draws in zip(parts, values, strict=True):
-        seen = np.asarray(part.function(observed[None], index)).reshape(-1)
-        columns = draws.reshape(len(draws), -1)
-        for k, (group, label) in enumerate(part.labels):
-            shown = width if part.equivalence else None
-            row = _row(columns[:, k], float(seen[k]), level, shown)
-            row.update(metric=label, group=group, reference=part.reference, n=part.sizes[k])
-            row.update(method=f"{posterior.target}, HDI", backend=posterior.engine)
-            rows.append(row)
-    _warn_of_undefined(rows)
-    return rows
+
+    median: float = math.nan
+    observed: float = math.nan
+    rope: float = math.nan
+    p_rope: float = math.nan
+    mc_error: float = math.nan
+    undefined: float = 0.0
+
+    def row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table."""
+        own = ("median", "observed", "rope", "p_rope", "mc_error", "undefined")
+        values = {name: getattr(self, name) for name in own}
+        level = self.confidence_interval.confidence_level
+        return {**super().row(backend), **values, "confidence_level": level}
+
+    def sentence(self) -> str:
+        """The posterior in words."""
+        low, high = self.confidence_interval
+        of = f" of {self.group}" if self.group else ""
+        against = f" against {self.reference}" if self.reference else ""
+        inside = "" if math.isnan(self.p_rope) else f"; {self.p_rope:.1%} of it within ±{self.rope:g}"
+        return (
+            f"{self.metric}{of}{against}: posterior mean {self.estimate:.3f} "
+            f"({100 * self.confidence_interval.confidence_level:g}% shortest interval {low:.3f} to "
+            f"{high:.3f}; target: {self.method.partition(',')[0]}){inside}."
+        )
 
 
-def _warn_of_undefined(rows: list[dict[str, Any]]) -> None:
-    many = [
-        f"{r['metric']} of {r['group']!r} {r['undefined']:.1%}"
-        for r in rows
-        if r["undefined"] > MOST_UNDEFINED
-    ]
+class Summaries:
+    """Mean, spread, shortest interval and median of every row of draws, shape (rows, draws).
+
+    NaN draws are left out, and their share is `undefined`. `rope` is the half-width of the region of
+    practical equivalence, NaN for what is no difference.
+    """
+
+    def __init__(self, draws: NDArray[np.float64], prob: float, rope: float) -> None:
+        self.prob, self.rope = prob, rope
+        ordered = np.sort(draws, axis=1)  # NaN last
+        n = np.count_nonzero(~np.isnan(ordered), axis=1)
+        self.undefined = 1.0 - n / draws.shape[1]
+        self.columns = np.full((7, len(draws)), np.nan)
+        for size in np.unique(n[n > 0]):  # rows with as many draws at once
+            rows = np.flatnonzero(n == size)
+            for first in range(0, rows.size, _AT_ONCE):
+                part = rows[first : first + _AT_ONCE]
+                self.columns[:, part] = self._of_known(ordered[part, :size])
+
+    def _of_known(self, known: NDArray[np.float64]) -> NDArray[np.float64]:
+        rows, n = np.arange(len(known)), known.shape[1]
+        spread = known.std(axis=1, ddof=1) if n > 1 else np.full(len(known), np.nan)
+        span = min(int(np.floor(self.prob * n)), n - 1)
+        first = np.argmin(known[:, span:] - known[:, : n - span], axis=1)
+        inside = np.count_nonzero(np.abs(known) <= self.rope + 1e-12, axis=1) / n
+        return np.stack(
+            [
+                known.mean(axis=1),
+                spread,
+                known[rows, first],
+                known[rows, first + span],
+                (known[:, (n - 1) // 2] + known[:, n // 2]) / 2,
+                np.full(len(known), np.nan) if math.isnan(self.rope) else inside,
+                spread / math.sqrt(n),
+            ]
+        )
+
+    def rows(self, about: Iterable[Mapping[str, Any]]) -> Iterator[PosteriorRow]:
+        """Rows of the table, with what each is about."""
+        names = ("estimate", "std_error", "low", "high", "median", "p_rope", "mc_error")
+        for values, undefined, own in zip(
+            self.columns.T.tolist(), self.undefined.tolist(), about, strict=True
+        ):
+            row = dict(zip(names, values, strict=True))
+            interval = Interval(row.pop("low"), row.pop("high"), self.prob, "HDI")
+            yield PosteriorRow(
+                **row, confidence_interval=interval, undefined=undefined, rope=self.rope, **own
+            )
+
+
+def describe(draws: NDArray[np.float64], prob: float, rope: float | None = None) -> PosteriorRow:
+    """Mean, spread, interval and median of draws; those that are NaN are left out and their share told."""
+    return next(Summaries(draws[None], prob, math.nan if rope is None else rope).rows([{}]))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One evaluation: a function, and what each of its columns is (metric, group, rows)."""
+
+    function: Evaluator
+    columns: Sequence[tuple[str, str, int]]
+    reference: str = ""
+    equivalence: bool = False
+
+
+def posterior_rows(
+    draws: PosteriorDraws, metrics: Sequence[Any], reference: int, prob: Any, rope: Any
+) -> tuple[PosteriorRow, ...]:
+    """One row per metric and group; without metrics those of `DEFAULT_METRICS`.
+
+    `reference` is the position of the reference group, `prob` the level of the shortest interval, `rope` the
+    half-width of the region of practical equivalence. Of long tables fewer draws are made (`table_draws`).
+    """
+    level, width = check_share("prob", prob), check_rope(rope, 1)[0]
+    parts = _all_parts(draws, metrics, reference)
+    number = _draws_of(draws, parts)
+    if number < draws.n_draws:
+        stored = None if draws.stored is None else draws.stored[:number]
+        draws = PosteriorDraws(
+            draws.counts, draws.prior, number, draws.target, draws.entropy, stored, draws.shifts
+        )
+    values = evaluate(draws.block, number, [part.function for part in parts], reference)
+    observed, method = _observed(draws)[None], f"{draws.target}, HDI"
+    rows: list[PosteriorRow] = []
+    for part, found in zip(parts, values, strict=True):
+        seen = np.asarray(part.function(observed, reference)).reshape(-1).tolist()
+        about = (
+            {
+                "metric": metric, "group": group, "reference": part.reference, "n": n, "observed": value,
+                "method": method,
+            }
+            for (metric, group, n), value in zip(part.columns, seen, strict=True)
+        )  # fmt: skip
+        columns = found.reshape(len(found), -1).T
+        rows += Summaries(columns, level, width if part.equivalence else math.nan).rows(about)
+    many = [f"{r.metric} of {r.group!r} {r.undefined:.1%}" for r in rows if r.undefined > MOST_UNDEFINED]
     if many:
         caution(
             f"draws undefined (0/0: a drawn group without the cases) and left out: {', '.join(many)}.",
             InsufficientEvidenceWarning,
         )
+    return tuple(rows)
 
 
-class _Part:
-    """One evaluation: a function, and what its columns are."""
-
-    def __init__(
-        self,
-        function: Callable[[Any, int], Any],
-        labels: list[tuple[str, str]],
-        sizes: list[int],
-        reference: str,
-        equivalence: bool,
-    ) -> None:
-        self.function = function
-        self.labels = labels
-        self.sizes = sizes
-        self.reference = reference
-        self.equivalence = equivalence
+def table_draws(draws: PosteriorDraws, metrics: Sequence[Any], reference: int) -> int:
+    """Draws that a table of these metrics is made of: all of them, unless it has very many rows."""
+    return _draws_of(draws, _all_parts(draws, metrics, reference))
 
 
-def _parts(posterior: Any, name: Any) -> list[_Part]:
-    sizes = [int(n) for n in np.rint(posterior.counts.sizes)]
-    total = sum(sizes)
+def _draws_of(draws: PosteriorDraws, parts: Sequence[_Part]) -> int:
+    length = sum(len(part.columns) for part in parts)
+    return min(draws.n_draws, max(_VALUES // length, _FEWEST_DRAWS))
+
+
+def _all_parts(draws: PosteriorDraws, metrics: Sequence[Any], reference: int) -> list[_Part]:
+    several = len(draws.counts.groups) > 1
+    wanted = metrics or [m for m in DEFAULT_METRICS if several or not parse_metric(m).between_groups]
+    return [part for name in wanted for part in _parts(draws, name, reference)]
+
+
+def _observed(draws: PosteriorDraws) -> NDArray[np.float64]:
+    """The counts at the scale of the rows evaluated, which effective counts are below."""
+    totals, sizes = draws.counts.totals.sum(axis=1), draws.counts.group_sizes.astype(np.float64)
+    scale = np.divide(sizes, totals, out=np.ones_like(sizes), where=totals > 0)
+    return np.asarray(draws.counts.totals * scale[:, None])
+
+
+def _parts(draws: PosteriorDraws, name: Any, reference: int) -> list[_Part]:
+    groups = draws.counts.groups
+    sizes = [int(n) for n in np.rint(draws.counts.group_sizes)]
     if callable(name):
-        function = evaluator(name)
-        width = int(np.asarray(function(posterior._block(0, 0, 2), 0)).reshape(2, -1).shape[1])
-        label = name_of(name)
-        labels = [("", label if width == 1 else f"{label}[{k}]") for k in range(width)]
-        return [_Part(function, labels, [total] * width, "", False)]
-    posterior.evaluator_of(name)  # one group: refuses comparisons
-    metric = parse_metric(name)
+        function, label = evaluator(name), name_of(name)
+        width = np.asarray(function(draws.block(0, 0, 2), 0)).reshape(2, -1).shape[1]
+        labels = [label if width == 1 else f"{label}[{k}]" for k in range(width)]
+        return [_Part(function, [(text, "", sum(sizes)) for text in labels])]
+    metric: Metric = parse_metric(name)
+    metric.needs_groups(groups)
     if not metric.between_groups:
-        return _rate_parts(posterior, metric, sizes)
+        every = _Part(metric.values, [(name, "all", sum(sizes))])
+        own = [(name, group, n) for group, n in zip(groups, sizes, strict=True)]
+        return [every] if len(groups) == 1 else [every, _Part(lambda c, _: metric.by_group(c), own)]
     if metric.contrast == "max":
-        return [_Part(metric.values, [("largest gap", name)], [total], "", True)]
-    others = [g for g in range(len(sizes)) if g != posterior.reference_index]
+        return [_Part(metric.values, [(name, "largest gap", sum(sizes))], equivalence=True)]
     endings = [""] if len(metric.rates) == 1 else [f" ({rate})" for rate in metric.rates]
-    labels = [(posterior.groups[g], name + ending) for g in others for ending in endings]
-    rows = [sizes[g] + sizes[posterior.reference_index] for g in others for _ in endings]
-    return [_Part(metric.values, labels, rows, posterior.reference, metric.contrast != "ratio")]
-
-
-def _rate_parts(posterior: Any, metric: Metric, sizes: list[int]) -> list[_Part]:
-    every = _Part(metric.values, [("all", metric.name)], [sum(sizes)], "", False)
-    if len(sizes) == 1:
-        return [every]
-
-    def by_group(counts: Any, _: int) -> Any:
-        return metric.by_group(counts)
-
-    return [every, _Part(by_group, [(g, metric.name) for g in posterior.groups], sizes, "", False)]
-
-
-def _row(draws: NDArray[np.float64], observed: float, prob: float, rope: float | None) -> dict[str, Any]:
-    known = draws[~np.isnan(draws)]
-    nan = float("nan")
-    low, high = shortest_interval(known, prob)
-    spread = float(known.std(ddof=1)) if known.size > 1 else nan
-    return {
-        "estimate": float(known.mean()) if known.size else nan,
-        "std_error": spread,
-        "ci_low": low,
-        "ci_high": high,
-        "statistic": nan,
-        "pvalue": nan,
-        "pvalue_adjusted": nan,
-        "median": float(np.median(known)) if known.size else nan,
-        "observed": observed,
-        "rope": nan if rope is None else rope,
-        "p_rope": float((np.abs(known) <= rope + 1e-12).mean()) if rope is not None and known.size else nan,
-        "mc_error": spread / np.sqrt(known.size) if known.size else nan,
-        "undefined": 1.0 - known.size / draws.size,
-        "confidence_level": prob,
-    }
+    columns = [
+        (name + ending, groups[g], n + sizes[reference])
+        for g, n in enumerate(sizes)
+        if g != reference
+        for ending in endings
+    ]
+    return [_Part(metric.values, columns, groups[reference], metric.contrast != "ratio")]

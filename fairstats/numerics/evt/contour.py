@@ -1,61 +1,53 @@
-"""Largest and smallest value of a function of the parameters over a likelihood region.
+"""Largest and smallest value of a parameter of interest over a likelihood region.
 
 A profile-likelihood interval of h(θ, ν, ℓ) ends where h is extreme on the contour F = F̂ + q/2. Newton's
 method on the Lagrange conditions ∇h = η∇F, F = F̂ + q/2 finds both ends in a few evaluations, without
 profiling (the idea of Venzon & Moolgavkar 1988, for a function instead of a coordinate). The contour is
 approached in steps. Points that do not settle come back as NaN; the caller then searches the profile.
+
+The parameters of interest are functions of (θ, ν, ℓ): ξ = θ/ν, and ℓ is the logarithm of the exceedance rate
+λ (threshold models) or of q (block maxima). With ω = (ℓ + a)/ν the level of the period whose logarithm is a
+lies at d = (e^(θω) − 1)/θ from the origin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairstats.numerics.evt.minimise import tail_parameter
+from fairstats.numerics.evt.distributions import (
+    Flags,
+    Floats,
+    Rows,
+    Triple,
+    exponential_scale_partials,
+    power_ratio,
+    power_ratio_shape_derivative,
+)
+from fairstats.numerics.evt.likelihood import SampleLikelihood, symmetric
+from fairstats.numerics.evt.optimise import tail_parameter
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+#: Value (Q,), gradient (Q, 3) and Hessian (Q, 3, 3) in (θ, ν, ℓ) at points of the problems `rows`.
+Interest = Callable[[Rows, Floats, Floats, Floats], Triple]
 
-    from fairstats.numerics.evt.profile import Surface
-
-    Floats = NDArray[np.float64]
-    Rows = NDArray[np.intp]
-    Triple = tuple[Floats, Floats, Floats]
-    #: Value (Q,), gradient (Q, 3) and Hessian (Q, 3, 3) in (θ, ν, ℓ) at points of the problems `rows`.
-    Goal = Callable[[Rows, Floats, Floats, Floats], Triple]
-
-__all__ = ["contour_extremes"]
 
 _ITERATIONS = 15
 #: Radii of the approach, as shares of the final one: two leaps first, small steps where they fail.
 _APPROACHES = ((0.5, 1.0), (0.12, 0.3, 0.5, 0.75, 1.0))
 
 
-def contour_extremes(surface: Surface, samples: Rows, goal: Goal, side: Floats, target: Floats) -> Floats:
-    """Extreme values of `goal` on the contour.
+def contour_extremes(
+    likelihood: SampleLikelihood, samples: Rows, interest: Interest, side: Floats, target: Floats
+) -> Floats:
+    """Extreme values of a parameter of interest on the contour, NaN where the iteration does not settle.
 
-    Parameters
-    ----------
-    surface : Surface
-        Likelihood of P samples.
-    samples : ndarray of int, shape (Q,)
-        Sample of each problem.
-    goal : callable
-        The function h; called with the numbers of the problems.
-    side : ndarray of float, shape (Q,)
-        +1 for the largest value, −1 for the smallest.
-    target : ndarray of float, shape (Q,)
-        q, the critical value of the deviance.
-
-    Returns
-    -------
-    ndarray of float, shape (Q,)
-        NaN where the iteration did not settle.
+    `samples` says which of the P samples of the likelihood each of the Q problems belongs to; `interest` is
+    called with the numbers of the problems. `side` is +1 for the largest value, −1 for the smallest; `target`
+    is q, the critical value of the deviance.
     """
-    search = _Search(surface, samples, goal, side, target)
+    search = _Search(likelihood, samples, interest, side, target)
     with np.errstate(all="ignore"):
         centre, direction, length = search.tangent()
         found = np.full(samples.size, np.nan)
@@ -69,22 +61,22 @@ def contour_extremes(surface: Surface, samples: Rows, goal: Goal, side: Floats, 
 
 @dataclass(frozen=True)
 class _Search:
-    surface: Surface
+    likelihood: SampleLikelihood
     samples: Rows
-    goal: Goal
+    interest: Interest
     side: Floats
     target: Floats
 
     def tangent(self) -> Triple:
         """The maximum in the chart, H⁻¹∇h there, and √(∇h·H⁻¹∇h)."""
-        surface, samples = self.surface, self.samples
-        low, high = surface.lower[samples], surface.upper[samples]
-        theta = surface.theta[samples]
+        likelihood, samples = self.likelihood, self.samples
+        low, high = likelihood.samples.lower[samples], likelihood.samples.upper[samples]
+        theta = likelihood.fits.theta[samples]
         phi = np.log((1.0 + theta * high) / (1.0 + theta * low))
-        centre = np.stack([phi, np.log(surface.nu[samples]), surface.log_rate[samples]], -1)
-        at = self.at(np.arange(samples.size), centre)
-        direction = _solved(*_adjugate(at.f_hessian), at.h_gradient)
-        return centre, direction, np.sqrt(_dot(direction, at.h_gradient))
+        centre = np.stack([phi, np.log(likelihood.fits.nu[samples]), likelihood.log_rate[samples]], -1)
+        (_, _, f2), (_, h1, _), _ = self.at(np.arange(samples.size), centre)
+        direction = _solved(*_adjugate(f2), h1)
+        return centre, direction, np.sqrt(_dot(direction, h1))
 
     def approach(
         self, rows: Rows, centre: Floats, direction: Floats, length: Floats, shares: tuple[float, ...]
@@ -106,11 +98,9 @@ class _Search:
             value, point, multiplier = self.newton(rows, point, multiplier, share**2)
         return value
 
-    def newton(
-        self, rows: Rows, point: Floats, multiplier: Floats, share: float
-    ) -> tuple[Floats, Floats, Floats]:
+    def newton(self, rows: Rows, point: Floats, multiplier: Floats, share: float) -> Triple:
         """Newton's method on the Lagrange conditions for the contour at `share` of the target."""
-        level = self.surface.minimum()[self.samples[rows]] + 0.5 * share * self.target[rows]
+        level = self.likelihood.minimum()[self.samples[rows]] + 0.5 * share * self.target[rows]
         rough = share < 1.0  # a way-point need not be exact
         tolerance = (1e-2 if rough else 1e-9) * (1.0 + self.target[rows])
         value = np.full(rows.size, np.nan)
@@ -119,77 +109,60 @@ class _Search:
         for _ in range(_ITERATIONS):
             if not a.size:
                 break
-            at = self.at(rows[a], point[a])
+            (f, f1, f2), (h, h1, h2), regular = self.at(rows[a], point[a])
             eta = multiplier[a]
-            excess = at.f - level[a]
-            matrix = at.h_hessian - eta[:, None, None] * at.f_hessian
+            excess = f - level[a]
+            matrix = h2 - eta[:, None, None] * f2
             adjugate, determinant = _adjugate(matrix)
-            x1 = _solved(adjugate, determinant, eta[:, None] * at.f_gradient - at.h_gradient)
-            x2 = _solved(adjugate, determinant, at.f_gradient)
-            eta_step = -(excess + _dot(at.f_gradient, x1)) / _dot(at.f_gradient, x2)
+            x1 = _solved(adjugate, determinant, eta[:, None] * f1 - h1)
+            x2 = _solved(adjugate, determinant, f1)
+            eta_step = -(excess + _dot(f1, x1)) / _dot(f1, x2)
             step = x1 + eta_step[:, None] * x2
             size = np.abs(step).max(-1)
             settled = (np.abs(excess) < tolerance[a]) & (size < (3e-2 if rough else 1e-6))
             if settled.any():
                 side = self.side[rows[a]]
-                extreme = settled & (eta * side > 0) & at.regular
-                extreme &= _definite_across(matrix, adjugate, at.f_gradient, -side)
-                value[a[extreme]] = at.h[extreme]
+                extreme = settled & (eta * side > 0) & regular
+                extreme &= _definite_across(matrix, adjugate, f1, -side)
+                value[a[extreme]] = h[extreme]
             shrink = np.minimum(1.0, 1.0 / size)
             point[a] += shrink[:, None] * step
             multiplier[a] += shrink * eta_step
             alive = ~settled & np.isfinite(step).all(-1)
-            alive &= self.surface.inside(self.samples[rows[a]], point[a, 2])
+            alive &= self.likelihood.inside(self.samples[rows[a]], point[a, 2])
             a = a[alive]
         lost = np.isnan(value)
         point[lost] = np.nan
         return value, point, multiplier
 
-    def at(self, rows: Rows, point: Floats) -> _Derivatives:
-        """Value, gradient and Hessian of F and h in the chart (φ, log ν, ℓ)."""
+    def at(self, rows: Rows, point: Floats) -> tuple[Triple, Triple, Flags]:
+        """Value, gradient and Hessian of F and of h in the chart (φ, log ν, ℓ), and whether ξ > −1."""
         samples = self.samples[rows]
-        low, high = self.surface.lower[samples], self.surface.upper[samples]
+        standardised = self.likelihood.samples
+        low, high = standardised.lower[samples], standardised.upper[samples]
         theta, chart, bend = tail_parameter(point[:, 0], low, high)
         nu, ell = np.exp(point[:, 1]), point[:, 2]
-        f, f_gradient, f_hessian = self.surface.whole(samples, theta, nu, ell)
-        h, h_gradient, h_hessian = self.goal(rows, theta, nu, ell)
         first = np.stack([chart, nu, np.ones_like(nu)], -1)
         second = np.stack([bend, nu, np.zeros_like(nu)], -1)
-        return _Derivatives(
-            f,
-            f_gradient * first,
-            _to_chart(f_gradient, f_hessian, first, second),
-            h,
-            h_gradient * first,
-            _to_chart(h_gradient, h_hessian, first, second),
-            nu > -theta,
-        )
-
-
-@dataclass(frozen=True)
-class _Derivatives:
-    f: Floats
-    f_gradient: Floats
-    f_hessian: Floats
-    h: Floats
-    h_gradient: Floats
-    h_hessian: Floats
-    regular: NDArray[np.bool_]
+        f = self.likelihood.whole(samples, theta, nu, ell)
+        h = self.interest(rows, theta, nu, ell)
+        return _in_chart(f, first, second), _in_chart(h, first, second), nu > -theta
 
 
 def _dot(a: Floats, b: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", a, b))
 
 
-def _to_chart(gradient: Floats, hessian: Floats, first: Floats, second: Floats) -> Floats:
-    """Hessian after the change of each variable by itself."""
+def _in_chart(of: Triple, first: Floats, second: Floats) -> Triple:
+    """Value, gradient and Hessian after the change of each variable by itself."""
+    value, gradient, hessian = of
     changed = hessian * first[:, :, None] * first[:, None, :]
     i = np.arange(3)
     changed[:, i, i] += gradient * second
-    return changed
+    return value, gradient * first, changed
 
 
-def _definite_across(matrix: Floats, adjugate: Floats, normal: Floats, sign: Floats) -> NDArray[np.bool_]:
+def _definite_across(matrix: Floats, adjugate: Floats, normal: Floats, sign: Floats) -> Flags:
     """Whether `sign` times the quadratic form is positive on the plane orthogonal to `normal`.
 
     On that plane the eigenvalues have the sum tr M − ĝ'Mĝ and the product ĝ'adj(M)ĝ, with ĝ the unit normal.
@@ -219,3 +192,89 @@ def _adjugate(matrix: Floats) -> tuple[Floats, Floats]:
 def _solved(adjugate: Floats, determinant: Floats, vector: Floats) -> Floats:
     """Solutions by cofactors: one singular matrix of a batch gives NaN, not an exception."""
     return _times(adjugate, vector) / determinant[:, None]
+
+
+def return_level_interest(log_period: Floats, unit: Floats, *, rate_known: bool = False) -> Interest:
+    """Interest arsinh(d/unit): as monotone as d, and straight enough for heavy tails."""
+
+    def interest(rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Triple:
+        omega, in_nu, in_ell, nu_nu, nu_ell = _omega(nu, ell + log_period[rows])
+        d, in_omega = power_ratio(omega, theta), np.exp(theta * omega)
+        in_theta = power_ratio_shape_derivative(omega, theta)
+        power = 1.0 + theta * d
+        bend, mixed = theta * power, omega * power  # ∂²d/∂ω² and ∂²d/∂θ∂ω
+        gradient = np.stack([in_theta, in_omega * in_nu, in_omega * in_ell], -1)
+        hessian = symmetric(
+            _second_in_theta(theta, omega, in_theta, in_omega),
+            mixed * in_nu,
+            bend * (in_nu * in_nu) + in_omega * nu_nu,
+            mixed * in_ell,
+            bend * (in_nu * in_ell) + in_omega * nu_ell,
+            bend * (in_ell * in_ell),
+        )
+        if rate_known:  # ℓ is held
+            varies = np.array([1.0, 1.0, 0.0])
+            gradient, hessian = gradient * varies, hessian * varies * varies[:, None]
+        z = d / unit[rows]
+        root = np.sqrt(1.0 + z * z)
+        outer1, outer2 = 1.0 / (root * unit[rows]), -z / root**3 / unit[rows] ** 2
+        square = gradient[:, :, None] * gradient[:, None, :]
+        second = outer1[:, None, None] * hessian + outer2[:, None, None] * square
+        return np.arcsinh(z), outer1[:, None] * gradient, second
+
+    return interest
+
+
+def log_exceedance_interest(d: Floats) -> Interest:
+    """Log p = ℓ − ν·v(d; θ): how often a value at d is exceeded."""
+
+    def interest(rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Triple:
+        v0, v1, v2 = (a[:, 0] for a in exponential_scale_partials(d[rows, None], theta))
+        none = np.zeros_like(v0)
+        value = np.where(1.0 + theta * d[rows] > 0, ell - nu * v0, np.nan)
+        hessian = symmetric(-nu * v2, -v1, none, none, none, none)
+        return value, np.stack([-nu * v1, -v0, np.ones_like(v0)], -1), hessian
+
+    return interest
+
+
+def shape_interest() -> Interest:
+    """ξ = θ/ν."""
+
+    def interest(rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Triple:
+        none = np.zeros_like(nu)
+        hessian = symmetric(none, -1.0 / nu**2, 2.0 * theta / nu**3, none, none, none)
+        return theta / nu, np.stack([1.0 / nu, -theta / nu**2, none], -1), hessian
+
+    return interest
+
+
+def log_scale_interest(log_period: Floats | None) -> Interest:
+    """Log σ: −log ν of the excesses, or θω − log ν for maxima of blocks with log length `log_period`."""
+
+    def interest(rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Triple:
+        none = np.zeros_like(nu)
+        if log_period is None:
+            hessian = symmetric(none, none, 1.0 / nu**2, none, none, none)
+            return -np.log(nu), np.stack([none, -1.0 / nu, none], -1), hessian
+        omega, in_nu, in_ell, nu_nu, nu_ell = _omega(nu, ell + log_period[rows])
+        gradient = np.stack([omega, -1.0 / nu + theta * in_nu, theta * in_ell], -1)
+        hessian = symmetric(none, in_nu, 1.0 / nu**2 + theta * nu_nu, in_ell, theta * nu_ell, none)
+        return -np.log(nu) + theta * omega, gradient, hessian
+
+    return interest
+
+
+def _omega(nu: Floats, s: Floats) -> tuple[Floats, ...]:
+    """ω = s/ν with ω_ν, ω_ℓ, ω_νν and ω_νℓ."""
+    omega = s / nu
+    return omega, -omega / nu, 1.0 / nu, 2.0 * omega / nu**2, -1.0 / nu**2
+
+
+def _second_in_theta(theta: Floats, omega: Floats, in_theta: Floats, in_omega: Floats) -> Floats:
+    """∂²/∂θ² of (e^(θω) − 1)/θ from its first derivatives; ω³/3 at θ = 0."""
+    z = theta * omega
+    small = np.abs(z) < 0.05
+    series = omega**3 * (1 / 3 + z * (1 / 4 + z * (1 / 10 + z * (1 / 36 + z * (1 / 168 + z / 960)))))
+    safe = np.where(small, 1.0, theta)
+    return np.where(small, series, (omega**2 * in_omega - 2.0 * in_theta) / safe)

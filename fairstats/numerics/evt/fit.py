@@ -1,32 +1,41 @@
-"""The three fits: excesses over a threshold, block maxima, and the point process of exceedances."""
+"""The three fits: excesses over a threshold, block maxima, and the point process of exceedances.
+
+They validate, let a back end estimate the parameters (R's fit must be no worse than its SciPy twin), and
+build the `EvtFit`.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 
-from fairstats.ground.backends import BACKENDS
-from fairstats.ground.results import check_choice, check_confidence_level
-from fairstats.numerics.evt.bootstrap import values_a_bootstrap_reaches
-from fairstats.numerics.evt.checks import (
-    as_maxima,
-    as_positive,
-    as_series,
-    as_threshold,
-    exceedances_of,
-    warn_of_ties,
+from fairstats.ground.backends import BACKENDS, current_backend, resolve
+from fairstats.ground.checks import (
+    check_choice,
+    check_confidence_level,
+    check_number,
+    check_that,
+    check_whole,
 )
-from fairstats.numerics.evt.contract import FloatArray, ParameterFit
-from fairstats.numerics.evt.dispatch import fit_parameters
-from fairstats.numerics.evt.gpd import REGULAR_ABOVE
-from fairstats.numerics.evt.point_process import point_process_nll, to_point_process
+from fairstats.ground.errors import BackendError, DataWarning, InputError, caution
+from fairstats.ground.rprobe import probe_r
+from fairstats.numerics.evt import scipy_backend
+from fairstats.numerics.evt.bootstrap import values_a_bootstrap_reaches
+from fairstats.numerics.evt.checks import are_tied, as_maxima, as_series, exceedances_of, warn_of_ties
+from fairstats.numerics.evt.distributions import Floats, jackknife_covariance
+from fairstats.numerics.evt.grid import LEAST_CELLS, GridLikelihood, grid_width
+from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
 from fairstats.numerics.evt.result import EvtFit
-
-__all__ = ["fit_gev", "fit_gpd", "fit_point_process"]
+from fairstats.numerics.evt.tail import ParameterFit, to_point_process
 
 #: L-moments have a finite variance below this shape.
 _LMOMENTS_BELOW = 0.5
+#: An R fit may have a negative log-likelihood higher than its SciPy twin by this much.
+_WORSE = 1e-6
+#: Standard errors of R that differ by more than this share are taken for numerical failure.
+_OFF = 0.05
 
 Method = Literal["mle", "lmoments"]
 
@@ -38,6 +47,8 @@ def fit_gpd(
     method: Method = "mle",
     confidence_level: float = 0.95,
     backend: str | None = None,
+    n_total: int | None = None,
+    grid: float | str | None = "auto",
 ) -> EvtFit:
     """Fit the generalised Pareto distribution to the excesses over a threshold.
 
@@ -57,6 +68,13 @@ def fit_gpd(
     backend : {None, "auto", "r", "scipy"}
         What estimates the parameters; intervals are computed here for both. "auto": extRemes where R has it,
         else SciPy. "r": extRemes, or evd where only that is installed.
+    n_total : int, optional
+        N, where x holds the largest values of a series only.
+    grid : {"auto"}, float or None
+        Width of the grid that the values are rounded to: each is then known to its cell only, and the
+        threshold goes to the lower end of the lowest exceeding cell. "auto": where more than half of the
+        exceedances are tied, the width that all are multiples of, if there is one. None: values as they are.
+        Not with L-moments, nor where R is asked for by name.
 
     Returns
     -------
@@ -66,7 +84,8 @@ def fit_gpd(
     Raises
     ------
     InputError
-        Values that are no finite numbers, fewer than ten exceedances, or exceedances that are all equal.
+        Values that are no finite numbers, fewer than ten exceedances, exceedances that are all equal, or on a
+        grid with three distinct values or fewer, which say too little of a shape.
     BackendError
         The back end asked for cannot be used.
 
@@ -99,31 +118,11 @@ def fit_gpd(
     >>> fit = fit_gpd(x, threshold=2.0, backend="scipy")
     >>> fit.n_exceedances, round(fit.scale, 3), round(fit.shape, 3)
     (253, 0.987, 0.031)
-    >>> low, high = fit.return_level(1000).interval
+    >>> low, high = fit.return_level(1000).confidence_interval
     >>> bool(low < np.log(1000) < high)
     True
     """
-    series, u = as_series("x", x), as_threshold(threshold)
-    level = _checked(method, confidence_level, backend)
-    above = exceedances_of(series, u)
-    warn_of_ties(above, "exceedances")
-    fitted, used = fit_parameters("gpd", above - u, method, backend)
-    fit = EvtFit(
-        model="gpd",
-        params={"scale": float(fitted.params[0]), "shape": float(fitted.params[1])},
-        covariance=_covariance(fitted, method),
-        nll=fitted.nll,
-        sample=above,
-        n_total=series.size,
-        threshold=u,
-        block_size=None,
-        method=method,
-        regular=_is_regular(fitted, method),
-        at_boundary=fitted.at_boundary,
-        confidence_level=level,
-        backend=used,
-    )
-    return _with_series(fit, series)
+    return _above_threshold(x, threshold, None, n_total, method, confidence_level, backend, grid)
 
 
 def fit_point_process(
@@ -134,6 +133,8 @@ def fit_point_process(
     method: Method = "mle",
     confidence_level: float = 0.95,
     backend: str | None = None,
+    n_total: int | None = None,
+    grid: float | str | None = "auto",
 ) -> EvtFit:
     """Fit the point process of exceedances; its parameters are those of the maxima of blocks.
 
@@ -146,7 +147,7 @@ def fit_point_process(
     block_size : float
         Observations in a block. The location is the level that a block's maximum exceeds with probability 1
         − 1/e: the return level of `block_size` observations.
-    method, confidence_level, backend
+    method, confidence_level, backend, n_total, grid
         As for `fit_gpd`.
 
     Returns
@@ -162,7 +163,7 @@ def fit_point_process(
     Notes
     -----
     The maximum of the likelihood is the generalised Pareto one, transformed (see
-    `fairstats.numerics.evt.point_process`): nothing is fitted twice, and no back end can miss it.
+    `fairstats.numerics.evt.tail`): nothing is fitted twice, and no back end can miss it.
 
     Examples
     --------
@@ -173,31 +174,9 @@ def fit_point_process(
     >>> round(abs(fit.location - fit.return_level(500).estimate), 10)
     0.0
     """
-    series, u = as_series("x", x), as_threshold(threshold)
-    size = as_positive("block_size", block_size, "the number of observations in a block, e.g. 365")
-    level = _checked(method, confidence_level, backend)
-    above = exceedances_of(series, u)
-    warn_of_ties(above, "exceedances")
-    fitted, used = fit_parameters("gpd", above - u, method, backend)
-    params, covariance = to_point_process(
-        fitted.params, _covariance(fitted, method), u, above.size, series.size, size
-    )
-    fit = EvtFit(
-        model="point_process",
-        params=dict(zip(("location", "scale", "shape"), map(float, params), strict=True)),
-        covariance=covariance,
-        nll=point_process_nll(fitted.nll, above.size, series.size, size),
-        sample=above,
-        n_total=series.size,
-        threshold=u,
-        block_size=size,
-        method=method,
-        regular=_is_regular(fitted, method),
-        at_boundary=fitted.at_boundary,
-        confidence_level=level,
-        backend=used,
-    )
-    return _with_series(fit, series)
+    cure = "the number of observations in a block, e.g. 365"
+    size = check_number("block_size", block_size, low=0, high=1e15, open_low=True, cure=cure)
+    return _above_threshold(x, threshold, size, n_total, method, confidence_level, backend, grid)
 
 
 def fit_gev(
@@ -248,20 +227,98 @@ def fit_gev(
     level = _checked(method, confidence_level, backend)
     warn_of_ties(maxima, "block maxima")
     fitted, used = fit_parameters("gev", maxima, method, backend)
+    known = {"n_total": maxima.size, "threshold": None, "block_size": None, "confidence_level": level}
+    return _kept("gev", fitted, maxima, method, backend=used, **known)
+
+
+def _above_threshold(
+    x: Any,
+    threshold: Any,
+    block_size: float | None,
+    n_total: int | None,
+    method: Method,
+    level: float,
+    backend: str | None,
+    grid: float | str | None,
+) -> EvtFit:
+    """The fit of the excesses; transformed to the point process where blocks have a size."""
+    series = as_series("x", x)
+    u = check_number("threshold", threshold, cure="choose_threshold(x) suggests one")
+    level = _checked(method, level, backend)
+    above = exceedances_of(series, u)
+    width = _width(above, grid, method, backend)
+    if width is None:
+        warn_of_ties(above, "exceedances")
+    else:
+        u = float(above[0]) - 0.5 * width
+    k, total = above.size, series.size
+    if n_total is not None:
+        total = check_whole("n_total", n_total, low=total, cure="the length of the whole series")
+    if width is None:
+        fitted, used = fit_parameters("gpd", above - u, method, backend)
+    else:
+        one = GridLikelihood.of(above, u, width, float(total), "fixed").fits
+        fitted = ParameterFit(one.params[0], one.covariance[0], float(one.nll[0]), bool(one.at_boundary[0]))
+        used = scipy_backend.version()
+    if block_size is not None:
+        params, covariance = to_point_process(
+            fitted.params, _covariance(fitted, method), u, k, total, block_size
+        )
+        nll = fitted.nll - k * float(np.log(block_size * k / total)) + k  # of the process at λ = k/N
+        fitted = ParameterFit(params, covariance, nll, fitted.at_boundary)
+    known = {"n_total": total, "threshold": u, "block_size": block_size, "confidence_level": level}
+    known["grid"] = width
+    model = "gpd" if block_size is None else "point_process"
+    fit = _kept(model, fitted, above, method, backend=used, **known)
+    # the largest values, for the bootstrap, stay outside what `to_dict` carries
+    object.__setattr__(fit, "top", values_a_bootstrap_reaches(series, k))
+    return fit
+
+
+def _width(above: Floats, grid: Any, method: str, backend: str | None) -> float | None:
+    """Width of the grid of the exceedances; None where they are taken as they are."""
+    if grid is None:
+        return None
+    if not isinstance(grid, str):
+        width = check_number("grid", grid, low=0, open_low=True, cure="0.01, or 'auto'")
+        check_that(method == "mle", "grid", grid, "None or 'auto' with L-moments")
+        whole = (above - above[0]) / width
+        if np.abs(whole - np.round(whole)).max() > 1e-6:
+            got = f"{width:g}, of which the values are no multiples"
+            raise InputError("grid", got=got, allowed="the width of their grid", cure="grid='auto'")
+    else:
+        check_choice("grid", grid, ("auto",))
+        if (
+            method != "mle"
+            or (current_backend() if backend is None else backend) == "r"
+            or not are_tied(above)
+        ):
+            return None
+        width = grid_width(above)
+    cells = np.unique(np.round(above / width)).size if width else LEAST_CELLS
+    if cells < LEAST_CELLS:
+        raise InputError(
+            "threshold",
+            got=f"{above.size} exceedances on {cells} cells of width {width:g}",
+            allowed=f"at least {LEAST_CELLS} distinct values above it: fewer say too little of a shape",
+            cure="a lower threshold, finer scores, or empirical_return_level(x, m)",
+        )
+    return width or None
+
+
+def _kept(model: str, fitted: ParameterFit, sample: Floats, method: str, **known: Any) -> EvtFit:
+    """The fit as it is kept, with what is known of the series."""
+    names = ("location", "scale", "shape")[-fitted.params.size :]
     return EvtFit(
-        model="gev",
-        params=dict(zip(("location", "scale", "shape"), map(float, fitted.params), strict=True)),
+        model=model,
+        params=dict(zip(names, map(float, fitted.params), strict=True)),
         covariance=_covariance(fitted, method),
         nll=fitted.nll,
-        sample=maxima,
-        n_total=maxima.size,
-        threshold=None,
-        block_size=None,
+        sample=sample,
         method=method,
         regular=_is_regular(fitted, method),
         at_boundary=fitted.at_boundary,
-        confidence_level=level,
-        backend=used,
+        **known,
     )
 
 
@@ -271,7 +328,7 @@ def _checked(method: Any, confidence_level: float, backend: Any) -> float:
     return check_confidence_level(confidence_level)
 
 
-def _covariance(fitted: ParameterFit, method: str) -> FloatArray:
+def _covariance(fitted: ParameterFit, method: str) -> Floats:
     """The covariance of a regular fit, NaN otherwise."""
     p = fitted.params.size
     if fitted.covariance is None or not _is_regular(fitted, method):
@@ -287,7 +344,83 @@ def _is_regular(fitted: ParameterFit, method: str) -> bool:
     return shape > REGULAR_ABOVE and not fitted.at_boundary
 
 
-def _with_series(fit: EvtFit, series: FloatArray) -> EvtFit:
-    """Keep the largest values for the bootstrap, outside what `to_dict` carries."""
-    object.__setattr__(fit, "top", values_a_bootstrap_reaches(series, fit.n_exceedances))
-    return fit
+def _kernel(backend: str, method: str) -> Any:
+    """The back end's module: ours, or R's with extRemes.
+
+    Where R is asked for by name and has no extRemes, evd fits in its place (it has no L-moments).
+    """
+    if backend == "scipy":
+        return scipy_backend
+    packages = ["extRemes"]
+    if backend == "r" and method == "mle":
+        installed = probe_r().packages
+        packages = ["evd"] if "evd" in installed and "extRemes" not in installed else packages
+    if resolve(backend, purpose="extreme value fits", r_packages=packages) == "scipy":
+        return scipy_backend
+    module = import_module("fairstats.numerics.evt.r_backend")
+    return module.BY_EVD if packages == ["evd"] else module
+
+
+def fit_parameters(family: str, values: Floats, method: str, backend: str | None) -> tuple[ParameterFit, str]:
+    """Estimates of a family ("gpd", "gev") by a method ("mle", "lmoments"), and what computed them.
+
+    Standard errors are included. `BackendError` where R was asked for and failed.
+    """
+    backend = current_backend() if backend is None else backend
+    kernel = _kernel(backend, method)
+    function = f"{family}_{method}"
+    # first SciPy, which sees where there is no maximum
+    fitted: ParameterFit = getattr(scipy_backend, function)(values)
+    if kernel is not scipy_backend:
+        found = _by_r(kernel, function, values, fitted if method == "mle" else None, required=backend == "r")
+        fitted, kernel = (fitted, scipy_backend) if found is None else (found, kernel)
+    if fitted.covariance is None:
+        covariance = jackknife_covariance(values, family)
+        fitted = ParameterFit(fitted.params, covariance, fitted.nll, fitted.at_boundary)
+    if fitted.at_boundary:
+        caution(
+            "the likelihood has no maximum with ξ > −1: the shape is set to −1 and the end point to the "
+            "largest value. Report that value, or lower the threshold",
+            DataWarning,
+        )
+    if not np.isfinite(fitted.nll):
+        caution("a value lies beyond the end point of the L-moment fit: its likelihood is 0", DataWarning)
+    return fitted, kernel.version()
+
+
+def _by_r(
+    kernel: Any, function: str, values: Floats, twin: ParameterFit | None, *, required: bool
+) -> ParameterFit | None:
+    """R's fit; None, with a warning, where it fails or is worse than its twin and is not required."""
+    who, kept = kernel.version(), "R's fit is returned, as asked" if required else "SciPy's fit is returned"
+    try:
+        fitted: ParameterFit = getattr(kernel, function)(values)
+    except BackendError as error:
+        if required:
+            raise
+        caution(f"R could not fit ({error}); {kept}", DataWarning)
+        return None
+    if twin is None:
+        return fitted
+    off = _standard_errors_off(fitted, twin)
+    if fitted.nll > twin.nll + _WORSE:
+        worse = f"{who} reached a negative log-likelihood of {fitted.nll:.9g}, SciPy {twin.nll:.9g}"
+    elif off > _OFF:
+        worse = (
+            f"standard errors of {who}, by differences of a fixed step, are {100 * off:.0f}% off SciPy's, "
+            "from the formula"
+        )
+    else:
+        return fitted
+    caution(f"{worse}: {kept}", DataWarning)
+    return fitted if required else None
+
+
+def _standard_errors_off(fitted: ParameterFit, twin: ParameterFit) -> float:
+    """Largest relative difference of the standard errors; 0 where one of the fits has none."""
+    if fitted.covariance is None or twin.covariance is None:
+        return 0.0
+    ours, theirs = np.diagonal(twin.covariance), np.diagonal(fitted.covariance)
+    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+        return 0.0
+    return float(np.abs(np.sqrt(theirs / ours) - 1.0).max())

@@ -2,110 +2,46 @@
 
 With θ = ξ/σ and ν = 1/σ the negative log-likelihood of n excesses is
 
-    n·[−log ν + (θ + ν)·D(θ)],   D(θ) = mean of log(1 + θy)/θ,
+    n·[−log ν + (θ + ν)·D(θ)],   D(θ) = mean of v(y; θ) = mean of log(1 + θy)/θ,
 
-so that ν = 1/D(θ) and one variable is left (Grimshaw 1993). Inside, excesses are divided by their mean.
+so that ν = 1/D(θ) and one variable is left (Grimshaw 1993). The rate λ = e^ℓ of exceedances adds a binomial
+or Poisson term R(ℓ). A return level r of m observations ties the rate to the tail: log(mλ) = ν·v(r − u; θ),
+and for fixed θ the sum is convex in ν, which leaves one variable again. The exceedance probability p of a
+value x is the same at m = 1/p, r = x.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
-from fairstats.numerics.evt.minimise import minimise_over_tail
-from fairstats.numerics.evt.stretch import mean_stretch, mean_stretch_of_one
+from fairstats.numerics.evt.distributions import (
+    SMALL,
+    Flags,
+    Floats,
+    Rows,
+    Triple,
+    exponential_scale_partials,
+    mean_exponential_scale,
+)
+from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, SampleFits, SampleLikelihood, Samples
+from fairstats.numerics.evt.optimise import OneObjective, minimise_convex, minimise_over_tail
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+RateTerm = Literal["binomial", "poisson", "fixed"]
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-
-__all__ = ["GpdFits", "GpdSamples", "fit_gpd_samples"]
-
-#: Below this shape the likelihood has no regular maximum (Smith 1985).
-REGULAR_ABOVE = -0.5
 #: With more excesses than this in all, the coarse search looks at about `_THIN_TO` of each sample.
 _THIN_ABOVE, _THIN_TO = 2000, 200
 
 
-@dataclass(frozen=True)
-class GpdSamples:
-    """Excesses of P samples, each divided by its mean.
-
-    Attributes
-    ----------
-    y : ndarray of float, shape (P, N)
-        Standardised excesses; rows shorter than N end in zeros.
-    n : ndarray of float, shape (P,)
-        Excesses per sample.
-    unit : ndarray of float, shape (P,)
-        The mean excess that they were divided by.
-    largest : ndarray of float, shape (P,)
-        Largest standardised excess.
-    """
-
-    y: Floats
-    n: Floats
-    unit: Floats
-    largest: Floats
-
-    @classmethod
-    def from_excesses(cls, excesses: Floats, n: Floats | None = None) -> GpdSamples:
-        """Standardise `excesses` of shape (P, N); `n` where rows end in padding zeros."""
-        x = np.atleast_2d(np.asarray(excesses, dtype=np.float64))
-        count = np.full(x.shape[0], float(x.shape[1])) if n is None else np.asarray(n, dtype=np.float64)
-        unit = x.sum(axis=1) / count
-        y = x / unit[:, None]
-        return cls(y, count, unit, y.max(axis=1))
-
-    def stretch(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        """D(θ) and its two derivatives, for `theta` of shape (P, K)."""
-        return mean_stretch(self.y, self.n, self.largest, theta)
-
-    def thinned(self, step: int) -> GpdSamples:
-        """Every `step`-th excess: enough to find the basin of the minimum (the end point stays)."""
-        return GpdSamples(self.y[:, ::step], np.ceil(self.n / step), self.unit, self.largest)
-
-    def take(self, rows: NDArray[np.intp]) -> GpdSamples:
-        """The samples `rows` (all of them without a copy)."""
-        if rows.size == self.n.size and (rows.size == 1 or np.array_equal(rows, np.arange(rows.size))):
-            return self
-        return GpdSamples(self.y[rows], self.n[rows], self.unit[rows], self.largest[rows])
+def mean_partials(samples: Samples, theta: Floats) -> Triple:
+    """D(θ) and its two derivatives, for `theta` of shape (P, K)."""
+    return mean_exponential_scale(samples.y, samples.n, samples.upper, theta)
 
 
-@dataclass(frozen=True)
-class GpdFits:
-    """Maximum likelihood fits of P samples.
-
-    Attributes
-    ----------
-    scale, shape : ndarray of float, shape (P,)
-        σ and ξ (positive is heavy).
-    nll : ndarray of float, shape (P,)
-        Negative log-likelihood.
-    at_boundary : ndarray of bool, shape (P,)
-        Whether ξ = −1, σ = largest excess is the best point of the region ξ ≥ −1.
-    theta, nu : ndarray of float, shape (P,)
-        ξ/σ and 1/σ of the standardised excesses.
-    covariance : ndarray of float, shape (P, 2, 2)
-        Of (σ, ξ) by the observed information; NaN where ξ ≤ −1/2.
-    """
-
-    scale: Floats
-    shape: Floats
-    nll: Floats
-    at_boundary: NDArray[np.bool_]
-    theta: Floats
-    nu: Floats
-    covariance: Floats
-
-
-def profile_in_theta(theta: Floats, d: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats, Floats]:
+def profile_in_theta(theta: Floats, d: Triple) -> Triple:
     """Negative log-likelihood per excess minimised over ν: log D + θD + 1, with slope and curvature in θ."""
     d0, d1, d2 = d
     ratio = d1 / d0
@@ -116,81 +52,79 @@ def profile_in_theta(theta: Floats, d: tuple[Floats, Floats, Floats]) -> tuple[F
     )
 
 
-def fit_gpd_samples(samples: GpdSamples, *, covariance: bool = True) -> GpdFits:
-    """Best point of every sample in the region ξ ≥ −1.
+def fit_gpd_samples(samples: Samples, *, covariance: bool = True) -> SampleFits:
+    """Best point of every sample of excesses in the region ξ ≥ −1.
 
     For ξ < −1 the likelihood grows without bound as the end point approaches the largest excess, so the
     region ends at −1, where the best scale is the largest excess itself (Grimshaw 1993). The lowest
     interior minimum and that boundary point are compared; where the boundary wins, `at_boundary` is set.
     """
-
-    def objective(rows: NDArray[np.intp], theta: Floats) -> tuple[Floats, Floats, Floats]:
-        part = samples.take(rows)
-        return profile_in_theta(theta, part.stretch(theta))
-
-    low = np.zeros_like(samples.largest)
-    minimum = minimise_over_tail(
-        objective,
-        low,
-        samples.largest,
-        np.log(samples.n),
-        start=_start_from_thinned(samples),
-        one=_objective_of_one(samples),
-    )
-    boundary = np.log(samples.largest)
-    at_boundary = ~(minimum.value < boundary)
-    theta = np.where(at_boundary, 0.0, minimum.theta)
-    d = samples.stretch(theta[:, None])
-    nu = np.where(at_boundary, 1.0 / samples.largest, 1.0 / d[0][:, 0])
+    inner, lowest = _interior_minimum(samples, np.log(samples.n), _start_from_thinned(samples))
+    boundary = np.log(samples.upper)
+    at_boundary = ~(lowest < boundary)
+    theta = np.where(at_boundary, 0.0, inner)
+    d = mean_partials(samples, theta[:, None])
+    nu = np.where(at_boundary, 1.0 / samples.upper, 1.0 / d[0][:, 0])
     theta = np.where(at_boundary, -nu, theta)
     shape = np.where(at_boundary, -1.0, theta / nu)
-    value = np.where(at_boundary, boundary, minimum.value)
+    value = np.where(at_boundary, boundary, lowest)
     cov = np.full((samples.n.size, 2, 2), np.nan)
     if covariance:
         regular = shape > REGULAR_ABOVE
         cov[regular] = _covariance(samples, theta, nu, d)[regular]
-    return GpdFits(
-        samples.unit / nu,
-        shape,
+    return SampleFits(
+        np.stack([samples.unit / nu, shape], -1),
         samples.n * (value + np.log(samples.unit)),
         at_boundary,
+        np.zeros_like(at_boundary),
         theta,
         nu,
         cov,
     )
 
 
-def _objective_of_one(samples: GpdSamples) -> Callable[[float], tuple[float, float, float]] | None:
-    """The objective of the only sample in plain numbers; None where there are several."""
-    if samples.n.size > 1 or samples.n[0] < samples.y.shape[1]:
-        return None
-    y, largest = samples.y[0], float(samples.largest[0])
+def _interior_minimum(samples: Samples, log_n: Floats, start: Floats | None = None) -> tuple[Floats, Floats]:
+    def objective(rows: Rows, theta: Floats) -> Triple:
+        return profile_in_theta(theta, mean_partials(samples.take(rows), theta))
+
+    one = _objective_of_one(samples) if log_n.size == 1 and samples.n[0] == samples.y.shape[1] else None
+    return minimise_over_tail(objective, samples.lower, samples.upper, log_n, start, one)
+
+
+def _objective_of_one(samples: Samples) -> OneObjective:
+    """`profile_in_theta` of an only sample in plain numbers."""
+    y, largest = samples.y[0], float(samples.upper[0])
 
     def objective(theta: float) -> tuple[float, float, float]:
-        d0, d1, d2 = mean_stretch_of_one(y, largest, theta)
-        ratio = d1 / d0
-        value = math.log(d0) + theta * d0 + 1.0
+        if abs(theta) * largest < SMALL:
+            f, slope, curvature = profile_in_theta(t := np.array([[theta]]), mean_partials(samples, t))
+            return float(f[0, 0]), float(slope[0, 0]), float(curvature[0, 0])
+        z = theta * y
+        d0 = float(np.log1p(z).sum()) / y.size / theta
+        z += 1.0
+        slopes = y / z
+        d1 = (float(slopes.sum()) / y.size - d0) / theta
+        d2 = -(float(slopes @ slopes) / y.size + 2.0 * d1) / theta
+        ratio, value = d1 / d0, math.log(d0) + theta * d0 + 1.0
         return value, ratio + d0 + theta * d1, d2 / d0 - ratio**2 + 2.0 * d1 + theta * d2
 
     return objective
 
 
-def _start_from_thinned(samples: GpdSamples) -> Floats | None:
-    """θ from a few hundred excesses of each large sample, None where the samples are small."""
+def _start_from_thinned(samples: Samples) -> Floats | None:
+    """θ from a few hundred excesses of each large sample, None where the samples are small.
+
+    Every so many-th excess is enough to find the basin of the minimum; the end point stays.
+    """
     rows, width = samples.y.shape
     if width <= 2 * _THIN_TO or rows * width <= _THIN_ABOVE:
         return None
-    thin = samples.thinned(width // _THIN_TO)
-
-    def objective(rows: NDArray[np.intp], theta: Floats) -> tuple[Floats, Floats, Floats]:
-        part = thin.take(rows)
-        return profile_in_theta(theta, part.stretch(theta))
-
-    low = np.zeros_like(thin.largest)
-    return minimise_over_tail(objective, low, thin.largest, np.log(samples.n)).theta
+    step = width // _THIN_TO
+    thin = replace(samples, y=samples.y[:, ::step], n=np.ceil(samples.n / step))
+    return _interior_minimum(thin, np.log(samples.n))[0]
 
 
-def _covariance(samples: GpdSamples, theta: Floats, nu: Floats, d: tuple[Floats, Floats, Floats]) -> Floats:
+def _covariance(samples: Samples, theta: Floats, nu: Floats, d: Triple) -> Floats:
     """Inverse observed information of (θ, ν), carried to (σ, ξ) = (1/ν, θ/ν); shape (P, 2, 2)."""
     d1, d2 = d[1][:, 0], d[2][:, 0]
     n = samples.n
@@ -202,7 +136,157 @@ def _covariance(samples: GpdSamples, theta: Floats, nu: Floats, d: tuple[Floats,
         var_scale = sigma**4 * v_vv * samples.unit**2
         covar = -(sigma**2) * sigma * (v_tv - xi * v_vv) * samples.unit
         var_shape = sigma**2 * (v_tt - 2.0 * xi * v_tv + xi**2 * v_vv)
-    covariance = np.empty((n.size, 2, 2))
-    covariance[:, 0, 0], covariance[:, 1, 1] = var_scale, var_shape
-    covariance[:, 0, 1] = covariance[:, 1, 0] = covar
-    return covariance
+    return np.stack([var_scale, covar, covar, var_shape], -1).reshape(-1, 2, 2)
+
+
+@dataclass(frozen=True)
+class GpdLikelihood(SampleLikelihood):
+    """Likelihood of excesses and of their number, in units of the mean excess above the threshold.
+
+    `samples`: standardised excesses; `fits`: maximum likelihood fits; `total`, shape (P,): N, the number of
+    observations, exceeding or not; `rate_term`, {"binomial", "poisson", "fixed"}: law of the number of
+    exceedances; "fixed" takes λ = k/N as known.
+    """
+
+    samples: Samples
+    fits: SampleFits
+    total: Floats
+    rate_term: RateTerm
+
+    @classmethod
+    def from_samples(cls, samples: Samples, total: Floats, rate_term: RateTerm) -> GpdLikelihood:
+        """Fit the samples and wrap them."""
+        return cls(samples, fit_gpd_samples(samples, covariance=False), total, rate_term)
+
+    @property
+    def rate_known(self) -> bool:
+        """Whether λ = k/N is taken as known."""
+        return self.rate_term == "fixed"
+
+    @property
+    def log_rate(self) -> Floats:
+        """ℓ = log λ at the maximum, shape (P,)."""
+        return np.log(self.samples.n / self.total)
+
+    def minimum(self) -> Floats:
+        """Lowest negative log-likelihood, that of the rate included; shape (P,)."""
+        return self.fits.nll - self.samples.n * np.log(self.samples.unit) + self._lowest_of_rate()
+
+    def boundary(self) -> Floats:
+        """Lowest value with ξ = −1: end point at the largest excess, rate at its own maximum; shape (P,)."""
+        return self.samples.n * np.log(self.samples.upper) + self._lowest_of_rate()
+
+    def free(self, rows: Rows, theta: Floats) -> Triple:
+        """Profile in θ alone, with slope and curvature; the rate at its own maximum."""
+        d = self.prepared(rows, theta)
+        value, slope, curvature = profile_in_theta(theta, d)
+        clamped = theta * d[0] < -1.0  # the region ends at ξ = −1: ν = −θ
+        safe = np.where(clamped, theta, -1.0)
+        value = np.where(clamped, -np.log(-safe), value)
+        slope = np.where(clamped, -1.0 / safe, slope)
+        curvature = np.where(clamped, 1.0 / safe**2, curvature)
+        n = self.samples.n[rows, None]
+        return n * value + self._lowest_of_rate()[rows, None], n * slope, n * curvature
+
+    def partials(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
+        """F, F_θ, F_ν, F_θθ, F_θν, F_νν with the rate at its own maximum; all of shape (Q, K)."""
+        f, *rest = _excess_partials(self.samples.n[rows, None], theta, nu, self.prepared(rows, theta))
+        return f + self._lowest_of_rate()[rows, None], *rest
+
+    def prepared(self, rows: Rows, theta: Floats) -> Triple:
+        """D(θ) and its two derivatives."""
+        return mean_partials(self.samples.take(rows), theta)
+
+    def joint(self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats) -> tuple[Floats, ...]:
+        """F and its derivatives in (θ, ν, ℓ); see `SampleLikelihood.joint`."""
+        n = self.samples.n[rows, None]
+        f, f_t, f_v, f_tt, f_tv, f_vv = _excess_partials(n, theta, nu, data)
+        r, r1, r2 = self._rate(ell, n, self.total[rows, None])
+        nothing = np.zeros_like(f)
+        if self.rate_known:
+            r2 = np.ones_like(r2)  # ℓ stays where it is
+        return f + r, f_t, f_v, r1, f_tt, f_tv, f_vv, nothing, nothing, r2
+
+    def level(self, rows: Rows, theta: Floats, d: Floats, offset: Floats) -> tuple[Floats, ...]:
+        """Profile in θ with the return level at d; see `SampleLikelihood.level`."""
+        if not self.rate_known:
+            return super().level(rows, theta, d, offset)
+        # log(mλ) = s is known: ν = s/v(d; θ)
+        v0, v1, v2 = (a[..., 0] for a in exponential_scale_partials(d[:, None, None], theta))
+        s = offset[:, None] + self.log_rate[rows, None]
+        nu = s / v0
+        nu1 = -s * v1 / v0**2
+        nu2 = -s * v2 / v0**2 + 2.0 * s * v1**2 / v0**3
+        f, f_t, f_v, f_tt, f_tv, f_vv = self.partials(rows, theta, nu)
+        slope = f_t + f_v * nu1
+        curvature = f_tt + 2.0 * f_tv * nu1 + f_vv * nu1**2 + f_v * nu2
+        in_d = f_v * (-s / v0**2) / (1.0 + theta * d[:, None])
+        return f, slope, curvature, in_d, f_v / v0, nu
+
+    def best_nu(self, rows: Rows, data: Triple, v: Floats, offset: Floats) -> Floats:
+        """ν that minimises at fixed θ: between the optimum of the excesses, 1/D, and that of the rate."""
+        d0, n, total = data[0], self.samples.n[rows, None], self.total[rows, None]
+        wanted = offset + np.log(n / total)  # log(mλ) at the rate's own optimum
+        by_excess = 1.0 / d0
+        tied = np.abs(v) > 1e-12 * d0
+        safe = np.where(tied, v, 1.0)
+        by_rate = np.where(tied, wanted / safe, by_excess)
+        barrier = tied & (v > 0) & (self.rate_term == "binomial")
+        cap = np.where(barrier, offset / np.where(barrier, v, 1.0), np.inf)
+        weight = wanted**2 / (1.0 + wanted**2)
+        between = by_excess ** (1.0 - weight) * np.maximum(by_rate, 1e-300) ** weight
+        start = np.where(by_rate > 0, between, 0.5 * by_excess)
+        start = np.minimum(start, 0.5 * (cap + np.clip(by_rate, 0.0, cap)))
+
+        def derivatives(nu: Floats) -> tuple[Floats, Floats]:
+            _, r1, r2 = self._rate(nu * v - offset, n, total)
+            return n * (d0 - 1.0 / nu) + r1 * v, n / nu**2 + r2 * v**2
+
+        return minimise_convex(derivatives, start, cap)
+
+    def inside(self, rows: Rows, ell: Floats) -> Flags:
+        """Whether ℓ is a possible log rate."""
+        return (ell < 0) | (self.rate_term == "poisson")
+
+    def edge(self, rows: Rows, d: Floats, offset: Floats) -> Floats:
+        """Value at ξ = −1 with the end point at the largest excess; +inf where d lies beyond it."""
+        top, n = self.samples.upper[rows], self.samples.n[rows]
+        if self.rate_known:
+            return np.full(rows.size, np.inf)
+        inside = d < top
+        gap = np.where(inside, 1.0 - np.where(inside, d, 0.0) / top, 1.0)
+        log_rate = -np.log(gap) - offset
+        with np.errstate(all="ignore"):
+            value = n * np.log(top) + self._rate(log_rate, n, self.total[rows])[0]
+        return np.where(inside & self.inside(rows, log_rate), value, np.inf)
+
+    def _lowest_of_rate(self) -> Floats:
+        return self._rate(self.log_rate, self.samples.n, self.total)[0]
+
+    def _rate(self, log_rate: Floats, k: Floats, total: Floats) -> Triple:
+        """Negative log-likelihood of the rate, with two derivatives in log λ (zero where it is known)."""
+        if self.rate_known:
+            zero = np.zeros_like(log_rate)
+            return zero, zero, zero
+        rate = np.exp(log_rate)
+        if self.rate_term == "poisson":
+            return total * rate - k * log_rate, total * rate - k, total * rate
+        rest = total - k
+        below = np.where(rest > 0, 1.0 - rate, 1.0)
+        with np.errstate(divide="ignore"):
+            value = -k * log_rate - np.where(rest > 0, rest * np.log(np.maximum(below, 0.0)), 0.0)
+        return value, rest * rate / below - k, rest * rate / below**2
+
+
+def _excess_partials(n: Floats, theta: Floats, nu: Floats, d: Triple) -> tuple[Floats, ...]:
+    """n·[−log ν + (θ + ν)D] and its derivatives F_θ, F_ν, F_θθ, F_θν, F_νν."""
+    d0, d1, d2 = d
+    both = theta + nu
+    return (
+        n * (both * d0 - np.log(nu)),
+        n * (d0 + both * d1),
+        n * (d0 - 1.0 / nu),
+        n * (2.0 * d1 + both * d2),
+        n * d1,
+        n / nu**2,
+    )

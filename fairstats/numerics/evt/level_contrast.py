@@ -2,139 +2,150 @@
 
 With D_a(r) and D_b(r) the deviances of each group's return level of m observations (everything else profiled:
 rate, scale, shape), the deviance of the difference δ is min over r of D_a(r + δ) + D_b(r). Its χ² quantile
-gives the interval of δ, its value at 0 the test of equal levels, and samples from the model with equal levels
-the law of that value where the χ² law is too short.
+gives the interval of δ and its value at 0 the test of equal levels. The χ² law is too short for small tails,
+on one side more than on the other: samples from the fitted tails give the mean and the standard deviation of
+the signed root, by which it is standardised.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairstats.numerics.evt.distributions import random_excesses
-from fairstats.numerics.evt.gpd import GpdSamples
-from fairstats.numerics.evt.gpd_surface import GpdSurface
-from fairstats.numerics.evt.profile import level_profile
+from fairstats.numerics.evt.distributions import Flags, Floats, Rows, power_ratio
+from fairstats.numerics.evt.gpd import GpdLikelihood
+from fairstats.numerics.evt.intervals import TailLikelihood
+from fairstats.numerics.evt.likelihood import Samples, level_profile
+from fairstats.numerics.evt.optimise import find_crossings
+from fairstats.numerics.evt.tail import FittedTail
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
     from scipy.interpolate import CubicSpline
 
-    from fairstats.numerics.evt.gpd_surface import RateTerm
-    from fairstats.numerics.evt.result import EvtFit
-    from fairstats.numerics.evt.tail_likelihood import TailLikelihood
-
-    Floats = NDArray[np.float64]
-
-__all__ = ["LevelContrast"]
-
 _STEPS = 60
-#: Points on each side of the estimate that a level is interpolated between.
-_NODES = 24
+#: Roots of the deviance, on each side of the estimate, that a level is interpolated between.
+_NODES = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0])
 _TOLERANCE = 1e-10
-#: Fewer excesses than this make a simulated sample useless.
-_LEAST = 5
+#: Enough for the moments of simulated roots.
+_ROUGHLY = 1e-3
+
+
+@dataclass(frozen=True)
+class _ByRoot:
+    """A level and the signed root of its deviance, by splines in y = arsinh((level − centre)/unit)."""
+
+    centre: float
+    unit: float
+    stretched: CubicSpline
+    roots: CubicSpline
+
+    def level(self, root: Floats) -> Floats:
+        """NaN beyond the largest root."""
+        return np.asarray(self.centre + self.unit * np.sinh(self.stretched(root)))
+
+    def root(self, level: Floats) -> Floats:
+        """NaN beyond the level of the largest root."""
+        return np.asarray(self.roots(np.arcsinh((level - self.centre) / self.unit)))
+
+    def bend(self, level: Floats) -> Floats:
+        """Second derivative of half the deviance in the level."""
+        z = (level - self.centre) / self.unit
+        y, first = np.arcsinh(z), 1.0 / (self.unit * np.sqrt(1.0 + z * z))
+        root, slope, curve = (self.roots(y, order) for order in (0, 1, 2))
+        return np.asarray((slope * first) ** 2 + root * first**2 * (curve - slope * np.tanh(y)))
 
 
 @dataclass(frozen=True)
 class _Side:
     """One group in Q problems: the likelihood of its return level, in the units of the data.
 
-    `surface` holds one sample for each problem, or one for all of them, and `origin` their thresholds;
+    `standard` holds one sample for each problem, or one for all of them, and `origin` their thresholds;
     `likelihood` is that of the data.
     """
 
-    surface: GpdSurface
+    standard: GpdLikelihood
     origin: Floats
     log_period: float
     likelihood: TailLikelihood
 
     @property
     def unit(self) -> Floats:
-        return self.surface.samples.unit
+        return self.standard.samples.unit
 
     def estimate(self) -> Floats:
         """Return level at the maximum of each sample, shape (P,)."""
-        s = self.log_period + self.surface.log_rate
-        theta, nu = self.surface.theta, self.surface.nu
-        flat = np.abs(theta) < 1e-12
-        safe = np.where(flat, 1.0, theta)
-        grown = np.where(flat, s / nu, np.expm1(s * theta / nu) / safe)
-        return np.asarray(self.origin + self.unit * grown)
+        s, fits = self.log_period + self.standard.log_rate, self.standard.fits
+        return np.asarray(self.origin + self.unit * power_ratio(s / fits.nu, fits.theta))
 
-    def at(self, rows: NDArray[np.intp], levels: Floats) -> tuple[Floats, Floats]:
+    def at(self, rows: Rows, levels: Floats) -> tuple[Floats, Floats]:
         """Fall of the profile log-likelihood at the levels, and its slope; shape (Q,)."""
         unit = self.unit[rows]
         d = (levels - self.origin[rows]) / unit
         offset = np.full(d.size, self.log_period)
-        points = level_profile(self.surface, rows, d, offset)
+        points = level_profile(self.standard, rows, d, offset)
         slope = points.slope
         edge = np.flatnonzero(~np.isfinite(slope))
         if edge.size:  # ξ = −1: the profile has a kink there, and no slope of its own
             step = 1e-6 * (1.0 + np.abs(d[edge]))
             after, before = (
-                level_profile(self.surface, rows[edge], d[edge] + side * step, offset[edge]).value
+                level_profile(self.standard, rows[edge], d[edge] + side * step, offset[edge]).value
                 for side in (1.0, -1.0)
             )
             slope = slope.copy()
             slope[edge] = (after - before) / (2.0 * step)
-        return points.value - self.surface.minimum()[rows], slope / unit
+        return points.value - self.standard.minimum()[rows], slope / unit
 
-    def by_root(self, target: float) -> CubicSpline:
-        """Level as a function of the signed root of its deviance, up to ± the root of `target`."""
+    @cached_property
+    def by_root(self) -> _ByRoot:
+        """The level as a function of the signed root of its deviance."""
         from scipy.interpolate import CubicSpline
 
-        low, high = (
-            float(end[0])
-            for end in self.likelihood.level_interval(np.array([self.log_period]), np.array([target]))
-        )
+        low, high = self.likelihood.level_interval(np.full(_NODES.size, self.log_period), _NODES**2)
         centre = float(self.estimate()[0])
-        share = np.linspace(-1.0, 1.0, 2 * _NODES + 1)
-        levels = centre + np.abs(share) * np.where(share < 0, low - centre, high - centre)
-        fall, _ = self.at(np.zeros(levels.size, dtype=np.intp), levels)
-        roots = np.sign(share) * np.sqrt(np.maximum(2.0 * fall, 0.0))
-        roots[_NODES] = 0.0
-        rising = np.concatenate([[True], roots[1:] > np.maximum.accumulate(roots)[:-1]])
-        return CubicSpline(roots[rising], levels[rising])
+        levels = np.concatenate([low[::-1], [centre], high])
+        roots = np.concatenate([-_NODES[::-1], [0.0], _NODES])
+        # an end of the parameter space repeats itself; infinity is no level
+        known = np.isfinite(levels) & (np.abs(levels - centre) < 1e12 * np.abs(low[0] - centre))
+        levels, roots = levels[known], roots[known]
+        rising = np.append(True, levels[1:] > np.maximum.accumulate(levels)[:-1])
+        unit = float(centre - low[0])
+        y, roots = np.arcsinh((levels[rising] - centre) / unit), roots[rising]
+        splines = CubicSpline(roots, y, extrapolate=False), CubicSpline(y, roots, extrapolate=False)
+        return _ByRoot(centre, unit, *splines)
 
-    def parameters_at(self, level: float) -> tuple[float, float, float]:
-        """Rate, scale and shape that are most likely when the return level is `level`."""
-        rows = np.zeros(1, dtype=np.intp)
-        d = (level - self.origin) / self.unit
-        points = level_profile(self.surface, rows, d, np.array([self.log_period]))
-        theta, nu = float(points.theta[0]), float(points.nu[0])
-        stretched = float(np.log1p(theta * d[0]) / theta) if abs(theta) > 1e-12 else float(d[0])
-        rate = float(np.exp(nu * stretched - self.log_period))
-        return min(rate, 1.0), float(self.unit[0]) / nu, theta / nu
+    def redrawn(self, replicates: int, rng: np.random.Generator) -> _Side:
+        """New samples from every free fit: the k + 1 largest of N values, whose threshold moves."""
+        fits, samples, total = self.standard.fits, self.standard.samples, self.standard.total
+        k, rows = samples.n[0], np.repeat(np.arange(total.size), replicates)
+        scale, shape = (self.unit / fits.nu)[rows], (fits.theta / fits.nu)[rows]
+        # the survival probability of the (k + 1)-th largest, beside the rate
+        drawn = rng.beta(k + 1.0, np.maximum(total - k, 1.0), (replicates, total.size)).T
+        base = np.where((total > k)[:, None], drawn, 1.0)
+        depth = np.log((k / total)[:, None] / base).ravel()
+        threshold = scale * power_ratio(depth, shape)
+        above = depth[:, None] + rng.standard_exponential((rows.size, int(k)))
+        values = scale[:, None] * power_ratio(above, shape[:, None])
+        excesses = Samples.from_excesses(values - threshold[:, None])
+        standard = GpdLikelihood.from_samples(excesses, total[rows], self.standard.rate_term)
+        return _Side(standard, self.origin[rows] + threshold, self.log_period, self.likelihood)
 
 
 @dataclass(frozen=True)
 class LevelContrast:
     """Difference of the return levels of two groups, for one number m of observations.
 
-    Attributes
-    ----------
-    first, second : _Side
-        The difference is first − second.
+    `first`, `second`: the difference is first − second.
     """
 
     first: _Side
     second: _Side
 
     @classmethod
-    def of(cls, first: EvtFit, second: EvtFit, m: float) -> LevelContrast:
-        """Contrast of two fits above thresholds, by maximum likelihood.
-
-        Parameters
-        ----------
-        first, second : EvtFit
-        m : float
-            Observations, the same for both.
-        """
+    def of(cls, first: FittedTail, second: FittedTail, m: float) -> LevelContrast:
+        """Contrast of two fits above thresholds, by maximum likelihood, for m observations."""
         return cls(_side(first, m), _side(second, m))
 
     @property
@@ -144,22 +155,54 @@ class LevelContrast:
 
     def deviance(self, difference: Floats) -> Floats:
         """Twice the fall of the log-likelihood at the differences, shape (Q,)."""
-        return _deviance(self.first, self.second, difference)[0]
+        level, near = self._nearest(difference)
+        known = np.flatnonzero(near)
+        found = np.empty(difference.size)
+        rows = np.zeros(known.size, dtype=np.intp)
+        for _ in range(3):  # the interpolated place is near the minimum
+            value, slope, bend = np.zeros((3, known.size))
+            for side, shift in ((self.first, difference[known]), (self.second, 0.0)):
+                fall, rise = side.at(rows, level[known] + shift)
+                value, slope = value + fall, slope + rise
+                bend = bend + side.by_root.bend(level[known] + shift)
+            step = np.where(bend > 0, slope / bend, 0.0)
+            found[known] = 2.0 * value - slope * step  # less what is left to the minimum
+            level[known] -= step
+            if (np.abs(slope * step) <= 1e-7 * (1.0 + value)).all():
+                break
+        rest = np.flatnonzero(~near)
+        if rest.size:
+            found[rest] = _deviance(self.first, self.second, difference[rest])[0]
+        return np.maximum(found, 0.0)
+
+    def _nearest(self, difference: Floats) -> tuple[Floats, Flags]:
+        """The second side's most likely level, by the interpolated roots; and whether they reach it."""
+        first, second = self.first.by_root, self.second.by_root
+        centre, width = np.zeros(difference.size), float(_NODES[-1])
+        total = np.full(difference.size, np.inf)
+        for points in (201, 41, 41, 41):
+            grid = centre[:, None] + width * np.linspace(-1.0, 1.0, points)
+            other = first.root(second.level(grid) + difference[:, None])
+            squares = np.nan_to_num(other**2 + grid**2, nan=np.inf)
+            best = squares.argmin(axis=1)
+            row = np.arange(difference.size)
+            centre, total = grid[row, best], squares[row, best]
+            width *= 2.0 / (points - 1)
+        return second.level(centre), np.isfinite(total) & (total < _NODES[-1] ** 2)
 
     def interval(self, target: float) -> tuple[float, float]:
         """Differences whose deviance is at most `target`."""
-        return self.intervals([target])[0]
+        low, high = self.ends(np.array([-1.0, 1.0]), np.full(2, np.sqrt(target)))
+        return float(low), float(high)
 
-    def intervals(self, targets: Sequence[float]) -> list[tuple[float, float]]:
-        """The same for several targets at once, which costs little more than one.
+    def ends(self, sides: Floats, roots: Floats) -> Floats:
+        """Differences below (−1) or above (+1) the estimate with these root deviances, shape (Q,).
 
         At an end the two groups share the deviance as target·sin²φ and target·cos²φ, with the φ that takes
         the difference furthest. Each group's level as a function of its signed root deviance is smooth and is
         interpolated; secant steps with the deviance itself make the ends exact.
         """
-        first, second = (side.by_root(max(targets)) for side in (self.first, self.second))
-        roots = np.repeat(np.sqrt(targets), 2)
-        sides = np.tile([-1.0, 1.0], len(targets))
+        first, second = self.first.by_root, self.second.by_root
         outermost = np.array([_outermost(first, second, s, r) for s, r in zip(sides, roots, strict=True)])
         found, slope = outermost.T
         active = np.arange(found.size)
@@ -169,57 +212,70 @@ class LevelContrast:
             if not active.size:
                 break
             found[active] -= slope[active] * miss
-        return [(float(low), float(high)) for low, high in found.reshape(-1, 2)]
+        else:
+            # a profile that is not smooth, or that the interpolation does not reach
+            lost = active[~(np.abs(np.sqrt(self.deviance(found[active])) - roots[active]) < 1e-6)]
+            if lost.size:
+                found[lost] = self._sought(sides[lost], roots[lost])
+        return np.asarray(found)
 
-    def simulated_deviances(self, replicates: int, rng: np.random.Generator) -> Floats:
-        """Deviances of difference 0 in samples from the most likely model with equal levels.
+    def _sought(self, sides: Floats, roots: Floats) -> Floats:
+        """`ends` by a bracketed search on the deviance."""
 
-        Parameters
-        ----------
-        replicates : int
-        rng : Generator
+        def deviance(which: Rows, at: Floats) -> tuple[Floats, Floats]:
+            return _deviance(self.first, self.second, at)[0], np.full(at.size, np.nan)
 
-        Returns
-        -------
-        ndarray of float, shape (replicates,)
+        step = 0.2 * np.hypot(self.first.by_root.unit, self.second.by_root.unit)
+        centre = np.full(roots.size, self.estimate)
+        far = centre + 1e3 * step * sides
+        return find_crossings(deviance, centre, step * sides, roots**2, limit=far, max_iterations=30)
+
+    def root_moments(self, replicates: int, rng: np.random.Generator) -> tuple[float, float]:
+        """Mean and standard deviation of the signed root of the deviance at the true difference.
+
+        In samples from the free fit, whose difference is the estimate. One simulation serves all differences:
+        (root(δ) − mean)/sd is much nearer to normal than the root itself (DiCiccio, Martin & Stern 2001).
         """
-        common = float(_deviance(self.first, self.second, np.zeros(1))[1][0])
-        first, second = (_simulated(side, common, replicates, rng) for side in (self.first, self.second))
-        return _deviance(first, second, np.zeros(replicates))[0]
+        roots = simulated_roots(self.first, self.second, replicates, rng)[0]
+        return float(roots.mean()), float(roots.std(ddof=1))
 
 
-def _outermost(first: CubicSpline, second: CubicSpline, side: float, root: float) -> tuple[float, float]:
+def simulated_roots(first: _Side, second: _Side, replicates: int, rng: np.random.Generator) -> Floats:
+    """Signed roots at the true difference in samples from the free fits, shape (P, replicates)."""
+    true = np.repeat(first.estimate() - second.estimate(), replicates)
+    drawn = first.redrawn(replicates, rng), second.redrawn(replicates, rng)
+    deviance = _deviance(*drawn, true, _ROUGHLY)[0]
+    roots = np.copysign(np.sqrt(deviance), drawn[0].estimate() - drawn[1].estimate() - true)
+    return np.asarray(roots.reshape(-1, replicates))
+
+
+def _outermost(first: _ByRoot, second: _ByRoot, side: float, root: float) -> tuple[float, float]:
     """Furthest difference within a root deviance, by the interpolated levels; and its slope in the root."""
-    from scipy.optimize import minimize_scalar
 
-    def reached(phi: float, size: float = root) -> float:
-        return float(first(side * size * np.sin(phi)) - second(-side * size * np.cos(phi)))
+    def reached(phi: Floats, size: float) -> Floats:
+        return np.asarray(
+            side * (first.level(side * size * np.sin(phi)) - second.level(-side * size * np.cos(phi)))
+        )
 
-    grid = np.linspace(0.0, 0.5 * np.pi, 25)
-    over_grid = first(side * root * np.sin(grid)) - second(-side * root * np.cos(grid))
-    best = grid[int(np.argmax(side * over_grid))]
-    step = float(grid[1])
-    phi = float(
-        minimize_scalar(
-            lambda phi: -side * reached(phi),
-            bounds=(max(best - step, 0.0), min(best + step, 0.5 * np.pi)),
-            method="bounded",
-            options={"xatol": 1e-9},
-        ).x
-    )
-    found = reached(phi)
-    return found, (found - reached(phi, 0.999 * root)) / (0.001 * root)
+    centre, width = 0.25 * np.pi, 0.25 * np.pi
+    for _ in range(5):
+        phi = np.clip(centre + width * np.linspace(-1.0, 1.0, 41), 0.0, 0.5 * np.pi)
+        centre, width = float(phi[np.nanargmax(reached(phi, root))]), width / 20.0
+    far, less = (float(side * reached(np.array([centre]), size)[0]) for size in (root, 0.999 * root))
+    return far, (far - less) / (0.001 * root)
 
 
-def _side(fit: EvtFit, m: float) -> _Side:
+def _side(fit: FittedTail, m: float) -> _Side:
     likelihood = fit.likelihood()
-    surface = likelihood.surface
-    if not isinstance(surface, GpdSurface):
+    standard = likelihood.standard
+    if not isinstance(standard, GpdLikelihood):
         raise TypeError("return levels are compared above thresholds")
-    return _Side(surface, np.array([fit.origin]), float(np.log(m)), likelihood)
+    return _Side(standard, np.array([fit.origin]), float(np.log(m)), likelihood)
 
 
-def _deviance(first: _Side, second: _Side, difference: Floats) -> tuple[Floats, Floats]:
+def _deviance(
+    first: _Side, second: _Side, difference: Floats, tolerance: float = _TOLERANCE
+) -> tuple[Floats, Floats]:
     """Deviance of each difference, and the second side's level at its minimum.
 
     The minimum lies between the two estimates, where one deviance falls and the other rises: a root of the
@@ -230,7 +286,7 @@ def _deviance(first: _Side, second: _Side, difference: Floats) -> tuple[Floats, 
     ends = second.estimate()[rows_2], first.estimate()[rows_1] - difference
     low, high = np.minimum(*ends), np.maximum(*ends)
 
-    def slopes(which: NDArray[np.intp], level: Floats) -> tuple[Floats, Floats]:
+    def slopes(which: Rows, level: Floats) -> tuple[Floats, Floats]:
         value_1, slope_1 = first.at(rows_1[which], level + difference[which])
         value_2, slope_2 = second.at(rows_2[which], level)
         return value_1 + value_2, slope_1 + slope_2
@@ -261,27 +317,10 @@ def _deviance(first: _Side, second: _Side, difference: Floats) -> tuple[Floats, 
         slope_low[active[again & ~left]] *= 0.5
         side[active] = np.where(left, -1.0, 1.0)
         # what is left to gain is at most |slope|·width
-        open_ = np.abs(s) * (high[active] - low[active]) > _TOLERANCE * (1.0 + value[active])
+        open_ = np.abs(s) * (high[active] - low[active]) > tolerance * (1.0 + value[active])
         active = active[open_ & (s != 0)]
     return np.maximum(2.0 * value, 0.0), best
 
 
-def _rows(side: _Side, count: int) -> NDArray[np.intp]:
+def _rows(side: _Side, count: int) -> Rows:
     return np.arange(count) if side.unit.size == count else np.zeros(count, dtype=np.intp)
-
-
-def _simulated(side: _Side, level: float, replicates: int, rng: np.random.Generator) -> _Side:
-    """New samples from the most likely model whose return level is `level`."""
-    rate, scale, shape = side.parameters_at(level)
-    total = float(side.surface.total[0])
-    law: RateTerm = side.surface.rate_term
-    if law == "fixed":
-        n = np.full(replicates, float(side.surface.n[0]))
-    else:
-        drawn = rng.poisson(total * rate, replicates) if law == "poisson" else None
-        n = np.asarray(rng.binomial(int(total), rate, replicates) if drawn is None else drawn, dtype=float)
-    n = np.maximum(n, _LEAST)
-    excesses = random_excesses(rng, (replicates, int(n.max())), scale, shape)
-    excesses[np.arange(excesses.shape[1]) >= n[:, None]] = 0.0
-    surface = GpdSurface.from_samples(GpdSamples.from_excesses(excesses, n), np.full(replicates, total), law)
-    return _Side(surface, np.full(replicates, side.origin[0]), side.log_period, side.likelihood)

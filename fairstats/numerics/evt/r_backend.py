@@ -1,4 +1,4 @@
-"""The back end with R: the functions of `contract.Kernel` by extRemes, or by evd on request.
+"""The back end with R: the functions of `tail` by extRemes, or by evd on request.
 
 The care that they need (standardised data, good starts, restarts, results that are vetted) is in the
 project's R code, ``r/R/evt.R``; only numbers come back through the door.
@@ -15,9 +15,8 @@ import numpy as np
 from fairstats.ground import rsession
 from fairstats.ground.errors import BackendError
 from fairstats.ground.rprobe import probe_r
-from fairstats.numerics.evt.contract import FloatArray, ParameterFit
-
-__all__ = ["BY_EVD", "gev_lmoments", "gev_mle", "gpd_lmoments", "gpd_mle", "version"]
+from fairstats.numerics.evt.distributions import Floats
+from fairstats.numerics.evt.tail import ParameterFit
 
 Source = Literal["extRemes", "evd"]
 
@@ -27,37 +26,28 @@ def version(source: Source = "extRemes") -> str:
     return f"r: {source} {probe_r().packages.get(source, '')}".strip()
 
 
-def gpd_mle(excesses: FloatArray, *, source: Source = "extRemes") -> ParameterFit:
-    """Maximum likelihood for excesses: see `contract.Kernel.gpd_mle`.
+def gpd_mle(excesses: Floats, *, source: Source = "extRemes") -> ParameterFit:
+    """Maximum likelihood for excesses over a threshold, by extRemes or evd.
 
-    Parameters
-    ----------
-    excesses : array, shape (k,)
-        Positive.
-    source : {"extRemes", "evd"}, default "extRemes"
-        R package that fits.
-
-    Raises
-    ------
-    BackendError
-        If the package finds no maximum with ξ > −1, or its standard errors are artefacts.
+    Over ξ ≥ −1: the edge, where no interior maximum is higher. `BackendError` if the package finds no
+    maximum, or its standard errors are artefacts.
     """
-    return _mle(rsession.call("gpd_fit", excesses, "mle", source), source)
+    return _mle(rsession.call("fs_fit_gpd", excesses, "mle", source), source)
 
 
-def gev_mle(maxima: FloatArray, *, source: Source = "extRemes") -> ParameterFit:
-    """Maximum likelihood for block maxima: see `contract.Kernel.gev_mle`; arguments as in `gpd_mle`."""
-    return _mle(rsession.call("gev_fit", maxima, "mle", source), source)
+def gev_mle(maxima: Floats, *, source: Source = "extRemes") -> ParameterFit:
+    """Maximum likelihood for block maxima; arguments as in `gpd_mle`."""
+    return _mle(rsession.call("fs_fit_gev", maxima, "mle", source), source)
 
 
-def gpd_lmoments(excesses: FloatArray) -> ParameterFit:
-    """L-moments of excesses by extRemes: see `contract.Kernel.gpd_lmoments`."""
-    return _lmoments(rsession.call("gpd_fit", excesses, "lmoments", "extRemes"))
+def gpd_lmoments(excesses: Floats) -> ParameterFit:
+    """L-moments of excesses by extRemes."""
+    return _lmoments(rsession.call("fs_fit_gpd", excesses, "lmoments", "extRemes"))
 
 
-def gev_lmoments(maxima: FloatArray) -> ParameterFit:
-    """L-moments of block maxima by extRemes: see `contract.Kernel.gev_lmoments`."""
-    return _lmoments(rsession.call("gev_fit", maxima, "lmoments", "extRemes"))
+def gev_lmoments(maxima: Floats) -> ParameterFit:
+    """L-moments of block maxima by extRemes."""
+    return _lmoments(rsession.call("fs_fit_gev", maxima, "lmoments", "extRemes"))
 
 
 def _mle(found: dict[str, Any], source: Source) -> ParameterFit:
@@ -67,7 +57,8 @@ def _mle(found: dict[str, Any], source: Source) -> ParameterFit:
         raise BackendError(f"{source} found no maximum of the likelihood (negative log-likelihood {nll:g})")
     if found["regular"] and not np.isfinite(covariance).all():
         raise BackendError(f"{source}: {found['notes'] or 'no standard errors'}")
-    return ParameterFit(np.asarray(found["estimate"], dtype=np.float64), covariance, nll)
+    params = np.asarray(found["estimate"], dtype=np.float64)
+    return ParameterFit(params, covariance, nll, bool(found["at_boundary"]))
 
 
 def _lmoments(found: dict[str, Any]) -> ParameterFit:

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.results import TIDY_COLUMNS, HypothesisTest, Interval, Result
+from fairstats.ground.results import TIDY_COLUMNS, Comparison
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt.distributions import (
-    gev_cdf,
-    gev_quantile,
-    gev_sf,
-    gpd_cdf,
-    gpd_quantile,
-    gpd_sf,
-)
-from fairstats.numerics.evt.point_process import excess_covariance, excess_parameters
+from fairstats.numerics.evt import diagnostics, return_levels
+from fairstats.numerics.evt import profile as profiles
+from fairstats.numerics.evt.distributions import Floats
+from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, FEW_VALUES, FittedTail
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
 
-    from fairstats.numerics.evt.endpoint import Endpoint
-    from fairstats.numerics.evt.exceedance import ExceedanceProbability
-    from fairstats.numerics.evt.fit_tests import GoodnessOfFit
-    from fairstats.numerics.evt.profile_curve import ProfileCurve
-    from fairstats.numerics.evt.return_level import ReturnLevel
-    from fairstats.numerics.evt.tail_likelihood import TailLikelihood
 
-    Floats = NDArray[np.float64]
-
-__all__ = ["EvtFit"]
+_NAMES = {
+    "gpd": "Generalised Pareto distribution",
+    "gev": "Generalised extreme value distribution",
+    "point_process": "Point process of exceedances",
+}
 
 
 @serialisable
 @dataclass(frozen=True, eq=False)
-class EvtFit(Result):
+class EvtFit(FittedTail):
     """A fitted tail.
 
     Attributes
@@ -68,216 +59,53 @@ class EvtFit(Result):
         Of the intervals in the table.
     backend : str
         What computed the estimates.
+    grid : float or None
+        Width of the grid that the values are rounded to: the likelihood is that of their cells.
     """
 
     title: ClassVar[str] = "Extreme value fit"
+    lacks: ClassVar[Mapping[str, str]] = {
+        "pvalue": "a fit tests nothing; .goodness_of_fit() and .test_return_level(m, level) do",
+        "statistic": "a fit tests nothing; .goodness_of_fit() and .test_return_level(m, level) do",
+        "verdict": "a tail is not judged by itself; fs.ecd compares the tails of two groups",
+        "__getitem__": "a fit has no groups; .params and .interval(parameter) are by name",
+    }
 
-    model: str
-    params: dict[str, float]
-    covariance: Floats
-    nll: float
-    sample: Floats
-    n_total: int
-    threshold: float | None
-    block_size: float | None
-    method: str
-    regular: bool
-    at_boundary: bool
-    confidence_level: float
-    backend: str
-    #: The largest values of the series, descending, as many as a bootstrap may reach; not in `to_dict`.
-    top: Floats | None = field(default=None, init=False, repr=False)
-
-    @property
-    def location(self) -> float:
-        """Location μ; NaN for excesses over a threshold, which have none."""
-        return self.params.get("location", float("nan"))
+    # what can be asked of a fit; each in its module, with arguments, errors and an example
+    return_level = return_levels.return_level
+    test_return_level = return_levels.return_level_test
+    profile = profiles.profile_curve
+    interval = profiles.parameter_interval
+    endpoint = profiles.endpoint
+    exceedance_probability = profiles.exceedance_probability
+    goodness_of_fit = diagnostics.goodness_of_fit
 
     @property
-    def scale(self) -> float:
-        """Scale σ."""
-        return self.params["scale"]
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Estimate, standard error and interval of each parameter."""
+        rows = []
+        for name, estimate in self.params.items():
+            interval = self.interval(name)
+            rows.append(
+                Comparison(
+                    metric=f"{self.model} {name}",
+                    estimate=estimate,
+                    std_error=self.std_error[name],
+                    confidence_interval=interval,
+                    n=self.n_exceedances,
+                    method=f"{self.method}, {interval.method}",
+                )
+            )
+        return tuple(rows)
 
     @property
-    def shape(self) -> float:
-        """Shape ξ, positive for heavy tails."""
-        return self.params["shape"]
-
-    @property
-    def std_error(self) -> dict[str, float]:
-        """Standard errors of the parameters; NaN where the fit is not regular."""
-        errors = np.sqrt(np.diagonal(self.covariance))
-        return {name: float(e) for name, e in zip(self.params, errors, strict=True)}
-
-    @property
-    def n_exceedances(self) -> int:
-        """Values above the threshold; for block maxima, their number."""
-        return int(self.sample.size)
-
-    @property
-    def rate(self) -> float:
-        """λ: exceedances per observation; 1 for block maxima."""
-        return self.n_exceedances / self.n_total
-
-    @property
-    def loglik(self) -> float:
-        """Log-likelihood at the estimates."""
-        return -self.nll
-
-    @property
-    def aic(self) -> float:
-        """Akaike's criterion, 2p − 2 log L."""
-        return 2.0 * len(self.params) + 2.0 * self.nll
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's criterion, p·log k − 2 log L with k the values fitted."""
-        return len(self.params) * float(np.log(self.n_exceedances)) + 2.0 * self.nll
-
-    @property
-    def origin(self) -> float:
-        """The threshold, 0 where there is none."""
-        return 0.0 if self.threshold is None else self.threshold
-
-    @property
-    def excess_params(self) -> Floats:
-        """σ and ξ of the excesses over the threshold, shape (2,) (models with a threshold)."""
-        values = np.array(list(self.params.values()))
-        if self.model == "point_process":
-            return excess_parameters(values, self.origin)
-        return values[-2:]
-
-    @property
-    def excess_cov(self) -> Floats:
-        """Covariance of `excess_params`, shape (2, 2)."""
-        if self.model == "point_process":
-            values = np.array(list(self.params.values()))
-            return excess_covariance(values, self.covariance, self.origin)
-        return self.covariance[-2:, -2:]
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """Distribution function of the fitted values: of exceedances, or of block maxima."""
-        if self.model == "gev":
-            return gev_cdf(np.asarray(x, dtype=np.float64), **self.params)
-        scale, shape = self.excess_params
-        return gpd_cdf(np.asarray(x, dtype=np.float64) - self.origin, scale, shape)
-
-    def sf(self, x: ArrayLike) -> Floats:
-        """Survival function of the fitted values, accurate far out: 1 − `cdf`."""
-        x = np.asarray(x, dtype=np.float64)
-        if self.model == "gev":
-            return gev_sf(x, **self.params)
-        scale, shape = self.excess_params
-        return gpd_sf(x - self.origin, scale, shape)
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """Quantiles of the fitted values, the inverse of `cdf`."""
-        p = np.asarray(p, dtype=np.float64)
-        if self.model == "gev":
-            return gev_quantile(p, **self.params)
-        scale, shape = self.excess_params
-        return np.asarray(self.origin + gpd_quantile(p, scale, shape))
-
-    def likelihood(self, *, rate: str = "estimated") -> TailLikelihood:
-        """Profile likelihood of the sample, for intervals of one's own."""
-        from fairstats.numerics.evt.tail_likelihood import TailLikelihood
-
-        if self.model == "gev":
-            return TailLikelihood.of_maxima(self.sample)
-        known = rate == "fixed" or self.n_exceedances == self.n_total
-        law = "poisson" if self.model == "point_process" else "binomial"
-        return TailLikelihood.of_excesses(
-            self.sample - self.origin,
-            self.origin,
-            self.n_total,
-            "fixed" if known else law,  # type: ignore[arg-type]
-            self.block_size,
-        )
-
-    def return_level(
-        self,
-        m: float,
-        *,
-        method: str = "profile",
-        rate: str = "estimated",
-        confidence_level: float | None = None,
-        calibrated: bool = False,
-        n_resamples: int = 999,
-        rng: Any = None,
-    ) -> ReturnLevel:
-        """Level of m observations (m blocks for block maxima), with its interval.
-
-        See `fairstats.numerics.evt.levels.return_level` for arguments, errors and an example.
-        """
-        from fairstats.numerics.evt.levels import return_level
-
-        return return_level(
-            self,
-            m,
-            method=method,
-            rate=rate,
-            confidence_level=self._level(confidence_level),
-            calibrated=calibrated,
-            n_resamples=n_resamples,
-            rng=rng,
-        )
-
-    def test_return_level(
-        self, m: float, level: float, *, n_resamples: int = 0, rng: Any = None
-    ) -> HypothesisTest:
-        """Likelihood-ratio test that the return level of m is `level`.
-
-        See `fairstats.numerics.evt.levels.return_level_test`.
-        """
-        from fairstats.numerics.evt.levels import return_level_test
-
-        return return_level_test(self, m, level, n_resamples=n_resamples, rng=rng)
-
-    def exceedance_probability(
-        self, value: float, *, confidence_level: float | None = None
-    ) -> ExceedanceProbability:
-        """Probability that an observation (a block maximum) exceeds `value`, with its likelihood interval."""
-        from fairstats.numerics.evt.exceedance import exceedance_probability
-
-        return exceedance_probability(self, value, self._level(confidence_level))
-
-    def endpoint(self, *, confidence_level: float | None = None) -> Endpoint:
-        """Upper end point, infinite for ξ ≥ 0, with its likelihood interval."""
-        from fairstats.numerics.evt.endpoint import endpoint
-
-        return endpoint(self, self._level(confidence_level))
-
-    def profile(self, parameter: str = "shape", *, confidence_level: float | None = None) -> ProfileCurve:
-        """Profile likelihood of a parameter, with the interval that it gives."""
-        from fairstats.numerics.evt.profile_curve import profile_curve
-
-        return profile_curve(self, parameter, self._level(confidence_level))
-
-    def goodness_of_fit(
-        self, statistic: str = "anderson_darling", *, n_resamples: int = 999, rng: Any = None
-    ) -> GoodnessOfFit:
-        """Test that the sample comes from the model, by parametric bootstrap."""
-        from fairstats.numerics.evt.fit_tests import goodness_of_fit
-
-        return goodness_of_fit(self, statistic, n_resamples=n_resamples, rng=rng)
-
-    def plot(self, axes: Any = None) -> Any:
-        """Q-Q, P-P, return levels with band, profile of ξ: see `fairstats.plots.evt.plot_fit`."""
-        from fairstats.plots.evt import plot_fit
-
-        return plot_fit(self, axes)
-
-    def interval(self, parameter: str, confidence_level: float | None = None) -> Interval:
-        """Interval of a parameter: likelihood, or normal with the jackknife error for L-moments."""
-        from fairstats.numerics.evt.profile_curve import parameter_interval
-
-        return parameter_interval(self, parameter, self._level(confidence_level))
+    def estimate(self) -> Floats:
+        """Estimates of the parameters, in the order of `params`."""
+        return np.array(list(self.params.values()))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per parameter."""
-        from fairstats.numerics.evt.fit_table import fit_rows
-
-        return fit_rows(self)
+        return [{**row, "parameter": name} for row, name in zip(super().rows(), self.params, strict=True)]
 
     def to_frame(self) -> pd.DataFrame:
         """One row per parameter: `parameter`, `estimate`, `std_error`, ends, then the other tidy columns."""
@@ -289,11 +117,48 @@ class EvtFit(Result):
         """Columns of the printed table."""
         return [c for c in super().summary_columns(frame) if c not in ("metric", "n")]
 
+    def sentences(self) -> list[str]:
+        """Every parameter with its interval, then the notes."""
+        lines = [
+            f"The {name} is {c.estimate:.4g} ({100 * self.confidence_level:g}% interval "
+            f"{c.confidence_interval.low:.4g} to {c.confidence_interval.high:.4g}, "
+            f"{c.confidence_interval.method})."
+            for name, c in zip(self.params, self.comparisons, strict=True)
+        ]
+        return [*lines, *self.notes()]
+
     def notes(self) -> list[str]:
         """Model, sample, likelihood, and what is not regular."""
-        from fairstats.numerics.evt.fit_table import fit_notes
+        lines = [f"{_NAMES[self.model]}, {self.method}, {self.backend}; ξ > 0 is a heavy tail."]
+        if self.model == "gev":
+            lines.append(f"{self.n_exceedances} block maxima.")
+        else:
+            lines.append(
+                f"{self.n_exceedances} of {self.n_total} observations exceed {self.threshold:g} "
+                f"(rate {self.rate:.4g})."
+            )
+        if self.grid is not None:
+            lines.append(f"Values on a grid of width {self.grid:g}: the likelihood is that of its cells.")
+        if self.model == "point_process":
+            lines.append(f"Location and scale are those of the maxima of {self.block_size:g} observations.")
+        lines.append(f"log L = {self.loglik:.6g}, AIC = {self.aic:.6g}, BIC = {self.bic:.6g}.")
+        if self.at_boundary:
+            lines.append(
+                "ξ = −1 is the edge of the parameter space (the likelihood has no maximum beyond it): the "
+                "end point is the largest value seen, and the shape is no estimate."
+            )
+        elif not self.regular and self.method == "lmoments":
+            lines.append("ξ ≥ 1/2: L-moments have no finite variance here.")
+        elif self.method == "mle" and self.n_exceedances < FEW_EXCEEDANCES:
+            lines.append(FEW_VALUES.format(self.n_exceedances))
+        if not self.regular and self.method == "mle" and not self.at_boundary:
+            lines.append(
+                "ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail."
+            )
+        return lines
 
-        return fit_notes(self)
+    def plot(self, axes: Any = None) -> Any:
+        """Q-Q, P-P, return levels with band, profile of ξ: see `fairstats.plots.evt.plot_fit`."""
+        from fairstats.plots.evt import plot_fit
 
-    def _level(self, confidence_level: float | None) -> float:
-        return self.confidence_level if confidence_level is None else confidence_level
+        return plot_fit(self, axes)

@@ -1,23 +1,40 @@
-"""The bandwidth for a highest density region on a line: Samworth and Wand's plug-in rule, made deterministic.
+"""Bandwidths for highest density regions: deterministic plug-in rules on a line, a plane, and beyond.
 
-Notation: R = {f ≥ f_τ} holds 1 − τ; x_j are its ends; K the Gaussian kernel, R(K) = 1/(2√π), μ₂ = 1. An
-estimated end is displaced by N(m_j, s_j²) with
+**On a line**, Samworth and Wand's rule [1]_. R = {f ≥ f_τ} holds 1 − τ; x_j are its ends; K the Gaussian
+kernel, R(K) = 1/(2√π), μ₂ = 1. An estimated end is displaced by N(m_j, s_j²) with
 
     m_j = ½h²(f''(x_j) − D)/|f'(x_j)|,    D = (Σ f''(x_k)/|f'(x_k)| − Σ |f'(x_k)|/f_τ) / Σ 1/|f'(x_k)|,
     s_j² = R(K)·f_τ/(n·h·f'(x_j)²),
 
 and the expected probability of the symmetric difference of region and estimate is f_τ·Σ E|N(m_j, s_j²)|.
 Its derivative in h has one root, which is the bandwidth. f, f' and f'' are kernel estimates, each at the
-bandwidth of a two-stage direct plug-in for its own derivative.
+bandwidth of a two-stage direct plug-in for its own derivative [2]_.
 
 hdrcde's `hdrbw` follows the same paper but finds f_τ from 10⁶ random draws, and `hdr` hands it the
 coverage where it documents τ = 1 − coverage. Here f_τ is exact for the pilot density, and τ is right.
 
+**On a plane**, a direct plug-in for a product Gaussian kernel [3]_. For bandwidths (h₁, h₂) the asymptotic
+mean integrated squared error is
+
+    1/(4π·n·h₁h₂) + ¼(h₁⁴ψ₄₀ + 2h₁²h₂²ψ₂₂ + h₂⁴ψ₀₄),    ψ_rs = ∫ f·∂^(r+s)f/∂x^r∂y^s,
+
+least at h₁⁶ = ψ₀₄^(3/4)/(4π·n·ψ₄₀^(3/4)·(√(ψ₄₀ψ₀₄) + ψ₂₂)), h₂ = (ψ₄₀/ψ₀₄)^(1/4)·h₁. The ψ come from two
+stages of kernel estimates that start from the normal density with the samples' covariance (with a bandwidth
+of its own for each functional). A region needs more smoothing than a density: f_α is a quantile at the very
+points that made the estimate, each of which lifts the density at itself, so that the region comes out too
+small; and the part of the smoothing bias that is the same along the boundary cancels. The plug-in is
+therefore multiplied by `REGION_FACTOR` = 1.3. In simulations (normal with correlation 0, .6 and .95, two
+components, differences of Beta draws; n = 1,000 and 5,000; 50% and 95%) that lowers the error of the mass
+held by about a third (at n = 5,000 from −.3…−.9 to −.2…−.6 points) and the misclassified probability nearly
+everywhere, by up to a quarter.
+
 References
 ----------
-Samworth, R. J. and Wand, M. P. (2010). Asymptotics and optimal bandwidth selection for highest density
-region estimation. Annals of Statistics 38, 1767–1792.
-Wand, M. P. and Jones, M. C. (1995). Kernel Smoothing, sections 3.5–3.6.
+.. [1] Samworth, R. J. and Wand, M. P. (2010). Asymptotics and optimal bandwidth selection for highest density
+   region estimation. Annals of Statistics 38, 1767–1792.
+.. [2] Wand, M. P. and Jones, M. C. (1995). Kernel Smoothing, sections 3.5–3.6.
+.. [3] Wand, M. P. and Jones, M. C. (1994). Multivariate plug-in bandwidth selection. Computational Statistics
+   9, 97–116.
 """
 
 from __future__ import annotations
@@ -25,12 +42,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairstats.numerics.hdr.binning import bin_line
-from fairstats.numerics.hdr.contract import Curve, FloatArray
-from fairstats.numerics.hdr.piecewise import level_of_mass, superlevel_intervals
-
-__all__ = ["hdr_bandwidth", "normal_reference", "robust_scale"]
+from fairstats.ground.errors import InputError
+from fairstats.numerics.hdr.grids import Curve, FloatArray
+from fairstats.numerics.hdr.line import level_of_mass, superlevel_intervals
+from fairstats.numerics.hdr.scipy_backend import bin_line, bin_plane
 
 ROUGHNESS = 1 / (2 * math.sqrt(math.pi))
 #: IQR of N(0, 1), to four digits as in `bw.nrd0`.
@@ -39,6 +56,12 @@ NORMAL_IQR = 1.34
 OVERSMOOTHED = 1.144
 #: Grid cells of the pilot estimates, at most.
 LARGEST_SPECTRUM = 2**17
+REGION_FACTOR = 1.3
+#: Grid cells per axis of the pilot estimates: at least, at most.
+CELLS = (128, 1024)
+
+Support2D = tuple[tuple[float, float], tuple[float, float]]
+UNBOUNDED: Support2D = ((-math.inf, math.inf), (-math.inf, math.inf))
 
 
 def robust_scale(samples: FloatArray) -> float:
@@ -49,45 +72,15 @@ def robust_scale(samples: FloatArray) -> float:
     return min(sd, iqr) if iqr > 0 else sd
 
 
-def normal_reference(samples: FloatArray) -> float:
-    """Silverman's rule of thumb, 0.9·scale·n^(−1/5): R's `bw.nrd0`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> round(normal_reference(np.arange(32.0)), 4)
-    4.2214
-    """
-    return float(0.9 * robust_scale(samples) * samples.size**-0.2)
-
-
 def hdr_bandwidth(
     samples: FloatArray, coverage: float, support: tuple[float, float] = (-math.inf, math.inf)
 ) -> float:
     """Bandwidth that minimises the asymptotic risk of a highest density region.
 
-    Parameters
-    ----------
-    samples : array, shape (n,)
-        Values, not all equal.
-    coverage : float
-        Probability of the region, in (0, 1): 1 − τ.
-    support : tuple of float, optional
-        Bounds at which the density is reflected.
-
-    Returns
-    -------
-    float
-        Standard deviation of the Gaussian kernel, in the units of the samples. Never above the oversmoothed
-        1.144·sd·n^(−1/5); Silverman's rule where the region has no end inside the support.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.special import ndtri
-    >>> normal = ndtri((np.arange(5000) + 0.5) / 5000)
-    >>> round(hdr_bandwidth(normal, 0.95), 3)  # 0.143 for the normal density itself
-    0.144
+    `samples`, shape (n,): values, not all equal; `coverage`: probability of the region, in (0, 1): 1 − τ;
+    `support`: bounds at which the density is reflected. Returns the standard deviation of the Gaussian
+    kernel, in the units of the samples: never above the oversmoothed 1.144·sd·n^(−1/5); Silverman's rule
+    where the region has no end inside the support.
     """
     scale = robust_scale(samples)
     standard, bounds = (samples - np.median(samples)) / scale, _scaled(support, samples, scale)
@@ -214,3 +207,123 @@ class Spectrum:
         """Estimate of R(f^(r)) = ∫ (f^(r))², from all pairs of samples under a kernel of this bandwidth."""
         decay = np.exp(-0.5 * (bandwidth * self.frequency) ** 2)
         return float((self.power * decay * self.frequency ** (2 * order)).sum())
+
+
+def hdr_bandwidth_2d(samples: FloatArray, support: Support2D = UNBOUNDED) -> FloatArray:
+    """Bandwidths for a region: `REGION_FACTOR` times the plug-in of `plug_in_2d`.
+
+    Raises InputError if the columns lie on one line: there is no density on the plane then.
+    """
+    correlation = float(np.asarray(np.corrcoef(samples.T))[0, 1])
+    if abs(correlation) > 1 - 1e-10:
+        raise InputError(
+            "samples",
+            got=f"two columns with correlation {correlation:g}",
+            allowed="draws with a density on the plane",
+            cure="pass one of the columns",
+        )
+    return REGION_FACTOR * plug_in_2d(samples, support)
+
+
+def plug_in_2d(samples: FloatArray, support: Support2D = UNBOUNDED) -> FloatArray:
+    """Direct plug-in bandwidths (h₁, h₂) for estimating a density on the plane.
+
+    `samples`, shape (n, 2): points, neither coordinate constant; `support`: bounds at which the density is
+    reflected. Returns standard deviations of the kernel, in the units of the coordinates.
+    """
+    n = len(samples)
+    scale = np.array([robust_scale(samples[:, k]) for k in (0, 1)])
+    centre = np.median(samples, axis=0)
+    standard = _bulk((samples - centre) / scale)
+    bounds = (np.array(support) - centre[:, None]) / scale[:, None]
+    spectrum = PlaneSpectrum(standard, bounds)
+    correlation = float(np.clip(np.asarray(np.corrcoef(standard.T))[0, 1], -0.999, 0.999))
+    shape = np.array([[1.0, correlation], [correlation, 1.0]])
+    psi = {(r, 8 - r): _normal_psi(r, 8 - r, shape) for r in range(0, 9, 2)}
+    for order in (6, 4):
+        psi = {
+            (r, order - r): spectrum.psi(
+                r, order - r, _pilot(r, order - r, psi[r + 2, order - r] + psi[r, order - r + 2], n)
+            )
+            for r in range(0, order + 1, 2)
+        }
+    a, b, mixed = psi[4, 0], psi[0, 4], psi[2, 2]
+    first = (b**0.75 / (4 * math.pi * n * a**0.75 * (math.sqrt(a * b) + mixed))) ** (1 / 6)
+    bandwidth: FloatArray = np.array([first, (a / b) ** 0.25 * first]) * scale
+    return bandwidth
+
+
+def _bulk(standard: FloatArray) -> FloatArray:
+    """Standardised samples without what no pilot grid holds, at most 0.5% at each end of each axis."""
+    reach = 0.5 * CELLS[1] * _step(len(standard))
+    far = (np.abs(standard) > reach).any(axis=1)
+    if not far.any():
+        return standard
+    low, high = np.quantile(standard, [0.005, 0.995], axis=0)
+    near: NDArray[np.bool_] = (
+        (standard >= np.minimum(low, -reach)) & (standard <= np.maximum(high, reach))
+    ).all(axis=1)
+    bulk: FloatArray = standard[near]
+    return bulk
+
+
+def _step(n: int) -> float:
+    """Step of the pilots' grid, in standard deviations: far below any bandwidth."""
+    return float(0.3 * n ** (-1 / 6))
+
+
+def _pilot(r: int, s: int, higher: float, n: int) -> float:
+    """Bandwidth for ψ_rs: g^(r+s+4) = −2·K^(r,s)(0)/((ψ_(r+2,s) + ψ_(r,s+2))·n)."""
+    at_zero = (-1) ** ((r + s) // 2) * _odd_product(r) * _odd_product(s) / (2 * math.pi)
+    return float((-2 * at_zero / (higher * n)) ** (1 / (r + s + 4)))
+
+
+def _odd_product(r: int) -> int:
+    """(r − 1)!! = 1·3·…·(r − 1), the r-th moment of N(0, 1) for even r."""
+    return math.prod(range(1, r, 2))
+
+
+def _normal_psi(r: int, s: int, covariance: FloatArray) -> float:
+    """ψ_rs of the normal density: φ^(r,s) of N(0, 2Σ) at 0, a moment of N(0, (2Σ)⁻¹) by Isserlis' theorem."""
+    precision = np.linalg.inv(2 * covariance)
+    moment = 0.0
+    for mixed in range(0, min(r, s) + 1, 2):
+        a, b = (r - mixed) // 2, (s - mixed) // 2
+        ways = math.factorial(r) * math.factorial(s)
+        ways //= math.factorial(mixed) * 2 ** (a + b) * math.factorial(a) * math.factorial(b)
+        moment += ways * precision[0, 1] ** mixed * precision[0, 0] ** a * precision[1, 1] ** b
+    height = math.sqrt(float(np.linalg.det(precision))) / (2 * math.pi)
+    return float((-1) ** ((r + s) // 2) * height * moment)
+
+
+class PlaneSpectrum:
+    """Power at each pair of frequencies of the binned samples, evenly extended beyond their bounds."""
+
+    def __init__(self, samples: FloatArray, bounds: FloatArray) -> None:
+        n = len(samples)
+        margin, step = 0.5 + 4.0 * n ** (-1 / 10), _step(n)
+        low = np.maximum(samples.min(axis=0) - margin, bounds[:, 0])
+        high = np.minimum(samples.max(axis=0) + margin, bounds[:, 1])
+        cells = [32 * math.ceil(np.clip(width / step, *CELLS) / 32) for width in high - low]
+        even = bin_plane(samples, low, high, (cells[0] + 1, cells[1] + 1))
+        for axis in (0, 1):
+            even = np.moveaxis(even, axis, 0)
+            even = np.concatenate([even, even[-2:0:-1]])
+            even[[0, cells[axis]]] *= 2
+            even = np.moveaxis(even, 0, axis)
+        period = 2 * (high - low)
+        transform = np.fft.rfft2(even)
+        count = (transform.shape[0], transform.shape[1])
+        weight = np.full(count[1], 2.0)
+        weight[[0, -1]] = 1.0
+        self.power = weight * np.abs(transform) ** 2 / (4 * n**2 * period.prod())
+        lags = (np.minimum(np.arange(count[0]), count[0] - np.arange(count[0])), np.arange(count[1]))
+        self.frequency = [2 * math.pi * lags[k] / period[k] for k in (0, 1)]
+
+    def psi(self, r: int, s: int, bandwidth: float) -> float:
+        """Estimate of ψ_rs from all pairs of samples under a kernel of this bandwidth on both axes."""
+        left, right = (
+            np.exp(-0.5 * (bandwidth * w) ** 2) * w**power
+            for w, power in zip(self.frequency, (r, s), strict=True)
+        )
+        return float((-1) ** ((r + s) // 2) * (left @ self.power @ right))

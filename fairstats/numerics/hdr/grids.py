@@ -1,25 +1,39 @@
-"""Where a density is computed: ends and size of the grid, and the bounds of the support.
+"""Densities on grids, and the contract of the two back ends that make them.
+
+A back end is a module (`scipy_backend`, `r_backend`) with the functions of `Kernel`. It does two things only:
+estimate a density on a given grid at a given bandwidth, and find levels as quantiles of that density at the
+samples. Everything that must not differ is decided outside, once, for both:
+
+* the bandwidth (`bandwidth`): deterministic, handed over, returned in the result;
+* the grid (`plan_axis`): its ends and size are handed over;
+* end points, areas, masses, local modes and Monte Carlo errors (`line`, `plane`): computed from the returned
+  grid, because hdrcde's own end points are 1e-4 off and vanish at small scales;
+* a density that comes without samples (`level_of_mass`): hdrcde draws 5,000 random numbers there;
+* discrete samples and three or more dimensions (`space`): no back end is asked.
 
 A bounded support is handled by **reflection**: the estimate on [a, b] is f(x) + f(2a − x) + f(2b − x). It
 integrates to 1 over the support, so that masses are right, is never negative, and leaves the estimate
 untouched further than a few bandwidths from a bound. Cutting the density off and rescaling it would halve
 it at a bound where the draws pile up (|difference| near 0, a rate near 1), and the region would miss just
-the values nearest to the bound. The grid has a point at each bound, so that reflecting is adding grid
-values in mirrored order.
+the values nearest to the bound. The back end computes on a wider grid with a point at each bound, so that
+reflecting is adding grid values in mirrored order.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.errors import InputError
-from fairstats.numerics.hdr.contract import Curve, FloatArray
 
-__all__ = ["Axis", "bounded", "fold", "plan_axis", "without_empty_stretches"]
-
+FloatArray = NDArray[np.float64]
+#: Steps of a grid that differ by this share are equal up to rounding.
+_EVEN = 1e-6
 #: Mirrored mass beyond this many bandwidths of a bound is below 1e-6 of the kernel.
 FOLD_REACH = 5.0
 #: Largest step, in bandwidths, at which sums over a grid still are integrals (to 3e-4, by Poisson summation);
@@ -30,17 +44,189 @@ NOTHING = 1e-14
 
 
 @dataclass(frozen=True)
+class Curve:
+    """A density on a line: linear between the points of the grid, 0 outside.
+
+    `grid`, shape (m,): ascending, in the units of the samples; `values`, shape (m,): density at `grid`, ≥ 0,
+    per unit of the samples.
+    """
+
+    grid: FloatArray
+    values: FloatArray
+
+    @property
+    def axes(self) -> tuple[FloatArray, ...]:
+        """The grid, one array per dimension."""
+        return (self.grid,)
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Linear density at points, shape (n,); 0 outside the grid."""
+        return np.interp(points, self.grid, self.values, left=0.0, right=0.0)
+
+    @property
+    def mass(self) -> float:
+        """Integral of the density."""
+        return float((np.diff(self.grid) * (self.values[1:] + self.values[:-1])).sum() / 2)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A density on a plane: bilinear between the points of the grid, 0 outside.
+
+    `x`, shape (mx,): ascending first coordinates; `y`, shape (my,): ascending second coordinates; `values`,
+    shape (mx, my): density at ``(x[i], y[j])``, ≥ 0.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    values: FloatArray
+
+    @property
+    def axes(self) -> tuple[FloatArray, ...]:
+        """The grid, one array per dimension."""
+        return (self.x, self.y)
+
+    @property
+    def evenly_spaced(self) -> bool:
+        """Whether both coordinates have equal steps."""
+        return all(bool(np.ptp(step) <= _EVEN * step.mean()) for step in map(np.diff, self.axes))
+
+    @property
+    def mass(self) -> float:
+        """Integral of the density."""
+        z = self.values
+        corners = (z[:-1, :-1] + z[1:, :-1] + z[1:, 1:] + z[:-1, 1:]) / 4
+        return float(np.diff(self.x) @ corners @ np.diff(self.y))
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Bilinear density at points, shape (n, 2) → (n,); 0 outside the grid."""
+        i, u = _cells(self.x, points[:, 0])
+        j, v = _cells(self.y, points[:, 1])
+        columns = self.y.size
+        flat = self.values.ravel()
+        corner = i * columns + j
+        near = (1 - v) * flat[corner] + v * flat[corner + 1]
+        far = (1 - v) * flat[corner + columns] + v * flat[corner + columns + 1]
+        value = (1 - u) * near + u * far
+        inside = _within(self.x, points[:, 0]) & _within(self.y, points[:, 1])
+        return value if inside.all() else np.where(inside, value, 0.0)
+
+
+def _within(grid: FloatArray, x: FloatArray) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = (x >= grid[0]) & (x <= grid[-1])
+    return inside
+
+
+def _cells(grid: FloatArray, x: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
+    """Cell of each value and its place in the cell (outside [0, 1] beyond the grid)."""
+    steps = np.diff(grid)
+    if np.ptp(steps) <= 1e-9 * steps[0]:  # a multiplication instead of a search
+        cell = np.clip((x - grid[0]) / steps.mean(), 0, grid.size - 2).astype(np.int64)
+    else:
+        cell = np.clip(np.searchsorted(grid, x, side="right") - 1, 0, grid.size - 2).astype(np.int64)
+    return cell, (x - grid[cell]) / steps[cell]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Levels of a density such that a share `prob` of the samples lies above each.
+
+    `falpha`, shape (p,): type-7 quantile, at 1 − prob, of the density at the samples; one for each `prob`, in
+    the order given; `at_samples`, shape (n,): the interpolated density at the samples, in their order.
+    """
+
+    falpha: FloatArray
+    at_samples: FloatArray
+
+
+class Kernel(Protocol):
+    """What `scipy_backend` and `r_backend` provide, as module-level functions."""
+
+    def version(self) -> str:
+        """Name and versions for `Result.backend`: ``"scipy 1.17.1"``, ``"r: hdrcde 3.5.0"``."""
+        ...
+
+    def density_1d(self, samples: FloatArray, bandwidth: float, low: float, high: float, size: int) -> Curve:
+        """Gaussian kernel density by the rule of R's `density`, grid points exactly `size`.
+
+        R: ``stats::density(samples, bw = bandwidth, from = low, to = high, n = size)``, with ``old.coords
+        = TRUE`` where R is 4.4 or later (the recorded values, and hdrcde, are older than that change).
+        Samples outside [low, high] count in the denominator. Agreement asked: 1e-12 of the largest value.
+        """
+        ...
+
+    def density_2d(
+        self,
+        samples: FloatArray,
+        bandwidth: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        size: tuple[int, int],
+    ) -> Surface:
+        """Binned product-Gaussian density on a grid; `samples` (n, 2), the rest one value per axis.
+
+        R: ``ks::kde(samples, H = diag(bandwidth^2), xmin = low, xmax = high, gridsize = size, bgridsize =
+        size, binned = TRUE)``. Linear binning; a kernel ends at four times the larger bandwidth on both
+        axes. Values below 0 (rounding of a Fourier transform) are returned as 0. Agreement asked: 1e-12
+        of the largest value.
+        """
+        ...
+
+    def shifted_histogram(self, samples: FloatArray, low: FloatArray, high: FloatArray) -> Surface:
+        """Averaged shifted histogram of 20 × 20 bins and 5 × 5 shifts with biweight weights.
+
+        R: ``ash::ash2(ash::bin2(samples, cbind(low, high), c(20, 20)), c(5, 5))``, which is what
+        ``hdrcde::hdr.2d`` uses by default. Grid points are bin centres. Agreement asked: 1e-6 (single
+        precision in R).
+        """
+        ...
+
+    def levels(
+        self,
+        density: Curve | Surface,
+        samples: FloatArray,
+        probs: FloatArray,
+        own: FloatArray | float | None = None,
+    ) -> Levels:
+        """Levels from a curve or a surface, in the order of `probs`. Agreement asked: 1e-12 relative.
+
+        `own` is the kernel that each sample has put on itself (`own_kernels`), where the samples made the
+        density. SciPy leaves it out, so that a region holds of new draws what it states; hdrcde counts it.
+
+        R: ``hdrcde::hdr(x = samples, den = curve, prob = 100 * sorted(probs))`` and ``hdrcde::hdr.2d(x, y,
+        prob = 100 * sorted(probs), den = surface)$falpha``; hdr.2d reads ``max(prob) <= 0.5`` as tail
+        probability, hence percentages. It reads equally spaced grids only: R raises for others, and `region`
+        asks SciPy.
+        """
+        ...
+
+
+def given_levels(
+    density: Curve | Surface,
+    samples: FloatArray | None,
+    probs: FloatArray,
+    kernel: Kernel,
+    exact: Callable[[float], float],
+) -> Levels:
+    """Levels of a given density: from draws or, without them, `exact` ones."""
+    if samples is not None:
+        return kernel.levels(density, samples, probs)
+    return Levels(np.array([exact(prob) for prob in probs.tolist()]), np.empty(0))
+
+
+def given_how(samples: FloatArray | None) -> dict[str, Any]:
+    """Bandwidth and method of a result whose density was given."""
+    how = "exact level" if samples is None else "level from the draws"
+    return {"bandwidth": None, "method": f"density as given, {how}"}
+
+
+@dataclass(frozen=True)
 class Axis:
     """One axis of a grid.
 
-    Attributes
-    ----------
-    low, high : float
-        First and last point of the grid on which the back end computes.
-    size : int
-        Number of its points.
-    mirrored_low, mirrored_high : int
-        How many of them lie beyond a bound of the support and are to be folded back.
+    `low`, `high`: first and last point of the grid on which the back end computes; `size`: number of its
+    points; `mirrored_low`, `mirrored_high`: how many of them lie beyond a bound of the support and are to be
+    folded back.
     """
 
     low: float
@@ -60,31 +246,11 @@ def plan_axis(
 ) -> Axis:
     """Grid from `reach` below the least sample to `reach` above the largest, within the support.
 
-    Parameters
-    ----------
-    samples : array, shape (n,)
-        Values on this axis.
-    bandwidth : float
-        Kernel's standard deviation.
-    reach : float
-        How far the grid goes beyond the samples where no bound is nearer.
-    size : int
-        Number of points. Where they would be over 1.5 bandwidths apart, as many as make that 0.5.
-    support : tuple of float
-        Bounds, infinite where there is none.
-    largest : int
-        Most points to be taken.
-
-    Raises
-    ------
-    InputError
-        If `largest` points would be over 1.5 bandwidths apart.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> plan_axis(np.array([0.0, 1.0]), 0.1, 0.3, 17, (-math.inf, math.inf), 1000)
-    Axis(low=-0.3, high=1.3, size=17, mirrored_low=0, mirrored_high=0)
+    `samples`, shape (n,): values on this axis; `bandwidth`: kernel's standard deviation; `reach`: how far the
+    grid goes beyond the samples where no bound is nearer; `size`: number of points; where they would be over
+    1.5 bandwidths apart, as many as make that 0.5; `support`: bounds, infinite where there is none;
+    `largest`: most points to be taken. Raises InputError if `largest` points would be over 1.5 bandwidths
+    apart.
     """
     low, high = float(samples.min()) - reach, float(samples.max()) + reach
     bounded_low, bounded_high = low <= support[0], high >= support[1]
@@ -107,21 +273,29 @@ def plan_axis(
 
 
 def without_empty_stretches(curve: Curve) -> Curve:
-    """Leave out points whose neighbours and which themselves have no density: long tails are mostly that.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> curve = Curve(np.arange(6.0), np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0]))
-    >>> without_empty_stretches(curve).grid
-    array([0., 3., 4., 5.])
-    """
+    """Leave out points whose neighbours and which themselves have no density: long tails are mostly that."""
     something = curve.values > NOTHING * curve.values.max()
     keep = something.copy()
     keep[1:] |= something[:-1]
     keep[:-1] |= something[1:]
     keep[[0, -1]] = True
     return Curve(curve.grid[keep], np.where(something, curve.values, 0.0)[keep])
+
+
+def own_kernels(
+    samples: FloatArray, bandwidth: float, axis: Axis, support: tuple[float, float]
+) -> FloatArray:
+    """What the kernel on each sample adds there, shape (n,), by linear binning on the grid of the axis.
+
+    A sample a share u into its cell is binned with the weights 1 − u and u, and read with the same ones; at a
+    bound of the support its mirror image adds to it.
+    """
+    step = (axis.high - axis.low) / (axis.size - 1)
+    u = ((samples - axis.low) / step) % 1.0
+    both = 2.0 * u * (1.0 - u)
+    images = sum(np.exp(-2.0 * ((bound - samples) / bandwidth) ** 2) for bound in support)
+    height = 1.0 - both * -np.expm1(-0.5 * (step / bandwidth) ** 2) + images
+    return np.asarray(height / (bandwidth * math.sqrt(2.0 * math.pi)))
 
 
 def bounded(grid: FloatArray, axis: Axis, support: tuple[float, float]) -> FloatArray:
@@ -135,14 +309,7 @@ def bounded(grid: FloatArray, axis: Axis, support: tuple[float, float]) -> Float
 
 
 def fold(values: FloatArray, axis: Axis, along: int = 0) -> FloatArray:
-    """Add what lies beyond the bounds to its mirror image inside.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> fold(np.array([1.0, 2.0, 4.0, 8.0]), Axis(-1.0, 2.0, 4, mirrored_low=1))
-    array([4., 5., 8.])
-    """
+    """Add what lies beyond the bounds to its mirror image inside."""
     if not (axis.mirrored_low or axis.mirrored_high):
         return values
     moved = np.moveaxis(values, along, 0)

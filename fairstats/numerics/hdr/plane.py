@@ -1,28 +1,30 @@
-"""Regions of two quantities: a contour level, its area, and who is inside."""
+"""A density on a plane: masses and areas above a level, and the regions cut from it.
+
+Values between grid points are bilinear, as hdrcde reads a grid. For masses and areas each cell is cut into
+four triangles that meet in its centre (where the bilinear value is the mean of the corners); on a triangle
+everything is a closed formula.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fairstats.ground.errors import InputError
-from fairstats.numerics.hdr.bandwidth_2d import hdr_bandwidth_2d
-from fairstats.numerics.hdr.cautions import check_level, warn_of_mass, warn_of_plateau
-from fairstats.numerics.hdr.contract import FloatArray, Kernel, Levels, Surface
-from fairstats.numerics.hdr.grids import bounded, fold, plan_axis
-from fairstats.numerics.hdr.montecarlo import level_error, size_error
-from fairstats.numerics.hdr.result import HdrRegion
-from fairstats.numerics.hdr.surface import (
-    Triangles,
-    area_above,
-    level_of_mass,
-    local_maxima,
-    mass_above,
-    triangles,
+from fairstats.numerics.hdr.grids import (
+    FloatArray,
+    Kernel,
+    Levels,
+    Surface,
+    bounded,
+    fold,
+    given_how,
+    given_levels,
+    own_kernels,
+    plan_axis,
 )
-
-__all__ = ["given_surface", "histogram_regions", "plane_regions"]
+from fairstats.numerics.hdr.result import HdrRegion, level_error, size_error
 
 #: Grid points per axis (as `ks::kde`), and how far the grid goes beyond the draws: this share of their range
 #: (as `hdrcde::hdr.2d`), or so many bandwidths where that is more.
@@ -30,19 +32,107 @@ GRIDSIZE, MARGIN, CUT = 151, 0.15, 3.0
 LARGEST_GRID = 1001
 
 
+@dataclass(frozen=True)
+class Triangles:
+    """Four triangles per cell, on each of which the density is linear.
+
+    `low`, `middle` and `high` are the density at the three corners, sorted.
+    """
+
+    low: FloatArray
+    middle: FloatArray
+    high: FloatArray
+    area: FloatArray
+
+    @property
+    def mass(self) -> float:
+        """Integral of the density."""
+        return float((self.area * (self.low + self.middle + self.high)).sum() / 3)
+
+
+def triangles(surface: Surface) -> Triangles:
+    """Cut a surface into triangles."""
+    z = surface.values
+    corners = [z[:-1, :-1], z[1:, :-1], z[1:, 1:], z[:-1, 1:]]
+    centre = sum(corners) / 4
+    low, middle, high = [], [], []
+    for a, b in zip(corners, [*corners[1:], corners[0]], strict=True):
+        small, large = np.minimum(a, b), np.maximum(a, b)
+        low.append(np.minimum(small, centre))
+        middle.append(np.maximum(small, np.minimum(large, centre)))
+        high.append(np.maximum(large, centre))
+    area = np.outer(np.diff(surface.x), np.diff(surface.y)) / 4
+    flat = [np.concatenate([part.ravel() for part in parts]) for parts in (low, middle, high, [area] * 4)]
+    return Triangles(*flat)
+
+
+def _cut(pieces: Triangles, level: float) -> tuple[FloatArray, FloatArray]:
+    """Share of each triangle's area at or above `level`, and the mean density there times that share."""
+    a, b, c = pieces.low, pieces.middle, pieces.high
+    share = (a >= level).astype(np.float64)
+    mean = share * (a + b + c) / 3
+    top = (b < level) & (level <= c)  # only the highest corner is above: a small triangle there
+    r = (c[top] - level) ** 2 / ((c[top] - a[top]) * (c[top] - b[top]))
+    share[top], mean[top] = r, r * (c[top] + 2 * level) / 3
+    rest = (a < level) & (level <= b)  # only the lowest corner is below: a small triangle is missing
+    r = (level - a[rest]) ** 2 / ((b[rest] - a[rest]) * (c[rest] - a[rest]))
+    share[rest] = 1 - r
+    mean[rest] = (a[rest] + b[rest] + c[rest]) / 3 - r * (a[rest] + 2 * level) / 3
+    return share, mean
+
+
+def area_above(pieces: Triangles, level: float) -> float:
+    """Area on which the density is at least `level`, in squared units of the axes."""
+    return float((pieces.area * _cut(pieces, level)[0]).sum())
+
+
+def mass_above(pieces: Triangles, level: float) -> float:
+    """Integral of the density over the points where it is at least `level`."""
+    return float((pieces.area * _cut(pieces, level)[1]).sum())
+
+
+def level_of_mass(pieces: Triangles, prob: float) -> float:
+    """The level above which the density has the share `prob` of its mass.
+
+    Solved to rounding by bisection: the mass above a level falls with the level, by jumps where it is
+    flat. On a flat piece the level returned is the flat value itself.
+    """
+    wanted = prob * pieces.mass
+    low, high = 0.0, float(pieces.high.max())
+    for _ in range(200):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if mass_above(pieces, middle) >= wanted else (low, middle)
+    return low
+
+
+def local_maxima(surface: Surface, level: float) -> FloatArray:
+    """Grid points with density ≥ `level` and above their eight neighbours, shape (k, 2), highest first."""
+    z = np.pad(surface.values, 1, constant_values=-np.inf)
+    centre = z[1:-1, 1:-1]
+    peak = centre >= level
+    for di in (0, 1, 2):
+        for dj in (0, 1, 2):
+            if (di, dj) != (1, 1):
+                other = z[di : di + centre.shape[0], dj : dj + centre.shape[1]]
+                # of two equal neighbours the first in reading order is the maximum
+                peak &= (centre > other) if (di, dj) < (1, 1) else (centre >= other)
+    i, j = np.nonzero(peak)
+    order = np.argsort(-centre[i, j], kind="stable")
+    return np.column_stack([surface.x[i[order]], surface.y[j[order]]])
+
+
 def plane_regions(
     samples: FloatArray,
     probs: FloatArray,
     *,
-    bandwidth: FloatArray | None,
+    bandwidth: FloatArray,
     support: tuple[tuple[float, float], ...],
     gridsize: int | None,
     kernel: Kernel,
 ) -> dict[str, Any]:
     """Fields of the result for draws of two quantities, shape (n, 2)."""
-    if bandwidth is None:
-        _check_plane(samples)
-        bandwidth = hdr_bandwidth_2d(samples, (support[0], support[1]))
     axes = []
     for k in (0, 1):
         h, x = float(bandwidth[k]), samples[:, k]
@@ -57,20 +147,10 @@ def plane_regions(
     )
     x, y = (bounded(grid, axes[k], support[k]) for k, grid in enumerate((surface.x, surface.y)))
     surface = Surface(x, y, fold(fold(surface.values, axes[0]), axes[1], along=1))
-    levels = kernel.levels_2d(surface, samples, probs)
+    first, second = (own_kernels(samples[:, k], float(bandwidth[k]), axes[k], support[k]) for k in (0, 1))
+    levels = kernel.levels(surface, samples, probs, first * second)
     fields = {"bandwidth": bandwidth, "method": "product Gaussian kernel density"}
     return _fields(surface, probs, levels, samples) | fields
-
-
-def _check_plane(samples: FloatArray) -> None:
-    correlation = float(np.asarray(np.corrcoef(samples.T))[0, 1])
-    if abs(correlation) > 1 - 1e-10:
-        raise InputError(
-            "samples",
-            got=f"two columns with correlation {correlation:g}",
-            allowed="draws with a density on the plane",
-            cure="pass one of the columns",
-        )
 
 
 def histogram_regions(samples: FloatArray, probs: FloatArray, kernel: Kernel) -> dict[str, Any]:
@@ -78,7 +158,7 @@ def histogram_regions(samples: FloatArray, probs: FloatArray, kernel: Kernel) ->
     low, high = samples.min(axis=0), samples.max(axis=0)
     margin = MARGIN * (high - low)
     surface = kernel.shifted_histogram(samples, low - margin, high + margin)
-    levels = kernel.levels_2d(surface, samples, probs)
+    levels = kernel.levels(surface, samples, probs)
     method = "averaged shifted histogram (20 × 20 bins, 5 × 5 shifts)"
     return _fields(surface, probs, levels, samples) | {"bandwidth": None, "method": method}
 
@@ -88,19 +168,8 @@ def given_surface(
 ) -> dict[str, Any]:
     """Fields of the result for a given density, its levels from draws or, without them, exact."""
     pieces = triangles(surface)
-    warn_of_mass(pieces.mass)
-    if samples is None:
-        levels = Levels(np.array([level_of_mass(pieces, prob) for prob in probs]), np.empty(0))
-        method = "density as given, exact level"
-    else:
-        levels = kernel.levels_2d(surface, samples, probs)
-        check_level(float(levels.falpha.min()))
-        method = "density as given, level from the draws"
-    fields = _fields(surface, probs, levels, samples, pieces)
-    if samples is None:
-        for region in fields["regions"]:
-            warn_of_plateau(region.prob, region.mass)
-    return fields | {"bandwidth": None, "method": method}
+    levels = given_levels(surface, samples, probs, kernel, lambda prob: level_of_mass(pieces, prob))
+    return _fields(surface, probs, levels, samples, pieces) | given_how(samples)
 
 
 def _fields(
@@ -137,6 +206,6 @@ def _fields(
         "kind": "density",
         "mode": mode,
         "modes": local_maxima(surface, min(region.falpha for region in regions)),
-        "axes": (surface.x, surface.y),
+        "axes": surface.axes,
         "values": surface.values,
     }

@@ -1,15 +1,15 @@
-"""The back end with R: the functions of `contract.Kernel` by R's density, ks, ash and hdrcde."""
+"""The back end with R: the functions of `grids.Kernel` by R's density, ks, ash and hdrcde."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from fairstats.ground import rsession
 from fairstats.ground.errors import BackendError
 from fairstats.ground.rprobe import probe_r
-from fairstats.numerics.hdr.contract import Curve, FloatArray, Levels, Surface
-
-__all__ = ["density_1d", "density_2d", "levels_1d", "levels_2d", "shifted_histogram", "version"]
+from fairstats.numerics.hdr.grids import Curve, FloatArray, Levels, Surface
 
 
 def version() -> str:
@@ -19,14 +19,9 @@ def version() -> str:
 
 
 def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, size: int) -> Curve:
-    """Gaussian kernel density by `stats::density`: see `contract.Kernel.density_1d`."""
-    found = rsession.call("density_1d", samples, float(bandwidth), float(low), float(high), int(size))
+    """Gaussian kernel density by `stats::density`: see `grids.Kernel.density_1d`."""
+    found = rsession.call("fs_density_1d", samples, float(bandwidth), float(low), float(high), int(size))
     return Curve(found["grid"], found["values"])
-
-
-def levels_1d(curve: Curve, samples: FloatArray, probs: FloatArray) -> Levels:
-    """Levels from a curve by `hdrcde::hdr`: see `contract.Kernel.levels_1d`."""
-    return _levels(rsession.call("hdr_levels_1d", curve.grid, curve.values, samples, probs))
 
 
 def density_2d(
@@ -36,31 +31,26 @@ def density_2d(
     high: FloatArray,
     size: tuple[int, int],
 ) -> Surface:
-    """Binned product-Gaussian density by `ks::kde`: see `contract.Kernel.density_2d`."""
-    return _surface(rsession.call("density_2d", samples, bandwidth, low, high, list(size)))
+    """Binned product-Gaussian density by `ks::kde`: see `grids.Kernel.density_2d`."""
+    return _surface(rsession.call("fs_density_2d", samples, bandwidth, low, high, list(size)))
 
 
 def shifted_histogram(samples: FloatArray, low: FloatArray, high: FloatArray) -> Surface:
-    """Averaged shifted histogram by `ash::ash2`: see `contract.Kernel.shifted_histogram`."""
-    return _surface(rsession.call("shifted_histogram", samples, low, high))
+    """Averaged shifted histogram by `ash::ash2`: see `grids.Kernel.shifted_histogram`."""
+    return _surface(rsession.call("fs_shifted_histogram", samples, low, high))
 
 
-def levels_2d(surface: Surface, samples: FloatArray, probs: FloatArray) -> Levels:
-    """Levels from a surface by `hdrcde::hdr.2d`: see `contract.Kernel.levels_2d`.
+def levels(density: Curve | Surface, samples: FloatArray, probs: FloatArray, own: Any = None) -> Levels:
+    """Levels by `hdrcde::hdr` and `hdrcde::hdr.2d`, which count each draw's own kernel.
 
-    Raises
-    ------
-    BackendError
-        Where the grid is not equally spaced: hdrcde would read it wrongly.
+    Raises BackendError for a surface on a grid not equally spaced: hdrcde would read it wrongly.
     """
-    if not surface.evenly_spaced:
+    if isinstance(density, Surface) and not density.evenly_spaced:
         raise BackendError("hdrcde reads equally spaced grids only, and this one is not")
-    return _levels(rsession.call("hdr_levels_2d", surface.x, surface.y, surface.values, samples, probs))
+    name = f"fs_hdr_levels_{len(density.axes)}d"
+    found = rsession.call(name, *density.axes, density.values, samples, probs)
+    return Levels(np.atleast_1d(found["falpha"]), np.atleast_1d(found["at_samples"]))
 
 
 def _surface(found: dict[str, FloatArray]) -> Surface:
     return Surface(found["x"], found["y"], found["values"])
-
-
-def _levels(found: dict[str, FloatArray]) -> Levels:
-    return Levels(np.atleast_1d(found["falpha"]), np.atleast_1d(found["at_samples"]))

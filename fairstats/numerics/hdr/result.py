@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,16 +12,27 @@ import numpy as np
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.hdr.contract import FloatArray, Surface
-from fairstats.numerics.hdr.points import PointDensity
-from fairstats.numerics.hdr.surface import interpolate
-from fairstats.numerics.hdr.table import region_rows
+from fairstats.numerics.hdr.grids import FloatArray, Surface
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-__all__ = ["HdrRegion", "HdrResult"]
+
+def level_error(at_samples: FloatArray, prob: float) -> float:
+    """Monte Carlo error of f_α as a quantile of a given density at the draws (Woodruff's order statistics).
+
+    Half the distance between the quantiles at 1 − prob ± √(prob(1 − prob)/n).
+    """
+    error = math.sqrt(prob * (1 - prob) / at_samples.size)
+    around = np.clip([1 - prob - error, 1 - prob + error], 0.0, 1.0)
+    low, high = np.quantile(at_samples, around)
+    return float(high - low) / 2
+
+
+def size_error(prob: float, n: int, level: float) -> float:
+    """Monte Carlo error of a region's length, area or volume: √(prob(1 − prob)/n)/f_α."""
+    return math.sqrt(prob * (1 - prob) / n) / level if level > 0 else math.inf
 
 
 @serialisable
@@ -27,31 +40,18 @@ __all__ = ["HdrRegion", "HdrResult"]
 class HdrRegion:
     """One highest density region.
 
-    Attributes
-    ----------
-    prob : float
-        Probability asked for.
-    falpha : float
-        Density at the boundary: the region is {f ≥ falpha}. For discrete draws the least probability of a
-        value in the region.
-    falpha_error : float
-        Monte Carlo standard error of `falpha`; 0 where the density was given without samples.
-    mass : float
-        Probability in the region: the share of the samples; without samples, of the density's mass.
-    density_mass : float or None
-        Share of the density's mass in the region; below `mass` by what smoothing moves out. None in
-        three or more dimensions.
-    intervals : array, shape (k, 2), or None
-        Ends of its intervals, ascending (one dimension).
-    interval_masses : array, shape (k,), or None
-        Share of the samples in each; without samples, of the density's mass.
-    errors : array, shape (k, 2), or None
-        Monte Carlo standard error of each end: 0 at a bound of the support, infinite where the density is
-        flat; None for discrete draws.
-    size : float or None
-        Length or area; None in three or more dimensions, and for discrete draws.
-    size_error : float or None
-        Monte Carlo standard error of `size`.
+    `prob` is the probability asked for, `mass` that in the region: the share of the samples, each judged by
+    the density of the others; without samples, of the density's mass. `falpha` is the density at the
+    boundary, so that the region is {f ≥ falpha} (for discrete draws the least probability of a value in
+    it), and `falpha_error` its Monte Carlo standard error, 0 where the density was given without samples.
+    `density_mass` is the share of the density's mass in the region, below `mass` by what smoothing moves
+    out; None in three or more dimensions.
+
+    In one dimension `intervals`, shape (k, 2), are the ends of its intervals, ascending; `interval_masses`,
+    shape (k,), the share of the samples (without samples, of the density's mass) in each; `errors`, shape
+    (k, 2), the Monte Carlo standard error of each end: 0 at a bound of the support, infinite where the
+    density is flat; None for discrete draws. `size` is the length or area, None in three or more dimensions
+    and for discrete draws, and `size_error` its Monte Carlo standard error.
     """
 
     prob: float
@@ -71,36 +71,29 @@ class HdrRegion:
 class HdrResult(Result):
     """Highest density regions.
 
-    Attributes
-    ----------
-    regions : tuple of HdrRegion
-        One per `prob`, in the order asked.
-    single : bool
-        Whether `prob` was one number: then `intervals`, `falpha`, `mass`, `area` and `errors` are those
-        of the one region, otherwise tuples with one entry per region.
-    dimension : int
-        Number of quantities.
-    kind : {"density", "discrete"}
-        Whether the region was cut from a density or from the frequencies of few distinct values.
-    mode : float or array, shape (d,)
-        Where the density is highest: on the grid (1-D), at a draw (more dimensions).
-    modes : array, shape (m,) or (m, d)
-        Local maxima of the density inside the largest region, highest first (1-D, 2-D).
-    bandwidth : float, array of shape (d,), or None
-        Standard deviations of the kernel; None where no kernel was used.
-    axes : tuple of arrays
-        The grid, one array per dimension; in a discrete result the distinct values, shape (m, d).
-    values : array
-        Density at the grid, or the probabilities of the distinct values.
-    support : tuple of pairs
-        Bounds per dimension, infinite where there is none.
-    n : int or None
-        Number of samples.
-    method, backend : str
-        How the density was found, and by what.
+    `regions` has one region per `prob`, in the order asked. Where `prob` was one number (`single`),
+    `intervals`, `falpha`, `mass`, `area` and `errors` are those of the one region, otherwise tuples with one
+    entry per region. `kind` is "density" or "discrete", where the regions were cut from the frequencies of
+    few distinct values.
+
+    `mode` is where the density is highest: on the grid (1-D), at a draw (more dimensions); `modes`, shape
+    (m,) or (m, d), are its local maxima inside the largest region, highest first (1-D, 2-D). `bandwidth` has
+    the standard deviations of the kernel, None where none was used; `axes` the grid, one array per
+    dimension, or the distinct values, shape (m, d), and `values` the density there, or the probabilities of
+    the distinct values; `support` the bounds per dimension, infinite where there is none. `n` samples were
+    there, or None; `method` and `backend` say how the density was found, and by what; `note` names an atom.
     """
 
     title: ClassVar[str] = "Highest density region"
+    lacks: ClassVar[Mapping[str, str]] = {
+        "confidence_interval": "a highest density region is no confidence interval; .intervals, .area and "
+        ".contains(points) describe it",
+        "std_error": "the Monte Carlo errors of the ends are in .errors",
+        "statistic": "nothing is tested",
+        "pvalue": "nothing is tested; .contains(point) says whether a value lies in the region",
+        "verdict": "nothing is judged",
+        "comparisons": "no groups are compared; .regions has one region per probability",
+    }
 
     regions: tuple[HdrRegion, ...]
     single: bool
@@ -115,7 +108,20 @@ class HdrResult(Result):
     n: int | None
     method: str
     backend: str
-    _points: PointDensity | None = field(default=None, init=False, repr=False, compare=False)
+    note: str = ""
+    #: The density at any points, in three and more dimensions.
+    _density: Callable[[FloatArray], FloatArray] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+
+    @property
+    def estimate(self) -> Any:
+        """Where the density is highest: the mode."""
+        return self.mode
+
+    def __getitem__(self, prob: Any) -> HdrRegion:
+        """The region of one probability, of those asked for."""
+        return self._region(prob)
 
     @property
     def prob(self) -> Any:
@@ -209,12 +215,12 @@ class HdrResult(Result):
 
     def _density_at(self, places: FloatArray) -> FloatArray:
         if self.dimension == 2:
-            return interpolate(Surface(self.axes[0], self.axes[1], self.values), places)
-        if self._points is None:
+            return Surface(self.axes[0], self.axes[1], self.values).at(places)
+        if self._density is None:
             raise _unanswerable(
                 "points", "membership in three or more dimensions", "the result that hdr() returned"
             )
-        return self._points.at(places)
+        return self._density(places)
 
     def _places(self, points: Any) -> FloatArray:
         places = np.asarray(points, dtype=np.float64)
@@ -245,8 +251,58 @@ class HdrResult(Result):
             raise _unanswerable(what, f"{self.dimension} quantities", f"regions in {dimension} dimension(s)")
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per interval (1-D) or per region (more dimensions)."""
-        return region_rows(self)
+        """One row per interval (1-D) or per region (more dimensions).
+
+        An interval's ends are `ci_low` and `ci_high`, its `estimate` is where the density is highest in it,
+        and `low_error`, `high_error` are the Monte Carlo errors of the ends. A region of two quantities has
+        its area as `estimate`.
+        """
+        rows: list[dict[str, Any]] = []
+        for region in self.regions:
+            common = {
+                "n": self.n,
+                "method": self.method,
+                "backend": self.backend,
+                "prob": region.prob,
+                "falpha": region.falpha,
+                "falpha_error": region.falpha_error,
+            }
+            if region.intervals is not None:
+                rows += [common | self._interval_row(region, k) for k in range(len(region.intervals))]
+            else:
+                name = "region" if region.size is None else "area"
+                whole = {"metric": name, "estimate": region.size, "std_error": region.size_error}
+                rows.append(whole | common | {"mass": region.mass})
+        return rows
+
+    def _interval_row(self, region: HdrRegion, k: int) -> dict[str, Any]:
+        """What differs between the intervals of one region."""
+        low, high = np.asarray(region.intervals)[k].tolist()
+        grid = self.axes[0].ravel()
+        inside = (grid >= low) & (grid <= high)
+        peak = grid[inside][self.values[inside].argmax()] if inside.any() else np.mean([low, high])
+        row = {"metric": "interval", "estimate": float(peak), "ci_low": low, "ci_high": high}
+        if region.errors is not None:
+            row |= dict(zip(("low_error", "high_error"), region.errors[k].tolist(), strict=True))
+        if region.interval_masses is not None:
+            row["mass"] = float(region.interval_masses[k])
+        return row
+
+    def sentences(self) -> list[str]:
+        """One sentence per region: where it lies, and how much it holds."""
+        of = "the density's mass" if self.n is None else f"{self.n:,} draws"
+        found = []
+        for region in self.regions:
+            name = f"The {100 * region.prob:g}% highest density region"
+            holds = f"holds {region.mass:.1%} of {of}"
+            if region.intervals is not None:
+                parts = " and ".join(f"[{low:.4g}, {high:.4g}]" for low, high in region.intervals)
+                found.append(f"{name} is {parts} and {holds}.")
+            elif region.size is not None:
+                found.append(f"{name} has the area {region.size:.4g} and {holds}.")
+            else:
+                found.append(f"{name} of {self.dimension} quantities {holds}.")
+        return found
 
     def notes(self) -> list[str]:
         """Settings, and what `estimate` means."""
@@ -258,7 +314,7 @@ class HdrResult(Result):
             lines.append(
                 f"Bandwidth {widths.strip('[]').strip()}; errors are Monte Carlo standard errors at it."
             )
-        return lines
+        return [*lines, self.note] if self.note else lines
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the density and the regions; see `fairstats.plots.hdr.plot_hdr`."""

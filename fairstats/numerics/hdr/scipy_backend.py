@@ -1,4 +1,4 @@
-"""The back end without R: the functions of `contract.Kernel` in NumPy.
+"""The back end without R: the functions of `grids.Kernel` in NumPy.
 
 The rules are those of R's documentation (`stats::density`, `ks::kde`, `ash::ash2`, `hdrcde::hdr`); the
 recorded cases under ``tests/reference`` hold this module to them.
@@ -10,11 +10,7 @@ import math
 
 import numpy as np
 
-from fairstats.numerics.hdr.binning import bin_line, bin_plane
-from fairstats.numerics.hdr.contract import Curve, FloatArray, Levels, Surface
-from fairstats.numerics.hdr.surface import interpolate
-
-__all__ = ["density_1d", "density_2d", "levels_1d", "levels_2d", "shifted_histogram", "version"]
+from fairstats.numerics.hdr.grids import Curve, FloatArray, Levels, Surface
 
 #: R's `density` works on a range wider than asked by this many bandwidths at either end.
 REACH = 4.0
@@ -36,39 +32,20 @@ def gaussian(x: FloatArray, bandwidth: float) -> FloatArray:
 
 
 def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, size: int) -> Curve:
-    """Gaussian kernel density by the rule of R's `density`: see `contract.Kernel.density_1d`.
+    """Gaussian kernel density by the rule of R's `density`: see `grids.Kernel.density_1d`.
 
     The samples are binned linearly on a power of two of points over [low − 4h, high + 4h], the counts are
     convolved with the kernel by FFT, and the result is interpolated linearly at the grid. As in R before
     4.4, the kernel is laid out with a step shorter than the grid's by a factor (2n − 2)/(2n − 1), so that
     the density is high by about 1/(2n): 0.05% at n = 1024.
 
-    Parameters
-    ----------
-    samples : array, shape (n,)
-        Values.
-    bandwidth : float
-        Standard deviation h of the kernel.
-    low, high : float
-        First and last grid point.
-    size : int
-        Number of grid points.
-
-    Returns
-    -------
-    Curve
+    `samples`, shape (n,): values; `bandwidth`: standard deviation h of the kernel; `low`, `high`: first and
+    last grid point; `size`: number of grid points.
 
     References
     ----------
     Silverman, B. W. (1982). Kernel density estimation using the fast Fourier transform. Applied
     Statistics 31.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> curve = density_1d(np.array([-1.0, 1.0]), 0.5, -3.0, 3.0, 7)
-    >>> curve.values[[1, 2, 3]].round(3)
-    array([0.054, 0.399, 0.109])
     """
     cells = size if size <= 512 else 2 ** math.ceil(math.log2(size))
     cells = max(cells, 512)
@@ -85,17 +62,16 @@ def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, s
     return Curve(grid, np.interp(grid, fine, np.maximum(smooth, 0.0)))
 
 
-def levels_1d(curve: Curve, samples: FloatArray, probs: FloatArray) -> Levels:
-    """Levels from a curve: see `contract.Kernel.levels_1d`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> triangle = Curve(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 0.0]))
-    >>> levels_1d(triangle, np.array([0.25, 0.5, 1.0, 1.25, 1.5]), np.array([0.5])).falpha
-    array([0.5])
-    """
-    at_samples = np.interp(samples, curve.grid, curve.values, left=0.0, right=0.0)
+def levels(
+    density: Curve | Surface,
+    samples: FloatArray,
+    probs: FloatArray,
+    own: FloatArray | float | None = None,
+) -> Levels:
+    """Levels from a curve or a surface: see `grids.Kernel.levels`."""
+    at_samples = density.at(samples)
+    if own is not None:
+        at_samples = np.maximum(len(samples) * at_samples - own, 0.0) / (len(samples) - 1)
     return Levels(np.quantile(at_samples, 1 - probs), at_samples)
 
 
@@ -106,16 +82,9 @@ def density_2d(
     high: FloatArray,
     size: tuple[int, int],
 ) -> Surface:
-    """Binned product-Gaussian density on a grid: see `contract.Kernel.density_2d`.
+    """Binned product-Gaussian density on a grid: see `grids.Kernel.density_2d`.
 
     The kernel is a product, so the convolution of the counts is two matrix products.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> surface = density_2d(np.zeros((1, 2)), np.ones(2), -np.ones(2), np.ones(2), (3, 3))
-    >>> bool(np.isclose(surface.values[1, 1], 1 / (2 * np.pi)))
-    True
     """
     counts = bin_plane(samples, low, high, size)
     step = (high - low) / (np.array(size) - 1)
@@ -135,7 +104,7 @@ def _band(size: int, step: float, bandwidth: float, reach: float) -> FloatArray:
 
 
 def shifted_histogram(samples: FloatArray, low: FloatArray, high: FloatArray) -> Surface:
-    """Averaged shifted histogram: see `contract.Kernel.shifted_histogram`.
+    """Averaged shifted histogram: see `grids.Kernel.shifted_histogram`.
 
     f(x_i, y_j) = Σ_kl w_k w_l ν_(i+k, j+l) / (n δ_x δ_y), w ∝ (1 − (k/m)²)² for |k| < m, Σ w = 1 on each
     axis.
@@ -156,7 +125,52 @@ def shifted_histogram(samples: FloatArray, low: FloatArray, high: FloatArray) ->
     return Surface(x, y, values)
 
 
-def levels_2d(surface: Surface, samples: FloatArray, probs: FloatArray) -> Levels:
-    """Levels from a surface: see `contract.Kernel.levels_2d`."""
-    at_samples = interpolate(surface, samples)
-    return Levels(np.quantile(at_samples, 1 - probs), at_samples)
+def bin_line(samples: FloatArray, low: float, high: float, size: int) -> FloatArray:
+    """Linear-binning counts on ``linspace(low, high, size)``.
+
+    `samples`, shape (n,): values; one in a cell gives 1 − u to its left grid point and u to its right, u its
+    place in the cell; `low`, `high`: first and last grid point; `size`: number of grid points. Returns an
+    array of shape (size,): their sum is the number of samples inside [low, high].
+    """
+    inside = (samples >= low) & (samples <= high)
+    if not inside.all():
+        samples = samples[inside]
+    cell, share = _place(samples, low, (high - low) / (size - 1), size)
+    left: FloatArray = np.bincount(cell, 1 - share, size).astype(np.float64, copy=False)
+    right = np.bincount(cell, share, size)
+    left[1:] += right[:-1]
+    return left
+
+
+def bin_plane(samples: FloatArray, low: FloatArray, high: FloatArray, size: tuple[int, int]) -> FloatArray:
+    """Linear-binning counts on a rectangular grid, each sample shared among four grid points.
+
+    `samples`, shape (n, 2): points; `low`, `high`, shape (2,): corners of the grid; `size`: grid points per
+    axis.
+    """
+    inside = (samples >= low) & (samples <= high)
+    if not inside.all():
+        samples = samples[inside.all(axis=1)]
+    step = (high - low) / (np.array(size) - 1)
+    i, u = _place(samples[:, 0], low[0], step[0], size[0])
+    j, v = _place(samples[:, 1], low[1], step[1], size[1])
+    corner = i * size[1] + j
+    counts = np.zeros((size[0], size[1]))
+    cells = size[0] * size[1]
+
+    def shared(weight: FloatArray) -> FloatArray:
+        return np.bincount(corner, weight, cells).astype(np.float64, copy=False).reshape(size)
+
+    uv = u * v
+    counts += shared(1 - u - v + uv)
+    counts[1:] += shared(u - uv)[:-1]
+    counts[:, 1:] += shared(v - uv)[:, :-1]
+    counts[1:, 1:] += shared(uv)[:-1, :-1]
+    return counts
+
+
+def _place(samples: FloatArray, low: float, step: float, size: int) -> tuple[np.ndarray, FloatArray]:
+    """Cell of each sample and its place in the cell, in [0, 1]."""
+    position = (samples - low) / step
+    cell = np.clip(position.astype(np.int64), 0, size - 2)
+    return cell, position - cell

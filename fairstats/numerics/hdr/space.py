@@ -1,25 +1,130 @@
-"""Regions without a grid: three or more quantities, and draws with few distinct values."""
+"""Regions without a grid: three or more quantities, and draws with few distinct values.
+
+**Three and more dimensions** (Hyndman's quantile approach): a point belongs to the region when its estimated
+density is at least f_α, the 1 − prob quantile of the densities at the draws. A draw's own kernel is left out
+of its density. In these dimensions it would be a large part of it, f_α would be too high and the region would
+hold too little of new draws.
+
+**Few distinct values.** A kernel density of such draws is a row of spikes whose height is a matter of
+bandwidth. The region that means something is the least set of values that holds the probability: the most
+frequent values first, ties together.
+
+References
+----------
+Hyndman, R. J. (1996). Computing and graphing highest density regions. The American Statistician 50, 120–126.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fairstats.numerics.hdr.contract import FloatArray
-from fairstats.numerics.hdr.discrete import frequencies, least_mass, runs
-from fairstats.numerics.hdr.montecarlo import level_error
-from fairstats.numerics.hdr.points import PointDensity, normal_reference_bandwidth
-from fairstats.numerics.hdr.result import HdrRegion
+from fairstats.ground.errors import InputError
+from fairstats.numerics.hdr.grids import FloatArray
+from fairstats.numerics.hdr.result import HdrRegion, level_error
 
-__all__ = ["discrete_regions", "space_regions"]
+#: Kernels are put on at most this many draws: every k-th in lexicographic order, in whatever order rows come.
+MOST_CENTRES = 2_500
+#: Distances computed at a time: as many as fit the processor's cache.
+BLOCK = 2**18
+#: exp(−100) is nothing beside any kernel that matters, and quicker than numbers that underflow.
+NEGLIGIBLE = -100.0
+#: Draws are taken as discrete when they have at most this many distinct values …
+MOST_VALUES = 25
+#: … and each occurs at least this often on average.
+LEAST_REPEATS = 5
+
+
+def normal_reference_bandwidth(samples: FloatArray) -> FloatArray:
+    """Bandwidths that are best for a normal density: sd_j·(4/((d + 2)·n))^(1/(d + 4)), shape (d,).
+
+    n is the number of kernels, `MOST_CENTRES` at most.
+    """
+    d = samples.shape[1]
+    n = min(len(samples), MOST_CENTRES)
+    bandwidth: FloatArray = samples.std(axis=0, ddof=1) * (4 / ((d + 2) * n)) ** (1 / (d + 4))
+    return bandwidth
+
+
+@dataclass(frozen=True)
+class PointDensity:
+    """Gaussian kernel density in d dimensions, with the draws' correlation in the kernel.
+
+    `centres`, shape (m, d): kernel centres, whitened: the kernel is N(0, I) around each; `whiten`, shape (d,
+    d): maps draws to that scale: ``draw @ whiten``; `height`: density at the centre of one kernel of mass 1,
+    in the units of the draws.
+    """
+
+    centres: FloatArray
+    whiten: FloatArray
+    height: float
+
+    @classmethod
+    def of(cls, samples: FloatArray, bandwidth: FloatArray) -> PointDensity:
+        """Kernels on the draws, N(0, H) with H_ij = h_i·h_j·ρ_ij.
+
+        Raises InputError if the columns are linearly dependent.
+        """
+        correlation = np.corrcoef(samples.T)
+        if float(np.linalg.eigvalsh(correlation)[0]) < 1e-10:
+            raise InputError(
+                "samples",
+                got="columns of which one is a linear combination of the others",
+                allowed="draws with a density",
+                cure="leave that column out",
+            )
+        root = np.linalg.cholesky(correlation) * bandwidth[:, None]
+        whiten: FloatArray = np.asarray(np.linalg.inv(root).T, dtype=np.float64)
+        chosen = samples[_every_kth(samples)]
+        height = abs(float(np.linalg.det(whiten))) / (2 * math.pi) ** (samples.shape[1] / 2)
+        return cls(chosen @ whiten, whiten, height)
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Density at any points, shape (k, d) → (k,)."""
+        return self._sum(points) * (self.height / len(self.centres))
+
+    def at_own(self, samples: FloatArray) -> FloatArray:
+        """Density at the draws themselves, each without the kernel on it."""
+        total = self._sum(samples)
+        m = len(self.centres)
+        own = np.zeros(len(samples), dtype=bool)
+        own[_every_kth(samples)] = True
+        return np.where(own, np.maximum(total - 1, 0.0) / (m - 1), total / m) * self.height
+
+    def _sum(self, points: FloatArray) -> FloatArray:
+        """Sum of exp(−½·squared distance) over the centres."""
+        white = points @ self.whiten
+        ones = np.ones((len(white), 1))
+        half = 0.5 * np.einsum("ij,ij->i", white, white)
+        left = np.hstack([white, ones, half[:, None]])
+        half = 0.5 * np.einsum("ij,ij->i", self.centres, self.centres)
+        right = np.vstack([self.centres.T, -half, -np.ones(len(self.centres))])
+        total = np.empty(len(white))
+        rows = max(BLOCK // len(self.centres), 1)
+        for start in range(0, len(white), rows):
+            exponent = left[start : start + rows] @ right
+            np.clip(exponent, NEGLIGIBLE, 0.0, out=exponent)
+            total[start : start + rows] = np.exp(exponent, out=exponent).sum(axis=1)
+        return total
+
+
+def _every_kth(samples: FloatArray) -> np.ndarray:
+    """Rows that get a kernel: all, or every k-th in lexicographic order up to `MOST_CENTRES`."""
+    every = math.ceil(len(samples) / MOST_CENTRES)
+    if every == 1:
+        return np.arange(len(samples))
+    order: np.ndarray = np.lexsort(samples.T[::-1])
+    return order[::every]
 
 
 def space_regions(
     samples: FloatArray, probs: FloatArray, bandwidth: FloatArray | None
-) -> tuple[dict[str, Any], PointDensity]:
-    """Fields of the result for draws of d ≥ 3 quantities, and the density that places new points."""
+) -> tuple[dict[str, Any], Callable[[FloatArray], FloatArray]]:
+    """Fields of the result for draws of d ≥ 3 quantities, and the density at any points."""
     h = normal_reference_bandwidth(samples) if bandwidth is None else bandwidth
     density = PointDensity.of(samples, h)
     at_samples = density.at_own(samples)
@@ -39,27 +144,68 @@ def space_regions(
         "axes": (),
         "values": np.empty(0),
         "method": "Gaussian kernel density at the draws, each without its own kernel",
-    }, density
+    }, density.at
+
+
+def is_constant(samples: FloatArray) -> bool:
+    """Whether all rows are one point, up to rounding (8 units in the last place)."""
+    spread = np.ptp(samples, axis=0)
+    return bool((spread <= 8 * np.finfo(float).eps * np.abs(samples).max(axis=0)).all())
+
+
+def is_discrete(samples: FloatArray) -> bool:
+    """Whether the rows take at most `MOST_VALUES` values, each `LEAST_REPEATS` times on average."""
+    first = samples[: MOST_VALUES * 10]
+    if any(np.unique(rows[:, 0]).size > MOST_VALUES for rows in (first, samples)):  # the quick look first
+        return False
+    count = len(np.unique(samples, axis=0))
+    return count <= MOST_VALUES and len(samples) >= LEAST_REPEATS * count
+
+
+def frequencies(samples: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Distinct rows in lexicographic order, shape (m, d), and the share of the draws at each, shape (m,).
+
+    A constant up to rounding is one value, its median.
+    """
+    if is_constant(samples):
+        return np.median(samples, axis=0)[None, :], np.ones(1)
+    values, counts = np.unique(samples, axis=0, return_counts=True)
+    return values, counts / len(samples)
+
+
+def least_mass(masses: FloatArray, prob: float) -> float:
+    """The largest p such that the values of mass ≥ p together hold at least `prob`."""
+    descending = np.sort(masses)[::-1]
+    enough = np.cumsum(descending) >= prob * (1 - 1e-12)
+    return float(descending[int(enough.argmax())])
+
+
+def runs(values: FloatArray, included: np.ndarray) -> FloatArray:
+    """Intervals [first, last] of neighbouring included values, shape (k, 2)."""
+    padded = np.concatenate([[False], included, [False]])
+    first = np.flatnonzero(padded[1:] & ~padded[:-1])
+    last = np.flatnonzero(padded[:-1] & ~padded[1:]) - 1
+    return np.column_stack([values[first], values[last]])
 
 
 def discrete_regions(samples: FloatArray, probs: FloatArray) -> dict[str, Any]:
     """Fields of the result for draws with few distinct values, shape (n, d)."""
-    found = frequencies(samples)
+    values, shares = frequencies(samples)
     n, d = samples.shape
     regions = []
     for prob in probs.tolist():
-        level = least_mass(found.masses, prob)
-        members = found.masses >= level
-        mass = float(found.masses[members].sum())
-        intervals = runs(found.values[:, 0], members) if d == 1 else None
+        level = least_mass(shares, prob)
+        members = shares >= level
+        mass = float(shares[members].sum())
+        intervals = runs(values[:, 0], members) if d == 1 else None
         masses = None
         if intervals is not None:
-            x = found.values[:, 0]
-            masses = np.array([found.masses[(x >= low) & (x <= high)].sum() for low, high in intervals])
+            x = values[:, 0]
+            masses = np.array([shares[(x >= low) & (x <= high)].sum() for low, high in intervals])
         error = math.sqrt(level * (1 - level) / n)
         regions.append(HdrRegion(prob, level, error, mass, None, intervals, masses))
-    order = np.argsort(-found.masses, kind="stable")
-    modes = found.values[order[found.masses[order] == found.masses.max()]]
+    order = np.argsort(-shares, kind="stable")
+    modes = values[order[shares[order] == shares.max()]]
     return {
         "regions": tuple(regions),
         "dimension": d,
@@ -67,7 +213,7 @@ def discrete_regions(samples: FloatArray, probs: FloatArray) -> dict[str, Any]:
         "mode": float(modes[0, 0]) if d == 1 else modes[0],
         "modes": modes[:, 0] if d == 1 else modes,
         "bandwidth": None,
-        "axes": (found.values,),
-        "values": found.masses,
+        "axes": (values,),
+        "values": shares,
         "method": "frequencies of the distinct values",
     }

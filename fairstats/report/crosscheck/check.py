@@ -1,14 +1,18 @@
-"""One quantity, computed twice: the two values, how far they may lie apart, and the verdict."""
+"""One quantity, computed twice: the two values, how far they may lie apart, and the verdict.
+
+A `Line` says how one number of a result is compared: quantity, attribute, and name in the answer of R. The
+modules of this room are tables of lines, and the code that asks R.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from fairstats.ground.serialise import serialisable
-
-__all__ = ["AGREEING", "COUNTED", "Check", "Place"]
 
 AGREES, DISAGREES, WITHIN = "agrees", "disagrees", "within Monte Carlo error"
 NEEDS_DATA, NOT_RECOMPUTED = "needs --data", "not recomputed"
@@ -22,28 +26,22 @@ RELATIVE, ABSOLUTE = 1e-8, 1e-10
 ERRORS = 6.0
 
 
+#: Columns of the table.
+COLUMNS = (
+    "quantity", "section", "sensitive_features", "metric", "group", "reference", "python", "r", "source",
+    "absolute_difference", "relative_difference", "tolerance", "verdict", "note",
+)  # fmt: skip
+
+
 @serialisable
 @dataclass(frozen=True)
 class Check:
     """One quantity.
 
-    Attributes
-    ----------
-    quantity : str
-        "estimate", "interval, lower end", "p-value (two-sided)", …
-    metric, group, reference : str
-        Where it stands in the report.
-    python, r : float
-        The two values; NaN where there is none.
-    source : str
-        Function of R and package with version.
-    tolerance : float
-        Largest absolute difference that is agreement.
-    verdict : {"agrees", "within Monte Carlo error", "disagrees", "needs --data", "not recomputed"}
-    note : str
-        Why it was not recomputed, or what the tolerance rests on.
-    section, sensitive_features : str
-        Of the report; empty for a single result.
+    `quantity`: "estimate", "interval, lower end", "p-value (two-sided)", …; `python`, `r`: the two values,
+    NaN where there is none; `source`: function of R and package with version; `tolerance`: largest absolute
+    difference that is agreement; `note`: why it was not recomputed, or what the tolerance rests on;
+    `section`, `sensitive_features`: of the report; empty for a single result.
     """
 
     quantity: str
@@ -83,22 +81,45 @@ class Check:
 
     def row(self) -> dict[str, Any]:
         """Row of the table."""
-        return {
-            "quantity": self.quantity,
-            "section": self.section,
-            "sensitive_features": self.sensitive_features,
-            "metric": self.metric,
-            "group": self.group,
-            "reference": self.reference,
-            "python": self.python,
-            "r": self.r,
-            "source": self.source,
-            "absolute_difference": self.absolute_difference if self.counted else math.nan,
-            "relative_difference": self.relative_difference if self.counted else math.nan,
-            "tolerance": self.tolerance,
-            "verdict": self.verdict,
-            "note": self.note,
-        }
+        unknown = () if self.counted else ("absolute_difference", "relative_difference")
+        return {name: math.nan if name in unknown else getattr(self, name) for name in COLUMNS}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number of a result.
+
+    `quantity`: in words; ``{0.…}`` stands for an attribute, "interval, lower end
+    ({0.confidence_interval.method})"; `attribute`: of the result or its row, with dots:
+    "confidence_interval.low"; `twin`: name in the answer of R; default the attribute; `error`: name of its
+    Monte Carlo error there; empty for what is not random; `relative`, `absolute`: tolerance of what is not
+    random: the larger of `absolute` and `relative` times the value; `function`: function of R that gives it,
+    where that is another than the one that was called.
+    """
+
+    quantity: str
+    attribute: str
+    twin: str = ""
+    error: str = ""
+    relative: float = RELATIVE
+    absolute: float = ABSOLUTE
+    function: str = ""
+
+
+def ends(
+    quantity: str, attribute: str, twin: str = "", of: str = "", *, random: bool = False, **how: Any
+) -> tuple[Line, ...]:
+    """Both ends of an interval; R names them `twin` + "low" and "high", and their errors with "_error"."""
+    return tuple(
+        Line(
+            f"{quantity}, {words} end{of}",
+            f"{attribute}.{end}",
+            f"{twin}{end}",
+            f"{twin}{end}_error" if random else "",
+            **how,
+        )
+        for end, words in (("low", "lower"), ("high", "upper"))
+    )
 
 
 @dataclass(frozen=True)
@@ -122,18 +143,7 @@ class Place:
         error: Any = 0.0,
         note: str = "",
     ) -> Check:
-        """Compare two values.
-
-        Parameters
-        ----------
-        quantity : str
-        python, r : float
-        source : str
-        relative, absolute : float
-            Tolerance of what is not random: the larger of `absolute` and `relative` times the value.
-        error : float
-            Monte Carlo standard error of the difference; 0 for what is not random.
-        """
+        """Compare two values: tolerances as in `Line`, `error` the Monte Carlo standard error itself."""
         ours, theirs, spread = _number(python), _number(r), _number(error)
         spread = spread if math.isfinite(spread) else 0.0
         size = max((abs(v) for v in (ours, theirs) if math.isfinite(v)), default=0.0)
@@ -144,6 +154,34 @@ class Place:
         near = _distance(ours, theirs) <= allowed
         verdict = (WITHIN if spread > 0 else AGREES) if near else DISAGREES
         return self._check(quantity, ours, theirs, source, allowed, verdict, note)
+
+    def compare_lines(
+        self,
+        lines: Iterable[Line],
+        ours: Any,
+        found: Mapping[str, Any],
+        source: Callable[[str], str],
+        *,
+        relative: float = 0.0,
+        absolute: float = 0.0,
+        note: str = "",
+    ) -> Iterator[Check]:
+        """Compare the numbers of `ours` with the answer of R, line by line.
+
+        `source`: function of R (or empty for the one that was called) → its name with package and version;
+        `relative`, `absolute`: at least so much tolerance on every line.
+        """
+        for line in lines:
+            yield self.compare(
+                line.quantity.format(ours),
+                attrgetter(line.attribute)(ours),
+                found[line.twin or line.attribute],
+                source(line.function),
+                relative=max(line.relative, relative),
+                absolute=max(line.absolute, absolute),
+                error=found[line.error] if line.error else 0.0,
+                note=note,
+            )
 
     def needs_data(self, quantity: str, python: Any, note: str) -> Check:
         """A quantity that the report's counts cannot give."""

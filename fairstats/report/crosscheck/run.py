@@ -2,44 +2,75 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from fairstats._version import __version__
-from fairstats.ground.errors import InputError
-from fairstats.ground.results import Result, check_choice
-from fairstats.report.crosscheck.bench import Bench
+from fairstats.ground.checks import check_choice, check_number, check_type
+from fairstats.ground.encoding import as_frame_columns
+from fairstats.ground.errors import FairstatsWarning, InputError
+from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.results import Result
+from fairstats.methods.madd.result import MaddResult
+from fairstats.methods.rates.model_result import ModelComparison
+from fairstats.methods.rates.result import ComparisonResult
+from fairstats.report.audit import chosen_among
 from fairstats.report.crosscheck.check import Check
-from fairstats.report.crosscheck.door import Door, open_door
+from fairstats.report.crosscheck.door import ADJUSTED, Bench, Door, open_door
 from fairstats.report.crosscheck.table import Crosscheck
+from fairstats.report.inputs import AuditInput, build_input
 from fairstats.report.report import AuditReport
 
-if TYPE_CHECKING:
-    from fairstats.report.crosscheck.rows import ReportRows
-
-__all__ = ["RECOMPUTED", "crosscheck"]
-
-#: Class of a result → module of this package that recomputes it.
-RECOMPUTED = {
-    "RatioResult": "rates",
-    "DifferenceResult": "rates",
-    "MaximumResult": "maxima",
-    "AbrocaResult": "abroca",
-    "PairedResult": "paired",
-    "StratifiedRatioResult": "stratified",
-    "MaddResult": "madd",
-    "HfmResult": "hfm",
-    "SetDistance": "hfm_distance",
-    "DiscriminativeRiskResult": "risk",
-    "UmPosterior": "um",
-    "UmComparison": "um_compare",
-    "UmRanking": "um_compare",
-    "CounterfactualSample": "ecd_sample",
-    "EcdResult": "ecd",
-    "EvtFit": "evt",
-    "HdrResult": "hdr",
+#: Class of a result → module of this room and its function that recomputes it. A result of another class says
+#: that R has no twin; why not stands in `WITHOUT_TWIN`.
+TWINS = {
+    "RatioResult": "rates.comparisons",
+    "DifferenceResult": "rates.comparisons",
+    "MaximumResult": "pairs.largest_gap",
+    "ModelComparison": "pairs.models",
+    "AmplificationResult": "pairs.models",
+    "StratifiedRatioResult": "pairs.stratified",
+    "DiscriminativeRiskResult": "pairs.risk",
+    "AbrocaResult": "distances.abroca",
+    "MaddResult": "distances.madd",
+    "HfmResult": "distances.hfm",
+    "SetDistance": "distances.set_distance",
+    "UmPosterior": "posteriors.posterior",
+    "UmComparison": "posteriors.comparison",
+    "UmRanking": "posteriors.ranking",
+    "CounterfactualSample": "tails.averages",
+    "EcdResult": "tails.ecd",
+    "EvtFit": "tails.fit",
+    "HdrResult": "tails.regions",
+}
+#: Class of a result → why R has no twin of it.
+WITHOUT_TWIN = {
+    "WorstCaseResult": "of missing values: plain arithmetic on the rates, which are recomputed",
+    "PowerResult": "a plan before data: tested against R, but no number of a report",
+    "StableBandwidth": "part of a MaddResult, which is recomputed",
+    "MaddCurve": "part of a MaddResult, which is recomputed",
+    "MitigationResult": "an adjusted set of scores: its MADD can be recomputed with fs.madd",
+    "RankingResult": "a choice among classifiers by means of HFM",
+    "UmMulticlass": "of several classes: R's twin draws two",
+    "TailSample": "of a search by simulation: only its generator can repeat it",
+    "SyntheticQuality": "of a classifier that Python fits",
+    "ScottKnott": "of bootstraps at every split: R has no twin of it",
+    **dict.fromkeys(
+        ("ReturnLevel", "ProfileCurve", "Endpoint", "ExceedanceProbability", "TailType"),
+        "of a fit: pass the fit, whose likelihood R recomputes",
+    ),
+    **dict.fromkeys(
+        ("GoodnessOfFit", "ExponentialityTest"), "of a parametric bootstrap: R has no twin of it"
+    ),
+    **dict.fromkeys(
+        ("MeanResidualLife", "ThresholdStability", "ThresholdChoice"),
+        "of one fit or mean per threshold: R recomputes the fit at the chosen one",
+    ),
 }
 
 
@@ -78,9 +109,10 @@ def crosscheck(
     Returns
     -------
     Crosscheck
-        ``.agrees``, ``.n_agree``, ``.n_checked``, ``.to_frame()``, ``.to_html()``; prints as a table that
-        ends in "N of N agree". Quantities that need rows and did not get them say "needs --data" and are
-        not counted; random ones agree within six Monte Carlo standard errors.
+        ``.agrees`` (True, False, or None where nothing was compared), ``.verdict`` in words, ``.n_agree``,
+        ``.n_checked``, ``.to_frame()``, ``.to_html()``; prints as a table that ends in "N of N agree".
+        Quantities that need rows and did not get them say "needs --data" and are not counted; random ones
+        agree within six Monte Carlo standard errors.
 
     Raises
     ------
@@ -99,69 +131,118 @@ def crosscheck(
     True
     """
     check_choice("backend", backend, ("r",))
-    if tolerance is not None and not (isinstance(tolerance, (int, float)) and 0 <= tolerance < 1):
-        raise InputError(
-            "tolerance", got=repr(tolerance), allowed="a number from 0 to 1, 1 excluded", cure="1e-6, say"
-        )
-    if not isinstance(result, (AuditReport, Result)):
-        raise InputError(
-            "result",
-            got=f"a {type(result).__name__}",
-            allowed="an AuditReport or a result of fairstats",
-            cure="read a file with AuditReport.from_json(path)",
-        )
+    if tolerance is not None:
+        check_number("tolerance", tolerance, low=0, high=1, open_high=True, cure="1e-6, say")
+    cure = "read a file with AuditReport.from_json(path)"
+    check_type("result", result, (AuditReport, Result), "an AuditReport or a result of fairstats", cure)
     r = door or open_door()
-    version = getattr(getattr(r, "probe", None), "r_version", "")
     if isinstance(result, AuditReport):
         found = tuple(_of_report(result, r, data, tolerance))
-        written = result.versions.get("fairstats", "")
-        return Crosscheck(found, result.title, version, written)
-    if data is not None and not isinstance(data, Mapping):
-        raise InputError(
-            "data",
-            got=f"a {type(data).__name__}",
-            allowed="for a single result: a mapping with the arguments of the function that made it",
-            cure='data={"score": score, "sensitive_features": group}',
-        )
+        return Crosscheck(found, result.title, r.version, result.versions.get("fairstats", ""))
+    if data is not None:
+        words = "for a single result: a mapping with the arguments of the function that made it"
+        cure = 'data={"score": score, "sensitive_features": group}'
+        check_type("data", data, Mapping, words, cure)
     bench = Bench(r, data, tolerance)
-    return Crosscheck(tuple(_of_result(result, bench)), result.title, version, __version__)
+    return Crosscheck(tuple(_of_result(result, bench)), result.title, r.version, __version__)
 
 
 def _of_report(report: AuditReport, door: Door, data: Any, tolerance: float | None) -> Iterator[Check]:
-    from fairstats.report.crosscheck.family import family_checks
-    from fairstats.report.crosscheck.rows import ReportRows
-
-    rows = None if data is None else ReportRows(report, data)
+    rows = None if data is None else _ReportRows(report, data)
     by_metric = report.settings.family != "audit"
     for section in report.sections:
-        given = _arguments(rows, section.attributes)
+        given = None if rows is None else rows.arguments(section.attributes)
         for result in section.results:
-            bench = Bench(door, given, tolerance, by_metric)
-            yield from _placed(_of_result(result, bench), section.key, section.attribute_text)
+            for check in _of_result(result, Bench(door, given, tolerance, by_metric)):
+                yield replace(check, section=section.key, sensitive_features=section.attribute_text)
     if not by_metric:
-        yield from family_checks(report, Bench(door, None, tolerance))
-
-
-def _arguments(rows: ReportRows | None, attributes: tuple[str, ...]) -> Mapping[str, Any] | None:
-    return None if rows is None else rows.arguments(attributes)
+        yield from _family(report, Bench(door, None, tolerance))
 
 
 def _of_result(result: Result, bench: Bench) -> Iterable[Check]:
-    name = RECOMPUTED.get(type(result).__name__)
-    if name is None:
+    name = type(result).__name__
+    if name not in TWINS:
         return _left_out(result, bench)
-    module = import_module(f"fairstats.report.crosscheck.{name}")
-    return module.checks(result, bench)  # type: ignore[no-any-return]
+    module, _, function = TWINS[name].partition(".")
+    recompute = getattr(import_module(f"fairstats.report.crosscheck.{module}"), function)
+    return recompute(result, bench)  # type: ignore[no-any-return]
 
 
 def _left_out(result: Result, bench: Bench) -> Iterator[Check]:
     """One line for each estimate of a class without a twin: nothing is passed over in silence."""
+    name = type(result).__name__
+    why = WITHOUT_TWIN.get(name, f"R has no twin of {name}")
     for row in result.to_frame().to_dict("records"):
-        place = bench.place(str(row["metric"]), str(row["group"] or ""), str(row["reference"] or ""))
-        why = f"R has no twin of {type(result).__name__}"
-        yield place.left_out("estimate", row["estimate"], why)
+        yield bench.place(*_names(row)).left_out("estimate", row["estimate"], why)
 
 
-def _placed(checks: Iterable[Check], section: str, attributes: str) -> Iterator[Check]:
-    for check in checks:
-        yield replace(check, section=section, sensitive_features=attributes)
+def _names(row: Mapping[Any, Any]) -> tuple[str, str, str]:
+    return str(row["metric"]), str(row["group"] or ""), str(row["reference"] or "")
+
+
+def _family(report: AuditReport, bench: Bench) -> Iterator[Check]:
+    """Every adjusted p-value of an audit whose family is the audit, as `adjust_over_audit` says."""
+    rows = [
+        (section, row, chosen_among(result))
+        for section in report.sections
+        for result in section.results
+        if isinstance(result, (ComparisonResult, MaddResult, ModelComparison))
+        for row in result.rows()
+    ]
+    raw = [float(np.minimum(row["pvalue"] * factor, 1.0)) for _, row, factor in rows]
+    method = "bonferroni" if any(factor > 1 for *_, factor in rows) else "holm"
+    found, source = bench.p_adjust(raw, method)
+    for (section, row, _), adjusted in zip(rows, found, strict=True):
+        check = bench.place(*_names(row)).compare(ADJUSTED, row["pvalue_adjusted"], adjusted, source)
+        yield replace(check, section=section.key, sensitive_features=section.attribute_text)
+
+
+class _ReportRows:
+    """The rows behind a report, read again with its columns and settings: arguments of the methods."""
+
+    def __init__(self, report: AuditReport, frame: Any) -> None:
+        self._report = report
+        self._table = as_frame_columns(frame, report.columns.names, "data")
+        self._made: dict[tuple[str, ...], Mapping[str, Any]] = {}
+
+    def arguments(self, attributes: tuple[str, ...]) -> Mapping[str, Any]:
+        """Columns by the names that the methods' functions give them, for one set of attributes."""
+        if attributes not in self._made:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FairstatsWarning)
+                self._made[attributes] = self._arguments(attributes)
+        return self._made[attributes]
+
+    def _arguments(self, attributes: tuple[str, ...]) -> Mapping[str, Any]:
+        columns, settings = self._report.columns, self._report.settings
+        labels = {"y_true": columns.pos_label_true, "y_pred": columns.pos_label_pred}
+        named = {name: label for name, label in labels.items() if label is not None}
+        given = build_input(
+            self._table, attributes, columns, settings, pos_label=named or None, reference=None
+        )
+        self._check(given)
+        out = given.rows
+        return {
+            "X": given.features,
+            "y_true": out.y_true,
+            "y_pred": out.y_pred,
+            "score": out.score,
+            "sensitive_features": np.array([out.groups.labels[code] for code in out.groups.codes]),
+            "attribute": INTERSECTION.join(attributes),
+            "sample_weight": out.weight,
+            "cluster": None if out.cluster is None else out.cluster.codes,
+            "counterfactual_score": given.counterfactual_score,
+            "models": given.models,
+        }
+
+    def _check(self, given: AuditInput) -> None:
+        """Raise unless the rows give the counts of the report."""
+        for table in self._report.tables:
+            if tuple(table.attributes) == given.attributes:
+                ours = dict(zip(table.groups, np.asarray(table.rows).tolist(), strict=True))
+                now = dict(zip(given.counts.groups, np.asarray(given.counts.rows).tolist(), strict=True))
+                if ours != now:
+                    by = INTERSECTION.join(given.attributes)
+                    got = f"{given.counts.n:,} rows whose counts by {by!r} are not those of the report"
+                    cure = "pass the file of the audit, with the rows and the preparation that it had"
+                    raise InputError("data", got=got, allowed=f"the {table.n:,} rows audited", cure=cure)

@@ -1,23 +1,32 @@
-"""`Crosscheck`: the table of every number with what R makes of it, and its views."""
+"""`Crosscheck`: the table of every number with what R makes of it, as a frame, as text and as HTML."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fairstats.ground.serialise import serialisable
-from fairstats.report.crosscheck.check import COUNTED, DISAGREES, NOT_RECOMPUTED, Check
-from fairstats.report.format import printable
+from fairstats.report.crosscheck.check import COLUMNS, COUNTED, DISAGREES, NOT_RECOMPUTED, Check
+from fairstats.report.format import aligned, escaped, exact_number, printable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Crosscheck"]
-
+#: Columns of the printed table, and of the HTML table.
 _HEADS = ("quantity", "Python", "R", "abs. diff.", "rel. diff.", "tolerance", "verdict", "by")
+_HTML_HEADS = (
+    "Quantity", "Python", "R", "Absolute difference", "Relative difference", "Tolerance", "Verdict", "By"
+)  # fmt: skip
+#: Verdict → class of the report's style sheet, and the sign that stands beside the word.
+_TONES = {
+    "agrees": ("satisfied", "✓"),
+    "within Monte Carlo error": ("satisfied", "≈"),
+    "disagrees": ("violated", "✗"),
+    "needs --data": ("insufficient", "–"),
+    "not recomputed": ("insufficient", "–"),
+}
 
 
 @serialisable
@@ -52,9 +61,16 @@ class Crosscheck:
         return sum(check.agreed for check in self.checks)
 
     @property
-    def agrees(self) -> bool:
-        """Whether everything that was checked agrees, and something was."""
-        return self.n_checked > 0 and self.n_agree == self.n_checked
+    def agrees(self) -> bool | None:
+        """True where all that was compared agrees, False where something does not, None where nothing was."""
+        if self.n_agree < self.n_checked:
+            return False
+        return True if any(check.counted and not math.isnan(check.r) for check in self.checks) else None
+
+    @property
+    def verdict(self) -> str:
+        """What `agrees` says in words: agrees, disagrees, not compared."""
+        return {True: "agrees", False: "disagrees", None: "not compared"}[self.agrees]
 
     @property
     def disagreements(self) -> tuple[Check, ...]:
@@ -65,6 +81,11 @@ class Crosscheck:
     def sources(self) -> tuple[str, ...]:
         """Functions of R that answered, in the order of their first use."""
         return tuple(dict.fromkeys(check.source for check in self.checks if check.source))
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Function of R → its number in the list of sources."""
+        return {source: k for k, source in enumerate(self.sources, start=1)}
 
     def to_frame(self) -> pd.DataFrame:
         """One row per quantity.
@@ -78,8 +99,7 @@ class Crosscheck:
         """
         import pandas as pd
 
-        names = list(Check("", "", "", "", 0.0, 0.0, "", 0.0, "").row())
-        return pd.DataFrame([check.row() for check in self.checks], columns=names)
+        return pd.DataFrame([check.row() for check in self.checks], columns=list(COLUMNS))
 
     def counts(self) -> dict[str, int]:
         """Number of quantities per verdict."""
@@ -97,10 +117,14 @@ class Crosscheck:
             Every quantity; otherwise only those that disagree, or could not be recomputed.
         """
         shown = [c for c in self.checks if full or not c.agreed]
-        numbers = {source: k for k, source in enumerate(self.sources, start=1)}
+        numbers = self.numbers
         lines = [f"Cross-check in R {self.r_version}: {printable(self.title)}".rstrip(": "), ""]
         for place, members in groupby(shown, key=_place):
-            lines += [printable(place), *_table([_cells(check, numbers) for check in members]), ""]
+            lines += [
+                printable(place),
+                *aligned([_HEADS, *(_cells(check, numbers) for check in members)]),
+                "",
+            ]
         if shown and numbers:
             lines += ["By", *(f"  [{k}] {source}" for source, k in numbers.items()), ""]
         return "\n".join([*lines, *self.notes(), self.verdict_line()])
@@ -128,10 +152,23 @@ class Crosscheck:
         return f"{self.n_agree} of {self.n_checked} agree"
 
     def to_html(self) -> str:
-        """HTML fragment: the table, without styles of its own."""
-        from fairstats.report.crosscheck.html import fragment
+        """A ``section`` with the table; on narrow screens the report's style sheet makes cards of its rows.
 
-        return fragment(self)
+        Agreeing rows of one comparison are folded; disagreements stand open.
+        """
+        numbers = self.numbers
+        parts = [
+            '<section aria-labelledby="crosscheck" class="crosscheck">',
+            '<h2 id="crosscheck">Cross-check in R</h2>',
+            f"<p><b>{escaped(self.verdict_line())}</b>, recomputed by independent code in R "
+            f"{escaped(self.r_version)}.</p>",
+            *(f'<p class="small">{escaped(note)}</p>' for note in self.notes()),
+        ]
+        for place, members in groupby(self.checks, key=lambda c: (c.section, c.sensitive_features)):
+            parts.append(_html_section(place, list(members), numbers))
+        sources = "".join(f"<li>{escaped(source)}</li>" for source in numbers)
+        parts.append(f'<h3>Functions of R</h3><ol class="refs">{sources}</ol></section>')
+        return "".join(parts)
 
     def __str__(self) -> str:
         return self.summary()
@@ -146,35 +183,19 @@ def _place(check: Check) -> str:
     return where + (f": {check.group}{against}" if check.group else "")
 
 
-def _cells(check: Check, numbers: dict[str, int]) -> tuple[str, ...]:
+def _values(check: Check) -> tuple[str, ...]:
+    """Both values, their differences and the tolerance."""
+    mine = exact_number(check.python)
     if not check.counted:
-        said = f"{check.verdict}: {check.note}" if check.note else check.verdict
-        return (check.quantity, value_text(check.python), "—", "", "", "", printable(said), "")
-    return (
-        check.quantity,
-        value_text(check.python),
-        value_text(check.r),
-        small_text(check.absolute_difference),
-        small_text(check.relative_difference),
-        small_text(check.tolerance),
-        check.verdict,
-        f"[{numbers[check.source]}]",
-    )
+        return (mine, "—", "", "", "")
+    sizes = (check.absolute_difference, check.relative_difference, check.tolerance)
+    return (mine, exact_number(check.r), *map(small_text, sizes))
 
 
-def value_text(value: float) -> str:
-    """Ten significant digits; a dash for what is not known.
-
-    Examples
-    --------
-    >>> value_text(0.74051), value_text(float("inf")), value_text(float("nan"))
-    ('0.74051', '∞', '—')
-    """
-    if math.isnan(value):
-        return "—"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:.10g}".replace("-", "−")
+def _cells(check: Check, numbers: dict[str, int]) -> tuple[str, ...]:
+    said = f"{check.verdict}: {check.note}" if check.note and not check.counted else check.verdict
+    by = f"[{numbers[check.source]}]" if check.counted else ""
+    return (check.quantity, *_values(check), printable(said), by)
 
 
 def small_text(value: float) -> str:
@@ -192,9 +213,41 @@ def small_text(value: float) -> str:
     return "∞" if math.isinf(value) else f"{value:.0e}"
 
 
-def _table(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    every = [_HEADS, *rows]
-    widths = [max(len(row[k]) for row in every if row[-1] or k < 3) for k in range(len(_HEADS))]
-    return [
-        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in every
-    ]
+def _html_section(place: tuple[str, str], members: list[Check], numbers: dict[str, int]) -> str:
+    bad = sum(check.counted and not check.agreed for check in members)
+    counted = sum(check.counted for check in members)
+    name = " · ".join(part for part in place if part) or "Result"
+    heads = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in _HTML_HEADS)
+    table = (
+        f'<table class="cards" role="table"><thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
+        f'<tbody role="rowgroup">{_html_rows(members, numbers)}</tbody></table>'
+    )
+    said = f"{escaped(name)}: {counted - bad} of {counted} agree"
+    return f"<details{' open' if bad else ''}><summary>{said}</summary>{table}</details>"
+
+
+def _html_rows(members: list[Check], numbers: dict[str, int]) -> str:
+    """Table rows of the checks of one section, grouped by metric and groups."""
+    rows = []
+    for (metric, group, reference), own in groupby(members, key=lambda c: (c.metric, c.group, c.reference)):
+        against = f" against <bdi>{escaped(reference)}</bdi>" if reference else ""
+        whose = f": <bdi>{escaped(group)}</bdi>{against}" if group else ""
+        title = f"{escaped(metric.replace('_', ' '))}{whose}"
+        head = f'<th role="rowheader" scope="rowgroup" colspan="{len(_HTML_HEADS)}">{title}</th>'
+        rows.append(f'<tr role="row" class="metric">{head}</tr>')
+        rows.extend(_html_row(check, numbers) for check in own)
+    return "".join(rows)
+
+
+def _html_row(check: Check, numbers: dict[str, int]) -> str:
+    tone, sign = _TONES[check.verdict]
+    verdict = f'<span class="chip {tone}"><i aria-hidden="true">{sign}</i>{check.verdict}</span>'
+    if check.note:
+        verdict += f" <small>{escaped(check.note)}</small>"
+    cells = (*_values(check), verdict, str(numbers.get(check.source, "")))
+    written = "".join(
+        f'<td role="cell" class="{"num" if cell else "num empty"}" data-label="{head}">'
+        f"<span>{cell}</span></td>"
+        for head, cell in zip(_HTML_HEADS[1:], cells, strict=True)
+    )
+    return f'<tr role="row"><th role="rowheader" scope="row">{escaped(check.quantity)}</th>{written}</tr>'

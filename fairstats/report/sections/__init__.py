@@ -1,53 +1,62 @@
-"""Sections of an audit: one module per method, each a function ``run``: AuditInput → list of results.
+"""Sections of an audit: per method a function AuditInput → results, and what the report says about it.
 
-A section module has ``run``, ``WORDS`` (metric → `MetricWords`) and ``REFERENCES`` (key → citation);
-`SECTIONS` names the modules in the order of the report. A further method adds one module and one entry.
+A further method adds its function, an entry of `SECTIONS`, and its words and papers in ``words.toml``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
+import tomllib
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from typing import NamedTuple
 
-__all__ = ["SECTIONS", "SectionEntry", "load_sections", "metric_title"]
+from fairstats.ground import references
+from fairstats.ground.registry import METRICS
+from fairstats.ground.results import Result
+from fairstats.report.inputs import AuditInput
+from fairstats.report.sections.methods import run_ecd, run_hfm, run_madd, run_um
+from fairstats.report.sections.models import run_models
+from fairstats.report.sections.rates import run_rates
 
 
-@dataclass(frozen=True)
-class SectionEntry:
-    """One section: its key in tables, its heading, its module.
+class Words(NamedTuple):
+    """What the report says about a metric, an interval or a kind of test, and keys of the papers it cites."""
 
-    Attributes
-    ----------
-    key, title, module : str
-    """
+    text: str
+    cites: Sequence[str] = ()
+    title: str = ""
+
+
+class SectionEntry(NamedTuple):
+    """One section: its key in tables, its heading, and what computes its results."""
 
     key: str
     title: str
-    module: str
+    run: Callable[[AuditInput], list[Result]]
 
-    def load(self) -> ModuleType:
-        """Import the module."""
-        return import_module(self.module)
+    def words(self, kind: str) -> dict[str, Words]:
+        """By metric (`kind` "words"), method of an interval ("intervals") or kind of test ("tests")."""
+        if (self.key, kind) == ("rates", "words"):
+            own = {name: Words(m.definition, m.references, m.title) for name, m in METRICS.items()}
+            return own | {name: Words(**said) for name, said in _TABLES["rates"]["words"].items()}
+        return {name: Words(**said) for name, said in _TABLES.get(self.key, {}).get(kind, {}).items()}
 
 
-SECTIONS: tuple[SectionEntry, ...] = (
-    SectionEntry("rates", "Rates: ratios, differences, largest gaps", "fairstats.report.sections.rates"),
-    SectionEntry("madd", "MADD: distance between score distributions", "fairstats.report.sections.madd"),
-    SectionEntry("hfm", "HFM: distances between sets of rows", "fairstats.report.sections.hfm"),
-    SectionEntry("um", "Uncertainty Matters: joint posteriors", "fairstats.report.sections.um"),
-    SectionEntry("ecd", "Extreme counterfactual discrimination", "fairstats.report.sections.ecd"),
+with files("fairstats.report.sections").joinpath("words.toml").open("rb") as _stream:
+    _TABLES = tomllib.load(_stream)
+#: Key → paper; the registry's metrics may cite papers in full.
+REFERENCES: dict[str, str] = {**references.REFERENCES, **_TABLES["references"]}
+SECTIONS = (
+    SectionEntry("rates", "Rates: ratios, differences, largest gaps", run_rates),
+    SectionEntry("models", "Several models on the same people", run_models),
+    SectionEntry("madd", "MADD: distance between score distributions", run_madd),
+    SectionEntry("hfm", "HFM: distances between sets of rows", run_hfm),
+    SectionEntry("um", "Uncertainty Matters: joint posteriors", run_um),
+    SectionEntry("ecd", "Extreme counterfactual discrimination", run_ecd),
 )
-
-
-def load_sections() -> list[ModuleType]:
-    """Import every section, and with it every class that a stored report may hold."""
-    return [entry.load() for entry in SECTIONS]
+_TITLES = {metric: said.title for entry in SECTIONS for metric, said in entry.words("words").items()}
 
 
 def metric_title(metric: str, otherwise: str) -> str:
     """Heading of a metric: its section's words, or `otherwise`."""
-    for module in load_sections():
-        if metric in module.WORDS:
-            return str(module.WORDS[metric].title)
-    return otherwise
+    return _TITLES.get(metric, otherwise)

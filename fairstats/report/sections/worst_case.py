@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.rates.bounds import RATE_OF_METRIC, worst_case_range
-from fairstats.methods.rates.definitions import RATES
+from fairstats.methods.rates.bounds import bounded_rate, worst_case_rows
 from fairstats.methods.rates.result import ComparisonResult
-
-__all__ = ["WorstCase", "WorstCaseResult", "worst_case"]
-
-#: Rates behind each metric; of two (average odds) the range is the mean of theirs.
-_RATES_OF: dict[str, tuple[str, ...]] = {
-    **RATE_OF_METRIC,
-    **{f"{key}_difference": (key,) for key in RATES},
-    "disparate_impact_labels": ("base_rate",),
-    "demographic_parity_difference_labels": ("base_rate",),
-}
 
 
 @serialisable
 @dataclass(frozen=True)
 class WorstCase:
-    """Range of one estimate over all values that the missing entries could have.
-
-    Attributes
-    ----------
-    metric, group, reference : str
-    estimate, low, high : float
-        On the complete rows, and its extremes.
-    n : int
-        Rows left out in all.
-    """
+    """Range of one estimate (on the complete rows) whatever the `n` rows left out hold."""
 
     metric: str
     group: str
@@ -62,6 +42,27 @@ class WorstCaseResult(Result):
     bounds: tuple[WorstCase, ...]
 
     title: ClassVar[str] = "Worst-case bounds for the missing values"
+    lacks: ClassVar[Mapping[str, str]] = {
+        "confidence_interval": "worst-case bounds are none; each comparison has low and high",
+        "std_error": "worst-case bounds hold no sampling error",
+        "statistic": "nothing is tested",
+        "pvalue": "nothing is tested",
+        "verdict": "the comparisons of the rates themselves are judged",
+        "plot": "its table is in to_frame()",
+    }
+
+    @property
+    def comparisons(self) -> tuple[WorstCase, ...]:
+        """One per estimate."""
+        return self.bounds
+
+    def sentences(self) -> list[str]:
+        """One sentence per estimate."""
+        return [
+            f"{b.metric}, {b.group} against {b.reference}: {b.estimate:.3f} on the complete rows, between "
+            f"{b.low:.3f} and {b.high:.3f} whatever the {b.n:,} rows left out hold."
+            for b in self.bounds
+        ]
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the tidy table."""
@@ -94,18 +95,9 @@ def worst_case(results: Sequence[Result]) -> list[Result]:
     for result in results:
         if not isinstance(result, ComparisonResult) or not isinstance(result.counts, CellCounts):
             continue
-        if not result.counts.missing.patterns:
-            continue
-        groups = result.counts.groups
-        contrast: Any = result.scale
-        for c in result.comparisons:
-            i, j = groups.index(c.group), groups.index(c.reference)
-            ranges = [
-                worst_case_range(result.counts, RATES[key], i, j, contrast)
-                for key in _RATES_OF.get(c.metric, ())
+        if result.counts.missing.patterns and all(bounded_rate(c.metric) for c in result.comparisons):
+            found += [
+                WorstCase(*row.values())
+                for row in worst_case_rows(result.counts, result.comparisons, result.scale)
             ]
-            if ranges:
-                low, high = (sum(ends) / len(ranges) for ends in zip(*ranges, strict=True))
-                n = result.counts.missing.n_dropped
-                found.append(WorstCase(c.metric, c.group, c.reference, c.estimate, low, high, n))
     return [WorstCaseResult("worst_case", tuple(found))] if found else []

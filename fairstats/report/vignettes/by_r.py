@@ -5,37 +5,31 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from fairstats.ground.errors import VignetteError
 from fairstats.report.vignettes.page import finish, footnote
-from fairstats.report.vignettes.parse import Vignette
-from fairstats.report.vignettes.surroundings import surroundings
-
-__all__ = ["lacking_for_r", "render_by_r"]
+from fairstats.report.vignettes.source import Vignette
+from fairstats.report.vignettes.surroundings import run_r, surroundings
 
 _PACKAGES = ("rmarkdown", "knitr", "reticulate")
 _QUITTING = re.compile(r"Quitting from lines? (?P<line>\d+)")
-_LIBPYTHON = "import sysconfig; print(sysconfig.get_config_var('Py_ENABLE_SHARED'))"
+_CAUSE = re.compile(
+    r"^Error(?: in [^\n]*?:| ?:)?\s*(?P<cause>.*?)(?=^(?:Calls:|Execution halted)|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def lacking_for_r() -> str | None:
     """What the R renderer lacks here and how to get it; None where nothing."""
-    program = shutil.which("Rscript")
-    if program is None:
-        return "R is not on PATH. To fix: install R (Debian/Ubuntu: apt-get install r-base-core)."
     names = ", ".join(f'"{name}"' for name in _PACKAGES)
     ask = f"p <- c({names}); cat(p[!vapply(p, requireNamespace, NA, quietly = TRUE)])"
-    done = subprocess.run(  # noqa: S603 - R itself, code of ours
-        [program, "--vanilla", "-e", ask],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    try:
+        done = run_r(["--vanilla", "-e", ask])
+    except VignetteError as problem:
+        return str(problem)
     if done.returncode:
         return f"Rscript does not run: {done.stderr.strip()[-300:]}"
     missing = done.stdout.split()
@@ -48,20 +42,13 @@ def lacking_for_r() -> str | None:
         )
     if shutil.which("pandoc") is None:
         return "pandoc is not on PATH. To fix: apt-get install pandoc (Debian/Ubuntu), or pandoc.org."
-    return _python_is_too_new(program) if sys.version_info >= (3, 12) else None
+    return _python_is_too_new() if sys.version_info >= (3, 12) else None
 
 
-def _python_is_too_new(program: str) -> str | None:
+def _python_is_too_new() -> str | None:
     """Whether reticulate cannot read the running Python: old versions call modules that 3.12 removed."""
-    done = subprocess.run(  # noqa: S603 - R itself, code of ours
-        [program, "--vanilla", "-e", "invisible(reticulate::py_config())"],
-        env={**os.environ, "RETICULATE_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    if done.returncode == 0:
+    variables = {**os.environ, "RETICULATE_PYTHON": sys.executable}
+    if run_r(["--vanilla", "-e", "invisible(reticulate::py_config())"], env=variables).returncode == 0:
         return None
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return (
@@ -71,23 +58,9 @@ def _python_is_too_new(program: str) -> str | None:
 
 
 def render_by_r(vignette: Vignette, *, fast: bool, library: Path, r_version: str) -> str:
-    """Render a vignette by R Markdown and return its page.
+    """Render a vignette by R Markdown and return its page; a `VignetteError` names the chunk that fails.
 
-    Parameters
-    ----------
-    vignette : Vignette
-        What to run.
-    fast : bool
-        Whether with fewer draws.
-    library : Path
-        R library with the R package fairstats.
-    r_version : str
-        For the page's last line.
-
-    Raises
-    ------
-    VignetteError
-        If a chunk fails (names it and the cause), or if something is missing.
+    `library` is the R library with the R package fairstats, `r_version` is for the page's last line.
     """
     lacking = lacking_for_r()
     if lacking is not None:
@@ -102,15 +75,8 @@ def render_by_r(vignette: Vignette, *, fast: bool, library: Path, r_version: str
         written = place.aside / "page.html"
         variables = {**place.variables, "RETICULATE_PYTHON": sys.executable, "MPLBACKEND": "Agg"}
         with as_file(ours / "render.R") as script, as_file(ours / "vignette.css") as css:
-            done = subprocess.run(  # noqa: S603 - R itself, a script of ours
-                ["Rscript", "--vanilla", str(script), str(source), str(written), str(css)],  # noqa: S607
-                cwd=place.folder,
-                env=variables,
-                capture_output=True,
-                text=True,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
+            arguments = ["--vanilla", *map(str, (script, source, written, css))]
+            done = run_r(arguments, cwd=place.folder, env=variables)
         if done.returncode or not written.is_file():
             raise VignetteError(_failure(vignette, done.stderr or done.stdout))
         page = written.read_text(encoding="utf-8")
@@ -119,23 +85,17 @@ def render_by_r(vignette: Vignette, *, fast: bool, library: Path, r_version: str
 
 def _failure(vignette: Vignette, said: str) -> str:
     """Which chunk failed, and why, from what knitr says."""
-    where = ""
+    where = hint = ""
     quitting = _QUITTING.search(said)
     if quitting:
         line = int(quitting["line"])
         before = [chunk for chunk in vignette.chunks if chunk.line <= line]
         where = f", chunk {before[-1].name}" if before else f", line {line}"
-    match = re.search(r"^Error(?: in [^\n]*?:| ?:)?\s*(?P<cause>.*?)(?=^(?:Calls:|Execution halted)|\Z)",
-                      said, re.MULTILINE | re.DOTALL)  # fmt: skip
+    match = _CAUSE.search(said)
     cause = match["cause"].strip() if match and match["cause"].strip() else said.strip()[-600:]
-    shared = _shared_library_hint(said)
-    return f"vignette {vignette.name}{where}: {cause}{shared}"
-
-
-def _shared_library_hint(said: str) -> str:
-    if "shared librar" not in said and "libpython" not in said:
-        return ""
-    return (
-        f" reticulate needs a Python with a shared library; {sys.executable} has none that it finds. "
-        "To fix: a Python built with --enable-shared, or the distribution's (Debian/Ubuntu: libpython3-dev)."
-    )
+    if "shared librar" in said or "libpython" in said:
+        hint = (
+            f" reticulate needs a Python with a shared library; {sys.executable} has none that it finds. To "
+            "fix: a Python built with --enable-shared, or the distribution's (Debian/Ubuntu: libpython3-dev)."
+        )
+    return f"vignette {vignette.name}{where}: {cause}{hint}"

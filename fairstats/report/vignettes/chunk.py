@@ -7,46 +7,32 @@ to standard error, so that a page by R would differ from the page by Python.
 from __future__ import annotations
 
 import ast
-import contextlib
 import io
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from types import CodeType
 from typing import Any
-
-__all__ = ["run_chunk"]
 
 #: Pixels per inch of a figure, and how many of them go to one of the page.
 _DPI, _RETINA = 200, 2
 
 
 def run_chunk(code: str, prefix: str, width: float, height: float) -> list[list[str]]:
-    """Run code in ``__main__`` and collect what it shows.
+    """Run a chunk's code in ``__main__`` and collect what it shows, in order, as [kind, text, width].
 
-    Parameters
-    ----------
-    code : str
-        The chunk.
-    prefix : str
-        What the paths of its figures begin with.
-    width, height : float
-        Size of figures that do not say theirs, in inches.
-
-    Returns
-    -------
-    list of [kind, text, width]
-        In order; kind is ``"stdout"``, ``"stderr"``, ``"html"``, ``"text"`` (the last expression's value) or
-        ``"figure"`` (a path; and its width on the page in pixels).
+    A kind is ``"stdout"``, ``"stderr"``, ``"html"``, ``"text"`` (the last expression's value) or ``"figure"``
+    (a path that begins with `prefix`, and its width on the page in pixels). `width` and `height` are the size
+    in inches of figures that do not say theirs.
     """
     shown: list[list[str]] = []
-    with _streams(shown), _figures(shown, prefix, width, height):
+    out, err = (_Stream(kind, shown) for kind in ("stdout", "stderr"))
+    with redirect_stdout(out), redirect_stderr(err), _figures(shown, prefix, width, height):
         value = _run(code)
         if value is not None:
-            _flush(shown)
+            shown[:] = [piece for piece in shown if piece[1].strip("\n")]
             made = value._repr_html_() if hasattr(value, "_repr_html_") else None
             shown.append(["html", str(made), ""] if made else ["text", repr(value), ""])
-        _show_figures()
     return shown
 
 
@@ -56,15 +42,11 @@ def _run(code: str) -> Any:
     tree = ast.parse(code, "<chunk>")
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr) or code.rstrip().endswith(";"):
-        _execute(compile(tree, "<chunk>", "exec"), namespace)
+        exec(compile(tree, "<chunk>", "exec"), namespace)  # noqa: S102 - a vignette is code to be run
         return None
     before = ast.Module(body=tree.body[:-1], type_ignores=[])
-    _execute(compile(before, "<chunk>", "exec"), namespace)
+    exec(compile(before, "<chunk>", "exec"), namespace)  # noqa: S102
     return eval(compile(ast.Expression(last.value), "<chunk>", "eval"), namespace)  # noqa: S307 - the vignette's
-
-
-def _execute(code: CodeType, namespace: dict[str, Any]) -> None:
-    exec(code, namespace)  # noqa: S102 - a vignette is code to be run
 
 
 class _Stream(io.TextIOBase):
@@ -83,33 +65,7 @@ class _Stream(io.TextIOBase):
         return len(text)
 
 
-@contextlib.contextmanager
-def _streams(shown: list[list[str]]) -> Iterator[None]:
-    with (
-        contextlib.redirect_stdout(_Stream("stdout", shown)),
-        contextlib.redirect_stderr(_Stream("stderr", shown)),
-    ):
-        yield
-
-
-def _flush(shown: list[list[str]]) -> None:
-    """Drop pieces of nothing but line ends."""
-    shown[:] = [piece for piece in shown if piece[1].strip("\n")]
-
-
-def _pyplot() -> Any:
-    """Matplotlib's pyplot if a chunk has loaded it."""
-    return sys.modules.get("matplotlib.pyplot")
-
-
-def _show_figures() -> None:
-    """Show what a chunk has drawn and not shown, as a notebook does."""
-    pyplot = _pyplot()
-    if pyplot is not None and pyplot.get_fignums():
-        pyplot.show()
-
-
-@contextlib.contextmanager
+@contextmanager
 def _figures(shown: list[list[str]], prefix: str, width: float, height: float) -> Iterator[None]:
     """Let ``plt.show()`` write the open figures to files."""
     import matplotlib
@@ -121,9 +77,7 @@ def _figures(shown: list[list[str]], prefix: str, width: float, height: float) -
             path = Path(f"{prefix}{sum(kind == 'figure' for kind, _, _ in shown) + 1}.png")
             path.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(path, dpi=_DPI, bbox_inches="tight")
-            across = (
-                int.from_bytes(path.read_bytes()[16:20], "big") // _RETINA
-            )  # the width in PNG's first chunk
+            across = int.from_bytes(path.read_bytes()[16:20], "big") // _RETINA  # the width in PNG's header
             shown.append(["figure", path.as_posix(), str(across)])
         pyplot.close("all")
 
@@ -132,5 +86,6 @@ def _figures(shown: list[list[str]], prefix: str, width: float, height: float) -
         pyplot.show = show
         try:
             yield
+            show()  # what the chunk has drawn and not shown, as a notebook does
         finally:
             pyplot.show = ordinary

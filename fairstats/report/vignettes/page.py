@@ -1,38 +1,56 @@
-"""The page that both renderers write: one style, formulas that fit, pictures with words, no network."""
+"""The page that both renderers write: one style, formulas as MathML, pictures with words, no network."""
 
 from __future__ import annotations
 
+import base64
 import html
+import mimetypes
 import platform
 import re
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import unquote
 
 from fairstats._version import __version__
-from fairstats.report.vignettes.offline import name_pictures, refuse_remote
-
-__all__ = ["finish", "footnote", "style", "whole_page"]
+from fairstats.ground.errors import MissingDependencyError, VignetteError
 
 _DISPLAYED = re.compile(r"(?<!<span class=\"formula\">)<math\b[^>]*\bdisplay=\"block\".*?</math>", re.DOTALL)
-
-
-def style() -> str:
-    """The style sheet."""
-    return files("fairstats.report.vignettes").joinpath("vignette.css").read_text(encoding="utf-8")
+#: Code, where a dollar sign is a dollar sign; then displayed and inline formulas as pandoc knows them.
+_TOKENS = re.compile(
+    r"(?P<code>^(?P<fence>`{3,}|~{3,}).*?^(?P=fence)[^\n]*$|(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))"
+    r"|(?P<escaped>\\\$)"
+    r"|\$\$(?P<display>.+?)\$\$"
+    r"|\$(?P<inline>[^\s$](?:[^$]*?[^\s$])?)\$(?!\d)",
+    re.MULTILINE | re.DOTALL,
+)
+_REMOTE = r"(?:https?:)?//"
+#: What loads an address by itself; links of text (`<a href>`) are followed only by the reader.
+_LOADS = re.compile(
+    r"<(?:(?:script|img|iframe|video|audio|source|embed|track|input)\b[^>]*?\bsrc(?:set)?"
+    r"|(?:link|image|use)\b[^>]*?\bhref|object\b[^>]*?\bdata)"
+    rf"\s*=\s*[\"']?(?P<url>{_REMOTE}[^\"'\s>]*)",
+    re.IGNORECASE,
+)
+#: The same in scripts and styles: url(), @import, import() and an assignment to src.
+_IN_CODE = re.compile(
+    r"(?:url\(\s*[\"']?|@import\s+[\"']|(?<!@)\bimport\s*\(?\s*[\"']|\.src\s*=\s*[\"'])"
+    rf"(?P<url>{_REMOTE}[^\"')\s]*)",
+    re.IGNORECASE,
+)
+_CODE = re.compile(r"<(script|style)\b[^>]*>(?P<body>.*?)</\1>", re.IGNORECASE | re.DOTALL)
+_STYLE = re.compile(r"\bstyle\s*=\s*(\"[^\"]*\"|'[^']*')", re.IGNORECASE)
+_PICTURE = re.compile(r"<img\b[^>]*>", re.IGNORECASE)
+_HEADING_OR_PICTURE = re.compile(
+    rf"<h[1-6]\b[^>]*>(?P<title>.*?)</h[1-6]>|{_PICTURE.pattern}", re.DOTALL | re.IGNORECASE
+)
+_SRC = re.compile(r"""\bsrc\s*=\s*(?P<quote>["'])(?P<src>.*?)(?P=quote)""", re.IGNORECASE)
+_ALT = re.compile(r"""\balt\s*=\s*(?:"[^"]+"|'[^']+')""", re.IGNORECASE)
+_EMPTY_ALT = re.compile(r"""\s*\balt\s*=\s*(?:""|'')""", re.IGNORECASE)
 
 
 def footnote(renderer: str, r_version: str, *, fast: bool) -> str:
-    """Who built the page, as HTML.
-
-    Parameters
-    ----------
-    renderer : str
-        ``"python"`` or ``"r"``.
-    r_version : str
-        Of the R that ran the R chunks; empty where they were not run.
-    fast : bool
-        Whether with fewer draws.
-    """
+    """Who built the page, as HTML; `r_version` is empty where the R chunks were not run."""
     ran = f"Python {platform.python_version()}" + (f", R {r_version}" if r_version else "")
     text = f"fairstats {__version__}; {ran}; rendered by {'R Markdown' if renderer == 'r' else 'nbconvert'}."
     if fast:
@@ -41,50 +59,134 @@ def footnote(renderer: str, r_version: str, *, fast: bool) -> str:
 
 
 def whole_page(title: str, body: str, code_style: str) -> str:
-    """An HTML page around a body.
-
-    Parameters
-    ----------
-    title : str
-        Text.
-    body, code_style : str
-        HTML, and CSS of highlighted code.
-    """
+    """An HTML page around a body; `title` is text, `code_style` the CSS of highlighted code."""
     named = html.escape(title)
+    style = files("fairstats.report.vignettes").joinpath("vignette.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
-        f"<title>{named}</title>\n<style>\n{code_style}\n{style()}</style>\n</head>\n"
+        f"<title>{named}</title>\n<style>\n{code_style}\n{style}</style>\n</head>\n"
         f'<body>\n<h1 class="title">{named}</h1>\n{body}\n</body>\n</html>\n'
     )
 
 
 def finish(page: str, name: str, foot: str) -> str:
-    """Last hand on a page: displayed formulas may scroll, pictures have words, nothing is loaded.
-
-    Parameters
-    ----------
-    page : str
-        HTML text.
-    name : str
-        The vignette's.
-    foot : str
-        HTML that goes to the end of the body.
-
-    Raises
-    ------
-    VignetteError
-        If the page would load something.
-    """
+    """Let displayed formulas scroll, give pictures words, end with `foot`, refuse what would be loaded."""
     page = _DISPLAYED.sub(lambda m: f'<span class="formula">{m[0]}</span>', page)
     head, end, tail = page.rpartition("</body>")
     page = f"{head}{foot}\n{end}{tail}" if end else page + foot
     return refuse_remote(name_pictures(page), name)
 
 
-def write_page(page: str, path: Path) -> Path:
-    """Write a page; the path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
-    return path
+# ---- formulas
+
+
+def to_mathml(latex: str, *, display: bool = False) -> str:
+    """MathML of a formula without its dollar signs; a `VignetteError` where it cannot be read.
+
+    Examples
+    --------
+    >>> to_mathml("x^2")[:5]
+    '<math'
+    """
+    try:
+        from latex2mathml.converter import convert
+    except ImportError as problem:
+        instead = "--renderer r (pandoc sets them)"
+        raise MissingDependencyError(
+            "latex2mathml", extra="docs", purpose="Formulas of a vignette", alternative=instead
+        ) from problem
+    try:
+        return str(convert(latex, display="block" if display else "inline"))
+    except Exception as problem:
+        raise VignetteError(f"the formula {latex!r} cannot be read: {problem!r}") from problem
+
+
+def extract_formulas(markdown: str) -> tuple[str, Callable[[str], str]]:
+    """Put marks in the place of formulas, ``$…$`` and ``$$…$$``; code is left alone.
+
+    Returns the prose with marks, and a function that puts the formulas' MathML into the HTML made from it.
+
+    Examples
+    --------
+    >>> marked, put_back = extract_formulas("a ratio $p/q$ costs `$5`")
+    >>> "$p/q$" in marked, "`$5`" in marked, "<math" in put_back(marked)
+    (False, True, True)
+    """
+    kept: list[str] = []
+
+    def mark(match: re.Match[str]) -> str:
+        if match["code"]:
+            return match[0]
+        if match["escaped"]:
+            kept.append("$")
+        elif match["display"]:
+            kept.append(f'<span class="formula">{to_mathml(match["display"].strip(), display=True)}</span>')
+        else:
+            kept.append(to_mathml(match["inline"]))
+        return f"\ue000{len(kept) - 1}\ue001"
+
+    marked = _TOKENS.sub(mark, markdown)
+    return marked, lambda html: re.sub("\ue000(\\d+)\ue001", lambda m: kept[int(m[1])], html)
+
+
+# ---- offline
+
+
+def remote_addresses(page: str) -> list[str]:
+    """Addresses on other machines that a page (HTML text) would load when it is opened.
+
+    Examples
+    --------
+    >>> remote_addresses('<a href="https://example.org">x</a><script src="https://cdn.example.org/x.js"></script>')
+    ['https://cdn.example.org/x.js']
+    """
+    code = "\n".join([*(m["body"] for m in _CODE.finditer(page)), *_STYLE.findall(page)])
+    return [m["url"] for m in (*_LOADS.finditer(page), *_IN_CODE.finditer(code))]
+
+
+def refuse_remote(page: str, name: str) -> str:
+    """The page, if it loads nothing from elsewhere; otherwise a `VignetteError` with the addresses."""
+    remote = sorted(set(remote_addresses(page)))
+    if remote:
+        raise VignetteError(
+            f"vignette {name}: the page would load {', '.join(remote[:5])}. To fix: leave it out."
+        )
+    return page
+
+
+def embed_pictures(page: str, folder: Path, name: str) -> str:
+    """Put the pictures that a page takes from a folder into the page itself; none may be missing."""
+
+    def embed(match: re.Match[str]) -> str:
+        tag = match[0]
+        source = _SRC.search(tag)
+        if source is None or re.match(r"data:|https?:|//", source["src"]):
+            return tag
+        path = folder / unquote(html.unescape(source["src"]))
+        if not path.is_file():
+            raise VignetteError(f"vignette {name}: the picture {path} is missing.")
+        kind = mimetypes.guess_type(path.name)[0] or "image/png"
+        data = f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+        return tag[: source.start()] + f'src="{data}"' + tag[source.end() :]
+
+    return _PICTURE.sub(embed, page)
+
+
+def name_pictures(page: str) -> str:
+    """Give each picture without an alternative text the heading above it as such."""
+    heading = ""
+
+    def name(match: re.Match[str]) -> str:
+        nonlocal heading
+        if match["title"] is not None:
+            heading = html.unescape(re.sub(r"<[^>]+>", "", match["title"])).strip()
+            return match[0]
+        tag = match[0]
+        if _ALT.search(tag):
+            return tag
+        text = html.escape(f"Figure: {heading}" if heading else "Figure", quote=True)
+        return f'<img alt="{text}"' + _EMPTY_ALT.sub("", tag)[4:]
+
+    return _HEADING_OR_PICTURE.sub(name, page)

@@ -1,29 +1,39 @@
-"""Where the vignettes and the R package lie: beside the package in a source tree, else within the package."""
+"""The vignettes' ``.Rmd`` files: where they lie, how they are read and checked, what R printed last."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairstats.ground.errors import InputError, VignetteError
 
-__all__ = ["find_vignette", "r_package_folder", "recorded_file", "vignette_folder", "vignette_names"]
-
 _PACKAGE = Path(__file__).resolve().parents[2]
+_OPEN = re.compile(r"^(?P<fence>`{3,})\s*\{(?P<head>[^}]*)\}\s*$")
+_FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,})")
+_HEADER = re.compile(r"\A---\n(?P<fields>.*?)^---\s*$", re.MULTILINE | re.DOTALL)
+_FIELD = re.compile(r"^(?P<name>[\w-]+):\s*(?P<value>.*?)\s*$", re.MULTILINE)
+_OPTION = re.compile(
+    r"""\s*(?P<name>[A-Za-z][\w.]*)\s*=\s*(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]*)(?:,|$)"""
+)
+_HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+_ALLOWED_OPTION = re.compile(r"echo|include|fig\.(?:width|height|cap|alt)")
+_INLINE_CODE = re.compile(r"(?<!`)`(?:r|python) [^`]+`(?!`)")
+#: Language → what a chunk must not hold, since objects never pass between the languages.
+_FORBIDDEN = {
+    "python": re.compile(r"(?<![\w.\"'])r\.[A-Za-z_]|^\s*%%?R\b|\brpy2\b|\breticulate\b", re.MULTILINE),
+    "r": re.compile(r"\bpy\$|\breticulate\b"),
+}
+
+
+# ---------------------------------------------------------------- where they lie
 
 
 def vignette_folder(package: Path = _PACKAGE) -> Path:
-    """Folder of the ``.Rmd`` files: ``../vignettes`` of a source tree, else ``_vignettes`` within it.
-
-    Parameters
-    ----------
-    package : Path
-        Folder of the Python package, default the one that runs.
-
-    Raises
-    ------
-    VignetteError
-        If neither is there.
-    """
+    """Folder of the ``.Rmd`` files: ``../vignettes`` of a source tree, else ``_vignettes`` within it."""
     beside = package.parent / "vignettes"
     if (package.parent / "pyproject.toml").is_file() and beside.is_dir():
         return beside
@@ -42,18 +52,7 @@ def vignette_names(folder: Path | None = None) -> tuple[str, ...]:
 
 
 def find_vignette(name: str) -> Path:
-    """The ``.Rmd`` file that is meant.
-
-    Parameters
-    ----------
-    name : str
-        A name (``"02-madd"``), a part that no other has (``"madd"``), or the path of an ``.Rmd`` file.
-
-    Raises
-    ------
-    InputError
-        If there is no such vignette, or if several are meant.
-    """
+    """The ``.Rmd`` file of a name (``"02-madd"``), of a part that no other has (``"madd"``), or a path."""
     path = Path(name)
     if path.suffix == ".Rmd" and path.is_file():
         return path
@@ -67,20 +66,219 @@ def find_vignette(name: str) -> Path:
     return folder / f"{matching[0]}.Rmd"
 
 
+# ---------------------------------------------------------------- taken apart
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One chunk of code.
+
+    `number` counts from 1; `label` is empty where it has none; `options` are as written without quotation
+    marks; `line` is the opening fence's, from 1; `heading` is what the chunk stands under.
+    """
+
+    number: int
+    language: str
+    label: str
+    options: Mapping[str, str]
+    code: str
+    line: int
+    heading: str
+
+    @property
+    def name(self) -> str:
+        """Label (or number) and line, for messages."""
+        return f"{self.label!r} (line {self.line})" if self.label else f"{self.number} (line {self.line})"
+
+    def shows(self, part: str) -> bool:
+        """Whether ``"echo"`` (the code) or ``"include"`` (code and output) is shown."""
+        return self.options.get(part, "TRUE").upper() not in ("FALSE", "F")
+
+    @property
+    def caption(self) -> str:
+        """What is written below its figure."""
+        return self.options.get("fig.cap", "")
+
+    @property
+    def alternative(self) -> str:
+        """What stands for its figure where it cannot be seen."""
+        told = self.options.get("fig.alt") or self.caption
+        return told or (f"Figure: {self.heading}" if self.heading else "Figure")
+
+    @property
+    def figure_size(self) -> tuple[float, float] | None:
+        """Width and height in inches; None where the options do not say."""
+        width, height = (self.options.get(f"fig.{side}") for side in ("width", "height"))
+        if width is None and height is None:
+            return None
+        return float(width or 7), float(height or 5)
+
+
+@dataclass(frozen=True)
+class Vignette:
+    """One ``.Rmd`` file: where it lies, all its text, the header's title, the chunks in order."""
+
+    path: Path
+    text: str
+    title: str
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return self.path.stem
+
+
+def read_vignette(path: Path) -> Vignette:
+    """Read a file; a `VignetteError` says what the two renderers would not treat alike, with its line."""
+    vignette = parse(path.read_text(encoding="utf-8"), path)
+    wrong = faults(vignette)
+    if wrong:
+        raise VignetteError(f"vignette {vignette.name}: " + "; ".join(wrong))
+    return vignette
+
+
+def parse(text: str, path: Path) -> Vignette:
+    r"""Take the text of an ``.Rmd`` file apart; its path's stem is the vignette's name.
+
+    Raises VignetteError without a title, for a chunk that does not end, or options that cannot be read.
+
+    Examples
+    --------
+    >>> v = parse('---\ntitle: "T"\n---\n\n```{python a, echo=FALSE}\n1 + 1\n```\n', Path("t.Rmd"))
+    >>> v.title, v.chunks[0].label, v.chunks[0].code, v.chunks[0].shows("echo")
+    ('T', 'a', '1 + 1', False)
+    """
+    text = text.replace("\r\n", "\n")
+    header = _HEADER.match(text)
+    fields = {m["name"]: m["value"].strip("\"'") for m in _FIELD.finditer(header["fields"])} if header else {}
+    if not fields.get("title"):
+        raise VignetteError(f"vignette {path.stem}: no title. To fix: begin with a YAML header that has one.")
+    return Vignette(path, text, fields["title"], tuple(_chunks(text, path.stem)))
+
+
+def _chunks(text: str, name: str) -> Iterator[Chunk]:
+    lines = text.split("\n")
+    at, number, heading = 0, 0, ""
+    while at < len(lines):
+        opening = _OPEN.match(lines[at])
+        fence = _FENCE.match(lines[at])
+        title = _HEADING.match(lines[at])
+        if fence is None:
+            heading = title[1] if title else heading
+            at += 1
+            continue
+        end = next((i for i in range(at + 1, len(lines)) if _closes(lines[i], fence["fence"])), None)
+        if end is None:
+            raise VignetteError(f"vignette {name}, line {at + 1}: this block has no end. To fix: close it.")
+        if opening is not None:
+            number += 1
+            where = f"vignette {name}, line {at + 1}"
+            language, label, options = _head(opening["head"], where)
+            yield Chunk(number, language, label, options, "\n".join(lines[at + 1 : end]), at + 1, heading)
+        at = end + 1
+
+
+def _closes(line: str, fence: str) -> bool:
+    return line.rstrip() == fence[0] * len(line.rstrip()) and len(line.rstrip()) >= len(fence)
+
+
+def _head(head: str, where: str) -> tuple[str, str, dict[str, str]]:
+    """Language, label and options of ``{python label, echo=FALSE}``."""
+    match = re.match(
+        r"\s*(?P<language>\w+)\s*,?\s*(?P<label>[^\s,=]+(?=\s*(?:,|$)))?\s*,?(?P<rest>.*)$", head
+    )
+    if match is None:
+        raise VignetteError(f"{where}: {head!r} names no language. Allowed: python, r.")
+    options: dict[str, str] = {}
+    rest = match["rest"].strip()
+    while rest:
+        option = _OPTION.match(rest)
+        if option is None:
+            raise VignetteError(f"{where}: cannot read the options {rest!r}. Allowed: name=value, …")
+        value = option["value"].strip()
+        quoted = value[:1] in ('"', "'")
+        options[option["name"]] = re.sub(r"\\(.)", r"\1", value[1:-1]) if quoted else value
+        rest = rest[option.end() :].strip()
+    return match["language"].lower(), match["label"] or "", options
+
+
+def faults(vignette: Vignette) -> list[str]:
+    """What the renderers would not treat alike, each with its line; empty where all is well.
+
+    Allowed are chunks of Python and R with the options ``echo``, ``include``, ``fig.width``, ``fig.height``,
+    ``fig.cap`` and ``fig.alt``; objects must not pass between the languages, nor code stand in prose.
+    """
+    found = []
+    labels: set[str] = set()
+    for chunk in vignette.chunks:
+        where = f"chunk {chunk.name}"
+        if chunk.language not in _FORBIDDEN:
+            found.append(f"{where}: language {chunk.language!r}; allowed: python, r")
+            continue
+        found += [
+            f"{where}: option {option!r}; allowed: echo, include, fig.width, fig.height, fig.cap, fig.alt"
+            for option in chunk.options
+            if not _ALLOWED_OPTION.fullmatch(option)
+        ]
+        if chunk.label and chunk.label in labels:
+            found.append(f"{where}: another chunk has this label")
+        labels.add(chunk.label)
+        hit = _FORBIDDEN[chunk.language].search(chunk.code)
+        if hit:
+            found.append(f"{where}: {hit[0].strip()!r}; chunks exchange files, never objects")
+    for hit in _INLINE_CODE.finditer(vignette.text):
+        line = vignette.text.count("\n", 0, hit.start()) + 1
+        found.append(f"line {line}: inline code {hit[0]!r}; only chunks are run")
+    return found
+
+
+# ---------------------------------------------------------------- what R printed
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a vignette's R chunks printed: by what (``R 4.2.2, fairstats 0.1.0``), and by the chunk's key."""
+
+    by: str = ""
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+
+def chunk_keys(vignette: Vignette) -> dict[int, str]:
+    """Number of each R chunk → a key that changes when it or any chunk before it changes."""
+    seen = hashlib.sha256()
+    keys = {}
+    for chunk in vignette.chunks:
+        seen.update(f"{chunk.language}\0{chunk.code.strip()}\0".encode())
+        if chunk.language == "r":
+            keys[chunk.number] = seen.hexdigest()[:16]
+    return keys
+
+
+def read_recorded(source: Path) -> Recorded:
+    """The recorded output of a vignette, empty where there is none; a `VignetteError` for a damaged file."""
+    path = recorded_file(source)
+    if not path.is_file():
+        return Recorded()
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        return Recorded(str(held["by"]), {str(k): str(v) for k, v in held["outputs"].items()})
+    except (ValueError, KeyError, AttributeError, TypeError) as problem:
+        raise VignetteError(
+            f"{path} is damaged: {problem!r}. To fix: fairstats vignettes record."
+        ) from problem
+
+
+def write_recorded(vignette: Vignette, by: str, outputs: Mapping[int, str]) -> Path:
+    """Write what R printed (number of a chunk → text) beside the vignette; the file's path."""
+    keys = chunk_keys(vignette)
+    path = recorded_file(vignette.path)
+    path.parent.mkdir(exist_ok=True)
+    held = {"by": by, "outputs": {keys[number]: text for number, text in sorted(outputs.items())}}
+    path.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
+
+
 def recorded_file(source: Path) -> Path:
     """Where the recorded output of a vignette's R chunks lies: ``recorded/NAME.json`` beside it."""
     return source.parent / "recorded" / f"{source.stem}.json"
-
-
-def r_package_folder(package: Path = _PACKAGE) -> Path:
-    """Folder of the R package's source: ``../r`` of a source tree, else ``_r`` within the package.
-
-    Raises
-    ------
-    VignetteError
-        If neither holds a DESCRIPTION.
-    """
-    for folder in (package.parent / "r", package / "_r"):
-        if (folder / "DESCRIPTION").is_file() and (folder / "R").is_dir():
-            return folder
-    raise VignetteError("the source of the R package fairstats is missing. To fix: reinstall fairstats.")

@@ -1,4 +1,4 @@
-"""What every build runs in: an empty folder, the same variables for both renderers, the R package at hand."""
+"""What every build runs in: an empty folder, the same variables for both renderers, R and its package."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from fairstats.ground.errors import VignetteError
-from fairstats.report.vignettes.source import r_package_folder
 
-__all__ = ["FAST", "Surroundings", "r_library", "surroundings"]
+_PACKAGE = Path(__file__).resolve().parents[2]
 
 #: The one documented variable: chunks take fewer draws where it is "1".
 FAST = "FAIRSTATS_VIGNETTE_FAST"
@@ -24,14 +23,8 @@ FAST = "FAIRSTATS_VIGNETTE_FAST"
 class Surroundings:
     """Where one vignette runs.
 
-    Attributes
-    ----------
-    folder : Path
-        The working directory of both languages; empty at the start, gone at the end.
-    aside : Path
-        A second folder, for the renderer's own files.
-    variables : dict of str to str
-        The environment.
+    `folder`: the working directory of both languages; empty at the start, gone at the end; `aside`: a second
+    folder, for the renderer's own files; `variables`: the environment.
     """
 
     folder: Path
@@ -41,16 +34,8 @@ class Surroundings:
 
 @contextmanager
 def surroundings(*, fast: bool, library: Path | None) -> Iterator[Surroundings]:
-    """Make the folders and the environment of one build.
-
-    Parameters
-    ----------
-    fast : bool
-        Whether chunks may take fewer draws.
-    library : Path or None
-        R library to look into first, see `r_library`.
-    """
-    with tempfile.TemporaryDirectory(prefix="fs-", ignore_cleanup_errors=True) as top:
+    """Make the folders and the environment of one build; `library`: the R library to look into first."""
+    with _folder() as top:
         folder, aside = Path(top, "work"), Path(top, "aside")
         folder.mkdir()
         aside.mkdir()
@@ -66,37 +51,56 @@ def surroundings(*, fast: bool, library: Path | None) -> Iterator[Surroundings]:
         yield Surroundings(folder, aside, variables)
 
 
-@contextmanager
-def r_library() -> Iterator[Path]:
-    """Install the R package that this fairstats carries into a library that lives as long as the block.
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="fs-", ignore_cleanup_errors=True)
 
-    Raises
-    ------
-    VignetteError
-        If R cannot install it.
-    """
-    program = shutil.which("R")
-    if program is None:
+
+def run_r(
+    arguments: Sequence[str],
+    *,
+    program: str = "Rscript",
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run R without a terminal and keep what it says; a `VignetteError` where it is not on PATH."""
+    path = shutil.which(program)
+    if path is None:
         raise VignetteError(
             "R is not on PATH. To fix: install R (Debian/Ubuntu: apt-get install r-base-core)."
         )
-    with tempfile.TemporaryDirectory(prefix="fs-", ignore_cleanup_errors=True) as top:
-        library, source = Path(top, "library"), Path(top, "fairstats")
+    return subprocess.run(  # noqa: S603 - R itself, on the project's own code
+        [path, *arguments],
+        cwd=cwd,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+@contextmanager
+def r_library() -> Iterator[Path]:
+    """Install the R package that this fairstats carries into a library that lives as long as the block."""
+    with _folder() as top:
+        library, source, carried = Path(top, "library"), Path(top, "fairstats"), r_package_folder()
         library.mkdir()
-        given = r_package_folder()
         source.mkdir()
         for name in ("DESCRIPTION", "NAMESPACE"):
-            shutil.copy(given / name, source / name)
-        shutil.copytree(given / "R", source / "R")
+            shutil.copy(carried / name, source / name)
+        for name in ("R", "inst"):
+            shutil.copytree(carried / name, source / name)
         options = ["--no-docs", "--no-test-load", "--no-byte-compile", f"--library={library}"]
-        done = subprocess.run(  # noqa: S603 - R itself, on the project's own source
-            [program, "CMD", "INSTALL", *options, str(source)],
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        done = run_r(["CMD", "INSTALL", *options, str(source)], program="R")
         if done.returncode:
             last = " | ".join(done.stderr.strip().splitlines()[-4:])
             raise VignetteError(f"R cannot install the R package fairstats: {last}")
         yield library
+
+
+def r_package_folder(package: Path = _PACKAGE) -> Path:
+    """Folder of the R package's source: ``../r`` of a source tree, else ``_r`` within the package."""
+    for folder in (package.parent / "r", package / "_r"):
+        if (folder / "DESCRIPTION").is_file() and (folder / "R").is_dir():
+            return folder
+    raise VignetteError("the source of the R package fairstats is missing. To fix: reinstall fairstats.")

@@ -42,8 +42,84 @@ test_that("equal groups differ by nothing, and what has no tail is refused", {
   expect_equal(same$estimate, 0)
   expect_lt(same$statistic, 1e-6)
   expect_gt(same$pvalue, 0.99)
-  expect_error(fs_ecd(x[1:20], x), "`unprivileged`")
-  expect_error(fs_ecd(x, round(x, 2)), "`privileged`")
   expect_error(fs_ecd(x, x + 5), "`privileged`")
   expect_error(fs_ecd(x, x, interactions = 1), "`interactions`")
+  expect_error(fs_ecd(x, numeric()), "`privileged`")
+})
+
+test_that("what has no tail has an order statistic, an interval and no test", {
+  x <- tails()[[1L]]
+  none <- function(code, why) {
+    expect_warning(found <- code, why)
+    expect_true(is.nan(found$pvalue) && is.nan(found$std_error))
+    expect_equal(found$test, "none")
+    expect_true(found$ci_low < found$estimate && found$estimate < found$ci_high)
+    found
+  }
+  expect_warning(few <- fs_ecd(x[1:8], x), "fewer than 10")
+  expect_true(is.nan(few$estimate) && is.nan(few$pvalue))
+  expect_equal(few$verdict, "insufficient evidence")
+  tied <- none(fs_ecd(x, round(x, 1)), "privileged: .*ties")
+  expect_true(is.nan(tied$tails$shape[2L]) && is.nan(tied$tails$shape_std_error[2L]))
+  expect_equal(tied$tails$return_level[2L], quantile(round(x, 1), 0.999, names = FALSE))
+  none(fs_ecd(x, rep(0.1, 300)), "values equal")
+  expect_output(print(tied), "no test")
+})
+
+test_that("rounded values have the likelihood of their cells", {
+  x <- round(tails()[[1L]], 2)
+  found <- fs_ecd(x, tails()[[2L]])
+  row <- found$tails[1L, ]
+  expect_equal(row$degenerate, "")
+  # between two cells, below the 51st largest value
+  expect_equal(row$threshold, sort(x, decreasing = TRUE)[51L] - 0.005)
+  expect_equal(row$exceedances, sum(x > row$threshold))
+  above <- x[x > row$threshold]
+  survival <- function(value, scale, shape) pmax(0, 1 + shape * (value - row$threshold) / scale)^(-1 / shape)
+  fall <- function(scale, shape) {
+    -sum(log(survival(above - 0.005, scale, shape) - survival(above + 0.005, scale, shape)))
+  }
+  best <- fall(row$scale, row$shape)
+  for (step in c(0.99, 1.01)) {
+    expect_gt(fall(row$scale * step, row$shape), best)
+    expect_gt(fall(row$scale, row$shape * step), best)
+  }
+  expect_true(found$test == "likelihood ratio" && is.finite(found$pvalue))
+  expect_equal(tail_grid(c(0.1, 0.2, 0.2, 0.3, 0.3, 0.3, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6)), 0.1)
+  expect_equal(tail_grid(rep(c(0.1, 0.2, 0.3, 0.4), 5L)), 0) # too few cells
+  expect_equal(tail_grid(rep(c(0.1, 0.2, 0.3, 0.4, 0.4 + pi / 100), 5L)), 0) # ties, no grid
+})
+
+# Differences of logistic scores: their upper end point is reached with many values near it.
+logistic_tail <- function(seed, n = 2000) {
+  set.seed(seed)
+  z <- stats::rnorm(n)
+  stats::plogis(z + 1) - stats::plogis(z)
+}
+
+test_that("the edge of the Pareto law is tried, and has no standard error", {
+  for (seed in 1:10) {
+    x <- logistic_tail(seed)
+    top <- sort(x, decreasing = TRUE)[1:51]
+    excess <- top[1:50] - top[51]
+    fit <- fs_fit_gpd(excess, source = "base")
+    expect_true(fit$at_boundary && !fit$regular)
+    expect_equal(fit$estimate, c(scale = max(excess), shape = -1))
+    expect_equal(fit$nll, 50 * log(max(excess)))
+    expect_true(all(is.nan(fit$std_error)))
+    expect_true(is.nan(tail_level(excess, 2000, top[51], 1000, 0.95)$low))
+    expect_true(all(is.nan(unlist(tail_shape(excess, 0.95)))))
+    # no inner point of a grid is higher
+    scale <- max(excess) * c(1.0001, 1.01, 1.1, 1.5, 3, 10)
+    inner <- outer(scale, seq(-0.999, 1, length.out = 60), Vectorize(function(s, k) gpd_nll(excess, s, k)))
+    expect_gt(min(inner[is.finite(inner)]), fit$nll)
+  }
+  expect_warning(found <- fs_ecd(logistic_tail(1), logistic_tail(2) / 2), "end point is near .* power tail")
+  expect_true(all(found$tails$degenerate != "") && is.nan(found$pvalue))
+})
+
+test_that("a threshold that m interactions do not reach is lowered", {
+  x <- tails()[[2L]]
+  found <- suppressWarnings(fs_ecd(x, x, interactions = 50))
+  expect_equal(found$tails$exceedances, rep(ceiling(1.2 * 5000 / 50), 2L))
 })

@@ -11,7 +11,7 @@ test_that("no point nearby has a higher likelihood", {
   for (source in sources) {
     for (shape in c(-0.3, 0.1, 0.4)) {
       y <- 0.02 * gpd_draws(100, shape, 3)
-      fit <- gpd_fit(y, source = source)
+      fit <- fs_fit_gpd(y, source = source)
       par <- fit$estimate
       for (i in 1:2) for (step in c(-0.01, 0.01)) {
         near <- par
@@ -28,13 +28,13 @@ test_that("the fit moves with the units", {
   if (!length(sources)) skip("neither extRemes nor evd is installed")
   for (source in sources) {
     y <- gpd_draws(60, 0.2, 4)
-    one <- gpd_fit(y, source = source)
-    tiny <- gpd_fit(y * 1e-9, source = source)
+    one <- fs_fit_gpd(y, source = source)
+    tiny <- fs_fit_gpd(y * 1e-9, source = source)
     expect_equal(tiny$estimate, one$estimate * c(1e-9, 1), tolerance = 1e-6)
     expect_equal(tiny$std_error, one$std_error * c(1e-9, 1), tolerance = 1e-4)
     x <- 3 + 1.5 * log(y + 0.1)
-    one <- gev_fit(x, source = source)
-    huge <- gev_fit(1e9 * x + 5e9, source = source)
+    one <- fs_fit_gev(x, source = source)
+    huge <- fs_fit_gev(1e9 * x + 5e9, source = source)
     expect_equal(huge$estimate[["shape"]], one$estimate[["shape"]], tolerance = 1e-6)
     expect_equal(huge$estimate[["scale"]], 1e9 * one$estimate[["scale"]], tolerance = 1e-6)
   }
@@ -43,8 +43,8 @@ test_that("the fit moves with the units", {
 test_that("both packages agree", {
   for (package in c("extRemes", "evd")) skip_if_not_installed(package)
   y <- gpd_draws(200, 0.15, 5)
-  one <- gpd_fit(y)
-  other <- gpd_fit(y, source = "evd")
+  one <- fs_fit_gpd(y)
+  other <- fs_fit_gpd(y, source = "evd")
   expect_equal(one$nll, other$nll, tolerance = 1e-10)
   expect_lt(max(abs((one$estimate - other$estimate) / one$std_error)), 1e-4)
 })
@@ -53,7 +53,7 @@ test_that("the point process is the transformed Pareto law, and the maximum of i
   if (!length(sources)) skip("neither extRemes nor evd is installed")
   for (source in sources) {
     y <- gpd_draws(80, 0.2, 6)
-    fit <- point_process_fit(y, 4000, threshold = 2, block_size = 400, source = source)
+    fit <- fs_fit_point_process(y, 4000, threshold = 2, block_size = 400, source = source)
     nll <- function(p) fairstats:::point_process_nll(y, 4000, 2, 400, p[[1L]], p[[2L]], p[[3L]])
     expect_equal(nll(fit$estimate), fit$nll)
     numeric <- solve(optimHess(fit$estimate, nll))
@@ -66,30 +66,34 @@ test_that("the point process is the transformed Pareto law, and the maximum of i
 test_that("below shape -0.5 there is no standard error", {
   if (!length(sources)) skip("neither extRemes nor evd is installed")
   for (source in sources) {
-    fit <- gpd_fit(gpd_draws(60, -0.9, 8), source = source)
+    fit <- fs_fit_gpd(gpd_draws(60, -0.9, 8), source = source)
     expect_false(fit$regular)
     expect_true(all(is.na(fit$std_error)))
     expect_match(fit$notes, "-0.5")
   }
 })
 
-test_that("a likelihood without a maximum is an error, not a number", {
+test_that("a likelihood without a maximum ends at its edge, and says so, or is an error", {
   for (source in sources) {
     y <- c(seq(0.9, 1, length.out = 30), seq(0.99, 1, length.out = 30))
-    fit <- tryCatch(gpd_fit(y, source = source), error = conditionMessage)
-    if (is.list(fit)) expect_gt(fit$estimate[["shape"]], -1) else expect_match(fit, "shape > -1")
+    fit <- tryCatch(fs_fit_gpd(y, source = source), error = conditionMessage)
+    if (!is.list(fit)) expect_match(fit, "shape > -1") else {
+      expect_gte(fit$estimate[["shape"]], -1)
+      expect_identical(fit$at_boundary, fit$estimate[["shape"]] == -1)
+      expect_true(all(is.na(fit$std_error)))
+    }
   }
   succeed()
 })
 
 test_that("data that say nothing are refused", {
   skip_if_not_installed("evd")
-  expect_error(gpd_fit(rep(1, 50), source = "evd"), "equal")
-  expect_error(gpd_fit(1:9, source = "evd"), "at least 10")
-  expect_error(gpd_fit(c(1:20, NA), source = "evd"), "NA")
-  expect_error(gpd_fit(c(1:20, -1), source = "evd"), "above 0")
-  expect_error(gpd_fit(1:20, "lmoments", "evd"), "lmoments")
-  expect_error(point_process_fit(1:20, 10, 0, 5, source = "evd"), "n >=")
+  expect_error(fs_fit_gpd(rep(1, 50), source = "evd"), "equal")
+  expect_error(fs_fit_gpd(1:9, source = "evd"), "at least 10")
+  expect_error(fs_fit_gpd(c(1:20, NA), source = "evd"), "NA")
+  expect_error(fs_fit_gpd(c(1:20, -1), source = "evd"), "above 0")
+  expect_error(fs_fit_gpd(1:20, "lmoments", "evd"), "lmoments")
+  expect_error(fs_fit_point_process(1:20, 10, 0, 5, source = "evd"), "n >=")
 })
 
 test_that("a missing package is named", {

@@ -1,16 +1,16 @@
-test_that("density_1d is stats::density on the given grid", {
+test_that("fs_density_1d is stats::density on the given grid", {
   x <- c(-1, 0.5, 2)
-  found <- density_1d(x, 0.4, -3, 4, 201)
+  found <- fs_density_1d(x, 0.4, -3, 4, 201)
   expect_equal(range(found$grid), c(-3, 4))
   exact <- vapply(found$grid, function(g) mean(dnorm(g, x, 0.4)), 0)
   expect_equal(found$values, exact, tolerance = 5e-3)
 })
 
-test_that("density_2d integrates to one", {
+test_that("fs_density_2d integrates to one", {
   skip_if_not_installed("ks")
   set.seed(1)
   x <- matrix(rnorm(400), ncol = 2)
-  found <- density_2d(x, c(0.3, 0.4), c(-5, -5), c(5, 5), c(81, 91))
+  found <- fs_density_2d(x, c(0.3, 0.4), c(-5, -5), c(5, 5), c(81, 91))
   expect_equal(sum(found$values) * diff(found$x[1:2]) * diff(found$y[1:2]), 1, tolerance = 1e-3)
   expect_equal(dim(found$values), c(81L, 91L))
 })
@@ -19,12 +19,12 @@ test_that("levels are quantiles of the density at the samples, in the order aske
   skip_if_not_installed("hdrcde")
   set.seed(2)
   x <- rnorm(300)
-  d <- density_1d(x, 0.3, -5, 5, 501)
+  d <- fs_density_1d(x, 0.3, -5, 5, 501)
   prob <- c(0.9, 0.005, 0.5)
-  found <- hdr_levels_1d(d$grid, d$values, x, prob)
+  found <- fs_hdr_levels_1d(d$grid, d$values, x, prob)
   expect_equal(found$falpha, unname(quantile(approx(d$grid, d$values, x)$y, 1 - prob)))
   y <- cbind(x, rnorm(300))
-  s <- density_2d(y, c(0.4, 0.4), c(-5, -5), c(5, 5), c(61, 61))
-  found <- hdr_levels_2d(s$x, s$y, s$values, y, c(0.2, 0.4))
+  s <- fs_density_2d(y, c(0.4, 0.4), c(-5, -5), c(5, 5), c(61, 61))
+  found <- fs_hdr_levels_2d(s$x, s$y, s$values, y, c(0.2, 0.4))
   expect_equal(mean(found$at_samples > found$falpha[2L]), 0.4, tolerance = 0.01)
 })

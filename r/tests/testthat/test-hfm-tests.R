@@ -11,55 +11,53 @@ rows <- function(n = 9, seed = 3) {
 
 test_that("all permutations are taken where they are few", {
   d <- rows()
-  found <- hfm_permutation_test(d$x, d$y_true, d$y_pred, d$in_group)
-  expect_true(found$exact)
-  expect_equal(found$n_resamples, choose(9, 3))
+  found <- hfm_tests(d$x, d$y_true, d$y_pred, d$in_group)
+  expect_true(all(found$exact))
+  expect_equal(unname(found$n_resamples), c(rep(choose(9, 3), 2), 8))
   x <- apply(d$x, 2, fairstats:::unit_scale)
   z <- cbind(x, d$y_true)
-  every <- utils::combn(9, 3, function(k) set_distance(z[k, , drop = FALSE], z[-k, , drop = FALSE])$value)
+  every <- utils::combn(9, 3, function(k) fs_set_distance(z[k, , drop = FALSE], z[-k, , drop = FALSE])$value)
   expect_equal(found$d, hfm(d$x, d$y_true, d$y_pred, d$in_group)$d)
-  expect_equal(found$drawn[, 1L], as.numeric(every))
+  expect_equal(found$drawn$d, as.numeric(every))
   expect_equal(found$p_d, mean(every >= found$d - 1e-9))
 })
 
 test_that("all exchanges are taken where they are few", {
   d <- rows()
-  found <- hfm_exchange_test(d$x, d$y_true, d$y_pred, d$in_group)
-  expect_equal(found$n_resamples, 8L)
+  found <- hfm_tests(d$x, d$y_true, d$y_pred, d$in_group)
   every <- apply(expand.grid(c(FALSE, TRUE), c(FALSE, TRUE), c(FALSE, TRUE)), 1L, function(swap) {
     k <- c(1, 2, 5)[swap]
     hfm(d$x, replace(d$y_true, k, d$y_pred[k]), replace(d$y_pred, k, d$y_true[k]), d$in_group)$hfm
   })
-  expect_equal(sort(found$drawn), sort(every))
+  expect_equal(sort(found$drawn$hfm), sort(every))
   expect_equal(found$p_hfm, mean(every >= found$hfm - 1e-9))
 })
 
 test_that("draws estimate the exact p-value", {
   d <- rows(11, 4)
-  exact <- hfm_permutation_test(d$x, d$y_true, d$y_pred, d$in_group, statistic = "mean")
+  exact <- hfm_tests(d$x, d$y_true, d$y_pred, d$in_group, statistic = "mean")
   set.seed(1)
-  drawn <- hfm_permutation_test(d$x, d$y_true, d$y_pred, d$in_group, 999, statistic = "mean", exact = FALSE)
+  drawn <- hfm_tests(d$x, d$y_true, d$y_pred, d$in_group, 999, statistic = "mean", exact = FALSE)
   expect_lt(abs(drawn$p_d - exact$p_d), 4 * drawn$error[1L] + 1e-3)
-  expect_equal(exact$error, c(0, 0))
+  expect_equal(unname(exact$error), c(0, 0, 0))
 })
 
 test_that("subsamples say how far single rows decide", {
   d <- rows(30, 5)
-  set.seed(1)
-  found <- hfm_stability(d$x, d$y_true, d$y_pred, d$in_group, n_subsamples = 40)
-  expect_equal(found$quantity, c("D", "D_f", "HFM"))
-  expect_true(all(found$low <= found$median & found$median <= found$high))
-  whole <- hfm_stability(d$x, d$y_true, d$y_pred, d$in_group, share = 1, n_subsamples = 2)
-  expect_equal(whole$low[1L], hfm(d$x, d$y_true, d$y_pred, d$in_group)$d)
-  expect_equal(whole$drift, numeric(3))
+  frame <- data.frame(d$x, y = d$y_true, p = d$y_pred, g = d$in_group)
+  found <- fs_hfm(frame, c("X1", "X2"), "y", "p", "g", n_resamples = 0, n_subsamples = 40)
+  expect_true(all(found$stability_low <= found$stability_high))
+  expect_null(found$mc_pvalue)
+  pairs <- hfm_pairs(apply(d$x, 2, unit_scale), d$y_true, d$y_pred, list(d$in_group))
+  whole <- hfm_subsamples(pairs, 2L, "max", share = 1)
+  expect_equal(whole[1L, 1L, ], rep(hfm(d$x, d$y_true, d$y_pred, d$in_group)$d, 2L))
 })
 
-test_that("the risk has Wilson's interval, as prop.test gives it", {
+test_that("the risk has Clopper and Pearson's interval, as binom.test gives it", {
   for (k in c(0, 1, 7, 20)) {
     changed <- seq_len(20) <= k
     found <- discriminative_risk(changed)
-    wilson <- suppressWarnings(prop.test(k, 20, correct = FALSE))$conf.int
-    expect_equal(c(found$low, found$high), as.numeric(wilson), tolerance = 1e-7)
+    expect_equal(c(found$low, found$high), as.numeric(binom.test(k, 20)$conf.int), tolerance = 1e-12)
   }
   # a person's rows that all agree are one observation
   same <- discriminative_risk(rep(c(TRUE, FALSE, FALSE, FALSE), each = 5), rep(1:4, each = 5))
@@ -81,7 +79,7 @@ test_that("a model that looks at the attribute is seen", {
   expect_equal(unique(blind$estimate), 0)
   expect_equal(utils::tail(blind$attribute, 1L), "all attributes")
   expect_error(fs_discriminative_risk(3, d, "sex"), "`predict`")
-  expect_error(fs_discriminative_risk(model, d, "nope"), "`protected`")
+  expect_error(fs_discriminative_risk(model, d, "nope"), "`sensitive_features`")
   expect_error(fs_discriminative_risk(function(rows) 1, d, "sex"), "`predict`")
 })
 
@@ -95,5 +93,5 @@ test_that("HFM of a frame is that of its matrix", {
   audit <- fs_audit(frame, "y", "p", sensitive_features = "g", features = c("a", "b"), draws = 0)
   expect_equal(audit$estimate[audit$section == "hfm"], found$estimate)
   expect_error(fs_hfm(frame, "nope", "y", "p", "g"), "`features`")
-  expect_error(hfm_permutation_test(d$x, d$y_true, d$y_pred, rep(TRUE, 40)), "in_group")
+  expect_error(hfm_tests(d$x, d$y_true, d$y_pred, rep(TRUE, 40)), "in_group")
 })

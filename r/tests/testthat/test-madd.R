@@ -37,7 +37,7 @@ test_that("weights count as rows do", {
 
 test_that("the curve is MADD at every number of bins", {
   x <- simulated(200, 1)
-  curve <- madd_curve(x[[1]], x[[2]], 120)
+  curve <- fs_madd_curve(x[[1]], x[[2]], 120)
   expect_equal(curve$madd[93], madd(x[[1]], x[[2]], 93))
   expect_equal(curve$madd[1], 0)
   expect_equal(curve$bandwidth * curve$n_bins, rep(1, 120))
@@ -52,8 +52,8 @@ test_that("the stable stretch of the paper's simulation surrounds the true dista
   truth <- stats::integrate(function(x) abs(f[[1]](x) - f[[2]](x)), 0, 1, rel.tol = 1e-8, subdivisions = 1000)$value
   expect_equal(truth, 1.1953, tolerance = 1e-4)
   x <- simulated(10000, 3)
-  curve <- madd_curve(x[[1]], x[[2]], 400)
-  stable <- madd_stable(curve$bandwidth, curve$madd, 10000, 10000)
+  curve <- fs_madd_curve(x[[1]], x[[2]], 400)
+  stable <- fs_stable_bandwidth(curve$bandwidth, curve$madd, 10000, 10000)
   expect_lt(abs(stable$mean - truth), 0.04)
   expect_gte(stable$low, 0.0025)
   expect_lte(stable$high, 0.055)
@@ -61,7 +61,7 @@ test_that("the stable stretch of the paper's simulation surrounds the true dista
 
 test_that("Algorithm 1 is the search over all eligible stretches", {
   x <- simulated(150, 2)
-  curve <- madd_curve(x[[1]], x[[2]], 70)
+  curve <- fs_madd_curve(x[[1]], x[[2]], 70)
   h <- rev(curve$bandwidth)
   value <- rev(curve$madd)
   least <- Inf
@@ -78,10 +78,10 @@ test_that("Algorithm 1 is the search over all eligible stretches", {
       }
     }
   }
-  stable <- madd_stable(curve$bandwidth, curve$madd, 150, 150, min_points = 20)
+  stable <- fs_stable_bandwidth(curve$bandwidth, curve$madd, 150, 150, min_points = 20)
   expect_equal(c(stable$low, stable$high), best)
   expect_equal(stable$std, least)
-  expect_error(madd_stable(curve$bandwidth, curve$madd, 150, 150, min_points = 70), "eligible")
+  expect_error(fs_stable_bandwidth(curve$bandwidth, curve$madd, 150, 150, min_points = 70), "eligible")
 })
 
 test_that("the null mean is the mean over all splits", {
@@ -90,22 +90,22 @@ test_that("the null mean is the mean over all splits", {
   all <- apply(splits, 2, function(rows) {
     sum(abs(tabulate(bin[rows], 3) / 3 - tabulate(bin[-rows], 3) / 5))
   })
-  expect_equal(madd_null_mean(c(3, 2, 3), 3, 5), mean(all))
-  expect_equal(madd_null_mean(c(rep(1, 100), rep(0, 100)), 50, 50), 2)
+  expect_equal(fs_madd_null_mean(c(3, 2, 3), 3, 5), mean(all))
+  expect_equal(fs_madd_null_mean(c(rep(1, 100), rep(0, 100)), 50, 50), 2)
 })
 
 test_that("the map keeps order, brings groups together, and changes nothing at 0", {
   x <- simulated(500, 4)
   score <- c(x[[1]], x[[2]])
   group <- rep(c("a", "b"), each = 500)
-  expect_equal(madd_map(score, group, 0), score, tolerance = 1e-12)
+  expect_equal(fs_madd_map(score, group, 0), score, tolerance = 1e-12)
   before <- madd(x[[1]], x[[2]], 20)
   for (lambda in c(0.3, 0.7, 1)) {
-    mapped <- madd_map(score, group, lambda)
+    mapped <- fs_madd_map(score, group, lambda)
     expect_equal(order(mapped[group == "a"]), order(score[group == "a"]))
     expect_lt(abs(madd(mapped[group == "a"], mapped[group == "b"], 20) - (1 - lambda) * before), 0.03)
   }
-  new <- madd_map(score, group, 1, c(0, 0.001, 0.5, 1), rep("a", 4))
+  new <- fs_madd_map(score, group, 1, c(0, 0.001, 0.5, 1), rep("a", 4))
   expect_true(all(diff(new) > 0) && all(new >= 0 & new <= 1))
 })
 
@@ -114,6 +114,6 @@ test_that("bad input is refused", {
   expect_error(madd(c(0.1, NA), 0.5, 10), "missing")
   expect_error(madd(0.1, numeric(0), 10), "empty")
   expect_error(madd(0.1, 0.5, 0), "whole number")
-  expect_error(madd_map(c(0.1, 0.2), c("a", "b"), 2), "lambda")
-  expect_error(madd_map(c(0.1, 0.2), c("a", "b"), 1, 0.3, "c"), "group c")
+  expect_error(fs_madd_map(c(0.1, 0.2), c("a", "b"), 2), "lambda")
+  expect_error(fs_madd_map(c(0.1, 0.2), c("a", "b"), 1, 0.3, "c"), "group c")
 })

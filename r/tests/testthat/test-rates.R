@@ -1,16 +1,27 @@
+# Rates of frames against proportions written out, the survey package and prop.test; the table of metrics.
+
+of <- function(found, group = "red") found[found$group == group, ]
+
+cells_of <- function(d, rate, weight = NULL, cluster = NULL) {
+  input <- list(y_true = d$y_true, y_pred = d$y_pred, weight = weight, cluster = cluster, n = nrow(d))
+  cells <- audit_cells(input, list(labels = d$group, groups = sort(unique(d$group))))
+  cell_metric(cells$totals, as_metric(rate, 4L), cells$rows, cells$scatter, cells$units)
+}
+
 test_that("rates are plain proportions", {
   d <- people()
-  found <- group_rates(d$y_pred, d$y_true == 1, d$group)
+  found <- cells_of(d, "tpr")
   kept <- d[d$y_true == 1, ]
   expect_equal(found$rate, as.numeric(tapply(kept$y_pred, kept$group, mean)))
-  expect_equal(found$cases, as.numeric(table(kept$group)))
+  expect_equal(found$parts[[1L]]$cases, as.numeric(table(kept$group)))
+  expect_equal(diag(found$covariance), found$rate * (1 - found$rate) / found$rows)
   expect_identical(found$df, Inf)
 })
 
 test_that("unit weights give the unweighted variance times n / (n - 1)", {
   d <- people()
-  plain <- group_rates(d$y_pred, rep(TRUE, nrow(d)), d$group)
-  unit <- group_rates(d$y_pred, rep(TRUE, nrow(d)), d$group, weight = rep(1, nrow(d)))
+  plain <- cells_of(d, "selection_rate")
+  unit <- cells_of(d, "selection_rate", weight = rep(1, nrow(d)))
   n <- nrow(d)
   expect_equal(unit$covariance, plain$covariance * n / (n - 1))
   expect_equal(unit$df, n - 1)
@@ -23,14 +34,12 @@ test_that("linearisation is that of the survey package", {
     design <- survey::svydesign(ids = if (clustered) ~cluster else ~1, weights = ~weight, data = d)
     by <- survey::svyby(~y_pred, ~group, subset(design, y_true == 1), survey::svymean, covmat = TRUE)
     ratio <- survey::svycontrast(by, quote(red / blue))
-    found <- conditional_accuracy(d$y_true, d$y_pred, d$group, "blue",
-      weight = d$weight, cluster = if (clustered) d$cluster
-    )
-    found <- found[found$group == "red", ]
+    found <- of(fs_conditional_accuracy(d, "y_true", "y_pred", "group",
+      reference = "blue", sample_weight = "weight", cluster = if (clustered) "cluster"
+    ))
     expect_equal(found$estimate, as.numeric(coef(ratio)), tolerance = 1e-12)
     expect_equal(found$std_error, as.numeric(survey::SE(ratio)), tolerance = 1e-10)
-    expect_equal(group_rates(d$y_pred, d$y_true == 1, d$group, d$weight, if (clustered) d$cluster)$covariance,
-      unname(vcov(by)),
+    expect_equal(cells_of(d, "tpr", d$weight, if (clustered) d$cluster)$covariance, unname(vcov(by)),
       tolerance = 1e-10, ignore_attr = TRUE
     )
   }
@@ -40,71 +49,120 @@ test_that("the ratios are what their names say", {
   d <- people()
   rate <- function(y, rows, g) mean(y[rows & d$group == g])
   all <- rep(TRUE, nrow(d))
-  red <- function(x) x$estimate[x$group == "red"]
-  expect_equal(red(disparate_impact(d$y_pred, d$group, "blue")), rate(d$y_pred, all, "red") / rate(d$y_pred, all, "blue"))
+  red <- function(x) of(x)$estimate
   expect_equal(
-    red(conditional_accuracy(d$y_true, d$y_pred, d$group, "blue", label = 0)),
+    red(fs_disparate_impact(d, "y_pred", "group", reference = "blue")),
+    rate(d$y_pred, all, "red") / rate(d$y_pred, all, "blue")
+  )
+  expect_equal(
+    red(fs_conditional_accuracy(d, "y_true", "y_pred", "group", reference = "blue", label = 0)),
     rate(1 - d$y_pred, d$y_true == 0, "red") / rate(1 - d$y_pred, d$y_true == 0, "blue")
   )
   expect_equal(
-    red(conditional_use_accuracy(d$y_true, d$y_pred, d$group, "blue", prediction = 0)),
+    red(fs_conditional_use_accuracy(d, "y_true", "y_pred", "group", reference = "blue", prediction = 0)),
     rate(1 - d$y_true, d$y_pred == 0, "red") / rate(1 - d$y_true, d$y_pred == 0, "blue")
   )
   expect_equal(
-    red(average_odds_difference(d$y_true, d$y_pred, d$group, "blue")),
+    red(fs_average_odds_difference(d, "y_true", "y_pred", "group", reference = "blue")),
     (rate(d$y_pred, d$y_true == 1, "red") + rate(d$y_pred, d$y_true == 0, "red") -
       rate(d$y_pred, d$y_true == 1, "blue") - rate(d$y_pred, d$y_true == 0, "blue")) / 2
   )
 })
 
-test_that("tests and intervals tell the same", {
+test_that("tests, intervals and verdicts tell the same", {
   d <- people()
   for (method in c("log", "delta", "score", "koopman")) {
-    found <- disparate_impact(d$y_pred, d$group, "blue", method = method, level = 0.9, threshold = 0.8)
-    expect_identical(found$p_equal < 0.1, found$high < 1 | found$low > 1)
-    expect_identical(found$p_less < 0.05, found$high < 0.8)
-    expect_identical(found$p_greater < 0.05, found$low > 0.8)
-    expect_identical(found$p_equivalence < 0.05, found$low > 0.8 & found$high < 1.25)
+    found <- fs_disparate_impact(d, "y_pred", "group", reference = "blue", method = method, confidence_level = 0.9)
+    expect_identical(found$pvalue < 0.1, found$ci_high < 1 | found$ci_low > 1)
+    expect_identical(found$pvalue_verdict < 0.1, found$bound_high < 0.8 | found$bound_low > 1.25 |
+      (found$bound_low > 0.8 & found$bound_high < 1.25))
+    both <- compare_pair(cells_of(d, "selection_rate"), 3L, 1L, "ratio", method, FALSE, critical_values(
+      list(cells_of(d, "selection_rate")), NULL, cbind(3L, 1L), "ratio", "none", 0.9
+    ), 0.8, 0.9)
+    expect_identical(both$p_tost < 0.05, both$low > 0.8 & both$high < 1.25)
+    expect_identical(both$p_less < 0.05, both$high < 0.8)
   }
 })
 
 test_that("the equality test of the difference is the one of prop.test up to the N / (N - 1)", {
   d <- people()
-  found <- demographic_parity_difference(d$y_true, d$y_pred, d$group, "blue", method = "mee")
-  green <- found[found$group == "green", ]
+  found <- fs_demographic_parity_difference(d, "y_pred", "group", reference = "blue", method = "mee")
   k <- tapply(d$y_pred, d$group, sum)[c("green", "blue")]
   n <- table(d$group)[c("green", "blue")]
-  expect_equal(green$p_equal, suppressWarnings(prop.test(k, n, correct = FALSE))$p.value, tolerance = 1e-10)
+  plain <- suppressWarnings(prop.test(k, n, correct = FALSE))
+  expect_equal(of(found, "green")$pvalue, plain$p.value, tolerance = 1e-10)
 })
 
-test_that("the largest gap with two groups is exact", {
+test_that("the largest gap lies between one comparison and Bonferroni", {
+  d <- people()
+  found <- fs_demographic_parity_difference(d, "y_pred", "group", agg = "max", confidence_level = 0.95)
+  all <- fs_demographic_parity_difference(d, "y_pred", "group", comparisons = "all", method = "score")
+  expect_equal(found$estimate, max(abs(all$estimate)))
+  top <- all[which.max(abs(all$estimate)), ]
+  wider <- fs_demographic_parity_difference(d, "y_pred", "group",
+    comparisons = "all", method = "score", simultaneous = "bonferroni"
+  )[which.max(abs(all$estimate)), ]
+  high <- function(row) max(abs(c(row$ci_low, row$ci_high)))
+  expect_gt(found$ci_high, high(top))
+  expect_lt(found$ci_high, high(wider) + 0.01)
+})
+
+test_that("two groups have an exact critical value for two rates", {
   d <- people()
   d <- d[d$group != "red", ]
-  found <- largest_gap(d$y_true, d$y_pred, d$group, c("tpr", "fpr"))
-  expect_equal(found$critical, qnorm((1 + sqrt(0.95)) / 2))
-  expect_equal(found$estimate, max(abs(found$differences$estimate)))
-  expect_true(found$low <= found$estimate && found$estimate <= found$high)
+  found <- fs_equalized_odds_difference(d, "y_true", "y_pred", "group", agg = "max")
+  each <- fs_equalized_odds_difference(d, "y_true", "y_pred", "group", method = "score", confidence_level = sqrt(0.95))
+  expect_equal(found$estimate, max(abs(each$estimate)))
+  expect_equal(found$ci_high, max(abs(c(each$ci_low, each$ci_high))), tolerance = 0.01)
 })
 
-test_that("the simulated critical value lies between one comparison and Bonferroni", {
+test_that("every metric of the table is computed, and is what its formula says", {
   d <- people()
-  set.seed(1)
-  found <- largest_gap(d$y_true, d$y_pred, d$group, "selection_rate", draws = 2^15)
-  expect_gt(found$critical, qnorm(0.975))
-  expect_lt(found$critical, qnorm(1 - 0.025 / 3) + 0.02)
+  counts <- lapply(split(d, d$group), function(x) {
+    list(
+      tp = sum(x$y_true * x$y_pred), fp = sum((1 - x$y_true) * x$y_pred), fn = sum(x$y_true * (1 - x$y_pred)),
+      tn = sum((1 - x$y_true) * (1 - x$y_pred))
+    )
+  })
+  for (rate in names(registry("rates"))) {
+    value <- vapply(counts, function(x) eval(formula_of(rate), x), 0)
+    found <- fs_group_metric(d, paste0(rate, "_difference"), "y_true", "y_pred", "group", reference = "blue")
+    expect_equal(of(found)$estimate, value[["red"]] - value[["blue"]], tolerance = 1e-12)
+    ratio <- fs_group_metric(d, paste0(rate, "_ratio"), "y_true", "y_pred", "group", reference = "blue")
+    expect_equal(of(ratio)$rate, value[["red"]], tolerance = 1e-12)
+  }
+  for (metric in names(registry("metrics"))) {
+    if (!length(registry("metrics")[[metric]]$rates)) next
+    found <- fs_group_metric(d, metric, "y_true", "y_pred", "group", reference = "blue")
+    expect_true(all(found$ci_low < found$estimate & found$estimate < found$ci_high))
+  }
+  expect_error(fs_group_metric(d, "recall", "y_true", "y_pred", "group"), "`metric`")
+})
+
+test_that("a mean of rates differentiated as a formula has the variance of its parts", {
+  d <- people()
+  input <- list(y_true = d$y_true, y_pred = d$y_pred, n = nrow(d))
+  cells <- audit_cells(input, list(labels = d$group, groups = sort(unique(d$group))))
+  smooth <- cell_metric(cells$totals, list(formula = formula_of("average_odds")))
+  expect_equal(smooth$covariance, cells_of(d, "average_odds")$covariance)
+})
+
+test_that("JSON is read as it stands", {
+  text <- '{"a": [1, -2.5e3, null], "b: [": {"c": "x \\"{:[\\" \\/ \\u00e9", "d": true}, "e": [], "f": "null: true"}'
+  expect_equal(from_json(text), list(
+    a = list(1, -2500, NULL), `b: [` = list(c = "x \"{:[\" / \u00e9", d = TRUE), e = list(), f = "null: true"
+  ))
+  path <- system.file("metrics.json", package = "fairstats")
+  expect_equal(unlist(from_json(whole_text(path))), unlist(jsonlite::fromJSON(path, simplifyVector = FALSE)))
 })
 
 test_that("bad input is named", {
   d <- people()
-  expect_error(disparate_impact(d$y_pred, d$group, "violet"), "violet.*blue, green, red")
-  expect_error(disparate_impact(d$y_pred + 1, d$group), "0 or 1")
-  expect_error(disparate_impact(d$y_pred, d$group[-1L]), "group")
-  expect_error(disparate_impact(d$y_pred, rep("a", nrow(d))), "one group")
-  expect_error(disparate_impact(c(NA, d$y_pred[-1L]), d$group), "missing")
-  expect_error(disparate_impact(d$y_pred, d$group, weight = -d$weight), "weights")
-  expect_error(disparate_impact(d$y_pred, d$group, weight = d$weight, method = "score"), "unweighted")
-  expect_error(disparate_impact(d$y_pred, d$group, cluster = rep(1, nrow(d))), "two sampling units")
-  expect_error(compare_rates(d$y_true, d$y_pred, d$group, "recall"), "unknown rate")
-  expect_error(conditional_accuracy(as.numeric(d$group == "blue"), d$y_pred, d$group), "no cases in group")
-  expect_error(disparate_impact(numeric(), character()), "no rows")
+  refused <- function(code, argument) expect_error(code, argument)
+  refused(fs_disparate_impact(d, "y_pred", "group", reference = "violet"), "violet.*blue, green, red")
+  refused(fs_disparate_impact(y_pred = d$y_pred, sensitive_features = d$group[-1L]), "y_pred")
+  refused(fs_disparate_impact(y_pred = d$y_pred, sensitive_features = rep("a", nrow(d))), "one group")
+  refused(fs_disparate_impact(y_pred = c(NA, d$y_pred[-1L]), sensitive_features = d$group), "missing")
+  refused(fs_disparate_impact(transform(d, w = -weight), "y_pred", "group", sample_weight = "w"), "sample_weight")
+  refused(fs_disparate_impact(transform(d, c = 1), "y_pred", "group", cluster = "c"), "sampling unit")
 })

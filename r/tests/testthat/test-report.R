@@ -25,15 +25,15 @@ test_that("a report is read", {
 test_that("every number of the report is met by base R: N of N agree", {
   people <- people_of_report()
   compared <- fs_compare(extdata("report.json.gz"), people)
-  expect_equal(nrow(compared), 2374) # as the README says
+  expect_equal(nrow(compared), 2954) # as the README says
   expect_true(all(compared$agree))
   expect_equal(lengths(attr(compared, "missing")), c(python_only = 0L, r_only = 0L))
   expect_length(attr(compared, "settings"), 0L)
   expect_output(print(compared), paste(nrow(compared), "of", nrow(compared), "agree"))
-  # what is not random agrees to nine digits
+  # what is not random agrees to eight digits: limits of exact tests are roots, found to about 1e-9
   exact <- compared$quantity != "verdict" & compared$tolerance <= 1.001e-6 * pmax(abs(compared$python), 1e-3)
   expect_gt(sum(exact), 1500)
-  expect_lt(max(compared$difference[exact] / pmax(abs(compared$python[exact]), 1e-3)), 1e-9)
+  expect_lt(max(compared$difference[exact] / pmax(abs(compared$python[exact]), 1e-3)), 1e-8)
   # and the tolerances of what is random are not idle
   random <- !exact & compared$quantity != "verdict" & compared$tolerance > 0
   expect_lt(stats::median(compared$tolerance[random]), 0.05)
@@ -43,7 +43,7 @@ test_that("what differs is found", {
   people <- people_of_report()
   audit <- fs_audit(people,
     y_true = "qualified", y_pred = "hired", sensitive_features = c("sex", "origin"),
-    reference = c(sex = "male", origin = "north"), favorable_label = list(y_true = "yes", y_pred = 1), draws = 0
+    reference = c(sex = "male", origin = "north"), pos_label = list(y_true = "yes", y_pred = 1), draws = 0
   )
   report <- fs_read_report(extdata("report.json.gz"))
   compared <- fs_compare(report, audit)
@@ -92,8 +92,8 @@ test_that("the example of the README prints what is shown there", {
   )
   expect_equal(trimws(shown), c(
     "origin (reference: north)", "metric           group estimate interval       p      verdict",
-    "disparate_impact south 0.857    [0.723, 1.016] 0.0756 undecided",
-    "disparate_impact isles 0.656    [0.481, 0.895] 0.0078 undecided", "",
+    "disparate_impact south 0.857    [0.720, 1.013] 0.0705 undecided",
+    "disparate_impact isles 0.656    [0.472, 0.874] 0.0026 undecided", "",
     "0 violated, 2 undecided, 0 insufficient evidence, 0 satisfied"
   ))
 })

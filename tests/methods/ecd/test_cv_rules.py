@@ -1,6 +1,7 @@
 """The rules of Algorithm 1: the part of `tests/calibration/cv_rules.py` that runs with the suite.
 
-Witnesses: METHODS.md §5's figures, and the study's own with 10,000 samples (`vignettes/calibration-ecd.md`).
+Witnesses: the figures of `vignettes/methods.md`, and those of 10,000 samples in the docstring of
+`exponentiality_test`.
 Tolerances are three Monte Carlo standard errors of the samples drawn here.
 """
 
@@ -71,7 +72,7 @@ def test_batches_grow_into_one_sample(study: ModuleType) -> None:
 
 
 def test_the_papers_rules(passes: dict[float, dict[str, float]]) -> None:
-    """METHODS.md: raw values 100% for ξ ≤ .1 and 72% at .5; excesses 25% at 0 and 3% at .3 (both rounded, and
+    """Raw values 100% for ξ ≤ .1 and 72% at .5; excesses 25% at 0 and 3% at .3 (both rounded, and
     measured with some other number of samples: .015 beside the three standard errors); repeated 86% and 25%,
     which are the shares after 50 and after 20 looks.
     """

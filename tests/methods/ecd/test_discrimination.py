@@ -66,7 +66,7 @@ def test_cd_is_the_formula(table: Any, batch: int) -> None:
             x = x.to_pandas()
         return by_sex(x)
 
-    sample = fs.counterfactual_discrimination(model, table, protected="sex", batch=batch)
+    sample = fs.counterfactual_discrimination(model, table, sensitive_features="sex", batch=batch)
     assert kinds == {type(table)}
     for own in "FM":
         np.testing.assert_allclose(sample[own].cd, expected(own), atol=1e-15)
@@ -80,17 +80,17 @@ def test_two_calls_a_block() -> None:
         sizes.append(len(x))
         return by_sex(x)
 
-    fs.counterfactual_discrimination(model, frame(), protected="sex", batch=150)
+    fs.counterfactual_discrimination(model, frame(), sensitive_features="sex", batch=150)
     assert sizes == [150, 150, 150, 150, 100, 100]
 
 
 def test_the_callers_table_is_not_touched() -> None:
     table, kept = frame(), frame()
-    fs.counterfactual_discrimination(by_sex, table, protected="sex")
+    fs.counterfactual_discrimination(by_sex, table, sensitive_features="sex")
     pd.testing.assert_frame_equal(table, kept)
     array = np.column_stack([(SEX == "M").astype(float), YEARS])
     before = array.copy()
-    fs.counterfactual_discrimination(lambda x: logistic(x[:, 0] + x[:, 1]), array, protected=0)
+    fs.counterfactual_discrimination(lambda x: logistic(x[:, 0] + x[:, 1]), array, sensitive_features=0)
     np.testing.assert_array_equal(array, before)
 
 
@@ -98,7 +98,7 @@ def test_averages_against_scipy() -> None:
     """ACD and its interval: mean ± z·s/√n; the difference: Welch's standard error with z."""
     from scipy.stats import norm
 
-    sample = fs.counterfactual_discrimination(by_sex, frame(), protected="sex")
+    sample = fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex")
     table = sample.to_frame().set_index(["metric", "group"])
     for own in "FM":
         cd = expected(own)
@@ -115,7 +115,7 @@ def test_averages_against_scipy() -> None:
 
 
 def test_extremes_name_the_people() -> None:
-    sample = fs.counterfactual_discrimination(by_sex, frame(), protected="sex")
+    sample = fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex")
     top = sample.extremes("F", 5)
     cd = pd.Series(expected("F"), index=frame().index[SEX == "F"])
     np.testing.assert_allclose(top["cd"], cd.sort_values(ascending=False).iloc[:5])
@@ -137,13 +137,13 @@ def test_indicator_columns_are_flipped_together() -> None:
     scaled = (hot - 0.3) / 0.7
     dropped = hot[["b", "c"]]
     mapping = {v: {c: float(c == v) for c in "abc"} for v in "abc"}
-    for table, protected, names in (
+    for table, sensitive_features, names in (
         (hot, ["a", "b", "c"], "abc"),
         (scaled, ["a", "b", "c"], "abc"),
         (dropped, ["b", "c"], ("(none of these)", "b", "c")),
         (hot, mapping, "abc"),
     ):
-        sample = fs.counterfactual_discrimination(model, table, protected=protected)
+        sample = fs.counterfactual_discrimination(model, table, sensitive_features=sensitive_features)
         for own, name in zip("abc", names, strict=True):
             np.testing.assert_allclose(sample[name].cd, wanted[own], atol=1e-12)
             assert sample[name].n == (own == RACE).sum()
@@ -152,7 +152,10 @@ def test_indicator_columns_are_flipped_together() -> None:
 def test_all_ordered_pairs() -> None:
     table = pd.DataFrame({"race": RACE})
     sample = fs.counterfactual_discrimination(
-        lambda x: 0.5 + x["race"].map(BONUS).to_numpy(float), table, protected="race", counterfactual="all"
+        lambda x: 0.5 + x["race"].map(BONUS).to_numpy(float),
+        table,
+        sensitive_features="race",
+        counterfactual="all",
     )
     assert len(sample.groups) == 6
     for own in "abc":
@@ -167,7 +170,9 @@ def test_all_ordered_pairs() -> None:
 def test_some_values_only() -> None:
     table = pd.DataFrame({"race": RACE})
     model = lambda x: 0.5 + x["race"].map(BONUS).to_numpy(float)  # noqa: E731
-    sample = fs.counterfactual_discrimination(model, table, protected="race", values=["b", "a"], batch=37)
+    sample = fs.counterfactual_discrimination(
+        model, table, sensitive_features="race", values=["b", "a"], batch=37
+    )
     assert [g.group for g in sample.groups] == ["b", "a"]
     assert sample.n_left_out == (RACE == "c").sum()
     np.testing.assert_allclose(sample["a"].cd, 0.1, atol=1e-15)
@@ -179,7 +184,7 @@ def test_a_mapping_names_values_that_need_not_occur() -> None:
     women = frame()[SEX == "F"]
     with pytest.warns(InsufficientEvidenceWarning, match="No rows: M"):
         sample = fs.counterfactual_discrimination(
-            by_sex, women, protected={"F": {"sex": "F"}, "M": {"sex": "M"}}
+            by_sex, women, sensitive_features={"F": {"sex": "F"}, "M": {"sex": "M"}}
         )
     np.testing.assert_allclose(sample["F"].cd, expected("F"), atol=1e-15)
 
@@ -190,20 +195,22 @@ def test_classifiers() -> None:
     x = np.column_stack([SEX == "M", YEARS]).astype(float)
     y = np.where(RNG.random(N) < logistic(0.1 * YEARS - 1.5), "yes", "no")
     model = LogisticRegression().fit(x, y)
-    sample = fs.counterfactual_discrimination(model, x, protected=0)
+    sample = fs.counterfactual_discrimination(model, x, sensitive_features=0)
     other = x.copy()
     other[:, 0] = 1 - other[:, 0]
     cd = model.predict_proba(other)[:, 1] - model.predict_proba(x)[:, 1]
     np.testing.assert_array_equal(sample["1"].cd, cd[SEX == "M"])
-    unfavourable = fs.counterfactual_discrimination(model, x, protected=0, favorable_label="no")
+    unfavourable = fs.counterfactual_discrimination(model, x, sensitive_features=0, pos_label="no")
     np.testing.assert_allclose(unfavourable["1"].cd, -cd[SEX == "M"], atol=1e-15)
 
 
 def test_people_with_several_rows_are_clusters() -> None:
     """Every row twice is no new information: the clustered standard error stays, the other shrinks."""
     twice = pd.concat([frame(), frame()])
-    once = fs.counterfactual_discrimination(by_sex, frame(), protected="sex")["F"].average
-    clustered = fs.counterfactual_discrimination(by_sex, twice, protected="sex", person=twice.index)["F"]
+    once = fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex")["F"].average
+    clustered = fs.counterfactual_discrimination(by_sex, twice, sensitive_features="sex", person=twice.index)[
+        "F"
+    ]
     assert clustered.average.n_people == once.n
     assert clustered.average.std_error == pytest.approx(once.std_error, rel=1e-12)
 
@@ -213,21 +220,21 @@ def test_cvar_and_quantile() -> None:
     rng = np.random.default_rng(3)
     held = 0
     for _ in range(400):
-        sample = fs.CounterfactualSample.from_values({"g": rng.random(500)})
+        sample = fs.results.CounterfactualSample.from_values({"g": rng.random(500)})
         value, interval = sample.cvar("g", 0.9)
         held += 0.95 in interval
         assert abs(value - 0.95) < 0.05
     assert held / 400 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
-    assert 0.9 in sample.quantile("g", 0.9).interval
+    assert 0.9 in sample.quantile("g", 0.9).confidence_interval
 
 
 def test_it_survives_json_without_rows() -> None:
-    sample = fs.counterfactual_discrimination(by_sex, frame(), protected="sex")
+    sample = fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex")
     import json
 
     text = json.dumps(sample.to_dict())
     assert "p17" not in text
-    back = fs.CounterfactualSample.from_dict(json.loads(text))
+    back = fs.results.CounterfactualSample.from_dict(json.loads(text))
     pd.testing.assert_frame_equal(back.to_frame(), sample.to_frame())
     with pytest.raises(fs.InputError, match="holds no rows"):
         back.extremes("F")
@@ -235,19 +242,27 @@ def test_it_survives_json_without_rows() -> None:
 
 def test_it_says_when_rows_were_training_rows() -> None:
     assert "trained the model" in str(
-        fs.counterfactual_discrimination(by_sex, frame(), protected="sex", trained_on=True)
+        fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex", trained_on=True)
     )
 
 
 def test_a_model_that_does_not_look_is_told() -> None:
     with pytest.warns(DataWarning, match="does not look"):
-        fs.counterfactual_discrimination(lambda x: np.full(len(x), 0.3), frame(), protected="sex")
+        fs.counterfactual_discrimination(lambda x: np.full(len(x), 0.3), frame(), sensitive_features="sex")
+
+
+def test_a_declared_value_without_rows_is_told() -> None:
+    """A filter leaves it behind: no row is flipped to it."""
+    table = frame().assign(sex=pd.Categorical(SEX, categories=["F", "M", "X"]))
+    with pytest.warns(DataWarning, match="sex: of the declared values 'X' has no rows"):
+        sample = fs.counterfactual_discrimination(by_sex, table, sensitive_features="sex")
+    assert [g.group for g in sample.groups] == ["F", "M"]
 
 
 def test_an_empty_group_is_told() -> None:
-    table = frame().assign(sex=pd.Categorical(SEX, categories=["F", "M", "X"]))
+    values = {"F": {"sex": "F"}, "M": {"sex": "M"}, "X": {"sex": "X"}}
     with pytest.warns(InsufficientEvidenceWarning, match="No rows: X"):
-        sample = fs.counterfactual_discrimination(by_sex, table, protected="sex")
+        sample = fs.counterfactual_discrimination(by_sex, frame(), sensitive_features=values)
     assert np.isnan(sample["X"].average.estimate)
 
 
@@ -257,7 +272,7 @@ def _probability(x: Any) -> np.ndarray:
 
 TYPED = pd.DataFrame({"years": [1, 2, 1]})
 BAD: list[tuple[str, dict[str, Any], str]] = [
-    ("no such column", {"protected": "gender"}, "no column 'gender'"),
+    ("no such column", {"sensitive_features": "gender"}, "no column 'gender'"),
     ("one value", {"X": frame()[SEX == "F"]}, "only the value 'F'"),
     ("labels", {"predict": lambda x: np.ones(len(x), int)}, "labels"),
     ("text labels", {"predict": lambda x: np.full(len(x), "yes")}, "labels"),
@@ -270,28 +285,28 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("no rows", {"X": frame().iloc[:0]}, "without rows"),
     ("missing value", {"X": frame().assign(sex=[None, *SEX[1:]])}, "1 rows with none"),
     ("unknown value", {"values": ["F", "W"]}, "'F', 'M'"),
-    ("batch 0", {"batch": 0}, "at least 1"),
+    ("batch 0", {"batch": 0}, "≥ 1"),
     ("short person", {"person": [1, 2]}, "2 values for 400 rows"),
     ("what", {"counterfactual": "best"}, "'worst'"),
-    ("many values", {"protected": "years", "X": frame().assign(years=range(N))}, "400 values"),
+    ("many values", {"sensitive_features": "years", "X": frame().assign(years=range(N))}, "400 values"),
     ("level", {"confidence_level": 95}, "between 0 and 1"),
-    ("indicators", {"protected": ["years", "sex"]}, "two values each"),
-    ("mapping", {"protected": {"F": 1, "M": 2}}, "no mappings"),
+    ("indicators", {"sensitive_features": ["years", "sex"]}, "two values each"),
+    ("mapping", {"sensitive_features": {"F": 1, "M": 2}}, "no mappings"),
     (
         "mapping type",
         {
-            "protected": {"F": {"years": 1}, "M": {"years": 2}, "X": {"years": 1.5}},
+            "sensitive_features": {"F": {"years": 1}, "M": {"years": 2}, "X": {"years": 1.5}},
             "X": TYPED,
         },
         "of type",
     ),
-    ("equal mapping", {"protected": {"F": {"years": 1}, "M": {"years": 1}}}, "say the same"),
+    ("equal mapping", {"sensitive_features": {"F": {"years": 1}, "M": {"years": 1}}}, "say the same"),
 ]
 
 
 @pytest.mark.parametrize(("what", "change", "match"), BAD, ids=[b[0] for b in BAD])
 def test_bad_input(what: str, change: dict[str, Any], match: str) -> None:
-    given: dict[str, Any] = {"predict": _probability, "X": frame(), "protected": "sex", **change}
+    given: dict[str, Any] = {"predict": _probability, "X": frame(), "sensitive_features": "sex", **change}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
         with pytest.raises(fs.InputError, match=match):
@@ -303,4 +318,4 @@ def test_bad_input(what: str, change: dict[str, Any], match: str) -> None:
 )
 def test_bad_values(values: Any) -> None:
     with pytest.raises(fs.InputError, match="values"):
-        fs.CounterfactualSample.from_values(values)
+        fs.results.CounterfactualSample.from_values(values)

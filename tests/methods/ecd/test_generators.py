@@ -9,9 +9,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.methods.ecd.generators.adapter import fit_generator
-from fairstats.methods.ecd.generators.bootstrap import SmoothedBootstrap
-from fairstats.methods.ecd.generators.copula import GaussianCopula
+from fairstats.methods.ecd.generators import GaussianCopula, SmoothedBootstrap, fit_generator
 
 BUILT_IN = [SmoothedBootstrap, GaussianCopula]
 
@@ -157,7 +155,7 @@ def test_ctgan_itself(name: str) -> None:
     found = fs.sample_tail(
         model,
         frame,
-        protected="married",
+        sensitive_features="married",
         group="no",
         generator=getattr(ctgan, name)(epochs=2),
         stop="all_looks",

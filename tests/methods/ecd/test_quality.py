@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.methods.ecd.generators.copula import GaussianCopula
+from fairstats.methods.ecd.generators import GaussianCopula
 
 
 def people(n: int, seed: int, shift: float = 0.0) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pytest
 
 import fairstats as fs
 from fairstats.ground.errors import InsufficientEvidenceWarning
-from fairstats.methods.ecd.tail_sample import Look, status_words
+from fairstats.methods.ecd.sampling import Look, status_words
 
 N = 900
 
@@ -34,8 +34,14 @@ def heavy(x: Any) -> np.ndarray:
     return 0.1 + 0.0005 * np.minimum(np.asarray(x["heavy"]), 1000) * np.asarray(x["sex"] == "M")
 
 
-def sample(predict: Any = exponential, data: Any = None, **change: Any) -> fs.TailSample:
-    given: dict[str, Any] = {"protected": "sex", "group": "F", "rng": 1, "n_resamples": 999, **change}
+def sample(predict: Any = exponential, data: Any = None, **change: Any) -> fs.results.TailSample:
+    given: dict[str, Any] = {
+        "sensitive_features": "sex",
+        "group": "F",
+        "rng": 1,
+        "n_resamples": 999,
+        **change,
+    }
     return fs.sample_tail(predict, people() if data is None else data, **given)
 
 
@@ -45,7 +51,7 @@ def test_one_look_at_the_real_rows() -> None:
     np.testing.assert_allclose(found.sample.cd, 0.02 * women["pay"])
     assert list(found.sample.rows) == list(women.index)
     assert (found.status, len(found.looks), found.sample.n_synthetic) == ("passed", 1, 0)
-    assert found.looks[0].alpha == 0.05
+    assert found.looks[0].confidence_level == 0.95
     wanted = fs.evt.exponentiality_test(found.sample.cd, n_resamples=999, rng=1)
     assert found.looks[0].statistic == pytest.approx(wanted.statistic, abs=0.1)
 
@@ -56,12 +62,12 @@ def test_a_heavy_tail_fails_and_uses_up_its_looks() -> None:
     assert not found.passed
     assert [look.n for look in found.looks] == [found.sample.n_real + 200 * j for j in range(3)]
     assert found.sample.n_synthetic == 400
-    assert all(look.alpha == pytest.approx(0.05 / 3) for look in found.looks)
+    assert all(look.confidence_level == pytest.approx(1 - 0.05 / 3) for look in found.looks)
     assert list(found.sample.rows[-2:]) == ["synthetic 399", "synthetic 400"]
 
 
 def test_a_small_group_gets_rows_first() -> None:
-    """Issue: a group of 150 rows with the copula; here 30, fewer than k_max, so that the first look waits."""
+    """A group of 30 rows, fewer than k_max, with the copula: the first look waits."""
     data = pd.concat([people()[people()["sex"] == "F"].iloc[:30], people()[people()["sex"] == "M"]])
     found = sample(data=data, generator="gaussian_copula", batch=40, max_looks=5)
     assert found.looks[0].n == 70
@@ -89,14 +95,14 @@ def german_credit() -> tuple[pd.DataFrame, Any]:
 def test_150_rows_with_the_copula_are_labelled_as_the_stopping_rule_allows() -> None:
     """German credit: women, 150 rows. Every look made: one at α/6 each, and the synthetic rows are named."""
     features, model = german_credit()
-    given: dict[str, Any] = {"group": "female", "generator": "gaussian_copula", "favorable_label": "good"}
+    given: dict[str, Any] = {"group": "female", "generator": "gaussian_copula", "pos_label": "good"}
     found = sample(model, features, **given, stop="all_looks", max_looks=6, batch=500)
     assert (found.sample.n_real, found.sample.n_synthetic, len(found.looks)) == (150, 2500, 6)
     assert list(found.sample.rows[:150]) == list(features.index[features["sex"] == "female"])
     assert found.sample.rows[150] == "synthetic 1"
     rejected = sum(look.pvalue <= 0.05 / 6 for look in found.looks)
     assert found.passed == (rejected == 0)
-    told = str(found)
+    told = " ".join(str(found).split())  # lines are wrapped
     assert "150 real rows and 2,500 synthetic ones by GaussianCopula, 6 looks of at most 6" in told
     assert "each at level 0.00833" in told
     assert "the generator's law, not of the population" in told
@@ -114,7 +120,7 @@ def test_150_rows_with_the_copula_are_labelled_as_the_stopping_rule_allows() -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InsufficientEvidenceWarning)
         ecd = fs.ecd(
-            fs.CounterfactualSample.of_groups(found, others),
+            fs.results.CounterfactualSample.of_groups(found, others),
             privileged="male",
             unprivileged="female",
             backend="scipy",
@@ -140,11 +146,11 @@ def test_a_pass_after_a_failed_look_is_by_stopping_rule() -> None:
     }
 
 
-def test_all_looks_spends_alpha_and_never_stops_early() -> None:
+def test_all_looks_spend_the_level_and_never_stops_early() -> None:
     found = sample(generator="gaussian_copula", stop="all_looks", max_looks=4, batch=50)
     assert len(found.looks) == 4
     assert found.status == "passed"
-    assert all(look.alpha == pytest.approx(0.0125) for look in found.looks)
+    assert all(look.confidence_level == pytest.approx(0.9875) for look in found.looks)
 
 
 def test_words() -> None:
@@ -210,13 +216,18 @@ def test_ties_are_named() -> None:
 
 def test_the_sample_goes_into_ecd() -> None:
     tails = [sample(group=g, generator="gaussian_copula", batch=100) for g in ("F", "M")]
-    whole = fs.CounterfactualSample.of_groups(*tails)
+    whole = fs.results.CounterfactualSample.of_groups(*tails)
     assert whole.attribute == "sex"
-    with pytest.warns(InsufficientEvidenceWarning, match="M: its end point is reached"):
-        found = fs.ecd(whole, privileged="M", unprivileged="F", backend="scipy", n_resamples=0)
+    found = fs.ecd(whole, privileged="M", unprivileged="F", backend="scipy", n_resamples=0)
+    # differences of men are −0.02·pay: their end point, 0, is near
+    assert found["M"].fit is not None
+    assert found["M"].fit.by_power
+    assert "Its end point is near" in found["M"].sentence
+    assert found.comparisons[0].method == "fiducial draws of a power tail"
+    assert np.isnan(found.pvalue) == any(t.sample.n_synthetic > 0 for t in tails)
     assert found["F"].n == tails[0].sample.n
     with pytest.raises(fs.InputError, match="different groups"):
-        fs.CounterfactualSample.of_groups(tails[0], tails[0])
+        fs.results.CounterfactualSample.of_groups(tails[0], tails[0])
 
 
 def test_seed_and_json() -> None:
@@ -224,7 +235,7 @@ def test_seed_and_json() -> None:
     np.testing.assert_array_equal(first.sample.cd, second.sample.cd)
     text = json.dumps(first.to_dict(), allow_nan=False)
     assert "synthetic 1" not in text
-    back = fs.TailSample.from_dict(json.loads(text))
+    back = fs.results.TailSample.from_dict(json.loads(text))
     pd.testing.assert_frame_equal(back.to_frame(), first.to_frame())
 
 
@@ -242,16 +253,16 @@ def test_the_other_values_count_by_the_best() -> None:
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("group", {"group": "Q"}, "'F', 'M'"),
     ("k_max above n", {"k_max": 5000}, "less than the number of rows"),
-    ("k_min 1", {"k_min": 1}, "at least 2"),
-    ("k_max below k_min", {"k_max": 5}, "at least 10"),
-    ("batch", {"batch": 0}, "at least 1"),
-    ("looks", {"max_looks": 0}, "at least 1"),
+    ("k_min 1", {"k_min": 1}, "≥ 2"),
+    ("k_max below k_min", {"k_max": 5}, "≥ 10"),
+    ("batch", {"batch": 0}, "≥ 1"),
+    ("looks", {"max_looks": 0}, "≥ 1"),
     ("timeout", {"timeout": -3}, "seconds"),
     ("test", {"test": "ks"}, "'max_cv'"),
     ("stop", {"stop": "never"}, "'first_pass'"),
-    ("alpha", {"alpha": 1.5}, "between 0 and 1"),
+    ("level", {"confidence_level": 1.5}, "between 0 and 1"),
     ("generator", {"generator": "gan"}, "gaussian_copula"),
-    ("protected", {"protected": "gender"}, "no column"),
+    ("sensitive_features", {"sensitive_features": "gender"}, "no column"),
     ("one value", {"data": people()[people()["sex"] == "F"]}, "only the value 'F'"),
     ("labels", {"predict": lambda x: np.ones(len(x), int)}, "labels"),
     ("wrong shape", {"predict": lambda x: np.full(3, 0.5)}, "shape"),
@@ -259,7 +270,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("timeout as text", {"timeout": "soon"}, "seconds"),
     (
         "array with a generator",
-        {"data": np.eye(200)[:, :2], "protected": 0, "group": 0, "generator": "gaussian_copula"},
+        {"data": np.eye(200)[:, :2], "sensitive_features": 0, "group": 0, "generator": "gaussian_copula"},
         "frame",
     ),
 ]

@@ -24,7 +24,7 @@ def test_ranks_wins_ties_losses() -> None:
 
 
 def test_larger_is_better() -> None:
-    found = fs.scott_knott(runs({"a": 0.1, "b": 0.3}), smaller_is_better=False, rng=1)
+    found = fs.scott_knott(runs({"a": 0.1, "b": 0.3}), larger_is_better=True, rng=1)
     assert [(t.name, t.rank) for t in found.treatments] == [("b", 1), ("a", 2)]
 
 
@@ -58,7 +58,9 @@ def test_cliffs_delta_by_brute_force() -> None:
 def test_table_and_json() -> None:
     found = fs.scott_knott(runs({"a": 0.1, "b": 0.3}), rng=1)
     assert list(found.to_frame()["rank"]) == [1, 2]
-    pd.testing.assert_frame_equal(fs.ScottKnott.from_dict(found.to_dict()).to_frame(), found.to_frame())
+    pd.testing.assert_frame_equal(
+        fs.results.ScottKnott.from_dict(found.to_dict()).to_frame(), found.to_frame()
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_table_and_json() -> None:
         ({"a": [1, 2]}, {}, "1 treatments"),
         ({"a": [1, 2], "b": [1]}, {}, "b with fewer than two runs"),
         ({"a": [1, 2], "b": [1, np.nan]}, {}, "NaN"),
-        ({"a": [1, 2], "b": [1, 3]}, {"alpha": 2}, "alpha"),
+        ({"a": [1, 2], "b": [1, 3]}, {"confidence_level": 2}, "confidence_level"),
         ({"a": [1, 2], "b": [1, 3]}, {"n_resamples": 5}, "n_resamples"),
     ],
 )

@@ -21,7 +21,7 @@ Y = np.where(X["a"] + 0.8 * X["sex"] * X["b"] + RNG.normal(size=1500) > 0.4, "ye
 
 def search(**change: Any) -> fs.EcdSearch:
     given: dict[str, Any] = {
-        "protected": "sex",
+        "sensitive_features": "sex",
         "privileged": 1,
         "unprivileged": 0,
         "n_iter": 3,
@@ -62,7 +62,7 @@ def test_the_report_is_on_rows_that_the_search_has_not_seen(fitted: fs.EcdSearch
     assert sum(p.size for p in parts) == len(X)
     assert len(set(np.concatenate(parts))) == len(X)
     third = X.iloc[parts[2]]
-    sample = fs.counterfactual_discrimination(fitted.best_estimator_, third, protected="sex")
+    sample = fs.counterfactual_discrimination(fitted.best_estimator_, third, sensitive_features="sex")
     wanted = fs.ecd(
         sample, privileged=1, unprivileged=0, interactions=200, threshold=20, n_resamples=0, rng=1
     )
@@ -99,7 +99,7 @@ def test_average_case_objective_and_timeout() -> None:
     assert found.best_params_ == {}
     assert found.result_ is found.baseline_result_
     sample = fs.counterfactual_discrimination(
-        found.best_estimator_, X.iloc[found._parts(X, Y)[1]], protected="sex"
+        found.best_estimator_, X.iloc[found._parts(X, Y)[1]], sensitive_features="sex"
     )
     assert found.trials_["objective"][0] == pytest.approx(abs(sample.difference(0, 1)[0]))
 
@@ -140,7 +140,7 @@ def test_exponentiated_gradient_against_the_plain_model() -> None:
                 LogisticRegression(), reductions.DemographicParity(), max_iter=5
             ).fit(x, label, sensitive_features=x["sex"])
             for name, model in (("none", plain.predict_proba), ("EG", fair._pmf_predict)):
-                sample = fs.counterfactual_discrimination(model, X, protected="sex")
+                sample = fs.counterfactual_discrimination(model, X, sensitive_features="sex")
                 found[name].append(abs(sample.difference(0, 1)[0]))
     ranks = fs.scott_knott(found, rng=1)
     assert {t.name for t in ranks.treatments} == {"none", "EG"}
@@ -157,7 +157,7 @@ def test_exponentiated_gradient_against_the_plain_model() -> None:
         ({"sampler": "grid"}, "sampler"),
         ({"param_distributions": {}}, "param_distributions"),
         ({"param_distributions": {"max_depth": 3}}, "int for 'max_depth'"),
-        ({"protected": "gender"}, "no column"),
+        ({"sensitive_features": "gender"}, "no column"),
     ],
 )
 def test_bad_input(change: dict[str, Any], match: str) -> None:

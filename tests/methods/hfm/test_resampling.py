@@ -12,12 +12,17 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 import fairstats as fs
-from fairstats.methods.hfm import exchange, neighbours
-from fairstats.methods.hfm.exchange import label_exchange
-from fairstats.methods.hfm.neighbours import NeighbourLists, nearest_rows
-from fairstats.methods.hfm.permutation import label_permutation, upper_pvalue
+from fairstats.methods.hfm import pairs, resampling
+from fairstats.methods.hfm.nearest import nearest_rows
+from fairstats.methods.hfm.resampling import (
+    NeighbourLists,
+    label_exchange,
+    label_permutation,
+    make_distances,
+    subsample_distances,
+    upper_pvalue,
+)
 from fairstats.methods.hfm.scene import Scene, make_scene
-from fairstats.methods.hfm.stability import subsample_distances
 
 from .conftest import KINDS, Array, brute, make_pair
 
@@ -59,8 +64,8 @@ def test_distances_from_neighbour_lists(
     present = rng.random(n) < 0.6
     present[np.flatnonzero(first)[:1]] = present[np.flatnonzero(~first)[:1]] = True
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(neighbours, "_LISTED", 7)
-        patch.setattr(neighbours, "_FIRST", 2)
+        patch.setattr(resampling, "_LISTED", 7)
+        patch.setattr(resampling, "_FIRST", 2)
         lists = NeighbourLists(rows)
     found = lists.distance(first, statistic)
     assert found == pytest.approx(brute(rows[first], rows[~first], statistic), rel=1e-9, abs=1e-300)
@@ -114,7 +119,8 @@ def test_exchange_by_brute_force(
 ) -> None:
     scene = scene_of(kind, n, d, seed, n_labels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exchange, "_LISTED", 3)
+        patch.setattr(resampling, "_LISTED", 3)
+        patch.setattr(pairs, "_MOST_ROWS", 0)
         drawn = label_exchange(scene, statistic, 4, np.random.default_rng(seed))
     rng = np.random.default_rng(seed)
     for b in range(4):
@@ -125,7 +131,7 @@ def test_exchange_by_brute_force(
 @pytest.mark.parametrize("statistic", ["max", "mean"])
 def test_permutation_by_brute_force(statistic: str) -> None:
     scene = scene_of("normal", 70, 4, 5)
-    lists = (NeighbourLists(scene.with_true), NeighbourLists(scene.with_pred))
+    lists = make_distances(scene)
     drawn = label_permutation(scene, lists, statistic, 20, np.random.default_rng(6))
     rng = np.random.default_rng(6)
     for b in range(20):
@@ -136,7 +142,7 @@ def test_permutation_by_brute_force(statistic: str) -> None:
 
 def test_subsamples_by_brute_force() -> None:
     scene = scene_of("uniform", 80, 3, 7)
-    lists = (NeighbourLists(scene.with_true), NeighbourLists(scene.with_pred))
+    lists = make_distances(scene)
     drawn = subsample_distances(scene, lists, "max", 0.4, 15, np.random.default_rng(8))
     rng, first = np.random.default_rng(8), scene.sides[0].rows
     for b in range(15):
@@ -144,6 +150,55 @@ def test_subsamples_by_brute_force() -> None:
         rows[rng.choice(80, size=32, replace=False)] = True
         z = scene.with_true
         assert drawn[0, b, 0] == pytest.approx(brute(z[first & rows], z[~first & rows]), rel=1e-9)
+
+
+@given(
+    n=st.integers(6, 60), groups=st.integers(2, 6), n_labels=st.sampled_from([2, 4]), statistic=STATISTICS,
+    seed=st.integers(0, 2**32 - 1),
+)  # fmt: skip
+@hypothesis_settings(max_examples=40)
+def test_all_pairs_are_the_neighbour_lists(
+    n: int, groups: int, n_labels: int, statistic: str | float, seed: int
+) -> None:
+    """All resamples of several attributes and of their crossing, with either; ties and empty groups too."""
+    rng = np.random.default_rng(seed)
+    sensitive = {"a": rng.integers(0, groups, n), "b": np.arange(n) % 2, "c": np.arange(n) % 3}
+    sensitive["a"][:2] = (0, 1)
+    scene = make_scene(
+        np.round(rng.random((n, 2)), 1), rng.integers(0, n_labels, n), rng.integers(0, n_labels, n),
+        sensitive_features=sensitive, scale="none", reference_data=None, intersections=True,
+    )  # fmt: skip
+    found = []
+    for most in (0, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pairs, "_MOST_ROWS", most)
+            lists = make_distances(scene)
+            assert isinstance(lists[0], pairs.AllPairs) == bool(most)
+            draw = np.random.default_rng(seed)
+            found.append(
+                (
+                    label_permutation(scene, lists, statistic, 5, draw),
+                    label_exchange(scene, statistic, 5, draw),
+                    subsample_distances(scene, lists, statistic, 0.3, 5, draw),
+                )
+            )
+    for plain, fast in zip(*found, strict=True):
+        np.testing.assert_allclose(fast, plain, rtol=1e-12)
+
+
+def test_all_pairs_are_for_few_rows_or_many_values() -> None:
+    def of(n: int, groups: int) -> bool:
+        rows = np.arange(n)
+        y, values = rows % 2, rows % groups
+        scene = make_scene(
+            rows[:, None], y, y, sensitive_features=values, scale="none", reference_data=None,
+            intersections=False,
+        )  # fmt: skip
+        return pairs.worthwhile(scene)
+
+    assert [of(300, 2), of(400, 2), of(1_990, 40), of(1_990, 20), of(2_100, 50)] == [
+        True, False, True, False, False,
+    ]  # fmt: skip
 
 
 def test_upper_pvalue() -> None:
@@ -164,6 +219,7 @@ def data(seed: int, n: int, shift: float, add: float) -> tuple[Array, np.ndarray
     return x, y, y_pred, group
 
 
+@pytest.mark.slow
 def test_size_of_the_tests_under_the_null() -> None:
     """Exact tests: P(p ≤ 0.1) ≤ 0.1. 200 data sets: standard error at 0.1 is 0.021; allowed 0.1 + 3·0.021.
 

@@ -1,26 +1,23 @@
-"""Discriminative risk: counted by hand, Wilson's interval by its closed form, coverage by simulation."""
+"""Discriminative risk: counted by hand, the exact interval by beta quantiles, coverage by simulation."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import beta
 from sklearn.tree import DecisionTreeClassifier
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError
-from fairstats.methods.hfm.risk_result import DiscriminativeRiskResult
-
-Z = 1.959963984540054
+from fairstats.methods.hfm.risk import DiscriminativeRiskResult
 
 
-def wilson(p: float, n: float) -> tuple[float, float]:
-    """Closed form (Wilson 1927)."""
-    centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z / (1 + Z**2 / n) * math.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-    return centre - half, centre + half
+def exact(p: float, n: float) -> tuple[float, float]:
+    """Clopper and Pearson (1934) by SciPy's beta quantiles; n need not be whole."""
+    low = beta.ppf(0.025, p * n, n - p * n + 1) if p > 0 else 0.0
+    high = beta.ppf(0.975, p * n + 1, n - p * n) if p < 1 else 1.0
+    return float(low), float(high)
 
 
 def people(n: int, seed: int = 1) -> pd.DataFrame:
@@ -42,12 +39,12 @@ def by_race(rows: pd.DataFrame) -> np.ndarray:
 
 def test_two_values_by_hand() -> None:
     X = people(400)
-    result = fs.discriminative_risk(by_sex, X, protected="sex")
+    result = fs.discriminative_risk(by_sex, X, sensitive_features="sex")
     changes = ((X["income"] > 0.3) & (X["income"] <= 0.6)).to_numpy()  # where by_sex looks at the sex
     assert result.estimate == pytest.approx(changes.mean(), abs=1e-15)
     interval = result.confidence_interval
-    assert (interval.low, interval.high) == pytest.approx(wilson(changes.mean(), 400), rel=1e-12)
-    groups = {e.group: e for e in result.entries}
+    assert (interval.low, interval.high) == pytest.approx(exact(changes.mean(), 400), rel=1e-12)
+    groups = {e.group: e for e in result.comparisons}
     assert groups["f"].estimate == pytest.approx(changes[X["sex"] == "f"].mean())
     assert groups["all rows"].n_changed == changes.sum()
 
@@ -55,16 +52,16 @@ def test_two_values_by_hand() -> None:
 def test_several_values_each_once() -> None:
     """From x both others differ; from y and z only x does, one of two."""
     X = people(600)
-    result = fs.discriminative_risk(by_race, X, protected="race", draws="all")
+    result = fs.discriminative_risk(by_race, X, sensitive_features="race", draws="all")
     rich = (X["income"] > 0.5).to_numpy()
     means = rich * np.where(X["race"] == "x", 1.0, 0.5)
     assert result.estimate == pytest.approx(means.mean())
-    overall = result.entries[0]
+    overall = result.comparisons[0]
     assert (overall.n, overall.n_draws) == (600, 1_200)
     size = means.mean() * (1 - means.mean()) / (means.var(ddof=1) / 600)
-    assert tuple(overall.interval) == pytest.approx(wilson(means.mean(), size), rel=1e-12)
+    assert tuple(overall.confidence_interval) == pytest.approx(exact(means.mean(), size), rel=1e-12)
     assert 600 < size < 1_200
-    assert overall.interval.method.endswith("clustered by person")
+    assert overall.confidence_interval.method.endswith("clustered by person")
 
 
 def test_drawn_values_are_other_values_and_even() -> None:
@@ -75,16 +72,19 @@ def test_drawn_values_are_other_values_and_even() -> None:
         return by_race(rows)
 
     X = people(3_000)
-    result = fs.discriminative_risk(model, X, protected="race", draws=4, rng=77)
+    result = fs.discriminative_risk(model, X, sensitive_features="race", draws=4, rng=77)
     disturbed = [rows for rows in seen if len(rows) == 3_000 and not rows["race"].equals(X["race"])]
     assert len(disturbed) == 4
     for rows in disturbed:
         assert (rows["race"] != X["race"]).all()
         assert rows.drop(columns="race").equals(X.drop(columns="race"))
         assert (rows["race"][X["race"] == "x"] == "y").mean() == pytest.approx(0.5, abs=0.06)  # 4 se
-    exact = fs.discriminative_risk(by_race, X, protected="race", draws="all").estimate
+    exact = fs.discriminative_risk(by_race, X, sensitive_features="race", draws="all").estimate
     assert result.estimate == pytest.approx(exact, abs=0.02)
-    assert fs.discriminative_risk(by_race, X, protected="race", draws=4, rng=77).estimate == result.estimate
+    assert (
+        fs.discriminative_risk(by_race, X, sensitive_features="race", draws=4, rng=77).estimate
+        == result.estimate
+    )
 
 
 def test_several_attributes_alone_and_together() -> None:
@@ -93,10 +93,10 @@ def test_several_attributes_alone_and_together() -> None:
     def model(rows: pd.DataFrame) -> np.ndarray:
         return by_sex(rows) ^ by_race(rows)
 
-    result = fs.discriminative_risk(model, X, protected=["sex", "race"], draws="all")
-    alone = {e.attribute: e.estimate for e in result.entries if e.group == "all rows"}
+    result = fs.discriminative_risk(model, X, sensitive_features=["sex", "race"], draws="all")
+    alone = {e.attribute: e.estimate for e in result.comparisons if e.group == "all rows"}
     for name in ("sex", "race"):
-        assert alone[name] == fs.discriminative_risk(model, X, protected=name, draws="all").estimate
+        assert alone[name] == fs.discriminative_risk(model, X, sensitive_features=name, draws="all").estimate
     swapped = X.assign(sex=X["sex"].map({"f": "m", "m": "f"}))
     found = []
     for moved in ({"x": "y", "y": "z", "z": "x"}, {"x": "z", "y": "x", "z": "y"}):
@@ -107,7 +107,7 @@ def test_several_attributes_alone_and_together() -> None:
 def test_values_that_do_not_occur() -> None:
     X = people(100)[["income", "race"]]
     result = fs.discriminative_risk(
-        by_race, X[X["race"] != "x"], protected={"race": ["x", "y", "z"]}, draws="all"
+        by_race, X[X["race"] != "x"], sensitive_features={"race": ["x", "y", "z"]}, draws="all"
     )
     rich = (X["income"] > 0.5)[X["race"] != "x"]
     assert result.estimate == pytest.approx(rich.mean() / 2)
@@ -119,7 +119,7 @@ def test_estimators_and_arrays() -> None:
     model = DecisionTreeClassifier(random_state=1, max_depth=3).fit(X, (X[:, 0] + 0.3 * X[:, 1]) > 0.6)
     flipped = X.copy()
     flipped[:, 1] = 1 - flipped[:, 1]
-    result = fs.discriminative_risk(model, X, protected=1)
+    result = fs.discriminative_risk(model, X, sensitive_features=1)
     assert result.estimate == pytest.approx((model.predict(X) != model.predict(flipped)).mean())
     assert 0 < result.estimate < 0.5
 
@@ -134,8 +134,8 @@ def test_polars() -> None:
         assert isinstance(rows, polars.DataFrame)
         return by_sex(pd.DataFrame(rows.to_dict(as_series=False)))
 
-    found = fs.discriminative_risk(model, frame, protected=["sex", "race"], draws=3, rng=2)
-    same = fs.discriminative_risk(by_sex, X, protected=["sex", "race"], draws=3, rng=2)
+    found = fs.discriminative_risk(model, frame, sensitive_features=["sex", "race"], draws=3, rng=2)
+    same = fs.discriminative_risk(by_sex, X, sensitive_features=["sex", "race"], draws=3, rng=2)
     assert found == same
 
 
@@ -148,55 +148,79 @@ def test_types_of_columns_are_kept(dtype: str) -> None:
         assert (rows.index == X.index[: len(rows)]).all()
         return np.asarray(rows["sex"] == "m")
 
-    result = fs.discriminative_risk(model, X, protected="sex")
+    result = fs.discriminative_risk(model, X, sensitive_features="sex")
     assert result.estimate == 1.0
     assert result.confidence_interval.high == 1.0
-    assert result.confidence_interval.low == pytest.approx(wilson(1.0, 50)[0])
+    assert result.confidence_interval.low == pytest.approx(exact(1.0, 50)[0])
 
 
 def test_persons_with_several_rows() -> None:
     """Ten copies of every row say no more than one."""
     X = people(80)
-    once = fs.discriminative_risk(by_sex, X, protected="sex")
-    ten = fs.discriminative_risk(by_sex, pd.concat([X] * 10), protected="sex", cluster=list(range(80)) * 10)
+    once = fs.discriminative_risk(by_sex, X, sensitive_features="sex")
+    ten = fs.discriminative_risk(
+        by_sex, pd.concat([X] * 10), sensitive_features="sex", cluster=list(range(80)) * 10
+    )
     assert ten.estimate == pytest.approx(once.estimate)
     assert tuple(ten.confidence_interval) == pytest.approx(tuple(once.confidence_interval), rel=0.02)
 
 
 def test_coverage_with_several_draws() -> None:
-    """95% nominal; 400 samples of 150 persons with 5 draws: standard error 0.011, allowed three of them."""
+    """At least 95%; 400 samples of 150 persons with 5 draws: standard error 0.011, allowed three of them."""
     truth = 0.5 * (1 / 3 * 1 + 2 / 3 * 0.5)
     hits = []
     for seed in range(400):
         X = people(150, 10_000 + seed)
-        interval = fs.discriminative_risk(by_race, X, protected="race", draws=5, rng=seed).confidence_interval
+        interval = fs.discriminative_risk(
+            by_race, X, sensitive_features="race", draws=5, rng=seed
+        ).confidence_interval
         hits.append(truth in interval)
-    assert abs(np.mean(hits) - 0.95) < 0.033
+    assert np.mean(hits) > 0.95 - 0.033
+
+
+def test_how_many_draws_a_person_stands_for() -> None:
+    """statsmodels' exact interval at the draws (means nearly equal) and at the persons (all or none)."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    from fairstats.methods.hfm.risk import _entry
+
+    alike = np.array([[True] * 40, [False] * 39 + [True]])  # means of .5, and one of 1: worth 1,599 draws
+    apart = np.array([[True] * 12 + [False] * 28] * 2)  # both draws of a person agree: worth 39
+    for changed, estimate, size in ((alike, 0.5125, 80), (apart, 0.3, 40)):
+        found = _entry("a", "all rows", changed, np.arange(40), 0.95)
+        ends = proportion_confint(estimate * size, size, method="beta")
+        assert (found.estimate, found.n, found.n_draws) == (pytest.approx(estimate), 40, 80)
+        assert tuple(found.confidence_interval) == pytest.approx(ends, rel=1e-12)
 
 
 def test_noisy_models_are_said() -> None:
     rng = np.random.default_rng(5)
     with pytest.warns(DataWarning, match="asked again"):
-        fs.discriminative_risk(lambda rows: rng.random(len(rows)) > 0.5, people(100), protected="sex")
+        fs.discriminative_risk(
+            lambda rows: rng.random(len(rows)) > 0.5, people(100), sensitive_features="sex"
+        )
 
 
 def test_result_prints_and_survives_json() -> None:
-    result = fs.discriminative_risk(by_race, people(60), protected=["sex", "race"], draws=2, rng=1)
+    result = fs.discriminative_risk(by_race, people(60), sensitive_features=["sex", "race"], draws=2, rng=1)
     assert DiscriminativeRiskResult.from_dict(result.to_dict()) == result
-    assert len(result.to_frame()) == len(result.entries) == 8
+    assert len(result.to_frame()) == len(result.comparisons) == 8
     assert "drawn evenly" in result.summary()
-    all_of_them = fs.discriminative_risk(by_race, people(60), protected="race", draws="all")
+    all_of_them = fs.discriminative_risk(by_race, people(60), sensitive_features="race", draws="all")
     assert "every other value" in all_of_them.summary()
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"protected": "age"}, "no column 'age'"),
-        ({"protected": []}, "no column"),
-        ({"protected": {"sex": ["f"]}}, "two or more"),
-        ({"protected": {"sex": ["f", "d"]}}, "without \\['m'\\]"),
-        ({"X": people(9).astype({"sex": "category"}), "protected": {"sex": ["f", "m", "d"]}}, "exactly"),
+        ({"sensitive_features": "age"}, "no column 'age'"),
+        ({"sensitive_features": []}, "no column"),
+        ({"sensitive_features": {"sex": ["f"]}}, "two or more"),
+        ({"sensitive_features": {"sex": ["f", "d"]}}, "without \\['m'\\]"),
+        (
+            {"X": people(9).astype({"sex": "category"}), "sensitive_features": {"sex": ["f", "m", "d"]}},
+            "exactly",
+        ),
         ({"predict": 3}, "a function of rows"),
         ({"predict": lambda rows: np.zeros((len(rows), 2))}, "one label per row"),
         ({"predict": lambda rows: 1}, "one label per row"),
@@ -211,6 +235,6 @@ def test_result_prints_and_survives_json() -> None:
     ],
 )  # fmt: skip
 def test_bad_input(change: dict, words: str) -> None:
-    good = {"predict": by_sex, "X": people(30), "protected": "sex"}
+    good = {"predict": by_sex, "X": people(30), "sensitive_features": "sex"}
     with pytest.raises(InputError, match=words):
         fs.discriminative_risk(**{**good, **change})

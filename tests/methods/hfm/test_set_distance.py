@@ -1,7 +1,7 @@
 """Exactness of `set_distance`.
 
-Witness: all pairs by `scipy.spatial.distance.cdist`, which sums squared differences. Tolerance 1e-9 relative
-(the issue's); measured differences stay below 1e-11.
+Witness: all pairs by `scipy.spatial.distance.cdist`, which sums squared differences. Tolerance 1e-9 relative;
+measured differences stay below 1e-11.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
-from fairstats.methods.hfm import early_break
+from fairstats.methods.hfm import blocks, farthest
+from fairstats.methods.hfm.rows import find_common_rows
 from fairstats.methods.hfm.set_distance import SetDistance
 
 from .conftest import KINDS, PAIRS, brute, make_pair
@@ -50,11 +51,14 @@ def check_witnesses(a: np.ndarray, b: np.ndarray, found: SetDistance) -> None:
 def test_maximum_equals_brute_force(kind: str, relation: str, n: int, m: int, d: int, seed: int) -> None:
     a, b = make_pair(kind, relation, n, m, d, seed)
     with pytest.MonkeyPatch.context() as patch:  # the ways of large data, on small data
-        patch.setattr(early_break, "_SMALL", 0)
-        patch.setattr(early_break, "_FEW", 2)
-        patch.setattr(early_break, "_MANY", 8)
-        patch.setattr(early_break, "_BLOCK", 32)
-        patch.setattr(early_break, "_CELLS", 1 << 11)
+        patch.setattr(farthest, "_SMALL", 0)
+        patch.setattr(farthest, "_FEW", 2)
+        patch.setattr(farthest, "_MANY", 8)
+        patch.setattr(farthest, "_BLOCK", 32)
+        patch.setattr(farthest, "_CELLS", 1 << 11)
+        patch.setattr(blocks, "_SCAN", 64)
+        patch.setattr(blocks, "_CELLS", 1 << 9)
+        patch.setattr(blocks, "_NARROWEST", 8)
         found = fs.set_distance(a, b)
     assert found.value == pytest.approx(brute(a, b), rel=RELATIVE, abs=1e-300)
     check_witnesses(a, b, found)
@@ -96,11 +100,7 @@ def test_a_tree_and_blocks_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = make_pair("uniform", "independent", 3_000, 3_000, 4, 2)
     plain = brute(a, b)
     for tree in (True, False):
-        if tree:
-            monkeypatch.setattr("fairstats.methods.hfm.choose._worst_trial", lambda n, d: 0.0)
-            monkeypatch.setattr("fairstats.methods.hfm.choose._block_cost", lambda d: 1e9)
-        else:
-            monkeypatch.setattr("fairstats.methods.hfm.choose._block_cost", lambda d: 0.0)
+        monkeypatch.setattr(farthest, "tree_is_cheaper", lambda *_, tree=tree, **__: tree)
         found = fs.set_distance(a, b)
         assert found.value == pytest.approx(plain, rel=1e-12)
         assert (found.n_tree_queries > 100) == tree
@@ -193,3 +193,10 @@ def test_bad_rows(a: object, b: object, words: str) -> None:
 def test_bad_statistic(statistic: object) -> None:
     with pytest.raises(InputError, match="statistic"):
         fs.set_distance([[0.0]], [[1.0]], statistic=statistic)  # type: ignore[arg-type]
+
+
+def test_rows_that_both_sets_hold() -> None:
+    """By hand; −0.0 equals 0.0."""
+    rows = find_common_rows(np.array([[0.0], [1.0], [0.0]]), np.array([[-0.0], [2.0]]))
+    assert (rows.only_a.tolist(), rows.only_b.tolist(), rows.common) == ([1], [1], (0, 0))
+    assert (rows.distinct_a.tolist(), rows.inverse_a.tolist()) == ([0, 1], [0, 1, 0])

@@ -77,5 +77,5 @@ def test_half_of_it_bounds_every_difference_of_selection_rates(a: np.ndarray, b:
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "ten", True, None, 10**9])
 def test_numbers_of_bins_that_are_none(value: object) -> None:
-    with pytest.raises(InputError, match="whole number of bins"):
+    with pytest.raises(InputError, match="a whole number"):
         check_bins("n_bins", value)

@@ -11,9 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
-from fairstats.methods.madd.binning import bin_edges, histogram, histogram_distance
+from fairstats.methods.madd.binning import bin_edges, farey_grid, grid_counts, histogram, histogram_distance
 from fairstats.methods.madd.curve import MaddCurve, curve_of, madd_curve
-from fairstats.methods.madd.farey import farey_grid
 from fairstats.methods.madd.scores import Sample
 
 #: Decimals, as scores come: they lie on many edges.
@@ -101,3 +100,8 @@ def test_bad_input(change: dict[str, object], message: str) -> None:
     arguments = {"score": np.linspace(0, 1, 6), "sensitive_features": list("aaabbb"), **change}
     with pytest.raises(InputError, match=message):
         madd_curve(arguments.pop("score"), **arguments)
+
+
+def test_counts_of_several_grids_in_turn() -> None:
+    """Counted by hand: ten rows, of which 5, 6, 9 lie below 1/3, 1/2, 2/3."""
+    assert grid_counts(farey_grid(3), np.array([5, 6, 9]), 10, 2, 3).tolist() == [6, 4, 5, 4, 1]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fairstats.methods.madd.binning import bin_edges
-from fairstats.methods.madd.interval import distance_limits
-from fairstats.methods.madd.noise import MultinomialNoise, NormalNoise, noise_of
+from fairstats.methods.madd.noise import MultinomialNoise, NormalNoise, distance_limits, noise_of
 from fairstats.methods.madd.scores import Sample
 
 from ...calibration.madd import percentile_of_equal_groups
@@ -28,8 +27,9 @@ def largest_by_brute_force(covariance: np.ndarray, signs: np.ndarray, near: np.n
 def multinomial_covariance(
     noise: MultinomialNoise, laws: tuple[np.ndarray, np.ndarray] | None = None
 ) -> np.ndarray:
-    shares = noise.shares if laws is None else laws
-    return sum((np.diag(p) - np.outer(p, p)) / n for p, n in zip(shares, noise.sizes, strict=True))
+    counts = (noise.counts0, noise.counts1)
+    shares = [c / c.sum() for c in counts] if laws is None else laws
+    return sum((np.diag(p) - np.outer(p, p)) / c.sum() for p, c in zip(shares, counts, strict=True))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -38,7 +38,7 @@ def test_worst_variance_bounds_every_choice_of_signs(seed: int) -> None:
     laws = rng.dirichlet(np.full(8, 2.0), size=2)
     noise = MultinomialNoise(rng.multinomial(60, laws[0]), rng.multinomial(90, laws[1]))
     near = rng.random(8) < 0.6
-    covariance = multinomial_covariance(noise, noise.laws(near))
+    covariance = multinomial_covariance(noise, tuple(noise.laws()[0]))
     best = largest_by_brute_force(covariance, np.sign(noise.difference), near)
     bound = noise.worst_variance(near)
     assert best <= bound + 1e-12
@@ -98,7 +98,8 @@ def test_covariance_of_clusters_is_that_of_their_contributions(
             u += sign * (w[rows, None] * (indicator - share)).sum(axis=0) / w.sum()
         total += np.outer(u, u)
     assert np.allclose(noise.covariance, total * codes.size / (codes.size - 1))
-    assert noise.degrees_of_freedom == codes.size - 2
+    groups = [np.unique(c).size for c in (s.clusters for s in samples)]
+    assert noise.degrees_of_freedom == min(groups) - 1
 
 
 def test_one_row_per_cluster_is_no_cluster(rng: np.random.Generator) -> None:
@@ -117,9 +118,8 @@ def test_draws_have_the_covariance_of_the_noise(kind: str, rng: np.random.Genera
     base = MultinomialNoise(np.array([30, 20, 50]), np.array([10, 60, 30]))
     covariance = multinomial_covariance(base)
     noise = base if kind == "multinomial" else NormalNoise(base.difference, covariance)
-    nowhere = np.zeros(3, dtype=bool)
-    drawn = noise.draws(nowhere, 40_000, rng)
-    expected = covariance if kind == "normal" else multinomial_covariance(base, base.laws(nowhere))
+    drawn = noise.draws(40_000, rng)[0]
+    expected = covariance if kind == "normal" else multinomial_covariance(base, tuple(base.laws()[0]))
     assert np.allclose(drawn.mean(axis=0), 0, atol=1e-3)
     assert np.allclose(np.cov(drawn.T), expected, atol=1.5e-4)
     assert np.allclose(expected, covariance, atol=3e-4)
@@ -128,14 +128,26 @@ def test_draws_have_the_covariance_of_the_noise(kind: str, rng: np.random.Genera
 
 
 def test_an_empty_bin_of_a_small_group_has_noise(rng: np.random.Generator) -> None:
-    """Near 0 with the pooled share; far from 0 with that share of four rows more."""
+    """With the pooled share; by the group's own law with that share of four rows more."""
     noise = MultinomialNoise(np.array([0, 10, 10]), np.array([200, 900, 900]))
     pooled = 200 / 2020
-    drawn = noise.draws(np.ones(3, dtype=bool), 20_000, rng)
+    drawn = noise.draws(20_000, rng)[1]
     assert drawn[:, 0].var() == pytest.approx(pooled * (1 - pooled) * (1 / 20 + 1 / 2000), rel=0.05)
-    law = noise.laws(np.array([False, True, True]))[0]
-    assert law[0] == pytest.approx(4 * pooled / 24)
-    assert law.sum() == pytest.approx(1)
+    own, other = noise.laws()[:, 0]
+    assert own == pytest.approx([4 * pooled / 24, *[(10 + 4 * 910 / 2020) / 24] * 2])
+    assert other == pytest.approx([pooled, *[(1 - pooled) / 2] * 2])
+    assert noise.laws()[1, 1] == pytest.approx(noise.laws()[0, 1])
+    assert len(MultinomialNoise(np.array([10, 10]), np.array([90, 30])).laws()) == 1
+
+
+def test_the_law_that_reaches_further_counts() -> None:
+    """A bin that the small group misses: by its own law the lower limit would lie 0.1 higher."""
+    noise = MultinomialNoise(np.array([100, 0]), np.array([8_700, 1_300]))
+    limits = distance_limits(noise, 100, 1_999, np.random.default_rng(1))
+    pooled = 1_300 / 10_100
+    spread = 2 * np.sqrt(pooled * (1 - pooled) * (1 / 100 + 1 / 10_000))
+    assert limits.estimate == pytest.approx(0.26)
+    assert limits.lower(0.95) == pytest.approx(0.26 - 1.6449 * spread, abs=0.02)
 
 
 def test_tiny_groups_give_no_lower_limit() -> None:
@@ -159,7 +171,6 @@ def test_distant_groups_have_the_plain_delta_interval() -> None:
     limits = distance_limits(noise, 1000, 40_000, np.random.default_rng(1))
     signs = np.sign(noise.difference)
     spread = 1.96 * float(np.sqrt(signs @ multinomial_covariance(noise) @ signs))
-    assert limits.n_near == 0
     assert limits.upper(0.975) - limits.estimate == pytest.approx(spread, rel=0.01)
     assert limits.estimate - limits.lower(0.975) == pytest.approx(spread, rel=0.03)
 

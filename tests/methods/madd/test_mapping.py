@@ -9,8 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fairstats.methods.madd.binning import bin_edges, histogram, histogram_distance
-from fairstats.methods.madd.losses import LabelledSample, error_losses, fairness_losses, log_loss
-from fairstats.methods.madd.mapping import GroupCdf, MixtureCdfs
+from fairstats.methods.madd.mapping import (
+    GroupCdf,
+    LabelledSample,
+    MixtureCdfs,
+    error_losses,
+    fairness_losses,
+    log_loss,
+)
 
 from .densities import draw
 

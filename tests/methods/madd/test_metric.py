@@ -181,8 +181,8 @@ def test_largest_accounts_for_the_search() -> None:
     assert largest.estimate == result.binned.max()
     assert {largest.group, largest.reference} <= {"x", "y", "z"}
     assert largest.pvalue == 1 / 2000
-    assert largest.interval.low <= largest.estimate <= largest.interval.high
-    assert largest.interval.high >= max(c.interval.high for c in result.comparisons)
+    assert largest.confidence_interval.low <= largest.estimate <= largest.confidence_interval.high
+    assert largest.confidence_interval.high >= max(c.confidence_interval.high for c in result.comparisons)
     assert largest.null_mean > max(c.binned_null_mean for c in result.comparisons) * 0.9
     rng = np.random.default_rng(8)
     alike = fs.madd(rng.random(600), sensitive_features=np.arange(600) % 6, rng=1)
@@ -252,7 +252,7 @@ def test_an_empty_group_is_named_and_leaves_the_largest_open() -> None:
     assert np.isnan(result["w", "x"].estimate)
     assert result["w", "x"].verdict == "insufficient evidence"
     assert result.largest is not None
-    assert result.largest.interval.high == 2.0
+    assert result.largest.confidence_interval.high == 2.0
     assert result.to_frame()["note"].str.contains("no rows").sum() == 6
 
 
@@ -266,7 +266,9 @@ def test_whole_weights_count_as_rows_do_in_the_estimate() -> None:
     for c in weighted.comparisons:
         other = repeated[c.group, c.reference]
         assert c.estimate == pytest.approx(other.estimate, abs=1e-12)
-        assert c.interval.width > other.interval.width  # the same rows twice are no more evidence
+        assert (
+            c.confidence_interval.width > other.confidence_interval.width
+        )  # the same rows twice are no more evidence
 
 
 def test_equal_weights_change_next_to_nothing(paper_rows: Scored) -> None:
@@ -336,7 +338,7 @@ def test_verdicts() -> None:
     assert fs.madd(score[few], sensitive_features=group[few], n_bins=5, rng=1).verdict == "undecided"
     shifted = np.clip(score + 0.3 * group, 0, 1)
     assert fs.madd(shifted, sensitive_features=group, n_bins=5, rng=1).verdict == "violated"
-    assert fs.madd(shifted, sensitive_features=group, n_bins=5, rng=1, threshold=1.9).verdict == "satisfied"
+    assert fs.madd(shifted, sensitive_features=group, n_bins=5, rng=1, margin=1.9).verdict == "satisfied"
 
 
 def test_null_mean_is_what_alike_groups_show() -> None:

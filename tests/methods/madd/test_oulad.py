@@ -28,9 +28,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairstats.methods.madd.curve import curve_of
+from fairstats.methods.madd.curve import curve_of, first_ends, least_varying
 from fairstats.methods.madd.scores import Sample
-from fairstats.methods.madd.stable import first_ends, least_varying
 
 COURSES = ("BBB", "FFF")
 FEATURES = ("gender", "poverty", "disability")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fairstats as fs
-from fairstats.methods.madd.stable import stable_bandwidth
+from fairstats.methods.madd.curve import stable_bandwidth
 
 from .conftest import scored
 

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from fairstats.methods.madd.binning import bin_edges, histogram, histogram_distance
-from fairstats.methods.madd.clusters import nested, permuted_cluster_counts
-from fairstats.methods.madd.curve import curve_of
+from fairstats.methods.madd.curve import curve_of, stable_bandwidth
 from fairstats.methods.madd.noise import NormalNoise
 from fairstats.methods.madd.permutation import (
     largest_test,
     multiplier_test,
+    nested,
     pair_test,
+    permuted_cluster_counts,
     pvalues,
     search_test,
 )
 from fairstats.methods.madd.scores import Sample
-from fairstats.methods.madd.stable import stable_bandwidth
 
 
 def sample(values: object, clusters: object = None) -> Sample:
@@ -50,7 +50,7 @@ def test_pair_test_agrees_with_all_splits(rng: np.random.Generator) -> None:
     values = np.array(everything)
     exact = np.mean(values >= observed - 1e-12)
     exact_mid = np.mean(values > observed + 1e-12) + np.mean(np.abs(values - observed) < 1e-12) / 2
-    test = pair_test(sample(first), sample(second), 5, 20_000, rng)
+    test = pair_test(sample(first), sample(second), bin_edges(5), 20_000, rng)
     assert test is not None
     assert test.statistic == pytest.approx(observed)
     assert abs(test.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 20_000) + 1e-4
@@ -75,7 +75,7 @@ def test_whole_clusters_are_permuted(rng: np.random.Generator) -> None:
     observed = values[0]
     exact = np.mean(np.array(values) >= observed - 1e-12)
     first, second = (sample(scores[rows], labels[rows]) for rows in (labels < 3, labels >= 3))
-    test = pair_test(first, second, 4, 10_000, rng)
+    test = pair_test(first, second, bin_edges(4), 10_000, rng)
     assert test is not None
     assert test.method == "permutation of whole clusters"
     assert abs(test.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 10_000) + 1e-3
@@ -86,27 +86,27 @@ def test_whole_clusters_are_permuted(rng: np.random.Generator) -> None:
 def test_clusters_in_several_groups_cannot_be_permuted(rng: np.random.Generator) -> None:
     first, second = sample([0.1, 0.2], [0, 1]), sample([0.3, 0.4], [1, 2])
     assert not nested((first, second))
-    assert pair_test(first, second, 4, 99, rng) is None
-    pairs = [((0,), (1,), 4)]
+    assert pair_test(first, second, bin_edges(4), 99, rng) is None
+    pairs = [((0,), (1,), bin_edges(4))]
     assert largest_test((first, second), pairs, 99, rng) is None
 
 
 def test_weights_cannot_be_permuted(rng: np.random.Generator) -> None:
     weighted = Sample(np.array([0.1, 0.9]), np.array([1.0, 2.0]))
-    assert pair_test(weighted, weighted, 4, 99, rng) is None
-    assert largest_test((weighted, weighted), [((0,), (1,), 4)], 99, rng) is None
+    assert pair_test(weighted, weighted, bin_edges(4), 99, rng) is None
+    assert largest_test((weighted, weighted), [((0,), (1,), bin_edges(4))], 99, rng) is None
 
 
 def test_scores_that_do_not_vary_have_p_1(rng: np.random.Generator) -> None:
-    test = pair_test(sample([0.5] * 5), sample([0.5] * 7), 8, 99, rng)
+    test = pair_test(sample([0.5] * 5), sample([0.5] * 7), bin_edges(8), 99, rng)
     assert test is not None
     assert (test.pvalue, test.mid_pvalue, test.statistic, test.null_mean) == (1.0, 0.5, 0.0, 0.0)
 
 
 def test_largest_of_one_pair_is_that_pair(rng: np.random.Generator) -> None:
     first, second = sample(rng.random(30)), sample(rng.beta(2, 3, 40))
-    pair = pair_test(first, second, 6, 20_000, rng)
-    largest = largest_test([first, second], [((0,), (1,), 6)], 20_000, rng)
+    pair = pair_test(first, second, bin_edges(6), 20_000, rng)
+    largest = largest_test([first, second], [((0,), (1,), bin_edges(6))], 20_000, rng)
     assert pair is not None
     assert largest is not None
     assert abs(pair.pvalue - largest.pvalue) < 0.02
@@ -115,11 +115,11 @@ def test_largest_of_one_pair_is_that_pair(rng: np.random.Generator) -> None:
 def test_largest_finds_the_group_that_differs_beside_a_tiny_one(rng: np.random.Generator) -> None:
     """The MADD of the group of 6 is larger; standardised it does not hide the real difference."""
     groups = [sample(rng.beta(2, 3, 800)), sample(rng.beta(3, 2, 800)), sample(rng.beta(2, 3, 6))]
-    pairs = [((0,), (1,), 10), ((0,), (2,), 10), ((1,), (2,), 10)]
+    pairs = [((0,), (1,), bin_edges(10)), ((0,), (2,), bin_edges(10)), ((1,), (2,), bin_edges(10))]
     test = largest_test(groups, pairs, 999, rng)
     assert test is not None
     assert test.pvalue == 1 / 1000
-    rest = [((0,), (1, 2), 10), ((1,), (0, 2), 10), ((2,), (0, 1), 10)]
+    rest = [((0,), (1, 2), bin_edges(10)), ((1,), (0, 2), bin_edges(10)), ((2,), (0, 1), bin_edges(10))]
     against_rest = largest_test(groups, rest, 999, rng)
     assert against_rest is not None
     assert against_rest.pvalue == 1 / 1000
@@ -128,8 +128,10 @@ def test_largest_finds_the_group_that_differs_beside_a_tiny_one(rng: np.random.G
 def test_largest_on_different_grids_aggregates_one_permutation(rng: np.random.Generator) -> None:
     """The same pair on the same grid twice is no second look: p as for one."""
     groups = [sample(rng.random(40)), sample(rng.random(40))]
-    one = largest_test(groups, [((0,), (1,), 7)], 999, np.random.default_rng(3))
-    two = largest_test(groups, [((0,), (1,), 7), ((1,), (0,), 7)], 999, np.random.default_rng(3))
+    one = largest_test(groups, [((0,), (1,), bin_edges(7))], 999, np.random.default_rng(3))
+    two = largest_test(
+        groups, [((0,), (1,), bin_edges(7)), ((1,), (0,), bin_edges(7))], 999, np.random.default_rng(3)
+    )
     assert one is not None
     assert two is not None
     assert one.pvalue == two.pvalue

@@ -13,9 +13,10 @@ from statsmodels.stats.multitest import multipletests
 
 import fairstats as fs
 from fairstats.methods.madd.result import MaddResult
-from fairstats.report.inputs import AuditInput, build_input
-from fairstats.report.sections import madd as section
-from fairstats.report.settings import AuditColumns, AuditSettings
+from fairstats.report.columns import AuditColumns
+from fairstats.report.inputs import AuditInput, AuditSettings, build_input
+from fairstats.report.sections import SECTIONS
+from fairstats.report.sections.methods import run_madd
 
 
 def inputs(*, score: str | None = "score", reference: object = None, **settings: object) -> AuditInput:
@@ -36,45 +37,42 @@ def inputs(*, score: str | None = "score", reference: object = None, **settings:
 
 
 def test_nothing_without_a_score() -> None:
-    assert section.run(inputs(score=None)) == []
+    assert run_madd(inputs(score=None)) == []
 
 
 def test_each_group_against_the_reference() -> None:
-    (result,) = section.run(inputs(tolerance=0.15))
+    (result,) = run_madd(inputs(margin=0.15))
     assert isinstance(result, MaddResult)
     assert {c.reference for c in result.comparisons} == {"a"}
-    assert result.settings.threshold == 0.3
+    assert result.settings.margin == 0.3
     assert result.settings.seed == 1
     assert result["c", "a"].verdict == "violated"
-    again = section.run(inputs(tolerance=0.15))[0]
+    again = run_madd(inputs(margin=0.15))[0]
     assert again.to_frame().equals(result.to_frame())
 
 
 def test_all_pairs() -> None:
     for options in ({"comparisons": "all"}, {"reference": "highest"}):
-        (result,) = section.run(inputs(**options))
+        (result,) = run_madd(inputs(**options))
         assert len(result.comparisons) == 3
 
 
 def test_weights() -> None:
-    (result,) = section.run(inputs(sample_weight="weight"))
+    (result,) = run_madd(inputs(sample_weight="weight"))
     assert result.comparisons[0].tests[0].method == "multiplier bootstrap"
 
 
-def test_every_metric_method_and_citation_has_words() -> None:
-    (result,) = section.run(inputs())
+def test_every_metric_and_method_has_words() -> None:
+    (result,) = run_madd(inputs())
     frame = result.to_frame()
-    assert set(frame["metric"]) <= set(section.WORDS)
-    assert "directional delta" in section.INTERVALS
-    for words in section.WORDS.values():
-        assert set(words.references) <= set(section.REFERENCES)
-    for _, keys in (*section.INTERVALS.values(), *section.TESTS.values()):
-        assert set(keys) <= set(section.REFERENCES)
+    (entry,) = (entry for entry in SECTIONS if entry.key == "madd")
+    assert set(frame["metric"]) <= set(entry.words("words"))
+    assert "directional delta" in entry.words("intervals")
 
 
 @pytest.mark.parametrize("n_resamples", [None, 10, 500])
 def test_resamples(n_resamples: int | None) -> None:
-    (result,) = section.run(inputs(n_resamples=n_resamples))
+    (result,) = run_madd(inputs(n_resamples=n_resamples))
     assert result.settings.n_resamples == {None: 1999, 10: 99, 500: 500}[n_resamples]
 
 
@@ -92,7 +90,7 @@ def frame() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def report(frame: pd.DataFrame) -> fs.AuditReport:
+def report(frame: pd.DataFrame) -> fs.results.AuditReport:
     return fs.audit(
         frame,
         y_pred="hired",
@@ -105,7 +103,7 @@ def report(frame: pd.DataFrame) -> fs.AuditReport:
 
 
 def test_an_audit_with_a_score_has_the_numbers_of_the_function(
-    frame: pd.DataFrame, report: fs.AuditReport
+    frame: pd.DataFrame, report: fs.results.AuditReport
 ) -> None:
     table = report.to_frame().query("section == 'madd' and sensitive_features == 'unit'")
     assert table["metric"].tolist() == ["madd", "madd_binned"] * 2 + ["madd_max"]
@@ -122,14 +120,14 @@ def test_an_audit_with_a_score_has_the_numbers_of_the_function(
     assert report.verdicts == {**report.verdicts, **report.to_frame()["verdict"].value_counts().to_dict()}
 
 
-def test_an_audit_says_it_in_every_view(report: fs.AuditReport) -> None:
+def test_an_audit_says_it_in_every_view(report: fs.results.AuditReport) -> None:
     text = report.summary()
     for said in ("MADD: distance between score distributions", "Binned MADD", "· not judged", "✗ violated"):
         assert said in text
     assert "MADD 0.2)" in " ".join(text.split())
     assert any("Verger" in reference for reference in report.references)
     assert any("by permutation of the labels, exactly" in said.text for said in report.methods)
-    again = fs.AuditReport.from_dict(json.loads(json.dumps(report.to_dict())))
+    again = fs.results.AuditReport.from_dict(json.loads(json.dumps(report.to_dict())))
     assert again.to_frame().equals(report.to_frame())
     kept = next(r for r in again.results if isinstance(r, MaddResult))
     assert kept.comparisons[0].curve is None  # a thousand numbers per comparison would be as long as data
@@ -137,7 +135,7 @@ def test_an_audit_says_it_in_every_view(report: fs.AuditReport) -> None:
         kept.plot(kind="curve")
 
 
-def test_html_draws_it_and_escapes_names(report: fs.AuditReport, tmp_path: Path) -> None:
+def test_html_draws_it_and_escapes_names(report: fs.results.AuditReport, tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     page = report.to_html(tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Distances between score distributions against 0.2" in page

@@ -8,9 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairstats.ground.errors import InputError
-from fairstats.methods.madd.curve import MaddCurve, curve_of
+from fairstats.ground.scores import bandwidth_order, label_blind_bins
+from fairstats.methods.madd.curve import (
+    MaddCurve,
+    curve_of,
+    stable_bandwidth,
+)
 from fairstats.methods.madd.scores import Sample
-from fairstats.methods.madd.stable import bandwidth_order, label_blind_bins, stable_bandwidth
 
 from .densities import draw
 

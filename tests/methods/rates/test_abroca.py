@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 from sklearn.metrics import roc_auc_score, roc_curve
+from statsmodels.stats.multitest import multipletests
 
 import fairstats as fs
-from fairstats.methods.rates.roc import RocCurve, area_between
+from fairstats.methods.rates.abroca import _GRID, RocCurve, _places, area_between, roc_on_grid
 
 #: A score of each label in each group, and as many more as wanted; few values, so that there are ties.
 ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 10), st.sampled_from("ab")), max_size=80).map(
@@ -176,3 +178,156 @@ def test_more_values_than_bins(rng: np.random.Generator) -> None:
     assert result.estimate == pytest.approx(wanted, abs=1e-12)
     low, high = result.confidence_interval
     assert low < wanted < high
+
+
+# ---------------------------------------------------------------- noise, p-values and limits
+
+
+@settings(max_examples=40)
+@given(ROWS)
+def test_curves_on_a_grid_as_one_by_one(rows: list[tuple[int, int, str]]) -> None:
+    """All curves of one search, from counts and from shares, against scikit-learn's; off their jumps."""
+    y, score, _ = columns(rows)
+    values, place = np.unique(score, return_inverse=True)
+    counts = [np.bincount(place[y == label], minlength=values.size) for label in (0, 1)]
+    twice = [np.stack([c, c[::-1]]) for c in counts]
+    found = roc_on_grid(*twice)
+    shares = roc_on_grid(*(c / c.sum(axis=1, keepdims=True) for c in twice))
+    for row, of_shares, s in zip(found, shares, (score, -score), strict=True):
+        fpr, tpr, _ = roc_curve(y, s, drop_intermediate=False)
+        off = np.abs(_GRID[:, None] - fpr).min(axis=1) > 1e-9
+        for one in (row, of_shares):
+            np.testing.assert_allclose(one[off], np.interp(_GRID, fpr, tpr)[off], atol=1e-12)
+
+
+def test_p_values_and_limits_speak_with_one_voice() -> None:
+    """p ≤ α exactly where the limit excludes the value: of equality, and of both verdicts."""
+    seen = set()
+    for seed in range(60):
+        y, score, g = sample(np.random.default_rng(seed), 160, (seed % 4) * 0.6)
+        result = fs.abroca(
+            y, score, sensitive_features=g, reference="a", margin=0.15, n_resamples=199, rng=seed
+        )
+        (c,) = result.comparisons
+        assert (c.pvalue <= 0.05) == (c.confidence_interval.low > 0)
+        shown = {"above": c.bounds.low > 0.15, "inside": c.bounds.high < 0.15}[c.direction]
+        assert (c.pvalue_verdict <= 0.05) == shown
+        assert c.verdict == (
+            "undecided" if not shown else {"above": "violated", "inside": "satisfied"}[c.direction]
+        )
+        assert tuple(c.bounds) == tuple(c.confidence_interval)
+        assert c.bounds.confidence_level == 0.95
+        seen.add((c.direction, c.verdict, c.pvalue <= 0.05))
+    assert len(seen) >= 3
+
+
+def test_the_limits_at_any_level_are_those_of_the_p_values(rng: np.random.Generator) -> None:
+    """The ends of the interval at level p̂ from both sides: 1 − p of the estimate brings the limit to 0."""
+    y, score, g = sample(rng, 300, 0.7)
+    options: dict[str, Any] = {"sensitive_features": g, "reference": "a", "n_resamples": 399, "rng": 3}
+    p = fs.abroca(y, score, **options).pvalue
+    assert 0 < p < 0.4
+    assert fs.abroca(y, score, confidence_level=1 - p - 1e-3, **options).confidence_interval.low > 0
+    assert fs.abroca(y, score, confidence_level=1 - p + 1e-3, **options).confidence_interval.low == 0
+
+
+def test_with_few_draws_a_high_level_is_no_answer(rng: np.random.Generator) -> None:
+    y, score, g = sample(rng, 200, 2.0)
+    options: dict[str, Any] = {"sensitive_features": g, "n_resamples": 100, "rng": 1}
+    assert tuple(fs.abroca(y, score, confidence_level=0.995, **options).confidence_interval) == (0, 1)
+    assert fs.abroca(y, score, confidence_level=0.98, **options).confidence_interval.low > 0
+
+
+def test_the_standard_error_is_that_of_the_estimate() -> None:
+    """Against the spread of the estimate over 300 samples with far-apart curves: 12% for 300 samples and for
+    the bootstrap. The spread of the noise alone is half of that.
+    """
+    areas, errors = [], []
+    for seed in range(300):
+        y, score, g = sample(np.random.default_rng(seed), 300, 1.2)
+        areas.append(area_between(*(curve(y[g == k], score[g == k]) for k in "ab")))
+        if seed < 40:
+            errors.append(fs.abroca(y, score, sensitive_features=g, n_resamples=150, rng=seed).std_error)
+    assert np.mean(errors) == pytest.approx(np.std(areas), rel=0.12)
+
+
+def test_groups_of_other_scores_with_one_curve_are_alike(rng: np.random.Generator) -> None:
+    """Exchange is by place among the negatives: any monotone change of one group's scores changes nothing."""
+    y, score, g = sample(rng, 200, 0.4)
+    shifted = np.where(g == "b", 0.2 * score, 0.7 + 0.3 * score**2)
+    options: dict[str, Any] = {"sensitive_features": g, "n_resamples": 199, "rng": 1}
+    first, other = (fs.abroca(y, s, **options) for s in (score, shifted))
+    assert other.pvalue == first.pvalue
+    assert tuple(other.confidence_interval) == pytest.approx(tuple(first.confidence_interval), abs=1e-12)
+    assert other.std_error == pytest.approx(first.std_error, abs=1e-12)
+
+
+def test_exchange_is_within_labels(rng: np.random.Generator) -> None:
+    """The law of `expected_if_equal` is that of the permutation test: drawn here row by row."""
+    y, score, g = sample(rng, 120, 0.0)
+    place = np.empty(120)
+    for k in "ab":
+        negatives = np.sort(score[(g == k) & (y == 0)])
+        left, right = (np.searchsorted(negatives, score[g == k], side) for side in ("left", "right"))
+        place[g == k] = (left + right) / 2 / negatives.size
+    areas = []
+    for _ in range(600):
+        mixed = g.copy()
+        for label in (0, 1):
+            mixed[y == label] = rng.permutation(mixed[y == label])
+        areas.append(area_between(*(curve(y[mixed == k], place[mixed == k]) for k in "ab")))
+    found = fs.abroca(y, score, sensitive_features=g, n_resamples=600, rng=1).expected_if_equal[0]
+    assert found == pytest.approx(np.mean(areas), abs=4 * np.std(areas) * np.sqrt(2 / 600))
+
+
+def test_size_with_ten_positives_beside_a_hundred() -> None:
+    """200 samples of equal curves at an AUC of .9, where the bootstrap alone rejects .13: with that, fewer
+    than 12 of 200 come once in 2,000 times.
+    """
+    rejected = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        y = np.repeat([0, 1, 0, 1], [40, 10, 200, 100])
+        g = np.repeat(["a", "b"], [50, 300])
+        score = norm.cdf(rng.standard_normal(350) + 1.81 * y)
+        rejected += fs.abroca(y, score, sensitive_features=g, n_resamples=100, rng=seed).pvalue <= 0.05
+    assert rejected / 200 < 0.06
+
+
+def test_verdicts_are_over_all_groups(rng: np.random.Generator) -> None:
+    y, score, _ = sample(rng, 1_200, 0.0)
+    g = np.tile(["a", "b", "c", "d"], 300)
+    score = np.where((g == "b") & (y == 1), score * 0.93, score)
+    options: dict[str, Any] = {"sensitive_features": g, "reference": "a", "margin": 0.12, "rng": 1}
+    family, alone = (fs.abroca(y, score, adjust=a, **options).to_frame() for a in ("holm", "none"))
+    np.testing.assert_array_equal(family["pvalue_verdict"], alone["pvalue_verdict"])
+    np.testing.assert_allclose(
+        family["pvalue_verdict_adjusted"], multipletests(family["pvalue_verdict"], method="holm")[1]
+    )
+    assert (alone["pvalue_verdict_adjusted"] == alone["pvalue_verdict"]).all()
+
+
+def test_the_highest_area_as_reference_counts_all_pairs(rng: np.random.Generator) -> None:
+    y, score, _ = sample(rng, 600, 0.0)
+    g = np.tile(["a", "b", "c"], 200)
+    options: dict[str, Any] = {"sensitive_features": g, "rng": 1}
+    result = fs.abroca(y, score, reference="highest", **options)
+    named = fs.abroca(y, score, reference=result.reference, adjust="none", **options)
+    narrow = fs.abroca(y, score, reference=result.reference, confidence_level=1 - 0.05 / 3, **options)
+    for c, d, e in zip(result.comparisons, named.comparisons, narrow.comparisons, strict=True):
+        assert c.pvalue == d.pvalue
+        assert c.pvalue_adjusted == pytest.approx(min(3 * d.pvalue, 1))
+        assert c.pvalue_verdict_adjusted == pytest.approx(min(3 * d.pvalue_verdict, 1))
+        assert tuple(c.confidence_interval) == tuple(e.confidence_interval)
+
+
+def test_places_among_the_negatives_count_ties_half() -> None:
+    """Negatives at 1, 2, 2, 4; positives at 0, 2, 3, 3, 4: by hand."""
+    cells = np.array([[0, 1, 2, 0, 1], [1, 0, 1, 2, 1]])
+    places, counts = _places(cells)
+    np.testing.assert_allclose(places, [0, 0.125, 0.5, 0.75, 0.875])
+    np.testing.assert_array_equal(counts, cells)
+    # two positives between the same negatives share their place
+    places, counts = _places(np.array([[1, 0, 0, 1], [0, 1, 2, 0]]))
+    np.testing.assert_allclose(places, [0.25, 0.5, 0.75])
+    np.testing.assert_array_equal(counts, [[1, 0, 1], [0, 3, 0]])

@@ -1,7 +1,7 @@
 """Bad input: one table, a row each. Every row is an error or a warning of ours that names the argument and
 the cure.
 
-The rows of the issue ("How it will be checked") come first. A CSV without the named column and an
+The faults that users meet most come first. A CSV without the named column and an
 unreadable file are tested with the command line and the audit, which read files.
 """
 
@@ -39,11 +39,11 @@ class Row(NamedTuple):
     words: str
 
 
-def impact(y_pred: Any = P, groups_of: Any = G, **options: Any) -> fs.RatioResult:
+def impact(y_pred: Any = P, groups_of: Any = G, **options: Any) -> fs.results.RatioResult:
     return fs.disparate_impact(y_pred, sensitive_features=groups_of, **options)
 
 
-def accuracy(y_true: Any = Y, y_pred: Any = P, groups_of: Any = G, **options: Any) -> fs.RatioResult:
+def accuracy(y_true: Any = Y, y_pred: Any = P, groups_of: Any = G, **options: Any) -> fs.results.RatioResult:
     return fs.conditional_accuracy(y_true, y_pred, sensitive_features=groups_of, **options)
 
 
@@ -51,7 +51,7 @@ def parity(y_pred: Any = P, groups_of: Any = G, **options: Any) -> Any:
     return fs.demographic_parity_difference(None, y_pred, sensitive_features=groups_of, **options)
 
 
-def counted(*tables: tuple[Any, ...], **options: Any) -> fs.RatioResult:
+def counted(*tables: tuple[Any, ...], **options: Any) -> fs.results.RatioResult:
     return fs.disparate_impact(counts=dict(zip("abcdef", tables, strict=False)), **options)
 
 
@@ -63,12 +63,14 @@ def area(
 
 SPARE = InsufficientEvidenceWarning
 TABLE: dict[str, Row] = {
-    # ------------------------------------------------ the rows of the issue
+    # ------------------------------------------------ what users meet most
     "empty group, declared": Row(
         lambda: impact(groups=["a", "z", "b"]), SPARE, "z: no rows, so no selection rate"
     ),
     "empty group, category": Row(
-        lambda: impact(groups_of=pd.Categorical(G, categories=["a", "b", "z"])), SPARE, "z: no rows"
+        lambda: impact(groups_of=pd.Categorical(G, categories=["a", "b", "z"])),
+        DataWarning,
+        "group: of the declared values 'z' has no rows",
     ),
     "empty group, counts": Row(lambda: counted((5, 5), (0, 0)), SPARE, "b: no rows, so no selection rate"),
     "empty group, max": Row(
@@ -127,7 +129,7 @@ TABLE: dict[str, Row] = {
     "0/0, models": Row(
         lambda: fs.compare_models(Y, [0] * 8, P, sensitive_features=G),
         SPARE,
-        "has a rate of 0 under one of the models",
+        "has a rate of 0",
     ),
     "0/0, stratified": Row(
         lambda: fs.stratified_ratio([0, 0, 0, 0], sensitive_features=list("aabb"), strata=[1, 2, 1, 2]),

@@ -18,11 +18,11 @@ G = list("aaaabbbb")
 NAN = float("nan")
 
 
-def impact(y_pred: Any = P, groups_of: Any = G, **options: Any) -> fs.RatioResult:
+def impact(y_pred: Any = P, groups_of: Any = G, **options: Any) -> fs.results.RatioResult:
     return fs.disparate_impact(y_pred, sensitive_features=groups_of, **options)
 
 
-def accuracy(y_true: Any = Y, y_pred: Any = P, groups_of: Any = G, **options: Any) -> fs.RatioResult:
+def accuracy(y_true: Any = Y, y_pred: Any = P, groups_of: Any = G, **options: Any) -> fs.results.RatioResult:
     return fs.conditional_accuracy(y_true, y_pred, sensitive_features=groups_of, **options)
 
 
@@ -30,17 +30,17 @@ def parity(y_pred: Any = P, groups_of: Any = G, **options: Any) -> Any:
     return fs.demographic_parity_difference(None, y_pred, sensitive_features=groups_of, **options)
 
 
-def counted(*tables: tuple[Any, ...], **options: Any) -> fs.RatioResult:
+def counted(*tables: tuple[Any, ...], **options: Any) -> fs.results.RatioResult:
     return fs.disparate_impact(counts=dict(zip("abcdef", tables, strict=False)), **options)
 
 
 #: Name → call and words of the message.
 TABLE: dict[str, tuple[Callable[[], Any], str]] = {
     # ------------------------------------------------ settings
-    "method": (lambda: impact(method="wald"), "`method`: got 'wald'; allowed: 'log', 'delta', 'score'"),
+    "method": (lambda: impact(method="wald"), "`method`: got 'wald'; allowed: None, 'log', 'delta', 'score'"),
     "method of ratios for a difference": (
         lambda: parity(method="log"),
-        "`method`: got 'log'; allowed: 'score'",
+        "`method`: got 'log'; allowed: None, 'score'",
     ),
     "method for average odds": (
         lambda: fs.average_odds_difference(Y, P, sensitive_features=G, method="bootstrap"),
@@ -48,8 +48,8 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "agg": (lambda: parity(agg="mean"), "`agg`: got 'mean'; allowed: None, 'max'"),
     "threshold 10 for 10%": (
-        lambda: parity(threshold=10),
-        r"`threshold`: got 10; allowed: a size in \(0, 1\)",
+        lambda: parity(margin=10),
+        r"`margin`: got 10; allowed: a size in \(0, 1\)",
     ),
     "n_resamples": (lambda: impact(method="bootstrap", n_resamples=10), "`n_resamples`: got 10"),
     "rng": (lambda: parity(method="bootstrap", rng="seed"), "`rng`: got 'seed'"),
@@ -63,7 +63,7 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     # ------------------------------------------------ what is passed
     "nothing": (lambda: fs.disparate_impact(), "`y_pred`: got None"),
-    "no labels": (lambda: accuracy(None), "`y_true, y_pred`: got None"),
+    "no labels": (lambda: accuracy(None), "`y_true`: got None"),
     "no groups": (lambda: fs.disparate_impact(P), "`sensitive_features`: got None"),
     "rows and counts": (
         lambda: fs.disparate_impact(P, sensitive_features=G, counts={"a": (1, 2)}),
@@ -75,11 +75,15 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
     "counts, a list": (lambda: fs.disparate_impact(counts=[(1, 2), (3, 4)]), "`counts`: got list"),
     "counts, empty": (lambda: fs.disparate_impact(counts={}), "`counts`: got no group"),
     "counts without labels": (
-        lambda: fs.conditional_accuracy(counts=fs.SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)})),
+        lambda: fs.conditional_accuracy(
+            counts=fs.results.SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)})
+        ),
         "`counts`: got selection counts",
     ),
     "counts of pairs": (
-        lambda: fs.disparate_impact(counts=fs.PairedCounts.from_counts({"a": range(8), "b": range(8)})),
+        lambda: fs.disparate_impact(
+            counts=fs.results.PairedCounts.from_counts({"a": range(8), "b": range(8)})
+        ),
         "`counts`",
     ),
     "models: a mapping for counts": (
@@ -87,12 +91,12 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
         "`counts`",
     ),
     "models: metric": (
-        lambda: fs.compare_models(Y, P, P, sensitive_features=G, metric="accuracy"),
-        "`metric`: got 'accuracy'",
+        lambda: fs.compare_models(Y, P, P, sensitive_features=G, metrics="nothing"),
+        "`metrics`: got 'nothing'",
     ),
     "metric unknown": (
         lambda: fs.group_metric(Y, P, metric="auc", sensitive_features=G),
-        "`metric`: got 'auc'; allowed: 'f1'",
+        "`metric`: got 'auc'; allowed: 'selection_rate'",
     ),
     "metric of one number": (
         lambda: fs.group_metric(Y, P, metric=lambda tp, fp, fn, tn: tp.sum(), sensitive_features=G),
@@ -105,7 +109,7 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
 }
 SETTINGS: dict[str, tuple[Any, ...]] = {
     "confidence_level": (95, 0.05, NAN, "high", None),
-    "threshold": (0, NAN, "80%", -0.1),
+    "threshold": (0, NAN, "80%", -0.1, 1.25),
     "missing": ("ignore",),
     "adjust": ("fdr",),
     "simultaneous": ("tukey",),

@@ -103,6 +103,7 @@ def test_a_seed_repeats_and_is_reported() -> None:
     assert drawn.confidence_interval == repeated.confidence_interval
 
 
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")
 @pytest.mark.parametrize(
     "counts",
     [

@@ -125,7 +125,9 @@ def test_average_odds_range_is_the_mean_of_its_parts() -> None:
 
 
 def test_refusals() -> None:
-    weighted = fs.disparate_impact([1, 0, 1, 0], sensitive_features=list("aabb"), sample_weight=[1, 2, 3, 4])
+    weighted = fs.disparate_impact(
+        [1, 0] * 20, sensitive_features=["a"] * 20 + ["b"] * 20, sample_weight=[1, 2, 3, 4] * 10
+    )
     with pytest.raises(fs.InputError, match="worst_case_bounds.*with weights"):
         weighted.worst_case_bounds()
     smooth = fs.group_metric(metric="f1", counts={"a": (5, 5, 5, 5), "b": (6, 5, 5, 5)})

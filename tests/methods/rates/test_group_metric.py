@@ -12,6 +12,10 @@ from scipy.stats import norm
 from sklearn import metrics
 
 import fairstats as fs
+from fairstats.ground.formula import evaluate
+from fairstats.ground.registry import CELLS, RATES
+
+FORMULAS = {**{name: rate.formula for name, rate in RATES.items()}, "treatment_equality": "fn / fp"}
 
 COUNTS = {"a": (40, 10, 12, 38), "b": (30, 14, 20, 46), "c": (25, 5, 9, 21)}
 SKLEARN = {
@@ -50,11 +54,13 @@ def test_rates_have_the_closed_delta_interval(metric: str, ratio: Any, differenc
     smooth = fs.group_metric(metric=metric, counts=COUNTS, reference="a")
     closed = difference(counts=COUNTS, reference="a", method="delta")
     for c, d in zip(smooth.comparisons, closed.comparisons, strict=True):
-        assert tuple(c.interval) == pytest.approx(tuple(d.interval), rel=1e-8, abs=1e-10)
+        assert tuple(c.confidence_interval) == pytest.approx(
+            tuple(d.confidence_interval), rel=1e-8, abs=1e-10
+        )
     smooth = fs.group_metric(metric=metric, counts=COUNTS, reference="a", contrast="ratio")
     closed = ratio(counts=COUNTS, reference="a", method="log")
     for c, d in zip(smooth.comparisons, closed.comparisons, strict=True):
-        assert tuple(c.interval) == pytest.approx(tuple(d.interval), rel=1e-8)
+        assert tuple(c.confidence_interval) == pytest.approx(tuple(d.confidence_interval), rel=1e-8)
 
 
 def f1_variance(tp: int, fp: int, fn: int) -> float:
@@ -69,7 +75,7 @@ def test_f1_interval_by_hand() -> None:
     for group in "bc":
         error = np.sqrt(sum(f1_variance(*COUNTS[g][:3]) for g in ("a", group)))
         assert result[group].std_error == pytest.approx(error, rel=1e-7)
-        low, high = result[group].interval
+        low, high = result[group].confidence_interval
         assert (high - low) / 2 == pytest.approx(norm.ppf(0.975) * error, rel=1e-7)
 
 
@@ -78,13 +84,11 @@ def test_standard_errors_are_those_of_repeated_samples(metric: str, rng: np.rand
     """20,000 multinomial samples of 2,000 rows a group; four Monte Carlo standard errors are 2%, bias 1%
     more.
     """
-    from fairstats.methods.rates.group_metric import COUNT_METRICS
-
     cells = {g: tuple(20 * c for c in COUNTS[g]) for g in "ab"}
     values = {}
     for g, c in cells.items():
         draws = rng.multinomial(sum(c), np.array(c) / sum(c), size=20_000).astype(float)
-        values[g] = COUNT_METRICS[metric](*draws.T)
+        values[g] = evaluate(FORMULAS[metric], dict(zip(CELLS, draws.T, strict=True)))
     result = fs.group_metric(metric=metric, counts=cells, reference="a")
     assert result.std_error == pytest.approx(np.std(values["b"] - values["a"]), rel=0.03)
 
@@ -111,7 +115,7 @@ def test_weights_and_clusters(rows_of: Any, rng: np.random.Generator) -> None:
     smooth = fs.group_metric(rows.y_true, rows.y_pred, metric="tpr", **options)
     closed = fs.equal_opportunity_difference(rows.y_true, rows.y_pred, **options)
     for c, d in zip(smooth.comparisons, closed.comparisons, strict=True):
-        assert tuple(c.interval) == pytest.approx(tuple(d.interval), rel=1e-7)
+        assert tuple(c.confidence_interval) == pytest.approx(tuple(d.confidence_interval), rel=1e-7)
 
 
 @pytest.mark.parametrize("alternative", ["less", "greater"])
@@ -143,9 +147,9 @@ def test_thresholds_of_metrics_beyond_one(threshold: float) -> None:
     result = fs.group_metric(
         metric="treatment_equality",
         counts={"a": (40, 10, 12, 38), "b": (30, 14, 20, 46)},
-        threshold=threshold,
+        margin=threshold,
     )
-    assert result.settings.threshold == threshold
+    assert result.settings.margin == threshold
 
 
 def test_groups_without_the_metric() -> None:
@@ -162,3 +166,65 @@ def test_small_groups_do_not_look_certain() -> None:
             metric="accuracy", counts={"a": (40, 10, 12, 38), "b": (1, 0, 0, 1)}, reference="a"
         )
     assert result.verdict == "insufficient evidence"
+
+
+# ---------------------------------------------------------------- names of the registry
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [("tpr", "score"), ("selection_rate", "score"), ("average_odds", "score (MOVER)")]
+)
+def test_the_score_kind_is_that_of_the_public_functions(name: str, method: str) -> None:
+    function = {
+        "tpr": fs.equal_opportunity_difference,
+        "selection_rate": fs.demographic_parity_difference,
+        "average_odds": fs.average_odds_difference,
+    }[name]
+    found = fs.group_metric(metric=name, method="score", counts=COUNTS, reference="a")
+    for c, d in zip(found.comparisons, function(counts=COUNTS, reference="a").comparisons, strict=True):
+        assert c.method == method
+        assert c.confidence_interval == d.confidence_interval
+        assert c.tests == d.tests
+        assert c.bounds == d.bounds
+
+
+def test_what_was_here_from_the_beginning_stays_with_delta() -> None:
+    by_rate = fs.group_metric(metric="accuracy", counts=COUNTS, reference="a")
+    by_name = fs.group_metric(metric="accuracy_difference", counts=COUNTS, reference="a")
+    assert {c.method for c in by_rate.comparisons} == {"delta"}
+    assert {c.method for c in by_name.comparisons} == {"score"}
+    np.testing.assert_allclose(by_rate.estimate, by_name.estimate, rtol=1e-14)
+
+
+def test_ratios_and_gaps_by_name() -> None:
+    ratio = fs.group_metric(metric="npv_ratio", counts=COUNTS, reference="a")
+    wanted = fs.conditional_use_accuracy(counts=COUNTS, prediction=0, reference="a")
+    assert [c.confidence_interval for c in ratio.comparisons] == [
+        c.confidence_interval for c in wanted.comparisons
+    ]
+    gap = fs.group_metric(metric="equalized_odds", contrast="gap", counts=COUNTS)
+    assert (
+        gap.confidence_interval == fs.equalized_odds_difference(counts=COUNTS, agg="max").confidence_interval
+    )
+
+
+def test_several_rates_in_one_family() -> None:
+    found = fs.group_metric(metric="equalized_odds", counts=COUNTS, reference="a")
+    wanted = fs.equalized_odds_difference(counts=COUNTS, reference="a")
+    np.testing.assert_array_equal(
+        [c.pvalue_adjusted for c in found.comparisons], [c.pvalue_adjusted for c in wanted.comparisons]
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"metric": "npv_ratio", "contrast": "difference"}, "as the name says"),
+        ({"metric": "f1", "contrast": "gap"}, "shares"),
+        ({"metric": "abroca"}, "fs.abroca"),
+        ({"metric": "tpr", "method": "wald"}, "'delta', 'score'"),
+    ],
+)
+def test_what_cannot_be_asked(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(fs.InputError, match=words):
+        fs.group_metric(counts=COUNTS, **options)

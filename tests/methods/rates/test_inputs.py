@@ -49,7 +49,7 @@ KINDS: dict[str, tuple[Callable[[list[Any]], Any], Callable[[list[Any]], Any]]] 
     "pandas string[python]": (pd.Series, lambda v: pd.Series(v, dtype=pd.StringDtype("python"))),
     "pandas string[pyarrow]": (pd.Series, lambda v: pd.Series(v, dtype=pd.StringDtype("pyarrow"))),
     "pandas index": (pd.Index, pd.Index),
-    "pandas, other index": (lambda v: pd.Series(v, index=range(N, 0, -1)), pd.Series),
+    "pandas, other index": (lambda v: pd.Series(v, index=range(N, 0, -1)),) * 2,
     "polars": (pl.Series, pl.Series),
     "polars Int8": (lambda v: pl.Series(v, dtype=pl.Int8), lambda v: pl.Series(v, dtype=pl.Categorical)),
     "polars Enum": (pl.Series, lambda v: pl.Series(v, dtype=pl.Enum(sorted(set(v))))),
@@ -92,7 +92,8 @@ def test_weights_and_clusters_of_every_kind(kind: str) -> None:
         cluster=of_numbers(UNIT),
         groups=ORDER,
     )
-    pd.testing.assert_frame_equal(numbers(found), numbers(wanted), check_exact=True)
+    # clusters named by text are summed in another order: the last digit may differ
+    pd.testing.assert_frame_equal(numbers(found), numbers(wanted), rtol=1e-13, atol=0)
 
 
 def test_the_estimates_by_counting() -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import fairstats as fs
 
+pytestmark = pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")
 ROWS = st.lists(
     st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from("abc")), min_size=2, max_size=60
 ).filter(lambda rows: len({g for *_, g in rows}) > 1)
@@ -136,8 +137,8 @@ def test_swapping_the_reference_inverts_a_ratio(
         return
     with np.errstate(divide="ignore"):
         assert ab.estimate == pytest.approx(np.divide(1.0, ba.estimate), rel=1e-12)
-        low, high = np.divide(1.0, tuple(ba.interval)[::-1])
-    assert tuple(ab.interval) == pytest.approx((low, high), rel=1e-7)
+        low, high = np.divide(1.0, tuple(ba.confidence_interval)[::-1])
+    assert tuple(ab.confidence_interval) == pytest.approx((low, high), rel=1e-7)
     tests, swapped = ({t.alternative: t for t in c.tests if "exact" not in t.method} for c in (ab, ba))
     # Score p-values depend on the contrast only through z, and z at ratio 1 is the same both ways.
     assert tests["two-sided"].pvalue == pytest.approx(swapped["two-sided"].pvalue, rel=1e-7, abs=1e-12)
@@ -158,7 +159,9 @@ def test_swapping_the_reference_flips_a_difference(
     options = {"sensitive_features": g, "method": method}
     for ab, ba in zip(*(quiet(metric, y, p, reference=r, **options).comparisons for r in "ba"), strict=True):
         assert ab.estimate == pytest.approx(-ba.estimate, abs=1e-14)
-        assert tuple(ab.interval) == pytest.approx((-ba.interval.high, -ba.interval.low), abs=1e-8)
+        assert tuple(ab.confidence_interval) == pytest.approx(
+            (-ba.confidence_interval.high, -ba.confidence_interval.low), abs=1e-8, nan_ok=method == "delta"
+        )  # with an empty cell the delta method has no interval either way
         assert ab.std_error == pytest.approx(ba.std_error, abs=1e-14)
         assert ab.verdict == ba.verdict
         if not np.isnan(ab.pvalue):

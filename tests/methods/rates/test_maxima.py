@@ -6,6 +6,7 @@ the coverage (test_calibration has more of it).
 
 from __future__ import annotations
 
+import warnings
 from itertools import combinations
 from typing import Any
 
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import fairstats as fs
-from fairstats.methods.rates.score import difference_score_interval
+from fairstats.ground.multiplicity import MaxZ
+
+from .score_arrays import difference_score_interval
 
 fairlearn = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not installed")
 
@@ -52,7 +55,7 @@ PAIRS = {
 }
 
 
-def maximum(name: str, *arguments: Any, **options: Any) -> fs.MaximumResult:
+def maximum(name: str, *arguments: Any, **options: Any) -> fs.results.MaximumResult:
     return getattr(fs, name)(*arguments, agg="max", **options)
 
 
@@ -245,3 +248,35 @@ def exact_coverage(n0: int, n1: int, p0: float, p1: float) -> float:
 def test_coverage_is_94_per_cent_in_small_groups(n0: int, n1: int, p0: float, p1: float) -> None:
     """METHODS §1: coverage ≥ 94%, no upper limit on it; by enumeration, equal groups among them."""
     assert exact_coverage(n0, n1, p0, p1) >= 0.94
+
+
+def test_the_verdict_is_what_the_one_sided_band_says(rng: np.random.Generator) -> None:
+    """Its p-value is below 5% exactly where the band excludes the margin; open where a group is unknown."""
+    said = set()
+    for _ in range(150):
+        n, rates = int(rng.integers(20, 1_500)), rng.uniform(0.4, 0.4 + rng.uniform(0, 0.4), 3)
+        counts: dict[str, tuple[int, int]] = {
+            g: (k, n - k) for g, k in zip("abc", rng.binomial(n, rates).tolist(), strict=True)
+        }
+        unknown = bool(rng.random() < 0.3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fs.FairstatsWarning)
+            both = {**counts, "d": (0, 0)} if unknown else counts
+            (c,) = fs.demographic_parity_difference(counts=both, agg="max", margin=0.15).comparisons
+        low, high = c.bounds
+        wanted = "violated" if low > 0.15 else "satisfied" if high < 0.15 else "undecided"
+        assert c.verdict == wanted
+        assert (c.pvalue_verdict <= 0.05) == (wanted != "undecided")
+        assert not (unknown and wanted == "satisfied")
+        said.add(wanted)
+    assert len(said) == 3
+
+
+def test_an_empty_cell_keeps_its_part_in_the_joint_distribution() -> None:
+    """Half a row is added to each cell, so that no variance vanishes: MaxZ of these rates, by hand."""
+    counts = {"a": (0, 30), "b": (0, 30), "c": (15, 15)}
+    rates = np.array([0.5 / 31, 0.5 / 31, 15.5 / 31])
+    wanted = MaxZ(rates * (1 - rates) / 31, pairs=list(combinations(range(3), 2)))
+    assert wanted.n_estimates == 3
+    result = fs.demographic_parity_difference(counts=counts, agg="max")
+    assert result.critical_value == pytest.approx(wanted.quantile(0.95), abs=0.015)  # other draws

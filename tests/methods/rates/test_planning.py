@@ -1,9 +1,12 @@
-"""Power and sample size. Witnesses: the normal formula, the enumerated power of the test itself,
-statsmodels.
+"""Power and sample size. Witnesses: all tables one by one through the score statistic or the public test,
+the formula of Farrington and Manning, samples, and every smaller size.
 """
 
 from __future__ import annotations
 
+import math
+import time
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,73 +14,94 @@ import pytest
 from scipy.stats import binom, norm
 
 import fairstats as fs
+from fairstats.ground.verdict import z_evidence
+from fairstats.methods.rates.score import ratio_score_statistic
+
+ALLOCATIONS = (1.0, 4.0, 10.0, 20.0, 0.1)
 
 
-def power_by_enumeration(
-    rate: float, ratio: float, n: int, n_reference: int, threshold: float, alternative: str, level: float
+def rejected(z_low: float, z_high: float, z_one: float, alternative: str, level: float) -> bool:
+    """Whether a test or a verdict speaks, from the statistics of θ, 1/θ and 1; by the rule of verdicts."""
+    c = norm.ppf(level)
+    if alternative in ("violated", "satisfied"):
+        evidence = z_evidence(z_low, z_high)
+        smallest = min(evidence.below, evidence.above)
+        return (evidence.inside if alternative == "satisfied" else smallest) <= 1 - level
+    shown = {"less": z_low <= -c, "greater": z_low >= c, "two-sided": abs(z_one) >= norm.ppf((1 + level) / 2)}
+    return bool(shown[alternative])
+
+
+def all_tables(
+    rate: float, ratio: float, n: int, m: int, alternative: str, threshold: float, level: float
 ) -> float:
-    """P(the log test rejects) from the binomial probabilities of all pairs of counts."""
-    k0, k1 = np.arange(n + 1)[:, None], np.arange(n_reference + 1)[None, :]
-    null = 1.0 if alternative == "two-sided" else threshold
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.log(k0 / n / (k1 / n_reference) / null) / np.sqrt(1 / k0 - 1 / n + 1 / k1 - 1 / n_reference)
-    critical = norm.ppf(level if alternative != "two-sided" else (1 + level) / 2)
-    reject = {"less": z <= -critical, "greater": z >= critical, "two-sided": np.abs(z) >= critical}[
-        alternative
-    ]
-    return float(
-        (binom.pmf(k0, n, rate * ratio) * binom.pmf(k1, n_reference, rate) * np.nan_to_num(reject)).sum()
-    )
+    """P(the test rejects) from the binomial probabilities of all pairs of counts."""
+    k0, k1 = np.meshgrid(np.arange(n + 1), np.arange(m + 1), indexing="ij")
+    z = [ratio_score_statistic(k0, n, k1, m, null) for null in (threshold, 1 / threshold, 1.0)]
+    speaks = np.vectorize(lambda *s: rejected(*s, alternative=alternative, level=level))(*z)
+    weight = binom.pmf(np.arange(n + 1), n, rate * ratio)[:, None] * binom.pmf(np.arange(m + 1), m, rate)
+    return float((weight * speaks).sum())
 
 
 @pytest.mark.parametrize(
-    ("rate", "ratio", "n", "n_reference", "alternative"),
+    ("rate", "ratio", "n", "m", "alternative", "threshold", "level"),
     [
-        (0.5, 0.7, 400, 400, "less"),
-        (0.3, 0.6, 300, 600, "less"),
-        (0.1, 0.5, 1_000, 1_000, "less"),
-        (0.6, 1.0, 500, 500, "greater"),
-        (0.4, 0.95, 800, 1_500, "greater"),
-        (0.5, 0.8, 300, 300, "two-sided"),
-        (0.2, 1.3, 500, 400, "two-sided"),
+        (0.5, 0.4, 40, 40, "less", 0.8, 0.95),
+        (0.3, 0.6, 15, 90, "less", 0.8, 0.9),
+        (0.95, 0.7, 90, 12, "less", 0.9, 0.95),
+        (0.6, 1.2, 50, 30, "greater", 0.8, 0.95),
+        (0.1, 1.5, 30, 80, "greater", 1.0, 0.99),
+        (0.5, 0.6, 40, 60, "two-sided", 0.8, 0.95),
+        (0.2, 1.9, 50, 25, "two-sided", 0.8, 0.9),
+        (0.5, 0.5, 40, 60, "violated", 0.95, 0.95),
+        (0.4, 1.8, 60, 30, "violated", 0.9, 0.95),
+        (0.7, 0.6, 30, 70, "violated", 1.0, 0.9),
+        (0.8, 1.05, 60, 70, "satisfied", 0.7, 0.9),
+        (0.9, 0.95, 70, 40, "satisfied", 0.8, 0.95),
     ],
 )
-def test_power_as_enumerated(rate: float, ratio: float, n: int, n_reference: int, alternative: Any) -> None:
-    """Every expected count is above 40: the formula is a normal approximation, good to 2.5 percentage points
-    there.
-    """
-    found = fs.power_ratio(rate, ratio, n=n, n_reference=n_reference, alternative=alternative).power
-    wanted = power_by_enumeration(rate, ratio, n, n_reference, 0.8, alternative, 0.95)
-    assert found == pytest.approx(wanted, abs=0.025)
-
-
-def test_power_by_simulation_of_the_public_test(rng: np.random.Generator) -> None:
-    """1,000 samples through `disparate_impact`; four binomial standard errors (5%) and the approximation
-    (1%).
-    """
-    plan = fs.power_ratio(0.5, 0.65, n=300)
-    k0, k1 = rng.binomial(300, 0.325, 1_000), rng.binomial(300, 0.5, 1_000)
-    rejected = [
-        fs.disparate_impact(
-            counts={"a": (a, 300 - a), "b": (b, 300 - b)}, reference="b", alternative="less"
-        ).pvalue
-        < 0.05
-        for a, b in zip(k0.tolist(), k1.tolist(), strict=True)
-    ]
-    assert plan.power == pytest.approx(np.mean(rejected), abs=0.06)
-
-
-def test_the_formula_by_hand() -> None:
-    plan = fs.power_ratio(0.5, 0.7, n=400, n_reference=700, confidence_level=0.9)
-    error = np.sqrt(0.65 / (400 * 0.35) + 0.5 / (700 * 0.5))
-    assert plan.power == pytest.approx(norm.cdf(np.log(0.8 / 0.7) / error - norm.ppf(0.9)), rel=1e-12)
-    two = fs.power_ratio(0.5, 0.7, n=400, alternative="two-sided")
-    error = np.sqrt(0.65 / (400 * 0.35) + 0.5 / (400 * 0.5))
-    distance = np.log(0.7) / error
-    assert two.power == pytest.approx(
-        norm.cdf(distance - norm.ppf(0.975)) + norm.cdf(-distance - norm.ppf(0.975)), rel=1e-12
+def test_power_is_the_probability_of_all_tables(
+    rate: float, ratio: float, n: int, m: int, alternative: Any, threshold: float, level: float
+) -> None:
+    plan = fs.power_ratio(
+        rate, ratio, n=n, n_reference=m, alternative=alternative, threshold=threshold, confidence_level=level
     )
-    assert two.threshold == 1
+    wanted = all_tables(rate, ratio, n, m, alternative, threshold, level)
+    assert plan.power == pytest.approx(wanted, rel=1e-10)
+
+
+def test_power_is_that_of_the_public_test() -> None:
+    """Every table of 7 and 9 cases through `disparate_impact(method="score")`."""
+    ratios: dict[Any, float] = {"less": 0.3, "greater": 1.4, "two-sided": 0.2}
+    totals = dict.fromkeys(ratios, 0.0)
+    for k0, k1 in product(range(8), range(10)):
+        if k0 + k1:  # 0/0 shows nothing
+            counts = {"a": (k0, 7 - k0), "b": (k1, 9 - k1)}
+            result = fs.disparate_impact(counts=counts, reference="b", method="score")
+            tests = {t.alternative: t for t in result.comparisons[0].tests if t.method == "score"}
+            for alternative, ratio in ratios.items():
+                weight = binom.pmf(k0, 7, 0.6 * ratio) * binom.pmf(k1, 9, 0.6)
+                totals[alternative] += weight * (tests[alternative].pvalue <= 0.05)
+    for alternative, ratio in ratios.items():
+        found = fs.power_ratio(0.6, ratio, n=7, n_reference=9, alternative=alternative)
+        assert found.power == pytest.approx(totals[alternative], rel=1e-9)
+
+
+def test_power_by_simulation_at_large_unequal_sizes(rng: np.random.Generator) -> None:
+    """40,000 samples of 1,000 beside 20,000; four binomial standard errors."""
+    k0, k1 = rng.binomial(1_000, 0.36, 40_000), rng.binomial(20_000, 0.5, 40_000)
+    share = np.mean(ratio_score_statistic(k0, 1_000, k1, 20_000, 0.8) <= -norm.ppf(0.95))
+    found = fs.power_ratio(0.5, 0.72, n=1_000, n_reference=20_000).power
+    assert found == pytest.approx(share, abs=4 * np.sqrt(found * (1 - found) / 40_000))
+
+
+def test_the_formula_of_farrington_and_manning() -> None:
+    """With 20,000 cases the exact power is that of the normal distribution: 0.002 for its lattice."""
+    p, q, theta, n, m = 0.385, 0.5, 0.8, 20_000, 5_000
+    z = float(ratio_score_statistic(n * p, n, m * q, m, theta))
+    spread = np.sqrt(p * (1 - p) / n + theta**2 * q * (1 - q) / m)
+    wanted = norm.cdf((theta * q - p - norm.ppf(0.95) * (p - theta * q) / z) / spread)
+    assert 0.2 < wanted < 0.9
+    assert fs.power_ratio(q, p / q, n=n, n_reference=m).power == pytest.approx(wanted, abs=0.002)
 
 
 def test_power_grows_with_size_and_effect() -> None:
@@ -85,46 +109,173 @@ def test_power_grows_with_size_and_effect() -> None:
     assert sizes == sorted(sizes)
     ratios = [fs.power_ratio(0.5, r, n=300).power for r in (0.79, 0.7, 0.6, 0.4)]
     assert ratios == sorted(ratios)
-    near = fs.power_ratio(0.5, 0.8 - 1e-9, n=300).power
-    assert near == pytest.approx(0.05, abs=1e-6), "at the threshold the power is the size"
+    near = fs.power_ratio(0.5, 0.8 - 1e-9, n=3_000).power
+    assert near == pytest.approx(0.05, abs=0.002), "at the threshold the power is the size"
 
 
-@pytest.mark.parametrize("allocation", [1.0, 2.0, 0.5, 0.37, 3.0])
-@pytest.mark.parametrize("alternative", ["less", "two-sided"])
-@pytest.mark.parametrize("power", [0.5, 0.8, 0.95])
-def test_the_sample_size_is_the_smallest(power: float, alternative: Any, allocation: float) -> None:
-    plan = fs.sample_size_ratio(0.4, 0.6, power=power, alternative=alternative, allocation=allocation)
+def test_verdicts_ask_more_than_one_sided_tests() -> None:
+    """Both ends for "satisfied"; both directions at their joint level for "violated"."""
+    options: dict[str, Any] = {"n": 200, "threshold": 0.8}
+    assert fs.power_ratio(0.5, 1.0, alternative="satisfied", **options).power < 0.9 * (
+        fs.power_ratio(0.5, 1.0, alternative="greater", **options).power
+    )
+    narrow: dict[str, Any] = {"n": 200, "threshold": 0.99}
+    one, both, equal = (
+        fs.power_ratio(0.5, 0.8, alternative=a, **narrow).power for a in ("less", "violated", "two-sided")
+    )
+    assert one - 0.01 > both
+    assert both == pytest.approx(equal, abs=0.05)
+    assert fs.power_ratio(0.5, 0.5, n=200, alternative="violated").power == pytest.approx(
+        fs.power_ratio(0.5, 0.5, n=200).power, abs=1e-3
+    ), "at 0.8 the other direction hardly counts"
+
+
+# ---------------------------------------------------------------- sample size
+
+
+@pytest.mark.parametrize("allocation", ALLOCATIONS)
+@pytest.mark.parametrize(
+    ("rate", "ratio", "alternative", "power"),
+    [
+        (0.4, 0.45, "less", 0.8),
+        (0.8, 0.5, "less", 0.9),
+        (0.6, 0.55, "violated", 0.7),
+        (0.3, 0.5, "two-sided", 0.8),
+    ],
+)
+def test_the_sample_size_is_the_smallest(
+    rate: float, ratio: float, alternative: Any, power: float, allocation: float
+) -> None:
+    plan = fs.sample_size_ratio(rate, ratio, power=power, alternative=alternative, allocation=allocation)
+    assert plan.n_reference == math.ceil(allocation * plan.n)
     assert plan.power >= power
-    assert plan.n_reference == int(np.ceil(allocation * plan.n))
-    fewer = plan.n - 1
-    # One fewer, with the exact (not rounded up) share of reference cases, does not reach it.
-    error = np.sqrt((1 - 0.24) / (fewer * 0.24) + 0.6 / (allocation * fewer * 0.4))
-    if alternative == "less":
-        reached = norm.cdf(np.log(0.8 / 0.6) / error - norm.ppf(0.95))
-    else:
-        reached = norm.cdf(-np.log(0.6) / error - norm.ppf(0.975)) + norm.cdf(
-            np.log(0.6) / error - norm.ppf(0.975)
-        )
-    assert reached < power
+
+    def reached(n: int) -> float:
+        sizes = {"n": n, "n_reference": math.ceil(allocation * n)}
+        return fs.power_ratio(rate, ratio, alternative=alternative, **sizes).power  # type: ignore[arg-type]
+
+    assert reached(plan.n) == plan.power
+    step = max(1, plan.n // 60)
+    fewer = {*range(2, plan.n, step), *range(max(2, plan.n - 40), plan.n)}
+    assert max(reached(n) for n in fewer) < power
 
 
-def test_the_closed_sample_size() -> None:
-    """n = (z_α + z_β)²·[(1−r₀)/r₀ + (1−r₁)/r₁]/log²(ratio/threshold), rounded up."""
-    wanted = (norm.ppf(0.95) + norm.ppf(0.8)) ** 2 * (0.65 / 0.35 + 1) / np.log(0.7 / 0.8) ** 2
-    assert fs.sample_size_ratio(0.5, 0.7, power=0.8).n == int(np.ceil(wanted))
+@pytest.mark.parametrize("allocation", ALLOCATIONS)
+@pytest.mark.parametrize(
+    ("rate", "ratio", "alternative"),
+    [
+        (0.5, 0.6, "less"),
+        (0.1, 0.35, "less"),
+        (0.9, 0.7, "violated"),
+        (0.7, 1.0, "satisfied"),
+        (0.5, 0.7, "two-sided"),
+    ],
+)
+def test_no_more_than_needed(rate: float, ratio: float, alternative: Any, allocation: float) -> None:
+    plan = fs.sample_size_ratio(rate, ratio, alternative=alternative, allocation=allocation)
+    assert min(plan.n, plan.n_reference) >= 50
+    assert 0.8 <= plan.power <= 0.82
+
+
+def test_many_cases_by_halving() -> None:
+    plan = fs.sample_size_ratio(0.5, 0.785)
+    assert plan.n > 40_000
+    assert plan.power >= 0.8 > fs.power_ratio(0.5, 0.785, n=plan.n - 1).power
+
+
+@pytest.mark.parametrize(
+    ("ratio", "options"),
+    [
+        (0.79999, {}),
+        (0.7, {"power": 1 - 1e-15, "allocation": 1e-9}),
+        (0.7, {"allocation": 1e9}),
+        (0.7, {"allocation": 1e-9}),
+        (0.7, {"allocation": 6e6}),
+        (1 + 1e-9, {"alternative": "two-sided"}),
+    ],
+)
+def test_more_than_can_be_planned_is_an_error_and_no_endless_search(
+    ratio: float, options: dict[str, Any]
+) -> None:
+    started = time.process_time()
+    with pytest.raises(fs.InputError, match="10,000,000 cases"):
+        fs.sample_size_ratio(0.5, ratio, **options)
+    assert time.process_time() - started < 10
+
+
+# ---------------------------------------------------------------- input
 
 
 @pytest.mark.parametrize("n", [400, 400.0, np.int64(400), np.float64(400)], ids=repr)
 def test_numbers_of_any_type(n: Any) -> None:
-    assert fs.power_ratio(np.float64(0.5), np.float64(0.7), n=n, n_reference=n).power == pytest.approx(
-        0.474, abs=1e-3
-    )
+    plan = fs.power_ratio(np.float64(0.5), np.float64(0.7), n=n, n_reference=n)
+    assert plan.power == fs.power_ratio(0.5, 0.7, n=400).power
+    assert (type(plan.n), type(plan.n_reference), type(plan.ratio)) == (int, int, float)
+
+
+@pytest.mark.parametrize(
+    "value", [400.7, 0, -3, 10_000_001, "400", None, True, math.inf, math.nan, [400]], ids=repr
+)
+@pytest.mark.parametrize("argument", ["n", "n_reference"])
+def test_cases_are_whole_numbers(argument: str, value: Any) -> None:
+    if argument == "n_reference" and value is None:
+        pytest.skip("as many as in the group")
+    sizes = {"n": 400, "n_reference": 300} | {argument: value}
+    with pytest.raises(fs.InputError, match=f"`{argument}`: .*a whole number from 1 to 10,000,000"):
+        fs.power_ratio(0.5, 0.7, **sizes)
+
+
+@pytest.mark.parametrize("value", ["0.5", math.inf, -math.inf, math.nan, None, True, 1j], ids=repr)
+@pytest.mark.parametrize(
+    "argument", ["rate_reference", "ratio", "power", "allocation", "threshold", "confidence_level"]
+)
+def test_no_number_of_a_plan_may_be_text_or_infinite(argument: str, value: Any) -> None:
+    given: dict[str, Any] = {"rate_reference": 0.5, "ratio": 0.7, argument: value}
+    with pytest.raises(fs.InputError, match=f"`{argument}`"):
+        fs.sample_size_ratio(**given)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "threshold", "alternative"),
+    [
+        (0.8, 0.8, "less"), (0.8, 0.8, "greater"), (1.0, 0.8, "two-sided"), (1.25, 0.8, "violated"),
+        (0.8, 0.8, "violated"), (0.8, 0.8, "satisfied"), (1.25, 0.8, "satisfied"), (1.0, 1.0, "satisfied"),
+        (0.9, 0.8, "violated"), (1.3, 0.8, "satisfied"), (0.7, 1.25, "less"), (0.7, 0.0, "greater"),
+    ],
+)  # fmt: skip
+def test_what_is_to_be_shown_must_be_true(ratio: float, threshold: float, alternative: Any) -> None:
+    with pytest.raises(fs.InputError, match="ratio|threshold"):
+        fs.power_ratio(0.5, ratio, n=100, threshold=threshold, alternative=alternative)
 
 
 def test_a_plan_is_a_result() -> None:
-    plan = fs.sample_size_ratio(0.5, 0.7)
+    plan = fs.sample_size_ratio(0.5, 0.6)
     frame = plan.to_frame()
     assert frame.loc[0, "estimate"] == plan.power
     assert frame.loc[0, "n"] == plan.n
+    assert frame.loc[0, "method"] == "score"
     assert "power" in str(plan).lower()
-    assert fs.power_ratio(0.5, 0.7, n=plan.n).power == plan.power
+    assert fs.power_ratio(0.5, 0.6, n=plan.n).power == plan.power
+    assert "H0: ratio ≥ 0.8 is rejected with probability" in plan.sentences()[0]
+    verdict = fs.power_ratio(0.5, 1.0, n=300, alternative="satisfied").sentences()[0]
+    assert "the verdict at threshold 0.8 is “satisfied” with probability" in verdict
+    assert fs.power_ratio(0.5, 0.7, n=300, alternative="two-sided").threshold == 1
+
+
+def test_few_expected_cases_are_told() -> None:
+    """n·p = 9 and 10.5 successes; n·(1 − p) = 6 failures; 5 failures of the reference."""
+    for rate, ratio, n, m, few in (
+        (0.5, 0.6, 30, 400, "9.0"),
+        (0.9, 0.8, 400, 50, "5.0"),
+        (0.96, 0.75, 30, 900, "8.4"),
+    ):
+        (note,) = fs.power_ratio(rate, ratio, n=n, n_reference=m, threshold=0.85).notes()
+        assert f"About {few} successes or failures" in note
+    assert not fs.power_ratio(0.5, 0.6, n=35, n_reference=400).notes()
+
+
+def test_the_reference_of_a_plan_stays_within_what_can_be_planned() -> None:
+    """Two cases for 5,000,000 each are the most; at 4,000,000 each two do for a ratio of nearly 0."""
+    assert fs.sample_size_ratio(0.999, 1e-6, allocation=4_000_000).n_reference <= 10_000_000
+    with pytest.raises(fs.InputError, match="10,000,000 cases"):
+        fs.sample_size_ratio(0.999, 0.5, allocation=4_000_000)

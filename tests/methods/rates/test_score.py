@@ -20,11 +20,14 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 import fairstats as fs
 from fairstats.methods.rates.score import (
-    difference_score_interval,
+    difference_limits,
+    difference_limits_of,
     difference_score_statistic,
-    ratio_score_interval,
+    difference_statistic,
     ratio_score_statistic,
 )
+
+from .score_arrays import difference_score_interval, ratio_score_interval
 
 Z = 1.959963984540054
 #: Named in METHODS: the ends are right when z² is right to 1e-8.
@@ -348,3 +351,19 @@ def test_statistics_are_those_of_the_interval_through_the_public_functions() -> 
             tuple(map(float, difference_score_interval(15, 100, 28, 120, Z, correction=correction))),
             rel=1e-14,
         )
+
+
+@pytest.mark.parametrize("critical", [0.0, 0.3, 1.96, 5.0])
+def test_limits_of_many_tables_are_those_of_each(critical: float, rng: np.random.Generator) -> None:
+    cases = rng.integers(1, 400, (600, 2))
+    successes = rng.binomial(cases, rng.beta(0.5, 0.5, (600, 2)))
+    tables = np.column_stack([successes[:, 0], cases[:, 0], successes[:, 1], cases[:, 1]]).astype(float)
+    continuity = rng.random(600) < 0.5
+    low, high = difference_limits_of(tables, critical, continuity)
+    for k, table in enumerate(map(tuple, tables.tolist())):
+        wanted = difference_limits(table, critical, True, bool(continuity[k]))
+        z = [difference_statistic(table, end, True, bool(continuity[k])) for end in (low[k], high[k])]
+        # where the statistic is flat (continuity, critical value 0) any point of the flat stretch will do
+        np.testing.assert_allclose([low[k], high[k]], wanted, atol=1e-9 if critical else 1.0)
+        assert abs(z[0]) <= critical + 1e-6 or low[k] == -1
+        assert abs(z[1]) <= critical + 1e-6 or high[k] == 1

@@ -60,7 +60,7 @@ def test_estimate_as_statsmodels_and_variance_by_hand() -> None:
 def test_one_stratum_is_the_log_interval() -> None:
     strata = {"all": (40, 60, 70, 90)}
     result = ratio(strata)
-    plain = fs.disparate_impact(counts={"a": (40, 20), "b": (70, 20)}, reference="b")
+    plain = fs.disparate_impact(counts={"a": (40, 20), "b": (70, 20)}, reference="b", method="log")
     assert tuple(result.confidence_interval) == pytest.approx(tuple(plain.confidence_interval), rel=1e-12)
     assert result.pvalue == pytest.approx(plain.pvalue, rel=1e-10)
     assert result.verdict == plain.verdict
@@ -127,6 +127,9 @@ def test_one_sided(alternative: str) -> None:
     z = np.log(value / 0.8) / np.sqrt(variance)
     assert result.pvalue == pytest.approx(norm.cdf(z) if alternative == "less" else norm.sf(z), rel=1e-9)
     low, high = result.confidence_interval
+    end = high if alternative == "less" else low
+    reach = norm.ppf(0.95) * np.sqrt(variance) * (1 if alternative == "less" else -1)
+    assert np.log(end) == pytest.approx(np.log(value) + reach, rel=1e-9)
     assert (low == 0) == (alternative == "less")
     assert (high == np.inf) == (alternative == "greater")
 
@@ -172,3 +175,47 @@ def test_strata_are_in_numeric_order() -> None:
     s = np.tile([2, 10, 1], 20)
     result = fs.stratified_ratio(np.tile([1, 0], 30), sensitive_features=list("aabb") * 15, strata=s)
     assert result.strata == ("1", "2", "10")
+
+
+@pytest.mark.parametrize(("threshold", "level"), [(0.8, 0.95), (0.95, 0.9), (1.0, 0.95), (0.99, 0.8)])
+def test_the_limits_behind_the_verdict_have_the_level_that_they_say(threshold: float, level: float) -> None:
+    """Each end is the one-sided normal limit at the printed level, which lies between that of one test and of
+    two; and the verdict's p-value is below α exactly where one of them excludes the fair range.
+    """
+    result = ratio(STRATA, threshold=threshold, confidence_level=level)
+    value, variance = greenland_robins(STRATA)
+    bounds = result.comparisons[0].bounds
+    reach = norm.ppf(bounds.confidence_level) * np.sqrt(variance)
+    assert np.log(tuple(bounds)) == pytest.approx([np.log(value) - reach, np.log(value) + reach], rel=1e-9)
+    assert level - 1e-12 <= bounds.confidence_level <= (1 + level) / 2 + 1e-12
+    width = 2 * abs(np.log(threshold)) / np.sqrt(variance)
+    z = norm.ppf(bounds.confidence_level)
+    assert norm.sf(z) + norm.sf(z + width) == pytest.approx(1 - level, abs=1e-9)
+    (row,) = result.to_frame().to_dict("records")
+    assert (row["bound_low"], row["bound_high"]) == tuple(bounds)
+    shown = bounds.high < threshold or bounds.low > 1 / threshold
+    assert (row["pvalue_verdict"] <= 1 - level) == (shown or row["verdict"] == "satisfied")
+    below = norm.cdf(np.log(value / threshold) / np.sqrt(variance))
+    above = norm.cdf(np.log(value * threshold) / np.sqrt(variance))
+    assert result.comparisons[0].direction == "below"
+    assert row["pvalue_verdict"] == pytest.approx(below + above, rel=1e-9)
+
+
+def test_verdicts_over_strata_are_family_wise_and_in_both_directions() -> None:
+    """Three groups against b: far below, alike, far above."""
+    chosen, group, stratum = [], [], []
+    for h, base in (("x", 0.3), ("y", 0.45)):
+        for name, factor, n in (("a", 0.4, 300), ("b", 1.0, 3_000), ("c", 1.0, 3_000), ("d", 1.9, 300)):
+            chosen += [*(np.arange(n) < round(n * base * factor))]
+            group += [name] * n
+            stratum += [h] * n
+    result = fs.stratified_ratio(chosen, sensitive_features=group, strata=stratum, reference="b")
+    found = {c.group: (c.verdict, c.direction) for c in result.comparisons}
+    assert found == {"a": ("violated", "below"), "c": ("satisfied", "inside"), "d": ("violated", "above")}
+    p = sorted(c.pvalue_verdict for c in result.comparisons)
+    adjusted = sorted(c.pvalue_verdict_adjusted for c in result.comparisons)
+    assert adjusted == pytest.approx(np.maximum.accumulate(np.array(p) * [3, 2, 1]))
+    alone = fs.stratified_ratio(
+        chosen, sensitive_features=group, strata=stratum, reference="b", adjust="none"
+    )
+    assert all(c.pvalue_verdict == c.pvalue_verdict_adjusted for c in alone.comparisons)

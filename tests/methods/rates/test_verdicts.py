@@ -1,7 +1,6 @@
 """Tests and verdicts: both directions, equality, equivalence, and a verdict that never contradicts its bound.
 
-Witnesses: the definitions in METHODS §0 ("violated / satisfied at level α means a one-sided α bound"), the
-intervals themselves, statsmodels' one-sided z-tests.
+Witnesses: the intervals themselves, p-values by hand, statsmodels' one-sided z-tests and Holm.
 """
 
 from __future__ import annotations
@@ -13,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm as normal
+from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import test_proportions_2indep as proportions_2indep
 
 import fairstats as fs
@@ -24,6 +25,8 @@ CELLS = st.tuples(*[st.integers(5, 400)] * 4)
 
 def infer(contrast: str, cells: tuple[int, int, int, int], **options: Any) -> Any:
     function = fs.disparate_impact if contrast == "ratio" else fs.demographic_parity_difference
+    if contrast != "ratio" and "threshold" in options:
+        options["margin"] = options.pop("threshold")
     return function(counts={"a": cells[:2], "b": cells[2:]}, reference="b", **options)
 
 
@@ -34,7 +37,7 @@ CASES = [("ratio", m) for m in RATIO_METHODS[:-1]] + [("difference", m) for m in
 @given(
     cells=CELLS,
     level=st.sampled_from([0.8, 0.9, 0.95, 0.99]),
-    threshold=st.sampled_from([0.05, 0.1, 0.3, 0.8]),
+    threshold=st.sampled_from([0.05, 0.1, 0.3, 0.8, 0.95]),
 )
 def test_tests_bounds_and_verdict_agree(
     contrast: str, method: str, cells: tuple[int, int, int, int], level: float, threshold: float
@@ -44,21 +47,101 @@ def test_tests_bounds_and_verdict_agree(
     alpha = 1 - level
     tests = {test.alternative: test for test in comparison.tests if test.method != "exact unconditional"}
     low, high = comparison.bounds
-    less_null, greater_null = (threshold, threshold) if contrast == "ratio" else (-threshold, threshold)
     equal = 1.0 if contrast == "ratio" else 0.0
-    margin = (threshold, 1 / threshold) if contrast == "ratio" else (-threshold, threshold)
-    assert (tests["less"].pvalue < alpha) == (high < less_null)
-    assert (tests["greater"].pvalue < alpha) == (low > greater_null)
-    two_low, two_high = comparison.interval
+    least, most = (threshold, 1 / threshold) if contrast == "ratio" else (-threshold, threshold)
+    two_low, two_high = comparison.confidence_interval
     assert (tests["two-sided"].pvalue < alpha) == (not two_low <= equal <= two_high)
-    assert (tests["equivalence"].pvalue < alpha) == (margin[0] < low and high < margin[1])
-    below, above = tests["less"].pvalue < alpha, tests["greater"].pvalue < alpha
-    if contrast == "ratio":
-        wanted = "violated" if below else ("satisfied" if above else "undecided")
-    else:
-        inside = tests["equivalence"].pvalue < alpha
-        wanted = "violated" if below or above else ("satisfied" if inside else "undecided")
+    shown = {"below": high < least, "above": low > most, "inside": least < low and high < most}
+    decided = comparison.pvalue_verdict < alpha
+    assert decided == any(shown.values())
+    if decided:
+        assert shown[comparison.direction]
+    wanted = {"inside": "satisfied"}.get(comparison.direction, "violated") if decided else "undecided"
     assert comparison.verdict == wanted
+    assert comparison.pvalue_verdict == comparison.pvalue_verdict_adjusted
+
+
+def test_a_narrow_range_is_judged_two_sided() -> None:
+    """At θ = 1 nothing lies inside, and the p-value of the verdict is that of equality."""
+    comparison = infer("ratio", (60, 140, 90, 110), threshold=1.0, method="score").comparisons[0]
+    assert comparison.direction == "below"
+    assert comparison.pvalue_verdict == pytest.approx(comparison.pvalue, rel=1e-12)
+    assert comparison.bounds.confidence_level == pytest.approx(0.975, abs=1e-9)
+    assert tuple(comparison.bounds) == pytest.approx(tuple(comparison.confidence_interval), rel=1e-6)
+
+
+def test_p_values_of_verdicts_by_hand() -> None:
+    """z of the log ratio at 0.8 and 1.25: Φ(z_low) + Φ(z_high) below, and the larger of two inside."""
+    comparison = infer("ratio", (60, 140, 90, 110), method="log", threshold=0.8).comparisons[0]
+    error = np.sqrt(0.7 / 60 + 0.55 / 90)
+    z = [float(np.log(60 / 90 / end) / error) for end in (0.8, 1.25)]
+    assert comparison.pvalue_verdict == pytest.approx(normal.cdf(z[0]) + normal.cdf(z[1]), rel=1e-10)
+    middle = infer("ratio", (480, 320, 490, 310), method="log", threshold=0.8).comparisons[0]
+    error = np.sqrt(0.4 / 480 + 0.3875 / 490)
+    low, high = (float(np.log(480 / 490 / end) / error) for end in (0.8, 1.25))
+    assert middle.direction == "inside"
+    wanted = max(
+        normal.sf(low) + normal.sf(low + low - high), normal.cdf(high) + normal.cdf(high - low + high)
+    )
+    assert middle.pvalue_verdict == pytest.approx(wanted, rel=1e-9)
+
+
+def test_verdicts_are_family_wise() -> None:
+    """Holm over the p-values of the verdicts; adjust="none" judges each by itself."""
+    counts = {"ref": (600, 400), **{f"g{j}": (440, 560) for j in range(12)}}
+    family = fs.disparate_impact(counts=counts, reference="ref")
+    single = fs.disparate_impact(counts=counts, reference="ref", adjust="none")
+    raw = [c.pvalue_verdict for c in single.comparisons]
+    wanted = multipletests(raw, method="holm")[1]
+    assert [c.pvalue_verdict_adjusted for c in family.comparisons] == pytest.approx(
+        wanted.tolist(), rel=1e-12
+    )
+    assert {c.verdict for c in single.comparisons} == {"violated"}
+    assert {c.verdict for c in family.comparisons} == {"undecided"}
+    assert all("over all comparisons of the metric it is undecided" in line for line in family.sentences())
+    assert "each verdict by itself" in str(single)
+
+
+def test_both_rates_of_equalised_odds_are_one_family() -> None:
+    counts = {"a": (80, 20, 20, 80), "b": (60, 26, 40, 74)}
+    result = fs.equalized_odds_difference(counts=counts, reference="a", margin=0.05)
+    raw = [c.pvalue_verdict for c in result.comparisons]
+    assert [c.metric for c in result.comparisons] == ["tpr_difference", "fpr_difference"]
+    wanted = multipletests(raw, method="holm")[1]
+    assert [c.pvalue_verdict_adjusted for c in result.comparisons] == pytest.approx(wanted.tolist())
+
+
+def test_sentences_say_who_has_the_lower_rate() -> None:
+    counts = {"a": (20, 5, 80, 95), "b": (60, 40, 40, 60)}
+    below = fs.disparate_impact(counts=counts, reference="b").sentences()[0]
+    assert "a has the lower selection rate, to the disadvantage of a" in below
+    above = fs.disparate_impact(counts=counts, reference="a").sentences()[0]
+    assert "show a ratio above 1.25: a has the lower selection rate, to the disadvantage of a" in above
+    negative = fs.conditional_accuracy(counts=counts, label=0, reference="b").sentences()[0]
+    assert "b has the lower true negative rate." in negative
+    named = fs.group_metric(metric=lambda tp, fp, fn, tn: tp / (tp + fp + fn), counts=counts, reference="b")
+    assert "a has the lower value" in named.sentences()[0]
+    difference = fs.demographic_parity_difference(counts=counts, reference="b").sentences()[0]
+    assert "show a difference below -0.1: a has the lower selection rate" in difference
+
+
+def test_a_row_whose_interval_and_verdict_seem_to_differ_says_why() -> None:
+    """90/100 against 160/250: the two-sided interval holds 0.8, the one-sided limit does not."""
+    result = fs.disparate_impact(counts={"a": (160, 90), "b": (90, 10)}, reference="b", method="score")
+    low, high = result.confidence_interval
+    assert result.verdict == "violated"
+    assert low < 0.8 < high
+    assert "The verdict rests on the one-sided limits" in result.sentences()[0]
+
+
+def test_a_chosen_reference_is_paid_for_by_the_verdicts() -> None:
+    """All pairs that could have been chosen count: p-values of verdicts are multiplied by six."""
+    chosen = fs.disparate_impact(counts=COUNTS, reference="highest", method="log")
+    named = fs.disparate_impact(counts=COUNTS, reference="d", method="log", adjust="none")
+    for one, other in zip(chosen.comparisons, named.comparisons, strict=True):
+        assert one.pvalue_verdict == other.pvalue_verdict
+        assert one.pvalue_verdict_adjusted == pytest.approx(min(1, 6 * other.pvalue_verdict), rel=1e-12)
+        assert (one.verdict == "violated") == (6 * other.pvalue_verdict <= 0.05)
 
 
 @pytest.mark.parametrize(("contrast", "method"), [("ratio", "bootstrap"), ("difference", "bootstrap")])
@@ -107,15 +190,13 @@ def test_both_directions_add_up(cells: tuple[int, int, int, int]) -> None:
 
 @given(CELLS)
 def test_tost_is_the_larger_of_two(cells: tuple[int, int, int, int]) -> None:
-    """The two one-sided tests at the margins are the tests at those thresholds."""
-    tests = {t.alternative: t for t in infer("ratio", cells).comparisons[0].tests}
-    above_low = {t.alternative: t for t in infer("ratio", cells, threshold=0.8).comparisons[0].tests}[
-        "greater"
-    ]
-    below_high = {t.alternative: t for t in infer("ratio", cells, threshold=1.25).comparisons[0].tests}[
-        "less"
-    ]
-    assert tests["equivalence"].pvalue == pytest.approx(max(above_low.pvalue, below_high.pvalue), rel=1e-9)
+    """The two one-sided tests at the ends; that at 1/θ is the one at θ with the groups exchanged."""
+    tests = {t.alternative: t for t in infer("ratio", cells, method="log").comparisons[0].tests}
+    exchanged = {
+        t.alternative: t for t in infer("ratio", (*cells[2:], *cells[:2]), method="log").comparisons[0].tests
+    }
+    both = tests["greater"].pvalue, exchanged["greater"].pvalue
+    assert tests["equivalence"].pvalue == pytest.approx(max(both), rel=1e-9)
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
@@ -127,15 +208,15 @@ def test_the_tidy_table_shows_the_test_asked_for(contrast: str, method: str, alt
     frame = result.to_frame()
     assert frame.loc[0, "pvalue"] == result.pvalue == chosen.pvalue
     assert frame.loc[0, "statistic"] == result.statistic == chosen.statistic
-    assert (frame.loc[0, "ci_low"], frame.loc[0, "ci_high"]) == tuple(comparison.interval)
+    assert (frame.loc[0, "ci_low"], frame.loc[0, "ci_high"]) == tuple(comparison.confidence_interval)
     assert frame.loc[0, "confidence_level"] == 0.95
 
 
 def test_one_level_is_honoured_everywhere() -> None:
     for level, contrast in product((0.8, 0.99), ("ratio", "difference")):
         comparison = infer(contrast, (60, 140, 120, 80), confidence_level=level).comparisons[0]
-        assert comparison.interval.confidence_level == level
-        assert comparison.bounds.confidence_level == pytest.approx(2 * level - 1)
+        assert comparison.confidence_interval.confidence_level == level
+        assert level <= comparison.bounds.confidence_level <= (1 + level) / 2
     counts = {"a": (60, 140), "b": (120, 80)}
     gap = fs.demographic_parity_difference(counts=counts, agg="max", confidence_level=0.8)
     assert gap.confidence_interval.confidence_level == 0.8
@@ -148,8 +229,9 @@ def test_one_level_is_honoured_everywhere() -> None:
         ((300, 700, 600, 400), 0.8, "violated"),
         ((600, 400, 600, 400), 0.8, "satisfied"),
         ((480, 520, 600, 400), 0.8, "undecided"),
-        ((900, 100, 600, 400), 1.25, "violated"),  # a threshold above 1 asks whether the group is favoured
-        ((600, 400, 600, 400), 1.25, "satisfied"),
+        ((900, 100, 600, 400), 0.8, "violated"),  # the reference has less than four fifths
+        ((740, 260, 600, 400), 0.8, "undecided"),
+        ((600, 400, 600, 400), 1.0, "undecided"),  # nothing lies inside
     ],
 )
 def test_verdicts_of_ratios(cells: tuple[int, int, int, int], threshold: float, wanted: str) -> None:
@@ -173,20 +255,10 @@ def test_verdicts_of_differences(cells: tuple[int, int, int, int], wanted: str) 
     assert wanted in result.sentences()[0]
 
 
-def test_the_verdict_is_simultaneous_where_the_intervals_are() -> None:
-    """Bounds at the simultaneous level, which is what a band that holds for all groups allows to say."""
-    counts = {"ref": (600, 400), **{f"g{j}": (440, 560) for j in range(12)}}
-    alone = fs.disparate_impact(counts=counts, reference="ref")
-    together = fs.disparate_impact(counts=counts, reference="ref", simultaneous="bonferroni")
-    assert all(
-        c.bounds.high > d.bounds.high for c, d in zip(together.comparisons, alone.comparisons, strict=True)
-    )
-
-
 # ---------------------------------------------------------------- reference groups
 
 
-COUNTS = {"a": (60, 140), "b": (150, 100), "c": (45, 55), "d": (9, 1)}
+COUNTS = {"a": (60, 140), "b": (150, 100), "c": (45, 55), "d": (90, 10)}
 
 
 def test_the_largest_group_is_the_reference_and_says_so() -> None:
@@ -215,15 +287,17 @@ def test_the_highest_rate_as_reference_is_paid_for() -> None:
     named = fs.disparate_impact(counts=COUNTS, reference="d", method="log")
     for chosen, plain in zip(result.comparisons, named.comparisons, strict=True):
         assert chosen.estimate == plain.estimate
-        assert chosen.interval.low < plain.interval.low
-        assert chosen.interval.high > plain.interval.high
+        assert chosen.confidence_interval.low < plain.confidence_interval.low
+        assert chosen.confidence_interval.high > plain.confidence_interval.high
         assert chosen.pvalue_adjusted == pytest.approx(min(1, 6 * plain.pvalue), rel=1e-12)
     every = fs.disparate_impact(counts=COUNTS, comparisons="all", simultaneous="max-z", method="log")
     pair = every["a", "d"]
-    assert tuple(result["a"].interval) == pytest.approx(tuple(pair.interval), rel=1e-9)
+    assert tuple(result["a"].confidence_interval) == pytest.approx(tuple(pair.confidence_interval), rel=1e-9)
     bonferroni = fs.disparate_impact(counts=COUNTS, reference="highest", simultaneous="bonferroni")
     by_hand = fs.disparate_impact(counts=COUNTS, reference="d", confidence_level=1 - 0.05 / 6)
-    assert tuple(bonferroni["a"].interval) == pytest.approx(tuple(by_hand["a"].interval), rel=1e-9)
+    assert tuple(bonferroni["a"].confidence_interval) == pytest.approx(
+        tuple(by_hand["a"].confidence_interval), rel=1e-9
+    )
 
 
 def test_all_pairs() -> None:
@@ -250,5 +324,5 @@ def test_equalised_odds_with_the_highest_rate_counts_both_rates() -> None:
     assert result.reference == "a"
     named = fs.equalized_odds_difference(counts=counts, reference="a")
     for chosen, plain in zip(result.comparisons, named.comparisons, strict=True):
-        assert chosen.interval.low < plain.interval.low
+        assert chosen.confidence_interval.low < plain.confidence_interval.low
         assert chosen.pvalue_adjusted >= min(1, 6 * plain.pvalue) - 1e-12

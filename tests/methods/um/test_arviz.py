@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fairstats as fs
-from fairstats.methods.um.hdi import shortest_interval
+from fairstats.methods.um.draws import shortest_interval
 
 from .conftest import TABLE
 
@@ -22,11 +22,11 @@ def test_draws_arrive_with_their_coordinates() -> None:
     assert pi.dims == ("chain", "draw", "group", "cell")
     assert pi.shape == (4, 500, 2, 4)
     assert list(pi["group"].values) == ["men", "women"]
-    assert list(pi["cell"].values) == ["tp", "tn", "fp", "fn"]
+    assert list(pi["cell"].values) == ["tp", "fp", "fn", "tn"]
     women = pi.sel(group="women")
     tpr = women.sel(cell="tp") / (women.sel(cell="tp") + women.sel(cell="fn"))
     assert np.allclose(tpr.values.ravel(), posterior.metric("tpr", group="women"))
-    assert np.array_equal(data["observed_data"]["counts"].values, posterior.counts.cells)
+    assert np.array_equal(data["observed_data"]["counts"].values, posterior.counts.totals)
 
 
 def test_next_test_sets_come_from_their_probabilities() -> None:
@@ -59,11 +59,10 @@ def test_predictive_checks_are_arvizs() -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     import matplotlib.pyplot as plt
 
-    from fairstats.methods.um.arviz_door import assemble
-    from fairstats.methods.um.evaluation_counts import as_counts
-    from fairstats.methods.um.hierarchical import _groups_given, _prior_counts
+    from fairstats.methods.um.draws import as_counts
+    from fairstats.methods.um.pymc_models import _groups_given, _prior_counts, assemble
 
-    table, _ = as_counts(None, None, {g: {"tp": 5, "tn": 6, "fp": 2, "fn": 1} for g in "abc"})
+    table, _ = as_counts({g: {"tp": 5, "tn": 6, "fp": 2, "fn": 1} for g in "abc"})
     rng = np.random.default_rng(0)
     pi, replicated = _groups_given(rng.gamma(5, 1, (4, 50, 4)), table, rng)
     prior = _prior_counts(table, (20.0, 1.5), 200, rng)
@@ -74,7 +73,7 @@ def test_predictive_checks_are_arvizs() -> None:
         posterior={"pi": pi},
         posterior_predictive={"counts": replicated},
         prior_predictive={"counts": prior},
-        observed_data={"counts": table.cells},
+        observed_data={"counts": table.totals},
     )
     if az.__version__.startswith("0."):
         az.plot_ppc(data, num_pp_samples=10)

@@ -26,7 +26,7 @@ ONE: dict[str, Any] = {"men": cells(42, 38, 12, 8)}
         ({"draws": 10}, "draws"),
         ({"draws": 1e4}, "draws"),
         ({"target": "posterior"}, "target"),
-        ({"engine": "stan"}, "engine"),
+        ({"sampler": "stan"}, "sampler"),
         ({"reference": "Martian"}, "reference"),
         ({"rng": -1}, "rng"),
         ({"counts": {}}, "counts"),
@@ -55,7 +55,7 @@ def test_weighted_counts_are_refused() -> None:
     with pytest.raises(InputError, match="design weights"):
         fs.um_posterior(counts=counts)
     with pytest.raises(InputError, match="confusion counts"):
-        fs.um_posterior(counts=fs.SelectionCounts.from_counts({"a": (1, 2)}))
+        fs.um_posterior(counts=fs.results.SelectionCounts.from_counts({"a": (1, 2)}))
 
 
 def test_one_group_has_rates_but_no_comparison() -> None:

@@ -7,14 +7,15 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
 import fairstats as fs
-from fairstats.methods.um.evaluation_counts import CELLS
-from fairstats.methods.um.events import event_names, probabilities
+from fairstats.methods.um.draws import CELLS
+from fairstats.methods.um.events import event_name, probabilities
 from fairstats.methods.um.joint import join, paired_prior
 
 from .conftest import TABLE, Sample, agreeing, cells
@@ -22,7 +23,7 @@ from .conftest import TABLE, Sample, agreeing, cells
 OTHER = {"men": cells(430, 370, 130, 70), "women": cells(165, 225, 75, 35)}
 
 
-def pair(**options: Any) -> tuple[fs.UmPosterior, fs.UmPosterior]:
+def pair(**options: Any) -> tuple[fs.results.UmPosterior, fs.results.UmPosterior]:
     return (
         fs.um_posterior(counts=TABLE, rng=1, **options),
         fs.um_posterior(counts=OTHER, rng=1, **options),
@@ -66,13 +67,22 @@ def test_events_partition(n_metrics: int, raw: list[list[int]]) -> None:
 
 
 def test_names_are_the_papers() -> None:
-    assert set(event_names(("A", "B"), ("acc", "fair")).values()) == {
-        "A≫B", "B≫A", "A≈B", "A_acc, B_fair", "B_acc, A_fair",
-    }  # fmt: skip
-    names = event_names(("A", "B"), ("acc", "EOp", "DP"))
+    def names(*shorts: str) -> list[str]:
+        return [event_name(s, ("A", "B"), shorts) for s in product((-1, 0, 1), repeat=len(shorts))]
+
+    assert set(names("acc", "fair")) == {"A≫B", "B≫A", "A≈B", "A_acc, B_fair", "B_acc, A_fair"}
     patterns = [s for s in product((-1, 0, 1), repeat=3) if 1 in s and -1 in s]
-    assert len(set(names.values())) == 3 + len(patterns)
-    assert "A_acc, B_EOp, ≈_DP" in names.values()
+    assert len(set(names("acc", "EOp", "DP"))) == 3 + len(patterns)
+    assert "A_acc, B_EOp, ≈_DP" in names("acc", "EOp", "DP")
+
+
+def test_events_that_never_happen_are_listed_up_to_three_metrics() -> None:
+    better = np.ones((50, 4))
+    for metrics, mixed in ((2, 2), (3, 12), (4, 0)):
+        shorts = [f"m{k}" for k in range(metrics)]
+        found = probabilities(better[:, :metrics], [0.1] * metrics, ("A", "B"), shorts)
+        assert len(found) == 3 + mixed
+        assert [e.probability for e in found] == [1.0] + [0.0] * (2 + mixed)
 
 
 def test_order_of_the_events_of_a_comparison() -> None:
@@ -133,8 +143,26 @@ def test_paired_draws_have_the_variance_of_the_eight_cells(two_models: Sample) -
     assert result.delta.var() == pytest.approx(variance, rel=5 * np.sqrt(2 / 40_000))
 
 
+def test_a_tally_with_two_predictions_is_paired_as_its_rows_are(two_models: Sample) -> None:
+    """Witness: the posteriors of the rows; the same joint table gives the same draws."""
+    frame = pd.DataFrame(two_models._asdict())
+    counted = fs.tally(frame, y_true="y", y_pred="a", y_pred_b="b", sensitive_features="group")
+    given = {"sensitive_features": two_models.group, "rng": 1}
+    first, second = (fs.um_posterior(two_models.y, p, **given) for p in (two_models.a, two_models.b))
+    of_rows = fs.um_compare(first, second, rng=1)
+    for counts in (counted, counted.paired(), fs.Tally.from_json(counted.to_json(exact=True))):
+        found = fs.um_compare(counts=counts, rng=1)
+        assert found.paired
+        assert np.array_equal(found.delta, of_rows.delta)
+    assert np.array_equal(fs.um_posterior(counts=counted, rng=1).metric("mcc"), first.metric("mcc"))
+    with pytest.raises(fs.InputError, match="second prediction"):
+        fs.um_compare(counts=counted.confusion(), rng=1)
+    with pytest.raises(fs.InputError, match="posteriors beside it"):
+        fs.um_compare(first, counts=counted)
+
+
 def test_independent_draws_overstate_the_variance() -> None:
-    """The case of the notes: n = 2,000, 92% agreement: sd .0118 against .0063."""
+    """The case of `vignettes/methods.md`: n = 2,000, 92% agreement: sd .0118 against .0063."""
     sample = agreeing(2_000, 1)
     given = {"sensitive_features": sample.group, "rng": 1}
     first, second = (fs.um_posterior(sample.y, p, **given) for p in (sample.a, sample.b))
@@ -160,15 +188,15 @@ def test_margins_of_the_pairing_are_the_single_posteriors(two_models: Sample, ta
 
 @pytest.mark.parametrize("m", [2, 3, 5])
 def test_prior_of_the_pairing_has_the_single_prior_as_margin(m: int) -> None:
-    prior = np.array([[1.0, 1.0, 1.0, 1.0], [0.5, 2.0, 1.0, 0.0], [0, 0, 0, 0]])
+    prior = np.array([[1.0, 1.0, 1.0, 1.0], [0.5, 1.0, 0.0, 2.0], [0, 0, 0, 0]])
     joint = paired_prior(prior, m).reshape(3, 2, *[2] * m)
     for k in range(m):
         others = tuple(2 + j for j in range(m) if j != k)
         margin = joint.sum(axis=others)  # group, y, ŷ_k
         assert np.allclose(margin[:, 1, 1], prior[:, 0])
-        assert np.allclose(margin[:, 0, 0], prior[:, 1])
-        assert np.allclose(margin[:, 0, 1], prior[:, 2])
-        assert np.allclose(margin[:, 1, 0], prior[:, 3])
+        assert np.allclose(margin[:, 0, 1], prior[:, 1])
+        assert np.allclose(margin[:, 1, 0], prior[:, 2])
+        assert np.allclose(margin[:, 0, 0], prior[:, 3])
     assert np.allclose(joint[0], 1 / 2 ** (m - 1))
 
 
@@ -201,7 +229,7 @@ def test_a_model_against_itself_is_equivalent(two_models: Sample) -> None:
 def test_hdr_probabilities_are_conditional_and_say_so() -> None:
     """Witness: the share of the event among the draws inside the region."""
     result = fs.um_compare(*pair(), rng=2, hdr=0.9)
-    inside = fs.hdr(result.delta, 0.9).contains(result.delta)
+    inside = fs.hdr(result.delta, 0.9, backend="scipy").contains(result.delta)
     kept = result.delta[inside]
     better = ((kept > 0.01).any(axis=1) & ~(kept < -0.01).any(axis=1)).mean()
     assert result.p_a_better == pytest.approx(better)
@@ -258,13 +286,13 @@ def test_matrix_and_front_against_pairwise_comparison(two_models: Sample) -> Non
         for name, p in (("a", two_models.a), ("b", two_models.b), ("c", third))
     }
     ranking = fs.um_compare(posteriors, rng=8)
-    assert isinstance(ranking, fs.UmRanking)
+    assert isinstance(ranking, fs.results.UmRanking)
     assert ranking.joint.paired
     theta = np.empty((2_000, 3, 2))
     for k, counts in enumerate(ranking.joint.block(0, 0, 2_000)):
         whole = counts.sum(axis=1)
-        theta[:, k, 0] = (whole[:, 0] + whole[:, 1]) / whole.sum(axis=1)
-        tpr = counts[..., 0] / (counts[..., 0] + counts[..., 3])
+        theta[:, k, 0] = (whole[:, 0] + whole[:, 3]) / whole.sum(axis=1)
+        tpr = counts[..., 0] / (counts[..., 0] + counts[..., 2])
         theta[:, k, 1] = -np.abs(tpr[:, 0] - tpr[:, 1])
     front = np.ones((2_000, 3), dtype=bool)
     for i, j in product(range(3), repeat=2):
@@ -282,21 +310,30 @@ def test_matrix_and_front_against_pairwise_comparison(two_models: Sample) -> Non
 
 def test_round_trip() -> None:
     result = fs.um_compare(*pair(), rng=2, hdr=0.9)
-    back = fs.UmComparison.from_dict(json.loads(json.dumps(result.to_dict())))
+    back = fs.results.UmComparison.from_dict(json.loads(json.dumps(result.to_dict())))
     assert by_name(back.events) == by_name(result.events)
     assert np.array_equal(back.delta, result.delta)
     ranking = fs.um_compare(dict(zip("ab", pair(), strict=True)), rng=2)
     assert np.array_equal(
-        fs.UmRanking.from_dict(json.loads(json.dumps(ranking.to_dict()))).better, ranking.better
+        fs.results.UmRanking.from_dict(json.loads(json.dumps(ranking.to_dict()))).better, ranking.better
     )
 
 
 def test_functions_are_metrics_but_are_not_stored() -> None:
     def benefit(counts: Any) -> Any:
-        return -(counts[..., 2] + 5 * counts[..., 3]).sum(axis=1)
+        return -(counts[..., 1] + 5 * counts[..., 2]).sum(axis=1)
 
     result = fs.um_compare(*pair(), metrics=("accuracy", benefit), rope=(0.01, 20.0), rng=2)
     assert result.events[3].name == "A_acc, B_benefit"
-    back = fs.UmComparison.from_dict(json.loads(json.dumps(result.to_dict())))
+    back = fs.results.UmComparison.from_dict(json.loads(json.dumps(result.to_dict())))
     with pytest.raises(fs.InputError, match="functions are not stored"):
         _ = back.delta
+
+
+def test_a_difference_of_0_is_inside_a_region_of_0() -> None:
+    def constant(counts: np.ndarray) -> np.ndarray:
+        return np.zeros(len(counts))
+
+    result = fs.um_compare(*pair(), metrics=("accuracy", constant), rope=0.0, rng=1)
+    assert result.rope_share.tolist() == [0.0, 1.0]
+    assert fs.um_compare(*pair(), metrics=constant, rope=0.0, rng=1).p_equivalent == 1

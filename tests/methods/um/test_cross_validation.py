@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning
-from fairstats.methods.um.folds import stratified_folds
+from fairstats.methods.um.fitting import stratified_folds
 
 
 class Rows(NamedTuple):
@@ -41,7 +41,7 @@ def data() -> Rows:
     return rows(300)
 
 
-def cross_validate(data: Rows, estimator: Any = None, **options: Any) -> fs.UmPosterior:
+def cross_validate(data: Rows, estimator: Any = None, **options: Any) -> fs.results.UmPosterior:
     given: dict[str, Any] = {"sensitive_features": data.group, "cv": 5, "rng": 1, "progress": False}
     model = LogisticRegression() if estimator is None else estimator
     return fs.um_cross_validate(model, data.X, data.y, **{**given, **options})
@@ -54,12 +54,12 @@ def test_counts_are_those_of_a_loop_by_hand(data: Rows) -> None:
     for g, name in enumerate(result.groups):
         of = [
             ((data.y == y) & (predicted == p) & (data.group == name)).sum()
-            for y, p in ((1, 1), (0, 0), (0, 1), (1, 0))
+            for y, p in ((1, 1), (0, 1), (1, 0), (0, 0))
         ]
         assert result.cross_validation is not None
         assert result.cross_validation.fold_cells.sum(axis=0)[g].tolist() == of
-        assert np.allclose(result.counts.cells[g], np.array(of) / (1 + 4 / 5))
-        assert result.counts.sizes[g] == sum(of)
+        assert np.allclose(result.counts.totals[g], np.array(of) / (1 + 4 / 5))
+        assert result.counts.group_sizes[g] == sum(of)
 
 
 def test_strategies_shrink_the_counts(data: Rows) -> None:
@@ -107,7 +107,7 @@ def test_default_reference_is_an_rbf_machine(data: Rows) -> None:
 def test_numbers_do_not_depend_on_the_number_of_jobs(data: Rows) -> None:
     one = cross_validate(data, correlation="1/K")
     two = cross_validate(data, correlation="1/K", n_jobs=2)
-    assert np.array_equal(one.counts.cells, two.counts.cells)
+    assert np.array_equal(one.counts.totals, two.counts.totals)
     assert np.array_equal(one.metric("equal_opportunity"), two.metric("equal_opportunity"))
 
 
@@ -117,7 +117,7 @@ def test_given_ratio_and_the_clip(data: Rows) -> None:
     assert np.allclose(result.cross_validation.rho, [0.2, (1 + 2 * 4 * 0.2) / 4])
     with pytest.warns(DataWarning, match=r"b \(r = 20.00\).*clipped"):
         clipped = cross_validate(data, correlation="relative", variance_ratio={"a": 1.0, "b": 20.0})
-    assert np.allclose(clipped.counts.totals[1] * 5, clipped.counts.sizes[1])
+    assert np.allclose(clipped.counts.totals[1].sum() * 5, clipped.counts.group_sizes[1])
     assert clipped.cross_validation is not None
     assert 0.999 < clipped.cross_validation.rho[1] < 1
 
@@ -131,7 +131,7 @@ def test_predictions_that_are_already_there(data: Rows) -> None:
         None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred, fold=rows_.fold,
         correlation="uniform", rng=1,
     )  # fmt: skip
-    assert np.array_equal(again.counts.cells, trained.counts.cells)
+    assert np.array_equal(again.counts.totals, trained.counts.totals)
     with pytest.raises(InputError, match="`fold`: got None beside y_pred"):
         fs.um_cross_validate(None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred)
     with pytest.raises(InputError, match="already there"):
@@ -164,8 +164,8 @@ def test_pairing_of_uneven_effective_counts_keeps_both_posteriors(data: Rows) ->
     joint = join([first, second], paired="auto", draws=8_192, entropy=5)
     assert joint.uneven
     for posterior, counts in zip((first, second), joint.block(0, 0, 8_192), strict=True):
-        for name in ("tp", "tn", "fp", "fn"):
-            cell = ("tp", "tn", "fp", "fn").index(name)
+        for name in ("tp", "fp", "fn", "tn"):
+            cell = ("tp", "fp", "fn", "tn").index(name)
             for g in (0, 1):
                 assert stats.ks_2samp(posterior.draws[:, g, cell], counts[:, g, cell]).pvalue > 1e-4, (
                     name,
@@ -189,15 +189,16 @@ def test_labels_frames_and_groups_of_any_kind(data: Rows) -> None:
     words = np.where(data.y == 1, "good", "bad")
     frame = pd.DataFrame(data.X, columns=list("wxyz"), index=np.arange(300) * 7)
     result = fs.um_cross_validate(
-        LogisticRegression(), frame, pd.Series(words), sensitive_features=pd.Categorical(data.group),
-        pos_label="good", correlation="1/K", cv=5, rng=1, progress=False,
+        LogisticRegression(), frame, pd.Series(words, frame.index),
+        sensitive_features=pd.Categorical(data.group), pos_label="good", correlation="1/K", cv=5, rng=1,
+        progress=False,
     )  # fmt: skip
-    assert np.array_equal(result.counts.cells, base.counts.cells)
+    assert np.array_equal(result.counts.totals, base.counts.totals)
 
 
 def test_round_trip(data: Rows) -> None:
     result = cross_validate(data, correlation="relative", variance_ratio=1.2)
-    back = fs.UmPosterior.from_dict(json.loads(json.dumps(result.to_dict())))
+    back = fs.results.UmPosterior.from_dict(json.loads(json.dumps(result.to_dict())))
     assert back.cross_validation is not None
     assert result.cross_validation is not None
     assert np.array_equal(back.cross_validation.rho, result.cross_validation.rho)
@@ -231,11 +232,11 @@ def test_threshold_optimizer_and_pipeline(data: Rows) -> None:
     )
     result = cross_validate(data, mitigator, correlation="1/K")
     again = cross_validate(data, mitigator, correlation="1/K")
-    assert np.array_equal(result.counts.cells, again.counts.cells)  # predictions are random, with a seed
+    assert np.array_equal(result.counts.totals, again.counts.totals)  # predictions are random, with a seed
     gap = abs(result.metric("equal_opportunity").mean())
     assert gap < abs(cross_validate(data, correlation="1/K").metric("equal_opportunity").mean()) + 0.05
     piped = cross_validate(data, make_pipeline(StandardScaler(), mitigator), correlation="1/K")
-    assert np.abs(piped.counts.cells - result.counts.cells).max() < 6
+    assert np.abs(piped.counts.totals - result.counts.totals).max() < 6
 
 
 @FAIRLEARN
@@ -268,8 +269,8 @@ def test_the_sensitive_column_comes_with_its_rows(data: Rows) -> None:
     assert result.cross_validation is not None
     total = result.cross_validation.fold_cells.sum(axis=0)
     a, b = (total[result.groups.index(g)] for g in "ab")
-    assert a[1] == a[3] == 0  # everyone in a is selected
-    assert b[0] == b[2] == 0
+    assert a[2] == a[3] == 0  # everyone in a is selected
+    assert b[0] == b[1] == 0
     with pytest.raises(TypeError):
         cross_validate(data, Witness(), correlation="1/K", sensitive_at="none")
 
@@ -287,12 +288,12 @@ def test_metadata_routing(data: Rows) -> None:
             return np.full(len(X), int(self.told_ == ["sensitive_features"]))
 
     told = cross_validate(data, Asker(), correlation="1/K", sensitive_at="fit")
-    assert (told.counts.cells[:, [1, 3]] == 0).all()
+    assert (told.counts.totals[:, [2, 3]] == 0).all()
     with sklearn.config_context(enable_metadata_routing=True):
         routed = Witness().set_fit_request(sensitive_features=True)
         routed = routed.set_predict_request(sensitive_features=True)
         result = cross_validate(data, make_pipeline(StandardScaler(), routed), correlation="1/K")
-    assert (result.counts.cells[0, [1, 3]] == 0).all()
+    assert (result.counts.totals[0, [2, 3]] == 0).all()
 
 
 # ---------------------------------------------------------------- bad input
@@ -345,7 +346,7 @@ def test_more_folds_than_rows_of_a_class_warns(data: Rows) -> None:
             LogisticRegression(), data.X, data.y, sensitive_features=group, cv=5, correlation="1/K", rng=1,
             progress=False,
         )  # fmt: skip
-    assert result.counts.sizes.min() == 6
+    assert result.counts.group_sizes.min() == 6
 
 
 def test_a_label_that_only_one_fold_has(data: Rows) -> None:
@@ -388,3 +389,116 @@ class Constant(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         return np.ones(len(X), dtype=int)
+
+
+# ------------------------------------------------------------------ target="algorithm"
+
+
+def test_training_sets_shift_predictions_against_a_loop_by_hand(data: Rows) -> None:
+    """Models of one half against those of the other on the same rows, per group and label, as logits."""
+    from fairstats.methods.um.fitting import Data, Run, cross_predict
+
+    found = cross_validate(data, target="algorithm", n_half_splits=2, draws=500)
+    shifts = found.shifts
+    assert shifts is not None
+    assert shifts.shape == (2, 2, 2)
+    codes = np.where(data.group == found.groups[0], 0, 1)
+    stream = np.random.SeedSequence(1).spawn(5)[4]  # of the second split
+    rng = np.random.default_rng(stream)
+    side = stratified_folds(np.zeros(300, dtype=np.intp), 2, rng)
+    halves = [np.flatnonzero(side == h) for h in (0, 1)]
+    shares = []  # of each half's models: over all rows, own or others
+    for own, others in (halves, halves[::-1]):
+        fold = stratified_folds((2 * codes + data.y)[own], 5, rng)
+        share = np.zeros(300)
+        for k in range(5):
+            model = LogisticRegression().fit(data.X[own[fold != k]], data.y[own[fold != k]])
+            share[own[fold == k]] = model.predict(data.X[own[fold == k]])
+            share[others] += model.predict(data.X[others]) / 5
+        shares.append(share)
+        run = Run(LogisticRegression(), "none", own, fold, stream, "", others)
+        ((predicted, of_others),) = cross_predict(
+            [run], Data(data.X, data.y, data.y, data.group), None, False
+        )
+        assert np.array_equal(predicted, share[own])
+        assert np.allclose(of_others, share[others])
+    for g in (0, 1):
+        for k, label in enumerate((1, 0)):
+            cell = (codes == g) & (data.y == label)
+            gaps = [(shares[0] - shares[1])[cell & (side == h)].mean() for h in (0, 1)]
+            hit, miss = found.counts.totals[g, [k, 2 + k]]
+            q = (hit + 0.5) / (hit + miss + 1)
+            assert shifts[1, g, k] == pytest.approx(np.mean(gaps) / (q * (1 - q)))
+
+
+def test_draws_about_the_algorithm_move_predictions_and_keep_labels(data: Rows) -> None:
+    """Witness: logit(q) moves by a t variable with J degrees of freedom; a quarter of the mean square."""
+    from dataclasses import replace
+
+    from scipy import stats
+
+    found = cross_validate(data, target="algorithm", draws=20_000)
+    folds = found.cross_validation
+    assert folds is not None
+    assert (folds.factor == 1).all()
+    assert folds.correlation == ""
+    still = replace(found, target="parameter").draws
+    moved = found.draws
+    for hit, miss, k in ((0, 2, 0), (1, 3, 1)):
+        assert np.allclose((moved - still)[..., [hit, miss]].sum(axis=-1), 0, atol=1e-9)
+        logits = [np.log(d[..., hit] / d[..., miss]) for d in (still, moved)]
+        scale = np.sqrt((found.shifts[..., k] ** 2).mean(axis=0) / 4)
+        for g in (0, 1):
+            t = (logits[1] - logits[0])[:, g] / scale[g]
+            assert stats.kstest(t, stats.t(5).cdf).pvalue > 1e-4
+    assert replace(found, shifts=np.zeros_like(found.shifts)).draws == pytest.approx(still)
+    assert "(target: algorithm)" in found.summary()
+    assert "target: algorithm" in found.sentences()[0]
+    assert set(found.to_frame()["method"]) == {"algorithm, HDI"}
+    back = fs.results.UmPosterior.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert np.array_equal(back.draws, moved)
+
+
+def test_an_algorithm_that_learns_nothing_has_no_spread_between_training_sets(data: Rows) -> None:
+    from dataclasses import replace
+
+    class Rule(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+        def fit(self, X: Any, y: Any) -> Rule:
+            return self
+
+        def predict(self, X: Any) -> Any:
+            return (X[:, 0] > 0).astype(int)
+
+    found = cross_validate(data, Rule(), target="algorithm")
+    assert (found.shifts == 0).all()
+    assert found.draws == pytest.approx(replace(found, target="parameter").draws)
+
+
+def test_comparisons_about_the_algorithm_say_how_they_draw(data: Rows) -> None:
+    """Witness of the spread: that of either algorithm's own draws, and what pairing takes off."""
+    from scipy import stats
+
+    tree = DecisionTreeClassifier(max_depth=2, random_state=0)
+    pair = [cross_validate(data, m, target="algorithm", draws=20_000) for m in (None, tree)]
+    alone = [p.metric("accuracy").var() for p in pair]
+    apart = fs.um_compare(*pair, paired=False, rng=1)
+    assert apart.delta_sd[0] ** 2 == pytest.approx(sum(alone), rel=0.1)
+    paired = fs.um_compare(*pair, rng=1)
+    assert paired.paired
+    assert paired.delta_sd[0] < apart.delta_sd[0]
+    for posterior, counts in zip(pair, paired.joint.block(0, 0, 8_192), strict=True):
+        assert stats.ks_2samp(posterior.draws[:, 0, 0], counts[:, 0, 0]).pvalue > 1e-4
+        assert stats.ks_2samp(posterior.draws[:, 1, 1], counts[:, 1, 1]).pvalue > 1e-4
+    fitted = [cross_validate(data, m, correlation="1/K", draws=20_000) for m in (None, tree)]
+    assert "for each algorithm apart" in paired.joint.reason
+    assert "for each algorithm apart" not in fs.um_compare(*fitted, rng=1).joint.reason
+
+
+def test_a_posterior_of_rows_is_about_no_algorithm(data: Rows) -> None:
+    with pytest.raises(InputError, match="`target`"):
+        fs.um_posterior(data.y, data.y, sensitive_features=data.group, target="algorithm")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="`target`.*already there"):
+        fs.um_cross_validate(
+            None, None, data.y, sensitive_features=data.group, y_pred=data.y, fold=np.arange(300) % 5,
+            target="algorithm",
+        )  # fmt: skip

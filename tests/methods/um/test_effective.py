@@ -8,33 +8,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 
-from fairstats.methods.um.correlation import jackknife_ratio, overestimated_variance, variance_ratio_of
-from fairstats.methods.um.effective import (
-    averaged_factor,
-    correlation_of,
-    effective_factor,
-    relative_average,
-    relative_correlation,
-    strategy_factors,
-)
+from fairstats.methods.um.effective import strategy_factors, variance_ratio_of
 
 FOLDS = st.integers(2, 20)
-CORRELATION = st.floats(0, 0.99)
 
 
-@given(CORRELATION, CORRELATION, FOLDS)
-def test_average_over_a_range_against_integration(a: float, b: float, folds: int) -> None:
-    low, high = min(a, b), max(a, b)
-    if high - low < 1e-6:
-        expected = effective_factor(low, folds)
-    else:
-        expected = integrate.quad(lambda rho: effective_factor(rho, folds), low, high)[0] / (high - low)
-    assert averaged_factor(low, high, folds) == pytest.approx(expected, rel=1e-5)
+def effective_factor(rho: float, folds: int) -> float:
+    """1 / (1 + (K−1)ρ): effective over summed counts (equation 2)."""
+    return 1.0 / (1.0 + (folds - 1) * rho)
 
 
-def test_average_where_the_range_is_a_point() -> None:
-    for gap in (0.0, 1e-15, 1e-12, 1e-9):
-        assert averaged_factor(0.1, 0.1 + gap, 10) == pytest.approx(1 / 1.9, rel=1e-8)
+def relative_correlation(ratio: float, reference: float, folds: int) -> float:
+    """ρ¹ = ((r − 1) + r(K−1)ρ⁰)/(K−1), before it is clipped to [0, 1) (equation 3)."""
+    return ((ratio - 1.0) + ratio * (folds - 1) * reference) / (folds - 1)
+
+
+def overestimated_variance(values: np.ndarray) -> np.ndarray:
+    """Var_over = (1/2J) Σ_j (θ_j − θ_j^c)² (equation 20), of values of shape (J, 2, G)."""
+    return np.asarray(((values[:, 0] - values[:, 1]) ** 2).mean(axis=0) / 2)
+
+
+@given(FOLDS)
+def test_average_over_a_range_against_integration(folds: int) -> None:
+    expected = integrate.quad(lambda rho: effective_factor(rho, folds), 0, 1 / folds)[0] * folds
+    assert strategy_factors("uniform", folds, np.ones(1))[0][0] == pytest.approx(expected, rel=1e-9)
+    point = strategy_factors("1/K", folds, np.ones(1))[0][0]
+    assert point == pytest.approx(effective_factor(1 / folds, folds), rel=1e-14)
 
 
 @given(st.floats(0.05, 50), FOLDS)
@@ -48,7 +47,7 @@ def test_relative_average_against_integration(ratio: float, folds: int) -> None:
         (k / ratio - 1) / (folds - 1) for k in (1, folds) if 0 < (k / ratio - 1) / (folds - 1) < 1 / folds
     ]
     expected = integrate.quad(factor, 0, 1 / folds, points=kinks or None)[0] * folds
-    found, clipped = relative_average(ratio, 0.0, 1 / folds, folds)
+    (found,), (clipped,) = strategy_factors("relative-uniform", folds, np.array([ratio]))
     assert found == pytest.approx(expected, rel=1e-7)
     low, high = (relative_correlation(ratio, rho, folds) for rho in (0.0, 1 / folds))
     assert (clipped > 0) == (low < 0 or high > 1)
@@ -74,7 +73,6 @@ def test_clipping() -> None:
     factor, clipped = strategy_factors("relative", 10, np.array([0.3, 30.0]))
     assert factor.tolist() == [1.0, 0.1]
     assert clipped.tolist() == [1.0, 1.0]
-    assert correlation_of(0.1, 10) == pytest.approx(1.0)
 
 
 def test_equation_3_against_simulation_with_known_correlation() -> None:
@@ -124,15 +122,19 @@ def test_jackknife_of_the_ratio_against_leaving_out_by_hand(rng: np.random.Gener
 def test_a_ratio_of_equals_spans_what_the_notes_say() -> None:
     """J = 5: F(5, 5) has its 2.5% and 97.5% quantiles at .14 and 7.1."""
     rng = np.random.default_rng(3)
-    squares = rng.normal(size=(2, 5, 40_000)) ** 2
-    ratio, low, high = jackknife_ratio(squares, 0.95)
-    assert np.quantile(ratio, [0.025, 0.975]) == pytest.approx([0.14, 7.15], rel=0.05)
+    found = variance_ratio_of(rng.normal(size=(2, 5, 2, 40_000)), "accuracy", "svm")
+    low, high = found.low, found.high
+    assert np.quantile(found.ratio, [0.025, 0.975]) == pytest.approx([0.14, 7.15], rel=0.05)
     assert 0.85 < ((low <= 1) & (high >= 1)).mean() < 0.99
 
 
 def test_ratio_of_nothing_is_nan() -> None:
-    squares = np.array([[[0.0, 1.0]], [[1.0, 0.0]]])
-    ratio, low, high = jackknife_ratio(squares, 0.95)
-    assert np.isnan(ratio).all()
-    assert np.isnan(low).all()
-    assert np.isnan(high).all()
+    found = variance_ratio_of(np.array([[[[0.0, 1], [0, 0]]], [[[1.0, 0], [0, 0]]]]), "accuracy", "svm")
+    for limit in (found.ratio, found.low, found.high):
+        assert np.isnan(limit).all()
+
+
+def test_one_split_has_a_ratio_without_an_interval() -> None:
+    found = variance_ratio_of(np.array([[[[0.0], [1.0]]], [[[0.0], [2.0]]]]), "accuracy", "svm")
+    assert found.ratio == 4.0
+    assert np.isnan([found.low, found.high]).all()

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -92,7 +93,7 @@ def test_two_classes_are_the_two_class_posterior() -> None:
 @pytest.mark.parametrize("target", ["parameter", "predictive"])
 def test_round_trip_and_targets(columns: Any, target: Any) -> None:
     result = fs.um_multiclass(*columns[:2], sensitive_features=columns[2], rng=1, target=target)
-    back = fs.UmMulticlass.from_dict(json.loads(json.dumps(result.to_dict())))
+    back = fs.results.UmMulticlass.from_dict(json.loads(json.dumps(result.to_dict())))
     name = "equal_opportunity_macro"
     assert np.array_equal(back.metric(name), result.metric(name), equal_nan=True)
 
@@ -133,3 +134,16 @@ def test_missing_values_and_unknown_metrics(columns: Any) -> None:
     result = fs.um_multiclass(*columns[:2], sensitive_features=columns[2])
     with pytest.raises(InputError, match="equal_opportunity_macro"):
         result.metric("equal_opportunity")
+
+
+def test_counts_of_two_classes_are_those_of_their_rows() -> None:
+    """Witness: the same rows, and their tally."""
+    rng = np.random.default_rng(4)
+    y, p, g = rng.integers(0, 2, 300), rng.integers(0, 2, 300), np.repeat(["a", "b"], [200, 100])
+    frame = pd.DataFrame({"y": y, "p": p, "g": g})
+    rows = fs.um_multiclass(y, p, sensitive_features=g, rng=1)
+    counted = fs.um_multiclass(counts=fs.tally(frame, y_true="y", y_pred="p", sensitive_features="g"), rng=1)
+    assert np.array_equal(rows.cells, counted.cells)
+    assert np.array_equal(rows.metric("equal_opportunity_macro"), counted.metric("equal_opportunity_macro"))
+    with pytest.raises(InputError, match="both counts and rows"):
+        fs.um_multiclass(y, counts=counted)

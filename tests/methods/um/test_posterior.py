@@ -11,8 +11,9 @@ from scipy import stats
 
 import fairstats as fs
 from fairstats.ground.results import TIDY_COLUMNS
+from fairstats.methods.um.table import describe
 
-from .conftest import TABLE, Sample
+from .conftest import TABLE, Sample, cells
 
 DRAWS = 40_000
 #: Monte Carlo error: 5 standard errors of a mean; of a variance of near-normal draws √(2/T) relative.
@@ -24,7 +25,7 @@ def beta_moments(a: float, b: float) -> tuple[float, float]:
     return a / (a + b), a * b / ((a + b) ** 2 * (a + b + 1))
 
 
-def posterior(**options: Any) -> fs.UmPosterior:
+def posterior(**options: Any) -> fs.results.UmPosterior:
     return fs.um_posterior(counts=TABLE, draws=DRAWS, rng=7, **options)
 
 
@@ -110,7 +111,7 @@ def test_effective_counts_stay_as_they_are_and_trials_are_rounded() -> None:
     draws = fs.um_posterior(counts=counts, draws=DRAWS, rng=1).metric("tpr")
     mean, variance = beta_moments(21.3, 11.1)
     assert draws.mean() == pytest.approx(mean, abs=MEAN_TOLERANCE * np.sqrt(variance))
-    sampler = fs.um_posterior(counts=counts, target="predictive", rng=1).sampler
+    sampler = fs.um_posterior(counts=counts, target="predictive", rng=1).dirichlet
     assert sampler.trials is not None
     assert sampler.trials.tolist() == [61]
 
@@ -122,7 +123,7 @@ def test_rows_confusion_counts_and_mapping_agree(two_models: Sample) -> None:
     frame = fs.um_posterior(counts=counts.to_frame().drop(columns="n"), rng=1)
     for other in (counted, frame):
         assert other.groups == rows.groups
-        assert np.array_equal(other.counts.cells, rows.counts.cells)
+        assert np.array_equal(other.counts.totals, rows.counts.totals)
         assert np.array_equal(other.metric("mcc"), rows.metric("mcc"))
 
 
@@ -154,10 +155,10 @@ def test_a_function_of_the_counts_is_a_metric() -> None:
     result = posterior()
 
     def cost(counts: np.ndarray) -> np.ndarray:
-        return (2 * counts[..., 2] + counts[..., 3]).sum(axis=1)  # type: ignore[no-any-return]
+        return (2 * counts[..., 1] + counts[..., 2]).sum(axis=1)  # type: ignore[no-any-return]
 
     draws = result.metrics([cost, "accuracy"])
-    expected = (2 * result.draws[..., 2] + result.draws[..., 3]).sum(axis=1)
+    expected = (2 * result.draws[..., 1] + result.draws[..., 2]).sum(axis=1)
     assert np.array_equal(draws["cost"], expected)
     assert result.to_frame([cost])["metric"].tolist() == ["cost"]
 
@@ -200,7 +201,7 @@ def test_shortest_interval_of_a_beta() -> None:
 
 def test_round_trip_gives_the_same_draws() -> None:
     result = fs.um_posterior(counts=TABLE, rng=5, reference="women")
-    back = fs.UmPosterior.from_dict(json.loads(json.dumps(result.to_dict())))
+    back = fs.results.UmPosterior.from_dict(json.loads(json.dumps(result.to_dict())))
     assert back.reference == "women"
     assert np.array_equal(back.metric("mcc"), result.metric("mcc"))
 
@@ -226,3 +227,84 @@ def test_many_groups_compare_with_the_reference(rng: np.random.Generator) -> Non
     fpr = result.metric("fpr", by_group=True)
     both = np.maximum(spread, fpr.max(axis=1) - fpr.min(axis=1))
     assert np.allclose(result.metric("equalized_odds_max"), both)
+
+
+@pytest.mark.parametrize(("name", "alpha"), [("uniform", 1.0), ("jeffreys", 0.5), ("perks", 0.25)])
+def test_priors_by_name(name: str, alpha: float) -> None:
+    """Witness: the mean of a beta posterior of a rate, and the draws under the number."""
+    named, given = (fs.um_posterior(counts=TABLE, prior=p, rng=1, draws=50_000) for p in (name, alpha))
+    assert np.array_equal(named.draws, given.draws)
+    row = TABLE["men"]
+    mean = (row["tp"] + alpha) / (row["tp"] + row["fn"] + 2 * alpha)
+    draws = named.metric("tpr", group="men")
+    assert draws.mean() == pytest.approx(mean, abs=5 * draws.std() / np.sqrt(50_000))
+    several = fs.um_multiclass(counts=TABLE, prior=name, rng=1)
+    assert several.prior == alpha  # 4α/J² with two classes
+
+
+def test_few_errors_are_said_to_be_few() -> None:
+    """Ten errors, or ten hits, are enough; of one or two groups Jeffreys' prior needs no word."""
+
+    def note(errors: float, prior: Any = 1.0, hits: float = 80) -> str:
+        counts = {"men": cells(200, 200, 30, 30), "women": cells(hits / 2, hits / 2, errors / 2, errors / 2)}
+        return "\n".join(fs.um_posterior(counts=counts, prior=prior, rng=1).notes())
+
+    assert "Fewer than 10 errors (or as few hits) in women: the uniform prior" in note(9)
+    assert "Fewer" not in note(10)
+    assert "in women: the uniform prior" in note(30, hits=8)
+    assert "Perks' prior" in note(4, "perks")
+    assert "Fewer" not in note(4, "jeffreys")
+    four = {name: cells(40, 40, 2, 2) for name in "abcd"}
+    (words,) = (n for n in fs.um_posterior(counts=four, prior="jeffreys", rng=1).notes() if "Fewer" in n)
+    assert "in a, b, c, d: 95% intervals of accuracy over all rows cover" in words
+    assert "Fewer" not in note(4, {"tp": 1, "fp": 1, "fn": 1, "tn": 2})
+
+
+def test_the_interval_of_a_largest_gap_says_what_it_cannot() -> None:
+    """Its draws are above 0, and so is the interval, of groups that are alike; a difference holds 0."""
+    from dataclasses import replace
+
+    alike = {g: cells(35, 40, 12, 13) for g in "abcdefgh"}
+    result = fs.um_posterior(counts=alike, rng=1)
+    row, *_ = (r for r in result.comparisons if r.metric == "demographic_parity_max")
+    assert row.confidence_interval.low > 0 == row.observed
+    assert any("never 0 among draws" in note for note in result.notes())
+    plain = replace(result, table_metrics=("accuracy", "demographic_parity"))
+    assert not any("never 0 among draws" in note for note in plain.notes())
+    assert not any(
+        "never 0 among draws" in n for n in fs.um_posterior(counts={"a": cells(9, 9, 9, 9)}).notes()
+    )
+
+
+def test_a_long_table_is_made_of_fewer_draws_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 groups: the same seed gives the same table whatever was asked before; means within 5 errors."""
+    monkeypatch.setattr("fairstats.methods.um.table._VALUES", 4_000_000)
+    rng = np.random.default_rng(1)
+    many = {f"g{k}": cells(*rng.multinomial(80, (0.3, 0.4, 0.1, 0.2)).tolist()) for k in range(300)}
+    result = fs.um_posterior(counts=many, draws=2_000, rng=1)
+    frame = result.to_frame()
+    assert len(frame) == 8 * 301 + 5 * 299 + 3
+    assert any("made of 1,024 draws of its own" in note for note in result.notes())
+    again = fs.um_posterior(counts=many, draws=2_000, rng=1)
+    every = again.metric("accuracy", by_group=True).mean(axis=0)
+    assert again.to_frame().equals(frame)
+    own = frame[(frame["metric"] == "accuracy") & (frame["group"] != "all")]
+    assert (abs(own["estimate"] - every) < 5 * own["mc_error"] * np.sqrt(1 + 1_024 / 2_000)).all()
+    assert len(again.to_frame(["accuracy"])) == 301
+    from dataclasses import replace
+
+    assert not any("of its own" in note for note in replace(again, table_metrics=("accuracy",)).notes())
+
+
+def test_a_row_of_draws_by_hand() -> None:
+    """The ends of the region of equivalence belong to it; NaN is left out; the error of the mean is sd/√n."""
+    row = describe(np.array([0.01, np.nan, -0.01, 0.02, 0.03]), 0.5, 0.01)
+    assert row.p_rope == 0.5
+    assert row.undefined == pytest.approx(0.2)
+    assert (row.estimate, row.median) == (pytest.approx(0.0125), pytest.approx(0.015))
+    spread = np.std([0.01, -0.01, 0.02, 0.03], ddof=1)
+    assert (row.std_error, row.mc_error) == (pytest.approx(spread), pytest.approx(spread / 2))
+    assert tuple(row.confidence_interval) == (0.01, 0.03)
+    nothing = describe(np.full(3, np.nan), 0.95)
+    assert nothing.undefined == 1
+    assert np.isnan([nothing.estimate, nothing.median, nothing.p_rope, *nothing.confidence_interval]).all()

@@ -27,7 +27,7 @@ def test_model_has_named_dimensions() -> None:
     model = fs.um_model(SMALL)
     assert model.named_vars_to_dims["pi"] == ("group", "cell")
     assert list(model.coords["group"]) == ["men", "women"]
-    assert list(model.coords["cell"]) == ["tp", "tn", "fp", "fn"]
+    assert list(model.coords["cell"]) == ["tp", "fp", "fn", "tn"]
     assert [v.name for v in model.observed_RVs] == ["counts"]
     with model:
         pm.Deterministic("gap", model["pi"][0, 0] - model["pi"][1, 0])  # what the model is handed out for
@@ -53,7 +53,7 @@ def test_log_density_is_that_of_the_dirichlet_posterior(scale: float) -> None:
         found.append(float(logp({model.value_vars[0].name: np.asarray(value.eval())})))
     exact = []
     for pi in points:
-        alphas = [0.5 + np.array([c[k] for k in ("tp", "tn", "fp", "fn")]) for c in counts.values()]
+        alphas = [0.5 + np.array([c[k] for k in ("tp", "fp", "fn", "tn")]) for c in counts.values()]
         exact.append(sum(stats.dirichlet(a).logpdf(p) for a, p in zip(alphas, pi, strict=True)))
     assert found[0] - found[1] == pytest.approx(exact[0] - exact[1], rel=1e-9)
 
@@ -65,11 +65,11 @@ def test_log_density_of_the_pooling_model(scale: float) -> None:
     from scipy import stats
     from scipy.special import gammaln
 
-    from fairstats.methods.um.evaluation_counts import as_counts
-    from fairstats.methods.um.hierarchical import hierarchical_model
+    from fairstats.methods.um.draws import as_counts
+    from fairstats.methods.um.pymc_models import hierarchical_model
 
     named = {g: {k: scale * v for k, v in c.items()} for g, c in SMALL.items()}
-    table, _ = as_counts(None, None, named)
+    table, _ = as_counts(named)
     model = hierarchical_model(table, (20.0, 1.5))
     logp = model.compile_logp(jacobian=False, mode="FAST_COMPILE")
     found, exact = [], []
@@ -83,9 +83,9 @@ def test_log_density_of_the_pooling_model(scale: float) -> None:
             )
             values[model.rvs_to_values[rv].name] = np.asarray(moved)
         found.append(float(logp(values)))
-        alpha, total = kappa * mu, table.totals
+        alpha, total = kappa * mu, table.totals.sum(axis=1)
         density = (gammaln(kappa) - gammaln(total + kappa)).sum() + (
-            gammaln(table.cells + alpha) - gammaln(alpha)
+            gammaln(table.totals + alpha) - gammaln(alpha)
         ).sum()
         exact.append(density + stats.lognorm(1.5, scale=20.0).logpdf(kappa))
     assert found[0] - found[1] == pytest.approx(exact[0] - exact[1], rel=1e-9)
@@ -94,7 +94,7 @@ def test_log_density_of_the_pooling_model(scale: float) -> None:
 @pytest.mark.slow
 def test_sampled_posterior_agrees_with_the_conjugate_draws() -> None:
     """Mean and sd of six metrics; 5 standard errors at the sampler's own effective size."""
-    sampled = fs.um_posterior(counts=SMALL, rng=1, draws=2_000, engine="pymc")
+    sampled = fs.um_posterior(counts=SMALL, rng=1, draws=2_000, sampler="pymc")
     exact = fs.um_posterior(counts=SMALL, rng=1, draws=100_000)
     assert sampled.diagnostics is not None
     assert sampled.diagnostics.converged
@@ -106,7 +106,7 @@ def test_sampled_posterior_agrees_with_the_conjugate_draws() -> None:
         assert a.std() == pytest.approx(b.std(), rel=error), name
     assert "r-hat" in sampled.summary()
     assert sampled.to_arviz()["posterior"]["pi"].dims == ("chain", "draw", "group", "cell")
-    back = fs.UmPosterior.from_dict(sampled.to_dict())
+    back = fs.results.UmPosterior.from_dict(sampled.to_dict())
     assert np.array_equal(back.metric("mcc"), sampled.metric("mcc"))
     comparison = fs.um_compare(sampled, exact, rng=1, draws=2_000)
     assert not comparison.paired
@@ -142,7 +142,7 @@ def test_partial_pooling_has_lower_error_and_covers() -> None:
         assert data[group] is not None
     replicated = data["posterior_predictive"]["counts"].values
     assert (replicated.sum(axis=-1) == sizes).all()
-    exceeding = (replicated >= pooled.counts.cells).mean(axis=(0, 1))
+    exceeding = (replicated >= pooled.counts.totals).mean(axis=(0, 1))
     assert ((exceeding > 0.01) & (exceeding < 1.0 + 1e-12)).all()
 
 

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.report.inputs import AuditInput, build_input
-from fairstats.report.sections import um as section
-from fairstats.report.settings import AuditColumns, AuditSettings
+from fairstats.report.columns import AuditColumns
+from fairstats.report.inputs import AuditInput, AuditSettings, build_input
+from fairstats.report.sections import REFERENCES, SECTIONS, SectionEntry
+from fairstats.report.sections.methods import UM_METRICS, run_um
 
 
 def frame() -> pd.DataFrame:
@@ -34,18 +35,18 @@ def inputs(*, y_true: str | None = "paid", reference: object = None, **settings:
 
 @pytest.mark.parametrize("options", [{"y_true": None}, {"sample_weight": "weight"}])
 def test_nothing_without_labels_or_with_weights(options: dict[str, object]) -> None:
-    assert section.run(inputs(**options)) == []
+    assert run_um(inputs(**options)) == []
 
 
 @pytest.mark.parametrize(("reference", "expected"), [(None, "a"), ("highest", "a"), ("b", "b")])
 def test_posterior_at_the_settings_of_the_audit(reference: object, expected: str) -> None:
-    (result,) = section.run(inputs(reference=reference, confidence_level=0.9, tolerance=0.07))
-    assert isinstance(result, fs.UmPosterior)
+    (result,) = run_um(inputs(reference=reference, confidence_level=0.9, margin=0.07))
+    assert isinstance(result, fs.results.UmPosterior)
     assert result.reference == expected
     table = result.to_frame()
     assert set(table["confidence_level"]) == {0.9}
     assert set(table["rope"].dropna()) == {0.07}
-    assert set(table["metric"]) == set(section.WORDS)
+    assert set(table["metric"]) == set(UM_METRICS)
     data = frame()
     direct = fs.um_posterior(
         data["paid"], data["granted"], sensitive_features=data["group"], reference=expected, rng=1
@@ -61,8 +62,13 @@ def test_report_in_every_view(tmp_path: object) -> None:
     assert any("Uncertainty matters" in reference for reference in report.references)
 
 
-def test_every_citation_is_known() -> None:
-    for words in section.WORDS.values():
-        assert set(words.references) <= set(section.REFERENCES)
-    for _, keys in section.INTERVALS.values():
-        assert set(keys) <= set(section.REFERENCES)
+@pytest.mark.parametrize("entry", SECTIONS, ids=lambda entry: entry.key)
+def test_every_citation_is_known(entry: SectionEntry) -> None:
+    for kind in ("words", "intervals", "tests"):
+        for words in entry.words(kind).values():
+            assert all(key in REFERENCES or len(key) > 40 for key in words.cites)
+
+
+def test_every_row_of_the_posterior_has_words() -> None:
+    (entry,) = (entry for entry in SECTIONS if entry.key == "um")
+    assert set(entry.words("words")) == set(UM_METRICS)

@@ -10,7 +10,7 @@ import pytest
 
 import fairstats as fs
 from fairstats.ground.errors import MissingDependencyError
-from fairstats.methods.um import arviz_door
+from fairstats.methods.um import pymc_models
 
 from .conftest import TABLE
 
@@ -19,9 +19,9 @@ def test_missing_packages_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
     def absent(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(arviz_door, "import_module", absent)
+    monkeypatch.setattr(pymc_models, "import_module", absent)
     with pytest.raises(MissingDependencyError, match=r"fairstats\[bayes\]"):
-        fs.um_posterior(counts=TABLE, engine="pymc")
+        fs.um_posterior(counts=TABLE, sampler="pymc")
     with pytest.raises(MissingDependencyError, match=r"fairstats\[bayes\]"):
         fs.um_posterior(counts=TABLE).to_arviz()
     with pytest.raises(MissingDependencyError, match=r"fairstats\[bayes\]"):
@@ -37,6 +37,19 @@ def test_posteriors_and_comparisons_load_nothing_heavy() -> None:
         "p.metric('equal_opportunity'); str(p); fs.um_compare(p, p, rng=1)\n"
         "heavy = ('pymc', 'pytensor', 'arviz', 'sklearn', 'matplotlib', 'scipy.stats')\n"
         "print(json.dumps([h for h in heavy if h in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+
+
+def test_the_name_loads_no_pandas() -> None:
+    """Naming the function, and a metric of counts by name, need neither pandas nor scipy.stats."""
+    code = (
+        "import json, sys, fairstats as fs\n"
+        "fs.um_posterior\n"
+        "c = {'a': dict(tp=30, tn=40, fp=10, fn=10), 'b': dict(tp=20, tn=30, fp=12, fn=9)}\n"
+        "fs.um_posterior(counts=c, rng=1).metric('equal_opportunity')\n"
+        "print(json.dumps([h for h in ('pandas', 'scipy.stats') if h in sys.modules]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == []

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairstats.numerics.evt import EvtFit, fit_gev, fit_gpd, fit_point_process
-from fairstats.numerics.evt.stretch import power_ratio
+from fairstats.numerics.evt.distributions import power_ratio
 
 CLOSE = 1e-8
 
@@ -45,8 +45,8 @@ def assert_moved(plain: EvtFit, moved: EvtFit, scale: float, origin: float) -> N
 
 
 def level_of(fit: EvtFit, m: float) -> np.ndarray:
-    level = fit.return_level(m)
-    return np.array([level.estimate, level.interval.low, level.interval.high])
+    level = fit.return_level(m, method="profile")
+    return np.array([level.estimate, level.confidence_interval.low, level.confidence_interval.high])
 
 
 @settings(max_examples=30)
@@ -122,8 +122,8 @@ def test_interval_contains_the_estimate_and_is_where_the_deviance_says(
 ) -> None:
     x = np.asarray(power_ratio(np.random.default_rng(seed).exponential(size=400), np.array(shape)))
     fit = quietly(fit_gpd, x, float(np.sort(x)[339]))
-    level = fit.return_level(m)
-    assert level.interval.low < level.estimate < level.interval.high
-    ends = np.array([level.interval.low, level.estimate, level.interval.high])
+    level = fit.return_level(m, method="profile")
+    assert level.confidence_interval.low < level.estimate < level.confidence_interval.high
+    ends = np.array([level.confidence_interval.low, level.estimate, level.confidence_interval.high])
     deviance = fit.likelihood().level_deviance(np.log(m), ends)
     np.testing.assert_allclose(deviance, [level.critical_value, 0.0, level.critical_value], atol=1e-5)

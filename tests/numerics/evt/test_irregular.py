@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fairstats.numerics.evt import EvtFit, fit_gpd
-from fairstats.numerics.evt.stretch import power_ratio
+from fairstats.numerics.evt.distributions import power_ratio
 
 from .conftest import gpd_series
 
@@ -49,7 +49,7 @@ def test_return_level_region(case: tuple[int, float, float], seed: int) -> None:
     n, shape, m_lambda = case
     fit = fitted(seed, n, shape)
     m, total = 20.0 * m_lambda, 20.0 * n
-    low, high = fit.return_level(m).interval
+    low, high = fit.return_level(m, method="profile").confidence_interval
     y = fit.sample
     rng = np.random.default_rng(3)
     theta, nu = edge_and_interior(rng, y)
@@ -76,7 +76,7 @@ def test_end_point_region(n: int, shape: float) -> None:
     """Against a dense grid of end points, the scale eliminated and ξ ≥ −1."""
     fit = fitted(4, n, shape)
     y = fit.sample
-    low, high = fit.endpoint().interval
+    low, high = fit.endpoint(method="profile").confidence_interval
     end = y.max() * (1 + np.logspace(-8, 6, 4000))
     mean_log = np.log1p(np.outer(-1 / end, y)).mean(axis=1)
     with np.errstate(invalid="ignore"):

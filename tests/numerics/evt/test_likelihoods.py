@@ -7,31 +7,27 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import genextreme, genpareto
 
-from fairstats.numerics.evt.contour import contour_extremes
-from fairstats.numerics.evt.distributions import (
-    gev_cdf,
-    gev_logpdf,
-    gev_quantile,
-    gev_sf,
-    gpd_cdf,
-    gpd_logpdf,
-    gpd_quantile,
-    gpd_sf,
+from fairstats.numerics.evt import EvtFit
+from fairstats.numerics.evt.contour import (
+    contour_extremes,
+    log_scale_interest,
+    return_level_interest,
+    shape_interest,
 )
-from fairstats.numerics.evt.gev import GevSamples, fit_gev_samples
-from fairstats.numerics.evt.gev_surface import GevSurface
-from fairstats.numerics.evt.goals import log_scale_goal, return_level_goal, shape_goal
-from fairstats.numerics.evt.gpd import GpdSamples, fit_gpd_samples
-from fairstats.numerics.evt.gpd_surface import GpdSurface
-from fairstats.numerics.evt.level_interval import level_ends
-from fairstats.numerics.evt.profile import level_profile
-from fairstats.numerics.evt.stretch import (
-    mean_stretch,
-    mean_stretch_of_one,
+from fairstats.numerics.evt.distributions import (
+    exponential_scale_partials,
+    gev_from_lmoments,
+    gev_logpdf,
+    gpd_from_lmoments,
+    gpd_logpdf,
+    mean_exponential_scale,
     power_ratio,
     power_ratio_shape_derivative,
-    stretch,
 )
+from fairstats.numerics.evt.gev import GevLikelihood, fit_gev_samples
+from fairstats.numerics.evt.gpd import GpdLikelihood, fit_gpd_samples
+from fairstats.numerics.evt.intervals import level_ends
+from fairstats.numerics.evt.likelihood import Samples, level_profile
 
 from .conftest import gpd_series
 
@@ -46,53 +42,56 @@ def scipy_gev(shape: float, location: float, scale: float):  # type: ignore[no-u
 
 @pytest.mark.parametrize("n", [10, 50, 400])
 def test_a_sample_alone_is_fitted_as_among_others(n: int) -> None:
-    """One sample goes through plain numbers, several through arrays: the same formulas."""
+    """And the means of many values are the means of each."""
     rng = np.random.default_rng(n)
     shapes = rng.uniform(-0.9, 1.5, size=60)
     y = np.asarray(power_ratio(rng.exponential(size=(60, n)), shapes[:, None]))
     y[0] = rng.exponential(size=n)  # near 0 the series takes over
-    together = fit_gpd_samples(GpdSamples.from_excesses(y))
+    together = fit_gpd_samples(Samples.from_excesses(y))
     for i, row in enumerate(y):
-        alone = fit_gpd_samples(GpdSamples.from_excesses(row))
+        alone = fit_gpd_samples(Samples.from_excesses(row))
         assert alone.at_boundary[0] == together.at_boundary[i]
         assert alone.nll[0] == pytest.approx(together.nll[i], abs=1e-10)
         np.testing.assert_allclose(
             [alone.scale[0], alone.shape[0]], [together.scale[i], together.shape[i]], rtol=1e-7, atol=1e-9
         )
     for theta in (-0.9 / y[1].max(), -1e-6, 0.0, 1e-4, 0.3, 20.0):
-        one = mean_stretch_of_one(y[1], float(y[1].max()), theta)
-        several = mean_stretch(y[1:2], np.array([n]), y[1:2].max(axis=1), np.array([[theta]]))
-        np.testing.assert_allclose(one, [float(a[0, 0]) for a in several], rtol=1e-10)
+        plain = [v.mean() for v in exponential_scale_partials(y[1], np.array(theta))]
+        several = mean_exponential_scale(y[1:2], np.array([n]), y[1:2].max(axis=1), np.array([[theta]]))
+        np.testing.assert_allclose([float(a[0, 0]) for a in several], plain, rtol=1e-9)
+
+
+def known(model: str, **params: float) -> EvtFit:
+    """A fit with these parameters, whatever the sample."""
+    nothing = np.full((len(params), len(params)), np.nan)
+    rest = (None, None, "mle", True, False, 0.95, "none")
+    return EvtFit(model, params, nothing, 0.0, np.arange(10.0), 10, *rest)
 
 
 def test_distributions_are_scipys() -> None:
     for shape in SHAPES:
-        law = genpareto(shape, scale=2.0)
-        y = law.ppf([0.01, 0.3, 0.9, 0.999])
-        np.testing.assert_allclose(gpd_cdf(y, 2.0, shape), law.cdf(y), rtol=1e-6)
-        np.testing.assert_allclose(gpd_sf(y, 2.0, shape), law.sf(y), rtol=1e-6)
-        np.testing.assert_allclose(gpd_logpdf(y, 2.0, shape), law.logpdf(y), rtol=1e-6)
-        np.testing.assert_allclose(gpd_quantile(gpd_cdf(y, 2.0, shape), 2.0, shape), y, rtol=1e-10)
-        block = scipy_gev(shape, 3.0, 2.0)
-        x = block.ppf([0.01, 0.3, 0.9, 0.999])
-        np.testing.assert_allclose(gev_cdf(x, 3.0, 2.0, shape), block.cdf(x), rtol=1e-6)
-        np.testing.assert_allclose(gev_sf(x, 3.0, 2.0, shape), block.sf(x), rtol=1e-6)
-        np.testing.assert_allclose(gev_logpdf(x, 3.0, 2.0, shape), block.logpdf(x), rtol=1e-6)
-        np.testing.assert_allclose(gev_quantile(gev_cdf(x, 3.0, 2.0, shape), 3.0, 2.0, shape), x, rtol=1e-9)
+        fitted = known("gpd", scale=2.0, shape=shape), known("gev", location=3.0, scale=2.0, shape=shape)
+        for fit, law in zip(fitted, (genpareto(shape, scale=2.0), scipy_gev(shape, 3.0, 2.0)), strict=True):
+            x = law.ppf([0.01, 0.3, 0.9, 0.999])
+            np.testing.assert_allclose(fit.cdf(x), law.cdf(x), rtol=1e-6)
+            np.testing.assert_allclose(fit.sf(x), law.sf(x), rtol=1e-6)
+            np.testing.assert_allclose(fit.quantile(fit.cdf(x)), x, rtol=1e-9)
+            logpdf = gpd_logpdf if fit.model == "gpd" else gev_logpdf
+            np.testing.assert_allclose(logpdf(x, *fit.params.values()), law.logpdf(x), rtol=1e-6)
 
 
 def test_outside_the_support() -> None:
     assert gpd_logpdf(3.0, 1.0, -0.5) == -np.inf
     assert gpd_logpdf(-0.1, 1.0, 0.5) == -np.inf
-    assert gpd_cdf(3.0, 1.0, -0.5) == 1.0
+    assert known("gpd", scale=1.0, shape=-0.5).cdf(3.0) == 1.0
     assert gpd_logpdf(1.0, 1.0, -1.0) == 0.0  # the end point of the uniform distribution belongs to it
     assert gev_logpdf(-3.0, 0.0, 1.0, 0.5) == -np.inf
 
 
 @pytest.mark.parametrize("theta", [-0.3, -1e-3, -1e-9, 0.0, 1e-9, 1e-3, 0.3, 5.0])
-def test_stretch_against_extended_precision(theta: float) -> None:
+def test_exponential_scale_against_extended_precision(theta: float) -> None:
     y = np.array([0.0, 1e-3, 0.5, 1.0, 3.0])
-    v, first, second = stretch(y, np.array(theta))
+    v, first, second = exponential_scale_partials(y, np.array(theta))
     h = np.longdouble(2e-4) * max(1.0, abs(theta))
     t = np.longdouble(theta) + h * np.arange(-4, 5)
 
@@ -107,7 +106,7 @@ def test_stretch_against_extended_precision(theta: float) -> None:
     bend = (-f[2] + 16 * f[3] - 30 * f[4] + 16 * f[5] - f[6]) / (12 * h**2)
     np.testing.assert_allclose(first, slope.astype(float), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(second, bend.astype(float), rtol=1e-5, atol=1e-7)
-    means = mean_stretch(y[None, :], np.array([5.0]), np.array([3.0]), np.array([[theta]]))
+    means = mean_exponential_scale(y[None, :], np.array([5.0]), np.array([3.0]), np.array([[theta]]))
     for mean, values in zip(means, (v, first, second), strict=True):
         assert mean[0, 0] == pytest.approx(values.mean(), rel=1e-9)
 
@@ -128,7 +127,7 @@ def test_gpd_optimum_is_global(n: int, shape: float) -> None:
     """Never above a dense grid of θ and the edge ξ = −1, and the likelihood of the parameters returned."""
     rng = np.random.default_rng([n, int(100 * (shape + 2))])
     samples = np.array([gpd_series(rng, shape, n) for _ in range(20 if n < 1000 else 3)])
-    fits = fit_gpd_samples(GpdSamples.from_excesses(samples))
+    fits = fit_gpd_samples(Samples.from_excesses(samples))
     logs = gpd_logpdf(samples, fits.scale[:, None], fits.shape[:, None])
     np.testing.assert_allclose(-logs.sum(axis=1), fits.nll, atol=1e-8)
     for y, nll in zip(samples, fits.nll, strict=True):
@@ -146,7 +145,7 @@ def test_gpd_likelihood_is_scipys() -> None:
     rng = np.random.default_rng(1)
     for shape in (-0.4, 0.0, 0.4):
         y = gpd_series(rng, shape, 80)
-        fits = fit_gpd_samples(GpdSamples.from_excesses(y[None, :]))
+        fits = fit_gpd_samples(Samples.from_excesses(y[None, :]))
         nll = -genpareto.logpdf(y, fits.shape[0], scale=fits.scale[0]).sum()
         assert fits.nll[0] == pytest.approx(nll, abs=1e-9)
 
@@ -155,12 +154,12 @@ def test_gev_likelihood_is_scipys() -> None:
     rng = np.random.default_rng(2)
     for shape in (-0.4, 0.0, 0.4):
         x = scipy_gev(shape, 5.0, 2.0).rvs(80, random_state=rng)
-        fits = fit_gev_samples(GevSamples.from_maxima(x[None, :]))
-        law = scipy_gev(fits.shape[0], fits.location[0], fits.scale[0])
+        fits = fit_gev_samples(Samples.from_maxima(x[None, :]))
+        law = scipy_gev(fits.shape[0], fits.params[0, 0], fits.scale[0])
         assert fits.nll[0] == pytest.approx(-law.logpdf(x).sum(), abs=1e-9)
         moved = minimize(
             lambda p, x=x: -scipy_gev(p[2], p[0], abs(p[1])).logpdf(x).sum(),
-            [fits.location[0], fits.scale[0], fits.shape[0]],
+            [fits.params[0, 0], fits.scale[0], fits.shape[0]],
             method="Nelder-Mead",
         )
         assert moved.fun > fits.nll[0] - 1e-8
@@ -174,13 +173,13 @@ def test_standard_errors_against_extended_precision(family: str, shape: float) -
     e = rng.exponential(size=120)
     if family == "gpd":
         x = np.asarray(power_ratio(e, np.array(shape)))
-        fits = fit_gpd_samples(GpdSamples.from_excesses(x[None, :]))
+        fits = fit_gpd_samples(Samples.from_excesses(x[None, :]))
         point = [fits.scale[0], fits.shape[0]]
     else:
         x = np.asarray(power_ratio(-np.log(e), np.array(shape)))
-        blocks = fit_gev_samples(GevSamples.from_maxima(x[None, :]))
+        blocks = fit_gev_samples(Samples.from_maxima(x[None, :]))
         fits = blocks  # type: ignore[assignment]
-        point = [blocks.location[0], blocks.scale[0], blocks.shape[0]]
+        point = [blocks.params[0, 0], blocks.scale[0], blocks.shape[0]]
     data = x.astype(np.longdouble)
 
     def nll(p: np.ndarray) -> np.longdouble:
@@ -222,15 +221,15 @@ def test_level_profile_against_nelder_mead(law: str, n: int, shape: float) -> No
     """The profile over (λ, σ, ξ) at several levels, also below the threshold: 1e-7."""
     rng = np.random.default_rng(n)
     y = gpd_series(rng, shape, n)
-    samples = GpdSamples.from_excesses(y[None, :])
+    samples = Samples.from_excesses(y[None, :])
     total = 20.0 * n
-    surface = GpdSurface.from_samples(samples, np.array([total]), law)  # type: ignore[arg-type]
+    likelihood = GpdLikelihood.from_samples(samples, np.array([total]), law)  # type: ignore[arg-type]
     z = samples.y[0]
     for m_lambda in (1.2, 5.0, 50.0):
         log_m = np.log(m_lambda * total / n)
-        centre = float(power_ratio(np.log(m_lambda), surface.fits.shape[0])) / surface.nu[0]
+        centre = float(power_ratio(np.log(m_lambda), likelihood.fits.shape[0])) / likelihood.fits.nu[0]
         levels = centre * np.array([-0.3, 0.6, 1.0, 1.5])
-        points = level_profile(surface, np.zeros(4, dtype=int), levels, np.full(4, log_m))
+        points = level_profile(likelihood, np.zeros(4, dtype=int), levels, np.full(4, log_m))
         for d, value, theta, nu in zip(levels, points.value, points.theta, points.nu, strict=True):
 
             def nll(p: np.ndarray, d: float = d, log_m: float = log_m) -> float:
@@ -250,30 +249,30 @@ def test_level_profile_against_nelder_mead(law: str, n: int, shape: float) -> No
 
             options = {"xatol": 1e-9, "fatol": 1e-11, "maxiter": 4000, "maxfev": 4000}
             at_minimum = np.array([-np.log(nu), np.clip(theta / nu, -0.999, None) + 1e-9])
-            starts = [at_minimum, np.array([-np.log(surface.nu[0]), surface.fits.shape[0] + 1e-9])]
+            starts = [at_minimum, np.array([-np.log(likelihood.fits.nu[0]), likelihood.fits.shape[0] + 1e-9])]
             found = min(minimize(nll, s, method="Nelder-Mead", options=options).fun for s in starts)
             assert value <= found + 1e-7
             assert value > found - 1e-3  # the simplex may stop short of the edge ξ = −1
-        assert points.value[2] == pytest.approx(surface.minimum()[0], abs=1e-9)
+        assert points.value[2] == pytest.approx(likelihood.minimum()[0], abs=1e-9)
 
 
 def test_level_slopes_are_derivatives() -> None:
     rng = np.random.default_rng(5)
-    surfaces = [
-        GpdSurface.from_samples(
-            GpdSamples.from_excesses(gpd_series(rng, 0.1, 40)[None, :]), np.array([900.0]), "binomial"
+    likelihoods = [
+        GpdLikelihood.from_samples(
+            Samples.from_excesses(gpd_series(rng, 0.1, 40)[None, :]), np.array([900.0]), "binomial"
         ),
-        GevSurface.from_samples(GevSamples.from_maxima(rng.gumbel(size=(1, 40)))),
+        GevLikelihood.from_samples(Samples.from_maxima(rng.gumbel(size=(1, 40)))),
     ]
     row = np.zeros(1, dtype=int)
-    for surface in surfaces:
+    for likelihood in likelihoods:
         d, tau, h = np.array([4.0]), np.array([5.0]), 1e-5
         for in_offset in (False, True):
             ends = [
-                level_profile(surface, row, d + s * h * (not in_offset), tau + s * h * in_offset).value[0]
+                level_profile(likelihood, row, d + s * h * (not in_offset), tau + s * h * in_offset).value[0]
                 for s in (-1.0, 1.0)
             ]
-            slope = level_profile(surface, row, d, tau, in_offset=in_offset).slope[0]
+            slope = level_profile(likelihood, row, d, tau, in_offset=in_offset).slope[0]
             assert slope == pytest.approx((ends[1] - ends[0]) / (2 * h), rel=1e-6)
 
 
@@ -284,38 +283,44 @@ def test_contour_and_search_agree(family: str, shape: float) -> None:
     rng = np.random.default_rng(6)
     e = rng.exponential(size=(30, 60))
     if family == "gpd":
-        samples = GpdSamples.from_excesses(np.asarray(power_ratio(e, np.array(shape))))
-        surface: GpdSurface | GevSurface = GpdSurface.from_samples(samples, np.full(30, 1200.0), "binomial")
+        samples = Samples.from_excesses(np.asarray(power_ratio(e, np.array(shape))))
+        likelihood: GpdLikelihood | GevLikelihood = GpdLikelihood.from_samples(
+            samples, np.full(30, 1200.0), "binomial"
+        )
         periods = (1.5 * 20, 20.0 * 20, 100.0 * 20)
     else:
         maxima = np.asarray(power_ratio(-np.log(e), np.array(shape)))
-        surface = GevSurface.from_samples(GevSamples.from_maxima(maxima))
+        likelihood = GevLikelihood.from_samples(Samples.from_maxima(maxima))
         periods = (2.0, 20.0, 100.0)
     rows, target = np.arange(30), np.full(30, CRITICAL)
     for m in periods:
         tau = np.full(30, np.log(m) if family == "gpd" else -np.log(-np.log1p(-1 / m)))
-        d = np.asarray(power_ratio((surface.log_rate + tau) / surface.nu, surface.theta))
-        fast = np.array(level_ends(surface, rows, d, tau, target))
-        slow = np.array(level_ends(surface, rows, d, tau, target, newton=False))
+        d = np.asarray(power_ratio((likelihood.log_rate + tau) / likelihood.fits.nu, likelihood.fits.theta))
+        fast = np.array(level_ends(likelihood, rows, d, tau, target))
+        slow = np.array(level_ends(likelihood, rows, d, tau, target, newton=False))
         np.testing.assert_allclose(fast, slow, atol=float(1e-6 * np.min(slow[1] - slow[0])))
 
 
 def test_contour_points_lie_on_the_contour_and_are_extreme() -> None:
     """At the ends of the shape and scale intervals the profile has the critical deviance."""
-    from fairstats.numerics.evt.profile import scale_profile, shape_profile
+    from fairstats.numerics.evt.likelihood import scale_profile, shape_profile
 
     rng = np.random.default_rng(7)
-    samples = GpdSamples.from_excesses(rng.exponential(size=(20, 80)))
-    surface = GpdSurface.from_samples(samples, np.full(20, 2000.0), "fixed")
+    samples = Samples.from_excesses(rng.exponential(size=(20, 80)))
+    likelihood = GpdLikelihood.from_samples(samples, np.full(20, 2000.0), "fixed")
     rows = np.tile(np.arange(20), 2)
     side, target = np.repeat([-1.0, 1.0], 20), np.full(40, CRITICAL)
-    xi = contour_extremes(surface, rows, shape_goal(), side, target)
+    xi = contour_extremes(likelihood, rows, shape_interest(), side, target)
     assert np.isfinite(xi).all()
-    deviance = 2.0 * (shape_profile(surface, rows, xi, surface.nu[rows]).value - surface.minimum()[rows])
+    deviance = 2.0 * (
+        shape_profile(likelihood, rows, xi, likelihood.fits.nu[rows]).value - likelihood.minimum()[rows]
+    )
     np.testing.assert_allclose(deviance, CRITICAL, atol=1e-6)
-    log_scale = contour_extremes(surface, rows, log_scale_goal(None), side, target)
+    log_scale = contour_extremes(likelihood, rows, log_scale_interest(None), side, target)
     nu = np.exp(-log_scale)
-    deviance = 2.0 * (scale_profile(surface, rows, nu, surface.theta[rows]).value - surface.minimum()[rows])
+    deviance = 2.0 * (
+        scale_profile(likelihood, rows, nu, likelihood.fits.theta[rows]).value - likelihood.minimum()[rows]
+    )
     np.testing.assert_allclose(deviance, CRITICAL, atol=1e-6)
 
 
@@ -323,9 +328,9 @@ def test_contour_points_lie_on_the_contour_and_are_extreme() -> None:
 def test_goal_derivatives(goal: str) -> None:
     tau, unit = np.array([np.log(400.0)]), np.array([2.0])
     made = {
-        "level": return_level_goal(tau, unit),
-        "shape": shape_goal(),
-        "block scale": log_scale_goal(tau),
+        "level": return_level_interest(tau, unit),
+        "shape": shape_interest(),
+        "block scale": log_scale_interest(tau),
     }[goal]
     row = np.zeros(1, dtype=int)
     for point in ([0.2, 1.1, -3.0], [-0.15, 0.9, -3.2], [1e-9, 1.0, -3.0]):
@@ -351,10 +356,19 @@ def test_batch_is_the_same_as_one_by_one() -> None:
     padded = np.zeros((3, 55))
     for row, part in zip(padded, parts, strict=True):
         row[: part.size] = part
-    together = fit_gpd_samples(GpdSamples.from_excesses(padded, np.array([12.0, 30.0, 55.0])))
+    together = fit_gpd_samples(Samples.from_excesses(padded, np.array([12.0, 30.0, 55.0])))
     for i, part in enumerate(parts):
-        alone = fit_gpd_samples(GpdSamples.from_excesses(part[None, :]))
+        alone = fit_gpd_samples(Samples.from_excesses(part[None, :]))
         assert together.shape[i] == pytest.approx(alone.shape[0], abs=1e-10)
         assert together.scale[i] == pytest.approx(alone.scale[0], rel=1e-10)
         assert together.nll[i] == pytest.approx(alone.nll[0], abs=1e-10)
         np.testing.assert_allclose(together.covariance[i], alone.covariance[0], rtol=1e-8)
+
+
+def test_parameters_from_population_lmoments() -> None:
+    """Hosking & Wallis: uniform (½, 1/6), exponential (1, ½); Gumbel (γ, log 2, .1699·log 2) to 1e-3."""
+    l1, l2 = np.array([0.5, 1.0]), np.array([1 / 6, 0.5])
+    np.testing.assert_allclose(gpd_from_lmoments(l1, l2), [[1.0, -1.0], [1.0, 0.0]], atol=1e-12)
+    third = np.log(2.0) * 0.169925
+    found = gev_from_lmoments(np.array(np.euler_gamma), np.array(np.log(2.0)), np.array(third))
+    np.testing.assert_allclose(found, [0.0, 1.0, 0.0], atol=1e-3)

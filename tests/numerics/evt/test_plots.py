@@ -66,7 +66,7 @@ def test_band_of_return_levels_is_the_interval() -> None:
     assert levels[10] == pytest.approx(fit.return_level(m).estimate)
     band = ax.collections[0].get_paths()[0].vertices
     at = band[np.isclose(band[:, 0], m)]
-    interval = fit.return_level(m).interval
+    interval = fit.return_level(m).confidence_interval
     assert at[:, 1].min() == pytest.approx(interval.low)
     assert at[:, 1].max() == pytest.approx(interval.high)
 

@@ -18,7 +18,7 @@ import pytest
 
 from fairstats.ground.errors import BackendError, DataWarning
 from fairstats.numerics.evt import fit_gev, fit_gpd, fit_point_process, r_backend, scipy_backend
-from fairstats.numerics.evt.contract import ParameterFit
+from fairstats.numerics.evt.tail import ParameterFit
 
 REFERENCE = Path(__file__).resolve().parents[2] / "reference"
 SHAPES = [-0.4, -0.25, -0.1, 0.0, 0.15, 0.4, 0.8]
@@ -122,10 +122,16 @@ def test_irregular_fit_has_no_standard_errors(source: Any) -> None:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_likelihood_without_a_maximum_is_an_error(source: Any) -> None:
-    y = np.concatenate([np.linspace(0.5, 1, 40) ** 0.01, np.ones(30)])
-    with pytest.raises(BackendError, match="shape > -1"):
-        r_backend.gpd_mle(y, source=source)
+def test_the_edge_is_the_answer_where_no_interior_maximum_is_higher(source: Any) -> None:
+    """Uniform on (0, largest]: n·log(largest) is the negative log-likelihood (Grimshaw 1993)."""
+    y = 0.7 * np.concatenate([np.linspace(0.5, 1, 40) ** 0.01, np.ones(30)])
+    theirs, ours = r_backend.gpd_mle(y, source=source), scipy_backend.gpd_mle(y)
+    for found in (theirs, ours):
+        assert found.at_boundary
+        np.testing.assert_allclose(found.params, [0.7, -1.0], rtol=1e-12)
+        assert found.nll == pytest.approx(70 * np.log(0.7), abs=1e-10)
+        assert found.covariance is not None
+        assert np.isnan(found.covariance).all()
 
 
 @pytest.mark.r("evd")
@@ -142,25 +148,40 @@ def test_public_calls_by_r() -> None:
         for name, value in theirs.params.items():
             assert abs(value - ours.params[name]) < 1e-4 * ours.std_error[name]
             assert theirs.std_error[name] == pytest.approx(ours.std_error[name], rel=1e-3)
-        assert tuple(theirs.return_level(500).interval) == tuple(ours.return_level(500).interval)
+        assert tuple(theirs.return_level(500).confidence_interval) == tuple(
+            ours.return_level(500).confidence_interval
+        )
 
 
 @pytest.mark.r_extra("extRemes")
-def test_auto_takes_r_and_falls_back_where_it_has_no_maximum() -> None:
+def test_auto_takes_r_at_the_edge_too() -> None:
     x = np.random.default_rng(9).exponential(size=1500)
     assert fit_gpd(x, 1.5, backend="auto").backend.startswith("r: extRemes 2.")
     assert fit_gpd(x, 1.5, method="lmoments", backend="auto").backend.startswith("r: extRemes 2.")
     flat = (np.arange(400) + 0.5) / 400
-    with pytest.warns(DataWarning) as warned:
-        fit = fit_gpd(flat, 0.9, backend="auto")
-    said = " ".join(str(one.message) for one in warned)
-    assert "R could not fit" in said
-    assert "SciPy's fit is returned" in said
-    assert "largest value" in said
+    fits = {}
+    for backend in ("auto", "r", "scipy"):
+        with pytest.warns(DataWarning, match="end point to the largest value"):
+            fits[backend] = fit_gpd(flat, 0.9, backend=backend)
+    for name in ("auto", "r"):
+        assert fits[name].backend.startswith("r: extRemes 2.")
+        assert fits[name].at_boundary
+        assert fits[name].params == pytest.approx(fits["scipy"].params, rel=1e-12)
+        assert tuple(fits[name].return_level(200).confidence_interval) == pytest.approx(
+            tuple(fits["scipy"].return_level(200).confidence_interval), rel=1e-12
+        )
+
+
+@pytest.mark.r_extra("extRemes")
+def test_auto_falls_back_where_r_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(9).exponential(size=1500)
+    answer = {"estimate": np.array([1.0, 0.1]), "nll": 1e10, "regular": True, "covariance": np.eye(2)}
+    monkeypatch.setattr(r_backend.rsession, "call", lambda *args: answer)
+    with pytest.warns(DataWarning, match=r"R could not fit .* SciPy's fit is returned"):
+        fit = fit_gpd(x, 1.5, backend="auto")
     assert fit.backend.startswith("scipy")
-    assert fit.at_boundary
-    with pytest.raises(BackendError, match="shape > -1"):
-        fit_gpd(flat, 0.9, backend="r")
+    with pytest.raises(BackendError, match="no maximum"):
+        fit_gpd(x, 1.5, backend="r")
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -88,7 +88,7 @@ def test_profile_intervals_of_return_levels(case: dict[str, Any], fit: EvtFit) -
         if recorded["se"]["quantile"] > 2.0 * fit.return_level(m).std_error:
             continue  # evd's mesh, a share of its standard error, is too coarse
         low, high = fine["ci"]
-        interval = fit.return_level(m).interval
+        interval = fit.return_level(m).confidence_interval
         assert abs(interval.low - low) < PROFILE * (high - low), m
         assert abs(interval.high - high) < PROFILE * (high - low), m
         compared += 1

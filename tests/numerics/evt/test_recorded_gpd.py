@@ -51,7 +51,7 @@ def case(request: pytest.FixtureRequest) -> dict[str, Any]:
 def fit(case: dict[str, Any]) -> EvtFit:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # one case is rounded, and says so
-        return fit_gpd(whole_series(case), case["threshold"])
+        return fit_gpd(whole_series(case), case["threshold"], grid=None)
 
 
 def test_the_cases_are_there() -> None:
@@ -109,8 +109,8 @@ def test_delta_intervals(case: dict[str, Any], fit: EvtFit, package: str) -> Non
     ):
         level = fit.return_level(m, method="delta")
         width = high - low
-        assert abs(level.interval.low - low) < DELTA * width
-        assert abs(level.interval.high - high) < DELTA * width
+        assert abs(level.confidence_interval.low - low) < DELTA * width
+        assert abs(level.confidence_interval.high - high) < DELTA * width
         assert abs(level.estimate - estimate) < DELTA * width
         assert level.std_error == pytest.approx(error, rel=2 * DELTA)
 
@@ -125,7 +125,7 @@ def test_profile_intervals_with_the_rate_fixed(case: dict[str, Any], fit: EvtFit
         if recorded["nllh"] - fit.nll > 1e-3 or (fit.shape > 0.6 and m >= 10_000):
             continue  # evd's optimum is not one, or its mesh is too coarse
         low, high = fine["ci"]
-        interval = fit.return_level(m, rate="fixed").interval
+        interval = fit.return_level(m, rate="fixed").confidence_interval
         assert abs(interval.low - low) < PROFILE * (high - low)
         assert abs(interval.high - high) < PROFILE * (high - low)
         compared += 1

@@ -100,6 +100,6 @@ def test_location_is_the_return_level_of_a_block(case: dict[str, Any], block_siz
     assert process.location == pytest.approx(process.return_level(block_size).estimate, abs=1e-10)
     assert process.location == pytest.approx(excesses.return_level(block_size).estimate, abs=1e-10)
     interval = process.interval("location")
-    level = process.return_level(block_size).interval
+    level = process.return_level(block_size).confidence_interval
     assert interval.low == pytest.approx(level.low, abs=1e-10)
     assert interval.high == pytest.approx(level.high, abs=1e-10)

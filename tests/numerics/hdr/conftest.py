@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from fairstats.ground.backends import use_backend
+from fairstats.numerics.hdr.region import hdr
+from fairstats.numerics.hdr.result import HdrResult
 
 REFERENCE = Path(__file__).resolve().parents[2] / "reference"
 
@@ -38,3 +40,8 @@ def load_grid(name: str, method: str, shape: tuple[int, int]) -> tuple[np.ndarra
     with gzip.open(REFERENCE / f"{name}_{method}.csv.gz", "rt", encoding="utf-8") as file:
         table = np.loadtxt(file, delimiter=",", skiprows=1)
     return table[: shape[0], 0], table[:: shape[0], 1], table[:, 2].reshape(shape[1], shape[0]).T
+
+
+def with_own_kernels(samples: np.ndarray, probs: Any, **how: Any) -> HdrResult:
+    """The region at the level that hdrcde takes, which counts the kernel that each draw put on itself."""
+    return hdr(samples, probs, density=hdr(samples, probs, **how).density)

@@ -9,8 +9,14 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import ndtr, ndtri
 
-from fairstats.numerics.hdr.bandwidth import Spectrum, hdr_bandwidth, pilot_bandwidth
-from fairstats.numerics.hdr.bandwidth_2d import PlaneSpectrum, _normal_psi, plug_in_2d
+from fairstats.numerics.hdr.bandwidth import (
+    PlaneSpectrum,
+    Spectrum,
+    _normal_psi,
+    hdr_bandwidth,
+    pilot_bandwidth,
+    plug_in_2d,
+)
 
 
 def normal_optimum(n: int, coverage: float) -> float:

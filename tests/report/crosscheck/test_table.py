@@ -67,9 +67,15 @@ def test_only_what_r_recomputed_counts() -> None:
     found = table()
     assert (found.n_checked, found.n_agree, found.agrees) == (3, 2, False)
     assert [check.quantity for check in found.disagreements] == ["p-value"]
-    assert not Crosscheck(()).agrees  # nothing was checked
-    assert Crosscheck(found.checks[:1]).agrees
-    assert not Crosscheck(found.checks[3:]).agrees
+    unknown = PLACE.compare("estimate", math.nan, math.nan, "f")
+    for checks, agrees, verdict in (
+        ((), None, "not compared"),
+        (found.checks[3:], None, "not compared"),
+        ((unknown,), None, "not compared"),
+        ((unknown, *found.checks[:1]), True, "agrees"),
+        (found.checks[:2], False, "disagrees"),
+    ):
+        assert (Crosscheck(checks).agrees, Crosscheck(checks).verdict) == (agrees, verdict)
 
 
 def test_text_ends_with_the_count() -> None:

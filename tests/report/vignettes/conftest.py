@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairstats.report.vignettes.by_python import render_by_python
-from fairstats.report.vignettes.parse import Vignette, parse
+from fairstats.report.vignettes.source import Vignette, parse
 
 HERE = Path(__file__).parent
 HEADER = '---\ntitle: "T"\noutput: html_document\n---\n\n'

@@ -11,9 +11,8 @@ import pytest
 
 from fairstats.ground.errors import VignetteError
 from fairstats.report.vignettes.by_python import render_by_python
-from fairstats.report.vignettes.offline import remote_addresses
-from fairstats.report.vignettes.parse import Vignette, read_vignette
-from fairstats.report.vignettes.recorded import chunk_keys, write_recorded
+from fairstats.report.vignettes.page import remote_addresses
+from fairstats.report.vignettes.source import Vignette, chunk_keys, read_vignette, write_recorded
 
 for package in ("jupytext", "nbconvert", "nbclient", "ipykernel", "latex2mathml", "matplotlib"):
     pytest.importorskip(package)

@@ -12,8 +12,8 @@ from fairstats.ground.errors import VignetteError
 from fairstats.report.vignettes import build as building
 from fairstats.report.vignettes import by_r
 from fairstats.report.vignettes.build import build_vignettes, record_vignettes
-from fairstats.report.vignettes.offline import remote_addresses
-from fairstats.report.vignettes.parse import Vignette
+from fairstats.report.vignettes.page import remote_addresses
+from fairstats.report.vignettes.source import Vignette
 
 pytest.importorskip("matplotlib")
 NOTEBOOK = ("jupytext", "nbconvert", "nbclient", "ipykernel", "latex2mathml")
@@ -28,6 +28,7 @@ def with_pandoc() -> None:
 
 
 @pytest.mark.r("rmarkdown", "knitr", "reticulate")
+@pytest.mark.slow
 def test_the_small_vignette(small: Path, tmp_path: Path, with_pandoc: None) -> None:
     (built,) = build_vignettes([str(small)], out=tmp_path, renderer="r", fast=True)
     assert built.path == tmp_path / "small.html"
@@ -59,6 +60,7 @@ def test_errors_name_vignette_chunk_and_cause(
 
 
 @pytest.mark.r
+@pytest.mark.slow
 def test_r_chunks_in_a_notebook_and_recorded(vignette: Callable[..., Vignette], tmp_path: Path) -> None:
     for package in NOTEBOOK:
         pytest.importorskip(package)
@@ -105,7 +107,7 @@ def test_causes_from_what_knitr_says(vignette: Callable[..., Vignette]) -> None:
 
 
 def test_options_are_checked(small: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="`renderer`.*'python' or 'r'"):
+    with pytest.raises(ValueError, match="`renderer`.*'python', 'r'"):
         build_vignettes([str(small)], out=tmp_path, renderer="sweave")
     with pytest.raises(ValueError, match="`jobs`"):
         build_vignettes([str(small)], out=tmp_path, jobs=0)

@@ -12,8 +12,7 @@ pytest.importorskip("typer")
 from typer.testing import CliRunner
 
 from fairstats.cli import app
-from fairstats.report.vignettes.parse import Vignette
-from fairstats.report.vignettes.source import vignette_names
+from fairstats.report.vignettes.source import Vignette, vignette_names
 
 RUN = CliRunner()
 

@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from fairstats.ground.errors import VignetteError
-from fairstats.report.vignettes.offline import (
+from fairstats.report.vignettes.page import (
     embed_pictures,
+    extract_formulas,
+    finish,
     name_pictures,
     refuse_remote,
     remote_addresses,
+    to_mathml,
+    whole_page,
 )
-from fairstats.report.vignettes.page import finish, whole_page
 
 REMOTE = "https://cdn.example.org/x"
 
@@ -102,8 +105,6 @@ FORMULAS = [
 @pytest.mark.parametrize("latex", FORMULAS, ids=range(len(FORMULAS)))
 def test_formulas_become_mathml(latex: str) -> None:
     pytest.importorskip("latex2mathml")
-    from fairstats.report.vignettes.formulas import to_mathml
-
     root = ET.fromstring(to_mathml(latex, display=True))  # noqa: S314 - made here
     assert root.tag == "{http://www.w3.org/1998/Math/MathML}math"
     assert root.get("display") == "block"
@@ -112,7 +113,6 @@ def test_formulas_become_mathml(latex: str) -> None:
 
 def test_where_formulas_are() -> None:
     pytest.importorskip("latex2mathml")
-    from fairstats.report.vignettes.formulas import extract_formulas
 
     text = "a $x$ b `$y$` \\$3 and $4\n\n```\n$z$\n```\n\n$$\nw\n$$\n\n| $v$ | $u$ |"
     marked, put_back = extract_formulas(text)

@@ -12,7 +12,7 @@ import pytest
 from fairstats.report.vignettes.build import build_vignettes
 from fairstats.report.vignettes.by_r import lacking_for_r
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 #: What the reader cannot reach: right of the page, and in nothing that scrolls.
 BEYOND = """

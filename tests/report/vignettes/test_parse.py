@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 
 from fairstats.ground.errors import InputError, VignetteError
-from fairstats.report.vignettes.parse import Vignette, faults, parse, read_vignette
-from fairstats.report.vignettes.recorded import chunk_keys, read_recorded
-from fairstats.report.vignettes.source import find_vignette, r_package_folder, vignette_folder, vignette_names
+from fairstats.report.vignettes.source import (
+    Vignette,
+    chunk_keys,
+    faults,
+    find_vignette,
+    parse,
+    read_recorded,
+    read_vignette,
+    vignette_folder,
+    vignette_names,
+)
+from fairstats.report.vignettes.surroundings import r_package_folder
 
 TEXT = """---
 title: "Of ratios"

@@ -1,0 +1,276 @@
+"""Two large studies whose published tables are joined, cut and recoded: the OULAD, and MEPS."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fairstats.datasets.catalogue import entry
+from fairstats.datasets.description import Dataset
+from fairstats.datasets.files import (
+    StrPath,
+    damaged,
+    existing_file,
+    header_of,
+    read_with_header,
+    readable,
+    require_columns,
+    require_values,
+)
+from fairstats.ground.checks import check_choice, check_that, check_whole
+from fairstats.ground.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# ---------------------------------------------------------------- Open University Learning Analytics Dataset
+
+_KEY: Final = ["code_module", "code_presentation", "id_student"]
+
+_LEVELS: Final = ("No Formal quals", "Lower Than A Level", "A Level or Equivalent", "HE Qualification")
+_EDUCATION: Final = {name: k for k, name in enumerate((*_LEVELS, "Post Graduate Qualification"))}
+# One band of the original is spelt without its percent sign; the spelling with it is read too.
+_POVERTY: Final = {
+    **dict.fromkeys(("0-10%", "10-20", "10-20%", "20-30%", "30-40%", "40-50%"), 1),
+    **dict.fromkeys(("50-60%", "60-70%", "70-80%", "80-90%", "90-100%"), 0),
+}
+_AGE: Final = {"0-35": 0, "35-55": 1, "55<=": 2}
+_PASSED: Final = {"Pass": 1, "Distinction": 1, "Fail": 0}
+
+
+def read_oulad(folder: StrPath, *, course: str | None = None, chunk_rows: int = 1_000_000) -> Dataset:
+    """Read ``studentInfo.csv`` and ``studentVle.csv`` of the OULAD.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder with the two files, as published.
+    course : str, optional
+        ``"AAA"`` to ``"GGG"``: return the table of this course, made by `oulad_course_table`. By default
+        return all enrolments with their total clicks.
+    chunk_rows : int, default 1,000,000
+        Rows of ``studentVle.csv`` (10.7 million in all) that are in memory at a time.
+
+    Returns
+    -------
+    Dataset
+        The frame (32,593 rows, 13 columns; ``sum_click`` is missing for the 3,365 enrolments without
+        activity) or the course's table (9 columns), and the description.
+
+    Raises
+    ------
+    InputError
+        If a file is missing, unreadable or not in the original layout, or `course` is not in it.
+
+    Examples
+    --------
+    >>> from fairstats.datasets import read_oulad
+    >>> frame, description = read_oulad("oulad", course="BBB")  # doctest: +SKIP
+    """
+    check_whole("chunk_rows", chunk_rows, low=1)
+    students = _students(folder, chunk_rows)
+    if course is None:
+        return entry("oulad_students").dataset(students)
+    table = oulad_course_table(students, course)
+    return entry("oulad_course").dataset(table, subset=f"course {course}, see oulad_course_table")
+
+
+def _students(folder: StrPath, chunk_rows: int) -> pd.DataFrame:
+    fine = isinstance(folder, str | os.PathLike) and Path(folder).is_dir()
+    allowed = "the path of the folder that holds studentInfo.csv and studentVle.csv"
+    check_that(fine, "folder", folder, allowed)
+    files = {
+        name: existing_file("folder", Path(folder) / name) for name in ("studentInfo.csv", "studentVle.csv")
+    }
+    dtypes = {k: dtype for k, dtype in entry("oulad_students").dtypes.items() if k != "sum_click"}
+    info = read_with_header("folder", files["studentInfo.csv"], dtypes, missing=("", "?"))
+    require_values("folder", info, "final_result", (*_PASSED, "Withdrawn"))
+    clicks = _total_clicks(files["studentVle.csv"], chunk_rows)
+    return info.merge(clicks, on=_KEY, how="left").astype({"sum_click": "float64"})
+
+
+def _total_clicks(file: Path, chunk_rows: int) -> pd.DataFrame:
+    """Sum the clicks of each enrolment, a chunk of the file at a time."""
+    import pandas as pd
+
+    columns = [*_KEY, "sum_click"]
+    require_columns("folder", file, header_of("folder", file, sep=","), columns, sep=",")
+    dtypes = {"code_module": "str", "code_presentation": "str", "id_student": "int64", "sum_click": "int64"}
+    with (
+        readable("folder", file),
+        pd.read_csv(file, usecols=columns, dtype=dtypes, chunksize=chunk_rows) as chunks,
+    ):
+        sums = [chunk.groupby(_KEY)["sum_click"].sum() for chunk in chunks]
+    if not any(map(len, sums)):
+        raise damaged("folder", f"{str(file)!r} with no rows")
+    totals: pd.DataFrame = pd.concat(sums).groupby(level=_KEY).sum().reset_index()
+    return totals
+
+
+def oulad_course_table(students: pd.DataFrame, course: str | None = None) -> pd.DataFrame:
+    """Turn OULAD enrolments into the integer-coded table of one course, as the MADD papers use it.
+
+    In this order: leave out enrolments without clicks, without ``imd_band`` and withdrawn ones; keep each
+    student's first enrolment over *all* courses in file order; only then select the course.
+
+    Parameters
+    ----------
+    students : DataFrame
+        The frame of ``read_oulad(folder)``, in file order, with all courses.
+    course : str, optional
+        ``"AAA"`` to ``"GGG"``. By default all courses (19,964 rows): the rows over which the published
+        models scale each column to [0, 1].
+
+    Returns
+    -------
+    DataFrame
+        Nine columns of integers, in file order: ``gender`` (1 M), ``highest_education`` (0 to 4),
+        ``poverty`` (1: imd_band 0-50%), ``age`` (0 to 2), ``disability`` (1 Y), ``num_of_prev_attempts``,
+        ``studied_credits``, ``sum_click``, ``passed`` (1 Pass or Distinction). 5,299 rows for BBB, 4,740
+        for FFF.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, a value is unknown, or `course` is not in `students`.
+
+    References
+    ----------
+    .. [1] Kuzilek, J., Hlosta, M. and Zdrahal, Z. (2017). Open University Learning Analytics dataset.
+       Scientific Data 4, 170171.
+    .. [2] Verger, M., Fan, C., Lallé, S., Bouchet, F. and Luengo, V. (2024). Evaluating and Mitigating
+       Algorithmic Unfairness with the MADD Metric. Journal of Educational Data Mining 16(1).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairstats.datasets import oulad_course_table
+    >>> students = pd.DataFrame({
+    ...     "code_module": ["AAA", "BBB", "BBB"], "id_student": [1, 1, 2], "gender": ["F", "F", "M"],
+    ...     "highest_education": "HE Qualification", "imd_band": "10-20", "age_band": "0-35",
+    ...     "num_of_prev_attempts": 0, "studied_credits": 60, "disability": "N",
+    ...     "final_result": ["Pass", "Fail", "Distinction"], "sum_click": [10.0, 20.0, 30.0],
+    ... })
+    >>> oulad_course_table(students, "BBB")[["gender", "poverty", "sum_click", "passed"]]
+       gender  poverty  sum_click  passed
+    0       1        1         30       1
+    """
+    import pandas as pd
+
+    wanted = [name for name in entry("oulad_students").dtypes if name not in ("code_presentation", "region")]
+    absent = [name for name in wanted if name not in students.columns]
+    if absent:
+        raise InputError(
+            "students", got=f"no column {absent[0]!r}", allowed="the frame of read_oulad(folder)"
+        )
+    courses = sorted(students["code_module"].unique())
+    if course is not None:
+        check_choice("course", course, courses, cure=None)
+    kept = students[
+        students["sum_click"].notna()
+        & students["imd_band"].notna()
+        & students["final_result"].ne("Withdrawn")
+    ].drop_duplicates("id_student")
+    if course is not None:
+        kept = kept[kept["code_module"].eq(course)]
+    return pd.DataFrame(
+        {
+            "gender": _coded(kept["gender"], {"M": 1, "F": 0}),
+            "highest_education": _coded(kept["highest_education"], _EDUCATION),
+            "poverty": _coded(kept["imd_band"], _POVERTY),
+            "age": _coded(kept["age_band"], _AGE),
+            "disability": _coded(kept["disability"], {"Y": 1, "N": 0}),
+            "num_of_prev_attempts": kept["num_of_prev_attempts"].astype("int64"),
+            "studied_credits": kept["studied_credits"].astype("int64"),
+            "sum_click": kept["sum_click"].astype("int64"),
+            "passed": _coded(kept["final_result"], _PASSED),
+        }
+    ).reset_index(drop=True)
+
+
+def _coded(values: pd.Series, codes: dict[str, int]) -> pd.Series:
+    """Replace each string by its code."""
+    unknown = values[~values.isin(list(codes))]
+    if len(unknown):
+        got = f"{unknown.iloc[0]!r} in column {values.name!r}"
+        raise InputError("students", got=got, allowed=", ".join(map(repr, codes)))
+    return values.map(codes).astype("int64")
+
+
+# ---------------------------------------------------------------- Medical Expenditure Panel Survey
+
+_VISITS: Final = ("OBTOTV{yy}", "OPTOTV{yy}", "ERTOT{yy}", "IPNGTD{yy}", "HHTOTD{yy}")
+_FILTER_ONLY: Final = ("EDUCYR", "HIDEG")
+_NEVER_NEGATIVE: Final = ("REGION", "AGE", "MARRY", "ASTHDX")
+# Kept whatever their sign: no code of these says that an answer is missing, or it is left as it is.
+_UNFILTERED: Final = ("SEX", "PCS42", "MCS42", "K6SUM42")
+_DEFAULT_PANEL: Final = {"15": 19, "16": 21}
+
+
+def read_meps(path: StrPath, *, panel: int | None = None) -> Dataset:
+    """Read a MEPS full-year consolidated file (HC-181 for 2015, HC-192 for 2016) as CSV.
+
+    The rows and columns are those of the fairness literature: one panel; rows with unknown answers left
+    out; 40 features, race in two classes, the person weight, and whether care was used ten times or more.
+
+    Parameters
+    ----------
+    path : path-like
+        The file with all its columns, under the AHRQ's names, as CSV with commas.
+    panel : int, optional
+        The panel to keep. By default 19 for 2015 and 21 for 2016, as in the literature (15,830 and 15,675
+        rows).
+
+    Returns
+    -------
+    Dataset
+        The frame (43 columns) and its description.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, unreadable or not in the original layout, or has no such panel.
+
+    Examples
+    --------
+    >>> from fairstats.datasets import read_meps
+    >>> frame, description = read_meps("h181.csv")  # doctest: +SKIP
+    """
+    file = existing_file("path", path)
+    header = header_of("path", file, sep=",")
+    year = next((m[1] for name in header if (m := re.fullmatch(r"POVCAT(\d\d)", name))), "15")
+    known = entry("meps")
+    made_here = ("RACE", "UTILIZATION", "PERWT")
+    published = {  # name here -> name in the file
+        name: known.published_names.get(name, name).format(yy=year)
+        for name in known.dtypes
+        if name not in made_here
+    }
+    raw = {published[name]: known.dtypes[name] for name in published}
+    raw |= dict.fromkeys((name.format(yy=year) for name in _VISITS), "int64")
+    raw |= dict.fromkeys(("PANEL", "HISPANX", "RACEV2X", *_FILTER_ONLY), "int64")
+    raw |= {f"PERWT{year}F": "float64"}
+    frame = _one_panel(read_with_header("path", file, raw), year, panel)
+    visits = frame[[name.format(yy=year) for name in _VISITS]].sum(axis=1)
+    white = frame["HISPANX"].eq(2) & frame["RACEV2X"].eq(1)
+    frame = frame.rename(columns={theirs: ours for ours, theirs in published.items()})
+    frame = frame.assign(
+        RACE=white.map({True: "White", False: "Non-White"}).astype("str"),
+        UTILIZATION=visits.ge(10).astype("int64"),
+        PERWT=frame[f"PERWT{year}F"],
+    )
+    answered = [name for name in published if name not in (*_NEVER_NEGATIVE, *_UNFILTERED)]
+    keep = frame[list(_NEVER_NEGATIVE)].ge(0).all(axis=1)
+    keep &= frame[[*answered, *_FILTER_ONLY]].ge(-1).all(axis=1)
+    chosen = frame.loc[keep, list(known.dtypes)].reset_index(drop=True)
+    return known.dataset(chosen, subset=f"panel of 20{year}, answers known")
+
+
+def _one_panel(frame: pd.DataFrame, year: str, panel: int | None) -> pd.DataFrame:
+    panels = sorted(int(number) for number in frame["PANEL"].unique())
+    wanted = _DEFAULT_PANEL.get(year) if panel is None else panel
+    allowed = f"a panel of this file of 20{year}: {', '.join(map(str, panels))}"
+    check_that(wanted in panels, "panel", panel, allowed)
+    return frame[frame["PANEL"].isin([wanted])]

@@ -1,0 +1,191 @@
+"""The columns of a table, counted: every part of a tally, by rows in NumPy or by the table's engine."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.ground.cells import CellCounts
+from fairstats.ground.checks import check_given, check_number, check_that, column_name, column_names
+from fairstats.ground.counts import ConfusionCounts, PairedCounts, SelectionCounts
+from fairstats.ground.encoding import as_float_column, as_frame_columns, factorize, label_text
+from fairstats.ground.engines.parts import count_distinct, count_tails
+from fairstats.ground.engines.scores import count_scores
+from fairstats.ground.engines.sources import as_lazy
+from fairstats.ground.engines.sql import squares_of
+from fairstats.ground.engines.table import LazyRows, Question
+from fairstats.ground.errors import InputError
+from fairstats.ground.outcomes import Outcomes, check_changed
+from fairstats.ground.parts import RowCounts, TailCounts
+from fairstats.ground.scores import ScoreCounts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+#: Arguments that name one column.
+_SINGLE = (
+    "y_true", "y_pred", "y_pred_b", "score", "counterfactual_score", "sample_weight", "cluster", "number",
+)  # fmt: skip
+
+
+def count_columns(
+    frame: Any,
+    sensitive_features: str | Sequence[str],
+    *,
+    strata: str | None = None,
+    features: str | Sequence[str] = (),
+    score_range: Any = (0.0, 1.0),
+    engine: str = "auto",
+    **asked: Any,
+) -> dict[str, Any]:
+    """The fields of a tally; the arguments are those of `fairstats.tally`, not checked yet."""
+    keys = column_names("sensitive_features", sensitive_features)
+    for role in _SINGLE:
+        column_name(role, asked.get(role))
+    column_name("strata", strata)
+    if asked.get("counterfactual_score") is not None:
+        check_given("score", asked.get("score"), "the score of the same rows")
+    question = Question(
+        keys=keys if strata is None else (*keys, strata),
+        features=column_names("features", features),
+        score_range=_range(score_range),
+        **asked,
+    )
+    _check_number(question)
+    lazy = as_lazy(frame, "rows" if question.number is not None else engine)
+    outcomes, columns, parts = _by_rows(frame, question) if lazy is None else _by_engine(lazy, question)
+    crossed = (level if isinstance(level, tuple) else (level,) for level in outcomes.groups.levels)
+    levels = tuple(tuple(map(label_text, level)) for level in crossed)
+    named = {name: getattr(question, name) for name in _SINGLE if name != "number"}
+    named |= _pos_labels(question.pos_label, question.y_true, question.y_pred)
+    return {
+        "attributes": question.keys,
+        "levels": levels,
+        "orders": _orders(columns, levels, question.groups),
+        "stratified": strata is not None,
+        "columns": {name: text for name, text in named.items() if text is not None},
+        **parts,
+    }
+
+
+def _by_rows(frame: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[str, Any]]:
+    """The validated rows, the columns of the groups, and the parts of a tally."""
+    squares = None if q.number is None or q.sample_weight is None else squares_of(q.sample_weight)
+    counted = [name for name in (q.number, squares) if name is not None]
+    columns = as_frame_columns(frame, [*q.names, *counted], "frame")
+
+    def column(name: str | None) -> Any:
+        return None if name is None else columns[name]
+
+    keys = {name: columns[name] for name in q.keys}
+    outcomes = Outcomes.from_arrays(
+        column(q.y_true),
+        column(q.y_pred),
+        sensitive_features=keys,
+        score=None if q.score is None else q.on_unit(as_float_column(columns[q.score], "score")),
+        sample_weight=column(q.sample_weight),
+        cluster=column(q.cluster),
+        extra=column(q.y_pred_b),
+        pos_label=q.pos_label,
+        missing=q.missing,  # type: ignore[arg-type]
+        groups=q.groups,
+        number=None if q.number is None else _whole(columns[q.number]),
+        squares=None if squares is None else as_float_column(columns[squares], squares),
+    )
+    labels, codes = outcomes.groups.labels, outcomes.groups.codes
+    kept = slice(None) if outcomes.kept is None else outcomes.kept
+    cells, of_labels = _cells(outcomes)
+    parts: dict[str, Any] = {"cells": cells, "of_labels": of_labels}
+    if outcomes.score is not None:
+        parts["scores"] = ScoreCounts.from_outcomes(outcomes, labelled=outcomes.y_true is not None)
+    if q.counterfactual_score is not None:
+        changed = q.on_unit(as_float_column(columns[q.counterfactual_score], "counterfactual_score")[kept])
+        check_changed(int(np.isnan(changed).sum()), q.counterfactual_score)
+        parts["tails"] = TailCounts.from_values(changed - outcomes.score, codes, labels)
+    if q.features:
+        table = columns[list(q.features)].iloc[kept].reset_index(drop=True)
+        both = (outcomes.y_true, outcomes.y_pred)
+        parts["distinct"] = RowCounts.from_frame(table, codes, labels, *both, outcomes.number)
+    return outcomes, keys, parts
+
+
+def _by_engine(lazy: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[str, Any]]:
+    """The same of a lazy table: its cells, validated, stand for the rows."""
+    rows = LazyRows.prepare(lazy, q)
+    outcomes = rows.outcomes
+    cells, of_labels = _cells(outcomes)
+    if cells is not None and q.cluster is not None:
+        cells = rows.with_clusters(cells)
+    parts: dict[str, Any] = {"cells": cells, "of_labels": of_labels}
+    if q.score is not None:
+        parts["scores"] = count_scores(rows)
+    if q.counterfactual_score is not None:
+        parts["tails"] = count_tails(rows)
+    if q.features:
+        parts["distinct"] = count_distinct(rows)
+    return outcomes, rows.key_columns(), parts
+
+
+def _check_number(q: Question) -> None:
+    """Raise where counted rows are asked for what needs single ones."""
+    asked = q.cluster if q.cluster is not None else q.counterfactual_score
+    cure = "count the clusters, or the rows, where they are"
+    check_that(q.number is None or asked is None, "number", q.number, f"no {asked!r} beside it", cure)
+
+
+def _whole(values: Any) -> NDArray[np.int64]:
+    """A column of counts, checked."""
+    number = as_float_column(values, "number")
+    fine = bool(np.isfinite(number).all() and (number >= 0).all() and (number == np.floor(number)).all())
+    if not fine:
+        got = "a column with other values"
+        raise InputError("number", got=got, allowed="whole numbers ≥ 0", cure="COUNT(*)")
+    return number.astype(np.int64)
+
+
+def _range(ends: Any) -> tuple[float, float]:
+    """The ends of the scores' scale, checked."""
+    pair = isinstance(ends, (tuple, list)) and len(ends) == 2
+    check_that(pair, "score_range", ends, "two numbers, the lower first", "score_range=(1, 10)")
+    low, high = (check_number("score_range", end) for end in ends)
+    check_that(low < high, "score_range", ends, "two numbers, the lower first", "score_range=(1, 10)")
+    return low, high
+
+
+def _pos_labels(pos_label: Any, y_true: str | None, y_pred: str | None) -> dict[str, str | None]:
+    """The favourable values as text, by column."""
+    given = pos_label if isinstance(pos_label, Mapping) else {"y_true": pos_label, "y_pred": pos_label}
+    return {
+        f"pos_label_{short}": label_text(given[name])
+        for short, name, column in (("true", "y_true", y_true), ("pred", "y_pred", y_pred))
+        if column is not None and given.get(name) is not None
+    }
+
+
+def _cells(outcomes: Outcomes) -> tuple[CellCounts | None, bool]:
+    """The richest table that the columns allow, and whether it counts labels for lack of predictions."""
+    if outcomes.y_pred is not None:
+        if outcomes.y_true is None:
+            return SelectionCounts.from_outcomes(outcomes), False
+        if outcomes.extra is None:
+            return ConfusionCounts.from_outcomes(outcomes), False
+        return PairedCounts.from_predictions(outcomes), False
+    if outcomes.y_true is None:
+        return None, False
+    patterns = tuple((g, -1, label, n) for g, label, _, n in outcomes.missing.patterns)
+    labels = replace(outcomes, y_pred=outcomes.y_true, missing=replace(outcomes.missing, patterns=patterns))
+    return SelectionCounts.from_outcomes(labels), True
+
+
+def _orders(
+    columns: Mapping[str, Any], levels: tuple[tuple[str, ...], ...], groups: Sequence[Hashable] | None
+) -> tuple[tuple[str, ...], ...]:
+    """Declared order of the values of each attribute, empty where there is none."""
+    if groups is not None and len(columns) == 1:
+        return (tuple(level[0] for level in levels),)
+    factors = [factorize(column, "sensitive_features") for column in columns.values()]
+    return tuple(tuple(map(label_text, f.declared)) if f.ordered_by_user else () for f in factors)

@@ -1,0 +1,160 @@
+"""Files, folders and globs of CSV and Parquet, read where they lie: nothing is loaded."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fairstats.ground.checks import check_choice, check_that, listed
+from fairstats.ground.engines.sources import ENGINES, engine_errors, need_engine
+from fairstats.ground.errors import InputError
+
+#: Files from this size on are not loaded where DuckDB is installed.
+LARGE = 256 * 1024**2
+PARQUET, CSV = (".parquet", ".pq"), (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
+#: What reads as missing in a CSV file, by every engine as by pandas.
+_MISSING = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A",
+    "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+#: Types of CSV columns. DuckDB would read yes and no, t and f as truth values, and days as dates.
+_TYPES = ["BIGINT", "DOUBLE", "VARCHAR"]
+
+
+def engine_for(path: str | Path, engine: str = "auto") -> str:
+    """The engine that reads a path: "rows" for a single file that is not large, else DuckDB."""
+    check_choice("engine", engine, ENGINES)
+    if engine != "auto":
+        return engine
+    file = Path(path)
+    if not file.is_file():
+        return "duckdb" if file.is_dir() or glob.has_magic(str(path)) else "rows"
+    if file.stat().st_size < LARGE:
+        return "rows"
+    try:
+        need_engine("duckdb")
+    except ImportError:
+        return "rows"
+    return "duckdb"
+
+
+def open_files(
+    path: str | Path,
+    engine: str = "duckdb",
+    *,
+    memory: str | None = None,
+    delimiter: str | None = None,
+    progress: bool = False,
+) -> Any:
+    """A lazy table of one file, a folder (with all below it) or a glob.
+
+    `memory`: limit for DuckDB, as "2GB"; beyond it, it works on disk; `progress`: whether it draws a bar on
+    standard output while a query takes more than two seconds. Raises InputError where there is no
+    file, or not of one kind; EngineError where it cannot be read.
+    """
+    pattern, parquet = _pattern(str(path))
+    for file in () if parquet else files_of(path):
+        csv_header(file, delimiter)
+    tab = "\t" if ".tsv" in pattern else ","
+    package = need_engine(engine)
+    if engine == "polars":
+        if parquet:
+            return package.scan_parquet(pattern)
+        return package.scan_csv(pattern, separator=delimiter or tab, null_values=list(_MISSING))
+    if engine == "spark":
+        session = package.sql.SparkSession.builder.getOrCreate()
+        if parquet:
+            return session.read.parquet(pattern)
+        return session.read.csv(pattern, sep=delimiter or tab, header=True, inferSchema=True, nullValue="")
+    settings = {"preserve_insertion_order": False} | (
+        {} if memory is None else {"memory_limit": _size(memory)}
+    )
+    connection = package.connect(config=settings)
+    connection.execute(f"SET enable_progress_bar = {str(progress).lower()}")  # its default varies
+    with engine_errors("duckdb"):
+        if parquet:
+            return connection.read_parquet(pattern)
+        return connection.read_csv(
+            pattern,
+            delimiter=delimiter or tab,
+            header=True,
+            na_values=list(_MISSING),
+            auto_type_candidates=_TYPES,
+        )
+
+
+def files_of(path: str | Path) -> list[Path]:
+    """The files that a path names: one, those below a folder that can be read, or those of a glob."""
+    if Path(path).is_dir():
+        return [file for file in Path(path).rglob("*") if file.name.lower().endswith((*PARQUET, *CSV))]
+    return [Path(found) for found in glob.glob(str(path), recursive=True)] or [Path(path)]
+
+
+def csv_header(source: Any, delimiter: str | None) -> list[str]:
+    """Names in the header line of a CSV file (a path, or bytes held in memory), which all differ.
+
+    Raises InputError where two are equal: a reader would rename the second, or lose it.
+    """
+    import pandas as pd
+
+    tab = "\t" if isinstance(source, Path) and ".tsv" in source.name.lower() else ","
+    line = pd.read_csv(
+        source,
+        sep=delimiter or tab,
+        header=None,
+        nrows=1,
+        dtype=str,
+        keep_default_na=False,
+        encoding="utf-8-sig",
+    )
+    names = [str(name) for name in line.iloc[0]]
+    check_different(names, source.name if isinstance(source, Path) else "standard input")
+    return [name or f"Unnamed: {k}" for k, name in enumerate(names)]
+
+
+def check_different(names: Sequence[str], file: str) -> None:
+    """Raise where two columns of a file bear one name."""
+    twice = [name for name, number in Counter(names).items() if name and number > 1]
+    if twice:
+        got = f"{file!r} with more than one column named {listed(twice)}"
+        cure = "rename or leave out all but one: a name must say which column is meant"
+        raise InputError("file", got=got, allowed="columns with names of their own", cure=cure)
+
+
+def delimiter_of(text: str | None) -> str | None:
+    r"""The separator that a shell passed on: ``\t`` of two characters, and the word tab, are a tab."""
+    if text is None:
+        return None
+    found = "\t" if text in ("\\t", "tab") else text
+    allowed = "one character, or \\t for a tab"
+    check_that(len(found) == 1 and found not in '"\r\n', "--delimiter", text, allowed, r"--delimiter '\t'")
+    return found
+
+
+def _pattern(path: str) -> tuple[str, bool]:
+    """The glob that an engine reads, and whether it is of Parquet files."""
+    found = [path]
+    if Path(path).is_dir():
+        found = [p for end in (*PARQUET, *CSV) if glob.glob(p := f"{path}/**/*{end}", recursive=True)]
+    elif glob.has_magic(path):
+        found = [path] if glob.glob(path, recursive=True) else []
+    elif not Path(path).is_file():
+        found = []
+    if len(found) != 1 or not found[0].lower().endswith((*PARQUET, *CSV)):
+        raise InputError(
+            "file",
+            got=f"{path!r}, " + ("files of several kinds" if len(found) > 1 else "no file that can be read"),
+            allowed=f"a file, folder or glob of files that end in {', '.join((*PARQUET, *CSV))}",
+            cure="check the path, or name the files by a glob in quotes: 'visits/*.parquet'",
+        )
+    return found[0], found[0].lower().endswith(PARQUET)
+
+
+def _size(memory: str) -> str:
+    fine = re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory, re.IGNORECASE) is not None
+    check_that(fine, "memory", memory, "a size with its unit", "2GB, say")
+    return memory

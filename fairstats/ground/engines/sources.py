@@ -1,0 +1,179 @@
+"""Tables that stay where they are: which engine reads them, what it sends back, and its errors as ours."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.ground.checks import check_choice
+from fairstats.ground.errors import EngineError, InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ENGINES = ("auto", "rows", "duckdb", "polars", "spark")
+#: Name in `engine=` → narwhals' name, package, extra of ours that brings it.
+_PACKAGES = {
+    "duckdb": ("duckdb", "duckdb", "scale"),
+    "polars": ("polars", "polars", None),
+    "spark": ("pyspark", "pyspark", "spark"),
+}
+#: Module → its base classes of errors.
+_ERRORS = {
+    "duckdb": ("Error",),
+    "polars.exceptions": ("PolarsError",),
+    "pyspark.errors": ("PySparkException",),
+    "py4j.protocol": ("Py4JError",),
+}
+_CAUSE_LINES = 3
+
+
+def need_engine(engine: str) -> Any:
+    """The package of an engine; an error that names the extra where it is not installed."""
+    _, package, extra = _PACKAGES[engine]
+    try:
+        return import_module(package)
+    except ImportError as problem:
+        raise MissingDependencyError(
+            package, extra=extra, purpose=f'engine="{engine}"', alternative='engine="rows" reads all rows'
+        ) from problem
+
+
+def as_lazy(frame: Any, engine: str = "auto") -> Any:
+    """The table as a lazy one, or None where its rows are to be counted by NumPy.
+
+    `engine`: "auto" leaves lazy tables with their own engine and counts others by rows; "rows" collects;
+    a name moves the rows of a frame into that engine. Raises InputError for a lazy table of another engine.
+    """
+    import narwhals.stable.v2 as nw
+
+    check_choice("engine", engine, ENGINES)
+    native = nw.from_native(frame, pass_through=True)
+    if engine == "rows" or not isinstance(native, (nw.DataFrame, nw.LazyFrame)):
+        return None
+    if isinstance(native, nw.LazyFrame):
+        if engine not in ("auto", kind(native)) and _PACKAGES[engine][0] != kind(native):
+            raise InputError(
+                "engine",
+                got=f"{engine!r} for a lazy table of {kind(native)}",
+                allowed="'auto', which leaves it there, or 'rows'",
+                cure="leave engine= out",
+            )
+        return native
+    if engine == "auto":
+        return None
+    package = need_engine(engine)
+    if engine != "spark":
+        return native.lazy(backend=_PACKAGES[engine][0])  # type: ignore[arg-type]
+    session = package.sql.SparkSession.getActiveSession()
+    if session is None:
+        raise InputError(
+            "engine",
+            got="'spark' without a Spark session",
+            allowed="a Spark DataFrame, or a frame while a session is active",
+            cure="SparkSession.builder.getOrCreate()",
+        )
+    return nw.from_native(session.createDataFrame(native.to_pandas()))
+
+
+def kind(table: Any) -> str:
+    """Name of a lazy table's engine: ``"polars"``, ``"duckdb"``, ``"pyspark"``, ``"dask"`` …."""
+    return str(table.implementation.value)
+
+
+def collected(table: Any) -> Any:
+    """The answer of a query, as an eager narwhals frame."""
+    return table.collect("polars", engine="streaming") if kind(table) == "polars" else table.collect()
+
+
+@contextmanager
+def engine_errors(engine: str) -> Iterator[None]:
+    """Raise what an engine raises as an error of ours that gives its cause."""
+    known: tuple[type[BaseException], ...] = tuple(
+        getattr(sys.modules[module], name)
+        for module, names in _ERRORS.items()
+        for name in names
+        if module in sys.modules
+    )
+    try:
+        yield
+    except known as problem:
+        raise EngineError(engine, _cause(problem)) from problem
+
+
+def _cause(problem: BaseException) -> str:
+    """The first lines of an error; of a failed Spark job also the last exception that it was caused by."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    return " ".join([*lines[:_CAUSE_LINES], *causes[-1:]]) or type(problem).__name__
+
+
+@contextmanager
+def beside(table: Any, columns: dict[str, NDArray[Any]]) -> Iterator[Any]:
+    """A small table of ours in the engine of `table`, to be joined with it within the block."""
+    import narwhals.stable.v2 as nw
+    import pandas as pd
+
+    engine, native, small = kind(table), nw.to_native(table), pd.DataFrame(columns)
+    if engine == "duckdb":
+        # a table of its own connection, whose statistics the join looks at; frames have none
+        native.query("fs_rows", "CREATE OR REPLACE TEMP TABLE fs_beside AS SELECT * FROM small")
+        try:
+            yield nw.from_native(native.query("fs_rows", "SELECT * FROM fs_beside"))
+        finally:
+            native.query("fs_rows", "DROP TABLE fs_beside")
+        return
+    if engine == "polars":
+        import polars as pl
+
+        native = pl.DataFrame(columns).lazy()
+    elif engine == "pyspark":
+        functions: Any = need_engine("spark").sql.functions
+        native = functions.broadcast(native.sparkSession.createDataFrame(small))
+    elif engine == "dask":
+        dataframe: Any = import_module("dask.dataframe")
+        native = dataframe.from_pandas(small, npartitions=1)
+    elif engine == "ibis":
+        native = import_module("ibis").memtable(small)
+    elif engine == "sqlframe":
+        native = native.session.createDataFrame(small)
+    else:
+        raise InputError(
+            "frame",
+            got=f"a lazy table of {engine} with many distinct scores",
+            allowed="polars, DuckDB, Spark, Dask, Ibis or SQLFrame",
+            cure="round the scores in the table, or engine='rows'",
+        )
+    yield nw.from_native(native)
+
+
+def joinable(table: Any) -> Any:
+    """The same table; Dask (2026.8) loses the names of grouped columns in a join unless the plan is cut."""
+    import narwhals.stable.v2 as nw
+
+    if kind(table) != "dask":
+        return table
+    return nw.from_native(nw.to_native(table).map_partitions(_itself))
+
+
+def _itself(part: Any) -> Any:
+    return part
+
+
+def whole(answer: Any, name: str) -> NDArray[np.int64]:
+    """A column of counts of an answer; sums of integers come as decimals from some engines."""
+    import narwhals.stable.v2 as nw
+
+    return np.asarray(answer[name].cast(nw.Int64).to_numpy(), dtype=np.int64)
+
+
+def real(answer: Any, name: str) -> NDArray[np.float64]:
+    """A column of numbers of an answer; NaN where there is none."""
+    import narwhals.stable.v2 as nw
+
+    return np.asarray(answer[name].cast(nw.Float64).to_numpy(), dtype=np.float64)

@@ -1,0 +1,327 @@
+"""A lazy table, prepared and counted: cells of labels per group, and the scatter of clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.ground.cells import CellCounts
+from fairstats.ground.counts import confusion_cells
+from fairstats.ground.encoding import as_column, as_frame_columns, check_columns
+from fairstats.ground.engines.sources import collected, engine_errors, joinable, kind, real, whole
+from fairstats.ground.errors import InputError
+from fairstats.ground.outcomes import Outcomes, check_changed, check_probability, check_weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+#: Columns of the prepared table; keys and features are numbered.
+TRUE, PRED, PRED_B, SCORE, CHANGED, WEIGHT, CLUSTER = (
+    "fs_true", "fs_pred", "fs_pred_b", "fs_score", "fs_changed", "fs_weight", "fs_cluster",
+)  # fmt: skip
+#: Up to so many values of keys and labels are coded in the engine.
+MOST_CODED = 100
+KEY, FEATURE, NUMBER, CODE = "fs_key", "fs_feature", "fs_n", "fs_code"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is counted of a table: names of its columns, and how they are read, as `fairstats.tally` says."""
+
+    keys: tuple[str, ...]
+    y_true: str | None = None
+    y_pred: str | None = None
+    y_pred_b: str | None = None
+    score: str | None = None
+    counterfactual_score: str | None = None
+    sample_weight: str | None = None
+    cluster: str | None = None
+    features: tuple[str, ...] = ()
+    pos_label: Any = None
+    missing: str = "raise"
+    groups: Sequence[Hashable] | None = None
+    score_range: tuple[float, float] = (0.0, 1.0)
+    number: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Every column that is asked for."""
+        plain = [*self.labels.values(), *([self.cluster] if self.cluster is not None else []), *self.features]
+        return [*plain, *(column for _, column in self.numbers.values())]
+
+    def on_unit(self, scores: Any) -> Any:
+        """Scores (an array, or an expression) on the scale from 0 to 1."""
+        low, high = self.score_range
+        return scores if (low, high) == (0.0, 1.0) else (scores - low) / (high - low)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Name in the prepared table → column, of keys and labels."""
+        named = {f"{KEY}{k}": name for k, name in enumerate(self.keys)}
+        asked = {TRUE: self.y_true, PRED: self.y_pred, PRED_B: self.y_pred_b}
+        return named | {name: column for name, column in asked.items() if column is not None}
+
+    @property
+    def numbers(self) -> dict[str, tuple[str, str]]:
+        """Name in the prepared table → (argument, column), of numbers."""
+        asked = {
+            SCORE: ("score", self.score),
+            CHANGED: ("counterfactual_score", self.counterfactual_score),
+            WEIGHT: ("sample_weight", self.sample_weight),
+        }
+        return {name: (argument, column) for name, (argument, column) in asked.items() if column is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class LazyRows:
+    """A lazy table and the question asked of it; every part is a query of its own."""
+
+    table: Any
+    question: Question
+
+    @classmethod
+    def prepare(cls, table: Any, question: Question) -> LazyRows:
+        """Choose and name the columns: numbers are doubles, scores in [0, 1]; what is missing is null.
+
+        Among scores it can be NaN still: DuckDB forgets the range of a column once a CASE stands around it,
+        and then joins more slowly.
+        """
+        import narwhals.stable.v2 as nw
+
+        schema = table.collect_schema()
+        check_columns("frame", list(dict.fromkeys(question.names)), schema.names())
+        others = {CLUSTER: question.cluster} if question.cluster is not None else {}
+        others |= {f"{FEATURE}{k}": name for k, name in enumerate(question.features)}
+        plain = question.labels | others
+        chosen = {}
+        for name, column in plain.items():
+            value = nw.col(column)
+            chosen[name] = _null_for_nan(value) if schema[column].is_float() else value
+        for name, (argument, column) in question.numbers.items():
+            if not schema[column].is_numeric():
+                raise InputError(
+                    argument,
+                    got=f"a column of type {schema[column]}",
+                    allowed="one number per row",
+                    cure=f"convert {column!r} to numbers in the table",
+                )
+            value = nw.col(column).cast(nw.Float64)
+            chosen[name] = value if name == WEIGHT else question.on_unit(value)
+        return cls(table.select(**chosen), question)
+
+    @property
+    def key_names(self) -> list[str]:
+        """The sensitive columns and strata in the prepared table."""
+        return [f"{KEY}{k}" for k in range(len(self.question.keys))]
+
+    def collect(self, query: Any) -> Any:
+        """The answer of a query, errors of the engine as ours."""
+        with engine_errors(kind(self.table)):
+            return collected(query)
+
+    @cached_property
+    def complete(self) -> Any:
+        """The rows that count: those without a missing value; all of them where none was left out."""
+        if self.outcomes.missing.n_dropped == 0:
+            return self.table
+        import narwhals.stable.v2 as nw
+
+        names = [*self.question.labels, *(n for n in (SCORE, CLUSTER) if n in self.columns)]
+        known = [~nw.col(name).is_null() for name in names]
+        return self.table.filter(*known, *(~nw.col(n).is_nan() for n in names if n == SCORE))
+
+    @property
+    def weights(self) -> list[Any]:
+        """What the score's query needs beside keys: the score, the weight and its square."""
+        import narwhals.stable.v2 as nw
+
+        weight = nw.col(WEIGHT)
+        return [SCORE, *([weight, (weight * weight).alias("fs_squares")] if WEIGHT in self.columns else [])]
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Names of the prepared columns."""
+        return list(self.table.collect_schema().names())
+
+    @cached_property
+    def _cells(self) -> tuple[pd.DataFrame, Outcomes]:
+        """One row per combination of keys, labels and what is missing, and the same validated."""
+        import narwhals.stable.v2 as nw
+
+        table, q, sums = self.table, self.question, dict[str, Any]()
+        labels = list(q.labels)
+        by = list(labels)
+        for name in (SCORE, CHANGED):
+            if name in self.columns:
+                table = table.with_columns(**{name: _null_for_nan(nw.col(name))})
+        for name in (SCORE, CLUSTER):
+            if name in self.columns:
+                by.append(f"{name}_known")
+                table = table.with_columns(**{by[-1]: _flag(~nw.col(name).is_null())})
+        if SCORE in self.columns:
+            sums |= {"low": nw.col(SCORE).min(), "high": nw.col(SCORE).max()}
+        if CHANGED in self.columns:
+            table = table.with_columns(unchanged=_flag(nw.col(CHANGED).is_null()))
+            sums["unchanged"] = nw.col("unchanged").sum()
+        if WEIGHT in self.columns:
+            weight = nw.col(WEIGHT)
+            table = table.with_columns(
+                squares=weight * weight, bad=1 - _flag(weight.is_finite()), negative=_flag(weight < 0)
+            )
+            sums |= {name: nw.col(name).sum() for name in ("squares", "bad", "negative")}
+            sums |= {"total": weight.sum(), "least": weight.min(), "most": weight.max()}
+        answer = self.collect(table.group_by(*by).agg(nw.len().alias(NUMBER), **sums))
+        frame = as_frame_columns(nw.to_native(answer), labels, "frame")
+        weights = squares = None
+        if WEIGHT in self.columns:
+            limits = (
+                float(np.fmin.reduce(real(answer, "least"))),
+                float(np.fmax.reduce(real(answer, "most"))),
+            )
+            bad, negative = (int(whole(answer, name).sum()) for name in ("bad", "negative"))
+            check_weights(bad, negative, *limits)
+            weights, squares = real(answer, "total"), real(answer, "squares")
+
+        def known(name: str, value: float) -> Any:
+            if name not in self.columns:
+                return None
+            return np.where(whole(answer, f"{name}_known") == 1, value, np.nan)
+
+        outcomes = Outcomes.from_arrays(
+            frame.get(TRUE),
+            frame.get(PRED),
+            sensitive_features=dict(zip(q.keys, (frame[k] for k in self.key_names), strict=True)),
+            score=known(SCORE, 0.0),
+            sample_weight=weights,
+            cluster=known(CLUSTER, 0.0),
+            extra=frame.get(PRED_B),
+            pos_label=q.pos_label,
+            missing=q.missing,  # type: ignore[arg-type]
+            groups=q.groups,
+            number=whole(answer, NUMBER),
+            squares=squares,
+        )
+        kept = slice(None) if outcomes.kept is None else outcomes.kept
+        if SCORE in self.columns:
+            check_probability(
+                np.array([real(answer, "low")[kept].min(), real(answer, "high")[kept].max()]), "score"
+            )
+        if CHANGED in self.columns:
+            check_changed(int(whole(answer, "unchanged")[kept].sum()), str(q.counterfactual_score))
+        return frame, replace(outcomes, cluster=None, score=None)
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """The validated cells: one row per combination, with its number of rows; no scores, no clusters."""
+        return self._cells[1]
+
+    def key_columns(self) -> dict[str, Any]:
+        """Sensitive column (and strata) → its values, with the order that the column declares."""
+        frame = self._cells[0]
+        return {column: frame[name] for name, column in zip(self.key_names, self.question.keys, strict=True)}
+
+    def place(self, answer: Any, *names: str) -> NDArray[np.intp]:
+        """Position in `outcomes` of a row with the same keys and `names`, for every row of an answer."""
+        kept = slice(None) if self.outcomes.kept is None else self.outcomes.kept
+        known = self._cells[0].iloc[kept]
+        mine, theirs = np.zeros(len(known), dtype=np.int64), np.zeros(len(answer), dtype=np.int64)
+        for name in (*self.key_names, *names):
+            a, b, size = _common_codes(known[name], answer[name])
+            mine, theirs = mine * size + a, theirs * size + b
+        found, first = np.unique(mine, return_index=True)
+        return np.asarray(first[np.searchsorted(found, theirs)])
+
+    def coded(self, *names: str) -> tuple[Any, list[str], Callable[[Any], NDArray[np.intp]]]:
+        """The complete rows with keys and `names` as one whole number, by which engines group faster.
+
+        The table; the columns to group by; and a function from an answer to the positions that `place` gives.
+        Columns of many values, or of other types than text and numbers, stay as they are.
+        """
+        import narwhals.stable.v2 as nw
+        import pandas as pd
+
+        kept = slice(None) if self.outcomes.kept is None else self.outcomes.kept
+        by = [*self.key_names, *names]
+        known = self._cells[0].iloc[kept]
+        found = [pd.factorize(np.asarray(as_column(known[name], "frame"), dtype=object)) for name in by]
+        values = [v for _, levels in found for v in levels]
+        if len(values) > MOST_CODED or not all(isinstance(v, (str, bool, int, float)) for v in values):
+            return self.complete, by, lambda answer: self.place(answer, *names)
+        mine, code = np.zeros(len(known), dtype=np.int64), nw.lit(0)
+        for name, (codes, levels) in zip(by, found, strict=True):
+            mine = mine * (len(levels) + 1) + codes + 1
+            code = code * (len(levels) + 1)
+            for position, value in enumerate(levels):
+                code = code + (position + 1) * _flag(nw.col(name) == value)
+        numbers, first = np.unique(mine, return_index=True)
+        place = np.zeros(int(numbers[-1]) + 1, dtype=np.intp)
+        place[numbers] = first
+        table = self.complete.with_columns(**{CODE: code.cast(nw.Int32)})
+        return table, [CODE], lambda answer: place[whole(answer, CODE)]
+
+    def with_clusters(self, cells: CellCounts) -> CellCounts:
+        """The same table with the scatter over clusters, whose totals are aggregated again in the engine."""
+        import narwhals.stable.v2 as nw
+
+        labels = list(self.question.labels)
+        value = nw.col(WEIGHT).sum() if WEIGHT in self.columns else nw.len()
+        units = self.complete.group_by(*labels, CLUSTER).agg(value.alias("total"))
+        units = joinable(units.with_columns(total=nw.col("total").cast(nw.Float64)))
+        other = {name: f"{name}_other" for name in labels}
+        both = units.join(units.rename({**other, "total": "total_other"}), on=CLUSTER, how="inner")
+        both = both.with_columns(product=nw.col("total") * nw.col("total_other"))
+        answer = self.collect(both.group_by(*labels, *other.values()).agg(nw.col("product").sum()))
+        twins = answer.select(**{name: nw.col(twin) for name, twin in other.items()})
+        position = self._position(len(cells.cells))
+        scatter = np.zeros((cells.totals.size, cells.totals.size))
+        first, second = (position[self.place(part, *labels)] for part in (answer, twins))
+        np.add.at(scatter, (first, second), real(answer, "product"))
+        groups = self.complete.group_by(*self.key_names, CLUSTER).agg(nw.len().alias(NUMBER))
+        answer = self.collect(groups.group_by(*self.key_names).agg(nw.len().alias(NUMBER)))
+        group = self.outcomes.groups.codes[self.place(answer)]
+        n_units = self.collect(self.complete.select(nw.col(CLUSTER).n_unique().alias(NUMBER)))
+        return replace(
+            cells,
+            scatter=scatter,
+            n_units=int(whole(n_units, NUMBER)[0]),
+            clustered=True,
+            group_units=np.bincount(group, whole(answer, NUMBER), len(cells.groups)).astype(np.int64),
+        )
+
+    def _position(self, n_cells: int) -> NDArray[np.intp]:
+        """Position of every row of `outcomes` among the cells of all groups."""
+        out = self.outcomes
+        if out.y_true is None or out.y_pred is None:
+            cell = 1 - (out.y_true if out.y_pred is None else out.y_pred)  # type: ignore[operator]
+        else:
+            cell = (
+                confusion_cells(out) if out.extra is None else 7 - 4 * out.y_true - 2 * out.y_pred - out.extra
+            )
+        return np.asarray(out.groups.codes.astype(np.intp) * n_cells + cell)
+
+
+def _null_for_nan(value: Any) -> Any:
+    import narwhals.stable.v2 as nw
+
+    return nw.when(~value.is_nan()).then(value)
+
+
+def _flag(condition: Any) -> Any:
+    """1 where it holds, else 0."""
+    import narwhals.stable.v2 as nw
+
+    return nw.when(condition).then(1).otherwise(0)
+
+
+def _common_codes(known: Any, found: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Codes of two columns that agree where values do, missing ones too, and how many there are."""
+    import pandas as pd
+
+    a, b = (np.asarray(as_column(v, "frame")) for v in (known, found.to_native()))
+    codes, uniques = pd.factorize(np.concatenate([a, b]), use_na_sentinel=True)
+    return codes[: a.size] + 1, codes[a.size :] + 1, len(uniques) + 1

@@ -1,0 +1,277 @@
+"""Parts of a tally beside cells and scores: largest values, and distinct rows of features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from fairstats.ground.encoding import as_float_column
+from fairstats.ground.errors import InputError
+from fairstats.ground.serialise import serialisable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+#: Groups of up to this size are kept whole.
+LEAST_KEPT = 1_000
+#: Share of the rows that is kept of larger groups: the largest default of a tail, and the CVaR's.
+KEPT_SHARE = 0.05
+
+
+@serialisable
+@dataclass(frozen=True, eq=False)
+class TailCounts:
+    """Sums and largest values of one variable per group.
+
+    `n`, `total`, `squares`, shape (G,): rows, Σx and Σx²; `largest`: the largest distinct values of every
+    group in descending order, and `numbers` of rows with each; `complete`: nothing from this value upwards is
+    left out, −inf where all values are kept.
+    """
+
+    groups: tuple[str, ...]
+    n: NDArray[np.int64]
+    total: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    largest: tuple[NDArray[np.float64], ...]
+    numbers: tuple[NDArray[np.int64], ...]
+    complete: tuple[float, ...]
+
+    @classmethod
+    def from_values(
+        cls,
+        values: NDArray[np.float64],
+        codes: NDArray[Any],
+        groups: tuple[str, ...],
+        *,
+        n_exceedances: int = 50,
+    ) -> Self:
+        """Sums and largest values of rows in the groups `codes`.
+
+        Of every group at least 2k + 1 values are kept, k = `n_exceedances`, and at least a twentieth; small
+        groups whole.
+        """
+        parts = [values[codes == g] for g in range(len(groups))]
+        return cls(
+            groups,
+            np.array([part.size for part in parts], dtype=np.int64),
+            np.array([part.sum() for part in parts]),
+            np.array([np.square(part).sum() for part in parts]),
+            *zip(*(_largest(part, n_exceedances) for part in parts), strict=True),
+        )
+
+    def top(self, group: int) -> NDArray[np.float64]:
+        """The values kept of a group, with their ties, in ascending order."""
+        return np.repeat(self.largest[group], self.numbers[group])[::-1]
+
+    def values(self, group: int) -> NDArray[np.float64]:
+        """All values of a group in ascending order, or an error where only the largest were kept."""
+        if np.isfinite(self.complete[group]):
+            got = f"{self.numbers[group].sum():,} of {self.n[group]:,} values of {self.groups[group]!r}"
+            allowed = "all values: this method looks at more than the tail"
+            raise InputError("counts", got=got, allowed=allowed, cure="pass the rows themselves")
+        return self.top(group)
+
+    def regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> TailCounts:
+        """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
+        members = [[g for g, place in enumerate(position) if place == new] for new in range(len(groups))]
+        sums: Any = (
+            np.array([part[own].sum() for own in members], dtype=part.dtype)
+            for part in (self.n, self.total, self.squares)
+        )
+        return TailCounts(groups, *sums, *zip(*map(self._joined, members), strict=True))
+
+    def _joined(self, members: list[int]) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
+        """What is known of several groups together: from the highest of their ends upwards."""
+        complete = max((self.complete[g] for g in members), default=-np.inf)
+        values = np.concatenate([np.zeros(0), *(self.largest[g] for g in members)])
+        numbers = np.concatenate([np.zeros(0, dtype=np.int64), *(self.numbers[g] for g in members)])
+        known = values >= complete
+        distinct, place = np.unique(values[known], return_inverse=True)
+        joined = np.bincount(place, numbers[known], distinct.size).astype(np.int64)
+        return distinct[::-1], joined[::-1], complete
+
+    def __add__(self, other: TailCounts) -> TailCounts:
+        """Those of two sets of rows with the same groups; values that one side may lack are let go."""
+        both: Any = zip(vars(self).values(), vars(other).values(), strict=True)
+        parts: Any = ((*a, *b) if isinstance(a, tuple) else np.concatenate([a, b]) for a, b in both)
+        return TailCounts(*parts).regrouped(self.groups, [*range(len(self.groups))] * 2)
+
+
+def number_kept(n: int, n_exceedances: int = 50) -> int:
+    """Largest values that are kept of n; all of them where n is not larger."""
+    return max(LEAST_KEPT, 2 * n_exceedances + 1, int(np.ceil(KEPT_SHARE * n)) + 1)
+
+
+def _largest(
+    values: NDArray[np.float64], n_exceedances: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
+    """Distinct largest values in descending order, their numbers, and from where on they are all."""
+    kept = number_kept(values.size, n_exceedances)
+    complete = -np.inf
+    if kept < values.size:
+        complete = float(np.partition(values, values.size - kept)[values.size - kept])
+    distinct, numbers = np.unique(values[values >= complete], return_counts=True)
+    return distinct[::-1], numbers[::-1].astype(np.int64), complete
+
+
+def dates_as_days(values: Any) -> NDArray[np.float64] | None:
+    """Dates, times and durations of any frame as days (since 1970), NaN where missing; None for others."""
+    import pandas as pd
+
+    column = pd.Series(values)
+    kind = getattr(column.dtype, "kind", "O")
+    if isinstance(column.dtype, pd.CategoricalDtype) or kind not in "MmO":
+        return None
+    if kind == "O":
+        inferred = pd.api.types.infer_dtype(column, skipna=True)
+        if inferred not in ("date", "datetime", "datetime64", "timedelta", "timedelta64", "period"):
+            return None
+        kind = "m" if inferred.startswith("timedelta") else "M"
+        period = isinstance(column.dtype, pd.PeriodDtype)
+        column = column.dt.start_time if period else column.astype(object)
+    if kind == "m":
+        return np.asarray(pd.to_timedelta(column) / pd.Timedelta(1, "D"), dtype=np.float64)
+    moments = pd.to_datetime(column, utc=True, errors="coerce" if column.isna().all() else "raise")
+    return np.asarray((moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(1, "D"), dtype=np.float64)
+
+
+#: Columns of the table that are no features.
+GROUP, TRUE, PRED, NUMBER = "__group__", "__y_true__", "__y_pred__", "__number__"
+
+
+@serialisable
+@dataclass(frozen=True, eq=False)
+class RowCounts:
+    """Distinct rows, raw: scaled and encoded where a distance is computed.
+
+    `columns`, `features`: names and values (numbers or text, shape (d,)) of each feature; `levels`: per
+    feature the categories in their order, or an empty tuple for numbers; `group`, `y_true`, `y_pred` (0 and
+    1, or None), `numbers`, shape (d,): of each row its group, labels, and how many are alike.
+    """
+
+    groups: tuple[str, ...]
+    columns: tuple[str, ...]
+    features: tuple[NDArray[Any], ...]
+    levels: tuple[tuple[str, ...], ...]
+    group: NDArray[np.int64]
+    y_true: NDArray[np.int64] | None
+    y_pred: NDArray[np.int64] | None
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def from_frame(
+        cls,
+        features: pd.DataFrame,
+        codes: NDArray[Any],
+        groups: tuple[str, ...],
+        y_true: NDArray[Any] | None,
+        y_pred: NDArray[Any] | None,
+        numbers: NDArray[np.int64] | None = None,
+    ) -> Self:
+        """Count the rows of a frame of features that are alike in everything; `numbers`: rows of each."""
+        raw = cls._raw(features, codes, groups, y_true, y_pred, numbers)
+        return raw._counted(raw._table(), groups, raw.levels)
+
+    @classmethod
+    def order(
+        cls, features: pd.DataFrame, codes: NDArray[Any], y_true: NDArray[Any], y_pred: NDArray[Any]
+    ) -> NDArray[np.intp]:
+        """Positions of rows in the order in which `frame` gives them, so that draws fall on the same rows."""
+        raw = cls._raw(features, codes, (), y_true, y_pred, None)
+        return raw._table().sort_values(raw._keys, kind="stable").index.to_numpy(dtype=np.intp)
+
+    @classmethod
+    def _raw(
+        cls,
+        features: pd.DataFrame,
+        codes: NDArray[Any],
+        groups: tuple[str, ...],
+        y_true: NDArray[Any] | None,
+        y_pred: NDArray[Any] | None,
+        numbers: NDArray[np.int64] | None,
+    ) -> Self:
+        """The rows as they come."""
+        import pandas as pd
+
+        table: dict[str, NDArray[Any]] = {}
+        levels: list[tuple[str, ...]] = []
+        for name in features.columns:
+            column = features[name]
+            days = dates_as_days(column)
+            if days is not None or pd.api.types.is_numeric_dtype(column.dtype):
+                table[str(name)] = as_float_column(column, "features") if days is None else days
+                levels.append(())
+            else:
+                categorical = column.astype("category")
+                levels.append(tuple(map(str, categorical.cat.categories)))
+                table[str(name)] = categorical.astype(str).to_numpy(dtype=np.str_)
+        n = np.ones(len(features), dtype=np.int64) if numbers is None else numbers
+        return cls(groups, tuple(table), tuple(table.values()), tuple(levels), codes, y_true, y_pred, n)
+
+    @property
+    def _keys(self) -> list[str]:
+        return [*self.columns, GROUP, TRUE, PRED]
+
+    def _counted(
+        self, table: pd.DataFrame, groups: tuple[str, ...], levels: tuple[tuple[str, ...], ...]
+    ) -> Self:
+        found = table.groupby(self._keys, as_index=False, sort=True, dropna=False, observed=True)[
+            NUMBER
+        ].sum()
+
+        def labels(name: str) -> NDArray[np.int64] | None:
+            values = found[name].to_numpy(dtype=np.int64)
+            return None if (values < 0).any() else values
+
+        kinds = zip(self.columns, levels, strict=True)
+        return replace(
+            self,
+            groups=groups,
+            features=tuple(found[c].to_numpy(dtype=np.str_ if own else np.float64) for c, own in kinds),
+            levels=levels,
+            group=found[GROUP].to_numpy(dtype=np.int64),
+            y_true=labels(TRUE),
+            y_pred=labels(PRED),
+            numbers=found[NUMBER].to_numpy(dtype=np.int64),
+        )
+
+    def _table(self) -> pd.DataFrame:
+        import pandas as pd
+
+        table: dict[str, Any] = dict(zip(self.columns, self.features, strict=True))
+        table |= {GROUP: self.group, NUMBER: self.numbers}
+        table[TRUE] = -1 if self.y_true is None else self.y_true
+        table[PRED] = -1 if self.y_pred is None else self.y_pred
+        return pd.DataFrame(table)
+
+    def frame(self) -> pd.DataFrame:
+        """Features as a frame, one row per person: numbers, and text as categories."""
+        import pandas as pd
+
+        columns = {
+            name: pd.Categorical(values, categories=list(own)) if own else values
+            for name, values, own in zip(self.columns, self.features, self.levels, strict=True)
+        }
+        rows = np.repeat(np.arange(self.numbers.size), self.numbers)
+        return pd.DataFrame(columns).loc[rows].reset_index(drop=True)
+
+    def column(self, values: NDArray[Any]) -> NDArray[Any]:
+        """A column of distinct rows, one entry per person."""
+        return np.repeat(values, self.numbers)
+
+    def regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> RowCounts:
+        """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
+        moved = replace(self, group=np.asarray(position, dtype=np.int64)[self.group])
+        return self._counted(moved._table(), groups, self.levels)
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        import pandas as pd
+
+        levels = tuple(tuple(sorted({*a, *b})) for a, b in zip(self.levels, other.levels, strict=True))
+        table = pd.concat([self._table(), other._table()], ignore_index=True)
+        return self._counted(table, self.groups, levels)

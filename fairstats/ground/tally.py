@@ -1,0 +1,488 @@
+"""The waist: sufficient statistics of one question, and the only thing that inference reads.
+
+Rows, query engines and published counts become a `Tally`; results are computed from it alone. Tallies add up
+and hold no identifier.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.ground.cells import CellCounts
+from fairstats.ground.checks import check_choice, check_flag, check_that, check_type, check_whole
+from fairstats.ground.columns import count_columns
+from fairstats.ground.counts import ConfusionCounts, PairedCounts, SelectionCounts
+from fairstats.ground.errors import DataWarning, InputError, caution
+from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.outcomes import MissingReport
+from fairstats.ground.parts import RowCounts, TailCounts
+from fairstats.ground.scores import ScoreCounts
+from fairstats.ground.serialise import decode, encode, parse_json, serialisable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Rows that an interval of scores holds at least in a file that leaves the house.
+LEAST_ROWS = 10
+
+
+def counts_or_rows(counts: Any, *, needs: str, **columns: Any) -> bool:
+    """Whether counts are given; both or neither is an error.
+
+    `needs`: what else would do, for the error: "y_true, y_pred"; `**columns`: the columns that stand for
+    rows, None where they are not given.
+    """
+    given = [name for name, column in columns.items() if column is not None]
+    if counts is not None and given:
+        got, allowed = f"both counts and rows ({', '.join(given)})", "either counts= or the columns"
+        raise InputError("counts", got=got, allowed=allowed, cure="leave one of them out")
+    lacking = [name for name in columns if name not in given and name in needs.split(", ")]
+    if counts is None and lacking:
+        allowed = f"{needs} and sensitive_features, row by row, or counts="
+        cure = "pass the columns, or counts= with what is already counted"
+        raise InputError(", ".join(lacking), got="None", allowed=allowed, cure=cure)
+    return counts is not None
+
+
+@serialisable
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Sufficient statistics of one question: everything that inference reads, and no row of a person.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        The sensitive columns, and last the column of strata where there is one.
+    levels : tuple of tuple of str
+        Of every group (and stratum) its value of each attribute, length G.
+    orders : tuple of tuple of str
+        Per attribute its values in their declared order; empty where groups are ordered by size.
+    cells : CellCounts or None
+        Group × outcome × prediction (× second prediction): totals, rows, sampling units and their scatter.
+    of_labels : bool
+        Whether `cells` counts the recorded outcomes, for lack of predictions.
+    scores : ScoreCounts or None
+        Group × outcome × score value.
+    tails : TailCounts or None
+        Sums and largest values of counterfactual differences.
+    distinct : RowCounts or None
+        Distinct rows of features, outcome, prediction.
+    stratified : bool
+        Whether the last attribute is a stratum, not a group.
+    columns : dict of str to str
+        What was counted → name of its column, for reports: ``{"y_pred": "hired", …}``.
+
+    Examples
+    --------
+    >>> import pandas as pd, fairstats as fs
+    >>> frame = pd.DataFrame({"hired": [1, 0, 1, 1], "sex": ["f", "f", "m", "m"]})
+    >>> january = fs.tally(frame, y_pred="hired", sensitive_features="sex")
+    >>> year = january + january
+    >>> print(year.selection().to_frame().to_string(index=False))
+    group  selected  not_selected  n
+        f         2             2  4
+        m         4             0  4
+    >>> fs.Tally.from_json(year.to_json()).n
+    8
+    """
+
+    attributes: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+    orders: tuple[tuple[str, ...], ...]
+    cells: CellCounts | None = None
+    of_labels: bool = False
+    scores: ScoreCounts | None = None
+    tails: TailCounts | None = None
+    distinct: RowCounts | None = None
+    stratified: bool = False
+    columns: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the groups (with strata: of groups within strata)."""
+        return tuple(INTERSECTION.join(level) for level in self.levels)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The sensitive columns, without the strata."""
+        return self.attributes[:-1] if self.stratified else self.attributes
+
+    @property
+    def group_sizes(self) -> NDArray[np.int64]:
+        """Rows per group, shape (G,)."""
+        for part in (self.cells, self.scores):
+            if part is not None:
+                return part.group_sizes
+        if self.tails is not None:
+            return self.tails.n
+        if self.distinct is not None:
+            return np.bincount(self.distinct.group, self.distinct.numbers, len(self.levels)).astype(np.int64)
+        return np.zeros(len(self.levels), dtype=np.int64)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.group_sizes.sum())
+
+    @property
+    def missing(self) -> MissingReport:
+        """What was left out."""
+        part = self.cells or self.scores
+        return MissingReport(n_rows=self.n) if part is None else part.missing
+
+    @classmethod
+    def from_frame(
+        cls,
+        answer: Any,
+        *,
+        sensitive_features: str | Sequence[str],
+        number: str = "number_of_rows",
+        **columns: Any,
+    ) -> Tally:
+        """The tally that the query of `tally_sql` made where the table is.
+
+        Parameters
+        ----------
+        answer : data frame
+            One row per combination of values, as the warehouse answered.
+        sensitive_features : str or sequence of str
+            Sensitive columns, as in the query.
+        number : str, default "number_of_rows"
+            The column of counts, as in the query.
+        **columns
+            `y_true`, `y_pred`, `y_pred_b`, `score`, `strata`, `sample_weight` as in the query (of weights the
+            answer holds sums, and sums of squares in the column of that name with ``_squares``), and
+            `pos_label`, `missing`, `groups`, `score_range` as in `fairstats.tally`.
+
+        Returns
+        -------
+        Tally
+
+        Raises
+        ------
+        InputError
+            Where a column is missing or cannot be used, or counts are no whole numbers.
+
+        Examples
+        --------
+        >>> import pandas as pd, fairstats as fs
+        >>> answer = pd.DataFrame({"sex": ["f", "m"], "referred": [1, 0], "number_of_rows": [20, 30]})
+        >>> print(fs.Tally.from_frame(answer, y_pred="referred", sensitive_features="sex"))
+        Tally of 50 rows by sex: m (30), f (20); cells.
+        """
+        for name in columns:
+            check_choice("columns", name, _OF_ANSWERS, cure="an answer holds no clusters, tails or features")
+        return cls(**count_columns(answer, sensitive_features, number=number, **columns))
+
+    def __str__(self) -> str:
+        held = ", ".join(name for name in _PARTS if getattr(self, name) is not None)
+        names = ", ".join(f"{g} ({n:,})" for g, n in zip(self.groups, self.group_sizes, strict=True))
+        return f"Tally of {self.n:,} rows by {INTERSECTION.join(self.attributes)}: {names}; {held}."
+
+    def by(self, *attributes: str) -> Tally:
+        """The tally of some of the attributes: groups that agree in them become one.
+
+        Raises
+        ------
+        InputError
+            If there is no such attribute.
+        """
+        fine = attributes and all(isinstance(name, str) and name in self.attributes for name in attributes)
+        known = ", ".join(map(repr, self.attributes))
+        cure = "name the columns that the tally was made with"
+        check_that(fine, "attributes", attributes, f"some of {known}", cure)
+        columns = [self.attributes.index(name) for name in attributes]
+        mine = [tuple(level[c] for c in columns) for level in self.levels]
+        orders = tuple(self.orders[c] for c in columns)
+        stratified = self.stratified and columns[-1] == len(self.attributes) - 1
+        if tuple(attributes) == self.attributes:
+            return self
+        return self._onto(attributes, list(dict.fromkeys(mine)), mine, orders, stratified)._sorted()
+
+    def crossed(self) -> Tally:
+        """The same groups as values of one attribute, the crossing of all (strata are added up)."""
+        whole = self.by(*self.sensitive)
+        own: list[tuple[str, ...]] = [(name,) for name in whole.groups]
+        name, orders = INTERSECTION.join(whole.attributes), (whole.groups,)
+        return whole._onto((name,), own, own, orders, stratified=False)
+
+    def _onto(
+        self,
+        attributes: Sequence[str],
+        new: list[tuple[str, ...]],
+        mine: list[tuple[str, ...]],
+        orders: tuple[tuple[str, ...], ...],
+        stratified: bool,
+    ) -> Tally:
+        """The same counts on the groups `new`, where group g has become ``mine[g]``."""
+        place = {level: k for k, level in enumerate(new)}
+        position = [place[level] for level in mine]
+        groups = tuple(INTERSECTION.join(level) for level in new)
+        names = tuple(attributes)
+        parts = {part: getattr(self, part) for part in _PARTS}
+        moved = {name: part and part.regrouped(groups, position) for name, part in parts.items()}
+        if self.cells is not None:
+            moved["cells"] = replace(moved["cells"], attributes=names)
+        return replace(
+            self, attributes=names, levels=tuple(new), orders=orders, stratified=stratified, **moved
+        )
+
+    def _sorted(self) -> Tally:
+        """Groups in declared order, where every attribute has one, else by decreasing size."""
+        keys: list[Any] = list(zip((-self.group_sizes).tolist(), self.groups, strict=True))
+        if all(self.orders):
+            place = [{v: k for k, v in enumerate(order)} for order in self.orders]
+            # a group "(missing)" is declared by nobody and comes last
+            keys = [[p.get(v, len(p)) for p, v in zip(place, own, strict=True)] for own in self.levels]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        if order == list(range(len(keys))):
+            return self
+        new = [self.levels[g] for g in order]
+        return self._onto(self.attributes, new, list(self.levels), self.orders, self.stratified)
+
+    def __add__(self, other: Tally) -> Tally:
+        return self.add(other)
+
+    def add(self, other: Tally, *, disjoint_clusters: bool = False) -> Tally:
+        """The tally of both sets of rows together; ``a + b`` is ``a.add(b)``.
+
+        Parameters
+        ----------
+        other : Tally
+            Of other rows, with the same columns and parts.
+        disjoint_clusters : bool, default False
+            Say that no cluster has rows in both: it would be counted as two independent units.
+
+        Raises
+        ------
+        InputError
+            Where columns or parts differ, or clustered tallies are added without that assurance.
+        """
+        check_type("other", other, Tally, "another Tally", "fs.tally(frame, …)")
+        check_flag("disjoint_clusters", disjoint_clusters)
+        mine, theirs = (
+            (t.attributes, t.stratified, t.of_labels, *(type(getattr(t, p)).__name__ for p in _PARTS))
+            for t in (self, other)
+        )
+        if mine != theirs:
+            got, allowed = f"a tally of {_described(other)}", f"a tally of the same kind: {_described(self)}"
+            raise InputError("other", got=got, allowed=allowed, cure="make both with the same columns")
+        clustered = any(t.cells is not None and t.cells.clustered for t in (self, other))
+        if clustered and not disjoint_clusters:
+            raise InputError(
+                "other",
+                got="clustered tallies",
+                allowed="clusters that lie in one of the two only: one in both would be counted as two",
+                cure="make one tally of all rows, or a.add(b, disjoint_clusters=True) where that is known",
+            )
+        orders = tuple(
+            tuple(dict.fromkeys([*a, *b])) if a and b else ()
+            for a, b in zip(self.orders, other.orders, strict=True)
+        )
+        new = list(dict.fromkeys([*self.levels, *other.levels]))
+        a, b = (t._onto(t.attributes, new, list(t.levels), orders, t.stratified) for t in (self, other))
+        parts = [(part, getattr(a, part), getattr(b, part)) for part in _PARTS]
+        return replace(a, **{part: x + y for part, x, y in parts if x is not None})._sorted()
+
+    def selection(self) -> SelectionCounts:
+        """Selected and not selected per group."""
+        cells = self._cells()
+        return cells.selection() if isinstance(cells, ConfusionCounts) else cells
+
+    def confusion(self) -> ConfusionCounts:
+        """Confusion counts per group (of the first prediction, where there are two)."""
+        cells = self._cells()
+        if isinstance(cells, ConfusionCounts):
+            return cells
+        raise _lacks(self, "labels and predictions", "y_true= and y_pred=")
+
+    def paired(self) -> PairedCounts:
+        """Label × two predictions per group."""
+        if isinstance(self.cells, PairedCounts):
+            return self._part("cells")  # type: ignore[no-any-return]
+        raise _lacks(self, "a second prediction", "y_pred_b=")
+
+    def strata(self) -> tuple[NDArray[np.int64], tuple[str, ...], tuple[str, ...]]:
+        """Selected and not selected, shape (H, G, 2), with the names of the H strata and G groups."""
+        if not self.stratified or self.cells is None:
+            raise _lacks(self, "strata", "strata=")
+        table = replace(self, stratified=False)
+        selected = table.selection()
+        groups = self.by(*self.sensitive).groups
+        names = {level[-1] for level in self.levels}
+        order = self.orders[-1] or tuple(sorted(names))
+        strata = tuple(name for name in order if name in names)
+        cells = np.zeros((len(strata), len(groups), 2), dtype=np.int64)
+        for level, rows in zip(self.levels, selected.rows, strict=True):
+            cells[strata.index(level[-1]), groups.index(INTERSECTION.join(level[:-1]))] = rows
+        return cells, strata, groups
+
+    def histogram(self) -> ScoreCounts:
+        """Score values per group and label."""
+        return self._part("scores", "scores", "score=")  # type: ignore[no-any-return]
+
+    def extremes(self) -> TailCounts:
+        """Sums and largest counterfactual differences per group."""
+        what, cure = "counterfactual differences", "score= and counterfactual_score="
+        return self._part("tails", what, cure)  # type: ignore[no-any-return]
+
+    def rows(self) -> RowCounts:
+        """Distinct rows of features, outcome and prediction."""
+        return self._part("distinct", "rows of features", "features=")  # type: ignore[no-any-return]
+
+    def _part(
+        self, name: str, what: str = "outcomes or predictions", cure: str = "y_pred= (and y_true=)"
+    ) -> Any:
+        """One part, of the groups without strata."""
+        if getattr(self, name) is None:
+            raise _lacks(self, what, cure)
+        return getattr(self.by(*self.sensitive) if self.stratified else self, name)
+
+    def _cells(self) -> Any:
+        """The cells, of the first prediction where there are two."""
+        cells = self._part("cells")
+        return cells.confusion(0) if isinstance(cells, PairedCounts) else cells
+
+    def withheld(self, min_cell: int) -> Tally:
+        """The cells alone, without those of fewer than `min_cell` rows: what a site may send.
+
+        Rows of withheld cells count as left out, with nothing known of them but their number in all, so that
+        the worst-case bounds of an audit say what withholding can cost. Where one cell alone would be
+        withheld, which totals known elsewhere would give away, the next smallest goes, too.
+
+        Parameters
+        ----------
+        min_cell : int
+            Least number of rows of a cell that is kept.
+
+        Returns
+        -------
+        Tally
+
+        Raises
+        ------
+        InputError
+            For weighted or clustered rows, whose scatter gives single rows away.
+
+        Warns
+        -----
+        DataWarning
+            Where other parts are left out.
+
+        Examples
+        --------
+        >>> import pandas as pd, fairstats as fs
+        >>> frame = pd.DataFrame({"hired": [1] * 30 + [0] * 4 + [1] * 20, "sex": ["f"] * 34 + ["m"] * 20})
+        >>> print(fs.tally(frame, y_pred="hired", sensitive_features="sex").withheld(5).selection())
+        group  selected  not_selected  n
+            f        30             0  30
+            m         0             0  0
+        """
+        least = check_whole("min_cell", min_cell, low=1, cure="10, say")
+        cells = self.cells
+        if cells is None or cells.weighted:
+            got = "a tally without cells" if cells is None else "a tally of weighted or clustered rows"
+            raise InputError("min_cell", got=got, allowed="cells of plain rows", cure="count without weights")
+        rows = cells.rows
+        small = (rows > 0) & (rows < least)
+        if small.sum() == 1 and (rows[~small] > 0).any():
+            small |= rows == rows[~small & (rows > 0)].min()
+        n = int(rows[small].sum())
+        others = [name for name in _PARTS if name != "cells" and getattr(self, name) is not None]
+        if others:
+            caution(f"only cells can be withheld by size: {', '.join(others)} left out", DataWarning)
+        kept = np.where(small, 0, rows)
+        missing = replace(
+            cells.missing,
+            policy="drop" if n else cells.missing.policy,
+            n_dropped=cells.missing.n_dropped + n,
+            by_column={**cells.missing.by_column, "withheld": n},
+            patterns=(*cells.missing.patterns, *([(-1, -1, -1, n)] if n else [])),
+        )
+        cells = replace(
+            cells,
+            rows=kept,
+            totals=kept.astype(np.float64),
+            n_units=int(kept.sum()),
+            group_units=kept.sum(axis=1),
+            missing=missing,
+        )
+        return replace(self, cells=cells, scores=None, tails=None, distinct=None)
+
+    def to_json(self, path: str | Path | None = None, *, exact: bool = False) -> str:
+        """The tally as JSON.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Where to write it.
+        exact : bool, default False
+            Also keep `distinct` rows and single score values, which can point at people. Otherwise rows are
+            left out and scores merged until each interval holds at least 10 rows.
+
+        Warns
+        -----
+        DataWarning
+            What merging the scores can change.
+        """
+        scores = None if self.scores is None or exact else self.scores.gridded(LEAST_ROWS)
+        kept = self if exact else replace(self, scores=scores, distinct=None)
+        if scores is not None and scores.cost > 0:
+            caution(
+                f"scores are merged to {scores.values.size} intervals of at least {LEAST_ROWS} rows: "
+                f"the share of a group below a cut can move by up to {scores.cost:.3g} "
+                "(exact=True keeps every value).",
+                DataWarning,
+            )
+        text = json.dumps(encode(kept), ensure_ascii=False, allow_nan=False)
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Tally:
+        """The tally that `to_json` wrote: its text, or the path of a file.
+
+        Raises
+        ------
+        InputError
+            If it is not one.
+        """
+        written = "what Tally.to_json() writes: its text, or the path of a file"
+        check_type("source", source, (str, Path), written, "tally.to_json('tally.json')")
+        text: str | bytes = str(source)
+        name, allowed = "text", "what Tally.to_json() writes"
+        if not str(source).lstrip().startswith("{"):
+            name = repr(str(source))
+            try:
+                text = Path(source).read_bytes()
+            except (OSError, ValueError) as problem:
+                why = problem.strerror if isinstance(problem, OSError) else problem
+                got = f"{name}, which cannot be read ({why})"
+                raise InputError("source", got=got, allowed=allowed, cure="check the path") from problem
+        return check_type("source", decode(parse_json(text, "source", name, allowed)), cls, allowed)
+
+
+#: What the answer of a warehouse can hold, and how it is read.
+_OF_ANSWERS = (
+    "y_true", "y_pred", "y_pred_b", "score", "strata", "sample_weight",
+    "pos_label", "missing", "groups", "score_range",
+)  # fmt: skip
+#: The parts of a tally.
+_PARTS = ("cells", "scores", "tails", "distinct")
+
+
+def _described(counted: Tally) -> str:
+    parts = [type(getattr(counted, p)).__name__ for p in _PARTS if getattr(counted, p) is not None]
+    return f"{INTERSECTION.join(counted.attributes)} with {', '.join(parts) or 'nothing'}"
+
+
+def _lacks(counted: Tally, what: str, cure: str) -> InputError:
+    got = f"a tally without {what} ({_described(counted)})"
+    return InputError("counts", got=got, allowed=f"a tally with {what}", cure=f"make it with {cure}")

@@ -1,0 +1,354 @@
+"""Generators of synthetic rows: smoothed bootstrap, Gaussian copula, and anything with `fit` and `sample`."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from fairstats.ground.checks import as_generator, check_number, check_whole
+from fairstats.ground.errors import InputError
+from fairstats.numerics.evt.distributions import Floats
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+#: Whole numbers with no more values than this are categories in all but name.
+_FEW = 12
+#: Largest correlation of latent variables.
+_MOST = 0.999
+_NAMES = ("smoothed_bootstrap", "gaussian_copula")
+_ALLOWED = "'smoothed_bootstrap', 'gaussian_copula', or an object with fit(frame) and sample(n)"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    `kind` is "constant", "category", "whole" or "real"; `series` the column as it came: what is generated
+    has its type.
+    """
+
+    name: Any
+    kind: str
+    series: pd.Series[Any]
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it holds numbers, and not categories."""
+        return self.kind in ("whole", "real")
+
+    @property
+    def numbers(self) -> Floats:
+        """The values of a numeric column."""
+        return self.series.to_numpy(dtype=np.float64)
+
+    def finish(self, values: Any) -> pd.Series[Any]:
+        """Generated values in the column's own type."""
+        if self.kind == "whole":
+            values = np.round(values)
+        return pd.Series(values).astype(self.series.dtype)
+
+    def at(self, positions: NDArray[np.intp]) -> Any:
+        """Values of these rows."""
+        return self.series.array.take(positions)
+
+
+def as_people(frame: Any, argument: str) -> pd.DataFrame:
+    """A pandas frame with at least two rows and no missing values.
+
+    Raises InputError for anything else.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(
+            argument,
+            got=type(frame).__name__,
+            allowed="a pandas data frame",
+            cure="pd.DataFrame(X, columns=[…]) names the columns of an array",
+        )
+    missing = int(frame.isna().any(axis=1).sum())
+    if len(frame) < 2 or missing:
+        raise InputError(
+            argument,
+            got=f"{len(frame):,} rows" + (f", {missing:,} of them with missing values" if missing else ""),
+            allowed="at least two rows, without missing values",
+            cure="drop or impute them first, and say so",
+        )
+    return frame
+
+
+def as_columns(frame: pd.DataFrame) -> list[Column]:
+    """The columns with their kinds."""
+    return [Column(name, _kind(frame[name]), frame[name].reset_index(drop=True)) for name in frame.columns]
+
+
+def _kind(series: pd.Series[Any]) -> str:
+    values = series.nunique()
+    if values == 1:
+        return "constant"
+    if not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_bool_dtype(series) or values == 2:
+        return "category"
+    if pd.api.types.is_integer_dtype(series) or bool((series == series.round()).all()):
+        return "category" if values <= _FEW else "whole"
+    return "real"
+
+
+@dataclass
+class SmoothedBootstrap:
+    """Rows drawn with replacement; numbers x become m + (x − m + h·ε)/√(1 + h²), cut to the observed range.
+
+    ε is normal with the covariance of the numeric columns, so that their means and covariances are kept.
+    Categories stay as they are: every combination of them was observed.
+
+    `bandwidth`: h, in standard deviations; by default Silverman's (4/((d + 2)·n))^(1/(d + 4)) for d numeric
+    columns.
+
+    References
+    ----------
+    Silverman, B. W., Young, G. A. (1987). The bootstrap: to smooth or not to smooth? Biometrika 74, 469–479.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fairstats.methods.ecd.generators import SmoothedBootstrap
+    >>> people = pd.DataFrame({"age": [31.5, 44.0, 52.5, 60.0], "sex": ["F", "M", "F", "M"]})
+    >>> SmoothedBootstrap(rng=1).fit(people).sample(3).shape
+    (3, 2)
+    """
+
+    bandwidth: float | None = None
+    rng: Any = None
+    _columns: list[Column] = field(default_factory=list, init=False, repr=False)
+    _n: int = field(default=0, init=False, repr=False)
+
+    def fit(self, frame: Any) -> SmoothedBootstrap:
+        """Keep the rows of a frame, shape (n, p)."""
+        people = as_people(frame, "frame")
+        if self.bandwidth is not None:
+            check_number("bandwidth", self.bandwidth, low=0, cure="None")
+        self._generator, _ = as_generator(self.rng)
+        self._columns, self._n = as_columns(people), len(people)
+        return self
+
+    def _noise(self, count: int) -> list[np.ndarray[Any, Any]]:
+        """Normal noise with the covariance of the numeric columns, one array per column."""
+        numeric = [c.numbers for c in self._columns if c.numeric]
+        if not numeric:
+            return []
+        values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(np.vstack(numeric))))
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return list(root @ self._generator.standard_normal((len(numeric), count)))
+
+    def sample(self, n: int) -> pd.DataFrame:
+        """Synthetic rows, shape (n, p), with the columns and types of the frame."""
+        count = check_whole("n", n, low=1)
+        if not self._n:
+            raise RuntimeError("fit comes before sample")
+        rows = self._generator.integers(0, self._n, count)
+        numeric = sum(c.numeric for c in self._columns)
+        h = self.bandwidth
+        if h is None:
+            h = (4 / ((numeric + 2) * self._n)) ** (1 / (numeric + 4))
+        made, noise = {}, self._noise(count)
+        for column in self._columns:
+            if not column.numeric:
+                made[column.name] = column.finish(column.at(rows))
+                continue
+            x = column.numbers
+            smooth = x.mean() + (x[rows] - x.mean() + h * noise.pop(0)) / np.sqrt(1 + h * h)
+            made[column.name] = column.finish(np.clip(smooth, x.min(), x.max()))
+        return pd.DataFrame(made, columns=[c.name for c in self._columns])
+
+
+@dataclass
+class GaussianCopula:
+    """Synthetic rows with the observed margins and the correlations of the normal scores.
+
+    Mixed types share one normal copula: a category, or a number with ties, stands for an interval of its
+    latent normal variable, and correlations are those of the conditional means S = E(Z | value), divided by
+    var S of each column, which undoes to first order what the intervals take away. Categories are ordered as
+    their column declares, else by their label.
+
+    Notes
+    -----
+    Numbers are drawn from the observed range by interpolating between order statistics: no synthetic value
+    lies outside it. Dependence beyond correlations of scores (interactions, tails) is lost.
+
+    References
+    ----------
+    Hoff, P. D. (2007). Extending the rank likelihood for semiparametric copula estimation. Annals of Applied
+    Statistics 1, 265–283.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from fairstats.methods.ecd.generators import GaussianCopula
+    >>> age = np.random.default_rng(1).normal(40, 9, 300)
+    >>> people = pd.DataFrame({"age": age, "old": np.where(age > 45, "yes", "no")})
+    >>> made = GaussianCopula(rng=1).fit(people).sample(2000)
+    >>> made.shape, bool(made.loc[made["old"] == "yes", "age"].mean() > 45)
+    ((2000, 2), True)
+    """
+
+    rng: Any = None
+    _columns: list[Column] = field(default_factory=list, init=False, repr=False)
+    _root: Floats | None = field(default=None, init=False, repr=False)
+
+    def fit(self, frame: Any) -> GaussianCopula:
+        """Learn margins and correlations of a frame, shape (n, p)."""
+        people = as_people(frame, "frame")
+        self._generator, _ = as_generator(self.rng)
+        self._columns = as_columns(people)
+        varying = [c for c in self._columns if c.kind != "constant"]
+        scores = np.empty((len(people), len(varying)))
+        for j, column in enumerate(varying):
+            scores[:, j] = _mean_scores(_order(column))
+        self._root = _root_of(scores)
+        return self
+
+    def sample(self, n: int) -> pd.DataFrame:
+        """Synthetic rows, shape (n, p), with the columns and types of the frame."""
+        from scipy.special import ndtr
+
+        count = check_whole("n", n, low=1)
+        if self._root is None:
+            raise RuntimeError("fit comes before sample")
+        uniform = ndtr(self._generator.standard_normal((count, self._root.shape[0])) @ self._root.T)
+        made, j = {}, 0
+        for column in self._columns:
+            if column.kind == "constant":
+                made[column.name] = column.finish(column.at(np.zeros(count, dtype=np.intp)))
+                continue
+            made[column.name] = _inverse(column, uniform[:, j])
+            j += 1
+        return pd.DataFrame(made, columns=[c.name for c in self._columns])
+
+
+def _order(column: Column) -> NDArray[Any]:
+    """Rank-like numbers: the values themselves, or the place of the category."""
+    if column.numeric:
+        return column.numbers
+    categories = column.series.astype("category").cat
+    return np.asarray(categories.codes)
+
+
+def _mean_scores(values: NDArray[Any]) -> Floats:
+    """E(Z | value) of a normal variable Z cut at the empirical distribution function; mean 0."""
+    from scipy.special import ndtri
+
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.concatenate([[0], np.cumsum(count)]) / values.size
+    density = np.exp(-0.5 * ndtri(ends) ** 2) / np.sqrt(2 * np.pi)
+    means = (density[:-1] - density[1:]) * values.size / count
+    return np.asarray(means[place])
+
+
+def _root_of(scores: Floats) -> Floats:
+    """Square root of the latent correlation matrix, made positive semidefinite with a unit diagonal."""
+    variance = scores.var(axis=0)
+    correlation = (scores.T @ scores) / len(scores) / np.outer(variance, variance)
+    correlation = np.clip(correlation, -_MOST, _MOST)
+    np.fill_diagonal(correlation, 1.0)
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(root / np.sqrt((root**2).sum(axis=1))[:, None])
+
+
+def _inverse(column: Column, uniform: Floats) -> pd.Series[Any]:
+    """Quantiles of the observed margin."""
+    if column.kind == "real":
+        return column.finish(np.quantile(column.numbers, uniform))
+    order = np.argsort(_order(column), kind="stable")
+    place = np.minimum((uniform * order.size).astype(np.intp), order.size - 1)
+    return column.finish(column.at(order[place]))
+
+
+class FittedGenerator:
+    """A fitted generator that gives frames like the one it was fitted to.
+
+    `like`: what it was fitted to.
+    """
+
+    def __init__(self, generator: Any, like: pd.DataFrame) -> None:
+        self.generator, self.like = generator, like
+        self.name = type(generator).__name__
+
+    def sample(self, n: int) -> pd.DataFrame:
+        """Synthetic rows in the columns and types of the data.
+
+        Raises InputError: the generator raises, or gives something else than n such rows.
+        """
+        try:
+            made = self.generator.sample(n)
+        except Exception as problem:
+            raise _failed("sample", problem) from problem
+        columns = list(self.like.columns)
+        good = isinstance(made, pd.DataFrame) and len(made) == n and set(columns) <= set(made.columns)
+        if not good:
+            got = type(made).__name__
+            if isinstance(made, pd.DataFrame):
+                got = f"{len(made):,} rows, columns {list(made.columns)!r}"
+            raise InputError(
+                "generator",
+                got=f"{got} from sample({n})",
+                allowed=f"a data frame with {n} rows and the columns {columns!r}",
+                cure="wrap the generator so that sample(n) returns one",
+            )
+        made = made[columns].reset_index(drop=True)
+        try:
+            typed: pd.DataFrame = made.astype(self.like.dtypes.to_dict())
+            return typed
+        except (TypeError, ValueError) as problem:
+            raise _failed("sample", problem) from problem
+
+
+def fit_generator(generator: Any, frame: pd.DataFrame, rng: Any) -> FittedGenerator:
+    """Fit a generator to the rows of one group.
+
+    It is the name of a built-in one, or an object with `fit(frame)` and `sample(n)`; where its `fit` takes
+    `discrete_columns` (CTGAN and TVAE of the package ctgan, Business Source License), it is told them. `rng`
+    seeds the built-in ones.
+
+    Raises InputError: not a generator, or one that raises.
+    """
+    if isinstance(generator, str):
+        if generator not in _NAMES:
+            raise InputError("generator", got=repr(generator), allowed=_ALLOWED, cure="'gaussian_copula'")
+        seeded, _ = as_generator(rng)
+        built_in = SmoothedBootstrap if generator == "smoothed_bootstrap" else GaussianCopula
+        return FittedGenerator(built_in(rng=seeded).fit(frame), frame)
+    if not (callable(getattr(generator, "fit", None)) and callable(getattr(generator, "sample", None))):
+        raise InputError(
+            "generator", got=type(generator).__name__, allowed=_ALLOWED, cure="generator='gaussian_copula'"
+        )
+    options = {}
+    if _takes_discrete_columns(generator):
+        options["discrete_columns"] = [
+            c.name for c in as_columns(frame) if c.kind in ("category", "constant")
+        ]
+    try:
+        generator.fit(frame.reset_index(drop=True), **options)
+    except Exception as problem:
+        raise _failed("fit", problem) from problem
+    return FittedGenerator(generator, frame)
+
+
+def _takes_discrete_columns(generator: Any) -> bool:
+    """Whether `fit` does: by its signature, which ctgan's own classes hide behind ``*args, **kwargs``."""
+    if "discrete_columns" in inspect.signature(generator.fit).parameters:
+        return True
+    return any(base.__module__.partition(".")[0] == "ctgan" for base in type(generator).__mro__)
+
+
+def _failed(step: str, problem: Exception) -> InputError:
+    return InputError(
+        "generator",
+        got=f"{type(problem).__name__} in its {step}: {problem}",
+        allowed=_ALLOWED,
+        cure="see the generator's own documentation; its error is the cause of this one",
+    )

@@ -1,1 +1,0 @@
-"""Generators of synthetic people: built in, or anything with `fit` and `sample`."""

@@ -1,0 +1,316 @@
+"""D, D_f and HFM of the same rows under other labels: permutations, exchanges, subsamples.
+
+*Are the groups further apart than random ones?* The sensitive values are permuted among the rows. The nearest
+rows of every row are found once: a row's nearest row of the other group is then the first of its neighbours
+with another label. A row all of whose listed neighbours bear its own label is settled by the exact methods.
+Where rows are few, all their pairs are kept instead (`pairs`).
+
+*Does the classifier add distance?* y and ŷ are exchanged at random in every row; only rows with y ≠ ŷ change.
+The distance of two rows is that of their features plus 1 (squared) where their labels differ; for every row
+the nearest row of the other group among the unchanged ones of every label is found once, and so are its
+neighbours among the changing ones.
+
+*How much depends on the rows that happen to be there?* Quantiles over subsamples. The maximum has no
+confidence interval: the distance of samples does not estimate that of populations at usable n (it shrinks as
+rows are added, ever more slowly in more dimensions). What can be said is how far the value moves when rows
+are left out, and which way it drifts with their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tqdm import tqdm
+
+from fairstats.methods.hfm.blocks import Targets, Work
+from fairstats.methods.hfm.farthest import farthest_row
+from fairstats.methods.hfm.nearest import nearest_rows, row_minima
+from fairstats.methods.hfm.pairs import AllPairs, worthwhile
+from fairstats.methods.hfm.result import StabilityRange
+from fairstats.methods.hfm.set_distance import Statistic, over_minima
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fairstats.methods.hfm.scene import Comparison, Scene, Side
+
+#: Neighbours per row, and those that nearly always suffice.
+_LISTED, _FIRST = 32, 6
+#: Relative difference below which two distances are one.
+_TIE = 1e-9
+#: Sizes of the subsamples, and the quantiles over them.
+SHARES = (0.8, 0.4)
+_QUANTILES = (0.05, 0.5, 0.95)
+
+
+class NeighbourLists:
+    """Rows, at least two, the nearest of all other rows of each, and the sides that they are in."""
+
+    def __init__(self, rows: NDArray[np.float64], sides: Sequence[Side] = ()) -> None:
+        self.rows, self.sides = rows, sides
+        k = min(_LISTED, len(rows) - 1)
+        self.squared, self.index = nearest_rows(rows, rows, k, same=True)
+
+    def distances(
+        self,
+        statistic: Statistic,
+        order: NDArray[np.intp] | None = None,
+        present: NDArray[np.bool_] | None = None,
+    ) -> list[float]:
+        """Distance of every side; `order` permutes them among the rows, `present` leaves rows out."""
+        own = [side.rows if order is None else side.rows[order] for side in self.sides]
+        return [self.distance(rows, statistic, present) for rows in own]
+
+    def distance(
+        self, in_first: NDArray[np.bool_], statistic: Statistic, present: NDArray[np.bool_] | None = None
+    ) -> float:
+        """Exact distance of rows `in_first` from the others, of those `present`; NaN if a group is empty."""
+        here = np.arange(len(self.rows)) if present is None else np.flatnonzero(present)
+        n_first = int(np.count_nonzero(in_first[here]))
+        if n_first in (0, here.size):
+            return float("nan")
+        squared = np.full(len(self.rows), np.nan)
+        left = here
+        for columns in (slice(0, _FIRST), slice(_FIRST, None)):
+            listed = self.index[left, columns]
+            if not listed.size:
+                break
+            other = in_first[listed] != in_first[left, None]
+            if present is not None:
+                other &= present[listed]
+            place = other.argmax(axis=1)
+            found = other[np.arange(left.size), place]
+            squared[left[found]] = self.squared[left[found], place[found] + columns.start]
+            left = left[~found]
+        highest = self._settle(squared, left, here, in_first, statistic)
+        if statistic == "max":
+            return float(np.sqrt(highest))
+        sides = (here[in_first[here]], here[~in_first[here]])
+        return max(over_minima(np.sqrt(squared[side]), statistic) for side in sides)
+
+    def _settle(
+        self,
+        squared: NDArray[np.float64],
+        left: NDArray[np.intp],
+        here: NDArray[np.intp],
+        in_first: NDArray[np.bool_],
+        statistic: Statistic,
+    ) -> float:
+        """Rows without a listed row of the other group: the largest minimum of all, or all their minima."""
+        highest = float(np.nanmax(squared[here], initial=0.0))
+        for side in (True, False):
+            queries = left[in_first[left] == side]
+            if queries.size:
+                own = self.rows[queries]
+                targets = Targets(self.rows[here[in_first[here] != side]], own, Work())
+                if statistic == "max":
+                    highest = farthest_row(own, targets, floor=highest).squared
+                else:
+                    squared[queries], _ = row_minima(own, targets)
+        return highest
+
+
+#: Of the rows with y and of those with ŷ.
+Distances = tuple[NeighbourLists, NeighbourLists] | tuple[AllPairs, AllPairs]
+
+
+def make_distances(scene: Scene) -> Distances:
+    """What finds the distances of every side, for rows with y and with ŷ: the same ones either way."""
+    if worthwhile(scene):
+        return AllPairs(scene.with_true, scene.sides), AllPairs(scene.with_pred, scene.sides)
+    return NeighbourLists(scene.with_true, scene.sides), NeighbourLists(scene.with_pred, scene.sides)
+
+
+def upper_pvalue(observed: float, drawn: NDArray[np.float64]) -> float:
+    """(1 + #{drawn ≥ observed}) / (1 + B), ties within rounding counted."""
+    limit = observed if np.isinf(observed) else observed - _TIE * max(abs(observed), 1.0)
+    return float((1 + np.count_nonzero(drawn >= limit)) / (1 + drawn.size))
+
+
+def of_comparisons(of_sides: NDArray[np.float64], comparisons: list[Comparison]) -> NDArray[np.float64]:
+    """Maxima over the members of every comparison: (…, sides) → (…, comparisons)."""
+    return np.stack([of_sides[..., list(c.members)].max(axis=-1) for c in comparisons], axis=-1)
+
+
+def harmonics(d: NDArray[np.float64], d_f: NDArray[np.float64]) -> NDArray[np.float64]:
+    """HFM elementwise; NaN where a distance is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((d == 0) & (d_f == 0), 0.0, d_f / d - 1)
+
+
+def _drawn(
+    scene: Scene, n: int, what: str, draw: Callable[[], Callable[[int], Sequence[float]]]
+) -> NDArray[np.float64]:
+    """D and D_f of every side under n draws, shape (2, n, sides); a draw gives either of all sides."""
+    drawn = np.empty((2, n, len(scene.sides)))
+    for b in tqdm(range(n), desc=f"HFM {what}", leave=False, disable=None, delay=2.0):
+        distances = draw()
+        drawn[0, b], drawn[1, b] = distances(0), distances(1)
+    return drawn
+
+
+def label_permutation(
+    scene: Scene,
+    lists: Distances,
+    statistic: Statistic,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """D and D_f of every side when the rows' sensitive values, all attributes together, are permuted."""
+
+    def draw() -> Callable[[int], Sequence[float]]:
+        order = rng.permutation(scene.n)
+        return lambda which: lists[which].distances(statistic, order)
+
+    return _drawn(scene, n_resamples, "permutations", draw)
+
+
+class _Exchangeable:
+    """One side whose labels change.
+
+    `unchanged`, shape (n, c): squared distance of the features to the nearest unchanged row of the other
+    group with each label; `squared`, `index`, shape (n, k): the nearest changing rows of the other group;
+    `all_listed`, shape (n,): whether those are all of them.
+    """
+
+    def __init__(self, scene: Scene, side: Side, true: NDArray[np.intp], pred: NDArray[np.intp]) -> None:
+        x = scene.features.values
+        n, n_labels = len(x), max(len(scene.label_levels), 2)
+        changing = true != pred
+        self.x, self.rows = x, side.rows
+        self.unchanged = np.full((n, n_labels), np.inf)
+        self.squared = np.full((n, _LISTED), np.inf)
+        self.index = np.zeros((n, _LISTED), dtype=np.int32)
+        self.all_listed = np.ones(n, dtype=bool)
+        self.others = {}
+        for own in (True, False):
+            queries = np.flatnonzero(side.rows == own)
+            other = side.rows != own
+            for label in range(n_labels):
+                targets = np.flatnonzero(other & ~changing & (true == label))
+                if targets.size:
+                    self.unchanged[queries, label], _ = row_minima(
+                        x[queries], Targets(x[targets], x[queries], Work())
+                    )
+            movers = np.flatnonzero(other & changing)
+            self.others[own] = movers
+            k = min(_LISTED, movers.size)
+            if k:
+                squared, index = nearest_rows(x[queries], x[movers], k)
+                self.squared[queries, :k], self.index[queries, :k] = squared, movers[index]
+                self.all_listed[queries] = movers.size <= _LISTED
+
+    def distance(self, labels: NDArray[np.intp], statistic: Statistic) -> float:
+        """Distance of the two groups under these labels."""
+        minima = self.unchanged + 1
+        place = np.arange(len(labels))
+        minima[place, labels] -= 1
+        best = minima.min(axis=1)
+        listed = self.squared + (labels[self.index] != labels[:, None])
+        best = np.minimum(best, listed.min(axis=1))
+        open_rows = np.flatnonzero(~self.all_listed & (best > self.squared[:, -1]))
+        if statistic == "max" and open_rows.size:
+            settled = np.ones(len(labels), dtype=bool)
+            settled[open_rows] = False
+            level = float(best[settled].max(initial=0.0))
+            open_rows = open_rows[best[open_rows] > level]
+        if open_rows.size:
+            self._settle(best, open_rows, labels)
+        best = np.sqrt(best)
+        return max(over_minima(best[self.rows == side], statistic) for side in (True, False))
+
+    def _settle(self, best: NDArray[np.float64], rows: NDArray[np.intp], labels: NDArray[np.intp]) -> None:
+        """Rows whose listed neighbours do not settle the minimum: all changing rows of the other group."""
+        for own in (True, False):
+            queries = rows[self.rows[rows] == own]
+            movers = self.others[own]
+            for label in np.unique(labels[movers]):
+                targets = movers[labels[movers] == label]
+                if queries.size:
+                    squared, _ = row_minima(
+                        self.x[queries], Targets(self.x[targets], self.x[queries], Work())
+                    )
+                    squared = squared + (labels[queries] != label)
+                    best[queries] = np.minimum(best[queries], squared)
+
+
+def label_exchange(
+    scene: Scene, statistic: Statistic, n_resamples: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """D and D_f of every side when y and ŷ change places in a random half of the rows."""
+    true, pred = _codes(scene.true), _codes(scene.pred)
+    distances: Callable[[NDArray[np.intp]], list[float]]
+    if worthwhile(scene):
+        distances = AllPairs(scene.features.values, scene.sides).relabelled(true, pred, statistic)
+    else:
+        sides = [_Exchangeable(scene, side, true, pred) for side in scene.sides]
+
+        def distances(labels: NDArray[np.intp]) -> list[float]:
+            return [side.distance(labels, statistic) for side in sides]
+
+    def draw() -> Callable[[int], Sequence[float]]:
+        swap = rng.random(scene.n) < 0.5
+        pair = (np.where(swap, pred, true), np.where(swap, true, pred))
+        return lambda which: distances(pair[which])
+
+    return _drawn(scene, n_resamples, "exchanges", draw)
+
+
+def _codes(labels: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Codes of label coordinates."""
+    return labels[:, 0].astype(np.intp) if labels.shape[1] == 1 else labels.argmax(axis=1)
+
+
+def subsample_distances(
+    scene: Scene,
+    lists: Distances,
+    statistic: Statistic,
+    share: float,
+    n_subsamples: int,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """D and D_f of every side in random subsamples without replacement; NaN where a group is empty."""
+    size = max(round(share * scene.n), 2)
+
+    def draw() -> Callable[[int], Sequence[float]]:
+        present = np.zeros(scene.n, dtype=bool)
+        present[rng.choice(scene.n, size=size, replace=False)] = True
+        return lambda which: lists[which].distances(statistic, present=present)
+
+    return _drawn(scene, n_subsamples, "subsamples", draw)
+
+
+def stability_ranges(
+    scene: Scene,
+    comparisons: list[Comparison],
+    values: NDArray[np.float64],
+    lists: Distances,
+    statistic: Statistic,
+    n_subsamples: int,
+    rng: np.random.Generator,
+) -> list[tuple[StabilityRange, ...]]:
+    """Stability ranges of every comparison: of D, D_f, HFM at either size.
+
+    `values`, shape (3, comparisons): D, D_f, HFM on all rows.
+    """
+    found: list[list[StabilityRange]] = [[] for _ in comparisons]
+    for share in SHARES:
+        drawn = subsample_distances(scene, lists, statistic, share, n_subsamples, rng)
+        d, d_f = of_comparisons(drawn[0], comparisons), of_comparisons(drawn[1], comparisons)
+        for row, quantity, of_all in zip(
+            (d, d_f, harmonics(d, d_f)), ("D", "D_f", "HFM"), values, strict=True
+        ):
+            for k, value in enumerate(of_all.tolist()):
+                found[k].append(_range_of(row[:, k], quantity, share, value))
+    return [tuple(ranges) for ranges in found]
+
+
+def _range_of(drawn: NDArray[np.float64], quantity: str, share: float, value: float) -> StabilityRange:
+    usable = drawn[~np.isnan(drawn)]
+    low = median = high = float("nan")
+    if usable.size:  # values that occurred: infinite ones cannot be interpolated
+        low, median, high = np.quantile(usable, _QUANTILES, method="inverted_cdf").tolist()
+    drift = median - value if np.isfinite(median) and np.isfinite(value) else float("nan")
+    return StabilityRange(quantity, share, low, median, high, drift, int(usable.size))

@@ -1,0 +1,237 @@
+"""Results of comparing models on the same people: their values, and what changes from one to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from fairstats.ground import results
+from fairstats.ground.counts import ConfusionCounts, PairedCounts
+from fairstats.ground.registry import find_metric
+from fairstats.ground.results import Interval, Result
+from fairstats.ground.serialise import serialisable
+from fairstats.methods.rates.model_values import ModelValue, values_of
+from fairstats.methods.rates.result import Inference
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+#: Quantities that are no comparison of rates → title, whether larger is better (None: closer to 0 is).
+QUANTITIES: dict[str, tuple[str, bool | None]] = {
+    "accuracy": ("Accuracy", True),
+    "auc": ("AUC: area under the ROC curve", True),
+    "brier": ("Brier score: mean squared error of the score", False),
+    "madd": ("MADD: distance between score distributions", None),
+    "abroca": ("ABROCA: area between ROC curves", None),
+}
+#: Where a quantity of single groups is of all rows.
+OVERALL = "all rows"
+_NAN = float("nan")
+
+
+def metric_words(metric: str) -> str:
+    """A metric or quantity in words."""
+    known = find_metric(metric)
+    return known.title if known else QUANTITIES[metric][0]
+
+
+@serialisable
+@dataclass(frozen=True, kw_only=True)
+class PairedChange(results.Comparison):
+    """Change of one metric from a baseline to a model, on the same people.
+
+    The estimate is after − before, for a ratio after / before; statistic and p-values are of H0: no change; n
+    counts the rows of the group and the reference together.
+
+    `before`, `after`: the metric of the baseline and of the model; `simultaneous`: interval that holds for
+    all changes of the metric at once (Bonferroni); `distance_change`: |after| − |before|, or |log after| −
+    |log before| for a ratio: negative is closer to parity; `distance_interval`: what change and sum allow for
+    it, at the level of `simultaneous`; `verdict`, {"closer to parity", "further from parity", "undecided",
+    "insufficient evidence"}; of accuracy, AUC and Brier score "better" or "worse".
+    """
+
+    model: str = "B"
+    baseline: str = "A"
+    before: float
+    after: float
+    simultaneous: Interval
+    distance_change: float = _NAN
+    distance_interval: Interval
+
+    def row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table."""
+        return {
+            **super().row(backend),
+            "model": self.model,
+            "baseline": self.baseline,
+            "before": self.before,
+            "after": self.after,
+            "simultaneous_low": self.simultaneous.low,
+            "simultaneous_high": self.simultaneous.high,
+            "distance_change": self.distance_change,
+            "distance_low": self.distance_interval.low,
+            "distance_high": self.distance_interval.high,
+            "confidence_level": self.confidence_interval.confidence_level,
+            "verdict": self.verdict,
+            "note": self.note,
+        }
+
+
+@serialisable
+@dataclass(frozen=True, eq=False)
+class ModelPair:
+    """What was counted of two models: label × prediction × prediction, and scores in bins.
+
+    `counts`: None where only scores were compared; `grids`: bins of MADD → rows per group, bin of the
+    baseline's score and bin of the model's, shape (G, m, m).
+    """
+
+    model: str
+    baseline: str
+    counts: PairedCounts | None = None
+    grids: dict[str, Any] | None = None
+
+
+@serialisable
+@dataclass(frozen=True, eq=False)
+class ModelComparison(Result):
+    """Models on the same rows: `values` of each, and in `comparisons` the changes from one to another.
+
+    Attributes
+    ----------
+    metrics, models : tuple of str
+    comparisons : tuple of PairedChange
+        Per metric, pair of models, and group or pair of groups.
+    score_values : tuple of ModelValue
+        Of metrics of scores, per model, and group or pair of groups.
+    settings : Inference
+    reference : str
+        The reference group.
+    pairs : tuple of ModelPair
+        The sufficient statistics.
+    """
+
+    metrics: tuple[str, ...]
+    models: tuple[str, ...]
+    comparisons: tuple[PairedChange, ...]
+    score_values: tuple[ModelValue, ...]
+    settings: Inference
+    reference: str
+    pairs: tuple[ModelPair, ...]
+    backend: str = "numpy"
+
+    title: ClassVar[str] = "Models on the same people"
+
+    @property
+    def confidence_level(self) -> float:
+        """Of the intervals."""
+        return self.settings.confidence_level
+
+    @property
+    def adjust(self) -> str:
+        """How p-values are adjusted over the changes of a metric."""
+        return self.settings.adjust
+
+    @property
+    def counts(self) -> PairedCounts | None:
+        """Label × prediction × prediction of the first pair of models."""
+        return self.pairs[0].counts
+
+    def pair(self, model: str, baseline: str) -> ModelPair:
+        """What was counted of two models."""
+        return next(p for p in self.pairs if (p.model, p.baseline) == (model, baseline))
+
+    @cached_property
+    def values(self) -> tuple[ModelValue, ...]:
+        """Every metric of every model by itself, per group or pair of groups, with interval and verdict."""
+        tables: dict[str, ConfusionCounts] = {}
+        for pair in self.pairs:
+            if pair.counts is not None:
+                tables.setdefault(pair.baseline, pair.counts.confusion(0))
+                tables.setdefault(pair.model, pair.counts.confusion(1))
+        found: list[ModelValue] = []
+        for metric in self.metrics:
+            own = [v for v in self.score_values if v.metric == metric]
+            if not own:
+                for model in (m for m in self.models if m in tables):
+                    own += values_of(metric, tables[model], model, self.settings, self.reference)
+            found += own
+        return tuple(found)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of the tidy table: the changes; those of every model by itself are in `values_frame`."""
+        return [c.row(self.backend) for c in self.comparisons]
+
+    def values_frame(self) -> pd.DataFrame:
+        """One row per metric, model and group: estimate, interval, verdict."""
+        import pandas as pd
+
+        return pd.DataFrame([v.row(self.backend) for v in self.values])
+
+    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+        """Columns of the printed table."""
+        wanted = (
+            "metric", "model", "baseline", "group", "reference", "before", "after", "estimate", "ci_low",
+            "ci_high", "pvalue", "pvalue_adjusted", "n", "verdict",
+        )  # fmt: skip
+        return [c for c in wanted if c in frame]
+
+    def sentences(self) -> list[str]:
+        """One sentence per change."""
+        return [self._sentence(c) for c in self.comparisons]
+
+    def _sentence(self, c: PairedChange) -> str:
+        metric = c.metric.removesuffix("_change")
+        who = f"{c.group} against {c.reference}" if c.reference else c.group
+        named = "" if self.models == ("A", "B") else f", {c.model} against {c.baseline}"
+        if c.verdict == "insufficient evidence":
+            return f"{who}{named}: insufficient evidence. {c.note}".strip()
+        low, high = c.confidence_interval
+        return (
+            f"{who}{named}: {metric} {c.before:.3f} before, {c.after:.3f} after; change {c.estimate:.3f} "
+            f"({self.settings.level_text} interval {low:.3f} to {high:.3f}): {c.verdict}."
+        )
+
+    def notes(self) -> list[str]:
+        """Sentences below the table."""
+        ratios = [m for m in self.metrics if is_ratio(m)]
+        kind = "after / before" if len(ratios) == len(self.metrics) else "after − before"
+        kind += " (of ratios after / before)" if ratios and len(ratios) < len(self.metrics) else ""
+        lines = [f"The estimate is {kind}; the interval uses that all models saw the same rows."]
+        if len(self.comparisons) > len(self.metrics):
+            alone = "each by itself" if self.adjust == "none" else "over all changes of a metric at once"
+            lines.append(f"p-values adjusted by {self.adjust}; what is said to change is shown {alone}.")
+        return lines + sorted({c.note for c in self.comparisons if c.note})
+
+    def with_adjusted(self, adjusted: Iterable[float], family: str) -> Self:
+        """The same result with these adjusted p-values and this family."""
+        found = tuple(
+            replace(c, pvalue_adjusted=float(p)) for c, p in zip(self.comparisons, adjusted, strict=True)
+        )
+        return replace(self, comparisons=found, settings=replace(self.settings, family=family))
+
+    def plot(self, ax: Axes | None = None, *, kind: str = "forest", metric: str | None = None) -> Axes:
+        """Forest plot of one metric, or table of models and attributes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; default a new figure.
+        kind : {"forest", "table"}
+            "forest": every model with its interval; "table": models × groups,
+            coloured by distance from parity, with the mark of the verdict.
+        metric : str, optional
+            Default: the first (forest), all (table).
+        """
+        from fairstats.plots.models import model_forest, model_table
+
+        return model_forest(self, ax=ax, metric=metric) if kind == "forest" else model_table(self, ax=ax)
+
+
+def is_ratio(metric: str) -> bool:
+    """Whether a metric is a ratio, whose changes are ratios, too."""
+    known = find_metric(metric)
+    return known is not None and known.contrast == "ratio"

@@ -1,0 +1,301 @@
+"""Every metric of every model on the same people, and every change, from rows or counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairstats.ground.checks import check_that
+from fairstats.ground.counts import PairedCounts
+from fairstats.ground.errors import InputError, InsufficientEvidenceWarning, caution
+from fairstats.ground.groups import find_reference
+from fairstats.ground.multiplicity import adjust_pvalues, make_pairs, normal_quantile
+from fairstats.ground.registry import METRICS, RATES, find_metric
+from fairstats.ground.results import Interval
+from fairstats.ground.verdict import Evidence, settle
+from fairstats.methods.rates.model_change import KINDS, Found, change_of_gap, change_of_rate
+from fairstats.methods.rates.model_result import (
+    OVERALL,
+    QUANTITIES,
+    ModelComparison,
+    ModelPair,
+    PairedChange,
+)
+from fairstats.methods.rates.model_rows import ModelRows
+from fairstats.methods.rates.model_scores import (
+    DrawnCurves,
+    Level,
+    Measured,
+    abroca,
+    auc,
+    brier,
+    grid_codes,
+    madd,
+    score_cuts,
+)
+from fairstats.methods.rates.model_values import ModelValue
+from fairstats.methods.rates.paired import PairedRate
+from fairstats.methods.rates.result import Inference, with_adjusted
+from fairstats.methods.rates.setup import check_groups
+
+#: Quantity → what it needs of the rows.
+_NEEDS = {
+    "accuracy": ("predictions", "labels"),
+    "auc": ("labels", "scores"),
+    "brier": ("labels", "scores"),
+    "madd": ("scores",),
+    "abroca": ("labels", "scores"),
+}
+_METHODS = {
+    "auc": "DeLong",
+    "brier": "paired t",
+    "madd": "paired bootstrap, directional",
+    "abroca": "paired bootstrap, directional",
+}
+_DRAWN = frozenset({"madd", "abroca"})
+_ARGUMENTS = {"predictions": "y_pred", "labels": "y_true", "scores": "score"}
+
+
+def compare_all(
+    data: ModelRows | PairedCounts,
+    models: Sequence[str],
+    metrics: str | Sequence[str],
+    baseline: str | None,
+    reference: Any,
+    settings: Inference,
+    rng: np.random.Generator,
+    *,
+    chosen_by: int = 0,
+) -> ModelComparison:
+    """Every metric of every model, and every change; of counts those of two models.
+
+    `chosen_by`: whose selection rates tell the highest: of the first pair the baseline (0) or the model (1).
+    """
+    rows, counted = (None, data) if isinstance(data, PairedCounts) else (data, None)
+    wanted = _metrics(metrics, rows)
+    if rows is None or not _DRAWN & set(wanted):
+        settings = replace(settings, seed=None)  # nothing is drawn
+    named = combinations(models, 2) if baseline is None else ((baseline, m) for m in models if m != baseline)
+    pairs = [ModelPair(b, a, counted if rows is None else rows.counts(b, a)) for a, b in named]
+    first = next((p.counts for p in pairs if p.counts is not None), None)
+    if first is not None:
+        groups, sizes = first.groups, first.group_sizes
+        rates = PairedRate(first, RATES["selection_rate"], False).values[chosen_by]
+    else:
+        out = data.outcomes if isinstance(data, ModelRows) else None
+        groups = out.groups.labels  # type: ignore[union-attr]
+        sizes, rates = np.bincount(out.groups.codes, minlength=len(groups)), None  # type: ignore[union-attr]
+    check_groups(groups)
+    index, rule = find_reference(groups, reference, sizes=sizes, rates=rates)
+    work = _Work(tuple(models), groups, index, replace(settings, reference_rule=rule), pairs)
+    changes: list[PairedChange] = []
+    for name in wanted:
+        scored = rows is not None and name in _METHODS
+        changes += work.of_scores(name, rows, rng) if scored else work.of_rates(name)  # type: ignore[arg-type]
+    lacking = sorted({c.note for c in changes if c.note})
+    if lacking:
+        caution(f"compare_models: {' '.join(lacking)}", InsufficientEvidenceWarning)
+    values, pairs = tuple(work.values), work.pairs
+    told = wanted, tuple(models), tuple(changes), values, work.settings, groups[index], tuple(pairs)
+    return ModelComparison(*told)
+
+
+@dataclass(eq=False)
+class _Work:
+    """The models, the groups, and what was found so far."""
+
+    models: tuple[str, ...]
+    groups: tuple[str, ...]
+    reference: int
+    settings: Inference
+    pairs: list[ModelPair]
+
+    def __post_init__(self) -> None:
+        self.values: list[ModelValue] = []
+        self.compared = make_pairs(len(self.groups), self.reference, self.settings.comparisons)
+        every = len(make_pairs(len(self.groups), 0, "all"))
+        #: comparisons that the data could have chosen, per one that was made
+        self.chosen = every / len(self.compared) if self.settings.reference_rule == "highest" else 1.0
+
+    def of_rates(self, name: str) -> list[PairedChange]:
+        """Changes of a metric of rates, or of accuracy."""
+        metric = find_metric(name)
+        found: list[Found] = []
+        for pair in self.pairs:
+            counts = pair.counts
+            if counts is None:
+                continue
+            if metric is None:
+                rate = PairedRate(counts, RATES[name], False)
+                found += [change_of_rate(rate, (g,), name, pair, "better") for g in range(len(self.groups))]
+            elif metric.contrast == "gap":
+                found.append(change_of_gap(metric, counts, pair))
+            else:
+                for row, key in zip(metric.row_names, metric.rates, strict=True):
+                    rate = PairedRate(counts, RATES[key], metric.contrast == "ratio")
+                    found += [
+                        change_of_rate(rate, groups, row, pair, metric.contrast) for groups in self.compared
+                    ]
+        between = metric is not None and metric.contrast != "gap"
+        return self._finished(found, self.chosen if between else 1.0)
+
+    def of_scores(self, name: str, rows: ModelRows, rng: np.random.Generator) -> list[PairedChange]:
+        """Changes of a quantity of scores; the models' own values are kept."""
+        models = [m for m in self.models if m in rows.scores]
+        place = {m: k for k, m in enumerate(models)}
+        scores, y, codes = np.stack([rows.scores[m] for m in models]), rows.labels, rows.outcomes.groups.codes
+        pairs = [p for p in self.pairs if p.model in place and p.baseline in place]
+        at = [(place[p.model], place[p.baseline]) for p in pairs]
+        single = name in ("auc", "brier")
+        asked: list[tuple[int, ...]] = (
+            [*((g,) for g in range(len(self.groups))), ()] if single else [*self.compared]
+        )
+        drawn: dict[int, DrawnCurves | None] = {}
+        if name == "abroca":
+            cuts = [score_cuts(own) for own in scores]
+            for g in dict.fromkeys(g for pair in self.compared for g in pair):
+                here = codes == g
+                curves = DrawnCurves.of(scores[:, here], y[here], cuts, self.settings.n_resamples, rng)
+                drawn[g] = curves
+        found: list[Found] = []
+        evidence: list[Evidence | None] = []
+        for groups in asked:
+            members = [codes == g for g in groups] or [np.ones(codes.size, dtype=bool)]
+            parts, labels = [scores[:, m] for m in members], [y[m] for m in members]
+            names = [self.groups[g] for g in groups] or [OVERALL]
+            s = self.settings
+            measured: Measured | str
+            if single:
+                measured = {"auc": auc, "brier": brier}[name](parts[0], labels[0], at)
+            elif name == "madd":
+                margin = min(2 * float(s.margin), 2.0)  # type: ignore[arg-type]
+                measured = madd((parts[0], parts[1]), at, margin, s.n_resamples, rng)
+                if not isinstance(measured, str):
+                    self._keep_grid(rows.scores, codes, measured.grid)
+            else:
+                margin = float(s.margin)  # type: ignore[arg-type]
+                measured = abroca(drawn[groups[0]], drawn[groups[1]], at, margin)
+            n = sum(part.shape[1] for part in parts)
+            row: dict[str, Any] = {"name": name, "groups": tuple(names), "n": n, "method": _METHODS[name]}
+            row["kind"] = KINDS[name]
+            known = None if isinstance(measured, str) else measured
+            note = f"{' or '.join(names)}: {measured}"
+            for p, (b, a) in zip(pairs, at, strict=True):
+                change = note if known is None else known.changes[b, a]
+                ends = (nan, nan) if known is None else (known.level.estimates[a], known.level.estimates[b])
+                found.append(Found(**row, pair=p, change=change, ends=ends))
+            level = note if known is None else known.level
+            self.values += [_score_value(row, m, level, k, s.confidence_level) for k, m in enumerate(models)]
+            evidence += [None] * len(models) if known is None or single else list(known.level.evidence)
+        if not single:
+            self._judge(models, evidence)
+        return self._finished(found, 1.0 if single else self.chosen)
+
+    def _judge(self, models: list[str], evidence: list[Evidence | None]) -> None:
+        """Verdicts of distances, over the pairs of groups of a model."""
+        first = len(self.values) - len(evidence)
+        for k in range(len(models)):
+            own = [(i, e) for i, e in list(enumerate(evidence))[k :: len(models)] if e is not None]
+            level, adjust = self.settings.confidence_level, self.settings.adjust
+            rulings = settle([e for _, e in own], confidence_level=level, adjust=adjust)
+            for (i, _), ruling in zip(own, rulings, strict=True):
+                self.values[first + i] = self.values[first + i].ruled(ruling)
+
+    def _keep_grid(self, scores: Mapping[str, Any], codes: NDArray[Any], bins: int) -> None:
+        """Rows per group and bins of both models' scores: what the change of MADD rests on."""
+        for i, pair in enumerate(self.pairs):
+            if pair.model in scores and pair.baseline in scores and str(bins) not in (pair.grids or {}):
+                a, b = (grid_codes(scores[m], bins) for m in (pair.baseline, pair.model))
+                size = len(self.groups) * bins * bins
+                table = np.bincount((codes * bins + a) * bins + b, minlength=size)
+                grids = {**(pair.grids or {}), str(bins): table.reshape(-1, bins, bins)}
+                self.pairs[i] = replace(pair, grids=grids)
+
+    def _finished(self, found: list[Found], chosen: float) -> list[PairedChange]:
+        """Rows with intervals, simultaneous ones, adjusted p-values and verdicts of one metric."""
+        s = self.settings
+        count = chosen * max(len(found), 1)
+        joint = 1 - (1 - s.confidence_level) / count
+        rows = [
+            f.row(s.confidence_level, joint, chosen > 1, joint if s.adjust != "none" else None) for f in found
+        ]
+        if chosen > 1:
+            return list(with_adjusted(rows, [min(c.pvalue * count, 1.0) for c in rows]))
+        return list(with_adjusted(rows, adjust_pvalues([c.pvalue for c in rows], s.adjust)))
+
+
+def _score_value(
+    row: dict[str, Any], model: str, level: Level | str, k: int, confidence: float
+) -> ModelValue:
+    """A quantity of scores of one model; `level`: in words why there is none."""
+    names = (*row["groups"], "")
+    known: dict[str, Any]
+    ends = nan, nan
+    if isinstance(level, str):
+        known = {"verdict": "insufficient evidence", "note": level}
+    else:
+        ends = level.parts[k].limits(normal_quantile((1 + confidence) / 2, level.degrees_of_freedom))
+        known = {"estimate": float(level.estimates[k]), "std_error": float(level.std_errors[k])}
+    return ModelValue(
+        metric=row["name"],
+        group=names[0],
+        reference=names[1],
+        confidence_interval=Interval(ends[0], ends[1], confidence, row["method"]),
+        n=row["n"],
+        method=row["method"],
+        model=model,
+        **known,
+    )
+
+
+def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
+    """The names of the metrics, after checking that the data give what each needs."""
+    if isinstance(asked, str) and asked == "all":
+        audited = (m.name for m in METRICS.values() if m.audit == "yes" and "predictions" in m.needs)
+        return tuple(name for name in (*audited, *QUANTITIES) if available(name, rows))
+    asked = [asked] if isinstance(asked, str) else asked
+    fine = isinstance(asked, (list, tuple)) and all(isinstance(name, str) for name in asked)
+    check_that(fine, "metrics", asked, "the name of a metric, or a list of names", 'metrics="all"')
+    names = tuple(dict.fromkeys(asked))
+    check_that(bool(names), "metrics", "none", "at least one metric", 'metrics="disparate_impact"')
+    for name in names:
+        metric = find_metric(name)
+        if name not in QUANTITIES and (metric is None or "predictions" not in metric.needs):
+            allowed = f"a metric of rates of predictions, {', '.join(map(repr, QUANTITIES))}, or 'all'"
+            cure = "e.g. 'disparate_impact', 'equal_opportunity_difference', 'f1_ratio'"
+            raise InputError("metrics", got=repr(name), allowed=allowed, cure=cure)
+        if not available(name, rows):
+            lacking = [part for part in _needs(name) if part not in _there(rows)]
+            got, allowed = "none", f"{lacking[0]} of every model, which {name} needs"
+            if rows is not None and lacking == ["scores"] and rows.scores:
+                got, allowed = "weights or clusters", f"rows of equal weight for {name}"
+            cure = "leave the metric out, or pass them row by row"
+            raise InputError(_ARGUMENTS[lacking[0]], got=got, allowed=allowed, cure=cure)
+    return names
+
+
+def available(name: str, rows: ModelRows | None) -> bool:
+    """Whether the data give what a metric needs; `rows`: None for counts."""
+    return _there(rows).issuperset(_needs(name))
+
+
+def _there(rows: ModelRows | None) -> set[str]:
+    if rows is None:
+        return {"predictions", "labels"}
+    plain = rows.outcomes.weight is None and rows.outcomes.cluster is None
+    of_all = {"predictions": len(rows.predictions) > 1, "labels": rows.labelled}
+    of_all["scores"] = len(rows.scores) > 1 and plain
+    return {part for part, known in of_all.items() if known}
+
+
+def _needs(name: str) -> tuple[str, ...]:
+    if name in _NEEDS:
+        return _NEEDS[name]
+    metric = find_metric(name)
+    return metric.needs if metric else ()

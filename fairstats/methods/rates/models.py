@@ -1,0 +1,182 @@
+"""`compare_models`: any number of models on the same people, by rates and by scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Unpack
+
+from fairstats.ground.checks import as_generator, check_choice, check_that
+from fairstats.ground.counts import PairedCounts
+from fairstats.ground.errors import InputError
+from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.methods.rates.model_result import ModelComparison
+from fairstats.methods.rates.model_rows import ModelRows
+from fairstats.methods.rates.model_work import compare_all
+from fairstats.methods.rates.setup import Shared, documented, make_settings
+
+
+@documented(n_resamples=999)
+def compare_models(
+    y_true: Any = None,
+    y_pred: Any = None,
+    y_pred_b: Any = None,
+    *,
+    score: Mapping[str, Any] | None = None,
+    metrics: str | Sequence[str] = "disparate_impact",
+    baseline: str | None = None,
+    counts: PairedCounts | Tally | None = None,
+    comparisons: Literal["reference", "all"] = "reference",
+    threshold: float = 0.8,
+    margin: float = 0.1,
+    sample_weight: Any = None,
+    cluster: Any = None,
+    n_resamples: int = 999,
+    rng: Any = None,
+    **options: Unpack[Shared],
+) -> ModelComparison:
+    """Compare models on the same people: their fairness and quality, and what changes from one to another.
+
+    Parameters
+    ----------
+    y_true : array-like, shape (n,), optional
+        Labels; metrics of selection and MADD need none.
+    y_pred : mapping of name to array-like, or array-like, shape (n,)
+        Predictions of every model; or those of model "A", the one before.
+    y_pred_b : array-like, shape (n,), optional
+        Predictions of model "B", the one after.
+    score : mapping of name to array-like, shape (n,), optional
+        Scores of the models in [0, 1], larger for the favourable label.
+    metrics : str or sequence of str, default "disparate_impact"
+        Metrics of rates by their names in the registry ("equal_opportunity_difference", "f1_ratio",
+        "equalized_odds_max", …), "accuracy", "auc", "brier" (per group, and of all rows), "madd", "abroca";
+        "all": those of an audit and the last five, as far as the columns allow.
+    baseline : str, optional
+        The model that the others are compared with; default all pairs, the earlier one as the baseline.
+    counts : PairedCounts or Tally, optional
+        Counts of label × prediction A × prediction B instead of rows; they give rates and accuracy.
+    threshold, margin : float
+        For the verdict on every model by itself: as for one model; of MADD twice the margin.
+    n_resamples : int, default 999
+        Bootstrap samples of rows for MADD and ABROCA.
+    rng : None, int or numpy.random.Generator
+        Seed of the bootstrap; `settings.seed` is None where nothing is drawn.
+
+    Warns
+    -----
+    InsufficientEvidenceWarning
+        Where a rate is 0 or has no cases, or rows are too few, so that no change can be computed.
+
+    Notes
+    -----
+    Within a group the change of a rate has the limits of the paired score test (ratios: Nam and Blackwelder,
+    differences: Tango); groups, and the two rates of average odds, are combined by MOVER. So no changed
+    decision is evidence of little change, not a variance of 0. Rates whose cases depend on the prediction
+    (predictive values), and functions such as F1, are by the delta method with half a row in every cell;
+    weights and clusters by the delta method with Satterthwaite's degrees of freedom (a group with fewer than
+    five changed rows by the score test with as many rows as its weights or clusters are worth). AUCs are
+    compared by DeLong's covariance, Brier scores by paired t. MADD (on one grid for all models, which depends
+    on the group sizes only) and ABROCA are compared by drawing rows again, all models together; where the
+    groups may be alike, both what a smooth difference and what its size would do is allowed for: the interval
+    is wide. A largest gap changes by no less, and no more, than all gaps under it allow together.
+
+    The p-value is below α exactly where the interval excludes no change. `simultaneous` intervals hold for
+    all changes of a metric at once (Bonferroni), and so does the verdict, unless ``adjust="none"``.
+
+    "closer to parity" and "further from parity" speak of |log ratio| (|difference|) and are said where both
+    the change and the sum of the two models' values are shown to be on one side of 0, since
+    after² − before² = (after − before)(after + before): wrong in at most 1 − `confidence_level`.
+
+    References
+    ----------
+    .. [1] Nam, Blackwelder (2002). Analysis of the ratio of marginal probabilities in a matched-pair setting.
+       Statistics in Medicine 21, 689–699.
+    .. [2] Tango (1998). Equivalence test and confidence interval for the difference in proportions for the
+       paired-sample design. Statistics in Medicine 17, 891–908.
+    .. [3] Zou, Donner (2008). Construction of confidence limits about effect measures. Statistics in Medicine
+       27, 1693–1702.
+    .. [4] Moskowitz, Pepe (2006). Comparing the predictive values of diagnostic tests. Clinical Trials 3,
+       272–279.
+    .. [5] DeLong, DeLong, Clarke-Pearson (1988). Comparing the areas under two or more correlated receiver
+       operating characteristic curves. Biometrics 44, 837–845.
+    .. [6] Fang, Santos (2019). Inference on directionally differentiable functions. Review of Economic
+    Studies
+       86, 377–412.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> y = [1, 0] * 40
+    >>> before = [1] * 30 + [0] * 10 + [1] * 12 + [0] * 28
+    >>> after = [1] * 28 + [0] * 12 + [1] * 24 + [0] * 16
+    >>> group = ["a"] * 40 + ["b"] * 40
+    >>> result = fs.compare_models(y, before, after, sensitive_features=group, reference="a")
+    >>> print(f"{result.estimate:.3f} {result.verdict}")
+    2.143 closer to parity
+    >>> models = {"first": before, "second": after, "all": [1] * 80}
+    >>> several = fs.compare_models(
+    ...     y, models, metrics=["disparate_impact", "accuracy"], baseline="first", sensitive_features=group
+    ... )
+    >>> own = several.values_frame().query("metric == 'disparate_impact'")
+    >>> own[["model", "estimate", "verdict"]].round(3)
+        model  estimate    verdict
+    0   first     0.400   violated
+    1  second     0.857  undecided
+    2     all     1.000  satisfied
+    """
+    given = {"comparisons": comparisons, "threshold": threshold, "margin": margin, "n_resamples": n_resamples}
+    asked = {**options, **given}
+    settings = replace(make_settings("ratio", asked), margin=make_settings("difference", asked).margin)
+    generator, seed = as_generator(rng)
+    settings = replace(settings, method="paired", seed=seed)
+    rows = {"y_true": y_true, "y_pred": y_pred, "y_pred_b": y_pred_b, "score": score}
+    lacks = "y_pred" if score is None else ""
+    if counts_or_rows(counts, needs=lacks, **rows, sensitive_features=options["sensitive_features"]):
+        data: ModelRows | PairedCounts = _counted(counts)
+        names: tuple[str, ...] = ("A", "B")
+    else:
+        predictions, scores = _named(y_pred, y_pred_b), _scores(score)
+        names = tuple(dict.fromkeys([*predictions, *scores]))
+        several, cure = len(names) > 1, "y_pred_b=, or {name: column}"
+        check_that(several, "y_pred", f"one model ({names[0]!r})", "two models or more", cure)
+        units = {"sample_weight": sample_weight, "cluster": cluster}
+        columns = (
+            dict(zip(predictions, ("y_pred", "y_pred_b"), strict=False)) if y_pred_b is not None else None
+        )
+        data = ModelRows.read(y_true, predictions, scores, {**options, **units}, columns)
+    check_choice("baseline", baseline, (None, *names))
+    return compare_all(data, names, metrics, baseline, options["reference"], settings, generator)
+
+
+def _counted(counts: Any) -> PairedCounts:
+    """Label × prediction × prediction from what was passed as counts."""
+    table = counts.paired() if isinstance(counts, Tally) else counts
+    if not isinstance(table, PairedCounts):
+        raise InputError(
+            "counts",
+            got=type(table).__name__,
+            allowed="PairedCounts: label × prediction A × prediction B",
+            cure="PairedCounts.from_counts({group: (n111, n110, n101, n100, n011, n010, n001, n000)})",
+        )
+    return table
+
+
+def _named(y_pred: Any, y_pred_b: Any) -> dict[str, Any]:
+    """Model → predictions."""
+    if isinstance(y_pred, Mapping):
+        if y_pred_b is not None:
+            allowed = "either a mapping of models, or y_pred and y_pred_b"
+            raise InputError(
+                "y_pred_b", got="a column beside a mapping", allowed=allowed, cure="put it into the mapping"
+            )
+        return {str(name): values for name, values in y_pred.items()}
+    return {name: values for name, values in (("A", y_pred), ("B", y_pred_b)) if values is not None}
+
+
+def _scores(score: Any) -> dict[str, Any]:
+    if score is None:
+        return {}
+    if not isinstance(score, Mapping):
+        allowed = "a mapping from model to its scores"
+        raise InputError("score", got=type(score).__name__, allowed=allowed, cure='score={"A": …, "B": …}')
+    return {str(name): values for name, values in score.items()}

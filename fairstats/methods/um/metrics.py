@@ -1,0 +1,210 @@
+"""Metrics as functions of arrays of counts: rates, contrasts between groups, objectives of a comparison.
+
+A count array has the shape (draws, G, 4) with the last axis (tp, fp, fn, tn). What is undefined (0/0, or a
+quotient over 0) is NaN here; the result reports the share of such draws. Rates and notions of fairness are
+those of the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairstats.ground.checks import check_type
+from fairstats.ground.errors import InputError
+from fairstats.ground.registry import CELLS, CRITERIA, RATES
+
+#: How a comparison of groups is made: against the reference, but "max" is the largest gap of all.
+CONTRASTS = ("difference", "absolute", "ratio", "max")
+#: (counts (n, G, 4), reference) → (n, …).
+Evaluator = Callable[[Any, int], Any]
+
+
+def rate_values(rate: str, counts: NDArray[Any]) -> NDArray[np.float64]:
+    """A rate of the registry over the last axis."""
+    values = RATES[rate].evaluate(dict(zip(CELLS, np.moveaxis(counts, -1, 0), strict=True)))
+    if RATES[rate].high == np.inf:  # a case over no case: undefined like 0/0
+        values = np.where(np.isinf(values), np.nan, values)
+    return np.asarray(values)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric by name: of all rows, or a contrast between groups.
+
+    `name` is as asked for, `short` in names of events; `rates` are rates of the registry, two for equalized
+    odds. `contrast` is None for a metric of all rows together, "difference" (group − reference), "absolute",
+    "ratio", or "max": the largest gap between any two groups, over both rates for equalized odds.
+    """
+
+    name: str
+    short: str
+    rates: tuple[str, ...]
+    contrast: str | None
+
+    @property
+    def between_groups(self) -> bool:
+        """Whether it compares groups."""
+        return self.contrast is not None
+
+    @property
+    def larger_is_better(self) -> bool | None:
+        """Orientation as an objective: a gap is better small, None where neither is better."""
+        return False if self.between_groups else RATES[self.rates[0]].larger_is_better
+
+    def needs_groups(self, groups: tuple[str, ...], argument: str = "metric") -> None:
+        """Raise where there is nothing to compare."""
+        if self.between_groups and len(groups) < 2:
+            raise InputError(
+                argument,
+                got=f"{self.name!r} with one group ({groups[0]!r})",
+                allowed="metrics of all rows, such as 'accuracy'",
+                cure="pass two groups or more to compare them",
+            )
+
+    def by_group(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+        """Value of every group, shape (draws, G), or (draws, G, 2) for equalized odds."""
+        values = [rate_values(rate, counts) for rate in self.rates]
+        return values[0] if len(values) == 1 else np.stack(values, axis=-1)
+
+    def values(self, counts: NDArray[np.float64], reference: int) -> NDArray[np.float64]:
+        """Draws of the metric; `reference` is the position of the reference group.
+
+        Shape (draws,) for a metric of all rows and for "max"; otherwise (draws, G − 1), groups in order
+        without the reference, with a last axis of 2 for equalized odds.
+        """
+        if self.contrast is None:
+            return self.by_group(counts.sum(axis=-2, keepdims=True))[:, 0]
+        rates = self.by_group(counts)
+        if self.contrast == "max":
+            gaps = rates.max(axis=1) - rates.min(axis=1)
+            return np.asarray(gaps.reshape(len(gaps), -1).max(axis=1))
+        base, rest = rates[:, [reference]], np.delete(rates, reference, axis=1)
+        if self.contrast == "ratio":
+            out = np.full(rest.shape, np.nan)
+            return np.asarray(np.divide(rest, base, out=out, where=base > 0))
+        gap = rest - base
+        return np.asarray(np.abs(gap) if self.contrast == "absolute" else gap)
+
+    def objective(self, counts: NDArray[np.float64], reference: int) -> NDArray[np.float64]:
+        """Draws of the metric oriented so that larger is better, shape (draws,).
+
+        A fairness metric is minus the size of the largest gap: between any two groups by its plain name or
+        with "max", against the reference with "difference" and "absolute"; with "ratio", minus the largest
+        absolute log ratio against the reference.
+        """
+        values = self.values(counts, reference)
+        if self.contrast is None:
+            return np.asarray(values if self.larger_is_better else -values)
+        if self.contrast == "ratio":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values = np.log(values)
+        size = np.abs(values).reshape(len(values), -1).max(axis=1)
+        return np.asarray(-size)
+
+
+def metric_names() -> list[str]:
+    """Every plain name that `parse_metric` takes."""
+    return [*RATES, *CRITERIA]
+
+
+def parse_metric(name: Any, *, argument: str = "metric", default: str = "difference") -> Metric:
+    """The metric of a name: a rate or a notion of fairness, with a contrast as ending or without.
+
+    "accuracy", "equal_opportunity", "tpr_ratio", "demographic_parity_max", …; `default` is the contrast of a
+    fairness metric without an ending, `argument` what the error of an unknown name speaks of.
+    """
+    base, contrast = name, None
+    if isinstance(name, str) and name not in RATES:
+        for ending in CONTRASTS:
+            if name.endswith("_" + ending):
+                base, contrast = name.removesuffix("_" + ending), ending
+    if isinstance(base, str) and base in CRITERIA:
+        return Metric(name, CRITERIA[base].short, CRITERIA[base].rates, contrast or default)
+    if isinstance(base, str) and base in RATES:
+        return Metric(name, RATES[base].short, (base,), contrast)
+    raise InputError(
+        argument,
+        got=repr(name),
+        allowed="a function of the counts (functions are not stored in files: compute again), or one of "
+        f"{', '.join(metric_names())}; those that compare groups may end in _{', _'.join(CONTRASTS)}",
+        cure="'accuracy' or 'equal_opportunity_max', say",
+    )
+
+
+def name_of(metric: Any) -> str:
+    """Name of a metric in tables: its text, or the name of the function."""
+    return metric if isinstance(metric, str) else str(getattr(metric, "__name__", type(metric).__name__))
+
+
+def evaluator(function: Callable[[Any], Any], *, one_value: bool = False) -> Evaluator:
+    """A function of the user's as one of counts and reference, its answer checked.
+
+    `one_value`: whether it must be one number per draw, as an objective is.
+    """
+    name = name_of(function)
+
+    def of_counts(counts: Any, _: int) -> Any:
+        values = np.asarray(function(counts), dtype=np.float64)
+        if values.shape[:1] != counts.shape[:1] or (one_value and values.ndim > 1):
+            raise InputError(
+                "metrics" if one_value else "metric",
+                got=f"{name}, which turns counts of shape {counts.shape} into {values.shape}",
+                allowed="a function of counts (draws, groups, 4) whose answer has one entry per draw first"
+                + (", and nothing else" if one_value else ""),
+                cure="tp, fp, fn, tn are the last axis; keep the first: lambda c: c[..., 0].sum(axis=1)",
+            )
+        return values
+
+    return of_counts
+
+
+class Objectives(NamedTuple):
+    """The metrics of a comparison: names in tables and in events, functions (counts, reference) → (n,)."""
+
+    names: tuple[str, ...]
+    shorts: tuple[str, ...]
+    functions: tuple[Evaluator, ...]
+
+
+def as_objectives(metrics: Any, groups: tuple[str, ...]) -> Objectives:
+    """Objectives of names and functions, oriented so that larger is better.
+
+    Raises for unknown names, names that have no better or worse, the same name twice, and where a fairness
+    metric meets one group.
+    """
+    given = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
+    allowed = "names of metrics, or functions of the counts"
+    given = list(check_type("metrics", given, (list, tuple), allowed, '("accuracy", "equal_opportunity")'))
+    names = tuple(name_of(m) for m in given)
+    if not given or len(set(names)) < len(names):
+        raise InputError(
+            "metrics", got=repr(names), allowed="one metric or more, each once", cure='("accuracy",)'
+        )
+    functions, shorts, fair = [], [], []
+    for k, metric in enumerate(given):
+        if callable(metric):
+            functions.append(evaluator(metric, one_value=True))
+            shorts.append(names[k])
+            continue
+        known = parse_metric(metric, argument="metrics", default="max")
+        known.needs_groups(groups, "metrics")
+        if known.larger_is_better is None:
+            raise InputError(
+                "metrics",
+                got=repr(metric),
+                allowed="metrics of which more is better or worse",
+                cure="compare groups ('demographic_parity'), or pass a function that is larger when better",
+            )
+        functions.append(known.objective)
+        shorts.append(known.short)
+        fair += [k] if known.between_groups else []
+    if len(fair) == 1:
+        shorts[fair[0]] = "fair"  # the paper's name
+    if len(set(shorts)) < len(shorts):
+        shorts = [f"{short}{k + 1}" for k, short in enumerate(shorts)]
+    return Objectives(names, tuple(shorts), tuple(functions))

@@ -1,0 +1,220 @@
+"""The generalised Pareto distribution of rounded values: each value is known to its cell of the grid only.
+
+Scores of a forest of 100 trees, or scores rounded to .01, lie on a grid of width h. A value x says that the
+unrounded one was within x ± h/2, so that a cell [a, b) of excesses has the likelihood S(a) − S(b), with S the
+survival function (Heitjan 1989). With v(y; θ) = log(1 + θy)/θ, q_j = ν·(v(b_j) − v(a_j)) and c_j values in
+cell j the negative log-likelihood is
+
+    Σ_j c_j·[ν·v(a_j) − log(1 − e^(−q_j))],
+
+convex in ν as that of unrounded values is, and bounded: the end point may lie within the highest cell, never
+below it. So the profiles, contours and contrasts of the unrounded likelihood serve here, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairstats.numerics.evt.distributions import Flags, Floats, Rows, Triple, exponential_scale_partials
+from fairstats.numerics.evt.gpd import GpdLikelihood, RateTerm
+from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, SampleFits, Samples
+from fairstats.numerics.evt.optimise import minimise_convex, minimise_over_tail
+
+#: Fewer distinct values above the threshold than this say too little of a shape: intervals cover .77 to .92.
+LEAST_CELLS = 4
+#: Values are on a grid where each is within this share of its width.
+_OFF_GRID = 1e-6
+#: Cells of a grid beyond this many are no rounding that matters.
+_MOST_CELLS = 100_000
+#: log(1 − e^(−q)) is 0 beyond this q.
+_NO_UPPER_END = 700.0
+
+
+def grid_width(values: Floats) -> float:
+    """Width of the grid of the values: the largest that all differences are multiples of; 0 for none.
+
+    The common divisor of the differences by Euclid's algorithm, in floating point; the answer is checked.
+    """
+    distinct = np.unique(values)
+    steps = np.diff(distinct)
+    noise = 8.0 * np.finfo(float).eps * max(1.0, float(np.abs(distinct).max(initial=0.0)))
+    steps = steps[steps > noise]
+    if not steps.size:
+        return 0.0
+    width = float(steps.min())
+    for step in np.unique(steps):
+        a, b = float(step), width
+        while b > 1e3 * noise:
+            a, b = b, abs(a - b * round(a / b))
+        width = a
+    cells = (distinct - distinct[0]) / width
+    if cells[-1] > _MOST_CELLS or np.abs(cells - np.round(cells)).max() > max(_OFF_GRID, noise / width):
+        return 0.0
+    # the divisor, without the rounding of its smallest multiple
+    return float((distinct[-1] - distinct[0]) / np.round(cells[-1]))
+
+
+def cells_of(values: Floats, threshold: float, width: float) -> tuple[Floats, Floats]:
+    """Lower ends of the cells above the threshold, as multiples of the width, and the values in each."""
+    place, count = np.unique(np.round((values - threshold) / width - 0.5), return_counts=True)
+    return place, count.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class GridLikelihood(GpdLikelihood):
+    """Likelihood of P samples of rounded excesses and of their numbers, in units of the width of the grid.
+
+    `samples.y`, shape (1, J): lower ends of the cells, in widths above the threshold, common to all samples;
+    `counts`, shape (P, J): values in each.
+    """
+
+    counts: Floats
+
+    @classmethod
+    def of(
+        cls, values: Floats, threshold: float, width: float, total: float, rate_term: RateTerm
+    ) -> GridLikelihood:
+        """Fit values above a threshold that is half a width below the lowest of them."""
+        place, count = cells_of(values, threshold, width)
+        return cls.of_counts(place, count[None, :], width, total, rate_term)
+
+    @classmethod
+    def of_counts(
+        cls, place: Floats, counts: Floats, width: float, total: float, rate_term: RateTerm
+    ) -> GridLikelihood:
+        """Fit P samples that are counted in the same cells, whose lower ends are `place`."""
+        zero = np.zeros(counts.shape[0])
+        upper = np.maximum(np.where(counts > 0, place, 0.0).max(axis=1), 0.5)
+        samples = Samples(place[None, :], counts.sum(axis=1), zero, zero + width, zero, upper)
+        unknown = np.full((zero.size, 2), np.nan)
+        empty = SampleFits(
+            unknown, zero, zero > 0, zero > 0, zero, zero + 1.0, np.full((zero.size, 2, 2), np.nan)
+        )
+        start = cls(samples, empty, zero + total, rate_term, counts)
+        return replace(start, fits=start._fitted())
+
+    def _fitted(self) -> SampleFits:
+        """Best points of the region ξ ≥ −1; standard errors for ξ > −1/2."""
+        samples, rows = self.samples, np.arange(self.total.size)
+
+        def objective(which: Rows, theta: Floats) -> Triple:
+            return self.free(which, theta)
+
+        theta, _ = minimise_over_tail(objective, samples.lower, samples.upper, np.log(samples.n))
+        theta = np.nan_to_num(theta)
+        nu = self._free_nu(self.prepared(rows, theta[:, None]), theta[:, None])[:, 0]
+        f, _, _, f_tt, f_tv, f_vv = (a[:, 0] for a in self._cells(rows, theta[:, None], nu[:, None]))
+        xi, unit = theta / nu, samples.unit
+        covariance = np.full((rows.size, 2, 2), np.nan)
+        for i in np.flatnonzero(xi > REGULAR_ABOVE):
+            # (σ, ξ) = (unit/ν, θ/ν)
+            jacobian = np.array([[0.0, -unit[i] / nu[i] ** 2], [1.0 / nu[i], -theta[i] / nu[i] ** 2]])
+            covariance[i] = jacobian @ np.linalg.inv([[f_tt[i], f_tv[i]], [f_tv[i], f_vv[i]]]) @ jacobian.T
+        params = np.stack([unit / nu, xi], -1)
+        return SampleFits(params, f, xi <= -1.0 + 1e-9, xi > np.inf, theta, nu, covariance)
+
+    def minimum(self) -> Floats:
+        """Lowest negative log-likelihood, that of the rate included; shape (P,)."""
+        return self.fits.nll + self._lowest_of_rate()
+
+    def boundary(self) -> Floats:
+        """Infinite: along ξ = −1 the likelihood is smooth, and profiles follow it."""
+        return np.full(self.total.size, np.inf)
+
+    def edge(self, rows: Rows, d: Floats, offset: Floats) -> Floats:
+        """Infinite, as `boundary`."""
+        return np.full(rows.size, np.inf)
+
+    def free(self, rows: Rows, theta: Floats) -> Triple:
+        """Profile in θ alone, with slope and curvature; the rate at its own maximum."""
+        nu = self._free_nu(self.prepared(rows, theta), theta)
+        clamped = nu <= -theta
+        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, theta, nu)
+        slope = np.where(clamped, f_t - f_v, f_t)
+        curvature = np.where(clamped, f_tt - 2.0 * f_tv + f_vv, f_tt - f_tv**2 / f_vv)
+        return f + self._lowest_of_rate()[rows, None], slope, curvature
+
+    def partials(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
+        """F, F_θ, F_ν, F_θθ, F_θν, F_νν with the rate at its own maximum; all of shape (Q, K)."""
+        f, *rest = self._cells(rows, theta, nu)
+        return f + self._lowest_of_rate()[rows, None], *rest
+
+    def prepared(self, rows: Rows, theta: Floats) -> Triple:
+        """At the lower ends of the cells v, their lengths in it, the values in them; shape (Q, K, J)."""
+        (a, *_), (step, *_), _ = self._ends(theta)
+        return a, step, np.broadcast_to(self.counts[rows][:, None, :], a.shape)
+
+    def joint(self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats) -> tuple[Floats, ...]:
+        """F and its derivatives in (θ, ν, ℓ); see `SampleLikelihood.joint`."""
+        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, theta, nu)
+        r, r1, r2 = self._rate(ell, self.samples.n[rows, None], self.total[rows, None])
+        zero = np.zeros_like(f)
+        return f + r, f_t, f_v, r1, f_tt, f_tv, f_vv, zero, zero, r2
+
+    def best_nu(self, rows: Rows, data: Triple, v: Floats, offset: Floats) -> Floats:
+        """ν that minimises at fixed θ where ℓ = νv − offset."""
+        n, total = self.samples.n[rows, None], self.total[rows, None]
+        barrier = (v > 0) & (self.rate_term == "binomial")
+        cap = np.where(barrier, offset / np.where(barrier, v, 1.0), np.inf)
+
+        def derivatives(nu: Floats) -> tuple[Floats, Floats]:
+            slope, curvature = self._in_nu(data, nu)
+            _, r1, r2 = self._rate(nu * v - offset, n, total)
+            return slope + r1 * v, curvature + r2 * v**2
+
+        return minimise_convex(derivatives, np.minimum(self._start(data), 0.5 * cap), cap)
+
+    def _free_nu(self, data: Triple, theta: Floats) -> Floats:
+        """ν that minimises at fixed θ, at least −θ, where ξ = −1."""
+        return np.maximum(minimise_convex(lambda nu: self._in_nu(data, nu), self._start(data)), -theta)
+
+    def _start(self, data: Triple) -> Floats:
+        """The reciprocal of the mean of v at the middles of the cells."""
+        a, step, c = data
+        return np.asarray(c.sum(-1) / (c * (a + 0.5 * np.minimum(step, a + 1.0))).sum(-1))
+
+    def _in_nu(self, data: Triple, nu: Floats) -> tuple[Floats, Floats]:
+        """First and second derivative of F in ν."""
+        a, step, c = data
+        length = np.where(np.isfinite(step), step, 0.0)
+        _, g1, g2 = _log_mass(nu[..., None] * step)
+        return (c * (a - g1 * length)).sum(-1), -(c * g2 * length**2).sum(-1)
+
+    def _ends(self, theta: Floats) -> tuple[Triple, Triple, Flags]:
+        """At the cells v with derivatives, the differences to the upper ends, and where these exist."""
+        # beyond the end point there is nothing: an upper end there has survival probability 0, and cells that
+        # begin there are empty
+        y, t = self.samples.y[0], theta[..., None]
+        exists = 1.0 + t * (y + 1.0) > 1e-12
+        start = np.where(1.0 + t * y > 0, y, 0.0)
+        lower = exponential_scale_partials(start, theta)
+        upper = exponential_scale_partials(np.where(exists, y + 1.0, start), theta)
+        step, first, second = (np.where(exists, u - w, 0.0) for u, w in zip(upper, lower, strict=True))
+        return lower, (np.where(exists, step, np.inf), first, second), exists
+
+    def _cells(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
+        """F of the cells, F_θ, F_ν, F_θθ, F_θν, F_νν; shape (Q, K)."""
+        (a, a1, a2), (step, s1, s2), exists = self._ends(theta)
+        c, at = self.counts[rows][:, None, :], nu[..., None]
+        g, g1, g2 = _log_mass(at * step)
+        length = np.where(exists, step, 0.0)
+        terms = (
+            at * a - g,
+            at * a1 - g1 * at * s1,
+            a - g1 * length,
+            at * a2 - g2 * (at * s1) ** 2 - g1 * at * s2,
+            a1 - g2 * at * s1 * length - g1 * s1,
+            -g2 * length**2,
+        )
+        return tuple((c * term).sum(-1) for term in terms)
+
+
+def _log_mass(q: Floats) -> Triple:
+    """log(1 − e^(−q)) with two derivatives; 0 for cells without an upper end (q = ∞)."""
+    capped = np.minimum(q, _NO_UPPER_END)
+    grown = np.expm1(capped)
+    far = q >= _NO_UPPER_END
+    first = np.where(far, 0.0, 1.0 / grown)
+    return np.where(far, 0.0, np.log(-np.expm1(-capped))), first, np.where(far, 0.0, -first * (1.0 + first))

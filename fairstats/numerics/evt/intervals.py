@@ -1,0 +1,336 @@
+"""Likelihood intervals: of levels for many samples at once, and of everything that one fit says.
+
+A period of m observations (or m blocks, for block maxima) has the log period τ: log m for exceedances, and
+−log(−log(1 − 1/m)) for block maxima. The location of block maxima is the level with τ = 0, that of a point
+process the level with τ = log(block size).
+
+The Lagrange conditions on the likelihood contour are tried first; what they do not settle (irregular tails,
+the edge of the parameter space, open intervals) goes to a bracketed search on the profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairstats.numerics.evt.contour import (
+    Interest,
+    contour_extremes,
+    log_exceedance_interest,
+    log_scale_interest,
+    return_level_interest,
+    shape_interest,
+)
+from fairstats.numerics.evt.distributions import Flags, Floats, Rows, power_ratio
+from fairstats.numerics.evt.gev import GevLikelihood
+from fairstats.numerics.evt.gpd import GpdLikelihood, RateTerm
+from fairstats.numerics.evt.grid import GridLikelihood
+from fairstats.numerics.evt.likelihood import (
+    SampleLikelihood,
+    Samples,
+    level_profile,
+    scale_profile,
+    shape_profile,
+)
+from fairstats.numerics.evt.optimise import find_crossings, tail_parameter
+
+#: (side, critical value) → the end of the interval on that side.
+Search = Callable[[float, float], float]
+
+
+#: Log period of a probability that counts as 0, and of one so small that only its limit, 0, matters.
+_LONGEST, _FAR = 600.0, 60.0
+#: Value outside the parameter space: finite, since the simplex compares differences.
+_OUTSIDE = 1e30
+#: The only sample of a fit.
+_ONLY = np.zeros(1, dtype=np.intp)
+
+
+def chi2_quantile(confidence_level: float) -> float:
+    """Quantile of χ² with one degree of freedom: 3.84 for 0.95."""
+    from scipy.special import chdtri
+
+    return float(chdtri(1.0, 1.0 - confidence_level))
+
+
+def level_ends(
+    likelihood: SampleLikelihood,
+    rows: Rows,
+    d: Floats,
+    offset: Floats,
+    target: Floats,
+    *,
+    in_offset: bool = False,
+    newton: bool = True,
+) -> tuple[Floats, Floats]:
+    """Both ends of likelihood intervals for levels or, where `in_offset`, for their periods; shape (Q,).
+
+    `rows` says which of the P samples each interval belongs to; `d` and `offset` are the level in standard
+    units and its log period at the maximum of the likelihood, `target` the critical value of the deviance.
+    `newton`: whether to try the Lagrange conditions.
+    """
+    q = rows.size
+    both, side = np.tile(np.arange(q), 2), np.repeat([-1.0, 1.0], q)
+    rows, d, offset, target = rows[both], d[both], offset[both], target[both]
+    unit = np.maximum(np.abs(d), 1.0 / likelihood.fits.nu[rows])
+    minimum = likelihood.minimum()[rows]
+    found = np.full(2 * q, np.nan)
+    if newton:
+        with np.errstate(over="ignore"):
+            if in_offset:
+                found = -contour_extremes(likelihood, rows, log_exceedance_interest(d), -side, target)
+            else:
+                interest = return_level_interest(offset, unit, rate_known=likelihood.rate_known)
+                found = unit * np.sinh(contour_extremes(likelihood, rows, interest, side, target))
+        # where ξ = −1 belongs to the region, it has an edge, along which the end may lie
+        found[2.0 * (likelihood.boundary()[rows] - minimum) <= target] = np.nan
+    rest = np.flatnonzero(~np.isfinite(found))
+    if not rest.size:
+        return found[:q], found[q:]
+
+    def deviance(which: Rows, x: Floats) -> tuple[Floats, Floats]:
+        # each point is found anew: the profile may have two valleys
+        i = rest[which]
+        level, period = (d[i], x) if in_offset else (x, offset[i])
+        points = level_profile(likelihood, rows[i], level, period, in_offset=in_offset)
+        return 2.0 * (points.value - minimum[i]), 2.0 * points.slope
+
+    if in_offset:
+        scale = 0.3 * side[rest]
+        ends = find_crossings(deviance, offset[rest], scale, target[rest], limit=side[rest] * _LONGEST)
+        found[rest] = np.where(np.abs(ends) >= _LONGEST, np.sign(ends) * np.inf, ends)
+    else:
+        found[rest] = find_crossings(deviance, d[rest], 0.2 * unit[rest] * side[rest], target[rest])
+    return found[:q], found[q:]
+
+
+@dataclass(frozen=True)
+class TailLikelihood:
+    """Profile likelihood of one sample, in the units of the data.
+
+    `standard`: likelihood in standard units, of one sample; a value x has the standard
+    coordinate (x − `origin`)/`unit`; `block_period`: τ of the blocks whose location and scale are parameters;
+    None where σ is that of the excesses.
+    """
+
+    standard: GpdLikelihood | GevLikelihood
+    origin: float
+    unit: float
+    block_period: float | None
+
+    @classmethod
+    def of_excesses(
+        cls,
+        excesses: Floats,
+        threshold: float,
+        total: int,
+        rate_term: RateTerm,
+        block_size: float | None,
+        grid: float | None = None,
+    ) -> TailLikelihood:
+        """Of excesses over a threshold; `block_size` for a point process, `grid` of rounded values."""
+        samples = Samples.from_excesses(excesses[None, :])
+        if grid is None:
+            standard = GpdLikelihood.from_samples(samples, np.array([float(total)]), rate_term)
+        else:
+            standard = GridLikelihood.of(excesses, 0.0, grid, float(total), rate_term)
+        period = None if block_size is None else float(np.log(block_size))
+        return cls(standard, threshold, float(standard.samples.unit[0]), period)
+
+    @classmethod
+    def of_maxima(cls, maxima: Floats) -> TailLikelihood:
+        """Of block maxima."""
+        samples = Samples.from_maxima(maxima[None, :])
+        return cls(GevLikelihood.from_samples(samples), float(samples.centre[0]), float(samples.unit[0]), 0.0)
+
+    def level(self, log_period: float) -> float:
+        """Level of a log period at the maximum of the likelihood."""
+        return self.origin + self.unit * self._standard_level(log_period)
+
+    def level_interval(self, log_period: Floats, target: Floats) -> tuple[Floats, Floats]:
+        """Likelihood intervals of levels, one for each log period and critical value; shape (Q,)."""
+        rows = np.zeros(log_period.size, dtype=np.intp)
+        d = np.array([self._standard_level(t) for t in log_period])
+        low, high = level_ends(self.standard, rows, d, log_period, target)
+        return self.origin + self.unit * low, self.origin + self.unit * high
+
+    def level_deviance(self, log_period: float, levels: Floats) -> Floats:
+        """Twice the fall of the profile log-likelihood at given levels, shape of `levels`."""
+        d = (levels - self.origin) / self.unit
+        rows = np.zeros(d.size, dtype=np.intp)
+        points = level_profile(self.standard, rows, d, np.full(d.size, log_period))
+        return np.asarray(np.maximum(2.0 * (points.value - self._minimum), 0.0))
+
+    def log_period_interval(self, level: float, log_period: float, target: float) -> tuple[float, float]:
+        """Shortest and longest likely log period of a level, infinite where an end point below it is likely.
+
+        `log_period` is its estimate, infinite where the level lies beyond the fitted end point.
+        """
+        d = np.array([(level - self.origin) / self.unit])
+        unreachable = self._deviance_of_endpoint(d) <= target
+        if not np.isfinite(log_period):
+            return (self._shortest_beyond(d, target) if unreachable else np.inf), np.inf
+        period, goal = np.array([log_period]), np.array([target])
+        low, high = level_ends(self.standard, _ONLY, d, period, goal, in_offset=True)
+        return float(low[0]), np.inf if unreachable else float(high[0])
+
+    def parameter_ends(self, name: str, target: Floats) -> tuple[Floats, Floats]:
+        """Ends of likelihood intervals of a parameter for critical values of the deviance, shape (Q,).
+
+        `name` is "location" (only where there are blocks), "scale" or "shape", which ends at −1, where the
+        parameter space does.
+        """
+        if name == "location":
+            location = 0.0 if self.block_period is None else self.block_period
+            return self.level_interval(np.full(target.size, location), target)
+        if name == "shape":
+            return self._ends(shape_interest(), target, self._search_shape)
+        if self.block_period is None:
+            low, high = self._ends(log_scale_interest(None), target, self._search_log_scale)
+        else:
+            period = np.full(2 * target.size, self.block_period)
+            low, high = self._ends(log_scale_interest(period), target, self._search_block_scale)
+        return self.unit * np.exp(low), self.unit * np.exp(high)
+
+    def endpoint_interval(self, target: float) -> tuple[float, float]:
+        """Likelihood interval of the end point: at least the largest value, infinite if ξ ≥ 0 is likely."""
+        standard, low, high = self.standard, self.standard.samples.lower, self.standard.samples.upper
+
+        def deviance(which: Rows, phi: Floats) -> tuple[Floats, Floats]:
+            theta, first, _ = tail_parameter(phi, low[0], high[0])
+            with np.errstate(all="ignore"):
+                value, slope, _ = standard.free(np.zeros(phi.size, dtype=np.intp), theta[:, None])
+            return 2.0 * (value[:, 0] - self._minimum), 2.0 * slope[:, 0] * first
+
+        def level_at(phi: Floats) -> float:
+            theta = float(tail_parameter(phi, low, high)[0][0])
+            return self.origin + self.unit * (-1.0 / theta if theta < 0 else np.inf)
+
+        with np.errstate(divide="ignore"):
+            phi = np.log((1.0 + standard.fits.theta * high) / (1.0 + standard.fits.theta * low))
+        goal = np.array([target])
+        nearest = self.origin + self.unit * float(high[0])
+        if not self._edge_is_likely(goal)[0] and np.isfinite(phi[0]):
+            nearest = level_at(find_crossings(deviance, phi, np.array([-0.3]), goal, limit=np.array([-40.0])))
+        if phi[0] >= 0 or deviance(_ONLY, np.zeros(1))[0][0] <= target:
+            return nearest, np.inf
+        start = np.maximum(phi, -40.0)
+        return nearest, level_at(find_crossings(deviance, start, np.array([0.3]), goal, limit=np.zeros(1)))
+
+    @property
+    def _minimum(self) -> float:
+        return float(self.standard.minimum()[0])
+
+    def _standard_level(self, log_period: float) -> float:
+        omega = (self.standard.log_rate + log_period) / self.standard.fits.nu
+        return float(power_ratio(omega, self.standard.fits.theta)[0])
+
+    def _deviance_of_endpoint(self, d: Floats) -> float:
+        """Deviance of the end point d, to which that of ever longer periods of the level d tends."""
+        if d[0] <= self.standard.samples.upper[0]:
+            return np.inf
+        value = self.standard.free(_ONLY, -1.0 / d[:, None])[0]
+        return float(2.0 * (value[0, 0] - self._minimum))
+
+    def _shortest_beyond(self, d: Floats, target: float) -> float:
+        """Shortest likely log period of a level beyond the fitted end point."""
+
+        def deviance(which: Rows, period: Floats) -> tuple[Floats, Floats]:
+            points = level_profile(self.standard, _ONLY, d, period, in_offset=True)
+            return 2.0 * (points.value - self._minimum), 2.0 * points.slope
+
+        far = np.array([_FAR])
+        if not deviance(_ONLY, far)[0][0] < target:
+            return np.inf
+        nearest = np.array([-_FAR if isinstance(self.standard, GevLikelihood) else 0.0])
+        return float(find_crossings(deviance, far, np.array([-1.0]), np.array([target]), limit=nearest)[0])
+
+    def _ends(self, interest: Interest, target: Floats, search: Search) -> tuple[Floats, Floats]:
+        q = target.size
+        side = np.repeat([-1.0, 1.0], q)
+        both = np.tile(target, 2)
+        found = contour_extremes(self.standard, np.zeros(2 * q, dtype=np.intp), interest, side, both)
+        for i in np.flatnonzero(~np.isfinite(found) | self._edge_is_likely(both)):
+            found[i] = search(float(side[i]), float(both[i]))
+        return found[:q], found[q:]
+
+    def _edge_is_likely(self, target: Floats) -> Flags:
+        """Whether ξ = −1 lies within the likelihood region, so that no smooth contour bounds it."""
+        return np.asarray(2.0 * (self.standard.boundary()[0] - self._minimum) <= target)
+
+    def _search_shape(self, side: float, target: float) -> float:
+        standard = self.standard
+        goal = np.array([target])
+        if side < 0 and self._edge_is_likely(goal)[0]:
+            return -1.0
+
+        def deviance(which: Rows, xi: Floats) -> tuple[Floats, Floats]:
+            points = shape_profile(standard, _ONLY, xi, standard.fits.nu)
+            return 2.0 * (points.value - self._minimum), 2.0 * points.slope
+
+        end = np.array([-1.0 if side < 0 else np.inf])
+        centre = np.maximum(standard.fits.theta / standard.fits.nu, -1.0 + 1e-9)
+        return float(find_crossings(deviance, centre, np.array([0.2 * side]), goal, limit=end)[0])
+
+    def _search_log_scale(self, side: float, target: float) -> float:
+        standard = self.standard
+
+        def deviance(which: Rows, log_scale: Floats) -> tuple[Floats, Floats]:
+            nu = np.exp(-log_scale)
+            points = scale_profile(standard, _ONLY, nu, standard.fits.theta)
+            # at ξ = −1 the scale is the distance of the end point from the threshold
+            farther = standard.boundary() - standard.samples.n * (np.log(standard.samples.upper) + np.log(nu))
+            edge = np.where(nu <= 1.0 / standard.samples.upper, farther, np.inf)
+            value = np.minimum(points.value, edge)
+            slope = np.where(points.value <= edge, -nu * points.slope, np.nan)
+            return 2.0 * (value - self._minimum), 2.0 * slope
+
+        centre = -np.log(standard.fits.nu)
+        return float(find_crossings(deviance, centre, np.array([0.2 * side]), np.array([target]))[0])
+
+    def _search_block_scale(self, side: float, target: float) -> float:
+        """Log of the end for σ = e^(ξs)/ν, s = ℓ + τ, the scale of blocks with log period τ.
+
+        In the coordinates (ξ, s), ν = e^(ξs)/σ is explicit, and what is left for a given σ is a minimum over
+        two variables.
+        """
+        from scipy.optimize import minimize
+
+        standard, period = self.standard, self.block_period or 0.0
+        xi = float(standard.fits.theta[0] / standard.fits.nu[0])
+        s = float(standard.log_rate[0]) + period
+        centre = xi * s - np.log(standard.fits.nu)
+        start = np.array([max(xi, -1.0 + 1e-6), s])
+        low, high = float(standard.samples.lower[0]), float(standard.samples.upper[0])
+
+        def value(point: Floats, log_scale: float) -> float:
+            shape, s_here = point
+            with np.errstate(all="ignore"):
+                nu = np.exp(shape * s_here - log_scale)
+                theta, ell = shape * nu, s_here - period
+                inside = 1.0 + theta * high > 0 and 1.0 + theta * low > 0 and shape >= -1.0 and 0 < nu < 1e300
+                if not inside or not bool(standard.inside(_ONLY, np.array([ell]))[0]):
+                    return _OUTSIDE
+                f = standard.whole(_ONLY, np.array([theta]), np.array([nu]), np.array([ell]))[0][0]
+            return float(f) if np.isfinite(f) else _OUTSIDE
+
+        def deviance(which: Rows, log_scale: Floats) -> tuple[Floats, Floats]:
+            # ξ = 0 has no end points, so it is possible at every scale
+            starts = [start, np.array([0.0, start[1]]), np.array([0.0, s])]
+            values = [value(point, float(log_scale[0])) for point in starts]
+            first = starts[int(np.argmin(values))]
+            simplex = first + np.array([[0.0, 0.0], [0.05, 0.0], [0.0, 0.05]])
+            precise = {"xatol": 1e-7, "fatol": 1e-9, "maxiter": 2000, "maxfev": 2000}
+            best = minimize(
+                value,
+                first,
+                args=(float(log_scale[0]),),
+                method="Nelder-Mead",
+                options={**precise, "initial_simplex": simplex},
+            )
+            start[:] = best.x
+            return np.array([2.0 * (best.fun - self._minimum)]), np.array([np.nan])
+
+        return float(find_crossings(deviance, centre, np.array([0.1 * side]), np.array([target]))[0])

@@ -1,0 +1,270 @@
+"""Likelihoods of the two tails in standard units, many samples at once, and their profiles.
+
+Both are functions of θ = ξ/σ, ν = 1/σ and ℓ: the logarithm of the exceedance rate λ (excesses over a
+threshold) or of q = 1/mean(e^(−νv)) (block maxima). With v(y; θ) = log(1 + θy)/θ the level at d of the period
+whose logarithm is τ ties them: ℓ = ν·v(d; θ) − τ. `gpd` and `gev` say what each likelihood is; what follows
+from it for levels, shapes and scales is here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+
+from fairstats.numerics.evt.distributions import Flags, Floats, Rows, Triple, exponential_scale_partials
+from fairstats.numerics.evt.optimise import minimise_over_tail, newton_in_bracket
+
+#: Below this shape the likelihood has no regular maximum (Smith 1985).
+REGULAR_ABOVE = -0.5
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Values of P samples in standard units: (x − centre)/unit.
+
+    `y`, shape (P, N): standardised values; rows of excesses shorter than N end in zeros; `n`, shape (P,):
+    values per sample; `centre`, `unit`, shape (P,): 0 and the mean of excesses; mean and standard deviation
+    of block maxima; `lower`, `upper`, shape (P,): lower end of the standardised values (0 for excesses: the
+    threshold), and the largest.
+    """
+
+    y: Floats
+    n: Floats
+    centre: Floats
+    unit: Floats
+    lower: Floats
+    upper: Floats
+
+    @classmethod
+    def from_excesses(cls, excesses: Floats, n: Floats | None = None) -> Self:
+        """Standardise `excesses` of shape (P, N); `n` where rows end in padding zeros."""
+        x = np.atleast_2d(np.asarray(excesses, dtype=np.float64))
+        count = np.full(x.shape[0], float(x.shape[1])) if n is None else np.asarray(n, dtype=np.float64)
+        unit = x.sum(axis=1) / count
+        y = x / unit[:, None]
+        return cls(y, count, np.zeros_like(unit), unit, np.zeros_like(unit), y.max(axis=1))
+
+    @classmethod
+    def from_maxima(cls, maxima: Floats) -> Self:
+        """Standardise block maxima of shape (P, n)."""
+        x = np.atleast_2d(np.asarray(maxima, dtype=np.float64))
+        centre = x.mean(axis=1)
+        x = x - centre[:, None]
+        reach = np.abs(x).max(axis=1)  # squares of the values themselves may overflow
+        unit = np.sqrt(np.mean((x / reach[:, None]) ** 2, axis=1)) * reach
+        y = x / unit[:, None]
+        n = np.full(x.shape[0], float(x.shape[1]))
+        return cls(y, n, centre, unit, y.min(axis=1), y.max(axis=1))
+
+    def take(self, rows: Rows) -> Samples:
+        """The samples `rows` (all of them without a copy)."""
+        if rows.size == self.n.size and (rows.size == 1 or np.array_equal(rows, np.arange(rows.size))):
+            return self
+        fields = (self.y, self.n, self.centre, self.unit, self.lower, self.upper)
+        return Samples(*(field[rows] for field in fields))
+
+
+@dataclass(frozen=True)
+class SampleFits:
+    """Maximum likelihood fits of P samples in the region ξ ≥ −1.
+
+    `params`, shape (P, p): (σ, ξ) of excesses, (μ, σ, ξ) of block maxima; ξ positive is heavy; `nll`, shape
+    (P,): negative log-likelihood, in the units of the data; `at_boundary`, shape (P,): whether ξ = −1, with
+    the end point at the largest value, is the best point of the region; `unbounded`, shape (P,): block maxima
+    only: whether there is no maximum at all, so that all other fields mean nothing. The likelihood of small
+    or tied samples may rise towards ever heavier tails that start at the smallest value; `theta`, `nu`, shape
+    (P,): θ and ν of the standardised values; `covariance`, shape (P, p, p): of `params` by the observed
+    information; NaN where ξ ≤ −1/2.
+    """
+
+    params: Floats
+    nll: Floats
+    at_boundary: Flags
+    unbounded: Flags
+    theta: Floats
+    nu: Floats
+    covariance: Floats
+
+    @property
+    def scale(self) -> Floats:
+        """σ, shape (P,)."""
+        return self.params[:, -2]
+
+    @property
+    def shape(self) -> Floats:
+        """ξ, shape (P,)."""
+        return self.params[:, -1]
+
+
+class SampleLikelihood(Protocol):
+    """Likelihood of P samples in standard units; subclasses say what `joint` and its minima over ν are."""
+
+    samples: Samples
+    fits: SampleFits
+
+    @property
+    def rate_known(self) -> bool:
+        """Whether the rate is taken as known, so that ℓ does not vary."""
+        return False
+
+    @property
+    def log_rate(self) -> Floats:
+        """ℓ at the maximum, shape (P,)."""
+
+    def minimum(self) -> Floats:
+        """Lowest negative log-likelihood in standard units, that of the rate included; shape (P,)."""
+
+    def boundary(self) -> Floats:
+        """Lowest value with ξ = −1, shape (P,)."""
+
+    def free(self, rows: Rows, theta: Floats) -> Triple:
+        """Profile in θ alone, with slope and curvature; (Q,) and (Q, K) → (Q, K)."""
+
+    def partials(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
+        """F minimised over ℓ, F_θ, F_ν, F_θθ, F_θν, F_νν; all of shape (Q, K)."""
+
+    def prepared(self, rows: Rows, theta: Floats) -> Triple:
+        """What `joint` and `best_nu` need of the samples at θ: functions of v(y; θ) and its derivatives."""
+
+    def joint(self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats) -> tuple[Floats, ...]:
+        """F, F_θ, F_ν, F_ℓ, F_θθ, F_θν, F_νν, F_θℓ, F_νℓ, F_ℓℓ; all of shape (Q, K)."""
+
+    def best_nu(self, rows: Rows, data: Triple, v: Floats, offset: Floats) -> Floats:
+        """ν that minimises at fixed θ where ℓ = νv − offset; shape (Q, K)."""
+
+    def inside(self, rows: Rows, ell: Floats) -> Flags:
+        """Whether ℓ is possible."""
+
+    def edge(self, rows: Rows, d: Floats, offset: Floats) -> Floats:
+        """Value at ξ = −1 with the end point at the largest value; +inf where d lies beyond it."""
+
+    def level(self, rows: Rows, theta: Floats, d: Floats, offset: Floats) -> tuple[Floats, ...]:
+        """Profile in θ with the return level at `d` (standard units), for the log period τ = `offset`.
+
+        Value, slope and curvature in θ, slopes in d and in τ, and ν, each of shape (Q, K) as `theta`; the
+        others have shape (Q,).
+        """
+        tau = offset[:, None]
+        data = self.prepared(rows, theta)
+        v0, v1, v2 = (a[..., 0] for a in exponential_scale_partials(d[:, None, None], theta))
+        nu = self.best_nu(rows, data, v0, tau)
+        clamped = nu < -theta  # the region ends at ξ = −1: ν = −θ
+        nu = np.maximum(nu, -theta)
+        f, f_t, f_v, f_l, f_tt, f_tv, f_vv, f_tl, f_vl, f_ll = self.joint(
+            rows, data, theta, nu, nu * v0 - tau
+        )
+        # chain rule along ℓ = ν·v(d; θ) − τ, whose derivatives are ν·v1 in θ and v0 in ν
+        t = nu * v1
+        f_tt = f_tt + 2.0 * f_tl * t + f_ll * t**2 + f_l * nu * v2
+        f_tv = f_tv + f_tl * v0 + f_vl * t + f_ll * t * v0 + f_l * v1
+        f_vv = f_vv + 2.0 * f_vl * v0 + f_ll * v0**2
+        f_t, f_v = f_t + f_l * t, f_v + f_l * v0
+        slope = np.where(clamped, f_t - f_v, f_t)
+        curvature = np.where(clamped, f_tt - 2.0 * f_tv + f_vv, f_tt - f_tv**2 / f_vv)
+        return f, slope, curvature, f_l * nu / (1.0 + theta * d[:, None]), -f_l, nu
+
+    def whole(self, rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Triple:
+        """F, gradient (Q, 3) and Hessian (Q, 3, 3) in (θ, ν, ℓ) at points of shape (Q,)."""
+        data = self.prepared(rows, theta[:, None])
+        joint = self.joint(rows, data, theta[:, None], nu[:, None], ell[:, None])
+        f, f_t, f_v, f_l, *second = (a[:, 0] for a in joint)
+        return f, np.stack([f_t, f_v, f_l], -1), symmetric(*second)
+
+
+def symmetric(tt: Floats, tv: Floats, vv: Floats, tl: Floats, vl: Floats, ll: Floats) -> Floats:
+    """Symmetric 3 × 3 matrices from the entries of their upper half, shape (..., 3, 3)."""
+    rows = np.stack([tt, tv, tl], -1), np.stack([tv, vv, vl], -1), np.stack([tl, vl, ll], -1)
+    return np.stack(rows, -2)
+
+
+@dataclass(frozen=True)
+class ProfilePoints:
+    """Negative log-likelihood minimised over all but one parameter, at Q points.
+
+    `value`, shape (Q,): negative log-likelihood; `slope`, shape (Q,): its derivative in the parameter of
+    interest; NaN at the edge of the parameter space; `theta`, `nu`, shape (Q,): where the minimum lies.
+    """
+
+    value: Floats
+    slope: Floats
+    theta: Floats
+    nu: Floats
+
+
+def level_profile(
+    likelihood: SampleLikelihood,
+    rows: Rows,
+    d: Floats,
+    offset: Floats,
+    *,
+    start: Floats | None = None,
+    in_offset: bool = False,
+) -> ProfilePoints:
+    """Profile of the return level at `d` (standard units) for the period whose logarithm is `offset`.
+
+    `rows` says which sample each of the Q points belongs to; `start` is θ near the solution. The slope is in
+    d or, where `in_offset` (for exceedance probabilities), in the offset.
+    """
+
+    def objective(which: Rows, theta: Floats) -> Triple:
+        with np.errstate(all="ignore"):
+            value, slope, curvature, *_ = likelihood.level(rows[which], theta, d[which], offset[which])
+        return value, slope, curvature
+
+    low, high = np.minimum(likelihood.samples.lower[rows], d), np.maximum(likelihood.samples.upper[rows], d)
+    inner, lowest = minimise_over_tail(objective, low, high, np.log(likelihood.samples.n[rows]), start)
+    theta = np.where(np.isfinite(inner), inner, 0.0)
+    with np.errstate(all="ignore"):
+        at = likelihood.level(rows, theta[:, None], d, offset)
+    value, _, _, in_d, in_log_m, nu = (a[:, 0] for a in at)
+    edge = likelihood.edge(rows, d, offset)
+    at_edge = ~(lowest <= edge)
+    at_edge &= np.isfinite(edge) | ~np.isfinite(lowest)
+    top = likelihood.samples.upper[rows]
+    return ProfilePoints(
+        np.where(at_edge, edge, value),
+        np.where(at_edge, np.nan, in_log_m if in_offset else in_d),
+        np.where(at_edge, -1.0 / top, theta),
+        np.where(at_edge, 1.0 / top, nu),
+    )
+
+
+def shape_profile(likelihood: SampleLikelihood, rows: Rows, shape: Floats, start: Floats) -> ProfilePoints:
+    """Profile of the shape ξ > −1: for fixed ξ one minimum along θ = ξν, from ν = `start`."""
+
+    def objective(which: Rows, log_nu: Floats) -> Triple:
+        nu, xi = np.exp(log_nu), shape[which, None]
+        with np.errstate(all="ignore"):
+            f, f_t, f_v, f_tt, f_tv, f_vv = likelihood.partials(rows[which], xi * nu, nu)
+        along = nu * (f_v + xi * f_t)
+        return f, along, nu**2 * (f_vv + 2.0 * xi * f_tv + xi**2 * f_tt) + along
+
+    end = -shape * np.where(shape < 0, likelihood.samples.upper[rows], likelihood.samples.lower[rows])
+    with np.errstate(divide="ignore"):
+        log_cap = np.minimum(-np.log(end), 700.0)  # 1 + θy must stay positive
+    start_log = np.minimum(np.log(start), log_cap - 0.1)
+    log_nu = newton_in_bracket(
+        objective, np.arange(rows.size), start_log, np.minimum(start_log, log_cap) - 30.0, log_cap
+    )
+    nu = np.exp(log_nu)[:, None]
+    f, f_t, *_ = likelihood.partials(rows, shape[:, None] * nu, nu)
+    return ProfilePoints(f[:, 0], (f_t * nu)[:, 0], (shape[:, None] * nu)[:, 0], nu[:, 0])
+
+
+def scale_profile(likelihood: SampleLikelihood, rows: Rows, nu: Floats, start: Floats) -> ProfilePoints:
+    """Profile of ν = 1/σ (generalised Pareto only); the slope is in ν."""
+
+    def objective(which: Rows, theta: Floats) -> Triple:
+        with np.errstate(all="ignore"):
+            f, f_t, _, f_tt, _, _ = likelihood.partials(
+                rows[which], theta, np.broadcast_to(nu[which, None], theta.shape)
+            )
+        return f, f_t, f_tt
+
+    low, high = likelihood.samples.lower[rows], likelihood.samples.upper[rows]
+    inner, lowest = minimise_over_tail(objective, low, high, np.log(likelihood.samples.n[rows]), start)
+    theta = np.where(np.isfinite(inner), inner, 0.0)
+    f_v = likelihood.partials(rows, theta[:, None], nu[:, None])[2][:, 0]
+    return ProfilePoints(lowest, np.where(np.isfinite(lowest), f_v, np.nan), theta, nu)

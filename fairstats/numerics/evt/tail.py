@@ -1,0 +1,373 @@
+"""A fitted tail: what a back end returns, the fit that is kept, and what is read from it.
+
+A back end is a module (`scipy_backend`, `r_backend`) with the functions ``version``, ``gpd_mle``,
+``gev_mle``, ``gpd_lmoments`` and ``gev_lmoments``. It estimates parameters
+and, by maximum likelihood, their covariance, from plain arrays. Everything that must not differ is decided
+outside, once, for both: validation, the threshold and which values exceed it, ties (`checks`); whether a fit
+is regular, the point process, the comparison of an R fit with its SciPy twin (`fit`); the jackknife of
+L-moments (`distributions`); every interval, test and bootstrap. extRemes' own intervals are wrong in known
+ways: profiles are computed from the data around *our* maximum of the likelihood.
+
+A back end receives finite float64 arrays, at least ten values that are not all equal. Excesses are x − u > 0
+in the units of the data: standardising is the back end's business and must make the answer equivariant. ξ is
+positive for heavy tails. Agreement asked of R: negative log-likelihood 1e-9, parameters 1e-5 standard errors,
+standard errors 1e-3 (ξ > −.3) and 1e-2 (ξ > −.45), L-moments 1e-8. An R back end must reject what `extRemes`
+returns by failure — a negative log-likelihood ≥ 1e9, standard errors of 2e-8 or 2e-6 in standardised units —
+with `BackendError`.
+
+The point process of exceedances is a transformed generalised Pareto fit. With λ the rate of exceedances per
+observation, blocks of b observations have GEV maxima with σ = σ_u·(bλ)^ξ and μ = u + (σ − σ_u)/ξ (Coles 2001,
+section 7.3); μ is the return level of b observations. The maximum of the likelihood is that of the excesses
+with λ = k/N, which is independent of them and has the Poisson variance λ/N.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairstats.ground.checks import check_confidence_level, check_number
+from fairstats.ground.errors import InputError
+from fairstats.ground.results import Comparison, Interval, Result
+from fairstats.numerics.evt.distributions import (
+    Floats,
+    exponential_scale,
+    power_ratio,
+    power_ratio_shape_derivative,
+)
+from fairstats.numerics.evt.gpd import RateTerm
+from fairstats.numerics.evt.intervals import TailLikelihood
+from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
+
+#: With fewer values likelihood intervals are too narrow: at 30 those of shape and level cover .89 to .93.
+FEW_EXCEEDANCES = 100
+FEW_VALUES = (
+    "{0} values, fewer than 100: 95% likelihood intervals of shape and levels are a little too narrow (they "
+    "cover 89–93% at 30); return_level(m, calibrated=True) allows for it."
+)
+#: m·λ = 1 up to rounding is taken.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class ParameterFit:
+    """Estimates of one model by a back end.
+
+    `params`, shape (p,): (σ, ξ) for excesses, (μ, σ, ξ) for block maxima; in the units of the data;
+    `covariance`, shape (p, p): inverse observed information, all entries NaN where it does not exist (ξ ≤
+    −1/2). None for L-moments: the caller computes it from the data; `nll`: negative log-likelihood at
+    `params`, in the units of the data (+inf where a value lies outside the support, as can happen to
+    L-moments); `at_boundary`: ξ = −1 was returned because no interior maximum of the likelihood is higher:
+    the end point is the largest value. Always False for L-moments.
+    """
+
+    params: Floats
+    covariance: Floats | None
+    nll: float
+    at_boundary: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class FittedTail(Result):
+    """The fields of a fit, and its distribution; `EvtFit` adds what can be asked of it."""
+
+    model: str
+    params: dict[str, float]
+    covariance: Floats
+    nll: float
+    sample: Floats
+    n_total: int
+    threshold: float | None
+    block_size: float | None
+    method: str
+    regular: bool
+    at_boundary: bool
+    confidence_level: float
+    backend: str
+    grid: float | None = None
+    #: The largest values of the series, descending, as many as a bootstrap may reach; not in `to_dict`.
+    top: Floats | None = field(default=None, init=False, repr=False)
+
+    @property
+    def location(self) -> float:
+        """Location μ; NaN for excesses over a threshold, which have none."""
+        return self.params.get("location", float("nan"))
+
+    @property
+    def scale(self) -> float:
+        """Scale σ."""
+        return self.params["scale"]
+
+    @property
+    def shape(self) -> float:
+        """Shape ξ, positive for heavy tails."""
+        return self.params["shape"]
+
+    @property
+    def std_error(self) -> dict[str, float]:
+        """Standard errors of the parameters by name; NaN where the fit is not regular."""
+        errors = np.sqrt(np.diagonal(self.covariance))
+        return {name: float(e) for name, e in zip(self.params, errors, strict=True)}
+
+    @property
+    def n_exceedances(self) -> int:
+        """Values above the threshold; for block maxima, their number."""
+        return int(self.sample.size)
+
+    @property
+    def rate(self) -> float:
+        """λ: exceedances per observation; 1 for block maxima."""
+        return self.n_exceedances / self.n_total
+
+    @property
+    def loglik(self) -> float:
+        """Log-likelihood at the estimates."""
+        return -self.nll
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, 2p − 2 log L."""
+        return 2.0 * len(self.params) + 2.0 * self.nll
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's criterion, p·log k − 2 log L with k the values fitted."""
+        return len(self.params) * float(np.log(self.n_exceedances)) + 2.0 * self.nll
+
+    @property
+    def origin(self) -> float:
+        """The threshold, 0 where there is none."""
+        return 0.0 if self.threshold is None else self.threshold
+
+    @property
+    def excess_params(self) -> Floats:
+        """σ and ξ of the excesses over the threshold, shape (2,) (models with a threshold)."""
+        values = np.array(list(self.params.values()))
+        return excess_parameters(values, self.origin) if self.model == "point_process" else values[-2:]
+
+    @property
+    def excess_cov(self) -> Floats:
+        """Covariance of `excess_params`, shape (2, 2)."""
+        if self.model != "point_process":
+            return self.covariance[-2:, -2:]
+        jacobian = np.array([[-self.shape, 1.0, self.origin - self.location], [0.0, 0.0, 1.0]])
+        return np.asarray(jacobian @ self.covariance @ jacobian.T)
+
+    def cdf(self, x: ArrayLike) -> Floats:
+        """Distribution function of the fitted values: of exceedances, or of block maxima."""
+        e = self._exponential(x)
+        with np.errstate(over="ignore"):
+            return np.exp(-np.exp(-e)) if self.model == "gev" else -np.expm1(-e)
+
+    def sf(self, x: ArrayLike) -> Floats:
+        """Survival function of the fitted values, accurate far out: 1 − `cdf`."""
+        e = self._exponential(x)
+        with np.errstate(over="ignore"):
+            return -np.expm1(-np.exp(-e)) if self.model == "gev" else np.exp(-e)
+
+    def _exponential(self, x: ArrayLike) -> Floats:
+        """The values as exponential excesses or, for block maxima, as Gumbel maxima."""
+        x = np.asarray(x, dtype=np.float64)
+        if self.model == "gev":
+            return exponential_scale((x - self.location) / self.scale, self.shape)
+        scale, shape = self.excess_params
+        return exponential_scale(np.maximum((x - self.origin) / scale, 0.0), shape)
+
+    def quantile(self, p: ArrayLike) -> Floats:
+        """Quantiles of the fitted values, the inverse of `cdf`."""
+        p = np.asarray(p, dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            if self.model == "gev":
+                s, origin, (scale, shape) = -np.log(-np.log(p)), self.location, (self.scale, self.shape)
+            else:
+                s, origin, (scale, shape) = -np.log1p(-p), self.origin, self.excess_params
+            return np.asarray(origin + scale * power_ratio(s, np.asarray(shape)))
+
+    def likelihood(self, *, rate: str = "estimated") -> TailLikelihood:
+        """Profile likelihood of the sample, for intervals of one's own."""
+        if self.model == "gev":
+            return TailLikelihood.of_maxima(self.sample)
+        known = rate == "fixed" or self.n_exceedances == self.n_total
+        law: RateTerm = "fixed" if known else "poisson" if self.model == "point_process" else "binomial"
+        known_of = (self.origin, self.n_total, law, self.block_size)
+        return TailLikelihood.of_excesses(self.sample - self.origin, *known_of, self.grid)
+
+    def log_period(self, m: float) -> float:
+        """τ of m observations (blocks): log m, or −log(−log(1 − 1/m)).
+
+        Raises
+        ------
+        InputError
+            Where the tail does not reach: m·λ < 1 for exceedances, m ≤ 1 for blocks.
+        """
+        m = check_number("m", m, low=0, open_low=True, cure="a number of observations, e.g. 1000")
+        if self.model == "gev":
+            if m <= 1.0:
+                raise InputError("m", got=f"{m:g} blocks", allowed="more than 1", cure="m counts blocks")
+            return float(-np.log(-np.log1p(-1.0 / m)))
+        if m * self.rate < 1.0 - _ROUNDING:
+            least = self.n_total / self.n_exceedances
+            raise InputError(
+                "m",
+                got=f"{m:g}, of which {m * self.rate:.3g} exceed the threshold on average",
+                allowed=f"at least {least:.6g}: under one exceedance on average the level is below the "
+                "threshold",
+                cure="lower the threshold, or take the empirical quantile by empirical_return_level(x, m)",
+            )
+        return float(np.log(m))
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """What every estimate says of the fit that it was read from."""
+        return {"n_exceedances": self.n_exceedances, "backend": self.backend}
+
+    @property
+    def by_power(self) -> bool:
+        """Whether levels and end point are those of a power tail: ξ < −1/2, threshold, no grid."""
+        irregular = (
+            self.method == "mle" and self.model != "gev" and (self.at_boundary or self.shape < REGULAR_ABOVE)
+        )
+        return irregular and self.grid is None and bool(self.sample[-1] > self.sample[-2])
+
+    def level_of(self, confidence_level: float | None) -> float:
+        """The confidence level asked for, by default the fit's."""
+        return check_confidence_level(self.confidence_level if confidence_level is None else confidence_level)
+
+    def need_likelihood(self) -> None:
+        """Raise unless the fit is by maximum likelihood."""
+        if self.method != "mle":
+            raise InputError(
+                "method",
+                got=f"a likelihood interval of a fit by {self.method}",
+                allowed="'delta' or 'bootstrap'",
+                cure="method='bootstrap', or fit by method='mle'",
+            )
+
+
+def tail_row(metric: str, estimate: Any, interval: Interval, n: Any, std_error: Any = np.nan) -> Comparison:
+    """One row of a table of estimates, without groups."""
+    return Comparison(
+        metric=metric,
+        estimate=float(estimate),
+        std_error=float(std_error),
+        confidence_interval=interval,
+        n=int(n),
+        method=interval.method,
+    )
+
+
+@dataclass(frozen=True)
+class _TailResult(Result):
+    """What is read from a tail: one row."""
+
+    #: Fields that the row has beyond the tidy ones.
+    in_row: ClassVar[tuple[str, ...]] = ()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The only row."""
+        extra = {name: getattr(self, name) for name in self.in_row}
+        return [{**row, **extra} for row in super().rows()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TailEstimate(_TailResult):
+    """One number that is read from a fitted tail, with its interval.
+
+    Attributes
+    ----------
+    estimate : float
+    confidence_interval : Interval
+    n_exceedances : int
+        Values that were fitted.
+    backend : str
+        What computed the fit.
+    """
+
+    #: Name of what is estimated, with the result as {0}.
+    metric: ClassVar[str]
+
+    lacks: ClassVar[Mapping[str, str]] = {
+        "pvalue": "an estimate tests nothing; fit.test_return_level(m, level) tests a return level",
+        "statistic": "an estimate tests nothing; fit.test_return_level(m, level) tests a return level",
+        "verdict": "a tail is not judged by itself; fs.ecd compares the tails of two groups",
+        "plot": "fit.plot() draws the fit with its return levels",
+        "__getitem__": "a tail has no groups",
+    }
+
+    estimate: float
+    confidence_interval: Interval
+    n_exceedances: int
+    backend: str
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """The only row."""
+        name = self.metric.format(self)
+        return (tail_row(name, self.estimate, self.confidence_interval, self.n_exceedances),)
+
+    def sentences(self) -> list[str]:
+        """The estimate with its interval, in words; then the notes."""
+        interval, name = self.confidence_interval, self.metric.format(self)
+        return [
+            f"{name[0].upper()}{name[1:]}: {self.estimate:.4g} "
+            f"({100 * interval.confidence_level:g}% interval {interval.low:.4g} to {interval.high:.4g}, "
+            f"{interval.method}).",
+            *self.notes(),
+        ]
+
+    def notes(self) -> list[str]:
+        """Level of the interval."""
+        interval = self.confidence_interval
+        return [f"{100 * interval.confidence_level:g}% interval, {interval.method}."]
+
+
+@dataclass(frozen=True)
+class TailTest(_TailResult):
+    """One test of a tail; it estimates nothing."""
+
+    lacks: ClassVar[Mapping[str, str]] = {
+        "estimate": "a test estimates nothing; its value is `statistic`",
+        "std_error": "a test estimates nothing; its value is `statistic`",
+        "confidence_interval": "a test estimates nothing; its value is `statistic`",
+        "verdict": "nothing about groups is judged; `pvalue` speaks for or against the null hypothesis",
+        "plot": "fit.plot() draws observed against fitted quantiles, mean_residual_life(x).plot() thresholds",
+        "__getitem__": "a tail has no groups",
+    }
+
+    def row(self, metric: str, n: int, method: str) -> Comparison:
+        """The only row of the table."""
+        return Comparison(metric=metric, statistic=self.statistic, pvalue=self.pvalue, n=n, method=method)
+
+
+def to_point_process(
+    params: Floats, covariance: Floats, threshold: float, k: int, total: int, block_size: float
+) -> tuple[Floats, Floats]:
+    """(μ, σ, ξ) and their covariance from (σ_u, ξ) and theirs, for k of `total` observations above u."""
+    sigma_u, xi = params
+    s = np.log(block_size * k / total)
+    power = np.exp(xi * s)
+    ratio = float(power_ratio(s, xi))
+    ratio_xi = float(power_ratio_shape_derivative(s, xi))
+    new = np.array([threshold + sigma_u * ratio, sigma_u * power, xi])
+    # rows μ, σ, ξ; columns σ_u, ξ, log λ
+    jacobian = np.array(
+        [
+            [ratio, sigma_u * ratio_xi, sigma_u * power],
+            [power, sigma_u * power * s, sigma_u * power * xi],
+            [0.0, 1.0, 0.0],
+        ]
+    )
+    full = np.zeros((3, 3))
+    full[:2, :2] = covariance
+    full[2, 2] = 1.0 / k
+    return new, jacobian @ full @ jacobian.T
+
+
+def excess_parameters(params: Floats, threshold: float) -> Floats:
+    """(σ_u, ξ) from (μ, σ, ξ): σ_u = σ + ξ(u − μ)."""
+    location, scale, xi = params
+    return np.array([scale + xi * (threshold - location), xi])

@@ -1,0 +1,129 @@
+"""What a report holds, and what its views read: statements, sections, verdicts, the one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fairstats.ground.counts import CellCounts
+from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.results import TIDY_COLUMNS, Result
+from fairstats.ground.serialise import serialisable
+from fairstats.ground.verdict import VERDICTS
+from fairstats.methods.rates.model_result import ModelComparison
+from fairstats.report.columns import AuditColumns
+from fairstats.report.inputs import AuditSettings
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@serialisable
+@dataclass(frozen=True)
+class Statement:
+    """One statement: what it is about, and the text."""
+
+    title: str
+    text: str
+
+
+@serialisable
+@dataclass(frozen=True, eq=False)
+class Section:
+    """Results of one method for one set of attributes.
+
+    `key`, `title`: of the method; `attributes`: the sensitive columns; several are crossed; `warnings`:
+    warnings that no result repeats in its notes.
+    """
+
+    key: str
+    title: str
+    attributes: tuple[str, ...]
+    results: tuple[Result, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def attribute_text(self) -> str:
+        """Name of the set of attributes."""
+        return INTERSECTION.join(self.attributes)
+
+
+def count_verdicts(results: Iterable[Result]) -> dict[str, int]:
+    """Number of comparisons per verdict; what changes between models is judged otherwise."""
+    judged = (result for result in results if not isinstance(result, ModelComparison))
+    found = [verdict for result in judged for verdict in result.to_frame().get("verdict", ())]
+    return {name: found.count(name) for name in VERDICTS}
+
+
+def count_changed(results: Iterable[Result], size: float) -> int:
+    """Number of comparisons whose verdict would be another one if each were judged by itself."""
+    judged = [c for result in results for c in compared(result) if c.direction]
+    return sum(c.verdict == "undecided" and c.pvalue_verdict <= size for c in judged)
+
+
+def compares(result: Any) -> bool:
+    """Whether a result compares rates or score distributions: with bounds, tests and verdicts."""
+    return getattr(result, "scale", "") in ("ratio", "difference", "maximum", "distance")
+
+
+def compared(result: Any) -> tuple[Any, ...]:
+    """Comparisons of rates or of score distributions; of other results none."""
+    return tuple(result.comparisons) if compares(result) else ()
+
+
+def rests_on_exact_test(comparison: Any) -> bool:
+    """Whether the verdict is by an exact test, for want of cases."""
+    return bool(comparison.bounds.method.startswith("exact"))
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """Everything that an audit found; `AuditReport` says what each field is, and adds the views."""
+
+    title: str
+    created: str
+    columns: AuditColumns
+    settings: AuditSettings
+    tables: tuple[CellCounts, ...]
+    sections: tuple[Section, ...]
+    statements: tuple[Statement, ...]
+    notes: tuple[str, ...]
+    methods: tuple[Statement, ...]
+    references: tuple[str, ...]
+    versions: dict[str, str]
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """Every result, in the order of the sections."""
+        return tuple(result for section in self.sections for result in section.results)
+
+    @property
+    def verdicts(self) -> dict[str, int]:
+        """Number of comparisons per verdict."""
+        return count_verdicts(self.results)
+
+    @property
+    def violated(self) -> bool:
+        """Whether any comparison is judged violated."""
+        return self.verdicts["violated"] > 0
+
+    def to_frame(self) -> pd.DataFrame:
+        """The tidy tables of all results, one below the other.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``section``, ``sensitive_features``, then those of the results.
+        """
+        import pandas as pd
+
+        rows = [
+            {"section": section.key, "sensitive_features": section.attribute_text, **row}
+            for section in self.sections
+            for result in section.results
+            for row in result.to_frame().to_dict("records")
+        ]
+        first = ["section", "sensitive_features", *TIDY_COLUMNS]
+        extra = [name for name in dict.fromkeys(k for row in rows for k in row) if name not in first]
+        return pd.DataFrame(rows, columns=[*first, *extra])

@@ -1,0 +1,337 @@
+"""Distances between groups: MADD, areas between ROC curves, HFM and distances between sets of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.ground.encoding import label_text
+from fairstats.ground.groups import sensitive_columns
+from fairstats.ground.parts import dates_as_days
+from fairstats.report.crosscheck.check import Check, Line, Place, ends
+from fairstats.report.crosscheck.door import VERDICT, Bench, rows_of
+from fairstats.report.crosscheck.rates import adjusted
+
+if TYPE_CHECKING:
+    from fairstats.methods.hfm.result import HfmEntry, HfmResult
+    from fairstats.methods.hfm.set_distance import SetDistance
+    from fairstats.methods.madd.result import LargestMadd, MaddComparison, MaddResult
+    from fairstats.methods.rates.abroca import AbrocaResult
+
+# ---------------------------------------------------------------- MADD
+
+_PAIR, _LARGEST, _STABLE = "crosscheck_madd_pair", "crosscheck_madd_largest", "fs_stable_bandwidth"
+_ORDER, _PERMUTED = "madd_bandwidth_order", "stats::r2dtable"
+_WEIGHTED = "of weighted or clustered rows: R has no twin of its linearisation"
+_ROWS = "the search for a stable bandwidth needs every score"
+_SETS = "a distance between sets of rows"
+_ON_GRID = (
+    Line("estimate", "binned", "madd"),
+    Line("h_sup", "h_sup", function=_ORDER),
+    Line("mean if alike", "binned_null_mean", "null_mean", function="fs_madd_null_mean"),
+    Line("p-value (permutation)", "pvalue", "pvalue", "pvalue_error", function=_PERMUTED),
+    Line("mid-p value", "mid_pvalue", "mid", "pvalue_error", function=_PERMUTED),
+    Line("standard error", "std_error", "sd", "sd_error"),
+    Line("bias-corrected", "bias_corrected", "bias_corrected", "bias_error"),
+    Line("interval, lower end", "confidence_interval.low", "low", "low_error"),
+    Line("interval, upper end", "confidence_interval.high", "high"),
+    Line("one-sided bound, lower end", "bounds.low", "bound_low", "bound_low_error"),
+    Line("one-sided bound, upper end", "bounds.high", "bound_high"),
+)
+_STRETCH = (
+    Line("estimate", "estimate", "mean"),
+    Line("stable bandwidth, least", "bandwidth.low", "low"),
+    Line("stable bandwidth, largest", "bandwidth.high", "high"),
+    Line("standard deviation over it", "bandwidth.std", "std", relative=1e-6, absolute=1e-9),
+    Line("bandwidths in it", "bandwidth.n_points", "n_points"),
+    Line("h_sup", "bandwidth.h_sup", "h_sup", function=_ORDER),
+)
+_MOST = (
+    Line("estimate", "estimate"),
+    Line("statistic", "statistic", "statistic", "statistic_error", function=_PERMUTED),
+    Line("p-value (permutation)", "pvalue", "pvalue", "pvalue_error", function=_PERMUTED),
+    Line("mid-p value", "mid_pvalue", "mid", "pvalue_error", function=_PERMUTED),
+    Line("mean if alike", "null_mean", "null_mean", "null_mean_error", function=_PERMUTED),
+)
+
+
+def madd(result: MaddResult, bench: Bench) -> Iterator[Check]:
+    """Every number of MADD."""
+    name = "madd_binned" if result.settings.apart else "madd"
+    for c in result.comparisons:
+        on_grid = bench.place(name, c.group, c.reference)
+        if not c.tests:
+            yield on_grid.left_out("estimate", c.binned, c.note or "nothing was computed")
+            continue
+        if result.settings.apart:
+            yield from _estimate(result, c, bench)
+        yield from _pair(result, c, on_grid, bench)
+    yield from bench.adjusted(result.comparisons, result.settings.adjust, name)
+    judged = bench.p_adjust([c.pvalue_verdict for c in result.comparisons], result.settings.adjust)
+    for c, value in zip(result.comparisons, judged[0], strict=True):
+        place = bench.place(name, c.group, c.reference)
+        yield place.compare("p-value of the verdict, adjusted", c.pvalue_verdict_adjusted, value, judged[1])
+    largest = result.largest
+    if largest is not None and not result.counts.weighted and "clusters" not in largest.method:
+        yield from _largest(result, largest, bench)
+
+
+def _positions(result: MaddResult, c: MaddComparison) -> tuple[list[int], list[int]]:
+    """Groups on either side; the other side of "all others" is the rest."""
+    first, second = result.counts.sides(c.group, c.reference)
+    return list(first), list(second)
+
+
+def _pair(result: MaddResult, c: MaddComparison, place: Place, bench: Bench) -> Iterator[Check]:
+    s = result.settings
+    counts = np.asarray(result.counts.on_grid(c.grid_bins), dtype=np.float64)
+    sides = [counts[groups].sum(axis=0) for groups in _positions(result, c)]
+    if result.counts.weighted or c.tests[0].method != "exact permutation":
+        first, second = (side / side.sum() for side in sides)
+        value = bench.call("base::sum", np.abs(first - second))
+        yield place.compare("estimate", c.binned, value, bench.source("base::sum"))
+        yield place.left_out("interval and test", c.confidence_interval.low, _WEIGHTED)
+        return
+    apart = bool(c.note) and c.bounds.high == 2.0  # no score in common: no upper limit
+    found = bench.call(_PAIR, *sides, s.confidence_level, s.n_resamples, s.margin, apart)
+    yield from bench.compare(place, _ON_GRID, c, found, _PAIR)
+    if c.direction:
+        # a p-value that only draws can settle is compared within their error
+        twin, error = found[f"p_{c.direction}"], found[f"p_{c.direction}_error"]
+        yield place.compare(
+            "p-value of the verdict", c.pvalue_verdict, twin, bench.source(_PAIR), error=error
+        )
+    mine, theirs = np.asarray(c.contributions), np.atleast_1d(found["contributions"])
+    same = mine.shape == theirs.shape
+    far = int(np.argmax(np.abs(mine - theirs) if same else np.abs(mine)))
+    quantity = f"contribution of bin {far + 1} (the least alike)"
+    value = theirs[min(far, theirs.size - 1)]
+    yield place.compare(quantity, mine[far], value, bench.source(_PAIR))
+
+
+def _estimate(result: MaddResult, c: MaddComparison, bench: Bench) -> Iterator[Check]:
+    """The estimate with other bins than the grid's, or over the stable stretch: from curve or scores."""
+    place, s = bench.place("madd", c.group, c.reference), result.settings
+    given = bench.given("score", "sensitive_features")
+    weighted = bench.given("sample_weight") is not None
+    if given is not None and not weighted:
+        scores = _scores(result, c, *given)
+        if s.n_bins is not None:
+            value = bench.call("madd", *scores, s.n_bins)
+            yield place.compare("estimate", c.estimate, value, bench.source("madd"))
+            return
+        found = bench.call("crosscheck_madd_search", *scores, s.max_bins, s.min_points, s.width)
+    elif c.curve is not None and c.bandwidth is not None:
+        curve = c.curve
+        found = bench.call(_STABLE, curve.bandwidth, curve.madd, curve.n0, curve.n1, s.min_points, s.width)
+    else:
+        why = _ROWS if s.n_bins is None else "these bins are not those of the stored grid"
+        yield place.needs_data("estimate", c.estimate, why)
+        if c.bandwidth is not None:
+            yield place.needs_data("stable bandwidth, least", c.bandwidth.low, why)
+            yield place.needs_data("stable bandwidth, largest", c.bandwidth.high, why)
+        return
+    yield from bench.compare(place, _STRETCH, c, found, _STABLE)
+    if "curve" in found and c.curve is not None:
+        source = bench.source("fs_madd_curve")
+        mine = np.asarray(c.curve.madd)
+        yield place.compare("least MADD of the curve", mine.min(), found["lowest"], source)
+        apart = float(np.abs(mine - np.asarray(found["curve"])).max())
+        yield place.compare("largest difference of the curves", 0.0, apart, source)
+
+
+def _scores(result: MaddResult, c: MaddComparison, score: Any, group: Any) -> list[Any]:
+    names, values = np.asarray(group).astype(str), np.asarray(score, dtype=np.float64)
+    known = ~np.isnan(values)
+    labels = result.counts.groups
+    return [values[known & np.isin(names, [labels[g] for g in side])] for side in _positions(result, c)]
+
+
+def _largest(result: MaddResult, largest: LargestMadd, bench: Bench) -> Iterator[Check]:
+    known = [c for c in result.comparisons if c.tests]
+    present = [g for g, n in enumerate(np.asarray(result.counts.sizes).tolist()) if n]
+    place = {g: k + 1 for k, g in enumerate(present)}
+    sides = [
+        [np.array([place[g] for g in side if g in place]) for side in _positions(result, c)] for c in known
+    ]
+    found = bench.call(
+        _LARGEST, np.asarray(result.counts.counts, dtype=np.float64)[present],
+        np.asarray(result.counts.edges),
+        [first for first, _ in sides], [second for _, second in sides],
+        [np.asarray(result.counts.grid(c.grid_bins)) for c in known],
+        result.settings.n_resamples,
+    )  # fmt: skip
+    yield from bench.compare(bench.place_of(largest), _MOST, largest, found, _LARGEST)
+
+
+# ---------------------------------------------------------------- areas between ROC curves
+
+_ABROCA = "crosscheck_abroca"
+#: A result stores at most so many bins of scores, with so many rows on average.
+_BINS, _ROWS_A_BIN = 2048, 10
+_BLURRED = "scores were stored in bins: within what these can blur; exact with the data"
+_AUC = (Line("AUC", "rate", "auc"), Line("AUC of the reference", "rate_reference", "auc_reference"))
+_AREA = (Line("estimate", "estimate"), *ends("interval", "confidence_interval", random=True))
+_SPREAD = (
+    Line("standard error", "std_error", "sd", "sd_error"),
+    Line("p-value", "pvalue", "pvalue", "pvalue_error"),
+)
+#: Direction of a verdict → its p-value in the twin.
+_EVIDENCE = {
+    side: (Line(f"{VERDICT} ({side})", "pvalue_verdict", name, f"{name}_error"),)
+    for side, name in (("above", "p_above"), ("inside", "p_inside"))
+}
+
+
+def abroca(result: AbrocaResult, bench: Bench) -> Iterator[Check]:
+    """Exact areas and AUCs; the bootstrap within its Monte Carlo error."""
+    scores: Any = result.counts
+    groups = scores.groups
+    given = bench.given("y_true", "score", "sensitive_features")
+    if given is None:
+        counts = np.asarray(scores.counts, dtype=np.float64)
+        most = max(2, min(_BINS, int(counts.sum()) // _ROWS_A_BIN))
+        blurred = scores.values.size >= most / 2
+    else:
+        y, score, group = given
+        counts = bench.call("abroca_counts", score, np.asarray(y, dtype=float), list(group), list(groups))
+        blurred = False
+    found = bench.call(
+        _ABROCA, counts,
+        [groups.index(c.group) + 1 for c in result.comparisons],
+        [groups.index(c.reference) + 1 for c in result.comparisons],
+        _level(result), int(result.settings.n_resamples), result.settings.limit,
+    )  # fmt: skip
+    for c, row, mean in zip(result.comparisons, rows_of(found), result.expected_if_equal, strict=True):
+        place = bench.place_of(c)
+        near: dict[str, Any] = {"absolute": 1e-10 + row["slack"], "note": _BLURRED} if blurred else {}
+        yield from bench.compare(place, _AUC, c, row, _ABROCA, **near)
+        if not c.tests:
+            continue
+        row |= {
+            "low": max(row["estimate"] - row["reach"], 0.0),
+            "high": min(row["estimate"] + row["reach"], 1.0),
+            **dict.fromkeys(("low_error", "high_error"), row["reach_error"]),
+        }
+        yield from bench.compare(place, _AREA, c, row, _ABROCA, **near)
+        yield from bench.compare(place, _SPREAD, c, row, _ABROCA)
+        yield from bench.compare(place, _EVIDENCE.get(c.direction, ()), c, row, _ABROCA)
+        source = bench.source(_ABROCA)
+        yield place.compare("mean if equal", mean, row["mean"], source, error=row["mean_error"])
+    yield from adjusted(result, bench)
+
+
+def _level(result: AbrocaResult) -> float:
+    """The level of each interval: all pairs count where the data chose the reference."""
+    s, n = result.settings, len(result.counts.groups)
+    chosen = n * (n - 1) / 2 if s.reference_rule == "highest" else 1
+    return 1 - (1 - s.confidence_level) / chosen
+
+
+# ---------------------------------------------------------------- HFM and distances between sets of rows
+
+_HFM, _RATIO_TWIN = "crosscheck_hfm", "harmonic_measure"
+#: HFM is a ratio less 1: what is lost of the distances is lost of their ratio.
+_RATIO = 1e-7
+_DISTANCES = (
+    Line("D", "d", relative=_RATIO),
+    Line("D_f", "d_f", relative=_RATIO),
+    Line("HFM", "hfm", relative=_RATIO),
+)
+_OF_THESE = (Line("HFM of these distances", "hfm", relative=_RATIO),)
+_NO_PERMUTATIONS = "of permutations of the rows, each with its own set distances: R has no twin as fast"
+_DIRECTED = (
+    Line("estimate", "value"),
+    Line("from a to b", "a_to_b.value", "a_to_b"),
+    Line("from b to a", "b_to_a.value", "b_to_a"),
+)
+
+
+def hfm(result: HfmResult, bench: Bench) -> Iterator[Check]:
+    """D, D_f and HFM of every entry; HFM from the distances of the report without rows."""
+    given = bench.given("X", "y_true", "y_pred", "sensitive_features")
+    learnt = bench.given("reference_data") is not None
+    columns = None if given is None or learnt else _columns(given[0], result)
+    groups = {} if given is None else _groups(given[3], bench, result)
+    seen: dict[tuple[str, str], dict[str, float]] = {}
+    for entry in result.entries:
+        place = bench.place("hfm", f"{entry.attribute}: {entry.group}", entry.reference)
+        ratio = {"hfm": bench.call(_RATIO_TWIN, entry.d, entry.d_f)}
+        yield from bench.compare(place, _OF_THESE, entry, ratio, _RATIO_TWIN)
+        if columns is None or given is None or (entry.attribute not in groups and not entry.is_maximum):
+            for quantity, value in (("D", entry.d), ("D_f", entry.d_f)):
+                yield place.needs_data(quantity, value, _SETS)
+        else:
+            found = _distances(result, entry, columns, given, groups, seen, bench)
+            yield from bench.compare(place, _DISTANCES, entry, found, _HFM)
+    for entry in result.entries:
+        place = bench.place("hfm", f"{entry.attribute}: {entry.group}", entry.reference)
+        for line, test in zip(_DISTANCES, entry.tests, strict=False):
+            yield place.left_out(f"p-value of {line.quantity}", test.pvalue, _NO_PERMUTATIONS)
+
+
+def _columns(X: Any, result: HfmResult) -> dict[str, Any]:
+    """Columns as R takes them: numbers, or text."""
+    import pandas as pd
+
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    found: dict[str, Any] = {}
+    for name in frame.columns:
+        column, days = frame[name], dates_as_days(frame[name])
+        if str(name) in result.left_out:
+            continue
+        if days is not None or pd.api.types.is_numeric_dtype(column.dtype):
+            found[str(name)] = column.to_numpy(dtype=np.float64) if days is None else days
+        else:
+            found[str(name)] = [label_text(v) for v in column]
+    return found
+
+
+def _groups(sensitive: Any, bench: Bench, result: HfmResult) -> dict[str, list[str]]:
+    """Attribute → group of every row."""
+    if isinstance(sensitive, Mapping) or hasattr(sensitive, "columns"):
+        given: Mapping[str, Any] = sensitive_columns(sensitive)
+    else:
+        (name,) = bench.given("attribute") or [result.entries[0].attribute]
+        given = {str(name): sensitive}
+    return {str(k): [label_text(v) for v in np.asarray(column).tolist()] for k, column in given.items()}
+
+
+def _distances(
+    result: HfmResult,
+    entry: HfmEntry,
+    columns: dict[str, Any],
+    given: list[Any],
+    groups: dict[str, list[str]],
+    seen: dict[tuple[str, str], dict[str, float]],
+    bench: Bench,
+) -> dict[str, float]:
+    """D, D_f and HFM of one value against all others; a maximum is that of its values."""
+    if entry.is_maximum:
+        own = [v for (attribute, _), v in seen.items() if attribute == entry.attribute]
+        own = own if entry.attribute in groups else list(seen.values())
+        d, d_f = (max(v[name] for v in own) for name in ("d", "d_f"))
+        return {"d": d, "d_f": d_f, "hfm": bench.call(_RATIO_TWIN, d, d_f)}
+    labels = [[label_text(v) for v in np.asarray(y).tolist()] for y in given[1:3]]
+    found = bench.call(
+        _HFM, columns, *labels, groups[entry.attribute], entry.group, result.scale, result.statistic
+    )
+    seen[entry.attribute, entry.group] = found
+    return dict(found)
+
+
+def set_distance(result: SetDistance, bench: Bench) -> Iterator[Check]:
+    """The distance in both directions, by all pairs; the data are the sets `a` and `b`."""
+    place = bench.place(f"set distance ({result.statistic})", "a", "b")
+    given = bench.given("a", "b")
+    if not result.exact:
+        why = "ApproxDist rests on Python's random projections"
+        yield place.left_out("estimate", result.value, why)
+    elif given is None:
+        yield place.needs_data("estimate", result.value, _SETS)
+    else:
+        a, b = (np.asarray(rows, dtype=np.float64) for rows in given)
+        found = bench.call("fs_set_distance", a, b, result.statistic)
+        yield from bench.compare(place, _DIRECTED, result, found, "fs_set_distance")

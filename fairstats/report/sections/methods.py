@@ -1,0 +1,151 @@
+"""MADD, HFM, Uncertainty Matters and ECD in an audit: where the columns allow each, and at which settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fairstats.ground.checks import check_given
+from fairstats.ground.errors import DataWarning, caution
+from fairstats.ground.groups import INTERSECTION, find_reference
+from fairstats.ground.parts import RowCounts
+from fairstats.ground.results import Result
+from fairstats.methods.ecd.ecd import ecd
+from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
+from fairstats.methods.hfm.metric import hfm
+from fairstats.methods.madd.metric import madd_of_scores, warn_of
+from fairstats.methods.madd.scores import GroupScores
+from fairstats.methods.madd.settings import make_settings
+from fairstats.methods.um.posterior import um_posterior
+from fairstats.report.inputs import AuditInput
+
+_RESAMPLES = 1_999
+_DRAWS = 10_000
+#: Rows of the posterior's table.
+UM_METRICS = (
+    "accuracy",
+    "demographic_parity",
+    "equal_opportunity",
+    "predictive_equality",
+    "predictive_parity",
+)
+
+
+def run_madd(inputs: AuditInput) -> list[Result]:
+    """MADD of every comparison that the audit makes; nothing without a score.
+
+    A reference chosen by its rate ("highest") means nothing here: then all pairs are compared. The margin is
+    twice that of the rates, since MADD/2 bounds the difference of selection rates. The curves that were
+    searched are not kept: a thousand numbers per comparison.
+    """
+    if not inputs.has_scores:
+        return []
+    if _needs_rows(inputs, "MADD"):
+        return []
+    s = inputs.settings
+    pairs = s.comparisons == "all" or inputs.reference == "highest"
+    settings = make_settings(
+        comparisons="all" if pairs else "reference",
+        margin=min(2 * s.margin, 2.0),
+        confidence_level=s.confidence_level,
+        adjust=s.adjust,
+        n_resamples=max(s.n_resamples or _RESAMPLES, 99),
+    )
+    out = inputs.outcomes
+    scores = GroupScores.from_counts(inputs.score_counts) if out is None else GroupScores.from_outcomes(out)
+    result = madd_of_scores(scores, None if pairs else inputs.reference, settings, s.seed)
+    warn_of(result)
+    return [replace(result, comparisons=tuple(replace(c, curve=None) for c in result.comparisons))]
+
+
+def _needs_rows(inputs: AuditInput, what: str) -> bool:
+    """Whether a tally of clusters is asked for what permutes them whole; then a note says so."""
+    clustered = inputs.outcomes is None and inputs.counts.clustered
+    if clustered:
+        text = f"{what} of clusters is not computed from a tally, which does not keep them"
+        caution(f"{text}: pass the rows, or engine='rows'.", DataWarning)
+    return clustered
+
+
+def run_hfm(inputs: AuditInput) -> list[Result]:
+    """D, D_f and HFM of the groups; nothing without features, labels and predictions.
+
+    `inputs`: weights do not enter: a set has its rows once. Rows are named by their position, so that a
+    report holds no one's label; draws go over them in the order of a tally's distinct rows.
+    """
+    if not (inputs.columns.features and inputs.has_labels and inputs.has_predictions):
+        return []
+    if inputs.tally is not None:
+        return [hfm(counts=inputs.tally.crossed(), rng=inputs.settings.seed)]
+    out, features = inputs.rows, check_given("features", inputs.features)
+    codes, true, pred = out.groups.codes, check_given("y_true", out.y_true), check_given("y_pred", out.y_pred)
+    order = RowCounts.order(features, codes, true, pred)
+    groups = {INTERSECTION.join(inputs.attributes): [out.groups.labels[code] for code in codes[order]]}
+    rows = (features.iloc[order], true[order], pred[order])
+    return [hfm(*rows, sensitive_features=groups, rng=inputs.settings.seed)]
+
+
+def run_um(inputs: AuditInput) -> list[Result]:
+    """Posteriors of accuracy and fairness; nothing without labels and predictions, or with weights.
+
+    A multinomial likelihood has no design weights. A reference chosen by its rate ("highest") means nothing
+    here: the largest group is taken. The margin is the region of practical equivalence.
+    """
+    if not (inputs.has_labels and inputs.has_predictions) or inputs.counts.weighted:
+        return []
+    s = inputs.settings
+    posterior = um_posterior(
+        counts=inputs.counts,
+        draws=_DRAWS,
+        reference=None if inputs.reference == "highest" else inputs.reference,
+        rng=s.seed,
+    )
+    table: dict[str, Any] = {
+        "table_metrics": UM_METRICS,
+        "table_prob": s.confidence_level,
+        "table_rope": s.margin,
+    }
+    return [replace(posterior, **table)]
+
+
+def run_ecd(inputs: AuditInput) -> list[Result]:
+    """Average causal discrimination of every group, and ECD of each against the reference.
+
+    `inputs`: nothing without counterfactual scores, with weights, or for crossed attributes. A reference
+    chosen by its rate ("highest") means nothing here: the largest group is taken. Clusters are people.
+    """
+    groups = _of_tally(inputs) if inputs.outcomes is None else _of_rows(inputs)
+    if not groups:
+        return []
+    s, labels = inputs.settings, [g.group for g in groups]
+    named = None if inputs.reference == "highest" else inputs.reference
+    reference = labels[find_reference(labels, named, sizes=np.array([g.n for g in groups]))[0]]
+    first = [g for g in groups if g.group == reference]
+    others = [g for g in groups if g.group != reference and g.n]
+    sample = CounterfactualSample(inputs.attributes[0], (*first, *others), "other", s.confidence_level)
+    how: dict[str, Any] = {"confidence_level": s.confidence_level, "rng": s.seed}
+    return [sample, ecd(sample, reference=reference, **how)] if others else [sample]
+
+
+def _of_rows(inputs: AuditInput) -> list[GroupSample]:
+    changed, out = inputs.counterfactual_score, inputs.outcomes
+    if changed is None or out is None or out.score is None or out.weight is not None:
+        return []
+    groups = []
+    for code, name in enumerate(out.groups.labels):
+        rows = np.flatnonzero(out.groups.codes == code)
+        person = None if out.cluster is None else out.cluster.codes[rows]
+        cd = changed[rows] - out.score[rows]
+        groups.append(GroupSample.of(name, "other", cd, rows, out.score[rows], person))
+    return groups
+
+
+def _of_tally(inputs: AuditInput) -> list[GroupSample]:
+    counted = inputs.tally
+    if counted is None or counted.tails is None or len(inputs.attributes) > 1:
+        return []
+    if _needs_rows(inputs, "ECD") or inputs.counts.weighted:
+        return []
+    return list(CounterfactualSample.from_tally(counted).groups)

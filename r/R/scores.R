@@ -1,0 +1,284 @@
+# Scores of an audit: MADD, distances between the score distributions of groups, and ABROCA, the area between ROC curves
+# (Gardner, Brooks, Baker 2019, LAK19, 225-234).
+
+# Rows of every pair: "madd", the mean over the stable stretch, and "madd_binned" on a grid that does not depend on
+# the labels, with limits and test; for several pairs the largest.
+madd_rows <- function(input, grouping, pairs, options) {
+  scores <- lapply(grouping$groups, function(g) sort(input$score[grouping$labels == g]))
+  atoms <- few_scores(unlist(scores))
+  compared <- lapply(seq_len(nrow(pairs)), function(k) {
+    madd_pair(scores[[pairs[k, 1L]]], scores[[pairs[k, 2L]]], grouping$groups[pairs[k, ]], atoms, options)
+  })
+  of <- function(name) vapply(compared, function(pair) pair[[2L]][[name]], 0)
+  adjusted <- adjust_pvalues(of("pvalue"), options$adjust)
+  judged <- adjust_pvalues(of("pvalue_verdict"), options$adjust)
+  # an adjusted p-value may be that of another row, with the error of that row
+  error <- length(compared) * max(0, of("mc_pvalue_verdict"), na.rm = TRUE)
+  rows <- list()
+  for (k in seq_along(compared)) {
+    of_grid <- compared[[k]][[2L]]
+    of_grid$pvalue_adjusted <- adjusted[k]
+    of_grid$mc_pvalue_adjusted <- length(compared) * of_grid$mc_pvalue
+    of_grid$pvalue_verdict_adjusted <- judged[k]
+    of_grid$mc_pvalue_verdict_adjusted <- error
+    if (is.finite(judged[k]) && judged[k] > 1 - options$confidence_level) of_grid$verdict <- "undecided"
+    rows <- c(rows, list(compared[[k]][[1L]], of_grid))
+  }
+  bind_rows(c(rows, list(largest_madd_row(scores, pairs, grouping, atoms, options))))
+}
+
+# The distinct scores where they are few, up to 20 with five rows each or up to 200 with 200 rows each: the bins then.
+few_scores <- function(score) {
+  values <- sort(unique(score))
+  k <- length(values)
+  n <- length(score)
+  if (k >= 2L && ((k <= 20L && 5 * k <= n) || (k <= 200L && 200 * k <= n))) values
+}
+
+# Inner edges of the grid of two samples, and the rows of one in each bin.
+madd_grid <- function(n0, n1, atoms) {
+  if (!is.null(atoms)) return(atoms[-1L])
+  m <- grid_bins(n0, n1)
+  seq_len(m - 1L) / m
+}
+
+counts_between <- function(score, edges) tabulate(findInterval(score, edges) + 1L, length(edges) + 1L)
+
+# Whether scores are tied, five rows to a value, and yet no value occurs in both samples.
+no_common_score <- function(first, second) {
+  values <- list(unique(first), unique(second))
+  5 * length(unlist(values)) <= length(first) + length(second) && !any(values[[1L]] %in% values[[2L]])
+}
+
+madd_pair <- function(first, second, names, atoms, options) {
+  n0 <- length(first)
+  n1 <- length(second)
+  level <- options$confidence_level
+  row <- function(metric, ...) {
+    tidy_row(metric, names[1L], names[2L], n = n0, n_reference = n1, confidence_level = level, ...)
+  }
+  if (!n0 || !n1) {
+    open <- list(ci_low = 0, ci_high = 2, bound_low = 0, bound_high = 2, pvalue_verdict = NaN)
+    return(list(do.call(row, c("madd", open)), do.call(row, c("madd_binned", open, verdict = "insufficient evidence"))))
+  }
+  edges <- madd_grid(n0, n1, atoms)
+  bins <- length(edges) + 1L
+  found <- crosscheck_madd_pair(
+    counts_between(first, edges), counts_between(second, edges), level, options$n_resamples, 2 * options$margin,
+    no_common_score(first, second)
+  )
+  side <- if (min(n0, n1) < 2L) NA else if (found$p_above <= found$p_inside) "p_above" else "p_inside"
+  stable <- crosscheck_madd_search(first, second, options$max_bins)
+  list(
+    row("madd",
+      estimate = stable$mean, ci_low = found$bound_low, ci_high = 2, statistic = stable$mean,
+      method = "lower limit for the L1 distance", bound_low = found$bound_low, bound_high = 2,
+      null_mean = stretch_null_mean(first, second, stable), h_low = stable$low, h_high = stable$high, h_sup = stable$h_sup,
+      mc_ci_low = found$bound_low_error, mc_bound_low = found$bound_low_error
+    ),
+    row("madd_binned",
+      estimate = found$madd, std_error = found$sd, ci_low = found$low, ci_high = found$high, statistic = found$madd,
+      pvalue = found$pvalue, method = "directional delta", bound_low = found$bound_low, bound_high = found$bound_high,
+      pvalue_verdict = if (is.na(side)) NaN else found[[side]],
+      verdict = if (is.na(side)) "insufficient evidence" else if (side == "p_above") "violated" else "satisfied",
+      null_mean = found$null_mean, bias_corrected = found$bias_corrected, mid_pvalue = found$mid, n_bins = bins,
+      h_low = if (is.null(atoms)) 1 / bins else NaN, h_high = if (is.null(atoms)) 1 / bins else NaN,
+      h_sup = stable$h_sup, mc_std_error = found$sd_error, mc_ci_low = found$low_error,
+      mc_bound_low = found$bound_low_error, mc_pvalue = found$pvalue_error, mc_mid_pvalue = found$pvalue_error,
+      mc_pvalue_verdict = if (is.na(side)) NaN else found[[paste0(side, "_error")]], mc_bias_corrected = found$bias_error
+    )
+  )
+}
+
+# The largest of several comparisons on their grids: Bonferroni for its limits, and the exact test of the largest
+# standardised MADD with the labels of all groups permuted together.
+largest_madd_row <- function(scores, pairs, grouping, atoms, options) {
+  sizes <- lengths(scores)
+  known <- which(sizes[pairs[, 1L]] > 0 & sizes[pairs[, 2L]] > 0)
+  if (length(known) < 2L) return(NULL)
+  at <- pairs[known, , drop = FALSE]
+  level <- options$confidence_level
+  grids <- lapply(seq_along(known), function(k) madd_grid(sizes[at[k, 1L]], sizes[at[k, 2L]], atoms))
+  # as many draws as the limits of all comparisons together need
+  draws <- max(options$n_resamples, ceiling(2 * nrow(pairs) / (1 - level)))
+  limits <- lapply(seq_along(known), function(k) {
+    sides <- lapply(at[k, ], function(g) counts_between(scores[[g]], grids[[k]]))
+    own <- madd_limits(sides[[1L]], sides[[2L]], 1 - (1 - level) / length(known), draws, 2 * options$margin)
+    if (no_common_score(scores[[at[k, 1L]]], scores[[at[k, 2L]]])) own[c("high", "bound_high", "p_inside")] <- list(2, 2, 1)
+    c(own, madd = counts_madd(sides[[1L]], sides[[2L]]))
+  })
+  of <- function(name) vapply(limits, `[[`, 0, name)
+  highest <- function(name) if (length(known) == nrow(pairs)) max(of(name)) else 2
+  error <- function(name) max(of(paste0(name, "_error")))
+  edges <- sort(unique(unlist(grids)))
+  present <- which(sizes > 0)
+  fine <- t(vapply(present, function(g) {
+    counts_between(scores[[g]], edges)
+  }, numeric(length(edges) + 1L)))
+  test <- crosscheck_madd_largest(
+    fine, edges, as.list(match(at[, 1L], present)), as.list(match(at[, 2L], present)), grids, options$n_resamples
+  )
+  top <- which.max(of("madd"))
+  p <- pmin(length(known) * c(min(of("p_above")), if (length(known) == nrow(pairs)) max(of("p_inside")) else 1), 1)
+  side <- which.min(p)
+  tidy_row("madd_max", grouping$groups[at[top, 1L]], grouping$groups[at[top, 2L]],
+    estimate = max(of("madd")), ci_low = max(of("low")), ci_high = highest("high"), statistic = test$statistic,
+    pvalue = test$pvalue, n = sum(sizes), method = "exact permutation, largest standardised MADD",
+    bound_low = max(of("bound_low")), bound_high = highest("bound_high"), confidence_level = level,
+    pvalue_verdict = p[side], pvalue_verdict_adjusted = p[side],
+    verdict = if (p[side] > 1 - level) "undecided" else c("violated", "satisfied")[side],
+    null_mean = test$null_mean, mid_pvalue = test$mid, mc_ci_low = error("low"), mc_bound_low = error("bound_low"),
+    mc_pvalue_verdict = length(known) * error("p_above"), mc_pvalue_verdict_adjusted = length(known) * error("p_above"),
+    mc_statistic = test$statistic_error, mc_pvalue = test$pvalue_error, mc_mid_pvalue = test$pvalue_error,
+    mc_null_mean = test$null_mean_error
+  )
+}
+
+# ABROCA of every pair in an audit. Its limits hold every area whose distance from the estimate is not larger than both
+# laws of that distance allow: from a bootstrap of the curves, and from exchanging groups within labels.
+abroca_rows <- function(input, grouping, pairs, options) {
+  level <- options$confidence_level
+  counts <- abroca_counts(input$score, input$y_true, grouping$labels, grouping$groups)
+  smallest <- apply(apply(counts, 1:2, sum), 1L, min)
+  of_pairs <- crosscheck_abroca(counts, pairs[, 1L], pairs[, 2L], level, options$curve_resamples, options$margin)
+  found <- bind_rows(lapply(seq_len(nrow(pairs)), function(k) {
+    found <- lapply(of_pairs, `[[`, k)
+    size <- grouping$sizes[pairs[k, ]]
+    row <- tidy_row("abroca", grouping$groups[pairs[k, 1L]], grouping$groups[pairs[k, 2L]],
+      ci_low = 0, ci_high = 1, bound_low = 0, bound_high = 1, n = size[1L], n_reference = size[2L],
+      method = "bootstrap and exchange of groups", rate = found$auc, rate_reference = found$auc_reference,
+      confidence_level = level, expected_if_equal = NaN, p_below = NaN, p_above = NaN, p_inside = NaN
+    )
+    # the bootstrap of fewer than ten rows of a label understates the noise
+    if (min(smallest[pairs[k, ]]) < 10) return(row)
+    ends <- c(max(found$estimate - found$reach, 0), min(found$estimate + found$reach, 1))
+    given <- list(
+      estimate = found$estimate, std_error = found$sd, ci_low = ends[1L], ci_high = ends[2L],
+      statistic = found$estimate, pvalue = found$pvalue, bound_low = ends[1L], bound_high = ends[2L],
+      expected_if_equal = found$mean, p_below = 1, p_above = found$p_above, p_inside = found$p_inside,
+      mc_std_error = found$sd_error, mc_ci_low = found$reach_error, mc_ci_high = found$reach_error,
+      mc_bound_low = found$reach_error, mc_bound_high = found$reach_error, mc_pvalue = found$pvalue_error,
+      mc_expected_if_equal = found$mean_error,
+      mc_pvalue_verdict = max(found$p_above_error, found$p_inside_error)
+    )
+    row[names(given)] <- given
+    row
+  }))
+  found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
+  if (!is.null(found$mc_pvalue)) {
+    found$mc_pvalue_adjusted <- nrow(found) * found$mc_pvalue
+    found$mc_pvalue_verdict_adjusted <- nrow(found) * found$mc_pvalue_verdict
+  }
+  settle_rows(found, options)
+}
+
+# ROC curve: false and true positive rates by descending score, from (0, 0) to (1, 1).
+roc_points <- function(negatives, positives) {
+  list(x = c(0, cumsum(rev(negatives))) / sum(negatives), y = c(0, cumsum(rev(positives))) / sum(positives))
+}
+
+# Height between jumps, by linear interpolation.
+roc_at <- function(curve, x) {
+  left <- findInterval(x, curve$x, rightmost.closed = TRUE)
+  share <- (x - curve$x[left]) / (curve$x[left + 1L] - curve$x[left])
+  curve$y[left] + ifelse(is.finite(share), share, 0) * (curve$y[left + 1L] - curve$y[left])
+}
+
+# Exact area: between two neighbouring jumps both curves are straight, so two inner points tell their ends.
+roc_area_between <- function(first, second) {
+  at <- sort(unique(c(first$x, second$x)))
+  width <- diff(at)
+  inner <- lapply(1:2, function(k) {
+    x <- at[-length(at)] + width * k / 3
+    roc_at(first, x) - roc_at(second, x)
+  })
+  start <- 2 * inner[[1L]] - inner[[2L]]
+  stop <- 2 * inner[[2L]] - inner[[1L]]
+  size <- abs(start) + abs(stop)
+  height <- ifelse(start * stop >= 0, size / 2, ifelse(size > 0, (start^2 + stop^2) / (2 * size), 0))
+  sum(width * height)
+}
+
+# AUC as the probability that a favourable row has the larger score, ties counted half.
+roc_auc <- function(negatives, positives) {
+  below <- cumsum(negatives) - negatives
+  sum(positives * (below + negatives / 2)) / (sum(positives) * sum(negatives))
+}
+
+# counts: groups x 2 x scores. Area and AUCs of every pair; `slack`: how far bins of scores may blur an area.
+crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
+  groups <- dim(counts)[1L]
+  usable <- vapply(seq_len(groups), function(g) all(rowSums(matrix(counts[g, , ], 2L)) > 0), NA)
+  curve <- lapply(seq_len(groups), function(g) if (usable[g]) roc_points(counts[g, 1L, ], counts[g, 2L, ]))
+  auc <- vapply(seq_len(groups), function(g) if (usable[g]) roc_auc(counts[g, 1L, ], counts[g, 2L, ]) else NaN, 0)
+  slack <- vapply(seq_len(groups), function(g) {
+    if (usable[g]) sum(counts[g, 1L, ] / sum(counts[g, 1L, ]) * counts[g, 2L, ] / sum(counts[g, 2L, ])) / 2 else 0
+  }, 0)
+  grid <- (seq_len(500) - 0.5) / 500
+  drawn <- lapply(seq_len(groups), function(g) {
+    if (!usable[g]) return(NULL)
+    rows <- lapply(1:2, function(label) stats::rmultinom(resamples, sum(counts[g, label, ]), counts[g, label, ]))
+    vapply(seq_len(resamples), function(b) roc_at(roc_points(rows[[1L]][, b], rows[[2L]][, b]), grid), grid)
+  })
+  pairs <- lapply(seq_along(first), function(k) {
+    i <- first[k]
+    j <- second[k]
+    out <- list(auc = auc[i], auc_reference = auc[j], slack = slack[i] + slack[j])
+    known <- c("reach", "pvalue", "mean", "sd", "p_above", "p_inside")
+    out[c("estimate", known, paste0(known, "_error"))] <- NaN
+    if (!usable[i] || !usable[j]) return(out)
+    out$estimate <- roc_area_between(curve[[i]], curve[[j]])
+    apart <- drawn[[i]] - drawn[[j]]
+    centre <- roc_at(curve[[i]], grid) - roc_at(curve[[j]], grid)
+    laws <- list(colMeans(abs(apart - centre)), roc_exchanged(counts[i, , ], counts[j, , ], grid, resamples))
+    utils::modifyList(out, distance_summary(laws, colMeans(abs(apart)), out$estimate, level, margin))
+  })
+  columns <- names(pairs[[1L]])
+  stats::setNames(lapply(columns, function(name) vapply(pairs, `[[`, 0, name)), columns)
+}
+
+# Areas after exchanging groups within labels, where every score is its place among the negatives of its group, so that
+# only the curves count (Venkatraman 2000, Biometrics 56, 1134-1138). a, b: counts, labels x scores.
+roc_exchanged <- function(a, b, grid, resamples) {
+  place <- function(counts) round((cumsum(counts[1L, ]) - counts[1L, ] / 2) / sum(counts[1L, ]), 12)
+  at <- sort(unique(c(place(a), place(b))))
+  rows <- lapply(1:2, function(label) {
+    c(rep(match(place(a), at), a[label, ]), rep(match(place(b), at), b[label, ]))
+  })
+  of <- function(chosen) lapply(1:2, function(label) tabulate(rows[[label]][chosen[[label]]], length(at)))
+  vapply(seq_len(resamples), function(draw) {
+    chosen <- lapply(1:2, function(label) sample.int(length(rows[[label]]), sum(a[label, ])))
+    one <- of(chosen)
+    other <- of(lapply(1:2, function(label) -chosen[[label]]))
+    mean(abs(roc_at(roc_points(one[[1L]], one[[2L]]), grid) - roc_at(roc_points(other[[1L]], other[[2L]]), grid)))
+  }, 0)
+}
+
+# Reach, p-values, mean and standard deviation from two laws of the distance and the drawn areas, with the Monte Carlo
+# errors of a difference between two simulations of this size.
+distance_summary <- function(laws, areas, observed, level, margin) {
+  n <- length(areas)
+  share <- function(x) if (x <= 0) 1 else max(vapply(laws, function(law) (1 + sum(law >= x - 1e-12)) / (1 + n), 0))
+  error_of <- function(p) sqrt(2 * (p * (1 - p) + 1 / n) / n)
+  beyond <- floor((1 - level) * (1 + n) + 1e-9)
+  reach <- vapply(laws, function(law) if (beyond) sort(law, decreasing = TRUE)[beyond] else 1, 0)
+  step <- sqrt(2 * level * (1 - level) / n)
+  near <- stats::quantile(laws[[which.max(reach)]], pmin(pmax(level + c(-step, step), 0), 1), names = FALSE)
+  s <- stats::sd(areas)
+  fourth <- mean((areas - mean(areas))^4)
+  p <- vapply(c(observed, observed - margin, margin - observed), share, 0)
+  list(
+    reach = max(reach), reach_error = diff(near) / 2, pvalue = p[1L], pvalue_error = error_of(p[1L]),
+    p_above = p[2L], p_above_error = error_of(p[2L]), p_inside = p[3L], p_inside_error = error_of(p[3L]),
+    mean = mean(laws[[2L]]), mean_error = stats::sd(laws[[2L]]) * sqrt(2 / n), sd = s,
+    sd_error = sqrt(max(fourth - s^4, 0) / (4 * s^2) * 2 / n)
+  )
+}
+
+# Rows to counts per group, label and distinct score.
+abroca_counts <- function(score, y, group, groups) {
+  values <- sort(unique(score))
+  # by position: scores that differ in the last digit only have one text, and so would be one level of a factor
+  counts <- table(factor(group, groups), factor(y, 0:1), factor(match(score, values), seq_along(values)))
+  array(as.numeric(counts), dim(counts))
+}

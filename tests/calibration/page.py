@@ -1,0 +1,206 @@
+"""The page of the record: `vignettes/calibration.md`, for a statistician to read from top to bottom."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.calibration.study import Cell
+
+PAGE = Path(__file__).resolve().parents[2] / "vignettes" / "calibration.md"
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+#: Room → its heading, and what is to be known before its table.
+ROOMS: dict[str, dict[str, str]] = _WORDS["rooms"]
+#: Parameters of functions that infer.
+_INFERENCE = {"confidence_level", "n_resamples", "prob", "power", "alternative", "false_discovery_rate"}
+#: Public names without a cell → why they need none.
+EXCEPTIONS = {
+    "audit": "calls the methods below and prints what they give",
+    "counterfactual_discrimination": "makes the sample that `ecd` infers from",
+    "sample_tail": "adds to that sample; its stopping rule is `evt.exponentiality_test`",
+}
+_ERRORS = ("below", "above", "size", "false verdict", "false satisfied", "false violated")
+_LOW, _HIGH, _MOST = 0.935, 0.965, 0.06
+
+
+class Share(NamedTuple):
+    """A share, and its Monte Carlo standard error (0 for an enumerated one)."""
+
+    value: float
+    error: float
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "–"
+        text = f"{self.value:.3f}".lstrip("0")
+        return f"{text} ± {self.error:.3f}".replace(" 0.", " .") if self.error else text
+
+
+def public_methods() -> list[str]:
+    """Public functions that give an interval, a test or a posterior, and the metrics of the registry."""
+    import fairstats as fs
+    from fairstats.ground.registry import METRICS
+
+    modules: dict[str, Any] = {"": fs, "evt.": fs.evt}
+    found = [
+        prefix + name
+        for prefix, module in modules.items()
+        for name in module.__all__
+        if inspect.isroutine(value := getattr(module, name))
+        and (name.startswith("um_") or _INFERENCE & set(inspect.signature(value).parameters))
+    ]
+    named = [m.name for m in METRICS.values() if m.function == "group_metric" and m.audit != "no"]
+    return [*found, *named]
+
+
+def without_cells(cells: Mapping[str, Cell]) -> list[str]:
+    """Those of `public_methods` that no cell names, but for `EXCEPTIONS`."""
+    methods = " ".join(cell.method for cell in cells.values())
+    # a name is a whole word: `madd` is not in `madd_curve`
+    words = set(re.findall(r"\w+", methods))
+    return [
+        name for name in public_methods() if not {name, name.removeprefix("evt.")} & {*words, *EXCEPTIONS}
+    ]
+
+
+def shares(line: Mapping[str, Any]) -> dict[str, Share]:
+    """Measure → share, of a line of the record."""
+    found = {}
+    for name, (count, n) in line["measures"].items():
+        value = count / n if n else math.nan
+        # at 0 and 1 the error of one more, or one less
+        inner = min(max(value, 0.5 / n), 1 - 0.5 / n) if n else math.nan
+        found[name] = Share(value, 0.0 if line["exact"] or not n else math.sqrt(inner * (1 - inner) / n))
+    return found
+
+
+def misses(cell: Cell, line: Mapping[str, Any]) -> list[str]:
+    """Measures outside the cell's claim by more than two Monte Carlo errors; none where it claims none."""
+    if cell.claim == "fails":
+        return []
+    found = []
+    for name, share in shares(line).items():
+        high = {"coverage": 1.0 if cell.claim == "conservative" else _HIGH}.get(name, _MOST)
+        low = _LOW if name == "coverage" else 0.0
+        far = 2 * share.error
+        if name in ("coverage", *_ERRORS) and not low - far <= share.value <= high + far:
+            found.append(name)
+    return [name for name in found if not math.isnan(shares(line)[name].value)]
+
+
+def summary_line(cell: Cell, line: Mapping[str, Any]) -> str:
+    """A cell in one line, for the terminal."""
+    parts = [f"{name} {share}" for name, share in shares(line).items()]
+    wrong = misses(cell, line)
+    return ", ".join(parts) + f" ({line['seconds']:.1f} s)" + (f"  ✗ {', '.join(wrong)}" if wrong else "")
+
+
+def page(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]) -> str:
+    """The text of the page."""
+    by_room: dict[str, list[Cell]] = {}
+    for room in ROOMS:
+        own = [cell for cell in cells.values() if cell.room == room]
+        if own:
+            by_room[room] = own
+    strange = sorted({cell.room for cell in cells.values()} - set(ROOMS))
+    if strange:
+        raise ValueError(f"rooms without a heading: {strange}")
+    lines = [_WORDS["introduction"].lstrip(), *_summary(by_room, record), ""]
+    for room, own in by_room.items():
+        lines += _room(room, own, record)
+    return "\n".join([*lines, *_made(cells, record)]).rstrip() + "\n"
+
+
+def write_page(
+    cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]], path: Path | None = None
+) -> Path:
+    """Write the page; return its path."""
+    target = path or PAGE
+    target.write_text(page(cells, record), encoding="utf-8")
+    return target
+
+
+def _summary(by_room: Mapping[str, list[Cell]], record: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    yield "| what | cells | run | hold their claim | outside it ✗ | nothing claimed | not run |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    total = [0] * 6
+    for room, own in by_room.items():
+        ran = [cell for cell in own if cell.key in record]
+        failing = [cell for cell in ran if cell.claim == "fails"]
+        outside = [cell for cell in ran if misses(cell, record[cell.key])]
+        good = len(ran) - len(failing) - len(outside)
+        numbers = [len(own), len(ran), good, len(outside), len(failing), len(own) - len(ran)]
+        total = [a + b for a, b in zip(total, numbers, strict=True)]
+        heading = ROOMS[room]["heading"]
+        yield f"| [{heading}](#{_anchor(heading)}) | {' | '.join(map(str, numbers))} |"
+    yield f"| all | {' | '.join(map(str, total))} |"
+
+
+def _anchor(heading: str) -> str:
+    return "".join(c for c in heading.lower().replace(" ", "-") if c.isalnum() or c == "-")
+
+
+def _room(room: str, own: list[Cell], record: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    yield f"## {ROOMS[room]['heading']}\n\n{ROOMS[room]['about']}\n"
+    ran = [cell for cell in own if cell.key in record]
+    columns = [c for c in _columns(ran, record) if any(_entry(c, record[cell.key]) != "" for cell in ran)]
+    if ran:
+        heads = ["method", "regime", *columns, "samples", "claim"]
+        yield f"| {' | '.join(heads)} |"
+        yield f"|{' --- |' * len(heads)}"
+    before, remarks = "", []
+    for cell in sorted(ran, key=lambda cell: list(dict.fromkeys(c.method for c in ran)).index(cell.method)):
+        line = record[cell.key]
+        wrong = misses(cell, line)
+        mark = cell.claim + (f" ✗ {', '.join(wrong)}" if wrong else "")
+        if cell.remark and cell.remark not in remarks:
+            remarks.append(cell.remark)
+        if cell.remark:
+            mark += f" [{remarks.index(cell.remark) + 1}]"
+        samples = "exact" if line["exact"] else f"{line['runs']:,}"
+        method = "" if cell.method == before else f"`{cell.method}`"
+        before = cell.method
+        row = (method, cell.regime, *(_entry(c, line) for c in columns), samples, mark)
+        yield f"| {' | '.join(text.replace('|', '∣') for text in row)} |"
+    if remarks:
+        yield ""
+        yield from (f"[{k}] {remark}  " for k, remark in enumerate(remarks, start=1))
+    left = [cell for cell in own if cell.key not in record]
+    if left:
+        yield "\nNot run: " + "; ".join(f"`{cell.method}` ({cell.regime})" for cell in left) + "."
+    yield ""
+
+
+def _columns(ran: list[Cell], record: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    seen = {name for cell in ran for name in record[cell.key]["measures"]}
+    return [
+        c
+        for c in ("coverage", "below", "above", "size", "power", "false verdicts", "answered")
+        if c in seen or c[:5] == "false"
+    ]
+
+
+def _entry(column: str, line: Mapping[str, Any]) -> str:
+    found = shares(line)
+    if column == "answered" and column in found:
+        return f"{found[column].value:.3f}".removeprefix("0")
+    if column != "false verdicts":
+        return str(found[column]) if column in found else ""
+    parts = (("", "false verdict"), ("v ", "false violated"), ("s ", "false satisfied"))
+    return ", ".join(f"{mark}{found[name]}" for mark, name in parts if name in found)
+
+
+def _made(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    ran = [record[key] for key in cells if key in record]
+    hours = sum(line["seconds"] for line in ran) / 3600
+    bare = without_cells(cells)
+    if bare:
+        yield "Nothing was simulated for " + ", ".join(f"`{name}`" for name in bare) + ".\n"
+    yield "Without a cell of their own: " + "; ".join(f"`{k}` {why}" for k, why in EXCEPTIONS.items()) + ".\n"
+    yield "## How it was made\n"
+    yield f"{len(ran)} of {len(cells)} cells, {hours:.1f} hours of one processor. " + _WORDS["made"].strip()

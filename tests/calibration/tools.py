@@ -1,0 +1,199 @@
+"""Tests and intervals beside the five methods: thresholds of tails, ranks of algorithms, synthetic rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+import fairstats as fs
+from fairstats.ground.backends import use_backend
+from fairstats.numerics.evt.distributions import power_ratio
+from tests.calibration.study import Cell, Counts, tally_interval
+
+LEVEL, MANY = 0.95, 2_000
+
+
+def tail(rng: np.random.Generator, n: int, shape: float) -> np.ndarray:
+    """Values of the generalised Pareto law of scale 1: above u it has the scale 1 + ξu."""
+    return np.asarray(power_ratio(rng.standard_exponential(n), np.asarray(shape)))
+
+
+def quiet(simulate: Callable[[np.random.Generator, int], Counts]) -> Callable[..., Counts]:
+    """The same without warnings, and without R."""
+
+    def inner(rng: np.random.Generator, runs: int) -> Counts:
+        with warnings.catch_warnings(), use_backend("scipy"):
+            warnings.simplefilter("ignore")
+            return simulate(rng, runs)
+
+    return inner
+
+
+def _level(m: float) -> Callable[[np.random.Generator, int], Counts]:
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        found = (
+            fs.evt.empirical_return_level(tail(rng, MANY, 0.1), m).confidence_interval for _ in range(runs)
+        )
+        return tally_interval(float(power_ratio(np.asarray(np.log(m)), np.asarray(0.1))), map(tuple, found))
+
+    return simulate
+
+
+def _mean_excess(shape: float) -> Callable[[np.random.Generator, int], Counts]:
+    """The interval at the threshold 1, whose mean excess is (1 + ξ)/(1 − ξ)."""
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        found = []
+        for _ in range(runs):
+            (row,) = fs.evt.mean_residual_life(tail(rng, 500, shape), [1.0]).comparisons
+            found.append(tuple(row.confidence_interval))
+        return tally_interval((1 + shape) / (1 - shape), found)
+
+    return simulate
+
+
+def _stability(quantity: str) -> Callable[[np.random.Generator, int], Counts]:
+    """Shape and modified scale σ − ξu, at the threshold 1."""
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        found = []
+        for _ in range(runs):
+            rows = fs.evt.threshold_stability(tail(rng, 1_000, 0.1), [1.0]).comparisons
+            found += [tuple(r.confidence_interval) for r in rows if r.metric == quantity]
+        return tally_interval(0.1 if quantity == "shape" else 1.0, found)
+
+    return simulate
+
+
+def _point_process(name: str) -> Callable[[np.random.Generator, int], Counts]:
+    """ξ, or the location: the level of 100 observations, which the law has at ((100)^ξ − 1)/ξ."""
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        truth, found = {"shape": 0.1, "location": (100**0.1 - 1) / 0.1}[name], []
+        for _ in range(runs):
+            x = tail(rng, MANY, 0.1)
+            fit = fs.evt.fit_point_process(x, float(np.sort(x)[-101]), 100.0)
+            row = fit.to_frame().set_index("parameter").loc[name]
+            found.append((row["ci_low"], row["ci_high"]))
+        return tally_interval(truth, found)
+
+    return simulate
+
+
+def _fit(shape: float) -> Callable[[np.random.Generator, int], Counts]:
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        rejected = 0
+        for _ in range(runs):
+            x = tail(rng, 500, shape)
+            fit = fs.evt.fit_gpd(x, float(np.sort(x)[-61]))
+            rejected += fs.evt.goodness_of_fit(fit, n_resamples=99, rng=rng).pvalue <= 1 - LEVEL
+        return {"size": (rejected, runs)}
+
+    return simulate
+
+
+def _threshold(rng: np.random.Generator, runs: int) -> Counts:
+    """ForwardStop at 5% on exact tails: any threshold rejected, so that the lowest is not taken."""
+    rejected = 0
+    for _ in range(runs):
+        x = tail(rng, 600, 0.1)
+        grid = np.quantile(x, [0.8, 0.85, 0.9])
+        found = fs.evt.choose_threshold(
+            x, thresholds=grid, false_discovery_rate=0.05, n_resamples=99, rng=rng
+        )
+        rejected += found.threshold > grid[0]
+    return {"size": (rejected, runs)}
+
+
+def _type(shape: float, k: int) -> Callable[[np.random.Generator, int], Counts]:
+    """A type that the tail has not: bounded for ξ ≥ 0, heavy for ξ ≤ 0."""
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        wrong = 0
+        for _ in range(runs):
+            x = tail(rng, 20 * k, shape)
+            named = fs.evt.tail_type(fs.evt.fit_gpd(x, float(np.sort(x)[-k - 1]))).type
+            wrong += (named.startswith("III") and shape >= 0) or (named.startswith("II,") and shape <= 0)
+        return {"false verdict": (wrong, runs)}
+
+    return simulate
+
+
+def _ranks(groups: int, n: int) -> Callable[[np.random.Generator, int], Counts]:
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        split = 0
+        for _ in range(runs):
+            alike = {f"t{k}": rng.normal(size=n) for k in range(groups)}
+            ranks = fs.scott_knott(alike, n_resamples=199, rng=rng).to_frame()["rank"]
+            split += ranks.nunique() > 1
+        return {"size": (split, runs)}
+
+    return simulate
+
+
+def _friedman(rules: int, n: int) -> Callable[[np.random.Generator, int], Counts]:
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        rejected = sum(fs.rank_rules(rng.normal(size=(n, rules))).pvalue <= 1 - LEVEL for _ in range(runs))
+        return {"size": (int(rejected), runs)}
+
+    return simulate
+
+
+def _detection(rng: np.random.Generator, runs: int) -> Counts:
+    """Synthetic rows of the law of the real ones: detection is 1, not to be told apart."""
+    found = []
+    for _ in range(runs):
+        frame = pd.DataFrame({**dict(zip("xz", rng.normal(size=(2, 300)), strict=True))})
+        quality = fs.synthetic_quality(frame[:150], frame[150:], rng=rng)
+        found.append(tuple(quality.detection_interval))
+    return tally_interval(1.0, found)
+
+
+def _cells() -> Iterator[Cell]:
+    evt = partial(Cell, "evt")
+    for m in (20.0, 100.0):
+        regime = f"2,000 values, 1 in {m:g}"
+        yield evt("empirical_return_level", regime, quiet(_level(m)), 4_000, "conservative")
+    for shape in (-0.3, 0.0, 0.3):
+        heavy = {"claim": "fails", "remark": "a normal interval of a skewed mean: a picture to look at"}
+        yield evt(
+            "mean_residual_life", f"500 values, threshold 1, ξ = {shape:g}", quiet(_mean_excess(shape)),
+            4_000, **(heavy if shape > 0 else {}),
+        )  # fmt: skip
+    for quantity in ("shape", "modified scale"):
+        yield evt(
+            "threshold_stability", f"{quantity}, 1,000 values, ξ = .1", quiet(_stability(quantity)), 500
+        )
+    for name in ("shape", "location"):
+        yield evt(
+            "fit_point_process", f"{name}, 100 of 2,000 values, ξ = .1", quiet(_point_process(name)), 500
+        )
+    for shape in (-0.2, 0.2):
+        yield evt("goodness_of_fit", f"60 exceedances, ξ = {shape:g}", quiet(_fit(shape)), 500)
+    yield evt(
+        "choose_threshold(false_discovery_rate=0.05)", "600 exact values, three thresholds",
+        quiet(_threshold), 300, "conservative",
+    )  # fmt: skip
+    for shape, k in ((0.0, 50), (0.0, 200)):
+        yield evt("tail_type", f"ξ = {shape:g}, {k} of {20 * k:,} values", quiet(_type(shape, k)), 1_000)
+    for groups, n in ((4, 10), (8, 30)):
+        yield Cell(
+            "ecd", "scott_knott", f"{groups} alike treatments of {n} runs", quiet(_ranks(groups, n)), 500,
+            "fails", "the split is chosen by the data and then tested as if it had been named beforehand",
+        )  # fmt: skip
+    for rules, n in ((3, 8), (4, 20), (8, 40)):
+        yield Cell(
+            "hfm", "rank_rules", f"Friedman test, {rules} alike rules on {n} data sets",
+            quiet(_friedman(rules, n)), 1_000, "conservative" if n < 10 else "valid",
+        )  # fmt: skip
+    yield Cell(
+        "ecd", "synthetic_quality", "detection, 150 real and 150 synthetic rows of one law",
+        quiet(_detection), 300, "conservative",
+    )  # fmt: skip
+
+
+CELLS = tuple(_cells())

@@ -1,0 +1,297 @@
+"""How every public function is called with data that it takes; the fuzz test spoils an argument or two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import fairstats as fs
+from tests.fuzz.odd import OnlyPredict
+
+#: Rows of every table.
+N = 24
+
+
+@dataclass(frozen=True)
+class Call:
+    """A public function with arguments that it takes.
+
+    `good`: argument → value; `family`: whose cases it shares; `always`: arguments of which one is always
+    spoiled, where a good call would take seconds or start R; `weight`: share among its family.
+    """
+
+    family: str
+    function: Callable[..., Any]
+    good: dict[str, Any] = field(default_factory=dict)
+    always: tuple[str, ...] = ()
+    weight: float = 1.0
+
+
+class Constant:
+    """A classifier of scikit-learn's kind, cheap to fit and to clone."""
+
+    def __init__(self, share: float = 0.5) -> None:
+        self.share = share
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        return {"share": self.share}
+
+    def set_params(self, **params: Any) -> Constant:
+        self.share = params.get("share", self.share)
+        return self
+
+    def fit(self, X: Any, y: Any, **_: Any) -> Constant:
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.arange(len(X)) % 2
+
+    def predict_proba(self, X: Any) -> Any:
+        p = np.linspace(0.1, 0.9, len(X))
+        return np.column_stack([1 - p, p])
+
+    def score(self, X: Any, y: Any) -> float:
+        return 0.5
+
+
+def probability(X: Any) -> Any:
+    """A model that looks at its first column."""
+    first = np.asarray(X.iloc[:, 0] if isinstance(X, pd.DataFrame) else np.asarray(X)[:, 0])
+    return np.where(first == first[0], 0.3, 0.6)
+
+
+@cache
+def calls() -> dict[str, Call]:
+    """Public name → how it is called; names of `fs.evt` with "evt." before, methods after their class."""
+    rng = np.random.default_rng(1)
+    y, p, q = (rng.integers(0, 2, N).tolist() for _ in range(3))
+    g = (["a", "b", "a", "b", "b", "c"] * N)[:N]
+    h = (["u", "v"] * N)[:N]
+    s = rng.random(N).round(3).tolist()
+    w = rng.integers(1, 4, N).astype(float).tolist()
+    c = [k // 2 for k in range(N)]
+    X = pd.DataFrame({"sex": h, "x": s, "k": c})
+    frame = X.assign(y=y, p=p, q=q, g=g, s=s, t=s[::-1], w=w, c=c, number=1)
+    rows = {"sample_weight": None, "cluster": None, "pos_label": None, "missing": "raise", "groups": None}
+    asked = {"reference": None, "confidence_level": 0.95, "adjust": "holm"}
+    rated = {**asked, **rows, "sensitive_features": g, "comparisons": "reference", "method": None,
+             "alternative": "two-sided", "simultaneous": None, "counts": None}  # fmt: skip
+    drawn = {"n_resamples": 100, "rng": 1}
+    differ = {"y_true": y, "y_pred": p, **rated, "agg": None, "margin": 0.1}
+    ratio = {"y_pred": p, **rated, **drawn, "threshold": 0.8}
+    confusion = fs.ConfusionCounts.from_arrays(y, p, sensitive_features=g)
+    counted = fs.tally(frame, y_true="y", y_pred="p", sensitive_features=["g", "sex"], score="s")
+    named = {
+        "y_true": "y",
+        "y_pred": "p",
+        "score": "s",
+        "sensitive_features": ["g", "sex"],
+        "pos_label": None,
+    }
+    named |= {
+        "sample_weight": "w",
+        "cluster": None,
+        "missing": "raise",
+        "counterfactual_score": None,
+        "features": (),
+    }
+    tail = rng.standard_exponential(80).round(6)
+    cd = {"a": (rng.random(60) - 0.5).tolist(), "b": (rng.random(60) - 0.4).tolist()}
+    gpd = fs.evt.fit_gpd(tail, 0.5, backend="scipy")
+    curve = fs.madd_curve(rng.random(400), sensitive_features=["a", "b"] * 200, max_bins=200)
+    posterior = fs.um_posterior(y, p, sensitive_features=g, draws=100, rng=1)
+    table = pd.DataFrame(np.column_stack([s, w]), columns=["x", "w"])
+    um = {"draws": 100, "rng": 1, "prior": 1.0, "target": "parameter"}
+    fit = {"method": "mle", "confidence_level": 0.95, "backend": "scipy"}
+    return {
+        # ------------------------------------------------ ground
+        "tally": Call("ground", fs.tally, {"frame": frame, **named, "y_pred_b": "q", "strata": None,
+            "groups": None, "score_range": (0, 1), "number": None, "engine": "rows"}),
+        "tally_sql": Call("ground", fs.tally_sql, {"table": "people", "dialect": "duckdb", "y_true": "y",
+            "y_pred": "p", "sensitive_features": ["g"], "sample_weight": None, "strata": None,
+            "score": None, "number": "n", "y_pred_b": None}),
+        "Tally.from_json": Call("ground", fs.Tally.from_json, {"source": counted.to_json(exact=True)}),
+        "Tally.by": Call("ground", lambda attribute: counted.by(attribute), {"attribute": "g"}),
+        "Tally.add": Call("ground", lambda other, clusters: counted.add(other, disjoint_clusters=clusters),
+            {"other": counted, "clusters": False}),
+        "Tally.withheld": Call("ground", lambda n: fs.tally(frame, y_pred="p",
+            sensitive_features="g").withheld(n), {"n": 2}, weight=0.3),
+        "ConfusionCounts.from_arrays": Call("ground", fs.ConfusionCounts.from_arrays, {"y_true": y,
+            "y_pred": p, "sensitive_features": g, **rows}),
+        "ConfusionCounts.from_counts": Call("ground", fs.ConfusionCounts.from_counts, {"counts": {"a": (5,
+            2, 3, 4), "b": (2, 3, 4, 5)}}),
+        "ConfusionCounts.from_frame": Call("ground", fs.ConfusionCounts.from_frame, {"frame": frame,
+            "y_true": "y", "y_pred": "p", "sensitive_features": "g", "sample_weight": "w", "cluster": None,
+            "pos_label": None}),
+        "use_backend": Call("ground", fs.use_backend, {"name": "scipy"}, weight=0.3),
+        "audit": Call("ground", fs.audit, {"frame": frame, **named, **drawn, "threshold": 0.8,
+            "margin": 0.1, "method": None, "simultaneous": None, "comparisons": "reference",
+            "adjust": "holm", "family": "metric", "intersections": False, "evaluated_on": None,
+            "title": None, "engine": "rows", "reference": None}, ("frame", "y_true", "y_pred",
+            "sensitive_features", "score", "pos_label", "missing", "adjust"), weight=0.3),
+        "crosscheck": Call("ground", fs.crosscheck, {"result": confusion, "data": None, "tolerance": None},
+            ("result", ), weight=0.3),
+        # ------------------------------------------------ rates
+        "disparate_impact": Call("rates", fs.disparate_impact, ratio),
+        "conditional_accuracy": Call("rates", fs.conditional_accuracy, {"y_true": y, **ratio, "label": 1}),
+        "conditional_use_accuracy": Call("rates", fs.conditional_use_accuracy, {"y_true": y, **ratio,
+            "prediction": 1}),
+        "average_odds_difference": Call("rates", fs.average_odds_difference, differ),
+        "demographic_parity_difference": Call("rates", fs.demographic_parity_difference, differ | drawn),
+        "equal_opportunity_difference": Call("rates", fs.equal_opportunity_difference, differ | drawn),
+        "equalized_odds_difference": Call("rates", fs.equalized_odds_difference, differ | drawn),
+        "predictive_parity_difference": Call("rates", fs.predictive_parity_difference, differ | drawn),
+        "group_metric": Call("rates", fs.group_metric, {"y_true": y, "y_pred": p, **rated,
+            "metric": "f1_difference", "contrast": None, "threshold": 0.8, "margin": 0.1}),
+        "abroca": Call("rates", fs.abroca, {"y_true": y * 4, "score": s * 4, **asked,
+            "sensitive_features": h * 4, "counts": None, "comparisons": "reference", "margin": 0.1,
+            "n_resamples": 100, "rng": 1, "pos_label": None, "missing": "raise", "groups": None},
+            weight=0.5),
+        "compare_models": Call("rates", fs.compare_models, {"y_true": y, "y_pred": p, "y_pred_b": q,
+            **asked, **rows, "sensitive_features": g, "score": None, "metrics": "disparate_impact",
+            "baseline": None, "counts": None, "comparisons": "reference", "threshold": 0.8, "margin": 0.1,
+            "n_resamples": 100, "rng": 1}),
+        "stratified_ratio": Call("rates", fs.stratified_ratio, {"y_pred": p, "strata": h,
+            "sensitive_features": g, **asked, "counts": None, "threshold": 0.8, "alternative": "two-sided",
+            "pos_label": None, "missing": "raise", "groups": None}),
+        "power_ratio": Call("rates", fs.power_ratio, {"rate_reference": 0.5, "ratio": 0.7, "n": 30,
+            "n_reference": 30, "threshold": 0.8, "alternative": "less", "confidence_level": 0.95}),
+        "sample_size_ratio": Call("rates", fs.sample_size_ratio, {"rate_reference": 0.5, "ratio": 0.3,
+            "power": 0.8, "allocation": 1.0, "threshold": 0.8, "alternative": "less",
+            "confidence_level": 0.95}, weight=0.2),
+        # ------------------------------------------------ madd
+        "madd": Call("madd", fs.madd, {"score": s, "sensitive_features": g, "bandwidth": 0.1,
+            "n_bins": None, "grid_bins": None, "comparisons": "all", "reference": None,
+            "sample_weight": None, "cluster": None, "permutations": "grid", "margin": 0.2,
+            "confidence_level": 0.95, "adjust": "holm", "n_resamples": 99, "max_bins": 20, "min_points": 2,
+            "width": 0.45, "missing": "raise", "groups": None, "counts": None, "rng": 1}, weight=0.5),
+        "madd_curve": Call("madd", fs.madd_curve, {"score": s, "sensitive_features": h, "max_bins": 20,
+            "pair": None, "sample_weight": None, "missing": "raise", "groups": None, "counts": None},
+            weight=2),
+        "stable_bandwidth": Call("madd", fs.stable_bandwidth, {"curve": curve, "min_points": 5,
+            "width": 0.45}),
+        "MaddMitigator": Call("madd", _mitigate, {"score": s, "y": y, "sensitive_features": h,
+            "theta": 0.5, "loss": "error", "threshold": 0.5, "n_lambdas": 10, "bandwidth": 0.2,
+            "pos_label": None, "random_state": 1, "new": s, "new_groups": h}, weight=0.5),
+        # ------------------------------------------------ hfm
+        "hfm": Call("hfm", fs.hfm, {"X": table, "y_true": y, "y_pred": p, "sensitive_features": g,
+            "counts": None, "statistic": "max", "scale": "minmax", "reference_data": None,
+            "intersections": False, "n_resamples": 0, "n_subsamples": 0, "rng": 1}),
+        "set_distance": Call("hfm", fs.set_distance, {"a": [[0.0, 1.0], [2.0, 3.0], [1.0, 1.0]],
+            "b": np.eye(2), "statistic": "max", "counts": None}, weight=2),
+        "approx_set_distance": Call("hfm", fs.approx_set_distance, {"a": table, "b": table, "m1": 2,
+            "m2": None, "rng": 1, "counts": None}),
+        "discriminative_risk": Call("hfm", fs.discriminative_risk, {"predict": OnlyPredict(), "X": X,
+            "sensitive_features": "sex", "draws": 1, "cluster": c, "confidence_level": 0.95, "rng": 1}),
+        "rank_rules": Call("hfm", fs.rank_rules, {"scores": np.arange(12.0).reshape(4, 3), "rules": None,
+            "larger_is_better": True, "confidence_level": 0.95}),
+        "select_model": Call("hfm", fs.select_model, {"error": [0.1, 0.2, 0.3], "fairness": [0.3, 0.2,
+            0.1], "alpha": 0.05}),
+        # ------------------------------------------------ um
+        "um_posterior": Call("um", fs.um_posterior, {"y_true": y, "y_pred": p, "sensitive_features": g,
+            "counts": None, "sampler": "exact", "reference": None, "pos_label": None, "missing": "raise",
+            "groups": None, **um}),
+        "um_multiclass": Call("um", fs.um_multiclass, {"y_true": y, "y_pred": p, "sensitive_features": g,
+            "counts": None, "groups": None, **um}),
+        "um_compare": Call("um", fs.um_compare, {"a": posterior, "b": posterior, "counts": None,
+            "metrics": ("accuracy", "equal_opportunity"), "rope": (0.01, 0.01), "hdr": None,
+            "paired": "auto", "names": ("A", "B"), "draws": None, "backend": "scipy", "rng": 1}),
+        "um_cross_validate": Call("um", fs.um_cross_validate, {"estimator": Constant(), "X": X[["x", "k"]],
+            "y": y, "sensitive_features": g, "cv": 3, "correlation": "1/K", "reference_estimator": None,
+            "n_half_splits": 1, "correlation_metric": "accuracy", "variance_ratio": None, "y_pred": None,
+            "fold": None, "sensitive_at": "auto", "reference": None, "pos_label": None, "groups": None,
+            "n_jobs": None, "progress": False, **um}, weight=0.5),
+        "um_hierarchical": Call("um", fs.um_hierarchical, {"counts": confusion, "concentration": (20.0,
+            1.5), "draws": 10, "tune": 10, "chains": 1, "target": "parameter", "target_accept": 0.9,
+            "reference": None, "rng": 1}, ("counts", ), weight=0.1),
+        "um_model": Call("um", fs.um_model, {"counts": confusion, "prior": 1.0}, ("counts", ), weight=0.1),
+        # ------------------------------------------------ ecd
+        "ecd": Call("ecd", fs.ecd, {"sample": cd, "reference": None, "privileged": "a",
+            "unprivileged": "b", "interactions": 20, "location": "return_level",
+            "threshold": 10, "other_interactions": (), "confidence_level": 0.95, "margin": 0.05,
+            "horizon_width": 0.5, "n_resamples": 0, "calibrated": False, "adjust": "holm",
+            "backend": "scipy", "counts": None, "rng": 1}, ("sample", "reference", "privileged",
+            "threshold", "interactions", "margin"), weight=0.5),
+        "counterfactual_discrimination": Call("ecd", fs.counterfactual_discrimination,
+            {"predict": probability, "X": X, "sensitive_features": "sex", "values": None,
+            "counterfactual": "worst", "pos_label": None, "person": c, "trained_on": False, "batch": 10,
+            "confidence_level": 0.95, "progress": False}, weight=2),
+        "sample_tail": Call("ecd", fs.sample_tail, {"predict": probability, "data": X,
+            "sensitive_features": "sex", "group": "u", "values": None, "generator": None, "k_min": 3,
+            "k_max": 5, "batch": 10, "max_looks": 2, "timeout": 1.0, "test": "max_cv",
+            "confidence_level": 0.95, "stop": "first_pass", "pos_label": None, "n_resamples": 99, "rng": 1,
+            "progress": False}),
+        "synthetic_quality": Call("ecd", fs.synthetic_quality, {"real": X, "synthetic": X, "target": None,
+            "confidence_level": 0.95, "rng": 1}, ("real", "synthetic", "confidence_level", "rng"),
+            weight=0.5),
+        "scott_knott": Call("ecd", fs.scott_knott, {"runs": {"u": s[:9], "v": s[9:18], "w": w[:9]},
+            "larger_is_better": False, "confidence_level": 0.95, "least_effect": 0.147, "n_resamples": 99,
+            "rng": 1}),
+        "EcdSearch": Call("ecd", _search, {"X": X, "y": y, "estimator": Constant(),
+            "param_distributions": {"share": [0.1, 0.2]}, "sensitive_features": "sex", "privileged": "u",
+            "unprivileged": "v", "objective": "acd", "accuracy_loss": 0.02, "n_iter": 1, "timeout": None,
+            "interactions": 10, "threshold": 10, "pos_label": None, "splits": (0.6, 0.2, 0.2),
+            "sampler": "random", "warm_start": False, "random_state": 0, "progress": False}, weight=0.3),
+        # ------------------------------------------------ hdr
+        "hdr": Call("hdr", fs.hdr, {"samples": tail, "prob": 0.9, "density": None, "bandwidth": None,
+            "support": None, "backend": "scipy", "estimator": "kde", "discrete": None, "gridsize": 64}),
+        # ------------------------------------------------ evt
+        "evt.fit_gpd": Call("evt", fs.evt.fit_gpd, {"x": tail, "threshold": 0.5, **fit, "n_total": None}),
+        "evt.fit_gev": Call("evt", fs.evt.fit_gev, {"block_maxima": tail, **fit}),
+        "evt.fit_point_process": Call("evt", fs.evt.fit_point_process, {"x": tail, "threshold": 0.5,
+            "block_size": 10, **fit, "n_total": None}),
+        "evt.exponentiality_test": Call("evt", fs.evt.exponentiality_test, {"x": tail, "k_min": 10,
+            "k_max": 20, "rule": "max_cv", "confidence_level": 0.95, "max_looks": 1, "n_resamples": 99,
+            "rng": 1}),
+        "evt.choose_threshold": Call("evt", fs.evt.choose_threshold, {"x": tail, "method": "fixed_k",
+            "k": 20, "thresholds": None, "n_thresholds": 5, "false_discovery_rate": 0.1,
+            "statistic": "anderson_darling", "n_resamples": 99, "rng": 1}, ("x", "method", "k",
+            "thresholds"), weight=0.2),
+        "evt.empirical_return_level": Call("evt", fs.evt.empirical_return_level, {"x": tail, "m": 20,
+            "confidence_level": 0.95, "n_total": None}, weight=2),
+        "evt.goodness_of_fit": Call("evt", fs.evt.goodness_of_fit, {"fit": gpd,
+            "statistic": "anderson_darling", "n_resamples": 99, "rng": 1}, ("fit", "statistic",
+            "n_resamples", "rng"), weight=0.3),
+        "evt.mean_residual_life": Call("evt", fs.evt.mean_residual_life, {"x": tail, "thresholds": None,
+            "n_thresholds": 10, "confidence_level": 0.95}),
+        "evt.tail_type": Call("evt", fs.evt.tail_type, {"fit": gpd, "bound": None,
+            "max_relative_width": 0.5, "confidence_level": None}, ("fit", "bound", "max_relative_width",
+            "confidence_level"), weight=0.3),
+        "evt.threshold_stability": Call("evt", fs.evt.threshold_stability, {"x": tail, "thresholds": None,
+            "n_thresholds": 3, "confidence_level": 0.95}, ("x", "thresholds"), weight=0.3),
+        "EvtFit.return_level": Call("evt", lambda m, level: gpd.return_level(m, confidence_level=level),
+            {"m": 20, "level": 0.9}, weight=0.3),
+    }  # fmt: skip
+
+
+def _mitigate(**given: Any) -> Any:
+    rows = {name: given.pop(name) for name in ("score", "y", "sensitive_features", "new", "new_groups")}
+    fitted = fs.MaddMitigator(**given).fit(
+        rows["score"], rows["y"], sensitive_features=rows["sensitive_features"]
+    )
+    return fitted.transform(rows["new"], sensitive_features=rows["new_groups"])
+
+
+def _search(X: Any, y: Any, estimator: Any, param_distributions: Any, **given: Any) -> Any:
+    return fs.EcdSearch(estimator, param_distributions, **given).fit(X, y)
+
+
+#: Public names that take no input of users, with the reason.
+NOT_CALLED = {
+    "__version__": "text",
+    "FairstatsError": "an exception",
+    "FairstatsWarning": "a warning",
+    "InputError": "an exception",
+    "datasets": "files, whose readers have their own tests",
+    "evt": "its names are called one by one",
+    "results": "classes of results, which functions make",
+    "doctor": "takes a flag only and starts R",
+    "evt.EvtFit": "a result",
+    "evt.ReturnLevel": "a result",
+}

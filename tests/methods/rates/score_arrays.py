@@ -1,0 +1,33 @@
+"""The score intervals of many tables at once, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fairstats.methods.rates.score import difference_limits, ratio_limits
+
+
+def _of_every_table(
+    limits: Callable[..., tuple[float, float]], cells: tuple[Any, ...], critical: float, correction: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    arrays = np.broadcast_arrays(*(np.asarray(v, float) for v in cells))
+    tables = zip(*(a.ravel().tolist() for a in arrays), strict=True)
+    ends = np.array([limits(table, critical, correction) for table in tables])
+    return ends[:, 0].reshape(arrays[0].shape), ends[:, 1].reshape(arrays[0].shape)
+
+
+def ratio_score_interval(
+    k0: Any, n0: Any, k1: Any, n1: Any, critical: float, *, correction: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of {ratio : |z(ratio)| ≤ critical}, arrays of the shape of the tables."""
+    return _of_every_table(ratio_limits, (k0, n0, k1, n1), critical, correction)
+
+
+def difference_score_interval(
+    k0: Any, n0: Any, k1: Any, n1: Any, critical: float, *, correction: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of {difference : |z(difference)| ≤ critical}, arrays of the shape of the tables."""
+    return _of_every_table(difference_limits, (k0, n0, k1, n1), critical, correction)

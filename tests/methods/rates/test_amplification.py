@@ -1,0 +1,59 @@
+"""Amplification. Witnesses: the two ratios by fs.disparate_impact, labels and predictions as two models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fairstats as fs
+from fairstats.methods.rates.amplification import amplification
+from fairstats.methods.rates.setup import make_settings
+
+COUNTS = {"men": (80, 30, 20, 70), "women": (25, 5, 35, 135), "others": (30, 20, 12, 60)}
+SETTINGS = make_settings("ratio", {})
+
+
+def of(counts: Any, **options: Any) -> fs.results.AmplificationResult:
+    return amplification(fs.ConfusionCounts.from_counts(counts), options.get("reference", "men"), SETTINGS)
+
+
+def test_the_ratio_of_two_ratios() -> None:
+    result = of(COUNTS)
+    selected = {g: (tp + fp, fn + tn) for g, (tp, fp, fn, tn) in COUNTS.items()}
+    favourable = {g: (tp + fn, fp + tn) for g, (tp, fp, fn, tn) in COUNTS.items()}
+    for c in result.comparisons:
+        before = fs.disparate_impact(counts=favourable, reference="men")[c.group].estimate
+        after = fs.disparate_impact(counts=selected, reference="men")[c.group].estimate
+        assert (c.before, c.after) == pytest.approx((before, after))
+        assert c.estimate == pytest.approx(after / before)
+    assert result["women"].verdict == "amplified"
+    assert "further from parity than the labels" in result.sentences()[0]
+
+
+def test_labels_and_predictions_are_two_models() -> None:
+    cells = [(1, 1), (0, 1), (1, 0), (0, 0)]
+    rows = [
+        (y, p, g) for g, n in COUNTS.items() for (y, p), k in zip(cells, n, strict=True) for _ in range(k)
+    ]
+    y, p, g = (np.array(column) for column in zip(*rows, strict=True))
+    models = fs.compare_models(y, {"labels": y, "predictions": p}, sensitive_features=g, reference="men")
+    for c in of(COUNTS).comparisons:
+        same = models[c.group]
+        assert (c.estimate, c.pvalue) == pytest.approx((same.estimate, same.pvalue), rel=1e-12)
+        assert tuple(c.confidence_interval) == pytest.approx(tuple(same.confidence_interval), rel=1e-12)
+
+
+def test_predictions_that_are_the_labels_amplify_nothing() -> None:
+    result = of({"men": (80, 0, 0, 70), "women": (25, 0, 0, 135)})
+    low, high = result.confidence_interval
+    assert result.estimate == 1
+    assert low < 1 < high
+    assert result.verdict == "undecided"
+
+
+def test_the_highest_reference_is_that_of_the_predictions() -> None:
+    """Labels favour one group, predictions another."""
+    result = of({"a": (10, 60, 60, 70), "b": (60, 50, 0, 90)}, reference="highest")
+    assert result.reference == "b"

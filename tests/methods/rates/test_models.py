@@ -1,0 +1,333 @@
+"""Several models on the same people. Witnesses: R's pROC for AUC, scipy's paired t for Brier scores, fs.madd
+and fs.abroca for the values of one model, calls with two for several, simulation for directions and coverage.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm, ttest_rel
+
+import fairstats as fs
+from fairstats.ground.rsession import call
+from fairstats.methods.rates.model_scores import madd as paired_madd
+
+CELLS = ("111", "110", "101", "100", "011", "010", "001", "000")
+METRICS = ("disparate_impact", "equal_opportunity_difference", "average_odds_difference", "f1_ratio")
+
+
+@pytest.fixture(scope="module")
+def people() -> dict[str, Any]:
+    rng = np.random.default_rng(5)
+    n = 700
+    group = rng.choice(list("abc"), n, p=[0.5, 0.3, 0.2])
+    y = rng.integers(0, 2, n)
+    base = rng.standard_normal(n) + y
+    score = {
+        name: 1 / (1 + np.exp(-(base + 0.5 * rng.standard_normal(n) + shift * (group == "b"))))
+        for name, shift in (("logit", 0.0), ("forest", 0.6), ("tree", -0.3))
+    }
+    pred = {name: (s > 0.6).astype(int) for name, s in score.items()}
+    return {"y": y, "group": group, "score": score, "pred": pred}
+
+
+def compare(p: dict[str, Any], **options: Any) -> fs.results.ModelComparison:
+    given: dict[str, Any] = {"sensitive_features": p["group"], "reference": "a", "rng": 1, **options}
+    return fs.compare_models(p["y"], p["pred"], score=p["score"], **given)
+
+
+def test_a_mapping_is_every_pair_of_two(people: dict[str, Any]) -> None:
+    """The change of each pair is that of the call with two columns; adjusted over all of the metric."""
+    result = compare(people, metrics=METRICS)
+    assert result.models == ("logit", "forest", "tree")
+    assert len(result.comparisons) == len(METRICS) * 3 * 2
+    for c in result.comparisons:
+        one = fs.compare_models(
+            people["y"], people["pred"][c.baseline], people["pred"][c.model],
+            sensitive_features=people["group"], reference="a", metrics=c.metric.removesuffix("_change"),
+        )[c.group]  # fmt: skip
+        assert (c.estimate, c.pvalue) == (one.estimate, one.pvalue)
+        assert c.confidence_interval == one.confidence_interval
+        wide = c.simultaneous
+        assert wide.low <= c.confidence_interval.low <= c.confidence_interval.high <= wide.high
+        assert c.pvalue_adjusted >= c.pvalue
+    against = compare(people, metrics="disparate_impact", baseline="forest")
+    assert {(c.model, c.baseline) for c in against.comparisons} == {("logit", "forest"), ("tree", "forest")}
+
+
+def test_a_seed_is_told_where_something_is_drawn(people: dict[str, Any]) -> None:
+    """Without one the same call gives the same result, settings and all."""
+    rows = {"sensitive_features": people["group"], "score": people["score"], "n_resamples": 100}
+    one, other = (fs.compare_models(people["y"], people["pred"], **rows) for _ in range(2))
+    assert one.to_dict() == other.to_dict()
+    assert one.settings.seed is None
+    drawn = fs.compare_models(people["y"], people["pred"], metrics=["auc", "madd"], **rows)
+    again = fs.compare_models(
+        people["y"], people["pred"], metrics=["auc", "madd"], rng=drawn.settings.seed, **rows
+    )
+    assert again.to_dict() == drawn.to_dict()
+
+
+def test_values_of_one_model_are_its_own_metric(people: dict[str, Any]) -> None:
+    result = compare(people, metrics=["disparate_impact", "equalized_odds_difference", "accuracy"])
+    for name, pred in people["pred"].items():
+        alone = fs.disparate_impact(pred, sensitive_features=people["group"], reference="a")
+        own = [v for v in result.values if v.model == name and v.metric == "disparate_impact"]
+        assert [(v.estimate, v.verdict) for v in own] == [(c.estimate, c.verdict) for c in alone.comparisons]
+        right = [v.estimate for v in result.values if v.model == name and v.metric == "accuracy"]
+        wanted = [(pred == people["y"])[people["group"] == g].mean() for g in "abc"]
+        assert right == pytest.approx(wanted)
+    frame = result.values_frame()
+    assert set(frame["metric"]) == {"disparate_impact", "tpr_difference", "fpr_difference", "accuracy"}
+
+
+@pytest.mark.r("pROC")
+def test_auc_against_proc(people: dict[str, Any]) -> None:
+    """R's pROC 1.18 live: AUCs, DeLong's test of two correlated curves and its interval, to 1e-8."""
+    call("base::source", str(Path(__file__).parents[2] / "r" / "proc_auc.R"))
+    for two in (("logit", "forest"), ("logit", "tree")):
+        scores = {name: np.round(people["score"][name], 2) for name in two}  # with ties
+        result = fs.compare_models(
+            people["y"], score=scores, metrics="auc", sensitive_features=people["group"]
+        )
+        for g in ("a", "b", "c", "all rows"):
+            rows = np.ones(people["y"].size, bool) if g == "all rows" else people["group"] == g
+            found = call(
+                "proc_change", people["y"][rows].astype(float), *(scores[name][rows] for name in two)
+            )
+            change = result[g]
+            value = next(v for v in result.values if (v.group, v.model) == (g, two[0]))
+            ours = (
+                change.before, change.after, change.statistic, change.pvalue, *change.confidence_interval,
+                *value.confidence_interval,
+            )  # fmt: skip
+            assert ours == pytest.approx(list(found), abs=1e-8), (two, g)
+
+
+def test_brier_scores_by_paired_t(people: dict[str, Any]) -> None:
+    result = compare(people, metrics="brier", baseline="logit")
+    loss = {name: (s - people["y"]) ** 2 for name, s in people["score"].items()}
+    for c in result.comparisons:
+        rows = np.ones(people["y"].size, bool) if c.group == "all rows" else people["group"] == c.group
+        wanted = ttest_rel(loss[c.model][rows], loss[c.baseline][rows])
+        assert (c.statistic, c.pvalue) == pytest.approx((wanted.statistic, wanted.pvalue), rel=1e-9)
+        ends = wanted.confidence_interval(0.95)
+        assert tuple(c.confidence_interval) == pytest.approx((ends.low, ends.high), rel=1e-9)
+
+
+def test_madd_and_abroca_are_those_of_one_model(people: dict[str, Any]) -> None:
+    """Estimates as fs.madd on the same blind grid, and fs.abroca; intervals hold the estimate."""
+    result = compare(people, metrics=["madd", "abroca"], n_resamples=199)
+    for v in result.values:
+        rows = np.isin(people["group"], [v.group, v.reference])
+        score, group, y = people["score"][v.model][rows], people["group"][rows], people["y"][rows]
+        if v.metric == "madd":
+            alone: Any = fs.madd(score, sensitive_features=group, n_resamples=99, rng=1)
+            assert v.estimate == pytest.approx(alone.comparisons[0].binned, abs=1e-12)
+        else:
+            alone = fs.abroca(y, score, sensitive_features=group, n_resamples=100, rng=1)
+            assert v.estimate == pytest.approx(alone.estimate, abs=1e-12)
+        assert v.estimate in v.confidence_interval
+    for c in result.comparisons:
+        assert c.estimate == pytest.approx(c.after - c.before)
+        assert c.estimate in c.confidence_interval
+        assert (c.pvalue <= 0.05) == (0 not in c.confidence_interval)
+    again = compare(people, metrics=["madd", "abroca"], n_resamples=199)
+    assert again.to_frame().equals(result.to_frame())
+
+
+def test_pairing_shortens_the_interval_of_madd() -> None:
+    """Nearly the same scores: the change is known far better than two intervals that overlap allow."""
+    rng = np.random.default_rng(2)
+    z = rng.standard_normal((2, 800))
+    z[0] += 0.6
+    scores = tuple(norm.cdf(np.stack([x, x - 0.3 * (k == 0)])) for k, x in enumerate(z))
+    found: Any = paired_madd(scores, [(1, 0)], 0.2, 499, rng)  # type: ignore[arg-type]
+    low, high = found.changes[1, 0].shift.limits(1.96)
+    (a_low, a_high), (b_low, b_high) = (p.limits(1.96) for p in found.level.parts)
+    assert high - low < 0.8 * np.hypot(a_high - a_low, b_high - b_low)
+    assert low < found.changes[1, 0].shift.estimate < high < 0
+
+
+def test_the_same_scores_change_nothing_and_have_an_interval(people: dict[str, Any]) -> None:
+    same = {**people, "score": {"one": people["score"]["tree"], "two": people["score"]["tree"]}}
+    same["pred"] = {"one": people["pred"]["tree"], "two": people["pred"]["tree"]}
+    result = compare(same, metrics="all", n_resamples=100)
+    for c in result.comparisons:
+        ratio = c.metric.startswith(("disparate", "conditional"))
+        low, high = c.confidence_interval
+        assert c.estimate == (1.0 if ratio else 0.0)
+        assert low < c.estimate < high < 1.5
+        assert c.pvalue == 1.0
+        assert c.verdict == "undecided"
+
+
+def test_weights_and_clusters_without_a_changed_decision(people: dict[str, Any]) -> None:
+    """Tango's limits with as many rows as clusters: copying rows within clusters changes nothing."""
+    n = people["y"].size
+    options: dict[str, Any] = {"reference": "a", "metrics": "demographic_parity_difference"}
+    pred, group, unit = people["pred"]["logit"], people["group"], np.arange(n) // 4
+    once = fs.compare_models(None, pred, pred, sensitive_features=group, cluster=unit, **options)
+    twice = [np.repeat(column, 2) for column in (pred, group, unit)]
+    copied = fs.compare_models(
+        None, twice[0], twice[0], sensitive_features=twice[1], cluster=twice[2], **options
+    )
+    for c, other in zip(once.comparisons, copied.comparisons, strict=True):
+        assert c.estimate == 0
+        assert tuple(c.confidence_interval) == pytest.approx(tuple(other.confidence_interval), rel=1e-9)
+        assert -0.2 < c.confidence_interval.low < 0 < c.confidence_interval.high < 0.2
+    with pytest.warns(fs.FairstatsWarning, match="5 clusters"):
+        few = fs.compare_models(None, pred, pred, sensitive_features=np.repeat(["a", "b"], n // 2),
+                            cluster=np.repeat(np.arange(10), n // 10), **options)  # fmt: skip
+    assert few.verdict == "insufficient evidence"
+
+
+def test_the_highest_reference_counts_what_could_have_been_chosen(people: dict[str, Any]) -> None:
+    result = compare(people, metrics="demographic_parity_difference", baseline="logit", reference="highest")
+    named = compare(
+        people, metrics="demographic_parity_difference", baseline="logit", reference=result.reference
+    )
+    rates = {g: people["pred"]["logit"][people["group"] == g].mean() for g in "abc"}
+    assert result.reference == max(rates, key=rates.__getitem__)
+    for c, other in zip(result.comparisons, named.comparisons, strict=True):
+        assert c.confidence_interval.low < other.confidence_interval.low
+        assert c.pvalue_adjusted == min(6 * other.pvalue, 1)  # two models, three pairs of groups
+
+
+def test_a_largest_gap_moves_within_what_its_gaps_allow(people: dict[str, Any]) -> None:
+    gap = compare(people, metrics="demographic_parity_max", baseline="logit")
+    every = compare(people, metrics="demographic_parity_difference", baseline="logit", comparisons="all")
+    for c in gap.comparisons:
+        own = [d for d in every.comparisons if d.model == c.model]
+        assert c.before == pytest.approx(max(abs(d.before) for d in own))
+        assert c.after == pytest.approx(max(abs(d.after) for d in own))
+        low, high = c.confidence_interval
+        assert low <= c.estimate <= high
+
+
+def test_two_groups_have_one_gap_and_its_limits() -> None:
+    cells = {"a": (60, 12, 9, 30, 14, 8, 11, 70), "b": (40, 5, 20, 35, 10, 3, 16, 60)}
+    counts = fs.results.PairedCounts.from_counts(cells)
+    gap = fs.compare_models(counts=counts, metrics="demographic_parity_max").comparisons[0]
+    one = fs.compare_models(counts=counts, metrics="demographic_parity_difference").comparisons[0]
+    assert tuple(gap.confidence_interval) == pytest.approx(tuple(one.distance_interval), rel=1e-9)
+
+
+def test_it_survives_json_and_draws(people: dict[str, Any]) -> None:
+    result = compare(
+        people, metrics=["equalized_odds_difference", "disparate_impact", "auc", "madd"], n_resamples=100
+    )
+    again = fs.results.ModelComparison.from_dict(json.loads(json.dumps(result.to_dict())))
+    assert again.to_frame().equals(result.to_frame())
+    assert again.values_frame().equals(result.values_frame())
+    assert len(result.sentences()) == len(result.comparisons)
+    assert "forest against logit" in result.sentences()[0]
+    pytest.importorskip("matplotlib").use("Agg")
+    from matplotlib import pyplot as plt
+
+    forest = result.plot(metric="disparate_impact")
+    labels = [t.get_text() for t in forest.get_yticklabels()]
+    assert labels[:3] == ["b / a: logit", "b / a: forest", "b / a: tree"]
+    table = result.plot(kind="table")
+    assert [t.get_text() for t in table.get_yticklabels()] == ["logit", "forest", "tree"]
+    assert all(t.get_text()[-1] in "✗?✓–" for t in table.texts)
+    with pytest.raises(fs.InputError, match="`metric`"):
+        result.plot(metric="brier")
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"metrics": "auc", "score": None}, "`score`: got none"),
+        ({"metrics": "accuracy", "y_true": None}, "`y_true`: got none"),
+        ({"metrics": "madd", "sample_weight": np.ones(700)}, "weights or clusters"),
+        ({"metrics": "nothing"}, "`metrics`: got 'nothing'"),
+        ({"metrics": "disparate_impact_labels"}, "`metrics`"),
+        ({"metrics": []}, "`metrics`"),
+        ({"baseline": "other"}, "`baseline`"),
+        ({"y_pred": {"one": np.zeros(700)}, "score": None}, "one model"),
+        ({"score": np.zeros(700)}, "`score`: got ndarray"),
+        ({"pos_label": {"z": 1}}, "`pos_label`"),
+    ],
+)
+def test_what_cannot_be_used(people: dict[str, Any], options: dict[str, Any], text: str) -> None:
+    given: dict[str, Any] = {"y_true": people["y"], "y_pred": people["pred"], "score": people["score"]}
+    given |= {"sensitive_features": people["group"], **options}
+    with pytest.raises(fs.InputError, match=text):
+        fs.compare_models(**given)
+
+
+def test_a_row_that_one_model_lacks_counts_for_none(people: dict[str, Any]) -> None:
+    pred = {name: p.astype(object) for name, p in people["pred"].items()}
+    pred["tree"][3] = None
+    options: dict[str, Any] = {"reference": "a", "metrics": "disparate_impact"}
+    with pytest.raises(fs.InputError, match="missing"):
+        fs.compare_models(people["y"], pred, sensitive_features=people["group"], **options)
+    with pytest.warns(fs.FairstatsWarning, match="1 of 700 rows left out"):
+        found = fs.compare_models(
+            people["y"], pred, sensitive_features=people["group"], missing="drop", **options
+        )
+    keep = np.arange(700) != 3
+    wanted = fs.compare_models(
+        people["y"][keep], {n: p[keep] for n, p in people["pred"].items()},
+        sensitive_features=people["group"][keep], **options,
+    )  # fmt: skip
+    assert found.to_frame().equals(wanted.to_frame())
+
+
+#: Sizes, rates before and after (group, reference), share of decisions that change either way.
+DIRECTIONS = (
+    ((150, 1_500), (0.3, 0.5), (0.3, 0.5), 0.05),
+    ((150, 1_500), (0.3, 0.5), (0.33, 0.5), 0.01),
+    ((500, 500), (0.4, 0.5), (0.5, 0.4), 0.005),
+)
+
+
+@pytest.mark.parametrize(("sizes", "before", "after", "changed"), DIRECTIONS)
+def test_the_direction_is_wrong_in_at_most_five_percent(
+    sizes: Any, before: Any, after: Any, changed: float
+) -> None:
+    """300 samples: at most .05 + 3 binomial standard errors; coverage at least .935 less three."""
+    rng, runs = np.random.default_rng(17), 300
+    shares = []
+    for a, b in zip(before, after, strict=True):
+        both = min(a, b) - changed
+        shares.append(np.array([both, a - both, b - both, 1 + both - a - b]))
+    moved = abs(np.log(after[0] / after[1])) - abs(np.log(before[0] / before[1]))
+    truth = (after[0] / after[1]) / (before[0] / before[1])
+    wrong = hits = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        for _ in range(runs):
+            cells = {
+                name: tuple(int(v) for v in (*rng.multinomial(n, p), 0, 0, 0, 0))
+                for name, n, p in zip("ab", sizes, shares, strict=True)
+            }
+            counts = fs.results.PairedCounts.from_counts(cells)
+            c = fs.compare_models(counts=counts, reference="b").comparisons[0]
+            hits += truth in c.confidence_interval
+            wrong += {"closer to parity": moved > -1e-9, "further from parity": moved < 1e-9}.get(
+                c.verdict, False
+            )
+    assert wrong / runs <= 0.088
+    assert hits / runs >= 0.892
+
+
+def test_a_group_without_rows_is_insufficient_evidence() -> None:
+    """A division by zero once: no rows, no rate, and every value of the change is possible."""
+    y, a, b = [1, 0] * 10, [1, 1, 0, 0] * 5, [1, 0, 0, 1] * 5
+    for metric in ("disparate_impact", "demographic_parity_difference"):
+        with pytest.warns(fs.FairstatsWarning, match="z or g has no rows"):
+            found = fs.compare_models(
+                y, a, b, sensitive_features=["g", "h"] * 10, groups=["g", "h", "z"], metrics=metric
+            )
+        row = found.to_frame().query("group == 'z'").iloc[0]
+        assert np.isnan(row["estimate"])
+        assert row["ci_high"] == np.inf
+        assert row["verdict"] == "insufficient evidence"

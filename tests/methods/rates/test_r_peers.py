@@ -1,0 +1,100 @@
+"""Score intervals and exact tests beside R packages by others: ratesci (Laud) and exact2x2 (Fay, Hunsberger).
+
+Their answers are recorded in `tests/reference/r_peers.json`, with the versions; pROC is asked live.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+
+import fairstats as fs
+from fairstats.ground.rsession import call
+from fairstats.methods.rates.exact import exact_unconditional_pvalue
+from fairstats.methods.rates.score import (
+    difference_limits,
+    difference_score_statistic,
+    ratio_limits,
+    ratio_score_statistic,
+)
+
+RECORD = json.loads((Path(__file__).parents[2] / "reference" / "r_peers.json").read_text(encoding="utf-8"))
+#: ratesci searches to ten digits; exact2x2 looks for the nuisance rate on a grid of 2,000 points.
+RATESCI, EXACT2X2 = 1e-7, 2e-4
+
+
+def written(table: list[int]) -> str:
+    return "{}/{} against {}/{}".format(*table)
+
+
+@pytest.mark.parametrize("case", RECORD["score"], ids=lambda c: written(c["table"]))
+@pytest.mark.parametrize("level", [0.95, 0.9])
+@pytest.mark.parametrize("correction", [True, False], ids=["N/(N-1)", "plain"])
+@pytest.mark.parametrize("contrast", ["RR", "RD"])
+def test_score_intervals_as_ratesci(
+    case: dict[str, Any], level: float, correction: bool, contrast: str
+) -> None:
+    limits = ratio_limits if contrast == "RR" else difference_limits
+    found = limits(tuple(case["table"]), float(ndtri((1 + level) / 2)), correction)
+    wanted = case[f"{contrast} {'corrected' if correction else 'plain'} {level:g}"]
+    for ours, theirs in zip(found, map(float, wanted), strict=True):
+        assert (
+            ours == theirs if math.isinf(theirs) else ours == pytest.approx(theirs, rel=RATESCI, abs=RATESCI)
+        )
+
+
+@pytest.mark.parametrize("case", RECORD["score"], ids=lambda c: written(c["table"]))
+def test_score_p_values_as_ratesci(case: dict[str, Any]) -> None:
+    for contrast, z in (
+        ("RR", ratio_score_statistic(*case["table"], 0.8)),
+        ("RD", difference_score_statistic(*case["table"], -0.1)),
+    ):
+        assert float(ndtr(z)) == pytest.approx(float(case[f"{contrast} p left"]), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("case", RECORD["exact"], ids=lambda c: written(c["table"]))
+def test_exact_p_values_as_exact2x2(case: dict[str, Any]) -> None:
+    for key, wanted in case.items():
+        if key == "table":
+            continue
+        contrast, null, alternative = key.split(" ")
+        side = alternative.replace("two.sided", "two-sided")
+        _, found = exact_unconditional_pvalue(
+            *case["table"],
+            contrast=contrast,
+            null=float(null),
+            alternative=side,  # type: ignore[arg-type]
+        )
+        if side == "two-sided":  # exact2x2 squares the statistic without slack, and so loses tied tables
+            assert wanted - EXACT2X2 <= found <= 1.1 * wanted + EXACT2X2, key
+        elif wanted < 0.5:
+            assert found == pytest.approx(wanted, rel=1e-3, abs=EXACT2X2), key
+        else:  # the table 0/0 counts as extreme here where it shows less than what was observed, there never
+            assert found >= wanted - EXACT2X2, key
+
+
+@pytest.mark.r("pROC")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_areas_as_proc_live(seed: int) -> None:
+    """AUCs of both groups by pROC; its DeLong variance beside the bootstrap's of the difference of AUCs."""
+    call("base::source", str(Path(__file__).parents[2] / "r" / "proc_auc.R"))
+    rng = np.random.default_rng(seed)
+    g, y = np.repeat(["a", "b"], [300, 120]), rng.integers(0, 2, 420)
+    score = np.round(ndtr(rng.standard_normal(420) + y * np.where(g == "a", 0.2, 1.9)), 2)
+    result = fs.abroca(y, score, sensitive_features=g, reference="a", n_resamples=999, rng=1)
+    (c,) = result.comparisons
+    delong = {}
+    for name, ours in (("a", c.rate_reference), ("b", c.rate)):
+        own = g == name
+        there = call("proc_auc", y[own].astype(float), score[own])
+        assert ours == pytest.approx(there["auc"], abs=1e-12)
+        delong[name] = there["variance"]
+    assert c.estimate >= abs(c.rate - c.rate_reference) - 1e-12
+    # one curve far above the other: the area between them is about the difference of the AUCs
+    assert c.std_error == pytest.approx(math.sqrt(sum(delong.values())), rel=0.2)

@@ -1,0 +1,169 @@
+"""Rounded values: the likelihood of cells, its derivatives, and what it says beside the unrounded values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import genpareto
+
+import fairstats as fs
+from fairstats.ground.errors import InputError
+from fairstats.numerics.evt import EvtFit, fit_gpd, fit_point_process
+from fairstats.numerics.evt.grid import GridLikelihood, cells_of, grid_width
+
+H = 0.01
+
+
+def series(shape: float, seed: int = 1, k: int = 200) -> np.ndarray:
+    """20k values, of which about k exceed .3 by generalised Pareto excesses of scale .05."""
+    rng = np.random.default_rng(seed)
+    tail = 0.3 + genpareto.rvs(shape, scale=0.05, size=k, random_state=rng)
+    return np.r_[0.3 * rng.random(19 * k), tail]
+
+
+def fitted(shape: float, **change: object) -> EvtFit:
+    return fit_gpd(np.round(series(shape), 2), 0.3, backend="scipy", **change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [-0.8, -0.3, 0.0, 0.2])
+def test_the_fit_against_masses_of_scipy(shape: float) -> None:
+    """Witness: masses of cells by `scipy.stats.genpareto`, maximised by a simplex, which reaches 1e-6."""
+    fit = fitted(shape)
+    place, count = cells_of(fit.sample, fit.origin, H)
+
+    def nll(p: np.ndarray) -> float:
+        if p[1] < -1:
+            return 1e9
+        law = genpareto(p[1], scale=np.exp(p[0]))
+        return float(-(count * np.log(np.maximum(law.sf(place * H) - law.sf((place + 1) * H), 1e-300))).sum())
+
+    tight = {"xatol": 1e-10, "fatol": 1e-12, "maxiter": 5000}
+    best = min(
+        (minimize(nll, [np.log(0.05), xi], method="Nelder-Mead", options=tight) for xi in (shape, -0.5, 0.1)),
+        key=lambda found: found.fun,
+    )
+    assert fit.nll == pytest.approx(best.fun, abs=1e-6)
+    np.testing.assert_allclose([fit.scale, fit.shape], [np.exp(best.x[0]), best.x[1]], rtol=1e-5, atol=1e-6)
+    assert fit.grid == pytest.approx(H)
+    assert "grid of width 0.01" in str(fit)
+
+
+def test_derivatives() -> None:
+    """Central differences of step 1e-5, whose error is 1e-6."""
+    x = np.round(series(-0.2)[-200:], 2)
+    one = GridLikelihood.of(x, float(x.min()) - H / 2, H, 4000.0, "binomial")
+    rows, theta, nu = (
+        np.zeros(1, dtype=np.intp),
+        np.array([[0.02, -0.004, 0.0]]),
+        np.array([[0.2, 0.3, 0.25]]),
+    )
+    _, f_t, f_v, f_tt, f_tv, f_vv = one.partials(rows, theta, nu)
+    e = 1e-5
+    up, down = (one.partials(rows, theta + s * e, nu) for s in (1, -1))
+    more, less = (one.partials(rows, theta, nu + s * e) for s in (1, -1))
+    for ours, (a, b) in (
+        (f_t, (up[0], down[0])),
+        (f_v, (more[0], less[0])),
+        (f_tt, (up[1], down[1])),
+        (f_tv, (more[1], less[1])),
+        (f_vv, (more[2], less[2])),
+    ):
+        np.testing.assert_allclose(ours, (a - b) / (2 * e), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [-0.3, 0.2])
+def test_little_is_lost_by_rounding(shape: float) -> None:
+    """The same data unrounded, above the same threshold: a dozen cells cost under a tenth of the widths."""
+    rounded = fitted(shape)
+    plain = fit_gpd(series(shape), rounded.origin, grid=None, backend="scipy")
+    for ours, wanted in (
+        (rounded.interval("shape"), plain.interval("shape")),
+        (rounded.return_level(1000).confidence_interval, plain.return_level(1000).confidence_interval),
+    ):
+        assert ours.width == pytest.approx(wanted.width, rel=0.15)
+        np.testing.assert_allclose(list(ours), list(wanted), atol=0.2 * wanted.width)
+
+
+def test_coverage_beside_the_unrounded() -> None:
+    """60 samples, ξ = −.2, k = 50: levels cover as often as unrounded ones do, less three paired errors."""
+    rng = np.random.default_rng(5)
+    truth = float(genpareto.isf(20 / 1000, -0.2, scale=0.05))
+    inside = []
+    for _ in range(60):
+        x = genpareto.rvs(-0.2, scale=0.05, size=50, random_state=rng)
+        fits = [
+            fit_gpd(v, u, n_total=1000, backend="scipy", grid=g)
+            for v, u, g in ((x, 0.0, None), ((np.floor(x / 0.02) + 0.5) * 0.02, 0.0, 0.02))
+        ]
+        inside.append([truth in f.return_level(1000 / 1.0).confidence_interval for f in fits])
+    plain, rounded = np.array(inside).T
+    spread = np.sqrt(max((plain != rounded).sum(), 1)) / 60
+    assert rounded.mean() >= plain.mean() - 0.015 - 3 * spread
+
+
+def test_a_grid_is_found() -> None:
+    x = series(-0.2)[-200:]
+    assert grid_width(np.round(x, 2)) == pytest.approx(0.01, rel=1e-12)
+    assert grid_width(np.round(x * 250) / 250) == pytest.approx(0.004, rel=1e-12)
+    assert grid_width(np.round(x, 2) - np.round(0.3 * x, 2)) == pytest.approx(0.01, rel=1e-9)
+    assert grid_width(x) == 0
+    assert grid_width(np.full(5, 0.3)) == 0
+
+
+def test_untied_values_are_taken_as_they_are() -> None:
+    x = series(-0.2)
+    assert fit_gpd(x, 0.3, backend="scipy").grid is None
+    assert fit_gpd(np.round(x, 5), 0.3, backend="scipy").grid is None
+
+
+def test_tests_and_goodness_of_fit() -> None:
+    fit = fitted(-0.2)
+    assert fit.test_return_level(1000, fit.return_level(1000).estimate).pvalue == pytest.approx(1, abs=1e-6)
+    assert fit.goodness_of_fit(n_resamples=99, rng=1).pvalue > 0.05
+    rng = np.random.default_rng(1)
+    bent = np.round(np.r_[0.3 * rng.random(3800), 0.3 + 0.1 * rng.beta(30, 30, 200)], 2)
+    assert fit_gpd(bent, 0.3, backend="scipy").goodness_of_fit(n_resamples=99, rng=1).pvalue < 0.05
+
+
+def test_the_point_process_on_a_grid() -> None:
+    x = np.round(series(-0.2), 2)
+    process = fit_point_process(x, 0.3, 1000, backend="scipy")
+    assert process.grid == pytest.approx(H)
+    assert process.location == pytest.approx(process.return_level(1000).estimate, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"grid": 0.003}, "multiples"),
+        ({"grid": -1}, "above 0"),
+        ({"grid": "yes"}, "auto"),
+        ({"grid": 0.01, "method": "lmoments"}, "L-moments"),
+    ],
+)
+def test_bad_grids(change: dict[str, object], match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        fitted(-0.2, **change)
+
+
+def test_three_cells_are_refused() -> None:
+    x = np.repeat([0.1, 0.2, 0.3, 0.4], [900, 60, 30, 10])
+    with pytest.raises(InputError, match="3 cells"):
+        fit_gpd(x, 0.15, backend="scipy")
+
+
+def test_ecd_of_rounded_scores() -> None:
+    """Each group by its cells, said so; the difference is near that of the unrounded scores."""
+    rng = np.random.default_rng(3)
+    cd = {"a": 0.3 * rng.beta(2, 8, 6000), "b": 0.5 * rng.beta(2, 8, 2000)}
+    options = {"privileged": "a", "unprivileged": "b", "backend": "scipy", "n_resamples": 0}
+    found = fs.ecd({g: np.round(x, 2) for g, x in cd.items()}, **options)
+    plain = fs.ecd(cd, **options)
+    assert found.test == plain.test
+    assert found.verdict == "violated"
+    assert found.estimate == pytest.approx(plain.estimate, abs=0.3 * plain.confidence_interval.width)
+    for tail in found.tails:
+        assert tail.fit.grid == pytest.approx(H)
+        assert tail.n_exceedances >= 50
+        assert "grid of width 0.01" in tail.sentence

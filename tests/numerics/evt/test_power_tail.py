@@ -1,0 +1,88 @@
+"""Near end points: draws of the power tail, and how the fits and ECD use them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import genpareto
+
+import fairstats as fs
+from fairstats.ground.errors import InputError
+from fairstats.numerics.evt import fit_gpd
+from fairstats.numerics.evt.bootstrap import PowerTail
+
+
+def top(shape: float, rng: np.random.Generator, n: int = 2000, k: int = 50) -> np.ndarray:
+    return np.sort(genpareto.rvs(shape, size=n, random_state=rng))[-k - 1 :]
+
+
+@pytest.mark.parametrize("shape", [-0.7, -1.5])
+def test_coverage(shape: float) -> None:
+    """40 samples of k = 50, 95% intervals of level and end point: at least .93 less three errors."""
+    rng = np.random.default_rng(7)
+    level, end = float(genpareto.isf(1 / 1000, shape)), -1 / shape
+    inside = np.zeros((40, 2), dtype=bool)
+    for row in inside:
+        x = top(shape, rng)
+        for j, (drawn, truth) in enumerate(
+            ((PowerTail.of(x, 2000, 1000).level(1000), level), (PowerTail.of(x, 2000).end, end))
+        ):
+            low, high = np.quantile(drawn, [0.025, 0.975])
+            row[j] = low <= truth <= high
+    assert (inside.mean(axis=0) >= 0.93 - 3 * np.sqrt(0.93 * 0.07 / 40)).all()
+
+
+def test_equivariance() -> None:
+    """The ratio does not feel x ↦ a + bx, so that all draws move with the values."""
+    x = top(-1.0, np.random.default_rng(3))
+    plain, moved = PowerTail.of(x, 2000, 1000), PowerTail.of(5 + 0.01 * x, 2000, 1000)
+    np.testing.assert_allclose(moved.g, plain.g, rtol=1e-6)
+    np.testing.assert_allclose(moved.level(1000), 5 + 0.01 * plain.level(1000), rtol=1e-9)
+    np.testing.assert_allclose(moved.end, 5 + 0.01 * plain.end, rtol=1e-9)
+    assert np.median(plain.g) == pytest.approx(1.0, abs=0.5)
+
+
+@pytest.mark.filterwarnings("ignore:the likelihood has no maximum")
+def test_a_fit_uses_it_by_itself() -> None:
+    x = genpareto.rvs(-0.9, size=2000, random_state=np.random.default_rng(2))
+    fit = fit_gpd(x, float(np.sort(x)[-51]), backend="scipy")
+    level, end = fit.return_level(1000), fit.endpoint()
+    for found, truth in ((level, genpareto.isf(1 / 1000, -0.9)), (end, 1 / 0.9)):
+        assert found.confidence_interval.method == "power tail"
+        assert truth in found.confidence_interval
+        assert found.estimate in found.confidence_interval
+    assert fit.return_level(1000).confidence_interval == level.confidence_interval
+    assert fit.return_level(1000, method="profile").confidence_interval.method == "profile likelihood"
+    regular = fit_gpd(np.random.default_rng(1).exponential(size=2000), 3.0, backend="scipy")
+    assert regular.return_level(1000).confidence_interval.method == "profile likelihood"
+
+
+@pytest.mark.filterwarnings("ignore:the likelihood has no maximum")
+def test_ties_at_the_maximum_are_no_power_tail() -> None:
+    x = genpareto.rvs(-0.9, size=2000, random_state=np.random.default_rng(2))
+    x = np.minimum(x, np.sort(x)[-3])
+    fit = fit_gpd(x, float(np.sort(x)[-51]), backend="scipy")
+    assert fit.return_level(1000).confidence_interval.method == "profile likelihood"
+    with pytest.raises(InputError, match="tied at the maximum"):
+        fit.return_level(1000, method="power_tail")
+    assert PowerTail.of(np.sort(x)[-50:], 2000) is None
+
+
+def test_ecd_of_near_end_points() -> None:
+    """Both tails irregular, one of them, and equal ones: interval, test and verdict by the draws."""
+    rng = np.random.default_rng(4)
+    short, other = 0.25 * rng.random(6000), 0.4 * rng.random(2000)
+    usual = 0.5 * rng.beta(2, 8, 2000)
+    options = {"privileged": "a", "unprivileged": "b", "backend": "scipy", "n_resamples": 0}
+    both = fs.ecd({"a": short, "b": other}, **options)
+    assert both.test == "fiducial draws of a power tail"
+    assert 0.15 in both.confidence_interval
+    assert both.confidence_interval.width < 0.01
+    assert both.verdict == "violated"
+    assert "end point is near" in both["a"].sentence
+    mixed = fs.ecd({"a": short, "b": usual}, **options)
+    assert mixed.test == "fiducial draws of a power tail"
+    assert mixed.estimate in mixed.confidence_interval
+    same = fs.ecd({"a": short, "b": 0.25 * rng.random(2000)}, **options)
+    assert same.verdict == "satisfied"
+    assert same.pvalue > 0.001

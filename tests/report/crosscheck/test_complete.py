@@ -1,0 +1,249 @@
+"""Nothing is passed over: every class of result, every number of its rows, every metric of the registry."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+import fairstats
+from fairstats.ground import serialise
+from fairstats.ground.registry import CRITERIA, ENDINGS, METRICS, RATES
+from fairstats.ground.results import Comparison, Result
+from fairstats.methods.ecd.result import EcdComparison
+from fairstats.methods.ecd.tail import GroupLevel, GroupTail
+from fairstats.methods.hfm.result import HfmEntry
+from fairstats.methods.hfm.risk import RiskComparison
+from fairstats.methods.hfm.set_distance import SetDistance
+from fairstats.methods.madd.result import LargestMadd, MaddComparison
+from fairstats.methods.rates.maxima import GapComponent, MaximumResult
+from fairstats.methods.rates.model_result import PairedChange
+from fairstats.methods.rates.result import RateComparison
+from fairstats.methods.um.table import PosteriorRow
+from fairstats.numerics.evt.result import EvtFit
+from fairstats.numerics.hdr.result import HdrRegion
+from fairstats.report.crosscheck import distances, pairs, posteriors, rates, tails
+from fairstats.report.crosscheck.check import Line
+from fairstats.report.crosscheck.run import TWINS, WITHOUT_TWIN
+
+ADJUSTED = {"pvalue_adjusted": "by p.adjust, for the whole family"}
+VERDICT = dict.fromkeys(
+    ("pvalue_verdict", "pvalue_verdict_adjusted"), "compared with the p-value of the direction, by name"
+)
+NO_VERDICT = dict.fromkeys(("bounds", "pvalue_verdict", "pvalue_verdict_adjusted"), "no verdict of its own")
+BY_BOUNDS = dict.fromkeys(("pvalue_verdict", "pvalue_verdict_adjusted"), "the verdict is by the bounds")
+TESTED = {"statistic": "that of a test: compared test by test", "pvalue": "that of a test"}
+#: What is compared → its class, its lines, and fields without a line → where they are compared, or why not.
+TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
+    "comparison of rates": (
+        RateComparison,
+        (*rates._RATES, *rates._ESTIMATE, *rates._ERROR, *rates._INTERVALS["two-sided"], *rates._BOUNDS),
+        ADJUSTED | TESTED | VERDICT,
+    ),
+    "difference under a gap": (GapComponent, pairs._COMPONENT, {}),
+    "change between models": (PairedChange, pairs._CHANGE, ADJUSTED | NO_VERDICT),
+    "share of changed predictions": (
+        RiskComparison,
+        (*pairs._SHARE, *pairs._EXACT_SHARE),
+        NO_VERDICT
+        | dict.fromkeys(("std_error", "statistic", "pvalue", "pvalue_adjusted"), "the class lacks it"),
+    ),
+    "MADD of a pair": (
+        MaddComparison,
+        (*distances._ON_GRID, *distances._STRETCH),
+        {
+            **ADJUSTED,
+            **VERDICT,
+            "statistic": "the estimate on the grid",
+            "null_mean": "that of a stretch is an average over thousands of exact means",
+            "search_pvalue": "of a search in every permutation: R has no twin as fast",
+            "lower_limit": "the lower bound on the grid, floored at 0",
+        },
+    ),
+    "largest MADD": (
+        LargestMadd,
+        distances._MOST,
+        {
+            **ADJUSTED,
+            **dict.fromkeys(VERDICT, "Bonferroni's, of the comparisons"),
+            "std_error": "has none",
+            "confidence_interval": "ends are those of single comparisons, at Bonferroni's level",
+            "bounds": "as the interval",
+        },
+    ),
+    "HFM": (HfmEntry, distances._DISTANCES, {}),
+    "set distance": (SetDistance, distances._DIRECTED, {"seconds": "of the computer's clock"}),
+    "posterior": (
+        PosteriorRow,
+        (*posteriors._OBSERVED, *posteriors._SUMMARY),
+        {
+            **NO_VERDICT,
+            "rope": "a setting",
+            "mc_error": "the standard deviation over the root of the draws",
+            **dict.fromkeys(("statistic", "pvalue", "pvalue_adjusted"), "a posterior tests nothing"),
+        },
+    ),
+    "ECD": (
+        EcdComparison,
+        (*tails._LEVEL, *tails._RATIO, *tails._PVALUE, *tails._CONTRAST),
+        ADJUSTED
+        | {"pvalue_verdict_adjusted": "by `settle` over the groups"}
+        | {"std_error": "for display: those of the levels are compared"}
+        | dict.fromkeys(("root_mean", "root_sd"), "simulated; what follows from them is compared"),
+    ),
+    "return level": (
+        GroupLevel,
+        (*tails._LEVEL, *tails._LEVEL_ERROR, *tails._PROFILE),
+        {"interactions": "a setting"},
+    ),
+    "largest gap": (
+        RateComparison,
+        pairs._GAP,
+        ADJUSTED
+        | BY_BOUNDS
+        | {
+            "std_error": "that of the difference that attains it",
+            "rate": "under the differences",
+            "rate_reference": "under the differences",
+        },
+    ),
+    "band of a gap": (MaximumResult, pairs._BAND, {}),
+    "ratio over strata": (
+        RateComparison,
+        (*pairs._RATES, *pairs._OVER_STRATA, *pairs._INTERVALS["two-sided"], *pairs._EVIDENCE["above"]),
+        ADJUSTED | TESTED | VERDICT,
+    ),
+    "ABROCA": (
+        RateComparison,
+        (*distances._AUC, *distances._AREA, *distances._SPREAD, *distances._EVIDENCE["above"]),
+        ADJUSTED | VERDICT | {"statistic": "the estimate", "bounds": "the interval itself"},
+    ),
+    "average of a group": (Comparison, (*tails._MEAN, *tails._NORMAL), ADJUSTED | NO_VERDICT),
+    "fit": (
+        EvtFit,
+        (*tails._LIKELIHOOD,),
+        dict.fromkeys(("threshold", "block_size", "confidence_level", "grid"), "a setting"),
+    ),
+    "tail of a group": (
+        GroupTail,
+        tails._OF_ROWS,
+        {
+            "threshold": "the exceedances above it are counted",
+            "rate": "exceedances over values",
+            "goodness_pvalue": "of a parametric bootstrap: the table says so",
+            "endpoint": "R has no twin of its profile",
+        },
+    ),
+    "region": (
+        HdrRegion,
+        (*tails._CUT, *tails._MASS),
+        {
+            "prob": "a setting",
+            "mass": "a share of the samples",
+            **dict.fromkeys(("falpha_error", "size_error"), "a Monte Carlo error of Python's estimate"),
+            "size": "the sum over the intervals, whose ends are compared",
+        },
+    ),
+}
+#: Second witnesses of numbers that the tables above have, and lines of parts and whole numbers, with the
+#: attributes that they are to compare.
+WITNESSES = {
+    "limits by exact tests": (rates._EXACT_BOUNDS, {"bounds.low", "bounds.high"}),
+    "limits by bootstrap": (rates._BOOTSTRAP_BOUNDS, {"bounds.low", "bounds.high"}),
+    "glm": (rates._BY_GLM, {"estimate", "confidence_interval.low", "confidence_interval.high"}),
+    "beta": (posteriors._BETA, {"estimate", "std_error", "median"}),
+    "difference of betas": (posteriors._BETA_DIFFERENCE, {"estimate", "std_error", "p_rope"}),
+    "stable stretch": (
+        distances._STRETCH,
+        {"estimate", *(f"bandwidth.{name}" for name in ("low", "high", "std", "n_points", "h_sup"))},
+    ),
+    "directed distances": (distances._DIRECTED, {"value", "a_to_b.value", "b_to_a.value"}),
+    "tail": (tails._OF_ROWS, {"n_exceedances", "maximum"}),
+    "ratio of distances": (distances._OF_THESE, {"hfm"}),
+    "shape of a tail": (tails._SHAPE, {"low", "high"}),
+    "interval over strata, less": (pairs._INTERVALS["less"], {"confidence_interval.high"}),
+    "interval over strata, greater": (pairs._INTERVALS["greater"], {"confidence_interval.low"}),
+    "interval of alternative less": (rates._INTERVALS["less"], {"confidence_interval.high"}),
+    "interval of alternative greater": (rates._INTERVALS["greater"], {"confidence_interval.low"}),
+}
+
+
+def results() -> set[str]:
+    """Names of the classes of result that a file can hold."""
+    for module in pkgutil.walk_packages(fairstats.__path__, "fairstats."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    own = {n: cls for n, cls in serialise._REGISTRY.items() if cls.__module__.startswith("fairstats.")}
+    return {name for name, cls in own.items() if issubclass(cls, Result)}
+
+
+def test_every_result_has_twins_or_a_reason() -> None:
+    known = results()
+    assert known - set(TWINS) - set(WITHOUT_TWIN) == set(), "neither in TWINS nor in WITHOUT_TWIN"
+    assert (set(TWINS) | set(WITHOUT_TWIN)) - known == set(), "no class of this name"
+    assert not set(TWINS) & set(WITHOUT_TWIN)
+    assert all(WITHOUT_TWIN.values())
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_twins_are_there(name: str) -> None:
+    module, _, function = TWINS[name].partition(".")
+    assert callable(getattr(importlib.import_module(f"fairstats.report.crosscheck.{module}"), function))
+
+
+@pytest.mark.parametrize("what", TABLES)
+def test_every_number_of_a_row_has_a_line(what: str) -> None:
+    row, lines, elsewhere = TABLES[what]
+    assert _numbers(row) - {line.attribute for line in lines} - _fields(elsewhere, row) == set(), (
+        f"no line of the cross-check compares these of {row.__name__} ({what})"
+    )
+
+
+def _numbers(row: type[Any]) -> set[str]:
+    """Attributes of a class that are numbers; of an interval its ends."""
+    found = set()
+    for field in fields(row):
+        if field.type in ("float", "float | None"):
+            found.add(field.name)
+        elif field.type in ("Interval", "Interval | None"):
+            found |= {f"{field.name}.low", f"{field.name}.high"}
+    return found
+
+
+def _fields(names: Iterable[str], row: type[Any]) -> set[str]:
+    return {number for number in _numbers(row) if number.partition(".")[0] in set(names)}
+
+
+@pytest.mark.parametrize("name", WITNESSES)
+def test_second_witnesses_confirm_what_they_did(name: str) -> None:
+    lines, wanted = WITNESSES[name]
+    assert {line.attribute for line in lines} == wanted
+
+
+def test_no_line_stands_outside_these_tables() -> None:
+    """A new table has to be named above, so that taking a line out of it is noticed."""
+    known = {id(line) for _, lines, _ in TABLES.values() for line in lines}
+    known |= {id(line) for lines, _ in WITNESSES.values() for line in lines}
+    known |= {id(line) for line in (*rates._ONE_SIDED, *posteriors._MOMENTS)}  # parts of the above
+    for module in (distances, pairs, posteriors, rates, tails):
+        for name, table in vars(module).items():
+            lines = table if isinstance(table, tuple) else ()
+            loose = [line for line in lines if isinstance(line, Line) and id(line) not in known]
+            assert loose == [], f"{module.__name__}.{name}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(name for name, metric in METRICS.items() if metric.rates),
+        *(stem + ending for stem in (*RATES, *CRITERIA) for ending in ENDINGS.values()),
+    ],
+)
+def test_every_metric_of_the_registry_has_its_rates(name: str) -> None:
+    rate = rates._rate_of(fairstats.ConfusionCounts.from_counts({"a": (1, 1, 1, 1)}), name)
+    assert rate is not None
+    assert rate.name in RATES

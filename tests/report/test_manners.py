@@ -1,0 +1,197 @@
+"""What a result looks like when it is printed: 100 columns, labels as labels, limits as limits."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairstats as fs
+from fairstats.ground.results import WIDTH, Interval, Result, printed
+from fairstats.report.view import _blocks
+from tests.golden.cases import load_cases
+
+LONG = "a group whose name is longer than anybody would expect of a group"
+#: Golden cases that return, between them, a result of every class; the last ones take their time.
+CASES = (
+    "rates/abroca/ricci", "ecd/discrimination/all", "rates/demographic_parity_difference/german/default",
+    "hfm/discriminative_risk/two-values", "ecd/ecd/ties/no-resamples", "evt/point_process/bounded/levels",
+    "evt/point_process/heavy/lmoments", "evt/exponentiality_test/bounded",
+    "evt/point_process/exponential/simulated", "hdr/discrete/cells", "hfm/hfm/no-tests", "madd/curve/pair",
+    "madd/madd/simulated/default", "rates/demographic_parity_difference/bootstrap/agg-max",
+    "evt/descriptive/heavy", "madd/mitigator/log-loss", "hfm/selection",
+    "rates/equalized_odds_difference/simulated/weights",
+    "rates/compare_models/conditional_use_accuracy_0/weights-clusters",
+    "rates/conditional_accuracy/delta/empty-cells", "ecd/scott_knott", "hfm/approx_set_distance/one-row",
+    "rates/stratified_ratio/simulated-less",
+)  # fmt: skip
+SLOW_CASES = ("rates/planning", "ecd/synthetic_quality", "ecd/sample_tail")
+
+
+def results_in(value: Any) -> Iterator[Result]:
+    """Results that a case returned, also in dictionaries and lists."""
+    if isinstance(value, Result):
+        yield value
+    elif isinstance(value, (dict, list, tuple)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from results_in(part)
+
+
+def of_case(name: str) -> list[Result]:
+    with warnings.catch_warnings(), fs.use_backend("scipy"):
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        return list(results_in(load_cases()[name].function(1)))
+
+
+def of_posteriors() -> list[Result]:
+    counts = fs.ConfusionCounts.from_counts({"men": (40, 10, 10, 40), LONG: (30, 10, 20, 40)})
+    first, second = (fs.um_posterior(counts=counts, draws=500, rng=seed) for seed in (1, 2))
+    labels, group = np.arange(120) % 3, np.repeat(["a", LONG], 60)
+    several = fs.um_multiclass(
+        labels, (labels + (np.arange(120) % 5 == 0)) % 3, sensitive_features=group, rng=1
+    )
+    ranked = fs.um_compare({"a": first, "b": second, "c": first}, rng=1)
+    return [first, fs.um_compare(first, second, rng=1), ranked, several]
+
+
+def of_amplification() -> list[Result]:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"y": rng.random(400) < 0.5, "p": rng.random(400) < 0.5, "sex": ["a", LONG] * 200})
+    return list(fs.audit(frame, y_true="y", y_pred="p", sensitive_features="sex").results)
+
+
+def of_missing_rows() -> list[Result]:
+    frame = pd.DataFrame({"y": [1, 0, 1, 1, None] * 20, "sex": ["a", "b"] * 50})
+    with pytest.warns(fs.FairstatsWarning):
+        return list(fs.audit(frame, y_pred="y", sensitive_features="sex", missing="drop").results)
+
+
+def check_print(found: list[Result]) -> set[str]:
+    """Names of the classes, after every result was printed."""
+    for result in found:
+        longest = max(str(result).splitlines(), key=len)
+        assert len(longest) <= WIDTH, f"{type(result).__name__}: {len(longest)} columns: {longest}"
+    return {type(result).__name__ for result in found}
+
+
+def below(cls: type) -> set[str]:
+    """Names of the classes that nothing is derived from."""
+    return {name for sub in cls.__subclasses__() for name in below(sub)} or {cls.__name__}
+
+
+def test_every_class_of_result_prints_in_100_columns() -> None:
+    seen = check_print([*of_posteriors(), *of_amplification(), *of_missing_rows()])
+    for name in CASES:
+        seen |= check_print(of_case(name))
+    slow = {"PowerResult", "SyntheticQuality", "TailSample"}
+    assert below(Result) & set(fs.results.__all__) <= seen | slow
+
+
+@pytest.mark.slow
+def test_slow_classes_print_in_100_columns() -> None:
+    seen = set().union(*(check_print(of_case(name)) for name in SLOW_CASES))
+    assert {"PowerResult", "SyntheticQuality", "TailSample"} <= seen
+
+
+def test_long_names_and_many_columns() -> None:
+    counts = {LONG: (30, 70), "b": (50, 50), "c " + LONG: (20, 80)}
+    for alternative in ("two-sided", "less"):
+        check_print([fs.disparate_impact(counts=counts, reference="b", alternative=alternative)])
+
+
+def test_a_wide_table_goes_on_below_with_the_names_repeated() -> None:
+    frame = pd.DataFrame({"group": ["f", "m"], **{f"a rather long name {k}": [k + 0.5, k] for k in range(8)}})
+    lines = printed("Title", frame, ["A note. " * 30]).splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    heads = [line for line in lines if line.lstrip().startswith("group")]
+    assert len(heads) >= 2
+    assert sum(line.count("a rather long name") for line in heads) == 8
+
+
+def test_labels_and_whole_numbers_are_written_out() -> None:
+    frame = pd.DataFrame({"row": [10_830.0, math.nan], "interactions": [1000.0, 1e6], "p": [1e-9, 0.5]})
+    text = printed("T", frame, [])
+    assert "10830" in text
+    assert "1000000" in text
+    assert "1.00e-09" in text
+    far = fs.set_distance(
+        pd.DataFrame({"x": [0.0, 1.0]}, index=[10_830, 5_372]), pd.DataFrame({"x": [0.5, 3.0]}, index=[7, 8])
+    )
+    assert "5372" in str(far)
+
+
+def test_an_end_that_is_zero_but_for_rounding_is_zero() -> None:
+    frame = pd.DataFrame({"ci_low": [4.3e-19, 0.1], "ci_high": [0.02, 0.3]})
+    assert "e-19" not in printed("T", frame, [])
+    assert "3.00e-300" in printed("T", pd.DataFrame({"ci_low": [3e-300], "ci_high": [5e-300]}), [])
+
+
+def test_no_changed_prediction_has_a_lower_limit_of_zero() -> None:
+    people = pd.DataFrame({"sex": ["f", "m"] * 20, "x": range(40)})
+    for answer in (0, 1):
+        risk = fs.discriminative_risk(
+            lambda X, answer=answer: np.where(X["sex"] == "f", answer, 0), people, sensitive_features="sex"
+        )
+        end = risk.comparisons[0].confidence_interval
+        assert (end.low, end.high)[answer] == answer
+
+
+def test_micro_parity_is_zero() -> None:
+    labels = np.arange(120) % 3
+    found = fs.um_multiclass(
+        labels, (labels + (np.arange(120) % 7 == 0)) % 3, sensitive_features=labels % 2, rng=1
+    )
+    assert not found.metric("demographic_parity_micro").any()
+
+
+@pytest.mark.parametrize(
+    ("alternative", "words"),
+    [("greater", "at least 0.100"), ("less", "at most 0.300"), ("two-sided", "0.100 to 0.300")],
+)
+def test_a_one_sided_interval_is_a_limit(alternative: str, words: str) -> None:
+    assert words in Interval(0.1, 0.3, 0.95, "").words(alternative=alternative)
+    counts = {"men": (40, 60), "women": (25, 75)}
+    sentence = fs.disparate_impact(counts=counts, alternative=alternative).sentences()[0]
+    assert words.split()[1] in sentence
+    assert "inf" not in sentence
+
+
+def test_a_limit_stands_in_the_report() -> None:
+    rng = np.random.default_rng(1)
+    scores, sex = np.r_[rng.beta(2, 5, 300), rng.beta(5, 2, 300)], np.repeat(["f", "m"], 300)
+    result = fs.madd(scores, sensitive_features=sex, rng=1)
+    texts = [row.interval_text for block in _blocks(result) for row in block.rows]
+    assert texts[0].startswith("at least 1.")
+    assert texts[1].startswith("[")
+    one_sided = fs.disparate_impact(counts={"a": (40, 60), "b": (25, 75)}, alternative="less")
+    assert next(_blocks(one_sided)).rows[0].interval_text.startswith("at most 0.")
+
+
+def test_one_rope_serves_every_number_of_metrics() -> None:
+    counts = fs.ConfusionCounts.from_counts({"men": (40, 10, 10, 40), "women": (30, 10, 20, 40)})
+    a, b = (fs.um_posterior(counts=counts, draws=500, rng=seed) for seed in (1, 2))
+    assert fs.um_compare(a, b, metrics="accuracy", rng=1).rope == (0.01,)
+    assert fs.um_compare(a, b, metrics=("accuracy",), rng=1).rope == (0.01,)
+    assert fs.um_compare(a, b, rng=1).rope == (0.01, 0.01)
+
+
+def test_a_figure_or_a_region_does_not_start_r(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+
+    def asked(*given: Any, **more: Any) -> None:
+        pytest.fail("R was asked for")
+
+    monkeypatch.delenv("FAIRSTATS_BACKEND", raising=False)
+    monkeypatch.setattr("fairstats.ground.backends.probe_r", asked)
+    monkeypatch.setattr("fairstats.ground.rsession.call", asked)
+    counts = fs.ConfusionCounts.from_counts({"men": (40, 10, 10, 40), "women": (30, 10, 20, 40)})
+    a, b = (fs.um_posterior(counts=counts, draws=500, rng=seed) for seed in (1, 2))
+    a.plot("accuracy")
+    conditional = fs.um_compare(a, b, hdr=0.9, rng=1)
+    assert conditional.region_backend.startswith("scipy")
+    fs.um_compare(a, b, rng=1).plot()
