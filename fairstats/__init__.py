@@ -43,7 +43,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "predictive_parity_difference",
     ),
     "methods.rates.group_metric": ("group_metric",),
-    "methods.rates.models": ("compare_models",),
+    "methods.rates.models.compare": ("compare_models",),
     "methods.rates.planning": ("power_ratio", "sample_size_ratio"),
     "methods.rates.ratios": ("conditional_accuracy", "conditional_use_accuracy", "disparate_impact"),
     "methods.rates.stratified": ("stratified_ratio",),

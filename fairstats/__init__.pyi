@@ -36,7 +36,7 @@ from fairstats.methods.rates.differences import equal_opportunity_difference as 
 from fairstats.methods.rates.differences import equalized_odds_difference as equalized_odds_difference
 from fairstats.methods.rates.differences import predictive_parity_difference as predictive_parity_difference
 from fairstats.methods.rates.group_metric import group_metric as group_metric
-from fairstats.methods.rates.models import compare_models as compare_models
+from fairstats.methods.rates.models.compare import compare_models as compare_models
 from fairstats.methods.rates.planning import power_ratio as power_ratio
 from fairstats.methods.rates.planning import sample_size_ratio as sample_size_ratio
 from fairstats.methods.rates.ratios import conditional_accuracy as conditional_accuracy

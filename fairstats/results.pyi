@@ -20,9 +20,9 @@ from fairstats.methods.madd.curve import StableBandwidth as StableBandwidth
 from fairstats.methods.madd.mitigation import MitigationResult as MitigationResult
 from fairstats.methods.madd.result import MaddResult as MaddResult
 from fairstats.methods.rates.abroca import AbrocaResult as AbrocaResult
-from fairstats.methods.rates.amplification import AmplificationResult as AmplificationResult
 from fairstats.methods.rates.maxima import MaximumResult as MaximumResult
-from fairstats.methods.rates.model_result import ModelComparison as ModelComparison
+from fairstats.methods.rates.models.amplification import AmplificationResult as AmplificationResult
+from fairstats.methods.rates.models.result import ModelComparison as ModelComparison
 from fairstats.methods.rates.planning import PowerResult as PowerResult
 from fairstats.methods.rates.result import ComparisonResult as ComparisonResult
 from fairstats.methods.rates.result import DifferenceResult as DifferenceResult

@@ -18,7 +18,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.results import Result
 from fairstats.ground.tally import Tally
-from fairstats.methods.rates.model_result import ModelComparison
+from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.report.columns import AuditColumns, check_outcomes, columns_of_frame, columns_of_tally
 from fairstats.report.contents import Section, Statement, compares
 from fairstats.report.format import installed_versions

@@ -11,7 +11,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.results import TIDY_COLUMNS, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import VERDICTS
-from fairstats.methods.rates.model_result import ModelComparison
+from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.report.columns import AuditColumns
 from fairstats.report.inputs import AuditSettings
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.methods.rates.model_result import OVERALL
+from fairstats.methods.rates.models.result import OVERALL
 from fairstats.report.crosscheck.check import Check, Line, Place, ends
 
 if TYPE_CHECKING:
-    from fairstats.methods.rates.model_result import ModelComparison, PairedChange
+    from fairstats.methods.rates.models.result import ModelComparison, PairedChange
     from fairstats.report.crosscheck.door import Bench
 
 _CALLED = "crosscheck_paired_scores"

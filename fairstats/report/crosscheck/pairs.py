@@ -10,8 +10,8 @@ import numpy as np
 
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.registry import find_metric
-from fairstats.methods.rates.amplification import AMPLIFICATION
-from fairstats.methods.rates.model_result import QUANTITIES
+from fairstats.methods.rates.models.amplification import AMPLIFICATION
+from fairstats.methods.rates.models.result import QUANTITIES
 from fairstats.report.crosscheck.check import Check, Line, Place, ends
 from fairstats.report.crosscheck.door import ADJUSTED, VERDICT, Bench, column, rows_of
 from fairstats.report.crosscheck.model_scores import score_change
@@ -20,7 +20,7 @@ from fairstats.report.crosscheck.rates import adjusted, design, table_arguments
 if TYPE_CHECKING:
     from fairstats.methods.hfm.risk import DiscriminativeRiskResult
     from fairstats.methods.rates.maxima import MaximumResult
-    from fairstats.methods.rates.model_result import ModelComparison, PairedChange
+    from fairstats.methods.rates.models.result import ModelComparison, PairedChange
     from fairstats.methods.rates.stratified import StratifiedRatioResult
 
 _LARGEST = "crosscheck_largest"

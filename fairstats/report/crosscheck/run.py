@@ -17,7 +17,7 @@ from fairstats.ground.errors import FairstatsWarning, InputError
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.results import Result
 from fairstats.methods.madd.result import MaddResult
-from fairstats.methods.rates.model_result import ModelComparison
+from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.report.audit import chosen_among
 from fairstats.report.crosscheck.check import Check

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairstats.ground.counts import PairedCounts
 from fairstats.ground.results import Result
-from fairstats.methods.rates.model_work import available, compare_all
+from fairstats.methods.rates.models.work import available, compare_all
 from fairstats.methods.rates.setup import make_settings
 from fairstats.report.inputs import AuditInput
 

@@ -8,8 +8,8 @@ from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.registry import METRICS, RATES, Metric
 from fairstats.ground.results import Result
 from fairstats.methods.rates.abroca import abroca_from_counts
-from fairstats.methods.rates.amplification import amplification
 from fairstats.methods.rates.compare import compare_metric
+from fairstats.methods.rates.models.amplification import amplification
 from fairstats.methods.rates.setup import make_settings
 from fairstats.report.inputs import AUDIT_METHODS, AuditInput
 from fairstats.report.sections.worst_case import worst_case

@@ -10,9 +10,9 @@ from fairstats.ground.counts import PairedCounts
 from fairstats.ground.multiplicity import make_pairs, normal_quantile, two_sided_pvalue
 from fairstats.ground.registry import RATES, Metric
 from fairstats.ground.results import Interval
-from fairstats.methods.rates.model_result import ModelPair, PairedChange
-from fairstats.methods.rates.paired import Change, PairedRate
-from fairstats.methods.rates.paired_score import Part, distance_limits
+from fairstats.methods.rates.models.paired import Change, PairedRate
+from fairstats.methods.rates.models.paired_score import Part, distance_limits
+from fairstats.methods.rates.models.result import ModelPair, PairedChange
 
 #: Quantity of scores → how a change of it is worded.
 KINDS = {"auc": "better", "brier": "worse", "madd": "size", "abroca": "size"}

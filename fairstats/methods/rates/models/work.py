@@ -19,16 +19,18 @@ from fairstats.ground.multiplicity import adjust_pvalues, make_pairs, normal_qua
 from fairstats.ground.registry import METRICS, RATES, find_metric
 from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence, settle
-from fairstats.methods.rates.model_change import KINDS, Found, change_of_gap, change_of_rate
-from fairstats.methods.rates.model_result import (
+from fairstats.methods.rates.models.changes import KINDS, Found, change_of_gap, change_of_rate
+from fairstats.methods.rates.models.paired import PairedRate
+from fairstats.methods.rates.models.result import (
     OVERALL,
     QUANTITIES,
     ModelComparison,
     ModelPair,
+    ModelValue,
     PairedChange,
 )
-from fairstats.methods.rates.model_rows import ModelRows
-from fairstats.methods.rates.model_scores import (
+from fairstats.methods.rates.models.rows import ModelRows
+from fairstats.methods.rates.models.scores import (
     DrawnCurves,
     Level,
     Measured,
@@ -39,8 +41,6 @@ from fairstats.methods.rates.model_scores import (
     madd,
     score_cuts,
 )
-from fairstats.methods.rates.model_values import ModelValue
-from fairstats.methods.rates.paired import PairedRate
 from fairstats.methods.rates.result import Inference, with_adjusted
 from fairstats.methods.rates.setup import check_groups
 

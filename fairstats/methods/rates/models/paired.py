@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from fairstats.ground.counts import PairedCounts
 from fairstats.ground.formula import as_function
 from fairstats.ground.registry import CELLS, Rate
+from fairstats.methods.rates.models.paired_score import Part, Table, change_within, contrast, sum_within
 from fairstats.methods.rates.pair import MIN_UNITS
-from fairstats.methods.rates.paired_score import Part, Table, change_within, contrast, sum_within
 
 #: Fewer changed rows than this in a group of weighted or clustered rows give no variance to rely on.
 FEW_CHANGED = 5

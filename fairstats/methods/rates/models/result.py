@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fairstats.ground import results
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
+from fairstats.ground.errors import FairstatsWarning
+from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.registry import find_metric
 from fairstats.ground.results import Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.rates.model_values import ModelValue, values_of
+from fairstats.methods.rates.compare import compare_metric
+from fairstats.methods.rates.models.paired_score import wilson_limits
 from fairstats.methods.rates.result import Inference
+from fairstats.methods.rates.setup import make_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,10 +37,22 @@ OVERALL = "all rows"
 _NAN = float("nan")
 
 
-def metric_words(metric: str) -> str:
-    """A metric or quantity in words."""
-    known = find_metric(metric)
-    return known.title if known else QUANTITIES[metric][0]
+@serialisable
+@dataclass(frozen=True, kw_only=True)
+class ModelValue(results.Comparison):
+    """A metric of one model, with its own interval and verdict."""
+
+    model: str
+
+    def row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table."""
+        return {
+            **super().row(backend),
+            "model": self.model,
+            "confidence_level": self.confidence_interval.confidence_level,
+            "verdict": self.verdict,
+            "note": self.note,
+        }
 
 
 @serialisable
@@ -157,7 +174,7 @@ class ModelComparison(Result):
             own = [v for v in self.score_values if v.metric == metric]
             if not own:
                 for model in (m for m in self.models if m in tables):
-                    own += values_of(metric, tables[model], model, self.settings, self.reference)
+                    own += _values_of(metric, tables[model], model, self.settings, self.reference)
             found += own
         return tuple(found)
 
@@ -235,3 +252,44 @@ def is_ratio(metric: str) -> bool:
     """Whether a metric is a ratio, whose changes are ratios, too."""
     known = find_metric(metric)
     return known is not None and known.contrast == "ratio"
+
+
+def _values_of(
+    name: str, counts: ConfusionCounts, model: str, settings: Inference, reference: str
+) -> Sequence[ModelValue]:
+    """A metric of rates, or accuracy, of one model: by its usual method, with its verdict."""
+    metric = find_metric(name)
+    if metric is None:
+        return list(_accuracy(counts, model, settings))
+    ratio = metric.contrast == "ratio"
+    limits = {"threshold": settings.threshold} if ratio else {"margin": settings.margin}
+    kept = {key: getattr(settings, key) for key in ("confidence_level", "adjust", "comparisons")}
+    own = make_settings(metric.contrast, {**limits, **kept})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairstatsWarning)  # the changes warn of the same
+        result = compare_metric(metric, counts, own, reference, asked=False)
+    return [_of_one(c, model) for c in result.comparisons]
+
+
+def _of_one(c: Any, model: str) -> ModelValue:
+    """A comparison of one model by itself."""
+    return ModelValue(model=model, **{f.name: getattr(c, f.name) for f in fields(results.Comparison)})
+
+
+def _accuracy(counts: Any, model: str, settings: Inference) -> Iterator[ModelValue]:
+    """Accuracy per group, by Wilson's interval; under weights its estimate alone."""
+    z = normal_quantile((1 + settings.confidence_level) / 2)
+    for g, name in enumerate(counts.groups):
+        right, cases = float(counts.total("tp", "tn")[g]), float(counts.totals[g].sum())
+        ends = (float("nan"), float("nan"))
+        if cases > 0 and not counts.weighted:
+            ends = wilson_limits(right, cases, z, ratio=False)
+        yield ModelValue(
+            metric="accuracy",
+            group=name,
+            estimate=right / cases if cases > 0 else float("nan"),
+            confidence_interval=Interval(*ends, settings.confidence_level, "Wilson"),
+            n=int(counts.group_sizes[g]),
+            method="Wilson",
+            model=model,
+        )

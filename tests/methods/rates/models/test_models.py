@@ -15,7 +15,7 @@ from scipy.stats import norm, ttest_rel
 
 import fairstats as fs
 from fairstats.ground.rsession import call
-from fairstats.methods.rates.model_scores import madd as paired_madd
+from fairstats.methods.rates.models.scores import madd as paired_madd
 
 CELLS = ("111", "110", "101", "100", "011", "010", "001", "000")
 METRICS = ("disparate_impact", "equal_opportunity_difference", "average_odds_difference", "f1_ratio")
@@ -89,7 +89,7 @@ def test_values_of_one_model_are_its_own_metric(people: dict[str, Any]) -> None:
 @pytest.mark.r("pROC")
 def test_auc_against_proc(people: dict[str, Any]) -> None:
     """R's pROC 1.18 live: AUCs, DeLong's test of two correlated curves and its interval, to 1e-8."""
-    call("base::source", str(Path(__file__).parents[2] / "r" / "proc_auc.R"))
+    call("base::source", str(Path(__file__).parents[3] / "r" / "proc_auc.R"))
     for two in (("logit", "forest"), ("logit", "tree")):
         scores = {name: np.round(people["score"][name], 2) for name in two}  # with ties
         result = fs.compare_models(

@@ -16,13 +16,13 @@ from statsmodels.stats._delta_method import NonlinearDeltaCov
 
 import fairstats as fs
 from fairstats.ground.registry import METRICS
-from fairstats.methods.rates.paired_score import (
+from fairstats.methods.rates.models.paired_score import (
     Part,
     contrast,
-    difference_limits,
+    difference_end,
     difference_statistic,
     distance_limits,
-    log_ratio_limits,
+    log_ratio_end,
     ratio_statistic,
     sum_within,
 )
@@ -355,15 +355,15 @@ def test_equality_is_mcnemars_test() -> None:
 def test_limits_as_ratesci(table: Any, difference: Any, ratio: Any) -> None:
     """R's ratesci 1.0.0, pairbinci(method = "Score", skew = FALSE, bcf = FALSE), which prints six digits."""
     z, table = norm.ppf(0.975), tuple(map(float, table))
-    assert difference_limits(table, z) == pytest.approx(difference, abs=1e-6)
-    assert np.exp(log_ratio_limits(table, z)) == pytest.approx(ratio, abs=1e-6)
+    assert [difference_end(table, end) for end in (z, -z)] == pytest.approx(difference, abs=1e-6)
+    assert np.exp([log_ratio_end(table, end) for end in (z, -z)]) == pytest.approx(ratio, abs=1e-6)
 
 
 def test_exchanging_the_models_turns_the_limits_over() -> None:
     table, turned = (43.0, 0.0, 3.0, 2.0), (43.0, 3.0, 0.0, 2.0)
-    for limits in (difference_limits, log_ratio_limits):
-        low, high = limits(table, 1.96)
-        assert limits(turned, 1.96) == pytest.approx((-high, -low), abs=1e-9)
+    for end in (difference_end, log_ratio_end):
+        low, high = end(table, 1.96), end(table, -1.96)
+        assert (end(turned, 1.96), end(turned, -1.96)) == pytest.approx((-high, -low), abs=1e-9)
 
 
 def test_p_is_below_alpha_exactly_where_the_interval_excludes_no_change(rng: np.random.Generator) -> None:
@@ -485,7 +485,7 @@ def test_models_far_from_parity_on_one_side_by_their_predictive_values() -> None
 
 
 def test_the_cells_of_the_calibration_count_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[4]))
     cells = importlib.import_module("tests.calibration.paired").CELLS
     run_cell = importlib.import_module("tests.calibration.study").run_cell
     cell = next(c for c in cells if c.regime.startswith("500 beside 500, .30"))

@@ -61,13 +61,8 @@ def _standardised(distance: float, variance: float) -> float:
     return distance / sqrt(variance)
 
 
-def log_ratio_limits(table: Table, critical: float) -> tuple[float, float]:
-    """Ends of {log ratio : |z| ≤ critical}; infinite where a model has no success."""
-    return _log_ratio_end(table, critical), _log_ratio_end(table, -critical)
-
-
-def _log_ratio_end(table: Table, target: float) -> float:
-    """Where the statistic is `target`: the lower end for a positive one."""
+def log_ratio_end(table: Table, target: float) -> float:
+    """Where the statistic is `target`: the lower end for a positive one; infinite where a model has no success."""
     both, only_a, only_b, _ = table
     a, b = both + only_a, both + only_b
     if (b if target > 0 else a) == 0:
@@ -77,12 +72,8 @@ def _log_ratio_end(table: Table, target: float) -> float:
     return _root(lambda x: ratio_statistic(table, exp(x)), target, centre, step, _LOG_SPAN)
 
 
-def difference_limits(table: Table, critical: float) -> tuple[float, float]:
-    """Ends of {difference : |z| ≤ critical}, in [−1, 1]."""
-    return _difference_end(table, critical), _difference_end(table, -critical)
-
-
-def _difference_end(table: Table, target: float) -> float:
+def difference_end(table: Table, target: float) -> float:
+    """The same of the difference, in [−1, 1]."""
     n, changed = sum(table), table[1] + table[2]
     centre = (table[2] - table[1]) / n
     step = abs(target) * sqrt(changed + 1) / n
@@ -222,10 +213,10 @@ def change_within(table: Table, *, ratio: bool) -> Part:
         return _NOTHING
     if not ratio:
         at = (only_b - only_a) / sum(table)
-        return Part(at, lambda z: _difference_end(table, z), lambda z: _difference_end(table, -z))
+        return Part(at, lambda z: difference_end(table, z), lambda z: difference_end(table, -z))
     a, b = both + only_a, both + only_b
     estimate = _log(b) - _log(a) if a > 0 or b > 0 else nan
-    return Part(estimate, lambda z: _log_ratio_end(table, z), lambda z: _log_ratio_end(table, -z))
+    return Part(estimate, lambda z: log_ratio_end(table, z), lambda z: log_ratio_end(table, -z))
 
 
 def sum_within(table: Table, *, ratio: bool) -> Part:

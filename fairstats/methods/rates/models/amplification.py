@@ -10,8 +10,8 @@ import numpy as np
 
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.rates.model_result import ModelComparison, PairedChange
-from fairstats.methods.rates.model_work import compare_all
+from fairstats.methods.rates.models.result import ModelComparison, PairedChange
+from fairstats.methods.rates.models.work import compare_all
 from fairstats.methods.rates.result import Inference
 
 AMPLIFICATION = "disparate_impact_amplification"

@@ -20,8 +20,8 @@ from fairstats.ground.multiplicity import normal_cdf
 from fairstats.ground.scores import label_blind_bins
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.rates.abroca import MIN_ROWS, RocCurve, area_between, roc_on_grid
-from fairstats.methods.rates.paired import Change
-from fairstats.methods.rates.paired_score import End, Part
+from fairstats.methods.rates.models.paired import Change
+from fairstats.methods.rates.models.paired_score import End, Part
 
 Floats = NDArray[np.float64]
 #: Bins of scores that drawn ROC curves are made of.
@@ -143,7 +143,8 @@ def madd(
     noise = drawn[0] - drawn[1] - observed[:, None]
     near = max(_NEAR, float(np.sqrt(np.log(min(sizes)))), float(np.sqrt(2 * np.log(bins))))
     estimates = np.abs(observed).sum(axis=1)
-    return _directional(estimates, observed, noise, near, 1.0, pairs, margin, 2.0, sizes, bins)
+    apart = _Apart(observed, noise, near, step=1.0, most=2.0, rows=sizes)
+    return apart.measure(estimates, pairs, margin, bins)
 
 
 def grid_codes(scores: Floats, bins: int) -> NDArray[np.int64]:
@@ -193,7 +194,8 @@ def abroca(
     apart = np.stack([one - other for one, other in zip(group.on_grid, reference.on_grid, strict=True)])
     observed, noise = apart[:, 0], apart[:, 1:] - apart[:, :1]
     rows = [*group.rows, *reference.rows]
-    return _directional(estimates, observed, noise, _NEAR, 1 / observed.shape[1], pairs, margin, 1.0, rows)
+    curves_apart = _Apart(observed, noise, _NEAR, step=1 / observed.shape[1], most=1.0, rows=rows)
+    return curves_apart.measure(estimates, pairs, margin)
 
 
 def _curve(negatives: Floats, positives: Floats) -> RocCurve:
@@ -243,45 +245,52 @@ def _normal_shares(codes: NDArray[np.int64], bins: int, n_resamples: int, rng: G
     return np.moveaxis(drawn / drawn.sum(axis=2, keepdims=True), 1, 0)
 
 
-def _directional(
-    estimates: Floats,
-    observed: Floats,
-    noise: Floats,
-    near: float,
-    step: float,
-    pairs: Sequence[tuple[int, int]],
-    margin: float,
-    most: float,
-    rows: Sequence[int],
-    grid: int = 0,
-) -> Measured:
-    """Limits of ∫|D| and of its changes.
+@dataclass(frozen=True, eq=False)
+class _Apart:
+    """A difference D of two groups on a grid, of every model, and its noise.
 
-    `observed`, shape (M, T): D on a grid; `noise`, shape (M, B, T); `near`: standard errors within which D
-    may be 0; `step`: width of a step of the grid; `most`: largest value; `rows`: of every sample drawn from.
+    `observed`, shape (M, T): D; `noise`, shape (M, B, T); `near`: standard errors within which D may be 0;
+    `step`: width of a step of the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from.
     """
-    spread = noise.std(axis=1)
-    laws = []
-    for d, h, error in zip(observed, noise, spread, strict=True):
-        own = []
-        for reach in (0.0, _BETWEEN, near):
-            zero = np.abs(d) < reach * error
-            own.append(step * (h @ np.where(zero, 0.0, np.sign(d)) + np.abs(h[:, zero]).sum(axis=1)))
-        laws.append(own)
-    areas = step * np.abs(observed[:, None] + noise).sum(axis=2)
-    parts = tuple(
-        Part(at, *_ends(at, np.sort(np.stack(law), axis=1), 0.0, most))
-        for at, law in zip(estimates.tolist(), laws, strict=True)
-    )
-    evidence = tuple(_evidence(p.estimate, laws[k], margin) for k, p in enumerate(parts))
-    found = {}
-    for b, a in pairs:
-        at = float(estimates[b] - estimates[a])
-        both = np.sort(np.stack([one - other for one, other in zip(laws[b], laws[a], strict=True)]), axis=1)
-        error = float((areas[b] - areas[a]).std(ddof=1))
-        part = _unchanged(rows, most) if error < 1e-12 else Part(at, *_ends(at, both, -most, most))
-        found[b, a] = Change(part, part, error)
-    return Measured(Level(estimates, parts, areas.std(axis=1, ddof=1), evidence=evidence), found, grid)
+
+    observed: Floats
+    noise: Floats
+    near: float
+    step: float
+    most: float
+    rows: Sequence[int]
+
+    def measure(
+        self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0
+    ) -> Measured:
+        """Limits of ∫|D| and of its changes."""
+        laws, most = self._laws(), self.most
+        areas = self.step * np.abs(self.observed[:, None] + self.noise).sum(axis=2)
+        parts = tuple(
+            Part(at, *_ends(at, np.sort(np.stack(law), axis=1), 0.0, most))
+            for at, law in zip(estimates.tolist(), laws, strict=True)
+        )
+        evidence = tuple(_evidence(p.estimate, laws[k], margin) for k, p in enumerate(parts))
+        found = {}
+        for b, a in pairs:
+            at = float(estimates[b] - estimates[a])
+            both = np.sort(
+                np.stack([one - other for one, other in zip(laws[b], laws[a], strict=True)]), axis=1
+            )
+            error = float((areas[b] - areas[a]).std(ddof=1))
+            part = _unchanged(self.rows, most) if error < 1e-12 else Part(at, *_ends(at, both, -most, most))
+            found[b, a] = Change(part, part, error)
+        return Measured(Level(estimates, parts, areas.std(axis=1, ddof=1), evidence=evidence), found, grid)
+
+    def _laws(self) -> list[list[Floats]]:
+        """Errors of ∫|D| of every model, by how near to 0 D may be 0."""
+        laws = []
+        for d, h, error in zip(self.observed, self.noise, self.noise.std(axis=1), strict=True):
+            zeros = (np.abs(d) < reach * error for reach in (0.0, _BETWEEN, self.near))
+            laws.append(
+                [self.step * (h @ np.where(z, 0.0, np.sign(d)) + np.abs(h[:, z]).sum(axis=1)) for z in zeros]
+            )
+        return laws
 
 
 def _ends(at: float, laws: Floats, least: float, most: float) -> tuple[End, End]:
