@@ -62,7 +62,7 @@ def _standardised(distance: float, variance: float) -> float:
 
 
 def log_ratio_end(table: Table, target: float) -> float:
-    """Where the statistic is `target`: the lower end for a positive one; infinite where a model has no success."""
+    """Where the statistic is `target`, the lower end for a positive one; infinite without a success."""
     both, only_a, only_b, _ = table
     a, b = both + only_a, both + only_b
     if (b if target > 0 else a) == 0:
