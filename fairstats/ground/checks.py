@@ -156,8 +156,8 @@ def check_two_groups(groups: Sequence[str], *, cure: str = "compare with another
         raise InputError("sensitive_features", got=got, allowed="two groups or more", cure=cure)
 
 
-def finite_array(argument: str, value: Any, allowed: str) -> NDArray[np.float64]:
-    """`value` as a new float64 array of any shape; raises unless all are finite numbers up to 1e100."""
+def finite_array(argument: str, value: Any, allowed: str, *, largest: float = LARGEST) -> NDArray[np.float64]:
+    """`value` as a new float64 array of any shape; raises unless all are finite numbers up to `largest`."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
         raise InputError(argument, got="a masked array", allowed=allowed, cure="pass value.compressed()")
     kind = "a ragged list"
@@ -178,8 +178,8 @@ def finite_array(argument: str, value: Any, allowed: str) -> NDArray[np.float64]
     if not (math.isfinite(low) and math.isfinite(high)):
         got = f"{array.size - int(np.isfinite(array).sum())} NaN or infinite values among {array.size}"
         raise InputError(argument, got=got, allowed=allowed, cure="leave them out, and say so in your report")
-    if max(-low, high) > LARGEST:
-        raise InputError(argument, got=f"values beyond {LARGEST:g}", allowed=allowed, cure="change the unit")
+    if max(-low, high) > largest:
+        raise InputError(argument, got=f"values beyond {largest:g}", allowed=allowed, cure="change the unit")
     return array
 
 

@@ -136,6 +136,16 @@ def parse_metric(name: Any, *, argument: str = "metric", default: str = "differe
     )
 
 
+def several(metrics: Any) -> list[Any]:
+    """One metric or several (names, functions), as a list."""
+    if isinstance(metrics, str) or callable(metrics):
+        return [metrics]
+    cure = '("accuracy", "equal_opportunity")'
+    return list(
+        check_type("metrics", metrics, (list, tuple), "names of metrics, or functions of the counts", cure)
+    )
+
+
 def name_of(metric: Any) -> str:
     """Name of a metric in tables: its text, or the name of the function."""
     return metric if isinstance(metric, str) else str(getattr(metric, "__name__", type(metric).__name__))
@@ -177,9 +187,7 @@ def as_objectives(metrics: Any, groups: tuple[str, ...]) -> Objectives:
     Raises for unknown names, names that have no better or worse, the same name twice, and where a fairness
     metric meets one group.
     """
-    given = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
-    allowed = "names of metrics, or functions of the counts"
-    given = list(check_type("metrics", given, (list, tuple), allowed, '("accuracy", "equal_opportunity")'))
+    given = several(metrics)
     names = tuple(name_of(m) for m in given)
     if not given or len(set(names)) < len(names):
         raise InputError(

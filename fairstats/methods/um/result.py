@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.backends import unless_asked
+from fairstats.ground.checks import check_names
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.results import TIDY_COLUMNS, Result, printed
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.draws import PRIORS, PosteriorDraws, Rows, evaluate, warn_of_undefined
 from fairstats.methods.um.effective import CrossValidation
-from fairstats.methods.um.metrics import Evaluator, evaluator, name_of, parse_metric
+from fairstats.methods.um.metrics import Evaluator, evaluator, name_of, parse_metric, several
 from fairstats.methods.um.pymc_models import Diagnostics, as_arviz
 from fairstats.methods.um.table import DEFAULT_METRICS, PosteriorRow, posterior_rows, table_draws
 
@@ -159,9 +160,12 @@ class UmPosterior(Result, PosteriorDraws):
         n_jobs: int | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         """Draws of several metrics from the same joint draws, in one pass; see `metric`."""
+        names = several(names)
         keys = [name_of(name) for name in names]
-        if len(set(keys)) < len(keys):
-            raise InputError("metrics", got=repr(keys), allowed="distinct names", cure="rename a function")
+        if not keys or len(set(keys)) < len(keys):
+            raise InputError(
+                "metrics", got=repr(keys), allowed="one name or more, each once", cure="rename a function"
+            )
         functions = [self._function(name, group, by_group) for name in names]
         values = evaluate(self.block, self.n_draws, functions, self.reference_index, n_jobs)
         # one comparison needs no axis of comparisons
@@ -191,7 +195,15 @@ class UmPosterior(Result, PosteriorDraws):
         index = group_index(self.groups, group, "group")
         return lambda counts, _: metric.by_group(counts[:, [index]])[:, 0]
 
-    def hdr(self, names: Any, prob: Any = 0.95, *, backend: str | None = None, **options: Any) -> HdrResult:
+    def hdr(
+        self,
+        names: Any,
+        prob: Any = 0.95,
+        *,
+        group: Hashable | None = None,
+        backend: str | None = None,
+        **options: Any,
+    ) -> HdrResult:
         """Highest density region of one metric, or of several jointly; see `fs.hdr`.
 
         Parameters
@@ -199,13 +211,24 @@ class UmPosterior(Result, PosteriorDraws):
         names : str, callable, or sequence of them
             Metrics with one value per draw; equalized odds has two.
         prob : float or sequence of float, default 0.95
+        group : hashable, optional
+            Rates of this group instead of all rows, as in `metric`.
         backend, **options
             Of `fs.hdr`.
+
+        Examples
+        --------
+        >>> import fairstats as fs
+        >>> counts = fs.ConfusionCounts.from_counts({"f": (20, 4, 5, 30), "m": (40, 6, 9, 50)})
+        >>> posterior = fs.um_posterior(counts=counts, rng=1)
+        >>> posterior.hdr(["tpr", "fpr"], group="f", backend="scipy").mode.round(1)
+        array([0.8, 0.1])
         """
         from fairstats.numerics.hdr.region import hdr
 
-        wanted = [names] if isinstance(names, str) or callable(names) else list(names)
-        columns = np.column_stack([v.reshape(self.n_draws, -1) for v in self.metrics(wanted).values()])
+        check_names("hdr", options, ("bandwidth", "support", "estimator", "discrete", "gridsize"))
+        found = self.metrics(names, group=group)
+        columns = np.column_stack([v.reshape(self.n_draws, -1) for v in found.values()])
         columns = columns[~np.isnan(columns).any(axis=1)]
         return hdr(columns[:, 0] if columns.shape[1] == 1 else columns, prob, backend=backend, **options)
 
@@ -218,7 +241,7 @@ class UmPosterior(Result, PosteriorDraws):
         wanted = self.table_metrics if metrics is None else metrics
         return posterior_rows(
             self,
-            [wanted] if isinstance(wanted, str) or callable(wanted) else list(wanted),
+            several(wanted),
             self.reference_index,
             self.table_prob if prob is None else prob,
             self.table_rope if rope is None else rope,
@@ -357,6 +380,6 @@ class UmPosterior(Result, PosteriorDraws):
 
         if metrics is None:
             metrics = ("accuracy", "equal_opportunity_max") if len(self.groups) > 1 else ("accuracy",)
-        wanted = (metrics,) if isinstance(metrics, str) or callable(metrics) else tuple(metrics)
+        wanted = tuple(several(metrics))
         region = self.hdr(wanted, prob, backend=unless_asked())
         return plot_posterior(region, tuple(name_of(m) for m in wanted), ax)

@@ -261,7 +261,7 @@ def plan_axis(
         if span > COARSEST_STEP * (size - 1):
             raise InputError(
                 "samples",
-                got=f"draws that span {span:.2g} bandwidths of {bandwidth:.2g}",
+                got=f"draws that span {span:.2g} bandwidths",
                 allowed=f"a span of at most {COARSEST_STEP * (size - 1):.2g} bandwidths",
                 cure="take logarithms of draws with such long tails, or give a larger bandwidth",
             )

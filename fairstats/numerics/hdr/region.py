@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from fairstats.ground.backends import BACKENDS, resolve
-from fairstats.ground.checks import check_choice, check_that, check_whole, finite_array
+from fairstats.ground.checks import LARGEST, check_choice, check_that, check_whole, finite_array
 from fairstats.ground.errors import BackendError, DataWarning, InputError, caution
 from fairstats.numerics.hdr import scipy_backend
 from fairstats.numerics.hdr.bandwidth import hdr_bandwidth, hdr_bandwidth_2d
@@ -20,6 +21,10 @@ from fairstats.numerics.hdr.space import discrete_regions, is_constant, is_discr
 
 #: Fewer draws than this give no density worth a region.
 LEAST_SAMPLES = 10
+#: Draws beyond this, or below one over it, are brought to about 1 and the region back.
+MODERATE = 1e50
+#: A bandwidth of more ranges of the draws than this leaves a density that is flat up to rounding.
+WIDEST = 1e6
 #: A given density may integrate to 1 ± this before it is pointed out.
 MASS_OFF = 0.05
 
@@ -150,11 +155,15 @@ def hdr(
     dimension = draws.shape[1]
     bounds = _as_support(support, dimension)
     _check_inside(draws, np.array(bounds), "support")
-    h = None if bandwidth is None else _as_bandwidth(bandwidth, dimension)
+    h = None if bandwidth is None else _as_bandwidth(bandwidth, np.ptp(draws, axis=0))
     common: dict[str, Any] = {"single": single, "support": bounds, "n": len(draws)}
     if _take_as_discrete(draws, discrete, h is not None):
         return HdrResult(**discrete_regions(draws, probs), **common, backend="exact counts")
     _check_columns(draws)
+    unit = _unit(draws)
+    draws, h = draws / unit, None if h is None else h / unit
+    bounds = tuple((low / u, high / u) for (low, high), u in zip(bounds, unit.tolist(), strict=True))
+    common["support"] = bounds
     if estimator == "ash":
         if dimension != 2:
             got = f"'ash' in {dimension} dimension(s)"
@@ -164,7 +173,9 @@ def hdr(
     if dimension > 2:
         fields, density_at = space_regions(draws, probs, h)
         result = HdrResult(**fields, **common, backend=kernel.version())
-        object.__setattr__(result, "_density", density_at)  # a frozen result; not carried by to_dict
+        result = _in_units(result, unit)
+        # a frozen result; not carried by to_dict
+        object.__setattr__(result, "_density", lambda places: density_at(places / unit) / unit.prod())
         return result
     if estimator == "ash":
         fields = histogram_regions(draws, probs, kernel)
@@ -183,14 +194,62 @@ def hdr(
         fields, atom = of_line(x, kernel), find_atom(x)
         if atom is not None:
             note = (
-                f"{atom[1]:.0%} of the draws equal {atom[0]:g}: a density shows such an atom as a spike as "
-                "wide as the bandwidth. Report its probability beside the region, or pass discrete=True"
+                f"{atom[1]:.0%} of the draws equal {atom[0] * unit[0]:g}: a density shows such an atom as a "
+                "spike as wide as the bandwidth. Report its probability beside the region, or pass "
+                "discrete=True"
             )
             if discrete is None:
                 caution(note, DataWarning)
             again = errors_with_atoms(x, fields["regions"], lambda v: of_line(v, scipy_backend)["regions"])
             fields |= {"regions": again, "note": f"{note}."}
-    return HdrResult(**fields, **common, backend=kernel.version())
+    return _in_units(HdrResult(**fields, **common, backend=kernel.version()), unit)
+
+
+def _unit(draws: FloatArray) -> FloatArray:
+    """A power of two per column, shape (d,), that brings numbers whose squares are none to about 1."""
+    top = np.abs(draws).max(axis=0)
+    extreme = (top < 1 / MODERATE) | (top > MODERATE)
+    unit: FloatArray = np.where(extreme, np.ldexp(1.0, np.frexp(top)[1] - 1), 1.0)
+    return unit
+
+
+def _in_units(result: HdrResult, unit: FloatArray) -> HdrResult:
+    """The result of draws that were divided by `unit`, in the units in which they came."""
+    if (unit == 1).all():
+        return result
+    volume, one = math.prod(unit.tolist()), unit if result.dimension > 1 else float(unit[0])
+
+    def times(value: Any, factor: Any) -> Any:
+        return None if value is None else value * factor
+
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        regions = tuple(
+            replace(
+                region,
+                falpha=float(np.divide(region.falpha, volume)),
+                falpha_error=float(np.divide(region.falpha_error, volume)),
+                intervals=times(region.intervals, one),
+                errors=times(region.errors, one),
+                size=times(region.size, volume),
+                size_error=times(region.size_error, volume),
+            )
+            for region in result.regions
+        )
+        if not all(0 < region.falpha < math.inf for region in regions):
+            got = f"draws about {' × '.join(f'{u:.1g}' for u in unit)}, whose density is no float"
+            raise InputError("samples", got=got, allowed="draws with a density", cure="change the unit")
+        return replace(
+            result,
+            regions=regions,
+            mode=result.mode * one,
+            modes=result.modes * one,
+            bandwidth=times(result.bandwidth, one),
+            axes=tuple(axis * u for axis, u in zip(result.axes, unit, strict=False)),
+            values=result.values / volume,
+            support=tuple(
+                (low * u, high * u) for (low, high), u in zip(result.support, unit.tolist(), strict=True)
+            ),
+        )
 
 
 def _from_density(
@@ -286,7 +345,7 @@ def _refuse(arguments: dict[str, Any], allowed: str, cure: str) -> None:
 def _as_samples(samples: Any) -> FloatArray:
     """Draws as an array of shape (n, d), with enough rows for the number of columns."""
     allowed = "finite numbers: shape (n,) for one dimension, (n, d) for d dimensions"
-    array = finite_array("samples", samples, allowed)
+    array = finite_array("samples", samples, allowed, largest=1e307)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
@@ -345,11 +404,14 @@ def _check_inside(samples: FloatArray, bounds: FloatArray, what: str) -> None:
         )
 
 
-def _as_bandwidth(bandwidth: Any, dimension: int) -> FloatArray:
-    """Positive bandwidths, shape (d,); one number stands for all dimensions."""
+def _as_bandwidth(bandwidth: Any, ranges: FloatArray) -> FloatArray:
+    """Positive bandwidths, shape (d,); one number stands for all dimensions. `ranges`: of the draws."""
+    dimension = ranges.size
     allowed = "a positive number" + (f", or {dimension} of them" if dimension > 1 else "")
-    array = np.atleast_1d(finite_array("bandwidth", bandwidth, allowed))
+    array = np.atleast_1d(finite_array("bandwidth", bandwidth, allowed, largest=1e307))
     fine = array.ndim == 1 and array.size in {1, dimension} and bool((array > 0).all())
+    fine = fine and bool(((array / WIDEST <= ranges) | (ranges == 0)).all())
+    allowed += f", at most {WIDEST:g} times the range of the draws"
     check_that(fine, "bandwidth", bandwidth, allowed, "leave it out for the default")
     return np.broadcast_to(array, (dimension,)).copy()
 
@@ -380,11 +442,14 @@ def _as_density(density: Any) -> Curve | Surface:
         fault = "arrays of shapes " + ", ".join(str(part.shape) for part in (*axes, values))
     elif any((np.diff(axis) <= 0).any() for axis in axes):
         fault = "a grid that does not ascend"
-    elif top <= 0 or float(values.min()) < -1e-9 * top:
+    elif top < 1 / LARGEST or float(values.min()) < -1e-9 * top:
         fault = f"values from {values.min():g} to {values.max():g}"
     if fault:
         raise InputError(
-            "density", got=fault, allowed=f"{allowed}; values ≥ 0, not all 0", cure="sort, transpose"
+            "density",
+            got=fault,
+            allowed=f"{allowed}; values ≥ 0, the largest at least {1 / LARGEST:g}",
+            cure="sort, transpose",
         )
     values = np.maximum(values, 0.0)
     return Curve(axes[0], values) if len(axes) == 1 else Surface(axes[0], axes[1], values)

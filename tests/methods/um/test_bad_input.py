@@ -126,6 +126,34 @@ def test_metric_arguments_are_checked() -> None:
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
+        ({"names": 1}, "metrics"),
+        ({"names": {"tpr", "fpr"}}, "metrics"),
+        ({"names": np.array(["tpr"])}, "metrics"),
+        ({"names": []}, "metrics"),
+        ({"group": "x"}, "group"),
+        ({"group": ["men"]}, "group"),
+        ({"names": "equal_opportunity", "group": "men"}, "metric"),
+        ({"bins": 3}, "hdr"),
+    ],
+)
+def test_region_refuses(options: dict[str, Any], argument: str) -> None:
+    with pytest.raises(InputError) as problem:
+        fs.um_posterior(counts=TABLE, rng=1).hdr(**{"names": ["tpr", "fpr"], **options})
+    assert problem.value.argument == argument
+
+
+def test_region_of_a_group() -> None:
+    """The witness is the region of that group's draws."""
+    posterior = fs.um_posterior(counts=TABLE, rng=1)
+    group = posterior.groups[0]
+    draws = np.column_stack([posterior.metric(name, group=group) for name in ("tpr", "fpr")])
+    region = posterior.hdr(["tpr", "fpr"], group=group, backend="scipy")
+    np.testing.assert_array_equal(region.mode, fs.hdr(draws, backend="scipy").mode)
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
         ({"rope": (-0.01, 0.01)}, "rope"),
         ({"rope": (0.01, 0.01, 0.01)}, "rope"),
         ({"rope": "wide"}, "rope"),

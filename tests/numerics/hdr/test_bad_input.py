@@ -30,7 +30,9 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "too few for their dimension": ("samples", {"samples": np.ones((19, 4))}),
     "three axes": ("samples", {"samples": np.zeros((20, 2, 2))}),
     "no columns": ("samples", {"samples": np.zeros((20, 0))}),
-    "beyond any unit": ("samples", {"samples": GOOD * 1e200}),
+    "beyond any unit": ("samples", {"samples": GOOD * 5e307}),
+    "area beyond any unit": ("samples", {"samples": PLANE * 1e-200}),
+    "density beyond any unit": ("samples", {"samples": GOOD * 1e-310}),
     "constant column": ("samples", {"samples": np.column_stack([GOOD, np.ones(200)])}),
     "twice the same column": ("samples", {"samples": np.column_stack([GOOD, GOOD])}),
     "dependent columns": ("samples", {"samples": np.column_stack([PLANE, PLANE.sum(axis=1)])}),
@@ -43,6 +45,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "bandwidth 0": ("bandwidth", {"samples": GOOD, "bandwidth": 0}),
     "bandwidth NaN": ("bandwidth", {"samples": GOOD, "bandwidth": np.nan}),
     "bandwidth by name": ("bandwidth", {"samples": GOOD, "bandwidth": "scott"}),
+    "bandwidth far beyond the draws": ("bandwidth", {"samples": GOOD, "bandwidth": 1e160}),
     "three bandwidths for two": ("bandwidth", {"samples": PLANE, "bandwidth": [1, 1, 1]}),
     "support excludes samples": ("samples", {"samples": GOOD, "support": (0, 1)}),
     "support reversed": ("support", {"samples": GOOD, "support": (9, -9)}),
@@ -65,6 +68,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "density with NaN": ("density", {"density": (GRID, np.where(GRID > 4, np.nan, NORMAL))}),
     "density negative": ("density", {"density": (GRID, NORMAL - 0.1)}),
     "density zero": ("density", {"density": (GRID, 0 * GRID)}),
+    "density without a float's mass": ("density", {"density": (GRID, NORMAL * 1e-300)}),
     "density of other length": ("density", {"density": (GRID, NORMAL[1:])}),
     "density descending": ("density", {"density": (GRID[::-1], NORMAL)}),
     "density with ties": ("density", {"density": (np.repeat(GRID, 2), np.repeat(NORMAL, 2))}),
@@ -88,6 +92,21 @@ def test_refused_by_name(name: str) -> None:
         hdr(**arguments)
     assert refusal.value.argument == argument
     assert refusal.value.cure
+
+
+@pytest.mark.parametrize("power", [-1000, -530, 530, 1000])
+@pytest.mark.parametrize("draws", [GOOD, PLANE, np.column_stack([PLANE, GOOD])], ids=["1-D", "2-D", "3-D"])
+def test_any_unit_gives_the_same_region(power: int, draws: np.ndarray) -> None:
+    """The witness is the region of the draws themselves: a power of two changes no digit."""
+    unit = np.ldexp(1.0, power)
+    scale = unit if draws.ndim == 1 else np.array([1.0, unit, 1.0])[: draws.shape[1]]
+    plain, scaled = (hdr(x, [0.5, 0.9], backend="scipy") for x in (draws, draws * scale))
+    np.testing.assert_array_equal(scaled.mode, plain.mode * scale)
+    np.testing.assert_array_equal(scaled.bandwidth, plain.bandwidth * scale)
+    np.testing.assert_allclose(scaled.falpha, np.array(plain.falpha) / unit, rtol=1e-9)
+    np.testing.assert_array_equal(scaled.contains(draws * scale), plain.contains(draws))
+    if draws.ndim == 1:
+        np.testing.assert_array_equal(scaled.intervals[1], plain.intervals[1] * unit)
 
 
 def test_r_has_no_method_in_three_dimensions() -> None:
