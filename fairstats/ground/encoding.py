@@ -87,9 +87,9 @@ def without_mask(values: Any) -> Any:
     mask, data = np.ma.getmaskarray(values), np.asarray(values.data)
     if not mask.any():
         return data
-    gap = {"f": np.nan, "c": np.nan, "M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
-    shown = data.copy() if data.dtype.kind in gap else data.astype(object)
-    shown[mask] = gap.get(data.dtype.kind)
+    kind = data.dtype.kind
+    shown = data.copy() if kind in "fcMm" else data.astype(object)
+    shown[mask] = np.nan if kind in "fc" else np.array("NaT", data.dtype) if kind in "Mm" else None
     return shown
 
 

@@ -107,7 +107,7 @@ def test_a_flag_is_true_or_false():
 def test_long_values_are_cut_in_an_error():
     assert len(shown(list(range(10_000)))) < 250
     assert shown(np.zeros((3, 2))) == "ndarray of shape (3, 2)"
-    assert shown(np.float64(0.5)) == "np.float64(0.5)"
+    assert shown(np.float64(0.5)) == repr(np.float64(0.5))  # no column: NumPy 1 writes it as 0.5
 
 
 def test_a_level_says_what_a_level_is():
