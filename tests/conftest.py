@@ -63,10 +63,10 @@ try:
 except ModuleNotFoundError:  # the run without extras
     pass
 else:
-    # A law that 50 examples do not break is looked at longer by --hypothesis-profile=thorough.
-    hypothesis_settings.register_profile("default", deadline=None, max_examples=50)
+    # A law that 30 examples do not break is looked at longer by --hypothesis-profile=thorough.
+    hypothesis_settings.register_profile("default", deadline=None, max_examples=30)
     hypothesis_settings.register_profile(
-        "ci", deadline=None, max_examples=50, derandomize=True, database=None
+        "ci", deadline=None, max_examples=30, derandomize=True, database=None
     )
     hypothesis_settings.register_profile("thorough", deadline=None, max_examples=1_000)
     hypothesis_settings.load_profile("ci" if os.environ.get("CI") else "default")

@@ -77,8 +77,17 @@ def table_of(text: str) -> str:
     return re.sub(r"Written: .*", "", text)
 
 
-@pytest.mark.parametrize("where", ["parquet", "csv", "csv/*.csv", "parquet/**/*.parquet"])
-@pytest.mark.parametrize("engine", ["auto", "polars"])
+@pytest.mark.parametrize(
+    ("engine", "where"),
+    [
+        ("auto", "csv"),
+        ("auto", "parquet/**/*.parquet"),
+        ("polars", "csv/*.csv"),
+        pytest.param("polars", "parquet", marks=pytest.mark.slow),
+        *(pytest.param("auto", where, marks=pytest.mark.slow) for where in ("parquet", "csv/*.csv")),
+        *(pytest.param("polars", where, marks=pytest.mark.slow) for where in ("csv", "parquet/**/*.parquet")),
+    ],
+)
 def test_folders_and_globs_give_the_report_of_the_rows(frame, folder, tmp_path, where, engine):
     pytest.importorskip("polars" if engine == "polars" else "duckdb")
     if where == "csv" and engine == "polars":

@@ -83,10 +83,17 @@ def assert_all_agree(found: dict[str, Any], at_least: int) -> None:
             {"reference": {"origin": "south"}, "sensitive_features": ["origin"], "threshold": 0.9},
             300,
         ),
-        ("all pairs", {"comparisons": "all", "confidence_level": 0.9, "adjust": "hommel", **ORIGIN}, 400),
-        ("max-z", {"simultaneous": "max-z", "adjust": "fdr_bh", **ORIGIN}, 300),
+        pytest.param(
+            "all pairs",
+            {"comparisons": "all", "confidence_level": 0.9, "adjust": "hommel", **ORIGIN},
+            400,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "max-z", {"simultaneous": "max-z", "adjust": "fdr_bh", **ORIGIN}, 300, marks=pytest.mark.slow
+        ),
         ("Bonferroni, delta", {"simultaneous": "bonferroni", "method": "delta", **ORIGIN}, 300),
-        ("Koopman", {"method": "koopman", "margin": 0.05, **ORIGIN}, 300),
+        pytest.param("Koopman", {"method": "koopman", "margin": 0.05, **ORIGIN}, 300, marks=pytest.mark.slow),
         ("predictions alone", {"y_true": None, "pos_label": 1}, 150),
         ("outcomes alone", {"y_pred": None, "pos_label": "yes"}, 100),
         ("weights", {"sample_weight": "weight", **ORIGIN}, 200),

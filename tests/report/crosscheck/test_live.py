@@ -263,6 +263,7 @@ def test_tails_by_extremes() -> None:
     assert_all_agree(found, at_least=10)
 
 
+@pytest.mark.slow
 def test_averages_of_counterfactuals_with_and_without_rows(frame: pd.DataFrame) -> None:
     rng = np.random.default_rng(8)
     frame = frame.assign(changed=np.clip(frame["score"] + rng.beta(1, 12, len(frame)), 0, 1))
