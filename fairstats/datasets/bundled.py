@@ -26,11 +26,7 @@ def read_bundled(file: str, known: CatalogueEntry) -> pd.DataFrame:
 
     with files("fairstats.datasets").joinpath("data", file).open("rb") as stream:
         return pd.read_csv(
-            stream,
-            compression="gzip",
-            dtype=dict(known.dtypes),
-            keep_default_na=False,
-            na_values=[""],
+            stream, compression="gzip", dtype=dict(known.dtypes), keep_default_na=False, na_values=[""]
         )
 
 
@@ -58,8 +54,8 @@ def load_compas(*, subset: Literal["propublica", "besse"] | None = None) -> Data
     References
     ----------
     .. [1] Angwin, J., Larson, J., Mattu, S. and Kirchner, L. (2016). Machine Bias. ProPublica.
-    .. [2] Besse, P., del Barrio, E., Gordaliza, P. and Loubes, J.-M. (2018). Confidence Intervals for
-       Testing Disparate Impact in Fair Learning. arXiv:1807.06362.
+    .. [2] Besse, P., del Barrio, E., Gordaliza, P. and Loubes, J.-M. (2018). Confidence Intervals for Testing
+       Disparate Impact in Fair Learning. arXiv:1807.06362.
 
     Examples
     --------
@@ -136,8 +132,8 @@ def load_adult(*, subset: Literal["besse"] | None = None) -> Dataset:
     References
     ----------
     .. [1] Becker, B. and Kohavi, R. (1996). Adult. UCI Machine Learning Repository.
-    .. [2] Besse, P., del Barrio, E., Gordaliza, P. and Loubes, J.-M. (2018). Confidence Intervals for
-       Testing Disparate Impact in Fair Learning. arXiv:1807.06362.
+    .. [2] Besse, P., del Barrio, E., Gordaliza, P. and Loubes, J.-M. (2018). Confidence Intervals for Testing
+       Disparate Impact in Fair Learning. arXiv:1807.06362.
 
     Examples
     --------

@@ -37,11 +37,7 @@ EXTRAS = {
     "r": "the R back end",
 }
 #: Distribution → module, where they differ by more than "-" and "_".
-_MODULES = {
-    "scikit-learn": "sklearn",
-    "rpy2-rinterface": "rpy2.rinterface",
-    "rpy2-robjects": "rpy2.robjects",
-}
+_MODULES = {"scikit-learn": "sklearn", "rpy2-rinterface": "rpy2.rinterface", "rpy2-robjects": "rpy2.robjects"}
 #: Back end → R package that it calls.
 _USES = {
     "extreme values by r": "extRemes",

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.checks import (
-    as_number,
-    check_label,
-    is_plain,
-    listed,
-    nearest,
-    shown,
-)
+from fairstats.ground.checks import as_number, check_label, is_plain, listed, nearest, shown
 from fairstats.ground.errors import DataWarning, InputError, caution
 
 if TYPE_CHECKING:

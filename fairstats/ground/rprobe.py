@@ -219,12 +219,7 @@ def _probe(environment: tuple[str | None, ...], path: tuple[str, ...]) -> RProbe
 def run_aside(*command: str) -> subprocess.CompletedProcess[str]:
     """Run a program of ours to its end, without a terminal."""
     return subprocess.run(  # noqa: S603 - our own script, no shell
-        command,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=_TIMEOUT,
-        stdin=subprocess.DEVNULL,
+        command, capture_output=True, text=True, errors="replace", timeout=_TIMEOUT, stdin=subprocess.DEVNULL
     )
 
 

@@ -18,10 +18,9 @@ COLOUR = "C0"
 def plot_hdr(result: Any, ax: Axes | None = None) -> Axes:
     """Draw highest density regions of one or two quantities.
 
-    One quantity: the density with the regions below it filled, the larger the paler, their ends marked
-    with two Monte Carlo standard errors to either side. Two: the regions as filled contours, with the
-    mode. Discrete draws of one quantity: the probability of each value, those outside the largest region
-    grey.
+    One quantity: the density with the regions below it filled, the larger the paler, their ends marked with
+    two Monte Carlo standard errors to either side. Two: the regions as filled contours, with the mode.
+    Discrete draws of one quantity: the probability of each value, those outside the largest region grey.
 
     `result`: read by its attributes `dimension`, `kind`, `regions`, `axes`, `values`, `mode`; `ax`: where to
     draw; default a new figure's. Raises InputError for three or more quantities, and for discrete draws of

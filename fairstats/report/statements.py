@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 
 def make_statements(
-    columns: AuditColumns,
-    settings: AuditSettings,
-    tables: Sequence[CellCounts],
-    sections: Sequence[Section],
+    columns: AuditColumns, settings: AuditSettings, tables: Sequence[CellCounts], sections: Sequence[Section]
 ) -> tuple[Statement, ...]:
     """The statements of an audit; `tables`: one per set of attributes."""
     return (

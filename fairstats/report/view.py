@@ -86,8 +86,7 @@ class Row:
 
     `label`, `reference`: group (or both groups of a gap), and what it is compared with; `scale`, {"ratio",
     "difference", "maximum", "distance"}; `side`, {"two-sided", "greater", "less"}: which ends of the interval
-    are limits; `tests`: p-values by alternative; "exact <alternative>" for exact
-    ones.
+    are limits; `tests`: p-values by alternative; "exact <alternative>" for exact ones.
     """
 
     label: str

@@ -312,10 +312,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _sample(self, model: Any, part: int) -> Any:
         return counterfactual_discrimination(
-            model,
-            self._data[part][0],
-            sensitive_features=self.sensitive_features,
-            pos_label=self.pos_label,
+            model, self._data[part][0], sensitive_features=self.sensitive_features, pos_label=self.pos_label
         )
 
     def _ecd(self, model: Any, part: int, n_resamples: int) -> EcdResult:

@@ -39,8 +39,7 @@ def approx_set_distance(
     m1 : int, default 25
         Random projections.
     m2 : int, optional
-        Neighbours in the projection, on either side, that a row is compared with; default
-        ⌈2·log₁₀(n0 + n1)⌉.
+        Neighbours in the projection, on either side, that a row is compared with; default ⌈2·log₁₀(n0 + n1)⌉.
     rng : None, int or numpy.random.Generator
         Of the projections.
     counts : Tally, optional

@@ -139,9 +139,7 @@ def _expected_pairs(queries: NDArray[np.float64], targets: Targets, level: float
     return float(np.mean(1 / np.maximum(share, 1 / targets.n)))
 
 
-def _first_bounds(
-    race: _Race,
-) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
+def _first_bounds(race: _Race) -> tuple[NDArray[np.float64], NDArray[np.intp], NDArray[np.float64]]:
     """Upper bounds of all squared minima from the hubs, after a pilot of rows; these, and their minima."""
     queries, targets = race.queries, race.targets
     m = len(queries)

@@ -152,11 +152,7 @@ def _drawn(
 
 
 def label_permutation(
-    scene: Scene,
-    lists: Distances,
-    statistic: Statistic,
-    n_resamples: int,
-    rng: np.random.Generator,
+    scene: Scene, lists: Distances, statistic: Statistic, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """D and D_f of every side when the rows' sensitive values, all attributes together, are permuted."""
 

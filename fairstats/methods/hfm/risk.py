@@ -263,11 +263,7 @@ def _persons(cluster: Any, n: int) -> NDArray[np.intp]:
 
 
 def _entry(
-    attribute: str,
-    group: str,
-    changed: NDArray[np.bool_],
-    persons: NDArray[np.intp],
-    level: float,
+    attribute: str, group: str, changed: NDArray[np.bool_], persons: NDArray[np.intp], level: float
 ) -> RiskComparison:
     from statsmodels.stats.proportion import proportion_confint
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 class Side:
     """One value of an attribute against all others.
 
-    `rows`, shape (n,): those with the value; `crossed`: whether it is an intersection of several
-    attributes.
+    `rows`, shape (n,): those with the value; `crossed`: whether it is an intersection of several attributes.
     """
 
     attribute: str

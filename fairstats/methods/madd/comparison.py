@@ -12,11 +12,7 @@ from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import bandwidth_order, label_blind_bins
 from fairstats.ground.verdict import Evidence, settle
 from fairstats.methods.madd.binning import bin_edges, farey_grid, grid_counts, histogram_distance
-from fairstats.methods.madd.curve import (
-    StableBandwidth,
-    curve_of,
-    stable_bandwidth,
-)
+from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
 from fairstats.methods.madd.noise import SMALLEST_GROUP, DistanceLimits, distance_limits, noise_of
 from fairstats.methods.madd.permutation import (
     DistributionTest,

@@ -123,7 +123,7 @@ class MitigationResult(Result):
         """Sentences below the table."""
         return [
             f"λ = {self.lambda_:.3f}, predictions 1 from {self.threshold:g} on; MADD: see `before.notes()`. "
-            "The change of the error is that of the same rows, with McNemar's exact p-value.",
+            "The change of the error is that of the same rows, with McNemar's exact p-value."
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.methods.madd.binning import (
-    distances_from_below,
-    farey_grid,
-    histogram_distance,
-)
+from fairstats.methods.madd.binning import distances_from_below, farey_grid, histogram_distance
 from fairstats.methods.madd.noise import Noise
 from fairstats.methods.madd.scores import Sample, cluster_codes
 

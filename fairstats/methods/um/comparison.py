@@ -234,8 +234,7 @@ def um_compare(
     paired : {"auto", True, False}
         "auto": where both posteriors hold predictions of the same rows, the draws are of label × ŷ_A × ŷ_B
         jointly; effective counts of different size are paired up to the smaller. Independent draws are the
-        paper's way; for algorithms that agree on most rows they overstate
-        the variance of Δ.
+        paper's way; for algorithms that agree on most rows they overstate the variance of Δ.
     names : (str, str), default ("A", "B")
     draws : int, optional
         Default as many as `a` has.

@@ -112,8 +112,7 @@ def warn_of_few(strata: NDArray[Any], folds: int, groups: tuple[str, ...]) -> No
 class SensitiveUse:
     """Keywords under which an estimator takes the sensitive column; None where it does not.
 
-    `seed`: whether ``predict`` takes ``random_state``, as fairlearn's mitigators do, which predict at
-    random.
+    `seed`: whether ``predict`` takes ``random_state``, as fairlearn's mitigators do, which predict at random.
     """
 
     fit: str | None

@@ -119,13 +119,12 @@ class UmPosterior(Result, PosteriorDraws):
         Parameters
         ----------
         name : str or callable
-            "accuracy", "balanced_accuracy", "f1", "tpr", "tnr", "fpr", "fnr", "ppv", "npv",
-            "selection_rate", "base_rate", "mcc", "error_ratio" (FN/FP): of all rows. "demographic_parity",
-            "equal_opportunity", "predictive_equality", "predictive_parity", "equalized_odds",
-            "treatment_equality": between groups. All of them may end in "_difference" (group − reference;
-            the default of the latter), "_absolute", "_ratio" or "_max" (largest gap between any two groups).
-            A function gets counts of shape (draws, G, 4), last axis tp, fp, fn, tn, and returns one entry
-            per draw.
+            "accuracy", "balanced_accuracy", "f1", "tpr", "tnr", "fpr", "fnr", "ppv", "npv", "selection_rate",
+            "base_rate", "mcc", "error_ratio" (FN/FP): of all rows. "demographic_parity", "equal_opportunity",
+            "predictive_equality", "predictive_parity", "equalized_odds", "treatment_equality": between
+            groups. All of them may end in "_difference" (group − reference; the default of the latter),
+            "_absolute", "_ratio" or "_max" (largest gap between any two groups). A function gets counts of
+            shape (draws, G, 4), last axis tp, fp, fn, tn, and returns one entry per draw.
         group : hashable, optional
             A rate of this group instead of all rows.
         by_group : bool, default False

@@ -180,11 +180,7 @@ def fit_point_process(
 
 
 def fit_gev(
-    block_maxima: Any,
-    *,
-    method: Method = "mle",
-    confidence_level: float = 0.95,
-    backend: str | None = None,
+    block_maxima: Any, *, method: Method = "mle", confidence_level: float = 0.95, backend: str | None = None
 ) -> EvtFit:
     """Fit the generalised extreme value distribution to block maxima.
 

@@ -216,12 +216,7 @@ def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float |
     else:
         low, high = fit.likelihood().endpoint_interval(chi2_quantile(level))
         interval = Interval(max(low, largest), high, level, "profile likelihood")
-    return Endpoint(
-        estimate=estimate,
-        confidence_interval=interval,
-        largest=largest,
-        **fit.source,
-    )
+    return Endpoint(estimate=estimate, confidence_interval=interval, largest=largest, **fit.source)
 
 
 def endpoint_estimate(fit: FittedTail) -> float:
@@ -282,10 +277,7 @@ def exceedance_probability(
     low, high = _probability_interval(fit, x, survival, target)
     interval = Interval(low, high, level, "profile likelihood")
     return ExceedanceProbability(
-        value=x,
-        estimate=fit.rate * survival,
-        confidence_interval=interval,
-        **fit.source,
+        value=x, estimate=fit.rate * survival, confidence_interval=interval, **fit.source
     )
 
 

@@ -21,12 +21,7 @@ from fairstats.ground.checks import (
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt.checks import (
-    LEAST_EXCEEDANCES,
-    as_series,
-    kth_largest,
-    usable_thresholds,
-)
+from fairstats.numerics.evt.checks import LEAST_EXCEEDANCES, as_series, kth_largest, usable_thresholds
 from fairstats.numerics.evt.contour import contour_extremes, shape_interest
 from fairstats.numerics.evt.diagnostics import STATISTICS, OverThresholds, excess_pvalue
 from fairstats.numerics.evt.distributions import Counts, Floats

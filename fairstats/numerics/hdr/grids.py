@@ -237,12 +237,7 @@ class Axis:
 
 
 def plan_axis(
-    samples: FloatArray,
-    bandwidth: float,
-    reach: float,
-    size: int,
-    support: tuple[float, float],
-    largest: int,
+    samples: FloatArray, bandwidth: float, reach: float, size: int, support: tuple[float, float], largest: int
 ) -> Axis:
     """Grid from `reach` below the least sample to `reach` above the largest, within the support.
 

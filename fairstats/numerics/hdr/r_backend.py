@@ -25,11 +25,7 @@ def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, s
 
 
 def density_2d(
-    samples: FloatArray,
-    bandwidth: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    size: tuple[int, int],
+    samples: FloatArray, bandwidth: FloatArray, low: FloatArray, high: FloatArray, size: tuple[int, int]
 ) -> Surface:
     """Binned product-Gaussian density by `ks::kde`: see `grids.Kernel.density_2d`."""
     return _surface(rsession.call("fs_density_2d", samples, bandwidth, low, high, list(size)))

@@ -56,9 +56,8 @@ def hdr(
         Probability, or several, each in (0, 1). All regions are cut from one density, so that they are
         nested.
     density : (grid, values) or (x, y, values), optional
-        A density on an ascending grid, `values` ≥ 0 of shape ``(len(grid),)`` or ``(len(x), len(y))``.
-        Read as linear (bilinear) between the points and 0 outside. With `samples` too, these only set the
-        level.
+        A density on an ascending grid, `values` ≥ 0 of shape ``(len(grid),)`` or ``(len(x), len(y))``. Read
+        as linear (bilinear) between the points and 0 outside. With `samples` too, these only set the level.
     bandwidth : float or sequence of d floats, optional
         Standard deviation of the Gaussian kernel, in the units of the samples. Default: 1-D, Samworth and
         Wand's rule for the mean of `prob` (deterministic); 2-D, 1.3 times a direct plug-in for each

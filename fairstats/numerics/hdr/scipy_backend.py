@@ -63,10 +63,7 @@ def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, s
 
 
 def levels(
-    density: Curve | Surface,
-    samples: FloatArray,
-    probs: FloatArray,
-    own: FloatArray | float | None = None,
+    density: Curve | Surface, samples: FloatArray, probs: FloatArray, own: FloatArray | float | None = None
 ) -> Levels:
     """Levels from a curve or a surface: see `grids.Kernel.levels`."""
     at_samples = density.at(samples)
@@ -76,11 +73,7 @@ def levels(
 
 
 def density_2d(
-    samples: FloatArray,
-    bandwidth: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    size: tuple[int, int],
+    samples: FloatArray, bandwidth: FloatArray, low: FloatArray, high: FloatArray, size: tuple[int, int]
 ) -> Surface:
     """Binned product-Gaussian density on a grid: see `grids.Kernel.density_2d`.
 

@@ -99,8 +99,8 @@ def compare_models(
        272–279.
     .. [5] DeLong, DeLong, Clarke-Pearson (1988). Comparing the areas under two or more correlated receiver
        operating characteristic curves. Biometrics 44, 837–845.
-    .. [6] Fang, Santos (2019). Inference on directionally differentiable functions. Review of
-       Economic Studies 86, 377–412.
+    .. [6] Fang, Santos (2019). Inference on directionally differentiable functions. Review of Economic
+       Studies 86, 377–412.
 
     Examples
     --------

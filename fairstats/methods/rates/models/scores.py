@@ -156,8 +156,7 @@ def grid_codes(scores: Floats, bins: int) -> NDArray[np.int64]:
 class DrawnCurves:
     """ROC curves of every model in one group: exact ones, and on a grid those of rows drawn again.
 
-    `on_grid`: per model, shape (1 + B, grid), the first from the rows themselves;
-    `rows`: of either label.
+    `on_grid`: per model, shape (1 + B, grid), the first from the rows themselves; `rows`: of either label.
     """
 
     exact: tuple[RocCurve, ...]
