@@ -248,7 +248,7 @@ def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
     """What a command reads: a tally, the rows of a file, or a lazy table; its own options leave `given`."""
     from fairstats.ground.engines.files import delimiter_of, engine_for, open_files
     from fairstats.ground.tally import Tally
-    from fairstats.report.read import held_input, read_table
+    from fairstats.report.files import held_input, read_table
 
     delimiter, memory, engine = (given.pop(name) for name in ("delimiter", "memory", "engine"))
     delimiter, held = delimiter_of(delimiter), held_input(file)
@@ -279,7 +279,7 @@ def _columns_in(value: Any) -> list[str]:
 def tally_command(file: Path, **given: Any) -> None:
     """Count a table once: a tally holds all that an audit needs, and no person."""
     from fairstats.ground.counting import tally
-    from fairstats.report.targets import check_targets, deliver
+    from fairstats.report.files import check_targets, deliver
 
     check_targets({"--out": given["out"]}, [file])
     groups, out, exact = given.pop("group") or [], given.pop("out"), given.pop("exact")
@@ -378,10 +378,9 @@ def crosscheck_command(
     """
     from fairstats.ground.engines.files import delimiter_of
     from fairstats.report.crosscheck.run import crosscheck
+    from fairstats.report.files import STANDARD, check_targets, deliver, held_input, read_table
     from fairstats.report.html import render_html
-    from fairstats.report.read import STANDARD, held_input, read_table
     from fairstats.report.report import AuditReport, read_report
-    from fairstats.report.targets import check_targets, deliver
 
     check_targets({"--out": out}, [report, data])
     separator, text = delimiter_of(delimiter), held_input(report)
@@ -479,7 +478,7 @@ def _tell(built: Built) -> None:
 
 def _check_delivery(delivery: Mapping[str, Any], inputs: Sequence[Path]) -> None:
     """Look at the files of a report before the work."""
-    from fairstats.report.targets import check_targets
+    from fairstats.report.files import check_targets
 
     check_targets({"--out": delivery["out"], "--json": delivery["json"]}, inputs)
 
@@ -489,10 +488,9 @@ def _deliver(report: AuditReport, delivery: Mapping[str, Any]) -> None:
 
     Where a file goes to standard output, the rest is said on standard error.
     """
+    from fairstats.report.files import STANDARD, deliver
     from fairstats.report.html import render_html
-    from fairstats.report.read import STANDARD
     from fairstats.report.render import show
-    from fairstats.report.targets import deliver
 
     out, json = delivery["out"], delivery["json"]
     piped = STANDARD in (str(out), str(json))

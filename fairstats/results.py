@@ -43,7 +43,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "numerics.hdr.result": ("HdrRegion", "HdrResult"),
     "report.crosscheck.table": ("Crosscheck",),
     "report.report": ("AuditReport",),
-    "report.sections.worst_case": ("WorstCaseResult",),
+    "report.sections.rates": ("WorstCaseResult",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -50,4 +50,4 @@ from fairstats.numerics.hdr.result import HdrRegion as HdrRegion
 from fairstats.numerics.hdr.result import HdrResult as HdrResult
 from fairstats.report.crosscheck.table import Crosscheck as Crosscheck
 from fairstats.report.report import AuditReport as AuditReport
-from fairstats.report.sections.worst_case import WorstCaseResult as WorstCaseResult
+from fairstats.report.sections.rates import WorstCaseResult as WorstCaseResult

@@ -116,7 +116,7 @@ NEEDS = {
     "a Parquet file": (
         "cli",
         """
-from fairstats.report.read import read_table
+from fairstats.report.files import read_table
 import tempfile, pathlib
 path = pathlib.Path(tempfile.mkdtemp()) / "people.parquet"
 path.write_bytes(b"PAR1")

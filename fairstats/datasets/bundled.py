@@ -13,8 +13,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
-from fairstats.datasets.catalogue import CatalogueEntry, adult_subset, compas_subset, entry
-from fairstats.datasets.description import Dataset
+from fairstats.datasets.description import CatalogueEntry, Dataset, adult_subset, compas_subset, entry
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Final, Literal
 
-from fairstats.datasets.catalogue import compas_subset, entry
-from fairstats.datasets.description import Dataset
+from fairstats.datasets.description import Dataset, compas_subset, entry
 from fairstats.datasets.files import (
     StrPath,
     damaged,

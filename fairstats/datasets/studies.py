@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fairstats.datasets.catalogue import entry
-from fairstats.datasets.description import Dataset
+from fairstats.datasets.description import Dataset, entry
 from fairstats.datasets.files import (
     StrPath,
     damaged,

@@ -12,8 +12,7 @@ from fairstats.ground.cells import CellCounts
 from fairstats.ground.checks import check_given, check_number, check_that, column_name, column_names
 from fairstats.ground.counts import ConfusionCounts, PairedCounts, SelectionCounts
 from fairstats.ground.encoding import as_float_column, as_frame_columns, factorize, label_text
-from fairstats.ground.engines.parts import count_distinct, count_tails
-from fairstats.ground.engines.scores import count_scores
+from fairstats.ground.engines.parts import count_distinct, count_scores, count_tails
 from fairstats.ground.engines.sources import as_lazy
 from fairstats.ground.engines.sql import squares_of
 from fairstats.ground.engines.table import LazyRows, Question

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from fairstats.ground.errors import MissingDependencyError
-from fairstats.report.axis import Axis
-from fairstats.report.format import count, isolate, number, printable, pvalue
+from fairstats.report.format import Axis, count, isolate, number, printable, pvalue
 from fairstats.report.render import MARKS, headline
 from fairstats.report.view import Row, SetView, view_sets
 

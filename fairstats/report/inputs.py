@@ -18,7 +18,7 @@ from fairstats.ground.outcomes import Outcomes, check_changed, check_probability
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally
-from fairstats.methods.rates.models.rows import ModelRows
+from fairstats.methods.rates.models.work import ModelRows
 from fairstats.report.columns import AuditColumns
 
 if TYPE_CHECKING:

@@ -11,9 +11,21 @@ from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.result import ComparisonResult
-from fairstats.report.axis import Axis, difference_axis, distance_axis, gap_axis, ratio_axis
 from fairstats.report.contents import compares, count_verdicts, rests_on_exact_test
-from fairstats.report.format import count, interval, isolate, number, percent, printable, whole_or_weighted
+from fairstats.report.format import (
+    Axis,
+    count,
+    difference_axis,
+    distance_axis,
+    gap_axis,
+    interval,
+    isolate,
+    number,
+    percent,
+    printable,
+    ratio_axis,
+    whole_or_weighted,
+)
 from fairstats.report.sections import metric_title
 
 if TYPE_CHECKING:

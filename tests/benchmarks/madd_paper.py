@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
-from fairstats.methods.madd.mapping import LabelledSample, MixtureCdfs, fairness_losses
+from fairstats.methods.madd.mitigation import LabelledSample, MixtureCdfs, fairness_losses
 from fairstats.methods.madd.mitigator import MaddMitigator
 from fairstats.methods.madd.scores import Sample
 

@@ -10,7 +10,7 @@ import pickle
 import pytest
 
 from fairstats.datasets import Dataset, DatasetDescription, load_compas, load_ricci
-from fairstats.datasets.catalogue import catalogue_names, entry
+from fairstats.datasets.description import catalogue_names, entry
 
 
 @pytest.mark.parametrize("name", catalogue_names())

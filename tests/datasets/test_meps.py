@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from fairstats.datasets import read_meps
-from fairstats.datasets.catalogue import entry
+from fairstats.datasets.description import entry
 from fairstats.ground.errors import InputError
 
 VISITS = ("OBTOTV{yy}", "OPTOTV{yy}", "ERTOT{yy}", "IPNGTD{yy}", "HHTOTD{yy}")

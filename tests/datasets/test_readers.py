@@ -19,7 +19,7 @@ from fairstats.datasets import (
     read_student,
 )
 from fairstats.datasets.bundled import read_bundled
-from fairstats.datasets.catalogue import entry
+from fairstats.datasets.description import entry
 from fairstats.ground.errors import DataWarning, InputError, MissingDependencyError
 
 IDENTIFYING = {

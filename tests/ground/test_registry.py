@@ -14,13 +14,13 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.ground.references import REFERENCES
 from fairstats.ground.registry import (
     CELLS,
     CRITERIA,
     ENDINGS,
     METRICS,
     RATES,
+    REFERENCES,
     Metric,
     Rate,
     find_metric,

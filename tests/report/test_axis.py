@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from fairstats.report.axis import Axis, difference_axis, distance_axis, gap_axis, ratio_axis
+from fairstats.report.format import Axis, difference_axis, distance_axis, gap_axis, ratio_axis
 
 pytest.importorskip("hypothesis")
 from hypothesis import given

@@ -19,7 +19,7 @@ pytest.importorskip("rich")
 from typer.testing import CliRunner
 
 from fairstats import cli
-from fairstats.report.targets import check_targets
+from fairstats.report.files import check_targets
 
 COLUMNS = ("--y-true", "y", "--y-pred", "hat", "--group", "sex")
 

@@ -20,8 +20,7 @@ from fairstats.numerics.evt.return_levels import power_draws
 
 if TYPE_CHECKING:
     from fairstats.methods.ecd.sample import GroupSample
-    from fairstats.methods.ecd.settings import EcdSettings
-    from fairstats.methods.ecd.tail import GroupLevel, GroupTail
+    from fairstats.methods.ecd.tail import EcdSettings, GroupLevel, GroupTail
     from fairstats.numerics.evt.result import EvtFit
 
 #: Of a tail: rate, scale, shape. A signed root of the likelihood ratio that is not standardised is compared

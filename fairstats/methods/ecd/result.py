@@ -12,8 +12,7 @@ from fairstats.ground.verdict import explain, fair_range
 from fairstats.numerics.evt.tail import tail_row
 
 if TYPE_CHECKING:
-    from fairstats.methods.ecd.settings import EcdSettings
-    from fairstats.methods.ecd.tail import GroupTail
+    from fairstats.methods.ecd.tail import EcdSettings, GroupTail
 
 
 @serialisable

@@ -17,17 +17,17 @@ from fairstats.ground.encoding import binary_codes
 from fairstats.ground.errors import DataWarning, InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.methods.madd.curve import curve_of, stable_bandwidth
-from fairstats.methods.madd.mapping import (
+from fairstats.methods.madd.metric import madd_of_scores, warn_of
+from fairstats.methods.madd.mitigation import (
     GroupCdf,
     LabelledSample,
+    MitigationResult,
     MixtureCdfs,
     error_losses,
     fairness_losses,
     log_loss,
     mapped_losses,
 )
-from fairstats.methods.madd.metric import madd_of_scores, warn_of
-from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.madd.scores import GroupScores, Sample
 from fairstats.methods.madd.settings import make_settings
 

@@ -173,7 +173,7 @@ class UmComparison(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw ΔΘ with its RoPE and the events (the paper's figure 3), for two metrics."""
-        from fairstats.plots.um import plot_comparison
+        from fairstats.plots.hdr import plot_comparison
 
         return plot_comparison(self, self._region, ax)
 

@@ -375,7 +375,7 @@ class UmPosterior(Result, PosteriorDraws):
         ax : matplotlib.axes.Axes, optional
         prob : float, default 0.95
         """
-        from fairstats.plots.um import plot_posterior
+        from fairstats.plots.hdr import plot_posterior
 
         if metrics is None:
             metrics = ("accuracy", "equal_opportunity_max") if len(self.groups) > 1 else ("accuracy",)

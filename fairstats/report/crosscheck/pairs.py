@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +11,9 @@ import numpy as np
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.registry import find_metric
 from fairstats.methods.rates.models.amplification import AMPLIFICATION
-from fairstats.methods.rates.models.result import QUANTITIES
+from fairstats.methods.rates.models.result import OVERALL, QUANTITIES
 from fairstats.report.crosscheck.check import Check, Line, Place, ends
 from fairstats.report.crosscheck.door import ADJUSTED, VERDICT, Bench, column, rows_of
-from fairstats.report.crosscheck.model_scores import score_change
 from fairstats.report.crosscheck.rates import adjusted, design, table_arguments
 
 if TYPE_CHECKING:
@@ -22,7 +21,24 @@ if TYPE_CHECKING:
     from fairstats.methods.rates.maxima import MaximumResult
     from fairstats.methods.rates.models.result import ModelComparison, PairedChange
     from fairstats.methods.rates.stratified import StratifiedRatioResult
+    from fairstats.report.crosscheck.door import Bench
 
+_SCORES = "crosscheck_paired_scores"
+_POINTS = (Line("before", "before"), Line("after", "after"), Line("estimate", "estimate"))
+#: A change of rates, AUC or Brier score, but for its joint interval.
+_CLOSED = (
+    *_POINTS,
+    Line("standard error", "std_error"),
+    *ends("interval", "confidence_interval"),
+    Line("statistic", "statistic"),
+    Line("p-value", "pvalue"),
+)
+_JOINT = ends("simultaneous interval", "simultaneous", "joint_")
+_DRAWN = (
+    *_POINTS,
+    Line("standard error", "std_error", error="std_error_error"),
+    *ends("interval", "confidence_interval", random=True),
+)
 _LARGEST = "crosscheck_largest"
 _GAP = (
     Line("estimate", "estimate"),
@@ -40,16 +56,10 @@ _COMPONENT = (
     Line("band, upper end ({0.rate})", "high", relative=1e-7),
 )
 _CHANGE = (
-    Line("before", "before"),
-    Line("after", "after"),
-    Line("estimate", "estimate"),
-    Line("standard error", "std_error"),
-    *ends("interval", "confidence_interval"),
-    Line("statistic", "statistic"),
-    Line("p-value", "pvalue"),
+    *_CLOSED,
     Line("change of the distance from parity", "distance_change", "distance"),
     *ends("its interval", "distance_interval", "distance_"),
-    *ends("simultaneous interval", "simultaneous", "joint_"),
+    *_JOINT,
 )
 _PAIRED = "crosscheck_paired"
 _STRATIFIED = "crosscheck_stratified"
@@ -83,6 +93,42 @@ _TESTS = {
 _SHARE = (Line("estimate", "estimate"),)
 _EXACT_SHARE = ends("interval", "confidence_interval", of=" (Clopper–Pearson)")
 _CLUSTERED = "clustered by person: needs every answer of the model"
+
+
+def score_change(
+    result: ModelComparison, c: PairedChange, family: int, place: Place, bench: Bench
+) -> Iterator[Check]:
+    """One change of AUC, Brier score, MADD or ABROCA."""
+    name = c.metric.removesuffix("_change")
+    rows = _rows(bench, labelled=name != "madd")
+    if rows is None or not {c.model, c.baseline} <= set(rows[1]):
+        yield place.needs_data("estimate", c.estimate, "scores of single rows: pass data=")
+        return
+    group, scores, y = rows
+    named = [g for g in (c.group, c.reference) if g and g != OVERALL]
+    members = [np.flatnonzero(group == g) + 1 for g in named] or [np.arange(group.size) + 1]
+    level = result.confidence_level
+    levels = [level, 1 - (1 - level) / family]
+    both = [np.asarray(scores[m], dtype=np.float64) for m in (c.baseline, c.model)]
+    found = bench.call(
+        _SCORES, name, both, y, [list(m) for m in members], levels, result.settings.n_resamples
+    )
+    yield from bench.compare(
+        place, _DRAWN if name in ("madd", "abroca") else (*_CLOSED, *_JOINT), c, found, _SCORES
+    )
+
+
+def _rows(bench: Bench, *, labelled: bool) -> tuple[Any, Mapping[str, Any], Any] | None:
+    """Group, scores by model, and label of every row: those of a report, or the arguments of a call."""
+    known = bench.given("models")
+    if known is not None:
+        out = known[0].outcomes
+        return np.array(out.groups.labels)[out.groups.codes], known[0].scores, known[0].labels.astype(float)
+    found = bench.given("sensitive_features", "score", *(("y_true",) if labelled else ()))
+    if found is None or not isinstance(found[1], Mapping):
+        return None
+    group = np.asarray(found[0]).astype(str)
+    return group, found[1], np.asarray(found[2], dtype=np.float64) if labelled else np.zeros(group.size)
 
 
 def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from fairstats.ground import references
 from fairstats.ground.registry import METRICS
+from fairstats.ground.registry import REFERENCES as _PAPERS
 from fairstats.ground.results import Result
 from fairstats.report.inputs import AuditInput
 from fairstats.report.sections.methods import run_ecd, run_hfm, run_madd, run_um
@@ -45,7 +45,7 @@ class SectionEntry(NamedTuple):
 with files("fairstats.report.sections").joinpath("words.toml").open("rb") as _stream:
     _TABLES = tomllib.load(_stream)
 #: Key → paper; the registry's metrics may cite papers in full.
-REFERENCES: dict[str, str] = {**references.REFERENCES, **_TABLES["references"]}
+REFERENCES: dict[str, str] = {**_PAPERS, **_TABLES["references"]}
 SECTIONS = (
     SectionEntry("rates", "Rates: ratios, differences, largest gaps", run_rates),
     SectionEntry("models", "Several models on the same people", run_models),

@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.ground.engines import scores
-from fairstats.ground.engines.scores import farey_edges
+from fairstats.ground.engines import parts
+from fairstats.ground.engines.parts import farey_edges
 from fairstats.ground.errors import EngineError
 from tests.ground.engines.cluster import Cluster, spark_cluster
 from tests.ground.engines.frames import people, same, with_gaps
@@ -89,7 +89,7 @@ def test_an_audit_is_that_of_the_rows(spark):
 
 
 def test_many_scores_between_edges_on_the_cluster(spark, monkeypatch):
-    monkeypatch.setattr(scores, "MOST_EXACT", 1_000)
+    monkeypatch.setattr(parts, "MOST_EXACT", 1_000)
     n = 60_000
     options = {**QUESTION, "score": "score"}
     there, rows = fs.tally(rows_of(spark, n), **options), fs.tally(same_in_numpy(n), **options)

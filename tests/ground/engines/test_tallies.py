@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import fairstats as fs
 from fairstats.ground.encoding import as_frame_columns
-from fairstats.ground.engines import parts, scores
-from fairstats.ground.engines.scores import CELLS, edge_cells, farey_edges
+from fairstats.ground.engines import parts
+from fairstats.ground.engines.parts import CELLS, edge_cells, farey_edges
 from fairstats.ground.errors import DataWarning, EngineError, InputError
 from fairstats.methods.madd.binning import farey_grid
 from tests.ground.engines.frames import lazily, people, same, with_gaps
@@ -225,7 +225,7 @@ def test_casts_that_round_and_casts_that_truncate_give_one_floor(lazy):
 
     values = [0.0, 0.5, 0.999999, 1.0, 1.5, 2.5, -0.25, -1.0, -1.5]
     table = nw.from_native(lazy(pd.DataFrame({"x": values})))
-    floors = scores.floor_cells(table, nw.col("x"), "cell").collect()
+    floors = parts.floor_cells(table, nw.col("x"), "cell").collect()
     found = dict(zip(floors["x"].to_list(), floors["cell"].to_list(), strict=True))
     assert found == {x: np.floor(x) for x in values}
 
@@ -265,7 +265,7 @@ def test_nothing_but_grouped_counts_is_collected(monkeypatch):
         frame = pd.concat([people(10, 4_000)] * copies)
         sizes.clear()
         fs.tally(pl.from_pandas(frame).lazy(), **options)
-        held.append([n for n in sizes if n < 2 * scores.MOST_EXACT])
+        held.append([n for n in sizes if n < 2 * parts.MOST_EXACT])
     assert held[0][0] == held[1][0]
     assert max(held[1][:1] + held[1][2:]) <= 4_000
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fairstats.ground.errors import VignetteError
+from fairstats.report.vignettes import build
 from fairstats.report.vignettes import build as building
-from fairstats.report.vignettes import by_r
 from fairstats.report.vignettes.build import build_vignettes, record_vignettes
 from fairstats.report.vignettes.page import remote_addresses
 from fairstats.report.vignettes.source import Vignette
@@ -22,7 +22,7 @@ NOTEBOOK = ("jupytext", "nbconvert", "nbclient", "ipykernel", "latex2mathml")
 @pytest.fixture
 def with_pandoc() -> None:
     """Skip where pandoc is not on PATH, or reticulate too old for this Python."""
-    lacking = by_r.lacking_for_r()
+    lacking = build.lacking_for_r()
     if lacking is not None and ("pandoc" in lacking or "cannot use Python" in lacking):
         pytest.skip(lacking)
 
@@ -101,8 +101,8 @@ def test_causes_from_what_knitr_says(vignette: Callable[..., Vignette]) -> None:
         "processing\n\nQuitting from lines 11-12 (made.Rmd) \nError in f(x) : went wrong\nbadly\n"
         "Calls: <Anonymous> ... f\nExecution halted\n"
     )
-    assert by_r._failure(v, said) == "vignette made, chunk 'two' (line 10): went wrong\nbadly"
-    hint = by_r._failure(v, "Error: Python shared library not found, cannot load libpython")
+    assert build._failure(v, said) == "vignette made, chunk 'two' (line 10): went wrong\nbadly"
+    hint = build._failure(v, "Error: Python shared library not found, cannot load libpython")
     assert "--enable-shared" in hint
 
 

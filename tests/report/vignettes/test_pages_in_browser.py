@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairstats.report.vignettes.build import build_vignettes
-from fairstats.report.vignettes.by_r import lacking_for_r
+from fairstats.report.vignettes.build import build_vignettes, lacking_for_r
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -11,8 +11,7 @@ from fairstats.ground.counts import PairedCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.models.result import ModelComparison
-from fairstats.methods.rates.models.rows import ModelRows
-from fairstats.methods.rates.models.work import compare_all
+from fairstats.methods.rates.models.work import ModelRows, compare_all
 from fairstats.methods.rates.setup import Shared, documented, make_settings
 
 
