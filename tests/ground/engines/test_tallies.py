@@ -165,7 +165,7 @@ def test_edges_are_those_of_every_grid_and_no_cell_holds_two():
 
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_many_scores_are_counted_between_edges_and_madd_is_exact(lazy, weight, monkeypatch):
-    monkeypatch.setattr(scores, "MOST_EXACT", 500)
+    monkeypatch.setattr(parts, "MOST_EXACT", 500)
     rng = np.random.default_rng(7)
     n = 30_000
     frame = pd.DataFrame(
@@ -211,7 +211,7 @@ def assert_finer_grids_are_said(merged):
 
 
 def test_few_scores_are_single_ones_even_where_the_first_rows_do_not_tell(fast_lazy, monkeypatch):
-    monkeypatch.setattr(scores, "MOST_EXACT", 100)
+    monkeypatch.setattr(parts, "MOST_EXACT", 100)
     frame = pd.DataFrame({"g": ["a", "b"] * 1_000, "s": np.repeat([0.25, 0.5], 1_000)})
     assert fs.tally(fast_lazy(frame), sensitive_features="g", score="s").histogram().lower is None
     frame.loc[1_500:, "s"] = np.linspace(0, 1, 500) ** 3  # beyond the rows that are looked at first

@@ -167,6 +167,10 @@ WITNESSES = {
     "shape of a tail": (tails._SHAPE, {"low", "high"}),
     "interval over strata, less": (pairs._INTERVALS["less"], {"confidence_interval.high"}),
     "interval over strata, greater": (pairs._INTERVALS["greater"], {"confidence_interval.low"}),
+    "change of drawn scores": (
+        pairs._DRAWN,
+        {"before", "after", "estimate", "std_error", "confidence_interval.low", "confidence_interval.high"},
+    ),
     "interval of alternative less": (rates._INTERVALS["less"], {"confidence_interval.high"}),
     "interval of alternative greater": (rates._INTERVALS["greater"], {"confidence_interval.low"}),
 }
