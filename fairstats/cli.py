@@ -396,12 +396,8 @@ def crosscheck_command(
     if out is not None and page is not None and (said := deliver(out, page)):
         typer.echo(said, err=True)
     if found.agrees is None:
-        raise InputError(
-            "report",
-            got=f"{str(report)!r} without a number that R could recompute",
-            allowed="the report of an audit",
-            cure="pass --data FILE where rows are needed",
-        )
+        got, allowed = f"{str(report)!r} without a number that R could recompute", "the report of an audit"
+        raise InputError("report", got=got, allowed=allowed, cure="pass --data FILE where rows are needed")
     if not found.agrees:
         raise typer.Exit(1)
 

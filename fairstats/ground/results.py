@@ -343,12 +343,8 @@ class Result(_Answers):
         """
         value = decode(data)
         if not isinstance(value, cls):
-            raise InputError(
-                "data",
-                got=f"a {type(value).__name__}",
-                allowed=f"what {cls.__name__}.to_dict() returns",
-                cure="use the from_dict of the right class",
-            )
+            got, allowed = f"a {type(value).__name__}", f"what {cls.__name__}.to_dict() returns"
+            raise InputError("data", got=got, allowed=allowed, cure="use the from_dict of the right class")
         return value
 
     def __str__(self) -> str:

@@ -80,12 +80,9 @@ def _as_results(given: Any) -> list[Any]:
         raise InputError(argument, got="no result", allowed="at least one result")
     for result in results:
         if getattr(result, "scale", "") not in _WORDS or not result.comparisons:
-            raise InputError(
-                argument,
-                got=f"a {type(result).__name__} without comparisons",
-                allowed="a result that compares groups, or a sequence of them",
-                cure="use its to_frame()",
-            )
+            got = f"a {type(result).__name__} without comparisons"
+            allowed = "a result that compares groups, or a sequence of them"
+            raise InputError(argument, got=got, allowed=allowed, cure="use its to_frame()")
     scales = ", ".join(sorted({result.scale for result in results}))
     if scales not in _WORDS:
         cure = "draw ratios and differences on two axes"

@@ -29,12 +29,9 @@ def plot_hdr(result: Any, ax: Axes | None = None) -> Axes:
     two; Raises MissingDependencyError without matplotlib.
     """
     if result.dimension > 2 or (result.kind == "discrete" and result.dimension > 1):
-        raise InputError(
-            "result",
-            got=f"a {result.kind} region of {result.dimension} quantities",
-            allowed="regions of one quantity, or of two continuous ones",
-            cure="call hdr() on the columns to be shown",
-        )
+        got = f"a {result.kind} region of {result.dimension} quantities"
+        allowed = "regions of one quantity, or of two continuous ones"
+        raise InputError("result", got=got, allowed=allowed, cure="call hdr() on the columns to be shown")
     ax = axes_or_new(ax)
     if result.kind == "discrete":
         _draw_frequencies(result, ax)
@@ -104,12 +101,8 @@ def plot_posterior(region: Any, names: Sequence[str], ax: Axes | None = None) ->
     Raises InputError for more than two metrics; Raises MissingDependencyError without matplotlib.
     """
     if region.dimension > 2:
-        raise InputError(
-            "metrics",
-            got=f"{region.dimension} columns of draws",
-            allowed="one metric, or two with one value each",
-            cure="choose two at a time",
-        )
+        got, allowed = f"{region.dimension} columns of draws", "one metric, or two with one value each"
+        raise InputError("metrics", got=got, allowed=allowed, cure="choose two at a time")
     ax = plot_hdr(region, ax)
     labels = list(names) if len(names) == region.dimension else [f"{names[0]} (TPR)", f"{names[0]} (FPR)"]
     ax.set_xlabel(labels[0])
@@ -126,12 +119,9 @@ def plot_comparison(result: Any, region: Any, ax: Axes | None = None) -> Axes:
     Raises MissingDependencyError without matplotlib.
     """
     if len(result.metrics) != 2 or region is None:
-        raise InputError(
-            "metrics",
-            got=f"a comparison in {len(result.metrics)} metrics",
-            allowed="two metrics",
-            cure="compare in two metrics, or draw result.delta",
-        )
+        got = f"a comparison in {len(result.metrics)} metrics"
+        cure = "compare in two metrics, or draw result.delta"
+        raise InputError("metrics", got=got, allowed="two metrics", cure=cure)
     ax = axes_or_new(ax)
     from matplotlib.patches import Rectangle
 

@@ -51,12 +51,9 @@ def plot_hfm(result: Any, *, quantity: str = "HFM", ax: Axes | None = None) -> A
 
 def _paired(exact: Sequence[Any], approximate: Sequence[Any]) -> None:
     if len(exact) != len(approximate) or not len(exact):
-        raise InputError(
-            "approximate",
-            got=f"{len(approximate)} distances, {len(exact)} exact ones",
-            allowed="as many of either, at least one",
-            cure="pass results of set_distance and approx_set_distance of the same sets, in one order",
-        )
+        got = f"{len(approximate)} distances, {len(exact)} exact ones"
+        cure = "pass results of set_distance and approx_set_distance of the same sets, in one order"
+        raise InputError("approximate", got=got, allowed="as many of either, at least one", cure=cure)
 
 
 def plot_approximation(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:

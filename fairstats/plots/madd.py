@@ -121,12 +121,9 @@ def plot_search(result: Any, *, ax: Axes | None = None) -> Axes:
     """
     first = result.comparisons[0]
     if first.curve is None:
-        raise InputError(
-            "kind",
-            got="'curve' of a result without one: of given bins, or of an audit",
-            allowed="a result of madd with bandwidth='auto'",
-            cure="call madd with bandwidth='auto', or madd_curve(...).plot()",
-        )
+        got = "'curve' of a result without one: of given bins, or of an audit"
+        cure = "call madd with bandwidth='auto', or madd_curve(...).plot()"
+        raise InputError("kind", got=got, allowed="a result of madd with bandwidth='auto'", cure=cure)
     return plot_curve(first.curve, stable=first.bandwidth, ax=ax)
 
 

@@ -144,12 +144,9 @@ def _pos_labels(pos_label: Any) -> dict[str, str | None]:
     given = pos_label if isinstance(pos_label, Mapping) else {"y_true": pos_label, "y_pred": pos_label}
     unknown = set(given) - {"y_true", "y_pred"}
     if unknown:
-        raise InputError(
-            "pos_label",
-            got=f"a mapping with {', '.join(sorted(map(repr, unknown)))}",
-            allowed="a mapping with the keys 'y_true' and 'y_pred', or one value",
-            cure="name the favourable value of each",
-        )
+        got = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
+        allowed = "a mapping with the keys 'y_true' and 'y_pred', or one value"
+        raise InputError("pos_label", got=got, allowed=allowed, cure="name the favourable value of each")
     values = {part: given.get(f"y_{part}") for part in ("true", "pred")}
     return {part: None if value is None else label_text(value) for part, value in values.items()}
 
@@ -157,12 +154,8 @@ def _pos_labels(pos_label: Any) -> dict[str, str | None]:
 def check_outcomes(columns: AuditColumns) -> None:
     """Raise where there is neither a prediction nor an outcome."""
     if columns.y_true is None and columns.y_pred is None:
-        raise InputError(
-            "y_pred",
-            got="None for both y_true and y_pred",
-            allowed="the column of the predictions, of the outcomes, or both",
-            cure="name at least one of them",
-        )
+        allowed, cure = "the column of the predictions, of the outcomes, or both", "name at least one of them"
+        raise InputError("y_pred", got="None for both y_true and y_pred", allowed=allowed, cure=cure)
 
 
 def _counted_columns(counted: Tally) -> AuditColumns:

@@ -173,9 +173,6 @@ def _check_writable(option: str, path: Path) -> None:
             path.unlink()
     except (OSError, ValueError) as problem:
         why = problem.strerror if isinstance(problem, OSError) else str(problem)
-        raise InputError(
-            option,
-            got=f"{str(path)!r}, which cannot be written ({why})",
-            allowed="a file in a folder that exists and may be written to",
-            cure="choose another place",
-        ) from problem
+        got = f"{str(path)!r}, which cannot be written ({why})"
+        allowed = "a file in a folder that exists and may be written to"
+        raise InputError(option, got=got, allowed=allowed, cure="choose another place") from problem

@@ -263,12 +263,9 @@ def engine_inputs(
 
 def _check_groups(groups: Sequence[str], attributes: Sequence[str]) -> None:
     if len(groups) < 2:
-        raise InputError(
-            "sensitive_features",
-            got=f"one group ({groups[0]!r}) in {INTERSECTION.join(attributes)!r}",
-            allowed="two groups or more",
-            cure="choose a column with several values",
-        )
+        got = f"one group ({groups[0]!r}) in {INTERSECTION.join(attributes)!r}"
+        cure = "choose a column with several values"
+        raise InputError("sensitive_features", got=got, allowed="two groups or more", cure=cure)
 
 
 def _scores(column: Any, name: str) -> NDArray[np.float64]:

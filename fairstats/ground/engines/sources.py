@@ -58,12 +58,8 @@ def as_lazy(frame: Any, engine: str = "auto") -> Any:
         return None
     if isinstance(native, nw.LazyFrame):
         if engine not in ("auto", kind(native)) and _PACKAGES[engine][0] != kind(native):
-            raise InputError(
-                "engine",
-                got=f"{engine!r} for a lazy table of {kind(native)}",
-                allowed="'auto', which leaves it there, or 'rows'",
-                cure="leave engine= out",
-            )
+            got, cure = f"{engine!r} for a lazy table of {kind(native)}", "leave engine= out"
+            raise InputError("engine", got=got, allowed="'auto', which leaves it there, or 'rows'", cure=cure)
         return native
     if engine == "auto":
         return None
@@ -72,12 +68,9 @@ def as_lazy(frame: Any, engine: str = "auto") -> Any:
         return native.lazy(backend=_PACKAGES[engine][0])  # type: ignore[arg-type]
     session = package.sql.SparkSession.getActiveSession()
     if session is None:
-        raise InputError(
-            "engine",
-            got="'spark' without a Spark session",
-            allowed="a Spark DataFrame, or a frame while a session is active",
-            cure="SparkSession.builder.getOrCreate()",
-        )
+        got = "'spark' without a Spark session"
+        allowed = "a Spark DataFrame, or a frame while a session is active"
+        raise InputError("engine", got=got, allowed=allowed, cure="SparkSession.builder.getOrCreate()")
     return nw.from_native(session.createDataFrame(native.to_pandas()))
 
 
@@ -143,12 +136,9 @@ def beside(table: Any, columns: dict[str, NDArray[Any]]) -> Iterator[Any]:
     elif engine == "sqlframe":
         native = native.session.createDataFrame(small)
     else:
-        raise InputError(
-            "frame",
-            got=f"a lazy table of {engine} with many distinct scores",
-            allowed="polars, DuckDB, Spark, Dask, Ibis or SQLFrame",
-            cure="round the scores in the table, or engine='rows'",
-        )
+        got = f"a lazy table of {engine} with many distinct scores"
+        cure = "round the scores in the table, or engine='rows'"
+        raise InputError("frame", got=got, allowed="polars, DuckDB, Spark, Dask, Ibis or SQLFrame", cure=cure)
     yield nw.from_native(native)
 
 

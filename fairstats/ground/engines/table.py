@@ -104,12 +104,9 @@ class LazyRows:
             chosen[name] = _null_for_nan(value) if schema[column].is_float() else value
         for name, (argument, column) in question.numbers.items():
             if not schema[column].is_numeric():
-                raise InputError(
-                    argument,
-                    got=f"a column of type {schema[column]}",
-                    allowed="one number per row",
-                    cure=f"convert {column!r} to numbers in the table",
-                )
+                got = f"a column of type {schema[column]}"
+                cure = f"convert {column!r} to numbers in the table"
+                raise InputError(argument, got=got, allowed="one number per row", cure=cure)
             value = nw.col(column).cast(nw.Float64)
             chosen[name] = value if name == WEIGHT else question.on_unit(value)
         return cls(table.select(**chosen), question)

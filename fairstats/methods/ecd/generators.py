@@ -64,20 +64,13 @@ def as_people(frame: Any, argument: str) -> pd.DataFrame:
     Raises InputError for anything else.
     """
     if not isinstance(frame, pd.DataFrame):
-        raise InputError(
-            argument,
-            got=type(frame).__name__,
-            allowed="a pandas data frame",
-            cure="pd.DataFrame(X, columns=[…]) names the columns of an array",
-        )
+        cure = "pd.DataFrame(X, columns=[…]) names the columns of an array"
+        raise InputError(argument, got=type(frame).__name__, allowed="a pandas data frame", cure=cure)
     missing = int(frame.isna().any(axis=1).sum())
     if len(frame) < 2 or missing:
-        raise InputError(
-            argument,
-            got=f"{len(frame):,} rows" + (f", {missing:,} of them with missing values" if missing else ""),
-            allowed="at least two rows, without missing values",
-            cure="drop or impute them first, and say so",
-        )
+        got = f"{len(frame):,} rows" + (f", {missing:,} of them with missing values" if missing else "")
+        allowed = "at least two rows, without missing values"
+        raise InputError(argument, got=got, allowed=allowed, cure="drop or impute them first, and say so")
     return frame
 
 
@@ -293,12 +286,9 @@ class FittedGenerator:
             got = type(made).__name__
             if isinstance(made, pd.DataFrame):
                 got = f"{len(made):,} rows, columns {list(made.columns)!r}"
-            raise InputError(
-                "generator",
-                got=f"{got} from sample({n})",
-                allowed=f"a data frame with {n} rows and the columns {columns!r}",
-                cure="wrap the generator so that sample(n) returns one",
-            )
+            allowed = f"a data frame with {n} rows and the columns {columns!r}"
+            cure = "wrap the generator so that sample(n) returns one"
+            raise InputError("generator", got=f"{got} from sample({n})", allowed=allowed, cure=cure)
         made = made[columns].reset_index(drop=True)
         try:
             typed: pd.DataFrame = made.astype(self.like.dtypes.to_dict())

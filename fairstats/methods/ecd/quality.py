@@ -127,12 +127,8 @@ def synthetic_quality(
     level = check_confidence_level(confidence_level)
     if set(first.columns) != set(second.columns):
         odd = sorted(map(str, set(first.columns) ^ set(second.columns)))
-        raise InputError(
-            "synthetic",
-            got=f"columns that only one of the frames has: {', '.join(odd)}",
-            allowed="the columns of `real`",
-            cure="select them first",
-        )
+        got = f"columns that only one of the frames has: {', '.join(odd)}"
+        raise InputError("synthetic", got=got, allowed="the columns of `real`", cure="select them first")
     second = second[list(first.columns)]
     generator, _ = as_generator(rng)
     a, b = _encoded(first, second)
@@ -225,12 +221,8 @@ def _f1_loss(first: pd.DataFrame, second: pd.DataFrame, target: Hashable, rng: n
     from sklearn.metrics import f1_score
 
     if target not in first.columns or first[target].nunique() != 2:
-        raise InputError(
-            "target",
-            got=repr(target),
-            allowed=f"a column with two values: {', '.join(map(repr, first.columns))}",
-            cure="leave it out to skip the F1 loss",
-        )
+        allowed = f"a column with two values: {', '.join(map(repr, first.columns))}"
+        raise InputError("target", got=repr(target), allowed=allowed, cure="leave it out to skip the F1 loss")
     positive = sorted(first[target].unique())[-1]
     a, b = _encoded(first.drop(columns=target), second.drop(columns=target))
     y, z = ((f[target] == positive).to_numpy() for f in (first, second))

@@ -183,12 +183,9 @@ class GroupSample:
     def values(self) -> Floats:
         """`cd`, or an error for a sample that was read from a dictionary."""
         if self.cd is None:
-            raise InputError(
-                "sample",
-                got="a sample that was read from a dictionary or a tally, which holds no rows",
-                allowed="the sample itself",
-                cure="call counterfactual_discrimination",
-            )
+            got = "a sample that was read from a dictionary or a tally, which holds no rows"
+            allowed = "the sample itself"
+            raise InputError("sample", got=got, allowed=allowed, cure="call counterfactual_discrimination")
         return self.cd
 
 
@@ -228,12 +225,9 @@ class CounterfactualSample(Result):
         if len(found) == 1:
             return found[0]
         known = ", ".join(map(repr, (self._name(g) for g in self.groups)))
-        raise InputError(
-            "group",
-            got=shown(group) + (", which stands for several pairs" if found else ""),
-            allowed=f"one of {known}",
-            cure="for ordered pairs: sample[value, counterfactual]" if found else "check the spelling",
-        )
+        got = shown(group) + (", which stands for several pairs" if found else "")
+        cure = "for ordered pairs: sample[value, counterfactual]" if found else "check the spelling"
+        raise InputError("group", got=got, allowed=f"one of {known}", cure=cure)
 
     def difference(self, unprivileged: Any, privileged: Any) -> tuple[float, Interval, HypothesisTest]:
         """ACD of the unprivileged group less that of the privileged one, with interval and test."""
@@ -349,12 +343,8 @@ class CounterfactualSample(Result):
         chosen = [g if isinstance(g, GroupSample) else g.sample for g in groups]
         names = [g.group for g in chosen if isinstance(g, GroupSample)]
         if not chosen or len(set(names)) < len(chosen):
-            raise InputError(
-                "groups",
-                got=repr(names),
-                allowed="one TailSample or GroupSample for each of different groups",
-                cure="call sample_tail for each group",
-            )
+            got, allowed = repr(names), "one TailSample or GroupSample for each of different groups"
+            raise InputError("groups", got=got, allowed=allowed, cure="call sample_tail for each group")
         first = groups[0]
         name = str(attribute or ("group" if isinstance(first, GroupSample) else first.attribute))
         pairing = "worst" if any(g.counterfactual == "worst" for g in chosen) else "other"

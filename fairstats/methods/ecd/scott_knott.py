@@ -184,12 +184,9 @@ def scott_knott(
     values = {str(name): as_series("runs", v) for name, v in runs.items()}
     few = [name for name, v in values.items() if v.size < 2]
     if len(values) < 2 or few:
-        raise InputError(
-            "runs",
-            got=f"{len(values)} treatments" + (f", {', '.join(few)} with fewer than two runs" if few else ""),
-            allowed="at least two treatments with two runs each",
-            cure="repeat each with several seeds",
-        )
+        got = f"{len(values)} treatments" + (f", {', '.join(few)} with fewer than two runs" if few else "")
+        allowed = "at least two treatments with two runs each"
+        raise InputError("runs", got=got, allowed=allowed, cure="repeat each with several seeds")
     level = round(1.0 - check_confidence_level(confidence_level), 12)
     check_share("least_effect", least_effect, closed=True, cure=f"{NEGLIGIBLE}")
     check_whole("n_resamples", n_resamples, low=99)

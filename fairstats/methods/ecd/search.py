@@ -264,12 +264,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 rest, train_size=share, stratify=stratum[rest], random_state=seed
             )
         except ValueError as problem:
-            raise InputError(
-                "X",
-                got=f"groups and labels that cannot be split three ways ({problem})",
-                allowed="several rows of every label in every group",
-                cure="more rows, or fewer groups",
-            ) from problem
+            got = f"groups and labels that cannot be split three ways ({problem})"
+            allowed = "several rows of every label in every group"
+            raise InputError("X", got=got, allowed=allowed, cure="more rows, or fewer groups") from problem
         return [np.sort(part) for part in (first, second, third)]
 
     def _try(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -112,12 +112,9 @@ class FrameEncoder:
             if single:
                 constant.append(name)
         if not columns:
-            raise InputError(
-                argument,
-                got="no columns" + (f" beside {', '.join(map(repr, leave_out))}" if leave_out else ""),
-                allowed="at least one column that is not sensitive",
-                cure="pass the features that the model sees",
-            )
+            got = "no columns" + (f" beside {', '.join(map(repr, leave_out))}" if leave_out else "")
+            allowed = "at least one column that is not sensitive"
+            raise InputError(argument, got=got, allowed=allowed, cure="pass the features that the model sees")
         return cls(tuple(columns), scale, tuple(constant))
 
     def encode(self, frame: Any, *, leave_out: Collection[str] = (), argument: str = "X") -> Rows:
@@ -164,12 +161,9 @@ def _finite(column: Any, argument: str, name: str) -> NDArray[np.float64]:
     values = as_float_column(column, f"{argument}[{name!r}]") if days is None else days
     bad = int((~np.isfinite(values)).sum())
     if bad or not values.size:
-        raise InputError(
-            argument,
-            got=f"{bad:,} values that are NaN or infinite in {name!r}" if values.size else "0 rows",
-            allowed="finite numbers",
-            cure="drop or impute those rows first, and say so",
-        )
+        got = f"{bad:,} values that are NaN or infinite in {name!r}" if values.size else "0 rows"
+        cure = "drop or impute those rows first, and say so"
+        raise InputError(argument, got=got, allowed="finite numbers", cure=cure)
     return values
 
 
@@ -206,12 +200,9 @@ def refuse_missing(codes: NDArray[Any], argument: str, where: str = "") -> None:
     """Raise where a category, label or group is missing in some row."""
     missing = int((codes == MISSING).sum())
     if missing:
-        raise InputError(
-            argument,
-            got=f"{missing:,} missing values{where}",
-            allowed="a value in every row",
-            cure="drop those rows and say so, or make the missing ones a value: .fillna('missing')",
-        )
+        got = f"{missing:,} missing values{where}"
+        cure = "drop those rows and say so, or make the missing ones a value: .fillna('missing')"
+        raise InputError(argument, got=got, allowed="a value in every row", cure=cure)
 
 
 def pair_of_groups(counts: Tally) -> tuple[Rows, Rows]:
@@ -221,12 +212,8 @@ def pair_of_groups(counts: Tally) -> tuple[Rows, Rows]:
     """
     part = counts.rows()
     if len(part.groups) != 2:
-        raise InputError(
-            "counts",
-            got=f"a tally of {len(part.groups)} groups",
-            allowed="two groups: the two sets",
-            cure="fs.hfm(counts=…) compares every group with all others",
-        )
+        allowed, cure = "two groups: the two sets", "fs.hfm(counts=…) compares every group with all others"
+        raise InputError("counts", got=f"a tally of {len(part.groups)} groups", allowed=allowed, cure=cure)
     frame, group = part.frame(), part.column(part.group)
     rows = FrameEncoder.fit(frame, scale="none", argument="counts").encode(frame, argument="counts")
     first, second = (Rows(np.ascontiguousarray(rows.values[group == g]), None, rows.columns) for g in (0, 1))
@@ -245,12 +232,8 @@ def encode_labels(
         refuse_missing(factor.codes, name)
     levels = tuple(sorted({label_text(level) for f in factors for level in f.levels}))
     if len(levels) > _MOST_LABELS:
-        raise InputError(
-            "y_pred",
-            got=f"{len(levels):,} different values",
-            allowed=f"labels: at most {_MOST_LABELS} values",
-            cure="pass predicted labels, not scores",
-        )
+        got, allowed = f"{len(levels):,} different values", f"labels: at most {_MOST_LABELS} values"
+        raise InputError("y_pred", got=got, allowed=allowed, cure="pass predicted labels, not scores")
     places = np.eye(len(levels)) / np.sqrt(2) if len(levels) > 2 else np.array([[0.0], [1.0]])
     true, pred = (
         places[np.array([levels.index(label_text(level)) for level in f.levels], dtype=np.intp)[f.codes]]

@@ -214,12 +214,8 @@ def discriminative_risk(
     level = check_confidence_level(confidence_level)
     answer = predict.predict if hasattr(predict, "predict") else predict
     if not callable(answer) or isinstance(predict, type):
-        raise InputError(
-            "predict",
-            got=f"a {type(predict).__name__}",
-            allowed="a function of rows, or a fitted model with predict",
-            cure="pass model or model.predict",
-        )
+        got, allowed = f"a {type(predict).__name__}", "a function of rows, or a fitted model with predict"
+        raise InputError("predict", got=got, allowed=allowed, cure="pass model or model.predict")
     table = as_features(X)
     number = None
     if not (isinstance(draws, str) and draws == "all"):
@@ -253,12 +249,9 @@ def _persons(cluster: Any, n: int) -> NDArray[np.intp]:
         return np.arange(n)
     factor = factorize(cluster, "cluster")
     if factor.codes.size != n or factor.has_missing:
-        raise InputError(
-            "cluster",
-            got="missing values" if factor.has_missing else f"{factor.codes.size:,} entries for {n:,} rows",
-            allowed="the person of every row",
-            cure="take it from the same rows as X",
-        )
+        got = "missing values" if factor.has_missing else f"{factor.codes.size:,} entries for {n:,} rows"
+        allowed = "the person of every row"
+        raise InputError("cluster", got=got, allowed=allowed, cure="take it from the same rows as X")
     return factor.codes.astype(np.intp)
 
 
@@ -354,12 +347,9 @@ def labels_of(answer: Callable[[Any], Any], rows: Any, n: int) -> NDArray[Any]:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.shape != (n,):
-        raise InputError(
-            "predict",
-            got=f"an answer of shape {labels.shape} to {n:,} rows",
-            allowed="one label per row",
-            cure="return predicted labels, not probabilities of each class",
-        )
+        got = f"an answer of shape {labels.shape} to {n:,} rows"
+        cure = "return predicted labels, not probabilities of each class"
+        raise InputError("predict", got=got, allowed="one label per row", cure=cure)
     return labels
 
 
@@ -377,12 +367,9 @@ def changed_labels(
     if number is None or all(size == 2 for size in sizes):
         n_combinations = int(np.prod([size - 1 for size in sizes]))
         if n_combinations > _MOST_COMBINATIONS:
-            raise InputError(
-                "draws",
-                got=f"'all' of {n_combinations:,} combinations of other values",
-                allowed=f"at most {_MOST_COMBINATIONS}",
-                cure="draws=20 takes random ones",
-            )
+            got = f"'all' of {n_combinations:,} combinations of other values"
+            allowed = f"at most {_MOST_COMBINATIONS}"
+            raise InputError("draws", got=got, allowed=allowed, cure="draws=20 takes random ones")
         steps = [
             [np.full(n, step) for step in combination]
             for combination in product(*(range(1, size) for size in sizes))

@@ -62,12 +62,9 @@ def as_rows(values: Any, argument: str) -> Rows:
         found = Rows(_as_array(values, argument))
     n, d = found.values.shape
     if n == 0 or d == 0:
-        raise InputError(
-            argument,
-            got=f"{n:,} rows and {d:,} columns",
-            allowed="at least one row and one column",
-            cure="the distance to an empty set is not defined; look at how the set was chosen",
-        )
+        got = f"{n:,} rows and {d:,} columns"
+        cure = "the distance to an empty set is not defined; look at how the set was chosen"
+        raise InputError(argument, got=got, allowed="at least one row and one column", cure=cure)
     bad = ~np.isfinite(found.values)
     if bad.any():
         row, column = (int(v[0]) for v in np.nonzero(bad))
@@ -91,21 +88,14 @@ def as_pair(a: Any, b: Any, names: tuple[str, str] = ("a", "b")) -> tuple[Rows, 
     if first.columns is not None and second.columns is not None and first.columns != second.columns:
         if set(first.columns) != set(second.columns):
             apart = sorted(set(first.columns) ^ set(second.columns))
-            raise InputError(
-                names[1],
-                got=f"other columns than {names[0]}: {', '.join(map(repr, apart))} in one of them only",
-                allowed="the same columns in both",
-                cure="encode both from one frame, so that every category has its column in both",
-            )
+            got = f"other columns than {names[0]}: {', '.join(map(repr, apart))} in one of them only"
+            cure = "encode both from one frame, so that every category has its column in both"
+            raise InputError(names[1], got=got, allowed="the same columns in both", cure=cure)
         order = [second.columns.index(name) for name in first.columns]
         second = Rows(np.ascontiguousarray(second.values[:, order]), second.index, first.columns)
     if first.values.shape[1] != second.values.shape[1]:
-        raise InputError(
-            names[1],
-            got=f"{second.values.shape[1]} columns, {names[0]} has {first.values.shape[1]}",
-            allowed="the same columns in both",
-            cure="encode both in one way",
-        )
+        got = f"{second.values.shape[1]} columns, {names[0]} has {first.values.shape[1]}"
+        raise InputError(names[1], got=got, allowed="the same columns in both", cure="encode both in one way")
     return first, second
 
 
@@ -132,12 +122,9 @@ def as_pandas(values: Any, argument: str) -> pd.DataFrame | None:
 def check_unique(frame: pd.DataFrame, argument: str) -> None:
     """Raise where two columns bear one name, or names have several levels."""
     if not frame.columns.is_unique or frame.columns.nlevels > 1:
-        raise InputError(
-            argument,
-            got=f"two columns of one name, or names of several levels: {listed(list(frame.columns))}",
-            allowed="columns with different names",
-            cure="rename one of them; frame.columns.map(str) makes one level of several",
-        )
+        got = f"two columns of one name, or names of several levels: {listed(list(frame.columns))}"
+        cure = "rename one of them; frame.columns.map(str) makes one level of several"
+        raise InputError(argument, got=got, allowed="columns with different names", cure=cure)
 
 
 def _numeric(column: Any, argument: str, name: object) -> NDArray[np.float64]:
@@ -146,12 +133,9 @@ def _numeric(column: Any, argument: str, name: object) -> NDArray[np.float64]:
         return days
     kind = getattr(column.dtype, "kind", "O")
     if isinstance(column.dtype, pd.CategoricalDtype) or kind not in "biuf":
-        raise InputError(
-            argument,
-            got=f"a column {name!r} of type {column.dtype}",
-            allowed="numbers in every column",
-            cure="encode categories first: fs.hfm does it, or fairstats.methods.hfm.encoding.FrameEncoder",
-        )
+        got = f"a column {name!r} of type {column.dtype}"
+        cure = "encode categories first: fs.hfm does it, or fairstats.methods.hfm.encoding.FrameEncoder"
+        raise InputError(argument, got=got, allowed="numbers in every column", cure=cure)
     return as_float_column(column, f"{argument}[{name!r}]")
 
 
@@ -165,19 +149,12 @@ def _as_array(values: Any, argument: str) -> NDArray[np.float64]:
             array = np.asarray([[as_number(v) for v in row] for row in array])
         array = np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
-        raise InputError(
-            argument,
-            got=f"values that are not numbers ({problem})",
-            allowed=allowed,
-            cure="encode categories first: fs.hfm does it for the columns of a frame",
-        ) from problem
+        got = f"values that are not numbers ({problem})"
+        cure = "encode categories first: fs.hfm does it for the columns of a frame"
+        raise InputError(argument, got=got, allowed=allowed, cure=cure) from problem
     if array.ndim != 2:
-        raise InputError(
-            argument,
-            got=f"an array of shape {array.shape}",
-            allowed=allowed,
-            cure="reshape(-1, 1) for one column, reshape(1, -1) for one row",
-        )
+        cure = "reshape(-1, 1) for one column, reshape(1, -1) for one row"
+        raise InputError(argument, got=f"an array of shape {array.shape}", allowed=allowed, cure=cure)
     return array
 
 

@@ -134,12 +134,9 @@ def _columns_of(counts: Tally) -> tuple[Any, Any, Any, dict[str, NDArray[Any]]]:
     part = counts.rows()
     for name, labels in (("y_true", part.y_true), ("y_pred", part.y_pred)):
         if labels is None:
-            raise InputError(
-                "counts",
-                got=f"a tally without {name}",
-                allowed="distinct rows of features, labels and predictions",
-                cure=f"name the column when counting: fs.tally(frame, {name}=…, features=…)",
-            )
+            allowed = "distinct rows of features, labels and predictions"
+            cure = f"name the column when counting: fs.tally(frame, {name}=…, features=…)"
+            raise InputError("counts", got=f"a tally without {name}", allowed=allowed, cure=cure)
     group = part.column(part.group)
     levels = counts.by(*counts.sensitive).levels if counts.stratified else counts.levels
     sensitive = {
@@ -151,12 +148,9 @@ def _columns_of(counts: Tally) -> tuple[Any, Any, Any, dict[str, NDArray[Any]]]:
 
 def _check_lengths(**lengths: int) -> None:
     if len(set(lengths.values())) > 1:
-        raise InputError(
-            ", ".join(lengths),
-            got="different lengths: " + ", ".join(f"{name} {n:,}" for name, n in lengths.items()),
-            allowed="one entry per row",
-            cure="take all of them from the same rows",
-        )
+        got = "different lengths: " + ", ".join(f"{name} {n:,}" for name, n in lengths.items())
+        cure = "take all of them from the same rows"
+        raise InputError(", ".join(lengths), got=got, allowed="one entry per row", cure=cure)
 
 
 def _sides(name: str, columns: dict[str, Any], n: int) -> list[Side]:

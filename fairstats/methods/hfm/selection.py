@@ -56,12 +56,8 @@ def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
     """
     errors, measures = (_vector(v, name) for v, name in ((error, "error"), (fairness, "fairness")))
     if errors.size != measures.size:
-        raise InputError(
-            "fairness",
-            got=f"{measures.size} values, {errors.size} errors",
-            allowed="one value per model",
-            cure="pass both for the same models",
-        )
+        got, allowed = f"{measures.size} values, {errors.size} errors", "one value per model"
+        raise InputError("fairness", got=got, allowed=allowed, cure="pass both for the same models")
     alpha = check_share("alpha", alpha, closed=True, cure="0.05, as in the paper")
     weighted = np.abs(measures) * (1 - alpha) if alpha < 1 else np.zeros(errors.size)
     return int(np.argmin(alpha * errors + weighted))

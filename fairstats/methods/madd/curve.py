@@ -165,23 +165,15 @@ def madd_curve(
     pair = names if pair is None and len(names) == 2 else pair
     pair = pair.tolist() if isinstance(pair, np.ndarray) else pair
     if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-        raise InputError(
-            "pair",
-            got=shown(pair),
-            allowed="two of the groups " + ", ".join(map(repr, names)),
-            cure=f"pair=({names[0]!r}, {names[1]!r})",
-        )
+        allowed = "two of the groups " + ", ".join(map(repr, names))
+        raise InputError("pair", got=shown(pair), allowed=allowed, cure=f"pair=({names[0]!r}, {names[1]!r})")
     first, second = (group_index(names, g, "pair") for g in pair)
     if first == second:
         raise InputError("pair", got=repr(pair), allowed="two different groups", cure="name another group")
     for g in (first, second):
         if not scores.samples[g].total > 0:
-            raise InputError(
-                "sensitive_features",
-                got=f"no rows (or no weight) in group {names[g]!r}",
-                allowed="two groups with rows",
-                cure="name two groups with rows as pair=",
-            )
+            got, cure = f"no rows (or no weight) in group {names[g]!r}", "name two groups with rows as pair="
+            raise InputError("sensitive_features", got=got, allowed="two groups with rows", cure=cure)
     return curve_of(scores.samples[first], scores.samples[second], most, (names[first], names[second]))
 
 

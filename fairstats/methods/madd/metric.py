@@ -191,12 +191,9 @@ def madd_of_scores(
     settings = replace(settings, seed=seed, reference_rule=rule)
     n, plain = int(scores.sizes.sum()), all(s.plain for s in scores.samples)
     if settings.permutations == "search" and not (plain and n <= MOST_SEARCHED_ROWS):
-        raise InputError(
-            "permutations",
-            got=f"'search' with {f'{n:,} rows' if plain else 'weights or clusters'}",
-            allowed=f"'search' for at most {MOST_SEARCHED_ROWS:,} rows without weights and clusters",
-            cure="permutations='grid'",
-        )
+        got = f"'search' with {f'{n:,} rows' if plain else 'weights or clusters'}"
+        allowed = f"'search' for at most {MOST_SEARCHED_ROWS:,} rows without weights and clusters"
+        raise InputError("permutations", got=got, allowed=allowed, cure="permutations='grid'")
     shown = tqdm(pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0)
     # as many draws behind the limits as the smallest adjusted p-value needs
     draws = int(np.ceil(2 * len(pairs) / (1 - settings.confidence_level)))
@@ -226,12 +223,8 @@ def _pairs(scores: GroupScores, reference: Hashable | None, settings: MaddSettin
     if kind == "reference":
         index, rule = find_reference(groups, reference, sizes=scores.sizes)
     elif reference is not None:
-        raise InputError(
-            "reference",
-            got=f"{reference!r} with comparisons={kind!r}",
-            allowed="a reference with comparisons='reference'",
-            cure="pass comparisons='reference'",
-        )
+        got, allowed = f"{reference!r} with comparisons={kind!r}", "a reference with comparisons='reference'"
+        raise InputError("reference", got=got, allowed=allowed, cure="pass comparisons='reference'")
     if kind == "rest" and len(groups) > 2:
         others = [tuple(h for h in range(len(groups)) if h != g) for g in range(len(groups))]
         rest = [Sample.joined([samples[h] for h in other]) for other in others]

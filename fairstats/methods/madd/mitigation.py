@@ -269,11 +269,8 @@ def mapped_losses(
     for k, v in enumerate(lambdas.tolist()):
         value = loss(labels, np.concatenate([maps.map(s.scores, g, v) for g, s in enumerate(samples)]))
         if not np.isscalar(value) or not np.isfinite(value):
-            raise InputError(
-                "loss",
-                got=f"{value!r} for λ = {v:g}",
-                allowed="a function of (labels, scores) that returns a finite number",
-                cure="let it return a float",
-            )
+            got = f"{value!r} for λ = {v:g}"
+            allowed = "a function of (labels, scores) that returns a finite number"
+            raise InputError("loss", got=got, allowed=allowed, cure="let it return a float")
         found[k] = value
     return found

@@ -330,12 +330,9 @@ def _labelled(outcomes: Outcomes) -> list[LabelledSample]:
     rows = [np.flatnonzero(codes == g) for g in range(len(labels))]
     empty = [name for name, r in zip(labels, rows, strict=True) if not r.size]
     if empty or len(rows) < 2:
-        raise InputError(
-            "sensitive_features",
-            got=f"no rows in group {empty[0]!r}" if empty else "one group",
-            allowed="two groups or more, with rows",
-            cure="leave the empty group out" if empty else "add rows of another group",
-        )
+        got = f"no rows in group {empty[0]!r}" if empty else "one group"
+        cure = "leave the empty group out" if empty else "add rows of another group"
+        raise InputError("sensitive_features", got=got, allowed="two groups or more, with rows", cure=cure)
     ordered = [r[np.argsort(scores[r], kind="stable")] for r in rows]
     return [LabelledSample(scores[r], y[r]) for r in ordered]
 

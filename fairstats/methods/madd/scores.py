@@ -121,12 +121,9 @@ class GroupScores:
 
     def __post_init__(self) -> None:
         if len(self.groups) < 2:
-            raise InputError(
-                "sensitive_features",
-                got=f"one group ({self.groups[0]!r})" if self.groups else "no group",
-                allowed="two groups or more",
-                cure="compare with another group",
-            )
+            got = f"one group ({self.groups[0]!r})" if self.groups else "no group"
+            cure = "compare with another group"
+            raise InputError("sensitive_features", got=got, allowed="two groups or more", cure=cure)
 
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes) -> GroupScores:
@@ -247,12 +244,9 @@ class GridCounts:
     def _at(self, wanted: NDArray[np.float64], n_bins: int) -> NDArray[Any]:
         place = np.searchsorted(self.edges, wanted)
         if wanted.size and not (place[-1] < self.edges.size and np.array_equal(self.edges[place], wanted)):
-            raise InputError(
-                "n_bins",
-                got=repr(n_bins),
-                allowed=f"a grid that the result was computed on, or {PICTURE_BINS}",
-                cure="call madd again with this n_bins or grid_bins",
-            )
+            allowed = f"a grid that the result was computed on, or {PICTURE_BINS}"
+            cure = "call madd again with this n_bins or grid_bins"
+            raise InputError("n_bins", got=repr(n_bins), allowed=allowed, cure=cure)
         return np.add.reduceat(self.counts, np.concatenate([[0], place + 1]), axis=1)
 
     def sides(self, group: str, reference: str) -> tuple[tuple[int, ...], tuple[int, ...]]:

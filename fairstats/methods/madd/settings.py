@@ -49,12 +49,9 @@ class MaddSettings:
         check_choice("permutations", self.permutations, ("grid", "search"))
         check_choice("adjust", self.adjust, ADJUSTMENTS)
         if self.n_bins is not None and self.permutations == "search":
-            raise InputError(
-                "permutations",
-                got=f"'search' with {self.n_bins} bins given",
-                allowed="'search' with bandwidth='auto'",
-                cure="permutations='grid': with a given grid nothing is searched",
-            )
+            got = f"'search' with {self.n_bins} bins given"
+            cure = "permutations='grid': with a given grid nothing is searched"
+            raise InputError("permutations", got=got, allowed="'search' with bandwidth='auto'", cure=cure)
         check_number("margin", self.margin, low=0, high=2, allowed="a MADD from 0 to 2", cure="0.2")
         level, words = self.confidence_level, "a level above 0.5 and below 1: verdicts use one-sided limits"
         check_number("confidence_level", level, low=0.5, high=1, open_low=True, open_high=True, allowed=words)
@@ -76,12 +73,9 @@ def make_settings(
     """
     automatic = isinstance(bandwidth, str) and bandwidth == "auto"
     if n_bins is not None and not automatic:
-        raise InputError(
-            "n_bins",
-            got=f"n_bins={n_bins!r} and bandwidth={bandwidth!r}",
-            allowed="one of them",
-            cure=f"leave out bandwidth: {n_bins!r} bins are h = 1/{n_bins!r}",
-        )
+        got = f"n_bins={n_bins!r} and bandwidth={bandwidth!r}"
+        cure = f"leave out bandwidth: {n_bins!r} bins are h = 1/{n_bins!r}"
+        raise InputError("n_bins", got=got, allowed="one of them", cure=cure)
     if n_bins is not None:
         n_bins = check_bins("n_bins", n_bins)
     elif not automatic:

@@ -137,10 +137,6 @@ def _of_name(name: str, contrast: Contrast | None) -> Metric:
         cure = f"call fs.{metric.function}"
         raise InputError("metric", got=repr(name), allowed="a metric of the cells", cure=cure)
     if contrast not in (None, metric.contrast):
-        raise InputError(
-            "contrast",
-            got=f"{contrast!r} with metric={name!r}",
-            allowed=f"{metric.contrast!r}, as the name says",
-            cure="leave out contrast=, or name the rate",
-        )
+        got, allowed = f"{contrast!r} with metric={name!r}", f"{metric.contrast!r}, as the name says"
+        raise InputError("contrast", got=got, allowed=allowed, cure="leave out contrast=, or name the rate")
     return metric

@@ -330,12 +330,8 @@ def _smooth(
         how = Wald(degrees, estimate, spread) if spread > 0 else None
         return Chosen(how, "delta" + suffix, "" if how else undefined, degrees)
     if not (estimates.rate[i] > 0 and estimates.rate[j] > 0):
-        raise InputError(
-            "contrast",
-            got=f"'ratio' of {estimates.rate[i]:.3g} and {estimates.rate[j]:.3g}",
-            allowed="metrics above 0 in every group",
-            cure='contrast="difference"',
-        )
+        got, cure = f"'ratio' of {estimates.rate[i]:.3g} and {estimates.rate[j]:.3g}", 'contrast="difference"'
+        raise InputError("contrast", got=got, allowed="metrics above 0 in every group", cure=cure)
     log = LogRatio(degrees, estimate, estimates.std_error(i, j, ratio=True)) if spread > 0 else None
     return Chosen(log, "log" + suffix, "" if log else undefined, degrees)
 

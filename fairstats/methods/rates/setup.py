@@ -326,9 +326,6 @@ def _holds_selections(counts: Any) -> bool:
 def check_groups(groups: tuple[str, ...]) -> None:
     """Raise where there is nothing to compare with."""
     if len(groups) < 2:
-        raise InputError(
-            "sensitive_features",
-            got=f"one group ({groups[0]!r})",
-            allowed="two groups or more",
-            cure="compare with another group, or declare an empty one with groups=",
-        )
+        got = f"one group ({groups[0]!r})"
+        cure = "compare with another group, or declare an empty one with groups="
+        raise InputError("sensitive_features", got=got, allowed="two groups or more", cure=cure)

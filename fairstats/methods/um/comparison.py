@@ -350,17 +350,11 @@ def _posteriors(a: Any, b: Any, names: Sequence[str]) -> tuple[list[UmPosterior]
         raise InputError("b", got="a second posterior", allowed="None beside a mapping", cure="add it to `a`")
     strange = [type(p).__name__ for p in given if not isinstance(p, UmPosterior)]
     if strange:
-        raise InputError(
-            "a, b",
-            got=strange[0],
-            allowed="two UmPosteriors, or one mapping of name to UmPosterior",
-            cure="um_compare(um_posterior(…), um_posterior(…))",
-        )
+        allowed = "two UmPosteriors, or one mapping of name to UmPosterior"
+        cure = "um_compare(um_posterior(…), um_posterior(…))"
+        raise InputError("a, b", got=strange[0], allowed=allowed, cure=cure)
     if len(given) < 2 or len(labels) != len(given) or len(set(labels)) < len(labels):
-        raise InputError(
-            "names" if not several else "a",
-            got=f"{len(given)} posteriors named {labels}",
-            allowed="at least two algorithms with distinct names",
-            cure='names=("A", "B")',
-        )
+        got = f"{len(given)} posteriors named {labels}"
+        allowed = "at least two algorithms with distinct names"
+        raise InputError("names" if not several else "a", got=got, allowed=allowed, cure='names=("A", "B")')
     return given, labels, several

@@ -149,12 +149,8 @@ def um_cross_validate(
     check_whole("n_half_splits", n_half_splits, low=1, cure="5")
     metric = parse_metric(correlation_metric, argument="correlation_metric")
     if metric.between_groups:
-        raise InputError(
-            "correlation_metric",
-            got=repr(correlation_metric),
-            allowed="a rate of one group, such as 'accuracy' or 'tpr'",
-            cure='correlation_metric="accuracy"',
-        )
+        got, allowed = repr(correlation_metric), "a rate of one group, such as 'accuracy' or 'tpr'"
+        raise InputError("correlation_metric", got=got, allowed=allowed, cure='correlation_metric="accuracy"')
     check_flag("progress", progress)
     if n_jobs is not None and check_whole("n_jobs", n_jobs, cure="n_jobs=2, or -1 for all processors") == 0:
         raise InputError("n_jobs", got="0", allowed="None, or a number of processes", cure="n_jobs=2")

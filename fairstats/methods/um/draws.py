@@ -68,20 +68,14 @@ def as_counts(
         counts = counts.confusion()
     if isinstance(counts, ConfusionCounts):
         if counts.weighted:
-            raise InputError(
-                "counts",
-                got="weighted or clustered counts",
-                allowed="counts of independent rows: a multinomial likelihood has no design weights",
-                cure="count without sample_weight and cluster, or pass effective counts as a mapping",
-            )
+            allowed = "counts of independent rows: a multinomial likelihood has no design weights"
+            cure = "count without sample_weight and cluster, or pass effective counts as a mapping"
+            raise InputError("counts", got="weighted or clustered counts", allowed=allowed, cure=cure)
         return counts, None
     if isinstance(counts, CellCounts):
-        raise InputError(
-            "counts",
-            got=type(counts).__name__,
-            allowed="confusion counts: these metrics need labels and predictions",
-            cure="pass ConfusionCounts, or y_true and y_pred",
-        )
+        allowed = "confusion counts: these metrics need labels and predictions"
+        cure = "pass ConfusionCounts, or y_true and y_pred"
+        raise InputError("counts", got=type(counts).__name__, allowed=allowed, cure=cure)
     if counts is not None:
         return ConfusionCounts.from_effective(counts), None
     outcomes = Outcomes.from_arrays(y_true, y_pred, **columns)
@@ -352,12 +346,9 @@ def without_undefined(delta: NDArray[np.float64]) -> tuple[NDArray[np.float64], 
     lacking = np.isnan(delta).reshape(len(delta), -1).any(axis=1)
     share = float(lacking.mean())
     if lacking.all():
-        raise InputError(
-            "metrics",
-            got="no draw in which every metric is defined",
-            allowed="metrics with cases in every group",
-            cure="choose other metrics, a prior above 0, or target='parameter'",
-        )
+        got = "no draw in which every metric is defined"
+        cure = "choose other metrics, a prior above 0, or target='parameter'"
+        raise InputError("metrics", got=got, allowed="metrics with cases in every group", cure=cure)
     if share > MOST_UNDEFINED:
         caution(
             f"{share:.1%} of the draws are undefined (0/0: a drawn group without the cases) and left out.",

@@ -47,12 +47,8 @@ def fold_labels(
         given = cv.split(X, y) if hasattr(cv, "split") else cv
         splits = [(_positions(train, n), _positions(test, n)) for train, test in given]
     except (TypeError, ValueError, IndexError) as problem:
-        raise InputError(
-            "cv",
-            got=type(cv).__name__,
-            allowed="a number of folds, a splitter with split(X, y), or a list of (train, test)",
-            cure="cv=10",
-        ) from problem
+        allowed = "a number of folds, a splitter with split(X, y), or a list of (train, test)"
+        raise InputError("cv", got=type(cv).__name__, allowed=allowed, cure="cv=10") from problem
     held_out, fold, partial = np.zeros(n, dtype=np.intp), np.full(n, -1, dtype=np.intp), 0
     for k, (others, rows) in enumerate(splits):
         held_out[rows] += 1
@@ -83,12 +79,9 @@ def given_folds(fold: Any, n: int) -> tuple[NDArray[np.intp], int]:
         if factor is not None:
             lacking = ", some missing" if factor.has_missing else ""
             got = f"{factor.codes.size:,} values with {len(factor.levels)} folds{lacking}"
-        raise InputError(
-            "fold",
-            got=got,
-            allowed=f"the fold in which each of the {n:,} rows was held out, two folds or more",
-            cure="for k, (_, test) in enumerate(splits): fold[test] = k",
-        )
+        allowed = f"the fold in which each of the {n:,} rows was held out, two folds or more"
+        cure = "for k, (_, test) in enumerate(splits): fold[test] = k"
+        raise InputError("fold", got=got, allowed=allowed, cure=cure)
     return factor.codes.astype(np.intp), len(factor.levels)
 
 

@@ -168,23 +168,17 @@ def join(
             ("target", first.target, other.target),
         ):
             if own != theirs:
-                raise InputError(
-                    "a, b",
-                    got=f"posteriors with the {what} {own} and {theirs}",
-                    allowed="posteriors of the same groups and target",
-                    cure=f"compute both with the same {what}=",
-                )
+                got = f"posteriors with the {what} {own} and {theirs}"
+                allowed = "posteriors of the same groups and target"
+                raise InputError("a, b", got=got, allowed=allowed, cure=f"compute both with the same {what}=")
     check_choice("paired", paired, ("auto", True, False))
     aligned = tuple(_in_order(p, first.groups) for p in posteriors)
     number = first.n_draws if draws is None else draws
     obstacle = "asked for" if not paired else "" if cells is not None else _obstacle(aligned)
     if obstacle and paired and paired != "auto":
-        raise InputError(
-            "paired",
-            got=f"True, but {obstacle}",
-            allowed="True where the algorithms predicted the same rows",
-            cure="compute the posteriors from rows (y_true, y_pred) in the same order, or paired=False",
-        )
+        allowed = "True where the algorithms predicted the same rows"
+        cure = "compute the posteriors from rows (y_true, y_pred) in the same order, or paired=False"
+        raise InputError("paired", got=f"True, but {obstacle}", allowed=allowed, cure=cure)
     anew = "; the spread between training sets is drawn for each algorithm apart, which overstates that of Δ"
     if first.target != "algorithm":
         anew = ""

@@ -59,12 +59,9 @@ class Metric:
     def needs_groups(self, groups: tuple[str, ...], argument: str = "metric") -> None:
         """Raise where there is nothing to compare."""
         if self.between_groups and len(groups) < 2:
-            raise InputError(
-                argument,
-                got=f"{self.name!r} with one group ({groups[0]!r})",
-                allowed="metrics of all rows, such as 'accuracy'",
-                cure="pass two groups or more to compare them",
-            )
+            got = f"{self.name!r} with one group ({groups[0]!r})"
+            cure = "pass two groups or more to compare them"
+            raise InputError(argument, got=got, allowed="metrics of all rows, such as 'accuracy'", cure=cure)
 
     def by_group(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         """Value of every group, shape (draws, G), or (draws, G, 2) for equalized odds."""
@@ -202,12 +199,9 @@ def as_objectives(metrics: Any, groups: tuple[str, ...]) -> Objectives:
         known = parse_metric(metric, argument="metrics", default="max")
         known.needs_groups(groups, "metrics")
         if known.larger_is_better is None:
-            raise InputError(
-                "metrics",
-                got=repr(metric),
-                allowed="metrics of which more is better or worse",
-                cure="compare groups ('demographic_parity'), or pass a function that is larger when better",
-            )
+            allowed = "metrics of which more is better or worse"
+            cure = "compare groups ('demographic_parity'), or pass a function that is larger when better"
+            raise InputError("metrics", got=repr(metric), allowed=allowed, cure=cure)
         functions.append(known.objective)
         shorts.append(known.short)
         fair += [k] if known.between_groups else []

@@ -164,12 +164,9 @@ def posteriors_of_pairs(counts: Any) -> tuple[list[UmPosterior], NDArray[np.floa
     """Posteriors of both models of a table with two predictions, and the table, cells in ascending order."""
     paired = counts.paired() if isinstance(counts, Tally) else counts
     if not isinstance(paired, PairedCounts):
-        raise InputError(
-            "counts",
-            got=type(counts).__name__,
-            allowed="a Tally with a second prediction, or PairedCounts",
-            cure="fs.tally(…, y_pred_b=…), or um_compare(um_posterior(…), um_posterior(…))",
-        )
+        allowed = "a Tally with a second prediction, or PairedCounts"
+        cure = "fs.tally(…, y_pred_b=…), or um_compare(um_posterior(…), um_posterior(…))"
+        raise InputError("counts", got=type(counts).__name__, allowed=allowed, cure=cure)
     return [um_posterior(counts=paired.confusion(k), rng=0) for k in (0, 1)], paired.totals[:, ::-1]
 
 

@@ -183,12 +183,8 @@ class UmPosterior(Result, PosteriorDraws):
             metric.needs_groups(self.groups)
             return metric.values
         if metric.between_groups:
-            raise InputError(
-                "metric",
-                got=f"{name!r} of one group",
-                allowed="a rate, such as 'tpr'",
-                cure="leave out group= and by_group=",
-            )
+            got, allowed = f"{name!r} of one group", "a rate, such as 'tpr'"
+            raise InputError("metric", got=got, allowed=allowed, cure="leave out group= and by_group=")
         if by_group:
             return lambda counts, _: metric.by_group(counts)
         index = group_index(self.groups, group, "group")

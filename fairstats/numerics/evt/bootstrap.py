@@ -143,12 +143,9 @@ def resampled_levels(fit: FittedTail, tau: float, replicates: int, rng: np.rando
         levels = np.asarray(location + scale * power_ratio(np.asarray(tau), shape))
         return levels[~np.isnan(levels)]
     if fit.top is None:
-        raise InputError(
-            "method",
-            got="'bootstrap' of a fit that was read from a dictionary",
-            allowed="'profile' or 'delta', or a bootstrap of the fit itself: it resamples the series",
-            cure="fit again, or method='profile'",
-        )
+        got = "'bootstrap' of a fit that was read from a dictionary"
+        allowed = "'profile' or 'delta', or a bootstrap of the fit itself: it resamples the series"
+        raise InputError("method", got=got, allowed=allowed, cure="fit again, or method='profile'")
     batch = resample_exceedances(rng, fit.top, fit.n_total, fit.n_exceedances, replicates)
     scale, shape = fit_excess_batch(batch, fit.method)
     return np.asarray(batch.threshold + scale * power_ratio(tau + np.log(batch.n / fit.n_total), shape))

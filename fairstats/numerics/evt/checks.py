@@ -38,12 +38,9 @@ def exceedances_of(series: Floats, threshold: float) -> Floats:
         if above.size == 0:
             largest = float(series.max()) if series.size else np.nan
             count = f"none of the {series.size} values exceeds (largest {largest:g})"
-        raise InputError(
-            "threshold",
-            got=f"{threshold:g}, which {count}",
-            allowed=f"a number that at least {LEAST_EXCEEDANCES} values exceed",
-            cure="lower it; choose_threshold(x, method='k_largest') sets one by the number of exceedances",
-        )
+        allowed = f"a number that at least {LEAST_EXCEEDANCES} values exceed"
+        cure = "lower it; choose_threshold(x, method='k_largest') sets one by the number of exceedances"
+        raise InputError("threshold", got=f"{threshold:g}, which {count}", allowed=allowed, cure=cure)
     refuse_constant("x", above, "values above the threshold")
     return above
 
@@ -61,12 +58,9 @@ def as_maxima(value: Any) -> Floats:
 def refuse_constant(argument: str, ordered: Floats, what: str) -> None:
     """Raise where ascending values are all the same, up to rounding."""
     if ordered[-1] - ordered[0] <= _ROUNDING * np.abs(ordered).max():
-        raise InputError(
-            argument,
-            got=f"{ordered.size} {what} that all equal {ordered[0]:g}",
-            allowed="values that differ",
-            cure="a constant tail has no distribution to fit or to test; report the value itself",
-        )
+        got = f"{ordered.size} {what} that all equal {ordered[0]:g}"
+        cure = "a constant tail has no distribution to fit or to test; report the value itself"
+        raise InputError(argument, got=got, allowed="values that differ", cure=cure)
 
 
 def kth_largest(series: Floats, k: int) -> float:

@@ -266,12 +266,9 @@ def exceedance_probability(
     x = float(value)
     threshold = fit.threshold
     if not np.isfinite(x) or (threshold is not None and x <= threshold):
-        raise InputError(
-            "value",
-            got=repr(value),
-            allowed="a finite number" + ("" if threshold is None else f" above the threshold {threshold:g}"),
-            cure="below the threshold the share of the data above the value is the estimate",
-        )
+        allowed = "a finite number" + ("" if threshold is None else f" above the threshold {threshold:g}")
+        cure = "below the threshold the share of the data above the value is the estimate"
+        raise InputError("value", got=repr(value), allowed=allowed, cure=cure)
     survival = float(fit.sf(x))
     target = chi2_quantile(level)
     low, high = _probability_interval(fit, x, survival, target)

@@ -276,12 +276,9 @@ def _delta(fit: FittedTail, estimate: float, error: float, confidence_level: flo
     from scipy.special import ndtri
 
     if not fit.regular:
-        raise InputError(
-            "method",
-            got=f"'delta' for a shape of {fit.shape:.3g}",
-            allowed="'delta' where standard errors exist (ξ > −1/2; L-moments: ξ < 1/2)",
-            cure="method='profile'",
-        )
+        got = f"'delta' for a shape of {fit.shape:.3g}"
+        allowed = "'delta' where standard errors exist (ξ > −1/2; L-moments: ξ < 1/2)"
+        raise InputError("method", got=got, allowed=allowed, cure="method='profile'")
     z = float(ndtri(0.5 + 0.5 * confidence_level))
     return estimate - z * error, estimate + z * error
 
@@ -368,12 +365,9 @@ def empirical_return_level(
     left_out = n - series.size  # the least values, of a series whose largest are given
     at = (n - 1) * p - left_out
     if min(low - 1 - left_out, at) < 0 and left_out:
-        raise InputError(
-            "x",
-            got=f"the {series.size:,} largest of {n:,} values",
-            allowed=f"at least {n - min(low - 1, int((n - 1) * p)):,}, for m = {m:g}",
-            cure="keep more of the largest values",
-        )
+        got = f"the {series.size:,} largest of {n:,} values"
+        allowed = f"at least {n - min(low - 1, int((n - 1) * p)):,}, for m = {m:g}"
+        raise InputError("x", got=got, allowed=allowed, cure="keep more of the largest values")
     ends = (
         float(series[low - 1 - left_out]) if low >= 1 else float("-inf"),
         float(series[high - 1 - left_out]) if high <= n else float("inf"),

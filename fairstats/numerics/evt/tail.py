@@ -240,12 +240,9 @@ class FittedTail(Result):
     def need_likelihood(self) -> None:
         """Raise unless the fit is by maximum likelihood."""
         if self.method != "mle":
-            raise InputError(
-                "method",
-                got=f"a likelihood interval of a fit by {self.method}",
-                allowed="'delta' or 'bootstrap'",
-                cure="method='bootstrap', or fit by method='mle'",
-            )
+            got = f"a likelihood interval of a fit by {self.method}"
+            cure = "method='bootstrap', or fit by method='mle'"
+            raise InputError("method", got=got, allowed="'delta' or 'bootstrap'", cure=cure)
 
 
 def tail_row(metric: str, estimate: Any, interval: Interval, n: Any, std_error: Any = np.nan) -> Comparison:

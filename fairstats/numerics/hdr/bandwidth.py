@@ -216,12 +216,8 @@ def hdr_bandwidth_2d(samples: FloatArray, support: Support2D = UNBOUNDED) -> Flo
     """
     correlation = float(np.asarray(np.corrcoef(samples.T))[0, 1])
     if abs(correlation) > 1 - 1e-10:
-        raise InputError(
-            "samples",
-            got=f"two columns with correlation {correlation:g}",
-            allowed="draws with a density on the plane",
-            cure="pass one of the columns",
-        )
+        got, allowed = f"two columns with correlation {correlation:g}", "draws with a density on the plane"
+        raise InputError("samples", got=got, allowed=allowed, cure="pass one of the columns")
     return REGION_FACTOR * plug_in_2d(samples, support)
 
 

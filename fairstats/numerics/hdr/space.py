@@ -71,12 +71,8 @@ class PointDensity:
         """
         correlation = np.corrcoef(samples.T)
         if float(np.linalg.eigvalsh(correlation)[0]) < 1e-10:
-            raise InputError(
-                "samples",
-                got="columns of which one is a linear combination of the others",
-                allowed="draws with a density",
-                cure="leave that column out",
-            )
+            got = "columns of which one is a linear combination of the others"
+            raise InputError("samples", got=got, allowed="draws with a density", cure="leave that column out")
         root = np.linalg.cholesky(correlation) * bandwidth[:, None]
         whiten: FloatArray = np.asarray(np.linalg.inv(root).T, dtype=np.float64)
         chosen = samples[_every_kth(samples)]

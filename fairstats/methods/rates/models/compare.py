@@ -150,12 +150,9 @@ def _counted(counts: Any) -> PairedCounts:
     """Label × prediction × prediction from what was passed as counts."""
     table = counts.paired() if isinstance(counts, Tally) else counts
     if not isinstance(table, PairedCounts):
-        raise InputError(
-            "counts",
-            got=type(table).__name__,
-            allowed="PairedCounts: label × prediction A × prediction B",
-            cure="PairedCounts.from_counts({group: (n111, n110, n101, n100, n011, n010, n001, n000)})",
-        )
+        allowed = "PairedCounts: label × prediction A × prediction B"
+        cure = "PairedCounts.from_counts({group: (n111, n110, n101, n100, n011, n010, n001, n000)})"
+        raise InputError("counts", got=type(table).__name__, allowed=allowed, cure=cure)
     return table
 
 
