@@ -56,11 +56,11 @@ _SEVERAL = 3
 _OF_FEW = {
     1.0: "the uniform prior adds two errors and two hits to each, so that 95% intervals of accuracy over all "
     "rows cover .87 to .92 with two such groups, .75 with four and .45 with eight; prior='jeffreys' covers "
-    ".93 to .95 with two, prior='perks' .93 to .96 with two to eight.",
+    ".93 to .95 with two, prior='perks' .92 to .96 with two to eight.",
     0.5: "95% intervals of accuracy over all rows cover .93 to .95 with two such groups and .85 with eight "
-    "under Jeffreys' prior; prior='perks' covers .93 to .96.",
-    0.25: "95% intervals of one such group cover .85 to .98 under Perks' prior; prior='jeffreys' covers .94 "
-    "to .99.",
+    "under Jeffreys' prior; prior='perks' covers .92 to .96.",
+    0.25: "95% intervals of one such group cover .85 to .98 under Perks' prior (prior='jeffreys' .94 to .99), "
+    "those of accuracy over all rows .92 with eight such groups.",
 }
 
 
