@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from inspect import signature
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, Self
 from warnings import warn
@@ -12,7 +13,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from fairstats.ground.checks import as_generator, check_given, check_number, check_share, check_whole
+from fairstats.ground.checks import (
+    as_generator,
+    check_given,
+    check_number,
+    check_share,
+    check_that,
+    check_whole,
+)
 from fairstats.ground.encoding import binary_codes
 from fairstats.ground.errors import DataWarning, InputError
 from fairstats.ground.outcomes import Outcomes
@@ -262,16 +270,17 @@ class MaddMitigator(BaseEstimator):  # type: ignore[misc]
         return plot_losses(self, ax=ax)
 
     def _outcomes(self, y: Any, **columns: Any) -> Outcomes:
+        check_given("score", columns["score"], "one score per row")
+        check_given("y", y, "one label per row")
         return Outcomes.from_arrays(y, pos_label=self.pos_label, **columns)
 
     def _check_parameters(self) -> None:
         check_share("theta", self.theta, closed=True, cure="0.5: fairness weighs as much as accuracy")
         check_number("threshold", self.threshold, low=0, high=1, open_low=True, cure="a score in (0, 1]: 0.5")
         check_whole("n_lambdas", self.n_lambdas, low=2, cure="1000")
-        function = callable(self.loss) and not isinstance(self.loss, type)
-        if not function and str(self.loss) not in ("error", "log_loss"):
-            words = "'error', 'log_loss' or a function of (labels, scores)"
-            raise InputError("loss", got=repr(self.loss), allowed=words, cure="the paper's is 'error'")
+        named = isinstance(self.loss, str) and self.loss in ("error", "log_loss")
+        words, cure = "'error', 'log_loss' or a function of (labels, scores)", "the paper's is 'error'"
+        check_that(named or _takes_two(self.loss), "loss", self.loss, words, cure)
         make_settings(bandwidth=self.bandwidth)
 
     def _warn_of_ties(self, samples: list[LabelledSample]) -> None:
@@ -321,6 +330,19 @@ class MaddMitigator(BaseEstimator):  # type: ignore[misc]
             if not np.array_equal([again.values, again.heights], [cdf.values, cdf.heights]):
                 return False
         return True
+
+
+def _takes_two(function: Any) -> bool:
+    """Whether something can be called with two arguments, as far as it tells."""
+    if not callable(function) or isinstance(function, type):
+        return False
+    try:
+        signature(function).bind(0, 0)
+    except TypeError:
+        return False
+    except ValueError:  # written in C, without a signature
+        return True
+    return True
 
 
 def _labelled(outcomes: Outcomes) -> list[LabelledSample]:

@@ -250,6 +250,8 @@ def test_options_of_madd_pass_through(fitted: MaddMitigator) -> None:
         ({"loss": np.array([0.1, 0.2])}, "loss"),
         ({"loss": lambda y, p: float("nan")}, "finite number"),
         ({"loss": lambda y, p: p}, "finite number"),
+        ({"loss": lambda p: 0.0}, r"a function of \(labels, scores\)"),
+        ({"loss": lambda y, *, p: 0.0}, r"a function of \(labels, scores\)"),
     ],
 )
 def test_parameters_out_of_range(options: dict[str, Any], message: str, paper_rows: Scored) -> None:
@@ -279,3 +281,7 @@ def test_rows_that_cannot_be_fitted(paper_rows: Scored) -> None:
         MaddMitigator().fit(paper_rows.score, paper_rows.y, sensitive_features=np.zeros(4000))
     with pytest.raises(InputError, match="y_true|pos_label"):
         MaddMitigator().fit(paper_rows.score, ["x", "z"] * 2000, sensitive_features=paper_rows.group)
+    for lacking in ("score", "y"):
+        given = {"score": paper_rows.score, "y": paper_rows.y, lacking: None}
+        with pytest.raises(InputError, match=f"`{lacking}`: got None"):
+            MaddMitigator().fit(**given, sensitive_features=paper_rows.group)
