@@ -29,6 +29,7 @@ from fairstats.methods.rates.result import (
     with_verdicts,
 )
 from fairstats.methods.rates.setup import Shared, check_groups, documented, make_settings, rows_among
+from fairstats.numerics.paired.distance import MIN_ROWS
 
 #: False positive rates at which drawn curves are compared; a prime number, so that few curves jump there.
 _GRID = (np.arange(257) + 0.5) / 257
@@ -37,8 +38,6 @@ _BINS = 500
 #: A result carries at most so many bins, with so many rows on average: no person can be read off.
 _STORED_BINS = 2048
 _ROWS_PER_BIN = 10
-#: A group needs so many rows of each label: the bootstrap of fewer understates the noise.
-MIN_ROWS = 10
 _METHOD = "bootstrap and exchange of groups"
 
 

@@ -21,12 +21,13 @@ from fairstats.methods.rates.score import (
     ratio_limit,
     ratio_statistic,
 )
+from fairstats.numerics.paired.rate import MIN_UNITS
 
 _FAR = 30.0
 #: Below this count in any of the four cells methods other than the score are warned of.
 SMALL_CELL = 5
-#: A group needs so many clusters, and under weights or clusters so many effective successes and failures.
-MIN_UNITS, MIN_EFFECTIVE = 6, 5.0
+#: Under weights or clusters a group needs so many effective successes and failures.
+MIN_EFFECTIVE = 5.0
 
 
 class PairMethod(Protocol):

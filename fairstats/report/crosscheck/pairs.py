@@ -11,7 +11,8 @@ import numpy as np
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.registry import find_metric
 from fairstats.methods.rates.models.amplification import AMPLIFICATION
-from fairstats.methods.rates.models.result import OVERALL, QUANTITIES
+from fairstats.methods.rates.models.result import QUANTITIES
+from fairstats.numerics.paired.change import OVERALL
 from fairstats.report.crosscheck.check import Check, Line, Place, ends
 from fairstats.report.crosscheck.door import ADJUSTED, VERDICT, Bench, column, rows_of
 from fairstats.report.crosscheck.rates import adjusted, design, table_arguments
@@ -19,8 +20,9 @@ from fairstats.report.crosscheck.rates import adjusted, design, table_arguments
 if TYPE_CHECKING:
     from fairstats.methods.hfm.risk import DiscriminativeRiskResult
     from fairstats.methods.rates.maxima import MaximumResult
-    from fairstats.methods.rates.models.result import ModelComparison, PairedChange
+    from fairstats.methods.rates.models.result import ModelComparison
     from fairstats.methods.rates.stratified import StratifiedRatioResult
+    from fairstats.numerics.paired.change import PairedChange
     from fairstats.report.crosscheck.door import Bench
 
 _SCORES = "crosscheck_paired_scores"

@@ -21,11 +21,11 @@ from fairstats.methods.hfm.risk import RiskComparison
 from fairstats.methods.hfm.set_distance import SetDistance
 from fairstats.methods.madd.result import LargestMadd, MaddComparison
 from fairstats.methods.rates.maxima import GapComponent, MaximumResult
-from fairstats.methods.rates.models.result import PairedChange
 from fairstats.methods.rates.result import RateComparison
 from fairstats.methods.um.table import PosteriorRow
 from fairstats.numerics.evt.result import EvtFit
 from fairstats.numerics.hdr.result import HdrRegion
+from fairstats.numerics.paired.change import PairedChange
 from fairstats.report.crosscheck import distances, pairs, posteriors, rates, tails
 from fairstats.report.crosscheck.check import Line
 from fairstats.report.crosscheck.run import TWINS, WITHOUT_TWIN

@@ -10,9 +10,10 @@ import numpy as np
 
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.rates.models.result import ModelComparison, PairedChange
+from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.models.work import compare_all
 from fairstats.methods.rates.result import Inference
+from fairstats.numerics.paired.change import PairedChange
 
 AMPLIFICATION = "disparate_impact_amplification"
 #: Confusion cells (tp, fp, fn, tn) among label × label × prediction.

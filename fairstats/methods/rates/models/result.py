@@ -16,9 +16,10 @@ from fairstats.ground.registry import find_metric
 from fairstats.ground.results import Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.compare import compare_metric
-from fairstats.methods.rates.models.paired_score import wilson_limits
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import make_settings
+from fairstats.numerics.paired.change import ModelPair, PairedChange
+from fairstats.numerics.paired.score import wilson_limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,9 +33,6 @@ QUANTITIES: dict[str, tuple[str, bool | None]] = {
     "madd": ("MADD: distance between score distributions", None),
     "abroca": ("ABROCA: area between ROC curves", None),
 }
-#: Where a quantity of single groups is of all rows.
-OVERALL = "all rows"
-_NAN = float("nan")
 
 
 @serialisable
@@ -53,63 +51,6 @@ class ModelValue(results.Comparison):
             "verdict": self.verdict,
             "note": self.note,
         }
-
-
-@serialisable
-@dataclass(frozen=True, kw_only=True)
-class PairedChange(results.Comparison):
-    """Change of one metric from a baseline to a model, on the same people.
-
-    The estimate is after − before, for a ratio after / before; statistic and p-values are of H0: no change; n
-    counts the rows of the group and the reference together.
-
-    `before`, `after`: the metric of the baseline and of the model; `simultaneous`: interval that holds for
-    all changes of the metric at once (Bonferroni); `distance_change`: |after| − |before|, or |log after| −
-    |log before| for a ratio: negative is closer to parity; `distance_interval`: what change and sum allow for
-    it, at the level of `simultaneous`; `verdict`, {"closer to parity", "further from parity", "undecided",
-    "insufficient evidence"}; of accuracy, AUC and Brier score "better" or "worse".
-    """
-
-    model: str = "B"
-    baseline: str = "A"
-    before: float
-    after: float
-    simultaneous: Interval
-    distance_change: float = _NAN
-    distance_interval: Interval
-
-    def row(self, backend: str) -> dict[str, Any]:
-        """Row of the tidy table."""
-        return {
-            **super().row(backend),
-            "model": self.model,
-            "baseline": self.baseline,
-            "before": self.before,
-            "after": self.after,
-            "simultaneous_low": self.simultaneous.low,
-            "simultaneous_high": self.simultaneous.high,
-            "distance_change": self.distance_change,
-            "distance_low": self.distance_interval.low,
-            "distance_high": self.distance_interval.high,
-            "confidence_level": self.confidence_interval.confidence_level,
-            "verdict": self.verdict,
-            "note": self.note,
-        }
-
-
-@serialisable
-@dataclass(frozen=True, eq=False)
-class ModelPair:
-    """What was counted of two models: label × prediction × prediction, and scores in bins.
-
-    `counts`: None where only scores were compared; `grids`: bins of MADD → rows per group, bin of the
-    baseline's score and bin of the model's, shape (G, m, m).
-    """
-
-    model: str
-    baseline: str
-    counts: PairedCounts | None = None
-    grids: dict[str, Any] | None = None
 
 
 @serialisable

@@ -16,33 +16,18 @@ from fairstats.ground.counts import PairedCounts
 from fairstats.ground.encoding import as_float_column, binary_columns
 from fairstats.ground.errors import InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import find_reference
-from fairstats.ground.multiplicity import adjust_pvalues, make_pairs, normal_quantile
+from fairstats.ground.multiplicity import make_pairs, normal_quantile
 from fairstats.ground.outcomes import Outcomes, check_probability, check_row_labels
 from fairstats.ground.registry import METRICS, RATES, find_metric
 from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence, settle
-from fairstats.methods.rates.models.paired import KINDS, Found, PairedRate, change_of_gap, change_of_rate
-from fairstats.methods.rates.models.result import (
-    OVERALL,
-    QUANTITIES,
-    ModelComparison,
-    ModelPair,
-    ModelValue,
-    PairedChange,
-)
-from fairstats.methods.rates.models.scores import (
-    DrawnCurves,
-    Level,
-    Measured,
-    abroca,
-    auc,
-    brier,
-    grid_codes,
-    madd,
-    score_cuts,
-)
-from fairstats.methods.rates.result import Inference, with_adjusted
+from fairstats.methods.rates.models.result import QUANTITIES, ModelComparison, ModelValue
+from fairstats.methods.rates.models.scores import DrawnCurves, abroca, auc, brier, score_cuts
+from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import check_groups, rows_among
+from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, PairedChange, finished
+from fairstats.numerics.paired.distance import Level, Measured, grid_table, madd
+from fairstats.numerics.paired.rate import PairedRate, change_of_gap, change_of_rate
 
 #: Quantity → what it needs of the rows.
 _NEEDS = {
@@ -303,23 +288,13 @@ class _Work:
         """Rows per group and bins of both models' scores: what the change of MADD rests on."""
         for i, pair in enumerate(self.pairs):
             if pair.model in scores and pair.baseline in scores and str(bins) not in (pair.grids or {}):
-                a, b = (grid_codes(scores[m], bins) for m in (pair.baseline, pair.model))
-                size = len(self.groups) * bins * bins
-                table = np.bincount((codes * bins + a) * bins + b, minlength=size)
-                grids = {**(pair.grids or {}), str(bins): table.reshape(-1, bins, bins)}
-                self.pairs[i] = replace(pair, grids=grids)
+                both = scores[pair.baseline], scores[pair.model]
+                table = grid_table(both, codes, len(self.groups), bins)
+                self.pairs[i] = replace(pair, grids={**(pair.grids or {}), str(bins): table})
 
     def _finished(self, found: list[Found], chosen: float) -> list[PairedChange]:
-        """Rows with intervals, simultaneous ones, adjusted p-values and verdicts of one metric."""
         s = self.settings
-        count = chosen * max(len(found), 1)
-        joint = 1 - (1 - s.confidence_level) / count
-        rows = [
-            f.row(s.confidence_level, joint, chosen > 1, joint if s.adjust != "none" else None) for f in found
-        ]
-        if chosen > 1:
-            return list(with_adjusted(rows, [min(c.pvalue * count, 1.0) for c in rows]))
-        return list(with_adjusted(rows, adjust_pvalues([c.pvalue for c in rows], s.adjust)))
+        return list(finished(found, s.confidence_level, s.adjust, chosen))
 
 
 def _score_value(

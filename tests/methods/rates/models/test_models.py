@@ -15,7 +15,7 @@ from scipy.stats import norm, ttest_rel
 
 import fairstats as fs
 from fairstats.ground.rsession import call
-from fairstats.methods.rates.models.scores import madd as paired_madd
+from fairstats.numerics.paired.distance import madd as paired_madd
 
 CELLS = ("111", "110", "101", "100", "011", "010", "001", "000")
 METRICS = ("disparate_impact", "equal_opportunity_difference", "average_odds_difference", "f1_ratio")

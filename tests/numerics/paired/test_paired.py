@@ -16,7 +16,7 @@ from statsmodels.stats._delta_method import NonlinearDeltaCov
 
 import fairstats as fs
 from fairstats.ground.registry import METRICS
-from fairstats.methods.rates.models.paired_score import (
+from fairstats.numerics.paired.score import (
     Part,
     contrast,
     difference_end,

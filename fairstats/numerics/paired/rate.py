@@ -1,9 +1,9 @@
-"""One rate of two models on the same people: its change in a group, and between groups; its row."""
+"""One rate of two models on the same people: its change in a group, and between groups."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -14,8 +14,8 @@ from fairstats.ground.counts import PairedCounts
 from fairstats.ground.formula import as_function
 from fairstats.ground.multiplicity import make_pairs, normal_quantile, two_sided_pvalue
 from fairstats.ground.registry import CELLS, RATES, Metric, Rate
-from fairstats.ground.results import Interval
-from fairstats.methods.rates.models.paired_score import (
+from fairstats.numerics.paired.change import Change, Found, ModelPair
+from fairstats.numerics.paired.score import (
     Part,
     Table,
     change_within,
@@ -23,33 +23,15 @@ from fairstats.methods.rates.models.paired_score import (
     distance_limits,
     sum_within,
 )
-from fairstats.methods.rates.models.result import ModelPair, PairedChange
-from fairstats.methods.rates.pair import MIN_UNITS
 
+#: A group needs so many clusters.
+MIN_UNITS = 6
 #: Fewer changed rows than this in a group of weighted or clustered rows give no variance to rely on.
 FEW_CHANGED = 5
 _STEP = 1e-30
 _MAPS = np.array([PairedCounts.confusion_map(model) for model in (0, 1)])
 #: Which of the eight cells are changed decisions.
 CHANGED = np.array([cell[1] != cell[2] for cell in PairedCounts.cells])
-#: Quantity of scores → how a change of it is worded.
-KINDS = {"auc": "better", "brier": "worse", "madd": "size", "abroca": "size"}
-_WORDS = {
-    "size": ("closer to parity", "further from parity"),
-    "better": ("worse", "better"),
-    "worse": ("better", "worse"),
-}
-
-
-@dataclass(frozen=True)
-class Change:
-    """The change of a quantity, the sum of both models' values, and what limits are computed with."""
-
-    shift: Part
-    total: Part
-    std_error: float
-    degrees_of_freedom: float = float("inf")
-    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,79 +206,6 @@ def _value_and_gradient(
         gradient = values[:, 1:].imag / _STEP
         value = values[:, 0].real
         return (np.log(value), gradient / value[:, None]) if ratio else (value, gradient)
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """One change before its level is known.
-
-    `kind`, {"ratio", "difference", "size", "better", "worse"}: of a size |after| is after; "better" where a
-    larger value is.
-    """
-
-    name: str
-    groups: tuple[str, ...]
-    pair: ModelPair
-    change: Change | str
-    kind: str
-    n: int
-    method: str
-    ends: tuple[float, float] = (float("nan"), float("nan"))
-
-    def row(self, level: float, joint: float, chosen: bool, verdict_level: float | None) -> PairedChange:
-        """At a confidence level; `joint`: that of each of simultaneous intervals."""
-        ratio = self.kind == "ratio"
-        open_ends = (0.0, np.inf) if ratio else (-np.inf, np.inf)
-        empty = PairedChange(
-            metric=f"{self.name}_change",
-            group=self.groups[0],
-            reference=self.groups[1] if len(self.groups) > 1 else "",
-            model=self.pair.model,
-            baseline=self.pair.baseline,
-            before=self.ends[0],
-            after=self.ends[1],
-            confidence_interval=Interval(*open_ends, level, self.method),
-            simultaneous=Interval(*open_ends, level, self.method),
-            distance_interval=Interval(-np.inf, np.inf, level, self.method),
-            verdict="insufficient evidence",
-            n=self.n,
-            method=self.method,
-        )
-        if isinstance(self.change, str):
-            return replace(empty, note=self.change)
-        shift, degrees = self.change.shift, self.change.degrees_of_freedom
-        wide = self._ends(shift, joint, degrees)
-        own = wide if chosen else self._ends(shift, level, degrees)
-        judged = normal_quantile((1 + (verdict_level or level)) / 2, degrees)
-        distance = shift.limits(judged)
-        if self.kind in ("ratio", "difference"):
-            distance = distance_limits(distance, self.change.total.limits(judged))
-        less, more = _WORDS.get(self.kind, _WORDS["size"])
-        verdict = less if distance[1] < 0 else more if distance[0] > 0 else "undecided"
-        statistic = shift.statistic()
-        estimate = float(np.exp(shift.estimate)) if ratio else shift.estimate
-        with np.errstate(divide="ignore", invalid="ignore"):
-            sizes = np.abs(np.log(self.ends) if ratio else np.array(self.ends))
-            moved = float(sizes[1] - sizes[0])
-        return replace(
-            empty,
-            estimate=estimate,
-            std_error=self.change.std_error * (estimate if ratio else 1.0),
-            confidence_interval=Interval(*own, level, self.method),
-            simultaneous=Interval(*wide, level, self.method),
-            statistic=statistic,
-            pvalue=two_sided_pvalue(statistic, degrees),
-            distance_change=moved,
-            distance_interval=Interval(*distance, level, self.method),
-            verdict="insufficient evidence" if own == (0.0, np.inf) else verdict,
-            note=self.change.note,
-        )
-
-    def _ends(self, shift: Part, level: float, degrees: float) -> tuple[float, float]:
-        low, high = shift.limits(normal_quantile((1 + level) / 2, degrees))
-        if self.kind == "ratio":
-            return float(np.exp(low)), float(np.exp(high))
-        return max(low, -2.0), min(high, 2.0)
 
 
 def change_of_rate(rate: PairedRate, groups: tuple[int, ...], name: str, pair: ModelPair, kind: str) -> Found:

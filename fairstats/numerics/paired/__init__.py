@@ -1,0 +1,1 @@
+"""Changes on the same people: from one model, or score, to another."""

@@ -1,0 +1,184 @@
+"""One change of a quantity from a baseline to a model, on the same people: its row, its level, its family."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairstats.ground import results
+from fairstats.ground.counts import PairedCounts
+from fairstats.ground.multiplicity import adjust_pvalues, normal_quantile, two_sided_pvalue
+from fairstats.ground.results import Interval
+from fairstats.ground.serialise import serialisable
+from fairstats.numerics.paired.score import Part, distance_limits
+
+_NAN = float("nan")
+#: Where a quantity of single groups is of all rows.
+OVERALL = "all rows"
+#: Quantity of scores → how a change of it is worded.
+KINDS = {"auc": "better", "brier": "worse", "madd": "size", "abroca": "size"}
+_WORDS = {
+    "size": ("closer to parity", "further from parity"),
+    "better": ("worse", "better"),
+    "worse": ("better", "worse"),
+}
+
+
+@serialisable
+@dataclass(frozen=True, kw_only=True)
+class PairedChange(results.Comparison):
+    """Change of one metric from a baseline to a model, on the same people.
+
+    The estimate is after − before, for a ratio after / before; statistic and p-values are of H0: no change; n
+    counts the rows of the group and the reference together.
+
+    `before`, `after`: the metric of the baseline and of the model; `simultaneous`: interval that holds for
+    all changes of the metric at once (Bonferroni); `distance_change`: |after| − |before|, or |log after| −
+    |log before| for a ratio: negative is closer to parity; `distance_interval`: what change and sum allow for
+    it, at the level of `simultaneous`; `verdict`, {"closer to parity", "further from parity", "undecided",
+    "insufficient evidence"}; of accuracy, AUC and Brier score "better" or "worse".
+    """
+
+    model: str = "B"
+    baseline: str = "A"
+    before: float
+    after: float
+    simultaneous: Interval
+    distance_change: float = _NAN
+    distance_interval: Interval
+
+    def row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table."""
+        return {
+            **super().row(backend),
+            "model": self.model,
+            "baseline": self.baseline,
+            "before": self.before,
+            "after": self.after,
+            "simultaneous_low": self.simultaneous.low,
+            "simultaneous_high": self.simultaneous.high,
+            "distance_change": self.distance_change,
+            "distance_low": self.distance_interval.low,
+            "distance_high": self.distance_interval.high,
+            "confidence_level": self.confidence_interval.confidence_level,
+            "verdict": self.verdict,
+            "note": self.note,
+        }
+
+
+@serialisable
+@dataclass(frozen=True, eq=False)
+class ModelPair:
+    """What was counted of two models: label × prediction × prediction, and scores in bins.
+
+    `counts`: None where only scores were compared; `grids`: bins of MADD → rows per group, bin of the
+    baseline's score and bin of the model's, shape (G, m, m).
+    """
+
+    model: str
+    baseline: str
+    counts: PairedCounts | None = None
+    grids: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """The change of a quantity, the sum of both models' values, and what limits are computed with."""
+
+    shift: Part
+    total: Part
+    std_error: float
+    degrees_of_freedom: float = float("inf")
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """One change before its level is known.
+
+    `kind`, {"ratio", "difference", "size", "better", "worse"}: of a size |after| is after; "better" where a
+    larger value is.
+    """
+
+    name: str
+    groups: tuple[str, ...]
+    pair: ModelPair
+    change: Change | str
+    kind: str
+    n: int
+    method: str
+    ends: tuple[float, float] = (float("nan"), float("nan"))
+
+    def row(self, level: float, joint: float, chosen: bool, verdict_level: float | None) -> PairedChange:
+        """At a confidence level; `joint`: that of each of simultaneous intervals."""
+        ratio = self.kind == "ratio"
+        open_ends = (0.0, np.inf) if ratio else (-np.inf, np.inf)
+        empty = PairedChange(
+            metric=f"{self.name}_change",
+            group=self.groups[0],
+            reference=self.groups[1] if len(self.groups) > 1 else "",
+            model=self.pair.model,
+            baseline=self.pair.baseline,
+            before=self.ends[0],
+            after=self.ends[1],
+            confidence_interval=Interval(*open_ends, level, self.method),
+            simultaneous=Interval(*open_ends, level, self.method),
+            distance_interval=Interval(-np.inf, np.inf, level, self.method),
+            verdict="insufficient evidence",
+            n=self.n,
+            method=self.method,
+        )
+        if isinstance(self.change, str):
+            return replace(empty, note=self.change)
+        shift, degrees = self.change.shift, self.change.degrees_of_freedom
+        wide = self._ends(shift, joint, degrees)
+        own = wide if chosen else self._ends(shift, level, degrees)
+        judged = normal_quantile((1 + (verdict_level or level)) / 2, degrees)
+        distance = shift.limits(judged)
+        if self.kind in ("ratio", "difference"):
+            distance = distance_limits(distance, self.change.total.limits(judged))
+        less, more = _WORDS.get(self.kind, _WORDS["size"])
+        verdict = less if distance[1] < 0 else more if distance[0] > 0 else "undecided"
+        statistic = shift.statistic()
+        estimate = float(np.exp(shift.estimate)) if ratio else shift.estimate
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sizes = np.abs(np.log(self.ends) if ratio else np.array(self.ends))
+            moved = float(sizes[1] - sizes[0])
+        return replace(
+            empty,
+            estimate=estimate,
+            std_error=self.change.std_error * (estimate if ratio else 1.0),
+            confidence_interval=Interval(*own, level, self.method),
+            simultaneous=Interval(*wide, level, self.method),
+            statistic=statistic,
+            pvalue=two_sided_pvalue(statistic, degrees),
+            distance_change=moved,
+            distance_interval=Interval(*distance, level, self.method),
+            verdict="insufficient evidence" if own == (0.0, np.inf) else verdict,
+            note=self.change.note,
+        )
+
+    def _ends(self, shift: Part, level: float, degrees: float) -> tuple[float, float]:
+        low, high = shift.limits(normal_quantile((1 + level) / 2, degrees))
+        if self.kind == "ratio":
+            return float(np.exp(low)), float(np.exp(high))
+        return max(low, -2.0), min(high, 2.0)
+
+
+def finished(
+    found: Sequence[Found], confidence_level: float, adjust: str, chosen: float = 1.0
+) -> tuple[PairedChange, ...]:
+    """Rows of one metric, with intervals, simultaneous ones, adjusted p-values and verdicts.
+
+    `chosen`: comparisons that the data could have chosen, per one that was made.
+    """
+    count = chosen * max(len(found), 1)
+    joint = 1 - (1 - confidence_level) / count
+    judged = joint if adjust != "none" else None
+    rows = [f.row(confidence_level, joint, chosen > 1, judged) for f in found]
+    pvalues = [c.pvalue for c in rows]
+    among = [min(p * count, 1.0) for p in pvalues] if chosen > 1 else adjust_pvalues(pvalues, adjust)
+    return tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(rows, among, strict=True))

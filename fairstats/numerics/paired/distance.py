@@ -1,0 +1,235 @@
+"""Distances between two groups under several scores of the same people, and what changes.
+
+MADD and ABROCA are ∫|D| of a difference D of two groups, with a kink where D is 0. Rows are drawn again, all
+models' scores with them, and the noise h of D goes through the directional derivative: sign(D)·h away from 0,
+|h| where D may be 0. Where that is, within 0, 1.5 or 3 and more standard errors, gives three laws, and the
+interval is the widest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import hypot
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from fairstats.ground.multiplicity import normal_cdf
+from fairstats.ground.scores import label_blind_bins
+from fairstats.ground.verdict import Evidence
+from fairstats.numerics.paired.change import Change
+from fairstats.numerics.paired.score import End, Part
+
+Floats = NDArray[np.float64]
+#: A group needs so many rows (of each label): the bootstrap of fewer understates the noise.
+MIN_ROWS = 10
+#: Beyond so many rows the noise of bin shares is drawn as normal with their covariance.
+_MANY = 2_000
+#: |D| within so many standard errors of 0 may be 0.
+NEAR = 3.0
+#: A reach between none and that: of two models one may be alike where the other is not.
+_BETWEEN = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A quantity of every model for one group, or pair of groups: estimates, and the part of each."""
+
+    estimates: Floats
+    parts: tuple[Part, ...]
+    std_errors: Floats
+    degrees_of_freedom: float = float("inf")
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The same, and what changes from one model to another; `grid`: bins of MADD."""
+
+    level: Level
+    changes: dict[tuple[int, int], Change]
+    grid: int = 0
+
+
+def unchanged(rows: Sequence[float], weight: float = 1.0) -> Part:
+    """No row told the models apart: by how many of each set of rows it could yet be (Tango's limits)."""
+
+    def reach(z: float) -> float:
+        return weight * hypot(*(z * z / (n + z * z) for n in rows))
+
+    return Part(0.0, lambda z: -reach(z), reach)
+
+
+def madd(
+    scores: tuple[Floats, Floats],
+    pairs: Sequence[tuple[int, int]],
+    margin: float,
+    n_resamples: int,
+    rng: Generator,
+    *,
+    bins: int | None = None,
+    weights: tuple[Floats | None, Floats | None] = (None, None),
+) -> Measured | str:
+    """MADD of models between two groups, on one grid that depends on the group sizes only.
+
+    `scores`: of the group and its reference, shape (M, n) each; `bins`: of another grid; `weights`: of the
+    rows of either.
+    """
+    owned = list(zip(scores, weights, strict=True))
+    sizes = [part.shape[1] if w is None else effective_rows(w) for part, w in owned]
+    if min(sizes) < MIN_ROWS:
+        return f"fewer than {MIN_ROWS} rows{'' if weights[0] is None else ', by their weights'}."
+    bins = bins or label_blind_bins(*sizes)
+    codes = [grid_codes(part, bins) for part in scores]
+    shares = [
+        np.stack([np.bincount(c, w, bins) / (c.size if w is None else w.sum()) for c in part])
+        for part, w in zip(codes, weights, strict=True)
+    ]
+    drawn = [drawn_shares(c, bins, n_resamples, rng, w) for c, w in zip(codes, weights, strict=True)]
+    observed = shares[0] - shares[1]
+    noise = drawn[0] - drawn[1] - observed[:, None]
+    near = max(NEAR, float(np.sqrt(np.log(min(sizes)))), float(np.sqrt(2 * np.log(bins))))
+    estimates = np.abs(observed).sum(axis=1)
+    apart = Apart(observed, noise, near, step=1.0, most=2.0, rows=sizes)
+    return apart.measure(estimates, pairs, margin, bins)
+
+
+def effective_rows(weights: Floats) -> float:
+    """Rows that an unweighted sample of the same precision has (Kish): (Σw)²/Σw²."""
+    return float(weights.sum() ** 2 / np.sum(weights**2)) if weights.any() else 0.0
+
+
+def grid_codes(scores: Floats, bins: int) -> NDArray[np.int64]:
+    """Bins [0, 1/m), …, [(m−1)/m, 1] of scores, each edge rounded once."""
+    return np.searchsorted(np.arange(1, bins) / bins, scores, side="right")
+
+
+def drawn_shares(
+    codes: NDArray[np.int64], bins: int, n_resamples: int, rng: Generator, weights: Floats | None = None
+) -> Floats:
+    """Shares of the bins of every model in samples of the same rows drawn again, shape (M, B, bins)."""
+    models, n = codes.shape
+    if n > _MANY or weights is not None:
+        return _normal_shares(codes, bins, n_resamples, rng, weights)
+    drawn = np.empty((models, n_resamples, bins))
+    step = max(1, (1 << 21) // n)
+    for start in range(0, n_resamples, step):
+        size = min(step, n_resamples - start)
+        rows = rng.integers(0, n, (size, n))
+        place = bins * np.arange(size)[:, None]
+        for k in range(models):
+            counts = np.bincount((codes[k][rows] + place).ravel(), minlength=bins * size)
+            drawn[k, start : start + size] = counts.reshape(size, bins) / n
+    return drawn
+
+
+def _normal_shares(
+    codes: NDArray[np.int64], bins: int, n_resamples: int, rng: Generator, weights: Floats | None
+) -> Floats:
+    """The same with the covariance of the shares of all models, normal: for many rows, and weighted ones."""
+    models, n = codes.shape
+    squares = None if weights is None else weights**2
+    joint = np.zeros((models * bins, models * bins))
+    for a in range(models):
+        for b in range(a, models):
+            counts = np.bincount(codes[a] * bins + codes[b], squares, bins * bins)
+            table = counts.reshape(bins, bins) / (n if squares is None else squares.sum())
+            joint[a * bins : (a + 1) * bins, b * bins : (b + 1) * bins] = table
+            joint[b * bins : (b + 1) * bins, a * bins : (a + 1) * bins] = table.T
+    shares = joint[:bins].reshape(bins, models, bins).sum(axis=0).ravel()
+    covariance = (joint - np.outer(shares, shares)) / n
+    if weights is not None:  # by linearisation; `shares` are those of the squared weights
+        own = np.concatenate([np.bincount(c, weights, bins) for c in codes]) / weights.sum()
+        joint += np.outer(own - shares, own - shares) - np.outer(shares, shares)
+        covariance, shares = joint / effective_rows(weights), own
+    values, vectors = np.linalg.eigh(covariance)
+    used = values > 1e-14 * values[-1] if values[-1] > 0 else np.zeros(values.size, dtype=bool)
+    noise = rng.standard_normal((n_resamples, int(used.sum()))) @ (vectors[:, used] * np.sqrt(values[used])).T
+    drawn = np.maximum(shares + noise, 0.0).reshape(n_resamples, models, bins)
+    return np.moveaxis(drawn / drawn.sum(axis=2, keepdims=True), 1, 0)
+
+
+def grid_table(
+    scores: tuple[Floats, Floats], codes: NDArray[Any], groups: int, bins: int
+) -> NDArray[np.int64]:
+    """Rows per group, bin of the one score and bin of the other, shape (G, m, m)."""
+    a, b = (grid_codes(part, bins) for part in scores)
+    return np.bincount((codes * bins + a) * bins + b, minlength=groups * bins * bins).reshape(-1, bins, bins)
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """A difference D of two groups on a grid, of every model, and its noise.
+
+    `observed`, shape (M, T): D; `noise`, shape (M, B, T); `near`: standard errors within which D may be 0;
+    `step`: width of a step of the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from.
+    """
+
+    observed: Floats
+    noise: Floats
+    near: float
+    step: float
+    most: float
+    rows: Sequence[float]
+
+    def measure(
+        self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0
+    ) -> Measured:
+        """Limits of ∫|D| and of its changes."""
+        laws, most = self._laws(), self.most
+        areas = self.step * np.abs(self.observed[:, None] + self.noise).sum(axis=2)
+        parts = tuple(
+            Part(at, *_ends(at, np.sort(np.stack(law), axis=1), 0.0, most))
+            for at, law in zip(estimates.tolist(), laws, strict=True)
+        )
+        evidence = tuple(_evidence(p.estimate, laws[k], margin) for k, p in enumerate(parts))
+        found = {}
+        for b, a in pairs:
+            at = float(estimates[b] - estimates[a])
+            both = np.sort(
+                np.stack([one - other for one, other in zip(laws[b], laws[a], strict=True)]), axis=1
+            )
+            error = float((areas[b] - areas[a]).std(ddof=1))
+            part = unchanged(self.rows, most) if error < 1e-12 else Part(at, *_ends(at, both, -most, most))
+            found[b, a] = Change(part, part, error)
+        return Measured(Level(estimates, parts, areas.std(axis=1, ddof=1), evidence=evidence), found, grid)
+
+    def _laws(self) -> list[list[Floats]]:
+        """Errors of ∫|D| of every model, by how near to 0 D may be 0."""
+        laws = []
+        for d, h, error in zip(self.observed, self.noise, self.noise.std(axis=1), strict=True):
+            zeros = (np.abs(d) < reach * error for reach in (0.0, _BETWEEN, self.near))
+            laws.append(
+                [self.step * (h @ np.where(z, 0.0, np.sign(d)) + np.abs(h[:, z]).sum(axis=1)) for z in zeros]
+            )
+        return laws
+
+
+def _ends(at: float, laws: Floats, least: float, most: float) -> tuple[End, End]:
+    """Ends of the widest interval of laws of the error of `at`, shape (L, B), each ascending."""
+    n = laws.shape[1]
+
+    def beyond(z: float) -> int:
+        return int((1 - normal_cdf(z)) * (n + 1) + 1e-9)
+
+    def low(z: float) -> float:
+        k = beyond(z)
+        return max(at - float(laws[:, -k].max()), least) if k else least
+
+    def high(z: float) -> float:
+        k = beyond(z)
+        return min(at - float(laws[:, k - 1].min()), most) if k else most
+
+    return low, high
+
+
+def _evidence(at: float, laws: Sequence[Floats], margin: float) -> Evidence:
+    """p-values of the quantity against a margin."""
+    over, under = (
+        max((1 + int(np.count_nonzero(sign * law >= sign * (at - margin)))) / (1 + law.size) for law in laws)
+        for sign in (1, -1)
+    )
+    return Evidence(above=over, inside=under)
