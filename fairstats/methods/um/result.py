@@ -59,8 +59,8 @@ _OF_FEW = {
     ".93 to .95 with two, prior='perks' .92 to .96 with two to eight.",
     0.5: "95% intervals of accuracy over all rows cover .93 to .95 with two such groups and .85 with eight "
     "under Jeffreys' prior; prior='perks' covers .92 to .96.",
-    0.25: "95% intervals of one such group cover .85 to .98 under Perks' prior (prior='jeffreys' .94 to .99), "
-    "those of accuracy over all rows .92 with eight such groups.",
+    0.25: "95% intervals of one such group cover .85 to .98 under Perks' prior (prior='jeffreys' .94 to .99),"
+    " those of accuracy over all rows .92 with eight such groups.",
 }
 
 
