@@ -186,7 +186,7 @@ def calls() -> dict[str, Call]:
         "set_distance": Call("hfm", fs.set_distance, {"a": [[0.0, 1.0], [2.0, 3.0], [1.0, 1.0]],
             "b": np.eye(2), "statistic": "max", "counts": None}, weight=2),
         "approx_set_distance": Call("hfm", fs.approx_set_distance, {"a": table, "b": table, "m1": 2,
-            "m2": None, "rng": 1, "counts": None}),
+            "m2": None, "probability": None, "factor": 2.0, "rng": 1, "counts": None}),
         "discriminative_risk": Call("hfm", fs.discriminative_risk, {"predict": OnlyPredict(), "X": X,
             "sensitive_features": "sex", "draws": 1, "cluster": c, "confidence_level": 0.95, "rng": 1}),
         "rank_rules": Call("hfm", fs.rank_rules, {"scores": np.arange(12.0).reshape(4, 3), "rules": None,

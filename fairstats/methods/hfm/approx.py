@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from math import ceil, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.checks import as_generator, check_whole
+from fairstats.ground.checks import as_generator, check_number, check_share, check_whole
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.hfm.encoding import pair_of_groups
+from fairstats.methods.hfm.guarantee import choose
 from fairstats.methods.hfm.rows import Rows, as_pair
 from fairstats.methods.hfm.set_distance import DirectedDistance, SetDistance, in_range
 
@@ -25,8 +28,10 @@ def approx_set_distance(
     a: Any = None,
     b: Any = None,
     *,
-    m1: int = 25,
+    m1: int | None = None,
     m2: int | None = None,
+    probability: float | None = None,
+    factor: float = 1.5,
     rng: Any = None,
     counts: Tally | None = None,
 ) -> SetDistance:
@@ -36,10 +41,17 @@ def approx_set_distance(
     ----------
     a, b : array-like or data frame of numbers, shape (n, d), (m, d)
         Finite rows with the same columns.
-    m1 : int, default 25
-        Random projections.
+    m1 : int, optional
+        Random projections; default 25, or what `probability` asks for.
     m2 : int, optional
-        Neighbours in the projection, on either side, that a row is compared with; default ⌈2·log₁₀(n0 + n1)⌉.
+        Neighbours in the projection, on either side, that a row is compared with; default ⌈2·log₁₀(n0 + n1)⌉,
+        or what `probability` asks for.
+    probability : float in (0, 1), optional
+        Choose m1 and m2 (those given are kept) so that the value is at most `factor` times the exact distance
+        at least this often. It takes all pairs of rows, and often m2 near their number; `set_distance` is
+        cheaper.
+    factor : float, at least 1, default 1.5
+        The α of Proposition 2; used with `probability` only.
     rng : None, int or numpy.random.Generator
         Of the projections.
     counts : Tally, optional
@@ -49,12 +61,12 @@ def approx_set_distance(
     -------
     SetDistance
         `value` is the smallest of `per_projection`; both directions and witnesses are those of the projection
-        that attains it. `exact` is False.
+        that attains it. `exact` is False; `probability` is the one guaranteed, and `m1`, `m2` what it took.
 
     Raises
     ------
     InputError
-        As `set_distance`; and for m1 or m2 below 1.
+        As `set_distance`; for m1 or m2 below 1, and where those given cannot reach the probability.
 
     See Also
     --------
@@ -67,6 +79,12 @@ def approx_set_distance(
     m2 whose projection is not smaller; the maximum over rows of the smallest distance found, the minimum over
     projections. Both restrict a minimum, so the value lies at or above the exact distance; it equals the
     exact one once m2 reaches the size of the larger set.
+
+    With `probability` directions are uniform on the Euclidean sphere (then scaled to Σ|w_i| = 1), as Lemma 1
+    has them; for uniform weights on Σ|w_i| = 1 its upper bound does not hold. The guarantee is Eq. (15) of
+    the proof of Proposition 2, summed over all rows: the probability that a projection fails is at most
+    Σ over rows with m2 or more rows beyond factor·D of min(1, Σ arcsin(|t|/|v|)/(π·m2)), t the nearest row
+    and v those beyond; to the power of m1. Eq. (10) itself is no bound.
 
     References
     ----------
@@ -83,24 +101,42 @@ def approx_set_distance(
     True
     >>> approximate.m2, len(approximate.per_projection)
     (6, 25)
+    >>> sure = fs.approx_set_distance(a, b, probability=0.95, factor=3, rng=1)
+    >>> sure.m1, sure.m2, sure.probability
+    (1, 4, 1.0)
     """
-    m1 = check_whole("m1", m1, low=1, cure="m1=25")
+    if m1 is not None:
+        m1 = check_whole("m1", m1, low=1, cure="m1=25")
     if m2 is not None:
         m2 = check_whole("m2", m2, low=1, cure="m2=25")
     given = counts_or_rows(counts, needs="a, b", a=a, b=b)
     first, second = pair_of_groups(counts) if given else as_pair(a, b)  # type: ignore[arg-type]
     generator, seed = as_generator(rng)
-    return approximate(first, second, m1=m1, m2=m2, rng=generator, seed=seed)
+    if probability is None:
+        return approximate(first, second, m1=25 if m1 is None else m1, m2=m2, rng=generator, seed=seed)
+    share = check_share("probability", probability)
+    alpha = check_number("factor", factor, low=1, allowed="a number of at least 1", cure="1.5")
+    a, b, _ = in_range(first.values, second.values)
+    m1, m2, reached = choose(a, b, share, alpha, m1, m2)
+    found = approximate(first, second, m1=m1, m2=m2, rng=generator, seed=seed, weights=isotropic_weights)
+    return replace(found, probability=reached, factor=alpha)
 
 
 def approximate(
-    first: Rows, second: Rows, *, m1: int, m2: int | None, rng: np.random.Generator, seed: int | None
+    first: Rows,
+    second: Rows,
+    *,
+    m1: int,
+    m2: int | None,
+    rng: np.random.Generator,
+    seed: int | None,
+    weights: Callable[[int, np.random.Generator], NDArray[np.float64]] | None = None,
 ) -> SetDistance:
-    """ApproxDist (Algorithm 1) of validated rows."""
+    """ApproxDist (Algorithm 1) of validated rows; `weights` draws a projection, default `random_weights`."""
     start = time.perf_counter()
     a, b, unit = in_range(first.values, second.values)
     neighbours = default_m2(len(a) + len(b)) if m2 is None else m2
-    found = [acceleration(a, b, random_weights(a.shape[1], rng), neighbours) for _ in range(m1)]
+    found = [acceleration(a, b, (weights or random_weights)(a.shape[1], rng), neighbours) for _ in range(m1)]
     values = tuple(unit * max(ab[0], ba[0]) for ab, ba, _ in found)
     (ab, i, j), (ba, k, m), _ = found[int(np.argmin(values))]
     return SetDistance(
@@ -131,6 +167,12 @@ def random_weights(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Weights uniform on Σ|w_i| = 1, shape (d,)."""
     magnitudes = rng.standard_exponential(d)
     return np.asarray(magnitudes * rng.choice([-1.0, 1.0], size=d) / magnitudes.sum())
+
+
+def isotropic_weights(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Weights of Σ|w_i| = 1 whose direction is uniform on the Euclidean sphere, shape (d,)."""
+    direction = rng.standard_normal(d)
+    return np.asarray(direction / np.abs(direction).sum())
 
 
 def acceleration(

@@ -74,6 +74,8 @@ class SetDistance(Result):
         Its projections, and the neighbours compared on either side.
     seed : int or None
         Of its projections.
+    probability, factor : float or None
+        With at least this probability, over projections, the value is at most `factor` times the exact one.
     """
 
     title: ClassVar[str] = "Distance between two sets"
@@ -104,6 +106,8 @@ class SetDistance(Result):
     m1: int | None = None
     m2: int | None = None
     seed: int | None = None
+    probability: float | None = None
+    factor: float | None = None
 
     @property
     def witnesses(self) -> tuple[Hashable, Hashable] | None:
@@ -147,7 +151,14 @@ class SetDistance(Result):
         """The distance, and the rows that attain it."""
         pair = "" if self.witnesses is None else ", attained by rows {!r} and {!r}".format(*self.witnesses)
         sets = f"{self.n_a:,} and {self.n_b:,} rows"
-        return [f"The distance ({self.statistic}) between {sets} is {self.value:.4g}{pair}."]
+        found = [f"The distance ({self.statistic}) between {sets} is {self.value:.4g}{pair}."]
+        if self.probability is not None:
+            sure = "Always" if self.probability == 1 else f"With probability {self.probability:.4g} or more"
+            found.append(
+                f"{sure}, over m1 = {self.m1} random projections with m2 = {self.m2} neighbours, it is at "
+                f"most {self.factor:g} times the exact distance."
+            )
+        return found
 
     def notes(self) -> list[str]:
         """What was computed and at which cost."""
@@ -158,7 +169,11 @@ class SetDistance(Result):
         )
         if self.exact:
             return [cost]
-        return [cost, "ApproxDist never lies below the exact distance, and may lie above it."]
+        return [
+            cost,
+            "ApproxDist never lies below the exact distance, and may lie above it.",
+            *self.sentences()[1:],
+        ]
 
 
 def set_distance(

@@ -39,6 +39,24 @@ def test_ranks_of_the_papers_table_1a() -> None:
     assert result.to_frame().loc[0, "group"] == "df"
 
 
+def test_the_papers_table_1a_gives_no_rejection() -> None:
+    """Its figure 2(a) reports one at 5%; χ² by Demšar's formula with his correction for ties, and SciPy's."""
+    from scipy.stats import chi2, friedmanchisquare, rankdata
+
+    result = fs.rank_rules(pd.DataFrame(TABLE_1A, columns=RULES))
+    n, k = 9, 7
+    ranks = rankdata(-np.array(TABLE_1A), axis=1)
+    sizes = [np.unique(row, return_counts=True)[1] for row in ranks]
+    ties = 1 - sum((s**3 - s).sum() for s in sizes) / (n * (k**3 - k))
+    statistic = 12 * n / (k * (k + 1)) * ((ranks.mean(axis=0) ** 2).sum() - k * (k + 1) ** 2 / 4) / ties
+    assert result.statistic == pytest.approx(statistic, rel=1e-12)
+    assert result.pvalue == pytest.approx(chi2.sf(statistic, k - 1), rel=1e-9)
+    assert result.pvalue == pytest.approx(friedmanchisquare(*np.array(TABLE_1A).T).pvalue, rel=1e-12)
+    assert result.pvalue == pytest.approx(0.196, abs=5e-4)
+    assert result.critical_difference == pytest.approx(3.00, abs=5e-3)
+    assert "none significantly behind" in result.sentences()[0]
+
+
 @pytest.mark.parametrize(("k", "q"), [(3, 2.343), (4, 2.569), (7, 2.949), (10, 3.164)])
 def test_critical_difference(k: int, q: float) -> None:
     """CD = q √(k(k+1)/6N), q of Demšar's Table 5 at 0.05."""
