@@ -144,9 +144,8 @@ def check_rows(argument: str, values: NDArray[Any] | Sized, n_rows: int, *, per_
     shape = values.shape if isinstance(values, np.ndarray) else (len(values),)
     if shape != (n_rows,):
         got = f"{shape[0]:,} values for {n_rows:,} rows" if len(shape) == 1 else f"shape {shape}"
-        raise InputError(
-            argument, got=got, allowed=f"one {per_row} per row", cure="take all from the same rows"
-        )
+        allowed = f"one {per_row} per row"
+        raise InputError(argument, got=got, allowed=allowed, cure="take all from the same rows")
 
 
 def check_two_groups(groups: Sequence[str], *, cure: str = "compare with another group") -> None:
@@ -209,9 +208,8 @@ def check_whole(
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     high = MOST if whole and high is None and value > MOST else high
     if not whole or (low is not None and value < low) or (high is not None and value > high):
-        raise InputError(
-            argument, got=shown(value), allowed="a whole number" + _range_words(low, high), cure=cure
-        )
+        got = shown(value)
+        raise InputError(argument, got=got, allowed="a whole number" + _range_words(low, high), cure=cure)
     return int(value)
 
 

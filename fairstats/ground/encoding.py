@@ -296,9 +296,8 @@ def binary_columns(pos_label: Any, **columns: Any) -> dict[str, Factor | None]:
     if isinstance(pos_label, Mapping) and set(pos_label) - set(columns):
         got = f"a mapping with {sorted(map(str, pos_label))}"
         allowed = f"a mapping with the keys {', '.join(map(repr, columns))}, or one value"
-        raise InputError(
-            "pos_label", got=got, allowed=allowed, cure="name the favourable value of each column"
-        )
+        cure = "name the favourable value of each column"
+        raise InputError("pos_label", got=got, allowed=allowed, cure=cure)
     for label in pos_label.values() if isinstance(pos_label, Mapping) else (pos_label,):
         check_label(
             "pos_label", label, "one value of the labels, or a mapping {'y_true': …, 'y_pred': …}", "1"

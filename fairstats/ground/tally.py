@@ -275,12 +275,9 @@ class Tally:
             raise InputError("other", got=got, allowed=allowed, cure="make both with the same columns")
         clustered = any(t.cells is not None and t.cells.clustered for t in (self, other))
         if clustered and not disjoint_clusters:
-            raise InputError(
-                "other",
-                got="clustered tallies",
-                allowed="clusters that lie in one of the two only: one in both would be counted as two",
-                cure="make one tally of all rows, or a.add(b, disjoint_clusters=True) where that is known",
-            )
+            allowed = "clusters that lie in one of the two only: one in both would be counted as two"
+            cure = "make one tally of all rows, or a.add(b, disjoint_clusters=True) where that is known"
+            raise InputError("other", got="clustered tallies", allowed=allowed, cure=cure)
         orders = tuple(
             tuple(dict.fromkeys([*a, *b])) if a and b else ()
             for a, b in zip(self.orders, other.orders, strict=True)

@@ -86,9 +86,8 @@ def _as_results(given: Any) -> list[Any]:
     scales = ", ".join(sorted({result.scale for result in results}))
     if scales not in _WORDS:
         cure = "draw ratios and differences on two axes"
-        raise InputError(
-            argument, got=f"results on the scales {scales}", allowed="results on one scale", cure=cure
-        )
+        got = f"results on the scales {scales}"
+        raise InputError(argument, got=got, allowed="results on one scale", cure=cure)
     return results
 
 

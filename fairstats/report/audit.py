@@ -227,9 +227,8 @@ def audit(
     elif (lazy := as_lazy(frame, engine)) is not None:
         if columns.models or columns.model_scores:
             cure = "engine='rows' reads all rows"
-            raise InputError(
-                "y_pred", got="several models of a lazy table", allowed="rows in memory", cure=cure
-            )
+            got = "several models of a lazy table"
+            raise InputError("y_pred", got=got, allowed="rows in memory", cure=cure)
         with collected_warnings() as texts:
             inputs = engine_inputs(lazy, sets, columns, settings, references, pos_label)
     else:

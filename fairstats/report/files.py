@@ -80,9 +80,8 @@ def read_table(
         said = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
         allowed = "a CSV file in UTF-8 with a header line, or a Parquet file"
         cure = "open it in another program to see whether it is whole"
-        raise InputError(
-            "file", got=f"{shown}, which cannot be read ({said})", allowed=allowed, cure=cure
-        ) from problem
+        got = f"{shown}, which cannot be read ({said})"
+        raise InputError("file", got=got, allowed=allowed, cure=cure) from problem
     if frame.empty:
         raise InputError("file", got=f"{shown} with 0 rows", allowed="at least one row", cure="pass data")
     return frame

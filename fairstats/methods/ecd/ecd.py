@@ -247,9 +247,8 @@ def _compared(
     if unprivileged is None and privileged is None:
         if whole.pairing == "all":
             allowed = "privileged= and unprivileged=, each a pair (value, counterfactual)"
-            raise InputError(
-                "reference", got="a sample of ordered pairs", allowed=allowed, cure="name two pairs"
-            )
+            got = "a sample of ordered pairs"
+            raise InputError("reference", got=got, allowed=allowed, cure="name two pairs")
         last = max(whole.groups, key=lambda g: g.n) if reference is None else whole[reference]
         others = [g for g in whole.groups if g is not last and g.n]
         if not others:

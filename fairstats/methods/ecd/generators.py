@@ -313,9 +313,8 @@ def fit_generator(generator: Any, frame: pd.DataFrame, rng: Any) -> FittedGenera
         built_in = SmoothedBootstrap if generator == "smoothed_bootstrap" else GaussianCopula
         return FittedGenerator(built_in(rng=seeded).fit(frame), frame)
     if not (callable(getattr(generator, "fit", None)) and callable(getattr(generator, "sample", None))):
-        raise InputError(
-            "generator", got=type(generator).__name__, allowed=_ALLOWED, cure="generator='gaussian_copula'"
-        )
+        got = type(generator).__name__
+        raise InputError("generator", got=got, allowed=_ALLOWED, cure="generator='gaussian_copula'")
     options = {}
     if _takes_discrete_columns(generator):
         options["discrete_columns"] = [

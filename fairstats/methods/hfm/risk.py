@@ -312,9 +312,8 @@ def find_attributes(table: FeatureTable, sensitive_features: Any) -> list[Attrib
         table.check_columns([sensitive_features], "sensitive_features")
         values = {sensitive_features: None}
     if not values:
-        raise InputError(
-            "sensitive_features", got="no column", allowed="at least one column", cure="name a column"
-        )
+        got = "no column"
+        raise InputError("sensitive_features", got=got, allowed="at least one column", cure="name a column")
     table.check_columns(list(values), "sensitive_features")
     return [_attribute(table, column, given) for column, given in values.items()]
 

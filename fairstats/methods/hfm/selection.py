@@ -66,9 +66,8 @@ def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
 def _vector(values: Any, argument: str) -> NDArray[np.float64]:
     found = as_float_column(values, argument)
     if found.ndim != 1 or not found.size or np.isnan(found).any():
-        raise InputError(
-            argument, got="no values, or some that are no numbers", allowed="one number per model", cure=None
-        )
+        got = "no values, or some that are no numbers"
+        raise InputError(argument, got=got, allowed="one number per model", cure=None)
     return found
 
 

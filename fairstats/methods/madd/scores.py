@@ -154,12 +154,9 @@ class GroupScores:
             allowed, cure = "a Tally with scores", "fs.tally(…, score=…)"
             raise InputError("counts", got=type(counts).__name__, allowed=allowed, cure=cure)
         if table.clustered:
-            raise InputError(
-                "counts",
-                got="a tally of clustered rows",
-                allowed="the rows: clusters are permuted whole, and a tally does not keep their scores",
-                cure="pass score=, sensitive_features= and cluster=",
-            )
+            allowed = "the rows: clusters are permuted whole, and a tally does not keep their scores"
+            cure = "pass score=, sensitive_features= and cluster="
+            raise InputError("counts", got="a tally of clustered rows", allowed=allowed, cure=cure)
         finer = bin_edges(most_bins) if most_bins > EXACT_BINS else np.zeros(0)
         if table.cost > 0 and (table.splits(farey_grid(EXACT_BINS).edges) or table.splits(finer)):
             text = f"Scores are merged to intervals of up to {table.cost:.3g} of a group's rows"

@@ -211,12 +211,9 @@ def estimate_smooth(counts: CellCounts, rate: Rate, function: Callable[..., Any]
     with np.errstate(divide="ignore", invalid="ignore"):
         value = values(counts.totals.ravel())
     if value.shape != (len(counts.groups),):
-        raise InputError(
-            "metric",
-            got=f"a function that returns shape {value.shape} for {len(counts.groups)} groups",
-            allowed="one number per group: element-wise arithmetic on arrays (tp, fp, fn, tn)",
-            cure="write it with NumPy functions",
-        )
+        got = f"a function that returns shape {value.shape} for {len(counts.groups)} groups"
+        allowed = "one number per group: element-wise arithmetic on arrays (tp, fp, fn, tn)"
+        raise InputError("metric", got=got, allowed=allowed, cure="write it with NumPy functions")
     known = np.isfinite(value)
     covariance = np.full((known.size, known.size), np.nan)
     if known.any():

@@ -283,9 +283,8 @@ def um_compare(
     cells = None
     if counts is not None:
         if a is not None or b is not None:
-            raise InputError(
-                "counts", got="posteriors beside it", allowed="one or the other", cure="drop one"
-            )
+            got = "posteriors beside it"
+            raise InputError("counts", got=got, allowed="one or the other", cure="drop one")
         (a, b), cells = posteriors_of_pairs(counts)
     posteriors, labels, several = _posteriors(a, b, names)
     objectives = as_objectives(metrics, posteriors[0].groups)
@@ -301,9 +300,8 @@ def um_compare(
     )
     if several:
         if level is not None:
-            raise InputError(
-                "hdr", got=repr(hdr), allowed="None for several algorithms", cure="compare two at a time"
-            )
+            allowed = "None for several algorithms"
+            raise InputError("hdr", got=repr(hdr), allowed=allowed, cure="compare two at a time")
         return rank(joint, labels, objectives, widths)
     first, second = labels
     every = joint.objectives(objectives)

@@ -122,12 +122,9 @@ def as_prior(prior: Any, counts: ConfusionCounts) -> NDArray[np.float64]:
     alpha = values + counts.totals
     without = [group for group, total in zip(counts.groups, alpha.sum(axis=1), strict=True) if total == 0]
     if without:
-        raise InputError(
-            "prior",
-            got=f"0 with no row of group {without[0]!r}: there is no posterior",
-            allowed="a prior above 0, or rows in every group",
-            cure="prior=1.0, or leave the group out",
-        )
+        got = f"0 with no row of group {without[0]!r}: there is no posterior"
+        allowed = "a prior above 0, or rows in every group"
+        raise InputError("prior", got=got, allowed=allowed, cure="prior=1.0, or leave the group out")
     zero = [f"{CELLS[c]} of {counts.groups[g]!r}" for g, c in np.argwhere(alpha == 0)]
     if zero:
         caution(

@@ -187,9 +187,8 @@ def as_objectives(metrics: Any, groups: tuple[str, ...]) -> Objectives:
     given = several(metrics)
     names = tuple(name_of(m) for m in given)
     if not given or len(set(names)) < len(names):
-        raise InputError(
-            "metrics", got=repr(names), allowed="one metric or more, each once", cure='("accuracy",)'
-        )
+        got = repr(names)
+        raise InputError("metrics", got=got, allowed="one metric or more, each once", cure='("accuracy",)')
     functions, shorts, fair = [], [], []
     for k, metric in enumerate(given):
         if callable(metric):

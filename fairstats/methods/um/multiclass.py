@@ -270,12 +270,8 @@ def _count(
         raise InputError("y_true, y_pred", got=rows, allowed="columns of one length", cure=cure)
     both = factorize([*np.asarray(true, dtype=object), *np.asarray(predicted, dtype=object)], "y_true")
     if both.has_missing or (grouping.codes < 0).any():
-        raise InputError(
-            "y_true, y_pred, sensitive_features",
-            got="missing values",
-            allowed="complete rows",
-            cure="leave out the rows with missing values",
-        )
+        got, cure = "missing values", "leave out the rows with missing values"
+        raise InputError("y_true, y_pred, sensitive_features", got=got, allowed="complete rows", cure=cure)
     J, G = len(both.levels), len(grouping.labels)
     code = (grouping.codes.astype(np.int64) * J + both.codes[:n]) * J + both.codes[n:]
     cells = np.bincount(code, minlength=G * J * J).reshape(G, J, J).astype(np.float64)

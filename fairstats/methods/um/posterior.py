@@ -277,12 +277,8 @@ def um_hierarchical(
     table, _ = as_counts(counts)
     request = Request.checked(draws, target, reference, rng)
     if len(table.groups) < 3:
-        raise InputError(
-            "counts",
-            got=f"{len(table.groups)} groups",
-            allowed="three or more: how alike groups are cannot be learnt from two",
-            cure="um_posterior",
-        )
+        allowed = "three or more: how alike groups are cannot be learnt from two"
+        raise InputError("counts", got=f"{len(table.groups)} groups", allowed=allowed, cure="um_posterior")
     pair = tuple(concentration) if np.ndim(concentration) == 1 else ()
     if len(pair) != 2:
         allowed = "the median of κ and the standard deviation of log κ"

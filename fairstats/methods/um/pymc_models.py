@@ -157,9 +157,8 @@ def um_model(counts: Any, prior: Any = 1.0) -> Any:
     table, _ = as_counts(counts)
     alpha = as_prior(prior, table)
     if (alpha <= 0).any():
-        raise InputError(
-            "prior", got=repr(prior), allowed="a number above 0 in a PyMC model", cure="1.0, or 0.5"
-        )
+        got = repr(prior)
+        raise InputError("prior", got=got, allowed="a number above 0 in a PyMC model", cure="1.0, or 0.5")
     pm = _load("pymc", "Sampling a PyMC model")
     with pm.Model(coords={"group": list(table.groups), "cell": list(CELLS)}) as model:
         pi = pm.Dirichlet("pi", a=alpha, dims=("group", "cell"))

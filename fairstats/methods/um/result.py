@@ -162,9 +162,8 @@ class UmPosterior(Result, PosteriorDraws):
         names = several(names)
         keys = [name_of(name) for name in names]
         if not keys or len(set(keys)) < len(keys):
-            raise InputError(
-                "metrics", got=repr(keys), allowed="one name or more, each once", cure="rename a function"
-            )
+            allowed = "one name or more, each once"
+            raise InputError("metrics", got=repr(keys), allowed=allowed, cure="rename a function")
         functions = [self._function(name, group, by_group) for name in names]
         values = evaluate(self.block, self.n_draws, functions, self.reference_index, n_jobs)
         # one comparison needs no axis of comparisons

@@ -339,12 +339,8 @@ def tail_type(
     check_number("max_relative_width", max_relative_width, low=0, open_low=True, cure="0.5")
     largest = float(fit.sample[-1])
     if bound is not None and largest > check_number("bound", bound, cure="1.0"):
-        raise InputError(
-            "bound",
-            got=f"{bound!r}, which the largest value {largest:g} exceeds",
-            allowed="an upper bound of the data",
-            cure="leave it out if there is none",
-        )
+        got, allowed = f"{bound!r}, which the largest value {largest:g} exceeds", "an upper bound of the data"
+        raise InputError("bound", got=got, allowed=allowed, cure="leave it out if there is none")
     interval = fit.interval("shape", level)
     horizon, reason = _horizon(fit, bound, max_relative_width, level)
     return TailType(

@@ -148,9 +148,8 @@ def hdr(
         _refuse(settings | others, "nothing beside density=", cure)
         return _from_density(_as_density(density), draws, probs, single, backend)
     if draws is None:
-        raise InputError(
-            "samples", got="neither samples nor density", allowed="either", cure="hdr(draws, 0.95)"
-        )
+        got = "neither samples nor density"
+        raise InputError("samples", got=got, allowed="either", cure="hdr(draws, 0.95)")
     dimension = draws.shape[1]
     bounds = _as_support(support, dimension)
     _check_inside(draws, np.array(bounds), "support")
@@ -286,12 +285,9 @@ def _from_density(
                 DataWarning,
             )
         if draws is not None and region.falpha <= 0:
-            raise InputError(
-                "density",
-                got="a density that is 0 at more of the draws than the region may leave out",
-                allowed="a density of the samples",
-                cure="leave out samples= to use the density alone, or density= to estimate it",
-            )
+            got = "a density that is 0 at more of the draws than the region may leave out"
+            cure = "leave out samples= to use the density alone, or density= to estimate it"
+            raise InputError("density", got=got, allowed="a density of the samples", cure=cure)
     return HdrResult(
         **fields,
         single=single,
@@ -444,11 +440,7 @@ def _as_density(density: Any) -> Curve | Surface:
     elif top < 1 / LARGEST or float(values.min()) < -1e-9 * top:
         fault = f"values from {values.min():g} to {values.max():g}"
     if fault:
-        raise InputError(
-            "density",
-            got=fault,
-            allowed=f"{allowed}; values ≥ 0, the largest at least {1 / LARGEST:g}",
-            cure="sort, transpose",
-        )
+        allowed = f"{allowed}; values ≥ 0, the largest at least {1 / LARGEST:g}"
+        raise InputError("density", got=fault, allowed=allowed, cure="sort, transpose")
     values = np.maximum(values, 0.0)
     return Curve(axes[0], values) if len(axes) == 1 else Surface(axes[0], axes[1], values)

@@ -228,9 +228,8 @@ class HdrResult(Result):
             places = places.reshape(-1, self.dimension)
         if places.ndim != 2 or places.shape[1] != self.dimension:
             allowed = f"an array of shape (k, {self.dimension})"
-            raise InputError(
-                "points", got=f"shape {np.shape(points)}", allowed=allowed, cure="one row per point"
-            )
+            got = f"shape {np.shape(points)}"
+            raise InputError("points", got=got, allowed=allowed, cure="one row per point")
         return places
 
     def _region(self, prob: float | None) -> HdrRegion:

@@ -161,9 +161,8 @@ def _named(y_pred: Any, y_pred_b: Any) -> dict[str, Any]:
     if isinstance(y_pred, Mapping):
         if y_pred_b is not None:
             allowed = "either a mapping of models, or y_pred and y_pred_b"
-            raise InputError(
-                "y_pred_b", got="a column beside a mapping", allowed=allowed, cure="put it into the mapping"
-            )
+            got = "a column beside a mapping"
+            raise InputError("y_pred_b", got=got, allowed=allowed, cure="put it into the mapping")
         return {str(name): values for name, values in y_pred.items()}
     return {name: values for name, values in (("A", y_pred), ("B", y_pred_b)) if values is not None}
 

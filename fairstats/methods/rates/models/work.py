@@ -130,9 +130,8 @@ def _pos_labels(given: Any, columns: Mapping[str, str]) -> Any:
     unknown = set(given) - {"y_true", "y_pred", *columns}
     if unknown:
         got = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
-        raise InputError(
-            "pos_label", got=got, allowed="y_true, y_pred, and names of models", cure="name the columns"
-        )
+        allowed = "y_true, y_pred, and names of models"
+        raise InputError("pos_label", got=got, allowed=allowed, cure="name the columns")
     labels = {column: given.get(name, given.get("y_pred")) for name, column in columns.items()}
     return {
         name: value for name, value in {"y_true": given.get("y_true"), **labels}.items() if value is not None
