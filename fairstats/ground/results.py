@@ -12,6 +12,7 @@ import math
 import textwrap
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -25,24 +26,19 @@ if TYPE_CHECKING:
 
     from fairstats.ground.verdict import Ruling
 
-__all__ = ["TIDY_COLUMNS", "Comparison", "HypothesisTest", "Interval", "Result"]
-
 #: The columns that every `to_frame()` begins with.
 TIDY_COLUMNS = (
-    "metric",
-    "group",
-    "reference",
-    "estimate",
-    "std_error",
-    "ci_low",
-    "ci_high",
-    "statistic",
-    "pvalue",
-    "pvalue_adjusted",
-    "n",
-    "method",
-    "backend",
-)
+    "metric", "group", "reference", "estimate", "std_error", "ci_low", "ci_high", "statistic", "pvalue",
+    "pvalue_adjusted", "n", "method", "backend",
+)  # fmt: skip
+_ENDS_OF = {"ci_low": "ci_low=confidence_interval.low", "ci_high": "ci_high=confidence_interval.high"}
+_OF_COMPARISONS = tuple(_ENDS_OF.get(name, name) for name in TIDY_COLUMNS[:-1])
+#: The confidence level of a comparison as a column.
+LEVEL = "confidence_level=confidence_interval.confidence_level"
+#: Columns of a verdict: what it rests on, and its own p-values.
+OF_VERDICT = (
+    "bound_low=bounds.low", "bound_high=bounds.high", "pvalue_verdict", "pvalue_verdict_adjusted", "verdict",
+)  # fmt: skip
 
 
 @serialisable
@@ -128,9 +124,17 @@ class HypothesisTest:
     method: str
 
 
+def columns_of(thing: Any, *columns: str) -> dict[str, Any]:
+    """Column → value: each an attribute of a thing, or "column=attribute.below"."""
+    named = (column.partition("=") for column in columns)
+    return {name: attrgetter(path or name)(thing) for name, _, path in named}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """One row of a result: an estimate, of a group against its reference or of the group itself.
+
+    `further`: columns of the tidy table beside `TIDY_COLUMNS`, as `columns_of` takes them.
 
     Attributes
     ----------
@@ -158,6 +162,8 @@ class Comparison:
         What could not be computed, and why.
     """
 
+    further: ClassVar[tuple[str, ...]] = ()
+
     metric: str = ""
     group: str = ""
     reference: str = ""
@@ -177,32 +183,8 @@ class Comparison:
     note: str = ""
 
     def row(self, backend: str) -> dict[str, Any]:
-        """Row of the tidy table: `TIDY_COLUMNS`; classes that know more add theirs."""
-        return {
-            "metric": self.metric,
-            "group": self.group,
-            "reference": self.reference,
-            "estimate": self.estimate,
-            "std_error": self.std_error,
-            "ci_low": self.confidence_interval.low,
-            "ci_high": self.confidence_interval.high,
-            "statistic": self.statistic,
-            "pvalue": self.pvalue,
-            "pvalue_adjusted": self.pvalue_adjusted,
-            "n": self.n,
-            "method": self.method,
-            "backend": backend,
-        }
-
-    def verdict_row(self) -> dict[str, Any]:
-        """Columns of the verdict, what it rests on, and its own p-values, for rows that have one."""
-        return {
-            "bound_low": self.bounds.low,
-            "bound_high": self.bounds.high,
-            "pvalue_verdict": self.pvalue_verdict,
-            "pvalue_verdict_adjusted": self.pvalue_verdict_adjusted,
-            "verdict": self.verdict,
-        }
+        """Row of the tidy table: `TIDY_COLUMNS`, then the columns that the class adds in `further`."""
+        return {**columns_of(self, *_OF_COMPARISONS), "backend": backend, **columns_of(self, *self.further)}
 
     def ruled(self, ruling: Ruling) -> Self:
         """The same comparison with the verdict that its family allows."""

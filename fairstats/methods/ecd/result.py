@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fairstats.ground.results import Comparison, Result
+from fairstats.ground.results import OF_VERDICT, Comparison, Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain, fair_range
 from fairstats.numerics.evt.tail import tail_row
@@ -88,7 +88,7 @@ class EcdResult(Result):
     def rows(self) -> list[dict[str, Any]]:
         """ECD, then the return levels and the shape of each group."""
         more = {"interactions": self.settings.interactions}
-        found = [{**c.row(self.backend), **more, **c.verdict_row()} for c in self.comparisons]
+        found = [{**c.row(self.backend), **more, **columns_of(c, *OF_VERDICT)} for c in self.comparisons]
         found += [{**c.row(self.backend), **more} for c in self.sensitivity]
         for tail in self.tails:
             for at in tail.ordered_levels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import astuple, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from fairstats.ground.checks import check_choice
 from fairstats.ground.groups import group_index
@@ -116,16 +116,15 @@ class HfmComparison(Comparison):
     `row_reference`: labels of the rows that attain a distance.
     """
 
+    further: ClassVar[tuple[str, ...]] = (
+        "attribute", "stability_low", "stability_high", "row_group", "row_reference",
+    )  # fmt: skip
+
     attribute: str = ""
     stability_low: float = math.nan
     stability_high: float = math.nan
     row_group: Hashable | None = None
     row_reference: Hashable | None = None
-
-    def row(self, backend: str) -> dict[str, Any]:
-        """Row of the tidy table."""
-        own = ("attribute", "stability_low", "stability_high", "row_group", "row_reference")
-        return super().row(backend) | {name: getattr(self, name) for name in own}
 
 
 @serialisable

@@ -50,15 +50,12 @@ class RiskComparison(Comparison):
         Disturbed rows whose prediction differs.
     """
 
+    further: ClassVar[tuple[str, ...]] = ("attribute", "n_draws", "n_changed")
+
     metric: str = "discriminative_risk"
     attribute: str = ""
     n_draws: int = 0
     n_changed: int = 0
-
-    def row(self, backend: str) -> dict[str, Any]:
-        """Row of the tidy table."""
-        own = {"attribute": self.attribute, "n_draws": self.n_draws, "n_changed": self.n_changed}
-        return super().row(backend) | own
 
 
 @serialisable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from fairstats.ground.checks import check_choice
-from fairstats.ground.results import Comparison, HypothesisTest, Result
+from fairstats.ground.results import LEVEL, OF_VERDICT, Comparison, HypothesisTest, Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.madd.binning import bin_edges
 from fairstats.methods.madd.curve import MaddCurve, StableBandwidth
@@ -57,6 +57,11 @@ class MaddComparison(Comparison):
     `binned`; `method`: of the interval; `note`: what could not be computed.
     """
 
+    further: ClassVar[tuple[str, ...]] = (
+        "n_reference", "h_sup", "lower_limit", "note", "null_mean=binned_null_mean", "bias_corrected",
+        "mid_pvalue", "n_bins=grid_bins",
+    )  # fmt: skip
+
     metric: str = "madd"
     bandwidth: StableBandwidth | None = None
     curve: MaddCurve | None = None
@@ -77,20 +82,10 @@ class MaddComparison(Comparison):
 
     def row(self, backend: str) -> dict[str, Any]:
         """Row of MADD on the grid, with interval, test and verdict."""
-        return {
-            **super().row(backend),
-            "estimate": self.binned,
-            **{name: getattr(self, name) for name in ("n_reference", "h_sup", "lower_limit", "note")},
-            "null_mean": self.binned_null_mean,
-            "bias_corrected": self.bias_corrected,
-            "mid_pvalue": self.mid_pvalue,
-            "n_bins": self.grid_bins,
-            "h_low": _NAN if self.atoms else 1 / self.grid_bins,
-            "h_high": _NAN if self.atoms else 1 / self.grid_bins,
-            "n_searched": 1,
-            "confidence_level": self.confidence_interval.confidence_level,
-            **self.verdict_row(),
-        }
+        width = _NAN if self.atoms else 1 / self.grid_bins
+        alone = {"h_low": width, "h_high": width, "n_searched": 1}
+        verdict = columns_of(self, LEVEL, *OF_VERDICT)
+        return {**super().row(backend), "estimate": self.binned, **alone, **verdict}
 
     def rows(self, backend: str, settings: MaddSettings) -> list[dict[str, Any]]:
         """Rows of the tidy table.
@@ -163,21 +158,12 @@ class LargestMadd(Comparison):
     whole audit; `n`: rows of all groups; `method`: of the test.
     """
 
+    further: ClassVar[tuple[str, ...]] = ("null_mean", "mid_pvalue", LEVEL, *OF_VERDICT, "note")
+
     metric: str = "madd_max"
     limited_by: tuple[str, str]
     null_mean: float
     mid_pvalue: float
-
-    def row(self, backend: str) -> dict[str, Any]:
-        """Row of the tidy table."""
-        return {
-            **super().row(backend),
-            "null_mean": self.null_mean,
-            "mid_pvalue": self.mid_pvalue,
-            "confidence_level": self.confidence_interval.confidence_level,
-            **self.verdict_row(),
-            "note": "",
-        }
 
     def sentence(self, margin: float) -> str:
         """The largest MADD in words."""

@@ -80,6 +80,10 @@ class RateComparison(results.Comparison):
     behind the rate of the reference.
     """
 
+    further: ClassVar[tuple[str, ...]] = (
+        "n_reference", "rate", "rate_reference", results.LEVEL, *results.OF_VERDICT, "note",
+    )  # fmt: skip
+
     tests: tuple[HypothesisTest, ...] = ()
     rate: float = float("nan")
     rate_reference: float = float("nan")
@@ -111,18 +115,6 @@ class RateComparison(results.Comparison):
             n_reference=int(sizes[j]),
             method=settings.method,
         )
-
-    def row(self, backend: str) -> dict[str, Any]:
-        """Row of the tidy table."""
-        return {
-            **super().row(backend),
-            "n_reference": self.n_reference,
-            "rate": self.rate,
-            "rate_reference": self.rate_reference,
-            "confidence_level": self.confidence_interval.confidence_level,
-            **self.verdict_row(),
-            "note": self.note,
-        }
 
 
 def with_adjusted(comparisons: Iterable[Any], pvalues: Iterable[float]) -> tuple[Any, ...]:

@@ -36,6 +36,8 @@ class Event(Comparison):
     probability is conditional on, empty for nothing.
     """
 
+    further: ClassVar[tuple[str, ...]] = ("event", "probability", "mc_error", "given", "n_draws")
+
     event: str
     given: str = ""
     n_draws: int = 0
@@ -54,11 +56,6 @@ class Event(Comparison):
     def mc_error(self) -> float:
         """Monte Carlo standard error of the probability."""
         return self.std_error
-
-    def row(self, backend: str) -> dict[str, Any]:
-        """Row of the tidy table."""
-        own = ("event", "probability", "mc_error", "given", "n_draws")
-        return {**super().row(backend), **{name: getattr(self, name) for name in own}}
 
 
 def by_name(names: Sequence[str], values: Any, form: str = "g") -> str:

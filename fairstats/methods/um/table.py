@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_share
 from fairstats.ground.errors import InsufficientEvidenceWarning, caution
-from fairstats.ground.results import Comparison, Interval
+from fairstats.ground.results import LEVEL, Comparison, Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.draws import MOST_UNDEFINED, PosteriorDraws, check_rope, evaluate
 from fairstats.methods.um.metrics import Evaluator, Metric, evaluator, name_of, parse_metric
@@ -41,19 +41,16 @@ class PosteriorRow(Comparison):
     error of the mean; `undefined` the share of draws 0/0, left out.
     """
 
+    further: ClassVar[tuple[str, ...]] = (
+        "median", "observed", "rope", "p_rope", "mc_error", "undefined", LEVEL,
+    )  # fmt: skip
+
     median: float = math.nan
     observed: float = math.nan
     rope: float = math.nan
     p_rope: float = math.nan
     mc_error: float = math.nan
     undefined: float = 0.0
-
-    def row(self, backend: str) -> dict[str, Any]:
-        """Row of the tidy table."""
-        own = ("median", "observed", "rope", "p_rope", "mc_error", "undefined")
-        values = {name: getattr(self, name) for name in own}
-        level = self.confidence_interval.confidence_level
-        return {**super().row(backend), **values, "confidence_level": level}
 
     def sentence(self) -> str:
         """The posterior in words."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,12 @@ class PairedChange(results.Comparison):
     "insufficient evidence"}; of accuracy, AUC and Brier score "better" or "worse".
     """
 
+    further: ClassVar[tuple[str, ...]] = (
+        "model", "baseline", "before", "after", "simultaneous_low=simultaneous.low",
+        "simultaneous_high=simultaneous.high", "distance_change", "distance_low=distance_interval.low",
+        "distance_high=distance_interval.high", results.LEVEL, "verdict", "note",
+    )  # fmt: skip
+
     model: str = "B"
     baseline: str = "A"
     before: float
@@ -49,24 +55,6 @@ class PairedChange(results.Comparison):
     simultaneous: Interval
     distance_change: float = _NAN
     distance_interval: Interval
-
-    def row(self, backend: str) -> dict[str, Any]:
-        """Row of the tidy table."""
-        return {
-            **super().row(backend),
-            "model": self.model,
-            "baseline": self.baseline,
-            "before": self.before,
-            "after": self.after,
-            "simultaneous_low": self.simultaneous.low,
-            "simultaneous_high": self.simultaneous.high,
-            "distance_change": self.distance_change,
-            "distance_low": self.distance_interval.low,
-            "distance_high": self.distance_interval.high,
-            "confidence_level": self.confidence_interval.confidence_level,
-            "verdict": self.verdict,
-            "note": self.note,
-        }
 
 
 @serialisable

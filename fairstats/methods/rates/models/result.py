@@ -16,7 +16,7 @@ from fairstats.ground.registry import find_metric
 from fairstats.ground.results import Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.compare import compare_metric
-from fairstats.methods.rates.result import Inference
+from fairstats.methods.rates.result import Inference, with_adjusted
 from fairstats.methods.rates.setup import make_settings
 from fairstats.numerics.paired.change import ModelPair, PairedChange
 from fairstats.numerics.paired.score import wilson_limits
@@ -40,23 +40,17 @@ QUANTITIES: dict[str, tuple[str, bool | None]] = {
 class ModelValue(results.Comparison):
     """A metric of one model, with its own interval and verdict."""
 
-    model: str
+    further: ClassVar[tuple[str, ...]] = ("model", results.LEVEL, "verdict", "note")
 
-    def row(self, backend: str) -> dict[str, Any]:
-        """Row of the tidy table."""
-        return {
-            **super().row(backend),
-            "model": self.model,
-            "confidence_level": self.confidence_interval.confidence_level,
-            "verdict": self.verdict,
-            "note": self.note,
-        }
+    model: str
 
 
 @serialisable
 @dataclass(frozen=True, eq=False)
 class ModelComparison(Result):
     """Models on the same rows: `values` of each, and in `comparisons` the changes from one to another.
+
+    `to_frame()` has the changes, `values_frame()` every model by itself.
 
     Attributes
     ----------
@@ -119,10 +113,6 @@ class ModelComparison(Result):
             found += own
         return tuple(found)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Rows of the tidy table: the changes; those of every model by itself are in `values_frame`."""
-        return [c.row(self.backend) for c in self.comparisons]
-
     def values_frame(self) -> pd.DataFrame:
         """One row per metric, model and group: estimate, interval, verdict."""
         import pandas as pd
@@ -166,9 +156,7 @@ class ModelComparison(Result):
 
     def with_adjusted(self, adjusted: Iterable[float], family: str) -> Self:
         """The same result with these adjusted p-values and this family."""
-        found = tuple(
-            replace(c, pvalue_adjusted=float(p)) for c, p in zip(self.comparisons, adjusted, strict=True)
-        )
+        found = with_adjusted(self.comparisons, adjusted)
         return replace(self, comparisons=found, settings=replace(self.settings, family=family))
 
     def plot(self, ax: Axes | None = None, *, kind: str = "forest", metric: str | None = None) -> Axes:
