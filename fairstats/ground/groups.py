@@ -128,10 +128,8 @@ def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
         widths = {len(row) if isinstance(row, (list, tuple)) else 0 for row in given}
         if len(widths) > 1:
             got = f"rows with {', '.join(map(str, sorted(widths)))} values"
-            allowed, cure = (
-                "the same number of attributes in every row",
-                "fill the gaps with None and pass missing=",
-            )
+            allowed = "the same number of attributes in every row"
+            cure = "fill the gaps with None and pass missing="
             raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
         return ((f"feature_{j}", list(column)) for j, column in enumerate(zip(*given, strict=True)))
     if not isinstance(given, (np.ndarray, list, tuple, pd.Categorical)):

@@ -234,10 +234,8 @@ def _r_absent() -> RProbe | None:
     """What can be said without starting anything: no R on PATH, or R_HOME that points nowhere."""
     home = os.environ.get("R_HOME")
     if home and not (Path(home, "bin").is_dir() and Path(home, "library", "base").is_dir()):
-        cause, cure = (
-            f"R_HOME is {home!r}, where there is no R",
-            "unset it, or set it to what `R RHOME` prints",
-        )
+        cause = f"R_HOME is {home!r}, where there is no R"
+        cure = "unset it, or set it to what `R RHOME` prints"
         return RProbe("broken", r_home=home, cause=cause, cure=cure)
     if not home and os.name != "nt" and shutil.which("R") is None:
         return RProbe("missing", cause="there is no R on PATH and R_HOME is not set", cure=_INSTALL_R)

@@ -136,10 +136,8 @@ def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[Path | No
         if place == STANDARD:
             continue
         if any(_same(path, file) for file in read):
-            got, cure = (
-                f"{str(path)!r}, which is read here",
-                "name another file: an input is never written over",
-            )
+            got = f"{str(path)!r}, which is read here"
+            cure = "name another file: an input is never written over"
             raise InputError(option, got=got, allowed="a file that is not among the inputs", cure=cure)
         _check_writable(option, path)
 

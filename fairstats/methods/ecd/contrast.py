@@ -80,12 +80,10 @@ def _likelihood_ratio(
     """
     level, margin = settings.confidence_level, settings.margin
     deviances = contrast.deviance(np.array([0.0, -margin, margin]))
-    mean, sd, name, method = (
-        0.0,
-        1.0,
-        f"likelihood ratio, t with {df:g} degrees of freedom",
-        "profile likelihood",
-    )
+    mean = 0.0
+    sd = 1.0
+    name = f"likelihood ratio, t with {df:g} degrees of freedom"
+    method = "profile likelihood"
     if settings.calibrated:
         mean, sd = contrast.root_moments(_SIMULATED, rng)
         df, name, method = math.inf, "likelihood ratio, standardised signed root", f"{method}, standardised"

@@ -238,10 +238,8 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_that(isinstance(shares, (list, tuple)) and len(shares) == 3, "splits", shares, *words)
         total = sum(check_share("splits", share, cure=words[1]) for share in shares)
         check_that(abs(total - 1) <= 1e-9, "splits", shares, *words)
-        fine, allowed = (
-            isinstance(choices, Mapping) and bool(choices),
-            "parameter → values, or distribution",
-        )
+        fine = isinstance(choices, Mapping) and bool(choices)
+        allowed = "parameter → values, or distribution"
         check_that(fine, "param_distributions", choices, allowed, '{"C": [0.1, 1, 10]}')
 
     def _parts(self, X: Any, label: NDArray[Any]) -> list[NDArray[np.intp]]:

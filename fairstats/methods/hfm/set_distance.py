@@ -235,10 +235,8 @@ def check_statistic(statistic: Any) -> Statistic:
     """The statistic, or raise unless it is "max", "mean" or a share in (0, 1]."""
     if isinstance(statistic, str) and statistic in ("max", "mean"):
         return statistic
-    allowed, cure = (
-        '"max", "mean" or a quantile in (0, 1]',
-        "0.95 for the 95% quantile of the rows' distances",
-    )
+    allowed = '"max", "mean" or a quantile in (0, 1]'
+    cure = "0.95 for the 95% quantile of the rows' distances"
     return check_number("statistic", statistic, low=0, high=1, open_low=True, allowed=allowed, cure=cure)
 
 

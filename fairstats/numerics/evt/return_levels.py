@@ -203,10 +203,8 @@ def power_draws(fit: FittedTail, m: float | None, rng: np.random.Generator | Non
     Raises InputError where the fit has no such tail.
     """
     if fit.model == "gev" or fit.grid is not None:
-        got, allowed = (
-            "'power_tail' of block maxima or of a grid",
-            "a fit of unrounded values above a threshold",
-        )
+        got = "'power_tail' of block maxima or of a grid"
+        allowed = "a fit of unrounded values above a threshold"
         raise InputError("method", got=got, allowed=allowed, cure="method='profile'")
     found = PowerTail.of(fit.sample, fit.n_total, m, rng)
     if found is None:

@@ -348,10 +348,8 @@ def _as_samples(samples: Any) -> FloatArray:
         raise InputError("samples", got=f"an array of shape {array.shape}", allowed=allowed, cure=cure)
     least = max(LEAST_SAMPLES, 5 * array.shape[1])
     if len(array) < least:
-        got, cure = (
-            f"{len(array)} draws of {array.shape[1]} quantities",
-            "draw more, or density=(grid, values)",
-        )
+        got = f"{len(array)} draws of {array.shape[1]} quantities"
+        cure = "draw more, or density=(grid, values)"
         raise InputError("samples", got=got, allowed=f"at least {least} draws", cure=cure)
     return array
 
