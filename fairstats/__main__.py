@@ -12,7 +12,7 @@ def main() -> None:
     from fairstats.ground.errors import MissingDependencyError
 
     try:
-        from fairstats.cli import app
+        from fairstats.cli.app import app
     except MissingDependencyError as problem:
         sys.stderr.write(f"fairstats: {problem}\n")
         raise SystemExit(2) from None

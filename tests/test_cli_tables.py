@@ -17,7 +17,7 @@ pytest.importorskip("rich")
 
 from typer.testing import CliRunner
 
-from fairstats.cli import app
+from fairstats.cli.app import app
 
 BASE = (
     "--y-true",

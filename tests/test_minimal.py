@@ -106,7 +106,7 @@ NEEDS = {
     "a picture": ("report", "result.plot()"),
     "a picture of a region": ("report", "fs.hdr(score + 1e-3 * frame.index, 0.5).plot()"),
     "a report": ("report", AUDIT + "report.to_html('never-written.html')"),
-    "the command line": ("cli", "import fairstats.cli"),
+    "the command line": ("cli", "import fairstats.cli.app"),
     "DuckDB": ("scale", "fs.tally(frame, y_pred='score_text', sensitive_features='race', engine='duckdb')"),
     "Spark": ("spark", "fs.tally(frame, y_pred='score_text', sensitive_features='race', engine='spark')"),
     "a folder of files": (

@@ -19,8 +19,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 import fairstats as fs
 from fairstats.methods.um.draws import CELLS as CELL_NAMES
-from fairstats.methods.um.draws import shortest_interval
 from fairstats.methods.um.metrics import parse_metric
+from fairstats.methods.um.table import describe
 from tests.calibration.study import Cell, Counts, tally_interval
 
 __all__ = ["CELLS", "LinearRule", "calibrated", "cross_validated", "held_out", "of_a_comparison", "ranks"]
@@ -71,7 +71,7 @@ def held_out(
                 counts=_named(cells), draws=DRAWS, rng=run, reference="g000", **options
             )
             name = None if group is None else posterior.groups[group]
-            low, high = shortest_interval(posterior.metric(metric, group=name), LEVEL)
+            low, high = tuple(describe(posterior.metric(metric, group=name), LEVEL).confidence_interval)
             target = _value(metric, about if group is None else about[[group]])
             margins.append((low - target, high - target))
     return tally_interval(0.0, margins)
@@ -95,7 +95,7 @@ def of_a_comparison(
         compared = fs.um_compare(
             *two, metrics=("accuracy", "equal_opportunity_difference"), rng=run, paired=paired
         )
-        intervals.append(shortest_interval(compared.delta[:, metric], LEVEL))
+        intervals.append(tuple(describe(compared.delta[:, metric], LEVEL).confidence_interval))
     return tally_interval(truth, intervals)
 
 
@@ -142,7 +142,7 @@ def cross_validated(rng: np.random.Generator, runs: int, *, n: int, folds: int, 
                 LinearRule(), X, y, sensitive_features=X[:, 4].astype(int), cv=folds, groups=[0, 1],
                 reference=0, draws=DRAWS, rng=run, progress=False, **options,
             )  # fmt: skip
-            intervals.append(shortest_interval(found.metric("demographic_parity"), LEVEL))
+            intervals.append(tuple(describe(found.metric("demographic_parity"), LEVEL).confidence_interval))
     return tally_interval(parity_of_the_rule(n - n // folds), intervals)
 
 

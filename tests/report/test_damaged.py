@@ -21,7 +21,7 @@ pytest.importorskip("typer")
 
 from typer.testing import CliRunner
 
-from fairstats import cli
+from fairstats.cli import app as cli
 
 
 @pytest.fixture(scope="module")

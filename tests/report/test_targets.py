@@ -18,7 +18,7 @@ pytest.importorskip("rich")
 
 from typer.testing import CliRunner
 
-from fairstats import cli
+from fairstats.cli import app as cli
 from fairstats.report.files import check_targets
 
 COLUMNS = ("--y-true", "y", "--y-pred", "hat", "--group", "sex")

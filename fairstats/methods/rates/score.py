@@ -83,14 +83,9 @@ def _standardised(distance: float, variance: float, total: float, correction: bo
     return distance / sqrt(variance * total / (total - 1) if correction else variance)
 
 
-def ratio_limits(table: Table, critical: float, correction: bool) -> tuple[float, float]:
-    """Ends of {ratio : |z(ratio)| ≤ critical}; in [0, ∞]."""
-    return ratio_limit(table, critical, correction, -1), ratio_limit(table, critical, correction, 1)
-
-
 @functools.lru_cache(maxsize=KEPT)
 def ratio_limit(table: Table, critical: float, correction: bool, side: int) -> float:
-    """Lower (side −1) or upper (side 1) end of `ratio_limits`."""
+    """Lower (side −1) or upper (side 1) end of {ratio : |z(ratio)| ≤ critical}; in [0, ∞]."""
     k0, n0, k1, n1 = table
     if (k1 if side > 0 else k0) == 0:
         return inf if side > 0 else 0.0

@@ -309,24 +309,6 @@ def evaluate(
     return answers
 
 
-def shortest_interval(
-    draws: NDArray[np.float64], prob: float, *, ordered: bool = False
-) -> tuple[float, float]:
-    """Ends of the shortest interval between draws that spans ⌊prob·n⌋ steps, as ArviZ defines the HDI.
-
-    NaN draws are left out; (NaN, NaN) without draws. For several modes take `fs.hdr`. `ordered`: they are in
-    ascending order, without NaN.
-    """
-    known = draws if ordered else np.sort(draws[~np.isnan(draws)])
-    n = known.size
-    if n == 0:
-        return float("nan"), float("nan")
-    span = min(int(np.floor(prob * n)), n - 1)
-    widths = known[span:] - known[: n - span]
-    first = int(np.argmin(widths))
-    return float(known[first]), float(known[first + span])
-
-
 def warn_of_undefined(name: str, draws: NDArray[np.float64]) -> None:
     """Warn where too many draws are NaN."""
     share = float(np.isnan(draws).any(axis=tuple(range(1, draws.ndim))).mean())

@@ -149,7 +149,7 @@ def test_the_command_line_shows_it(frame: pd.DataFrame, tmp_path: Path) -> None:
     pytest.importorskip("rich")
     from typer.testing import CliRunner
 
-    from fairstats.cli import app
+    from fairstats.cli.app import app
 
     path = tmp_path / "people.csv"
     frame.to_csv(path, index=False)

@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.methods.rates.score import difference_limits, ratio_limits
+from fairstats.methods.rates.score import difference_limits, ratio_limit
+
+
+def ratio_limits(table: Any, critical: float, correction: bool) -> tuple[float, float]:
+    """Both ends."""
+    return ratio_limit(table, critical, correction, -1), ratio_limit(table, critical, correction, 1)
 
 
 def _of_every_table(

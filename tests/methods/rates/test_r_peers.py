@@ -20,9 +20,10 @@ from fairstats.methods.rates.exact import exact_unconditional_pvalue
 from fairstats.methods.rates.score import (
     difference_limits,
     difference_score_statistic,
-    ratio_limits,
     ratio_score_statistic,
 )
+
+from .score_arrays import ratio_limits
 
 RECORD = json.loads((Path(__file__).parents[2] / "reference" / "r_peers.json").read_text(encoding="utf-8"))
 #: ratesci searches to ten digits; exact2x2 looks for the nuisance rate on a grid of 2,000 points.

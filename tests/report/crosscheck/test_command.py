@@ -19,7 +19,7 @@ pytest.importorskip("rich")
 
 from typer.testing import CliRunner
 
-from fairstats.cli import app
+from fairstats.cli.app import app
 
 
 def run(*arguments: Any) -> Any:

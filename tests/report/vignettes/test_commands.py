@@ -11,7 +11,7 @@ pytest.importorskip("typer")
 
 from typer.testing import CliRunner
 
-from fairstats.cli import app
+from fairstats.cli.app import app
 from fairstats.report.vignettes.source import Vignette, vignette_names
 
 RUN = CliRunner()

@@ -11,7 +11,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,6 +25,9 @@ except ImportError as problem:
     raise MissingDependencyError(
         "typer", extra="cli", purpose="The command line", alternative="call fairstats.audit(…) from Python"
     ) from problem
+
+from fairstats.cli import options as tables
+from fairstats.cli.options import OPTIONS, by_column, by_model, pos_labels
 
 if TYPE_CHECKING:
     from fairstats.report.report import AuditReport
@@ -63,145 +65,6 @@ vignettes = typer.Typer(
 app.add_typer(vignettes, name="vignettes")
 
 
-def _choice(name: str, *values: str) -> Any:
-    """An enumeration, which typer offers as choices."""
-    return StrEnum(name, {value.replace("-", "_"): value for value in values})
-
-
-@dataclass(frozen=True)
-class Option:
-    """One option of ``fairstats audit``.
-
-    Attributes
-    ----------
-    name : str
-        Argument of `fairstats.audit` that it becomes, or of the command itself.
-    help : str
-    kind : type
-        Of the value; a StrEnum for a choice, a list for what may be repeated.
-    default : object
-    flag : str
-        Default: the name with hyphens.
-    column : bool
-        Whether it names columns of the file.
-    """
-
-    name: str
-    help: str
-    kind: Any = str
-    default: Any = None
-    flag: str = ""
-    column: bool = False
-
-    def parameter(self) -> inspect.Parameter:
-        """As a parameter of the command."""
-        flag = self.flag or "--" + self.name.replace("_", "-")
-        kind = self.kind | None if self.default is None else self.kind
-        shown = self.default is not None
-        return inspect.Parameter(
-            self.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=self.default,
-            annotation=Annotated[kind, typer.Option(flag, help=self.help, show_default=shown)],
-        )
-
-
-MISSING = _choice("Missing", "raise", "drop", "group")
-FAMILY = _choice("Family", "metric", "audit")
-ENGINE = _choice("Engine", "auto", "rows", "duckdb", "polars", "spark")
-#: How a table is read.
-READING = (
-    Option("delimiter", r"Separator of the CSV file; \t is a tab."),
-    Option(
-        "engine",
-        "What counts. auto: rows in memory for a file below 256 MB, else DuckDB, which loads nothing.",
-        ENGINE,
-        ENGINE("auto"),
-    ),
-    Option("memory", "Memory that DuckDB may use, as 2GB; the rest goes to disk."),
-)
-#: Every option of ``fairstats audit``.
-OPTIONS = (
-    Option("group", "Sensitive column; repeat for several.", list[str], column=True),
-    Option("y_true", "Column of the outcomes.", column=True),
-    Option(
-        "y_pred",
-        "Column of the predictions; of several models NAME=COLUMN, repeated.",
-        list[str],
-        column=True,
-    ),
-    Option(
-        "score",
-        "Column of scores in [0, 1], larger = better; adds MADD. Of several models NAME=COLUMN, repeated.",
-        list[str],
-        column=True,
-    ),
-    Option("reference", "Reference group; for several columns COLUMN=GROUP, repeated.", list[str]),
-    Option("pos_label", "Favourable value of outcome and prediction."),
-    Option("pos_label_pred", "Favourable value of the prediction, where it differs."),
-    Option("sample_weight", "Column of sampling weights.", flag="--weight", column=True),
-    Option("cluster", "Column of clusters (person, site).", column=True),
-    Option(
-        "features",
-        "Feature column, repeated: with outcomes and predictions adds HFM.",
-        list[str],
-        flag="--feature",
-        column=True,
-    ),
-    Option(
-        "counterfactual_score",
-        "Column of the score with another value of the sensitive attribute (for several: ATTRIBUTE=COLUMN, "
-        "repeated); adds ECD.",
-        list[str],
-    ),
-    Option("missing", "What to do with missing values.", MISSING, MISSING("raise")),
-    Option("confidence_level", "Of the intervals.", float, 0.95),
-    Option("threshold", "Ratio below which, or above whose inverse, lies a violation.", float, 0.8),
-    Option("margin", "Size of a difference beyond which it is violated (MADD: twice).", float, 0.1),
-    Option("method", "Interval method.", _choice("Method", "log", "score", "koopman", "delta", "bootstrap")),
-    Option(
-        "simultaneous",
-        "Make the intervals of a metric hold at once.",
-        _choice("Simultaneous", "bonferroni", "max-z"),
-    ),
-    Option("family", "Adjust p-values over this.", FAMILY, FAMILY("metric")),
-    Option(
-        "intersections",
-        "Cross several sensitive columns.",
-        bool,
-        True,
-        flag="--intersections/--no-intersections",
-    ),
-    Option(
-        "evaluated_on",
-        "Whether the rows were used in training.",
-        _choice("EvaluatedOn", "training", "held-out"),
-    ),
-    Option("title", "Title of the report."),
-    Option("rng", "Seed of what is random.", int, 1, flag="--seed"),
-    *READING,
-)
-#: The options of ``fairstats tally``, beside those that it shares with ``audit``.
-TALLIED = (
-    Option("strata", "Column of strata."),
-    Option("out", "The JSON file; - is standard output.", Path, Path("tally.json")),
-    Option("min_cell", "Withhold cells of fewer rows than this (and all but cells).", int),
-    Option("exact", "Keep every score and the rows of features, which can point at people.", bool, False),
-)
-#: Options of ``audit`` that ``tally`` has, too.
-_SHARED = (
-    "group", "y_true", "y_pred", "score", "pos_label", "pos_label_pred", "sample_weight", "cluster",
-    "features", "counterfactual_score", "missing", *(option.name for option in READING),
-)  # fmt: skip
-#: What every command that makes a report delivers.
-DELIVERY = (
-    Option("out", "Write the report as one HTML file; - is standard output.", Path),
-    Option("json", "Write the results as JSON; - is standard output.", Path),
-    Option("full", "Print every comparison of intersections, too.", bool, False, flag="--full"),
-    Option("fail_on", "Exit with 1 when a comparison is violated.", _choice("FailOn", "violated")),
-)
-
-
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"fairstats {__version__}")
@@ -222,17 +85,17 @@ def audit_command(file: Path, **given: Any) -> None:
     from fairstats.ground.tally import Tally
     from fairstats.report.audit import audit
 
-    delivery = {option.name: given.pop(option.name) for option in DELIVERY}
+    delivery = {option.name: given.pop(option.name) for option in tables.DELIVERY}
     _check_delivery(delivery, [file])
     groups = given.pop("group") or []
-    changed = _by_column(given["counterfactual_score"], groups, "--counterfactual-score")
-    given |= {name: _by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")}
+    changed = by_column(given["counterfactual_score"], groups, "--counterfactual-score")
+    given |= {name: by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")}
     frame = _table(file, given, [*groups, *changed.values()])
     pos_label, pos_label_pred = given.pop("pos_label"), given.pop("pos_label_pred")
     given |= {
         "sensitive_features": groups or None,
-        "reference": _reference(given["reference"], groups),
-        "pos_label": _pos_labels(pos_label, pos_label_pred),
+        "reference": tables.reference_of(given["reference"], groups),
+        "pos_label": pos_labels(pos_label, pos_label_pred),
         "features": tuple(given["features"] or ()),
         "counterfactual_score": changed or None,
     }
@@ -264,16 +127,9 @@ def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
     named = [value for option in OPTIONS if option.column and (value := given.get(option.name)) is not None]
     columns = [
         *columns,
-        *(name for value in named for name in _columns_in(value)),
+        *(name for value in named for name in tables.columns_in(value)),
     ]
     return read_table(file, columns, delimiter=delimiter, held=held)
-
-
-def _columns_in(value: Any) -> list[str]:
-    """Columns named by one, several, or a mapping from model to column."""
-    if isinstance(value, Mapping):
-        return list(value.values())
-    return [value] if isinstance(value, str) else list(value)
 
 
 def tally_command(file: Path, **given: Any) -> None:
@@ -284,14 +140,14 @@ def tally_command(file: Path, **given: Any) -> None:
     check_targets({"--out": given["out"]}, [file])
     groups, out, exact = given.pop("group") or [], given.pop("out"), given.pop("exact")
     min_cell = given.pop("min_cell")
-    changed = _by_column(given.pop("counterfactual_score"), groups, "--counterfactual-score")
+    changed = by_column(given.pop("counterfactual_score"), groups, "--counterfactual-score")
     strata = [given["strata"]] if given["strata"] is not None else []
     for name in ("y_pred", "score"):
-        given[name] = _by_model(given[name], f"--{name.replace('_', '-')}")
+        given[name] = by_model(given[name], f"--{name.replace('_', '-')}")
         if isinstance(given[name], Mapping):
             raise typer.BadParameter("a tally counts one model", param_hint=f"--{name.replace('_', '-')}")
     frame = _table(file, given, [*groups, *changed.values(), *strata])
-    pos_label = _pos_labels(given.pop("pos_label"), given.pop("pos_label_pred"))
+    pos_label = pos_labels(given.pop("pos_label"), given.pop("pos_label_pred"))
     plain: dict[str, Any] = {k: v.value if isinstance(v, StrEnum) else v for k, v in given.items()}
     plain |= {
         "features": tuple(given["features"] or ()),
@@ -337,11 +193,11 @@ def _register(name: str, command: Any, parameters: Sequence[inspect.Parameter]) 
     app.command(name)(command)
 
 
-_register("audit", audit_command, [_FILE, *(option.parameter() for option in (*OPTIONS, *DELIVERY))])
-_WANTED = [option for option in OPTIONS if option.name in _SHARED]
-_register("tally", tally_command, [_FILE, *(option.parameter() for option in (*_WANTED, *TALLIED))])
-_CROSS = Option("intersections", "Cross race and sex, too.", bool, False, flag="--intersections")
-_register("demo", demo, [option.parameter() for option in (_CROSS, *DELIVERY)])
+_register("audit", audit_command, [_FILE, *(option.parameter() for option in (*OPTIONS, *tables.DELIVERY))])
+_WANTED = [option for option in OPTIONS if option.name in tables.SHARED]
+_register("tally", tally_command, [_FILE, *(option.parameter() for option in (*_WANTED, *tables.TALLIED))])
+_CROSS = tables.Option("intersections", "Cross race and sex, too.", bool, False, flag="--intersections")
+_register("demo", demo, [option.parameter() for option in (_CROSS, *tables.DELIVERY)])
 
 
 @app.command()
@@ -498,52 +354,3 @@ def _deliver(report: AuditReport, delivery: Mapping[str, Any]) -> None:
         typer.echo(said, err=piped)
     if delivery["fail_on"] is not None and report.violated:
         raise typer.Exit(1)
-
-
-def _reference(given: Sequence[str] | None, groups: Sequence[str]) -> Any:
-    """``None``, one group, or a mapping from column to group."""
-    if not given:
-        return None
-    found: dict[str, str] = {}
-    for text in given:
-        column, sign, value = text.partition("=")
-        if sign and (column in groups or " & " in column):
-            found[column] = value
-        elif len(given) == 1:
-            return text
-        else:
-            raise typer.BadParameter(f"{text!r}: with several, write COLUMN=GROUP", param_hint="--reference")
-    return found
-
-
-def _by_model(given: Sequence[str] | None, option: str) -> Any:
-    """``None``, one column, or a mapping from model to column."""
-    if not given or len(given) == 1:
-        return given[0] if given else None
-    parts = [text.partition("=") for text in given]
-    if not all(sign and name and column for name, sign, column in parts):
-        raise typer.BadParameter(f"{', '.join(given)}: with several, write NAME=COLUMN", param_hint=option)
-    return {name: column for name, _, column in parts}
-
-
-def _by_column(given: Sequence[str] | None, groups: Sequence[str], option: str) -> dict[str, str]:
-    """Sensitive column → column, from ``COLUMN`` or ``ATTRIBUTE=COLUMN``."""
-    found: dict[str, str] = {}
-    for text in given or ():
-        attribute, sign, column = text.partition("=")
-        if sign and attribute in groups:
-            found[attribute] = column
-        elif len(given or ()) == 1 and len(groups) == 1:
-            found[groups[0]] = text
-        else:
-            raise typer.BadParameter(
-                f"{text!r}: with several sensitive columns, write ATTRIBUTE=COLUMN", param_hint=option
-            )
-    return found
-
-
-def _pos_labels(pos_label: str | None, pos_label_pred: str | None) -> Any:
-    if pos_label_pred is None:
-        return pos_label
-    both = {"y_true": pos_label, "y_pred": pos_label_pred}
-    return {name: value for name, value in both.items() if value is not None}
