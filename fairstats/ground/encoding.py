@@ -173,7 +173,7 @@ def factorize(values: Any, argument: str) -> Factor:
         array = array.astype(np.float64)  # pandas knows no other widths
     try:
         codes, uniques = pd.factorize(array, sort=False, use_na_sentinel=True)
-    except (TypeError, ValueError, NotImplementedError) as problem:
+    except (TypeError, ValueError, NotImplementedError) as problem:  # the last is Arrow's, of nested types
         got, allowed = f"values that cannot be told apart ({problem})", "one label or number per row"
         cure = f"make every element of {argument} a single label or number"
         raise InputError(argument, got=got, allowed=allowed, cure=cure) from problem
@@ -286,6 +286,7 @@ def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:
         elif column.dtype.kind not in "biuf":
             raise TypeError(f"type {column.dtype}")
         return np.asarray(column, dtype=np.float64)
+    # NotImplementedError is Arrow's, of columns such as intervals of months
     except (TypeError, ValueError, OverflowError, NotImplementedError) as problem:
         got, cure = f"values that are not numbers ({problem})", f"convert {argument} to a numeric column"
         raise InputError(argument, got=got, allowed="one number per row", cure=cure) from problem
