@@ -295,9 +295,11 @@ def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:
 def binary_columns(pos_label: Any, **columns: Any) -> dict[str, Factor | None]:
     """Codes 0/1 of several label columns that share `pos_label`; None stays None."""
     if isinstance(pos_label, Mapping) and set(pos_label) - set(columns):
-        got = f"a mapping with {sorted(map(str, pos_label))}"
+        got, cure = (
+            f"a mapping with {sorted(map(str, pos_label))}",
+            "name the favourable value of each column",
+        )
         allowed = f"a mapping with the keys {', '.join(map(repr, columns))}, or one value"
-        cure = "name the favourable value of each column"
         raise InputError("pos_label", got=got, allowed=allowed, cure=cure)
     for label in pos_label.values() if isinstance(pos_label, Mapping) else (pos_label,):
         check_label(
