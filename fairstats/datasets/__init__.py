@@ -29,19 +29,7 @@ from fairstats.datasets.readers import (
 from fairstats.datasets.studies import oulad_course_table, read_meps, read_oulad
 
 __all__ = [
-    "Dataset",
-    "DatasetDescription",
-    "load_adult",
-    "load_compas",
-    "load_german_credit",
-    "load_ricci",
-    "oulad_course_table",
-    "read_adult",
-    "read_bank",
-    "read_compas",
-    "read_credit_default",
-    "read_heart",
-    "read_meps",
-    "read_oulad",
-    "read_student",
-]
+    "Dataset", "DatasetDescription", "load_adult", "load_compas", "load_german_credit", "load_ricci",
+    "oulad_course_table", "read_adult", "read_bank", "read_compas", "read_credit_default", "read_heart",
+    "read_meps", "read_oulad", "read_student",
+]  # fmt: skip

@@ -402,14 +402,8 @@ class Tally:
             by_column={**cells.missing.by_column, "withheld": n},
             patterns=(*cells.missing.patterns, *([(-1, -1, -1, n)] if n else [])),
         )
-        cells = replace(
-            cells,
-            rows=kept,
-            totals=kept.astype(np.float64),
-            n_units=int(kept.sum()),
-            group_units=kept.sum(axis=1),
-            missing=missing,
-        )
+        units = {"n_units": int(kept.sum()), "group_units": kept.sum(axis=1)}
+        cells = replace(cells, rows=kept, totals=kept.astype(np.float64), missing=missing, **units)
         return replace(self, cells=cells, scores=None, tails=None, distinct=None)
 
     def to_json(self, path: str | Path | None = None, *, exact: bool = False) -> str:

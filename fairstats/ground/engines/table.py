@@ -174,15 +174,7 @@ class LazyRows:
             sums |= {"total": weight.sum(), "least": weight.min(), "most": weight.max()}
         answer = self.collect(table.group_by(*by).agg(nw.len().alias(NUMBER), **sums))
         frame = as_frame_columns(nw.to_native(answer), labels, "frame")
-        weights = squares = None
-        if WEIGHT in self.columns:
-            limits = (
-                float(np.fmin.reduce(real(answer, "least"))),
-                float(np.fmax.reduce(real(answer, "most"))),
-            )
-            bad, negative = (int(whole(answer, name).sum()) for name in ("bad", "negative"))
-            check_weights(bad, negative, *limits)
-            weights, squares = real(answer, "total"), real(answer, "squares")
+        weights, squares = self._weights(answer)
 
         def known(name: str, value: float) -> Any:
             if name not in self.columns:
@@ -211,6 +203,15 @@ class LazyRows:
         if CHANGED in self.columns:
             check_changed(int(whole(answer, "unchanged")[kept].sum()), str(q.counterfactual_score))
         return frame, replace(outcomes, cluster=None, score=None)
+
+    def _weights(self, answer: Any) -> tuple[Any, Any]:
+        """Sums of weights and of their squares per combination, checked; None where there are none."""
+        if WEIGHT not in self.columns:
+            return None, None
+        least, most = np.fmin.reduce(real(answer, "least")), np.fmax.reduce(real(answer, "most"))
+        bad, negative = (int(whole(answer, name).sum()) for name in ("bad", "negative"))
+        check_weights(bad, negative, float(least), float(most))
+        return real(answer, "total"), real(answer, "squares")
 
     @property
     def outcomes(self) -> Outcomes:

@@ -8,16 +8,7 @@ from fairstats.numerics.evt.tail_types import exponentiality_test, tail_type
 from fairstats.numerics.evt.thresholds import choose_threshold, threshold_stability
 
 __all__ = [
-    "EvtFit",
-    "ReturnLevel",
-    "choose_threshold",
-    "empirical_return_level",
-    "exponentiality_test",
-    "fit_gev",
-    "fit_gpd",
-    "fit_point_process",
-    "goodness_of_fit",
-    "mean_residual_life",
-    "tail_type",
+    "EvtFit", "ReturnLevel", "choose_threshold", "empirical_return_level", "exponentiality_test", "fit_gev",
+    "fit_gpd", "fit_point_process", "goodness_of_fit", "mean_residual_life", "tail_type",
     "threshold_stability",
-]
+]  # fmt: skip

@@ -73,10 +73,10 @@ def minimise_over_tail(
     if start is not None:
         todo = _from_start(in_phi, start, lo, hi, theta, value, one)
     if todo.size:
-        _from_grid(in_phi, todo, _GRID, lo, hi, log_n, theta, value, one)
+        _from_grid(in_phi, todo, _GRID * log_n[todo, None], lo, hi, theta, value, one)
         none = todo[~np.isfinite(value[todo])]
         if none.size:  # a narrow valley between two grid points, or none at all
-            _from_grid(in_phi, none, _DENSE, lo, hi, log_n, theta, value, one)
+            _from_grid(in_phi, none, _DENSE * log_n[none, None], lo, hi, theta, value, one)
     return theta, value
 
 
@@ -108,12 +108,12 @@ def _from_grid(
     grid: Floats,
     lo: Floats,
     hi: Floats,
-    log_n: Floats,
     theta: Floats,
     value: Floats,
     one: OneObjective | None,
 ) -> None:
-    phi = np.clip(grid * log_n[rows, None], -_PHI_LIMIT, _PHI_LIMIT)
+    """The lowest valley of a grid of φ, shape (rows, K), refined; into `theta` and `value`."""
+    phi = np.clip(grid, -_PHI_LIMIT, _PHI_LIMIT)
     f, slope, _ = in_phi(rows, phi)
     rising = np.flatnonzero(slope[:, 0] > 0)
     if rising.size:  # a valley may lie beyond the grid, next to the end point

@@ -25,12 +25,8 @@ _RESAMPLES = 1_999
 _DRAWS = 10_000
 #: Rows of the posterior's table.
 UM_METRICS = (
-    "accuracy",
-    "demographic_parity",
-    "equal_opportunity",
-    "predictive_equality",
-    "predictive_parity",
-)
+    "accuracy", "demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity",
+)  # fmt: skip
 
 
 def run_madd(inputs: AuditInput) -> list[Result]:

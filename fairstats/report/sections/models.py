@@ -15,16 +15,9 @@ from fairstats.report.inputs import AuditInput
 
 #: What is compared, as far as the columns allow.
 METRICS = (
-    "disparate_impact",
-    "equal_opportunity_difference",
-    "equalized_odds_difference",
-    "predictive_parity_difference",
-    "accuracy",
-    "auc",
-    "brier",
-    "madd",
-    "abroca",
-)
+    "disparate_impact", "equal_opportunity_difference", "equalized_odds_difference",
+    "predictive_parity_difference", "accuracy", "auc", "brier", "madd", "abroca",
+)  # fmt: skip
 _RESAMPLES = 999
 
 
