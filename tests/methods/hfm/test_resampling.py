@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 import fairstats as fs
-from fairstats.methods.hfm import pairs, resampling
+from fairstats.methods.hfm import resampling
 from fairstats.methods.hfm.nearest import nearest_rows
 from fairstats.methods.hfm.resampling import (
     NeighbourLists,
@@ -120,7 +120,7 @@ def test_exchange_by_brute_force(
     scene = scene_of(kind, n, d, seed, n_labels)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resampling, "_LISTED", 3)
-        patch.setattr(pairs, "_MOST_ROWS", 0)
+        patch.setattr(resampling, "_MOST_ROWS", 0)
         drawn = label_exchange(scene, statistic, 4, np.random.default_rng(seed))
     rng = np.random.default_rng(seed)
     for b in range(4):
@@ -171,9 +171,9 @@ def test_all_pairs_are_the_neighbour_lists(
     found = []
     for most in (0, 100):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pairs, "_MOST_ROWS", most)
+            patch.setattr(resampling, "_MOST_ROWS", most)
             lists = make_distances(scene)
-            assert isinstance(lists[0], pairs.AllPairs) == bool(most)
+            assert isinstance(lists[0], resampling.AllPairs) == bool(most)
             draw = np.random.default_rng(seed)
             found.append(
                 (
@@ -194,7 +194,7 @@ def test_all_pairs_are_for_few_rows_or_many_values() -> None:
             rows[:, None], y, y, sensitive_features=values, scale="none", reference_data=None,
             intersections=False,
         )  # fmt: skip
-        return pairs.worthwhile(scene)
+        return resampling.worthwhile(scene)
 
     assert [of(300, 2), of(400, 2), of(1_990, 40), of(1_990, 20), of(2_100, 50)] == [
         True, False, True, False, False,

@@ -172,7 +172,7 @@ class ModelComparison(Result):
         metric : str, optional
             Default: the first (forest), all (table).
         """
-        from fairstats.plots.models import model_forest, model_table
+        from fairstats.plots.forest import model_forest, model_table
 
         return model_forest(self, ax=ax, metric=metric) if kind == "forest" else model_table(self, ax=ax)
 
