@@ -161,6 +161,12 @@ def test_a_module_is_one_idea(path: Path) -> None:
     assert len(ast.unparse(without_docstrings(tree)).splitlines()) <= MOST_CODE, "split it"
 
 
+def test_a_room_has_at_most_25_files() -> None:
+    rooms = {folder: len(list(folder.glob("*.py"))) for folder in {path.parent for path in FILES}}
+    crowded = {str(folder): n for folder, n in rooms.items() if n > 25}
+    assert not crowded, "make a room of what belongs together"
+
+
 def test_no_folder_bears_the_name_of_a_public_function() -> None:
     names = {p.name for p in PACKAGE.iterdir() if p.is_dir()} | {p.stem for p in PACKAGE.glob("*.py")}
     assert names & set(fairstats.__all__) <= set(fairstats._SUBMODULES)
