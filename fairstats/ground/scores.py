@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -97,7 +98,7 @@ class ScoreCounts:
         sizes = np.maximum(self.group_sizes, 1)[:, None]
         return float((wide / sizes).max()) if wide.size else 0.0
 
-    @property
+    @cached_property
     def auc_error(self) -> NDArray[np.float64]:
         """Largest error of each group's AUC for not knowing the order within intervals, shape (G,).
 
@@ -119,11 +120,15 @@ class ScoreCounts:
         first, last = (np.searchsorted(edges, ends, side="right") for ends in (self.lower, self.values))
         return bool((first < last).any())
 
-    def binned(self, n_bins: int) -> ScoreCounts:
-        """The same counts in at most `n_bins` bins of about equal size; unchanged where values are few."""
+    def binned(self, n_bins: int, *, each: bool = False) -> ScoreCounts:
+        """The same counts in at most `n_bins` bins of about equal size; unchanged where values are few.
+
+        `each`: of equal share on average over groups and labels, whatever their sizes.
+        """
         if self.values.size <= n_bins:
             return self
-        share = np.cumsum(self.counts.sum(axis=(0, 1))) / self.counts.sum()
+        counts = self.counts / np.maximum(self.counts.sum(axis=2, keepdims=True), 1) if each else self.counts
+        share = np.cumsum(counts.sum(axis=(0, 1))) / counts.sum()
         cut = np.unique(np.searchsorted(share, np.arange(1, n_bins + 1) / n_bins - 1e-12))
         cut = np.minimum(cut, self.values.size - 1)
         return self._merged(np.concatenate([[0], cut[:-1] + 1]))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST_BINS = 100_000
 #: From this many edges per score on, it is cheaper to look the scores up among the edges.
 _EDGES_PER_SCORE = 2
+#: Products of counts from here on (two groups of 2·10⁹ rows) would not fit a whole number of NumPy.
+MOST_WHOLE = 2**62
 #: Edges looked at together: arrays of this size stay in the processor's cache.
 _CELLS = 1 << 16
 
@@ -68,11 +70,12 @@ def histogram(
 def histogram_distance(counts0: NDArray[Any], counts1: NDArray[Any]) -> Any:
     """MADD = Σ_k |d0_k − d1_k| of counts in the same bins (equation 3), along the last axis, in [0, 2].
 
-    Each side has a positive sum. Of whole counts it is computed in integers and rounded once.
+    Each side has a positive sum. Of whole counts, unless huge, it is computed in integers and rounded once.
     """
     n0 = counts0.sum(axis=-1, keepdims=True)
     n1 = counts1.sum(axis=-1, keepdims=True)
-    if counts0.dtype.kind != "i" or counts1.dtype.kind != "i":
+    whole = counts0.dtype.kind == "i" and counts1.dtype.kind == "i"
+    if not (whole and float(n0.max()) * float(n1.max()) < MOST_WHOLE):
         return np.abs(counts0 / n0 - counts1 / n1).sum(axis=-1)
     crossed = np.abs(counts0 * n1 - counts1 * n0).sum(axis=-1)
     return crossed / (n0[..., 0] * n1[..., 0])
@@ -126,7 +129,7 @@ def distances_from_below(
     Of whole counts it is computed in integers and rounded once, so that equal values are equal to the last
     bit.
     """
-    whole = below0.dtype.kind == "i" and below1.dtype.kind == "i"
+    whole = below0.dtype.kind == "i" and below1.dtype.kind == "i" and total0 * total1 < MOST_WHOLE
     gap = np.zeros(below0.size + 1, dtype=np.int64 if whole else np.float64)
     for start in range(0, below0.size, _CELLS):
         part0, part1 = below0[start : start + _CELLS], below1[start : start + _CELLS]

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.methods.madd.binning import distances_from_below, farey_grid, histogram_distance
+from fairstats.methods.madd.binning import MOST_WHOLE, distances_from_below, farey_grid, histogram_distance
 from fairstats.methods.madd.noise import Noise
 from fairstats.methods.madd.scores import Sample, cluster_codes
+from fairstats.numerics.draws import split_each, split_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,24 +36,12 @@ def permuted_counts(
     `pooled` are the rows per bin, all groups together; `sizes` the rows per group, of the same sum.
     """
     drawn = np.empty((len(sizes), n_resamples, pooled.size), dtype=np.int64)
-    drawn[0] = rng.multivariate_hypergeometric(pooled, sizes[0], size=n_resamples, method="marginals")
+    drawn[0] = split_rows(pooled, sizes[0], n_resamples, rng)
     left = pooled - drawn[0]
     for g, size in enumerate(sizes[1:-1], start=1):
-        drawn[g] = _draw_from_each(left, size, rng)
+        drawn[g] = split_each(left, size, rng)
         left -= drawn[g]
     drawn[-1] = left
-    return drawn
-
-
-def _draw_from_each(left: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """One multivariate hypergeometric draw of `size` rows from each row of counts, shape (B, m)."""
-    drawn = np.zeros_like(left)
-    wanted = np.full(left.shape[0], size)
-    after = np.cumsum(left[:, ::-1], axis=1)[:, ::-1]
-    for k in range(left.shape[1] - 1):
-        drawn[:, k] = rng.hypergeometric(left[:, k], after[:, k + 1], wanted)
-        wanted = wanted - drawn[:, k]
-    drawn[:, -1] = wanted
     return drawn
 
 
@@ -65,7 +54,7 @@ def mean_deviation(count: NDArray[Any], n0: int, n1: int) -> NDArray[np.float64]
 
     n = n0 + n1
     c = np.asarray(count, dtype=np.int64)
-    a = c * n0 // n + 1
+    a = (c * n0 // n if n * n0 < MOST_WHOLE else (c * (n0 / n)).astype(np.int64)) + 1
     possible = (a <= np.minimum(c, n0)) & (c > 0)
     safe = np.where(possible, a, 0)
 

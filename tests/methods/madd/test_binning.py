@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fairstats.ground.errors import InputError
-from fairstats.methods.madd.binning import below, bin_edges, check_bins, histogram, histogram_distance
+from fairstats.methods.madd.binning import (
+    below,
+    bin_edges,
+    check_bins,
+    distances_from_below,
+    farey_grid,
+    histogram,
+    histogram_distance,
+)
+from fairstats.methods.madd.permutation import mean_deviation
 
 scores = arrays(np.float64, st.integers(1, 60), elements=st.floats(0, 1)).map(np.sort)
 counts = arrays(np.int64, 6, elements=st.integers(0, 50)).filter(lambda c: c.sum() > 0)
@@ -79,3 +88,18 @@ def test_half_of_it_bounds_every_difference_of_selection_rates(a: np.ndarray, b:
 def test_numbers_of_bins_that_are_none(value: object) -> None:
     with pytest.raises(InputError, match="a whole number"):
         check_bins("n_bins", value)
+
+
+def test_more_rows_than_whole_products_hold() -> None:
+    """Two groups of 5·10⁹ rows: crossed counts are beyond 2⁶³. Witness: whole numbers of Python."""
+    first, second = (np.array(c) * 10**9 for c in ([1, 3, 1], [2, 1, 2]))
+    wanted = sum(abs(int(a) * 5 - int(b) * 5) for a, b in zip(first, second, strict=True)) / (25 * 10**9)
+    assert histogram_distance(first, second) == pytest.approx(wanted, rel=1e-15)
+    grid = farey_grid(4)
+    below0, below1 = (np.cumsum(np.repeat(c / 2, [2, 2, 1]).astype(np.int64)) for c in (first, second))
+    found = distances_from_below(grid, below0, below1, 5e9, 5e9)
+    plain = distances_from_below(grid, below0 // 10**6, below1 // 10**6, 5e3, 5e3)
+    np.testing.assert_allclose(found, plain, rtol=1e-13, atol=1e-15)
+    # a normal variable with the hypergeometric variance; logarithms of 7·10⁹ are known to 10⁻⁶ each, of six
+    normal = np.sqrt(2 / np.pi * 1e9 * 0.25 * 0.9)
+    assert mean_deviation(np.array([10**9]), 5 * 10**9, 5 * 10**9)[0] == pytest.approx(normal, rel=1e-4)

@@ -13,7 +13,8 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from statsmodels.stats.multitest import multipletests
 
 import fairstats as fs
-from fairstats.methods.rates.abroca import _GRID, RocCurve, _places, area_between, roc_on_grid
+from fairstats.ground.scores import ScoreCounts
+from fairstats.methods.rates.abroca import _GRID, RocCurve, _Draws, _places, area_between, roc_on_grid
 
 #: A score of each label in each group, and as many more as wanted; few values, so that there are ties.
 ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 10), st.sampled_from("ab")), max_size=80).map(
@@ -319,6 +320,35 @@ def test_the_highest_area_as_reference_counts_all_pairs(rng: np.random.Generator
         assert c.pvalue_adjusted == pytest.approx(min(3 * d.pvalue, 1))
         assert c.pvalue_verdict_adjusted == pytest.approx(min(3 * d.pvalue_verdict, 1))
         assert tuple(c.confidence_interval) == tuple(e.confidence_interval)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("separation", "positive", "shift", "second"),
+    [(1.0, 0.4, 0.0, 0.3), (3.0, 0.01, 0.0, 0.3), (2.3, 0.99, 0.0, 0.3), (1.5, 0.3, 2.0, 0.02)],
+    ids=["plain", "rare positives", "rare negatives", "a small group of high scores"],
+)
+def test_the_noise_of_a_million_rows_is_that_of_more_intervals(separation, positive, shift, second):
+    """Counts of 2·10⁶ rows in 5,000 scores. Witness: the law over 500 intervals, as smaller tables have it.
+
+    Means and 95% points of 4,000 draws each: 1%, and three standard errors of a difference (a draw varies by
+    less than half of its mean, and a 95% point by 1.6 times the error of the mean).
+    """
+    rng = np.random.default_rng(1)
+    z = np.linspace(-4, 9, 5_000)
+    cells = []
+    for mean, size in ((0.0, 2e6 * (1 - second)), (shift, 2e6 * second)):
+        for at, share in ((mean, 1 - positive), (mean + separation, positive)):
+            law = norm.pdf(z - at)
+            cells.append(rng.multinomial(int(size * share), law / law.sum()))
+    table = ScoreCounts(("a", "b"), (z + 4) / 13, np.array(cells).reshape(2, 2, -1))
+    few, many = _Draws(table, 4_000, np.random.default_rng(2)), _Draws(table, 4_000, np.random.default_rng(3))
+    assert few._cells.shape[2] <= 128
+    many._cells = table.binned(500).counts
+    for found, wanted in zip(few.noise(0, 1).laws, many.noise(0, 1).laws, strict=True):
+        error = 3 * 0.5 * np.sqrt(2 / 4_000)
+        assert found.mean() == pytest.approx(wanted.mean(), rel=0.01 + error)
+        assert np.quantile(found, 0.95) == pytest.approx(np.quantile(wanted, 0.95), rel=0.01 + 1.6 * error)
 
 
 def test_places_among_the_negatives_count_ties_half() -> None:
