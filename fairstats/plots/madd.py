@@ -148,21 +148,47 @@ def plot_curve(curve: Any, *, stable: Any = None, ax: Axes | None = None) -> Axe
 
 
 def plot_losses(mitigator: Any, *, ax: Axes | None = None) -> Axes:
-    """The three losses against λ (the paper's figure 18c).
+    """The three losses against λ (the paper's figures 18c and 19c), with the bands of the curve.
 
     `mitigator`: fitted; read by its `loss_curve_` and `lambda_`.
     """
     ax = axes_or_new(ax)
     curve = mitigator.loss_curve_
-    for column, colour, label in (
-        ("loss", "0.15", "objective"),
-        ("accuracy_loss", _colour(0), "accuracy loss"),
-        ("fairness_loss", _colour(1), "fairness loss, MADD/2"),
+    for name, colour, label in (
+        ("", "0.15", "objective"),
+        ("accuracy_", _colour(0), "accuracy loss"),
+        ("fairness_", _colour(1), "fairness loss, MADD/2"),
     ):
-        ax.plot(curve["lambda_"], curve[column], color=colour, label=label)
+        ax.plot(curve["lambda_"], curve[f"{name}loss"], color=colour, label=label)
+        if name:
+            ends = curve[f"{name}low"], curve[f"{name}high"]
+            ax.fill_between(curve["lambda_"], *ends, color=colour, alpha=0.15, linewidth=0)
     label = f"$\\lambda^*$ = {mitigator.lambda_:.3f}"
     ax.axvline(mitigator.lambda_, color=_STABLE, linestyle="--", label=label)
-    ax.set(xlim=(-0.01, 1.01), ylim=(0, None), xlabel="$\\lambda$", ylabel="loss on the data of the fit")
+    ax.set(xlim=(-0.01, 1.01), ylim=(0, None), xlabel="$\\lambda$", ylabel="loss, cross-fitted")
+    ax.legend()
+    return ax
+
+
+def plot_trade_off(mitigator: Any, *, ax: Axes | None = None) -> Axes:
+    """Fairness loss against accuracy loss over λ, with the limits of either at λ = 0, the chosen one and 1.
+
+    `mitigator`: fitted; read by its `loss_curve_` and `lambda_`.
+    """
+    ax = axes_or_new(ax)
+    curve = mitigator.loss_curve_
+    ax.plot(curve["accuracy_loss"], curve["fairness_loss"], color="0.15", linewidth=1)
+    chosen = int(np.abs(curve["lambda_"] - mitigator.lambda_).argmin())
+    for place, colour in ((0, _colour(0)), (chosen, _STABLE), (len(curve) - 1, _colour(1))):
+        at = curve.iloc[place]
+        reach = [
+            [[at[f"{n}_loss"] - at[f"{n}_low"]], [at[f"{n}_high"] - at[f"{n}_loss"]]]
+            for n in ("accuracy", "fairness")
+        ]
+        label = f"$\\lambda$ = {at['lambda_']:.3f}"
+        where: dict[str, Any] = {"xerr": reach[0], "yerr": reach[1], "fmt": "o", "color": colour}
+        ax.errorbar(at["accuracy_loss"], at["fairness_loss"], **where, label=label)
+    ax.set(ylim=(0, None), xlabel="accuracy loss", ylabel="fairness loss, MADD/2")
     ax.legend()
     return ax
 

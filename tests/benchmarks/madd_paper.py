@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
-from fairstats.methods.madd.mitigation import LabelledSample, MixtureCdfs, fairness_losses
+from fairstats.methods.madd.mapping import LabelledSample, MixtureCdfs, fairness_losses
 from fairstats.methods.madd.mitigator import MaddMitigator
 from fairstats.methods.madd.scores import Sample
 
@@ -104,7 +104,7 @@ def line(repeats: int) -> Iterator[tuple[Key, Any]]:
                 rng = np.random.default_rng([n, k])
                 maps = MixtureCdfs.fit(list(draw(n, n, rng)))
                 new = [LabelledSample(np.sort(x), np.zeros(n, dtype=np.uint8)) for x in draw(n, n, rng)]
-                madd = 2 * fairness_losses(maps, new, grid, 20)
+                madd = 2 * fairness_losses([(maps, new)], grid, 20)
                 found.append(float(np.abs(madd - (1 - grid) * madd[0]).max()))
             return {"n": n, "gap": float(np.mean(found))}
 

@@ -1,139 +1,132 @@
-"""Mitigation: scores mapped to a common distribution, and MADD and error before and after."""
+"""Effect of a mitigation on rows that it was not fitted to: what changes in MADD, selection and error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.errors import InputError
-from fairstats.ground.multiplicity import normal_quantile
-from fairstats.ground.results import Comparison, Interval, Result
+from fairstats.ground.checks import check_choice
+from fairstats.ground.counts import PairedCounts
+from fairstats.ground.errors import InsufficientEvidenceWarning, caution
+from fairstats.ground.groups import find_reference
+from fairstats.ground.multiplicity import make_pairs
+from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.registry import RATES
+from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.madd.binning import bin_edges
 from fairstats.methods.madd.result import MaddResult
+from fairstats.methods.madd.settings import MaddSettings
+from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, PairedChange, finished
+from fairstats.numerics.paired.distance import grid_table, madd
+from fairstats.numerics.paired.rate import PairedRate, change_of_rate
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-_LEAST_PROBABILITY = 1e-15
+_WORDS = {"madd": "MADD", "disparate_impact": "disparate impact", "accuracy": "accuracy"}
 
 
 @serialisable
 @dataclass(frozen=True, eq=False)
 class MitigationResult(Result):
-    """MADD and error `before` and `after`: of the scores as they were, and mapped.
+    """What a mitigation changes on the same rows: MADD, disparate impact, and accuracy (1 − error) by group.
 
-    `estimate`, `confidence_interval`, `pvalue` and `verdict` are those of the MADD after the mitigation. Of n
-    rows `wrong_before` and `wrong_after` were predicted wrongly; `only_before` are wrong before but not
-    after, `only_after` the reverse.
+    `comparisons`: the changes, as `compare_models` computes them (metrics "madd_change", "disparate_impact_\
+change", the latter as a ratio, of every group against `reference`; "accuracy_change" of every group and of
+    all rows), each with `before`, `after`, paired interval and verdict; `before`, `after`: MADD of the scores
+    as they were, and mapped; `pairs`: label × prediction before × prediction after, and the bins of both
+    scores, per group: all that the changes rest on; predictions are 1 from `threshold` on.
     """
 
     before: MaddResult
     after: MaddResult
+    comparisons: tuple[PairedChange, ...]
+    pairs: tuple[ModelPair, ...]
+    reference: str
     lambda_: float
     threshold: float
-    n: int
-    wrong_before: int
-    wrong_after: int
-    only_before: int
-    only_after: int
-    confidence_level: float = 0.95
 
-    title: ClassVar[str] = "MADD mitigation: before and after"
+    title: ClassVar[str] = "MADD mitigation: what changes on the same rows"
     backend: ClassVar[str] = "numpy"
+    metrics: ClassVar[tuple[str, ...]] = tuple(_WORDS)
+    models: ClassVar[tuple[str, ...]] = ("before", "after")
 
     @property
-    def comparisons(self) -> Any:
-        """The comparisons of the MADD after the mitigation."""
-        return self.after.comparisons
+    def settings(self) -> MaddSettings:
+        """Of level, adjustment and resamples."""
+        return self.before.settings
+
+    @property
+    def confidence_level(self) -> float:
+        """Of the intervals."""
+        return self.settings.confidence_level
+
+    @property
+    def adjust(self) -> str:
+        """How p-values are adjusted over the changes of a metric."""
+        return self.settings.adjust
+
+    def pair(self, model: str, baseline: str) -> ModelPair:
+        """What was counted before and after."""
+        return next(p for p in self.pairs if (p.model, p.baseline) == (model, baseline))
+
+    def change(self, metric: str, group: str = OVERALL) -> PairedChange:
+        """The change of "madd", "disparate_impact" or "accuracy" of a group; of all rows for the last."""
+        known = {(c.metric.removesuffix("_change"), c.group): c for c in self.comparisons}
+        check_choice("metric, group", (metric, str(group)), tuple(known))
+        return known[metric, str(group)]
 
     @property
     def error_before(self) -> float:
         """Share of wrong predictions before."""
-        return self.wrong_before / self.n
+        return 1 - self.change("accuracy").before
 
     @property
     def error_after(self) -> float:
         """Share of wrong predictions after."""
-        return self.wrong_after / self.n
+        return 1 - self.change("accuracy").after
 
     def rows(self) -> list[dict[str, Any]]:
-        """Rows of the tidy table: MADD before and after, errors, and their paired change."""
-        stages = {"before": (self.before, self.wrong_before), "after": (self.after, self.wrong_after)}
-        found = [{**row, "stage": s} for s, (result, _) in stages.items() for row in result.rows()]
-        errors = {s: self._error(wrong) for s, (_, wrong) in stages.items()} | {"change": self.change}
-        more = {"reference": None, "confidence_level": self.confidence_level}
-        return found + [{**c.row(self.backend), **more, "stage": s} for s, c in errors.items()]
-
-    def _error(self, wrong: int) -> Comparison:
-        from statsmodels.stats.proportion import proportion_confint
-
-        level, share = self.confidence_level, wrong / self.n
-        low, high = map(float, proportion_confint(wrong, self.n, alpha=1 - level, method="wilson"))
-        return Comparison(
-            metric="error",
-            group="all",
-            estimate=share,
-            std_error=float((share * (1 - share) / self.n) ** 0.5),
-            confidence_interval=Interval(low, high, level, "Wilson"),
-            n=self.n,
-            method="Wilson",
-        )
-
-    @property
-    def change(self) -> Comparison:
-        """Change of the error on the same rows, by the discordant ones; the exact McNemar p-value."""
-        from scipy.stats import binomtest
-
-        worse, better = self.only_after, self.only_before
-        change, discordant = (worse - better) / self.n, worse + better
-        spread = max(discordant - (worse - better) ** 2 / self.n, 0.0) ** 0.5 / self.n
-        reach = normal_quantile((1 + self.confidence_level) / 2) * spread
-        method = "paired difference"
-        return Comparison(
-            metric="error",
-            group="all",
-            estimate=change,
-            std_error=spread,
-            confidence_interval=Interval(change - reach, change + reach, self.confidence_level, method),
-            pvalue=float(binomtest(worse, discordant).pvalue) if discordant else 1.0,
-            n=self.n,
-            method=method,
-        )
+        """Rows of the tidy table: MADD before and after, then the changes."""
+        stages = {"before": self.before, "after": self.after}
+        found = [{**row, "stage": s} for s, result in stages.items() for row in result.rows()]
+        return found + [{**c.row(self.backend), "stage": "change"} for c in self.comparisons]
 
     def sentences(self) -> list[str]:
-        """MADD before and after, and what it cost."""
-        change = self.change
-        low, high = change.confidence_interval
-        pairs = zip(self.before.comparisons, self.after.comparisons, strict=True)
-        return [
-            *(
-                f"{b.group} against {b.reference}: MADD {b.estimate:.3f} before, {a.estimate:.3f} after."
-                for b, a in pairs
-            ),
-            f"Wrong predictions: {self.error_before:.3f} before, {self.error_after:.3f} after (change "
-            f"{change.estimate:+.3f}, {100 * self.confidence_level:g}% interval {low:.3f} to {high:.3f}).",
-        ]
+        """One sentence per change."""
+        return [self._sentence(c) for c in self.comparisons]
+
+    def _sentence(self, c: PairedChange) -> str:
+        who = f"{c.group} against {c.reference}" if c.reference else c.group
+        if c.verdict == "insufficient evidence":
+            return f"{who}: insufficient evidence. {c.note}".strip()
+        low, high = c.confidence_interval
+        return (
+            f"{who}: {_WORDS[c.metric.removesuffix('_change')]} {c.before:.3f} before, {c.after:.3f} after "
+            f"(change {c.estimate:.3f}, {100 * self.confidence_level:g}% interval {low:.3f} to {high:.3f}): "
+            f"{c.verdict}."
+        )
 
     def summary_columns(self, frame: pd.DataFrame) -> list[str]:
-        """Columns of the printed table."""
-        wanted = [
-            "metric", "stage", "group", "reference", "estimate", "null_mean", "ci_low", "ci_high", "pvalue",
-        ]  # fmt: skip
-        return [*(c for c in wanted if c in frame.columns), "n"]
+        """Columns of the printed table: the changes have before and after."""
+        wanted = (
+            "metric", "stage", "group", "reference", "before", "after", "estimate", "ci_low", "ci_high",
+            "pvalue", "n", "verdict",
+        )  # fmt: skip
+        return [c for c in wanted if c in frame.columns]
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
-        return [
+        said = (
             f"λ = {self.lambda_:.3f}, predictions 1 from {self.threshold:g} on; MADD: see `before.notes()`. "
-            "The change of the error is that of the same rows, with McNemar's exact p-value."
-        ]
+            "Changes are after − before, of disparate impact after / before; their intervals use that both "
+            "are of the same rows, and take the map as given."
+        )
+        return [said, *sorted({c.note for c in self.comparisons if c.note})]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the distributions before and after; see `fairstats.plots.madd.plot_before_after`."""
@@ -142,135 +135,49 @@ class MitigationResult(Result):
         return plot_before_after(self, ax=ax)
 
 
-@dataclass(frozen=True, eq=False)
-class GroupCdf:
-    """F_s, piecewise linear.
-
-    `values`, `heights`, shape (k,): its corners, both strictly ascending; `n`: rows that it was fitted to.
-    """
-
-    values: NDArray[np.float64]
-    heights: NDArray[np.float64]
-    n: int
-
-    @classmethod
-    def fit(cls, scores: NDArray[np.float64]) -> GroupCdf:
-        """Mid-distribution function of scores in [0, 1]."""
-        values, counts = np.unique(scores, return_counts=True)
-        heights = (np.cumsum(counts) - counts / 2) / scores.size
-        if values[0] > 0:
-            values, heights = np.concatenate([[0.0], values]), np.concatenate([[0.0], heights])
-        if values[-1] < 1:
-            values, heights = np.concatenate([values, [1.0]]), np.concatenate([heights, [1.0]])
-        return cls(values, heights, int(scores.size))
-
-    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """F_s(x)."""
-        return np.asarray(np.interp(x, self.values, self.heights))
-
-
-@dataclass(frozen=True, eq=False)
-class MixtureCdfs:
-    """F_s of every group and F of all.
-
-    `cdfs`, length G; `corners`, shape (k,): corners of all functions together; `heights`, shape (G, k): F_s
-    at the corners.
-    """
-
-    cdfs: tuple[GroupCdf, ...]
-    corners: NDArray[np.float64]
-    heights: NDArray[np.float64]
-
-    @classmethod
-    def fit(cls, samples: list[NDArray[np.float64]]) -> MixtureCdfs:
-        """Fit every group; each sample has at least one score."""
-        cdfs = tuple(GroupCdf.fit(s) for s in samples)
-        corners = np.unique(np.concatenate([c.values for c in cdfs]))
-        return cls(cdfs, corners, np.vstack([c(corners) for c in cdfs]))
-
-    @property
-    def shares(self) -> NDArray[np.float64]:
-        """n_s/n, shape (G,)."""
-        sizes = np.array([c.n for c in self.cdfs], dtype=np.float64)
-        return np.asarray(sizes / sizes.sum())
-
-    def pooled(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """F(x)."""
-        return np.asarray(self.shares @ np.vstack([c(x) for c in self.cdfs]))
-
-    def towards(
-        self, group: int, lambdas: NDArray[np.float64], x: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """F_s^λ(x) = (1 − λ)F_s(x) + λF(x), shape (λ, x)."""
-        own, all_groups = self.cdfs[group](x), self.pooled(x)
-        return np.asarray(np.multiply.outer(1 - lambdas, own) + np.multiply.outer(lambdas, all_groups))
-
-    def map(self, scores: NDArray[np.float64], group: int, lambda_: float) -> NDArray[np.float64]:
-        """(F_s^λ)⁻¹(F_s(p)) of scores of one group, ascending in p; λ = 0 changes nothing."""
-        if lambda_ == 0:
-            return scores.copy()
-        heights = (1 - lambda_) * self.heights[group] + lambda_ * (self.shares @ self.heights)
-        mapped = np.interp(self.cdfs[group](scores), heights, self.corners)
-        return np.asarray(np.clip(mapped, 0.0, 1.0))
-
-
-class LabelledSample(NamedTuple):
-    """Scores of one group, ascending, and labels, 1 where favourable, shape (n,)."""
-
-    scores: NDArray[np.float64]
-    labels: NDArray[np.uint8]
-
-
-def fairness_losses(
-    maps: MixtureCdfs, samples: Sequence[LabelledSample], lambdas: NDArray[np.float64], n_bins: int
-) -> NDArray[np.float64]:
-    """MADD/2 of the mapped scores (equation 19), the largest over pairs of groups, in [0, 1], shape (λ,)."""
-    edges = bin_edges(n_bins)
-    shares = []
-    for g, sample in enumerate(samples):
-        inner = np.searchsorted(maps.cdfs[g](sample.scores), maps.towards(g, lambdas, edges))
-        shares.append(np.diff(inner, axis=1, prepend=0, append=sample.scores.size) / sample.scores.size)
-    distances = [np.abs(first - second).sum(axis=1) for first, second in combinations(shares, 2)]
-    return np.asarray(np.max(distances, axis=0) / 2)
-
-
-def error_losses(
-    maps: MixtureCdfs, samples: Sequence[LabelledSample], lambdas: NDArray[np.float64], threshold: float
-) -> NDArray[np.float64]:
-    """Share of wrong predictions, mapped scores from `threshold` on predicting 1 (equation 18), (λ,)."""
-    cut = np.array([threshold])
-    wrong = np.zeros(lambdas.size, dtype=np.int64)
-    for g, sample in enumerate(samples):
-        predicted_0 = np.searchsorted(maps.cdfs[g](sample.scores), maps.towards(g, lambdas, cut)[:, 0])
-        positives = np.concatenate([[0], np.cumsum(sample.labels, dtype=np.int64)])
-        negatives = np.arange(sample.labels.size + 1) - positives
-        wrong += positives[predicted_0] + negatives[-1] - negatives[predicted_0]
-    return np.asarray(wrong / sum(s.labels.size for s in samples))
-
-
-def log_loss(labels: NDArray[np.uint8], scores: NDArray[np.float64]) -> float:
-    """Binary cross-entropy, natural logarithm; scores are kept 1e-15 from 0 and 1."""
-    p = np.clip(scores, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
-    return float(-np.mean(np.where(labels == 1, np.log(p), np.log1p(-p))))
-
-
-def mapped_losses(
-    maps: MixtureCdfs,
-    samples: Sequence[LabelledSample],
-    lambdas: NDArray[np.float64],
-    loss: Callable[[NDArray[Any], NDArray[np.float64]], float],
-) -> NDArray[np.float64]:
-    """Any loss of (labels, mapped scores), one λ after the other, shape (λ,).
-
-    Raises InputError if it is no finite number for some λ.
-    """
-    labels = np.concatenate([s.labels for s in samples])
-    found = np.empty(lambdas.size)
-    for k, v in enumerate(lambdas.tolist()):
-        value = loss(labels, np.concatenate([maps.map(s.scores, g, v) for g, s in enumerate(samples)]))
-        if not np.isscalar(value) or not np.isfinite(value):
-            got = f"{value!r} for λ = {v:g}"
-            allowed = "a function of (labels, scores) that returns a finite number"
-            raise InputError("loss", got=got, allowed=allowed, cure="let it return a float")
-        found[k] = value
-    return found
+def mitigation_result(
+    outcomes: Outcomes,
+    scores: tuple[NDArray[np.float64], NDArray[np.float64]],
+    stages: tuple[MaddResult, MaddResult],
+    rng: np.random.Generator,
+    *,
+    reference: Any,
+    lambda_: float,
+    threshold: float,
+) -> MitigationResult:
+    """Changes between the scores before and after, with labels, groups and weights of `outcomes`."""
+    s, groups, codes = stages[0].settings, outcomes.groups.labels, outcomes.groups.codes
+    cell = 7 - 4 * np.asarray(outcomes.y_true).astype(np.int64)
+    cell -= 2 * (scores[0] >= threshold) + (scores[1] >= threshold)
+    counts = PairedCounts.count_rows(outcomes, cell)
+    index, _ = find_reference(groups, reference, sizes=counts.group_sizes)
+    pairs = make_pairs(len(groups), index, "reference")
+    pair = ModelPair("after", "before", counts, {})
+    apart = []
+    for i, j in pairs:
+        members = [codes == g for g in (i, j)]
+        weights = [None if outcomes.weight is None else outcomes.weight[m] for m in members]
+        found = madd(
+            (np.stack([x[members[0]] for x in scores]), np.stack([x[members[1]] for x in scores])),
+            [(1, 0)], s.margin, s.n_resamples, rng, bins=s.grid_bins, weights=(weights[0], weights[1]),
+        )  # fmt: skip
+        row: dict[str, Any] = {"name": "madd", "groups": (groups[i], groups[j]), "kind": KINDS["madd"]}
+        row |= {"n": int(counts.group_sizes[[i, j]].sum()), "method": "paired bootstrap, directional"}
+        if isinstance(found, str):
+            apart.append(Found(**row, pair=pair, change=f"{groups[i]} or {groups[j]}: {found}"))
+            continue
+        if pair.grids is not None and outcomes.weight is None and str(found.grid) not in pair.grids:
+            pair.grids[str(found.grid)] = grid_table(scores, codes, len(groups), found.grid)
+        before, after = found.level.estimates.tolist()
+        apart.append(Found(**row, pair=pair, change=found.changes[1, 0], ends=(before, after)))
+    selected, right = PairedRate(counts, RATES["selection_rate"], True), RATES["accuracy"]
+    impact = [change_of_rate(selected, p, "disparate_impact", pair, "ratio") for p in pairs]
+    both = [(counts, (g,)) for g in range(len(groups))]
+    both.append((counts.regrouped((OVERALL,), [0] * len(groups)), (0,)))
+    accuracy = [change_of_rate(PairedRate(c, right, False), g, "accuracy", pair, "better") for c, g in both]
+    families = [finished(f, s.confidence_level, s.adjust) for f in (apart, impact, accuracy)]
+    changes = tuple(c for family in families for c in family)
+    lacking = sorted({c.note for c in changes if c.note})
+    if lacking:
+        caution(f"MaddMitigator.evaluate: {' '.join(lacking)}", InsufficientEvidenceWarning)
+    return MitigationResult(*stages, changes, (pair,), groups[index], lambda_, threshold)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fairstats.methods.madd.binning import bin_edges, histogram, histogram_distance
-from fairstats.methods.madd.mitigation import (
+from fairstats.methods.madd.mapping import (
     GroupCdf,
     LabelledSample,
     MixtureCdfs,
@@ -108,8 +108,8 @@ def test_losses_without_mapping_a_score(n_bins: int) -> None:
     samples = labelled_pair(1)
     maps = MixtureCdfs.fit([s.scores for s in samples])
     grid = np.linspace(0, 1, 21)
-    fairness = fairness_losses(maps, samples, grid, n_bins)
-    errors = error_losses(maps, samples, grid, 0.5)
+    fairness = fairness_losses([(maps, samples)], grid, n_bins)
+    errors = error_losses([(maps, samples)], grid, 0.5)
     for k, lambda_ in enumerate(grid):
         mapped = [maps.map(s.scores, g, lambda_) for g, s in enumerate(samples)]
         madd = float(histogram_distance(*(histogram(np.sort(x), bin_edges(n_bins)) for x in mapped)))
@@ -123,16 +123,16 @@ def test_ties_at_the_threshold_are_predicted_1() -> None:
     scores = np.array([0.25, 0.5, 0.5, 0.75])
     samples = [LabelledSample(scores, np.array([0, 1, 1, 1], dtype=np.uint8)) for _ in range(2)]
     maps = MixtureCdfs.fit([scores, scores])
-    assert error_losses(maps, samples, np.array([0.0]), 0.5)[0] == 0
+    assert error_losses([(maps, samples)], np.array([0.0]), 0.5)[0] == 0
 
 
 def test_largest_pair_counts_with_three_groups() -> None:
     samples = labelled_pair(2)
     third = LabelledSample(samples[0].scores, samples[0].labels)
-    two = fairness_losses(MixtureCdfs.fit([s.scores for s in samples]), samples, np.array([0.0]), 10)
+    two = fairness_losses([(MixtureCdfs.fit([s.scores for s in samples]), samples)], np.array([0.0]), 10)
     three = [*samples, third]
     maps = MixtureCdfs.fit([s.scores for s in three])
-    assert fairness_losses(maps, three, np.array([0.0]), 10)[0] == two[0]
+    assert fairness_losses([(maps, three)], np.array([0.0]), 10)[0] == two[0]
 
 
 def test_log_loss_is_that_of_scikit_learn(rng: np.random.Generator) -> None:

@@ -28,7 +28,11 @@ def fitted(paper_rows: Scored) -> MaddMitigator:
 
 def test_attributes(fitted: MaddMitigator) -> None:
     curve = fitted.loss_curve_
-    assert list(curve) == ["lambda_", "loss", "accuracy_loss", "fairness_loss"]
+    ends = ["accuracy_low", "accuracy_high", "fairness_low", "fairness_high"]
+    assert list(curve) == ["lambda_", "loss", "accuracy_loss", "fairness_loss", *ends]
+    for name in ("accuracy", "fairness"):
+        assert (curve[f"{name}_low"] <= curve[f"{name}_loss"]).all()
+        assert (curve[f"{name}_high"] >= curve[f"{name}_loss"]).all()
     assert curve["lambda_"].tolist() == np.linspace(0, 1, 1000).tolist()
     assert np.allclose(curve["loss"], (curve["accuracy_loss"] + curve["fairness_loss"]) / 2)
     assert fitted.lambda_ == curve["lambda_"][curve["loss"].argmin()]
@@ -82,7 +86,9 @@ def test_predict(fitted: MaddMitigator, paper_rows: Scored) -> None:
     predicted = fitted.predict(paper_rows.score, sensitive_features=paper_rows.group)
     assert np.array_equal(predicted, (mapped >= 0.5).astype(int))
     words = np.where(paper_rows.y == 1, "pass", "fail")
-    other = MaddMitigator(pos_label="pass").fit(paper_rows.score, words, sensitive_features=paper_rows.group)
+    other = MaddMitigator(pos_label="pass", random_state=1).fit(
+        paper_rows.score, words, sensitive_features=paper_rows.group
+    )
     assert other.lambda_ == fitted.lambda_
     said = other.predict(paper_rows.score, sensitive_features=paper_rows.group)
     assert np.array_equal(said == "pass", predicted == 1)
@@ -140,7 +146,7 @@ def test_theta_weighs_fairness(paper_rows: Scored) -> None:
     assert chosen[0].lambda_ < 0.5
     assert chosen[0].loss_curve_["accuracy_loss"].min() == chosen[0].loss_curve_["loss"].min()
     assert chosen[1].lambda_ > 0.9
-    assert chosen[2].lambda_ > 0.99
+    assert chosen[2].lambda_ > 0.95
 
 
 def test_other_losses(paper_rows: Scored) -> None:
@@ -150,7 +156,7 @@ def test_other_losses(paper_rows: Scored) -> None:
     rows: dict[str, Any] = {"sensitive_features": paper_rows.group}
     built_in = MaddMitigator(loss="log_loss", **small).fit(paper_rows.score, paper_rows.y, **rows)
     by_hand = MaddMitigator(loss=log_loss, **small).fit(paper_rows.score, paper_rows.y, **rows)
-    assert np.allclose(built_in.loss_curve_, by_hand.loss_curve_)
+    assert np.allclose(built_in.loss_curve_, by_hand.loss_curve_, equal_nan=True)
     brier = MaddMitigator(loss=brier_score_loss, **small).fit(paper_rows.score, paper_rows.y, **rows)
     assert brier.loss_curve_["accuracy_loss"][0] == pytest.approx(
         brier_score_loss(paper_rows.y, paper_rows.score)
@@ -165,7 +171,7 @@ def test_other_losses(paper_rows: Scored) -> None:
 
 
 def test_given_bandwidth(paper_rows: Scored) -> None:
-    mitigator = MaddMitigator(bandwidth=0.1).fit(
+    mitigator = MaddMitigator(bandwidth=0.1, splits=None).fit(
         paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group
     )
     assert mitigator.n_bins_ == 10
@@ -207,13 +213,19 @@ def test_effect_on_rows_that_the_search_has_not_seen(fitted: MaddMitigator) -> N
     assert effect.after.estimate < 0.3
     assert effect.error_before < effect.error_after
     frame = effect.to_frame()
-    assert frame["stage"].tolist() == ["before", "before", "after", "after", "before", "after", "change"]
+    assert frame["stage"].tolist() == ["before"] * 2 + ["after"] * 2 + ["change"] * 5
+    assert frame["metric"].tolist()[4:] == [
+        "madd_change",
+        "disparate_impact_change",
+        *["accuracy_change"] * 3,
+    ]
     change = frame.iloc[-1]
-    assert change.estimate == pytest.approx(effect.error_after - effect.error_before)
+    assert change.estimate == pytest.approx(effect.error_before - effect.error_after)
     assert change.ci_low < change.estimate < change.ci_high
+    assert effect.verdict[0] == "closer to parity"
+    assert effect.change("madd", "1").before == pytest.approx(effect.before.binned, abs=1e-12)
     predicted = [new.score >= 0.5, fitted.predict(new.score, sensitive_features=new.group) == 1]
-    assert effect.error_after == np.mean(predicted[1] != new.y)
-    assert effect.only_after - effect.only_before == effect.wrong_after - effect.wrong_before
+    assert effect.error_after == pytest.approx(np.mean(predicted[1] != new.y))
     assert "λ =" in str(effect)
     again = MitigationResult.from_dict(json.loads(json.dumps(effect.to_dict())))
     assert again.to_frame().equals(frame)
@@ -224,7 +236,7 @@ def test_effect_on_rows_that_the_search_has_not_seen(fitted: MaddMitigator) -> N
 def test_rows_of_the_fit_are_no_test(fitted: MaddMitigator, paper_rows: Scored) -> None:
     with pytest.warns(DataWarning, match="pass other rows"):
         effect = fitted.evaluate(paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group)
-    assert effect.after.binned < 0.02  # in-sample it is nearly 0 by construction
+    assert effect.after.binned < 0.05  # in-sample it is (1 − λ)·MADD(0) by construction, here .035
 
 
 def test_options_of_madd_pass_through(fitted: MaddMitigator) -> None:

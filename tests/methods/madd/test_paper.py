@@ -11,7 +11,7 @@ import pytest
 
 from fairstats.ground.scores import bandwidth_order
 from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
-from fairstats.methods.madd.mitigation import LabelledSample, MixtureCdfs, fairness_losses
+from fairstats.methods.madd.mapping import LabelledSample, MixtureCdfs, fairness_losses
 from fairstats.methods.madd.mitigator import MaddMitigator
 from fairstats.methods.madd.scores import Sample
 
@@ -89,10 +89,10 @@ def test_madd_of_lambda_shrinks_towards_its_line() -> None:
         fit, new = draw(n, n, rng), draw(n, n, rng)
         maps = MixtureCdfs.fit(list(fit))
         unlabelled = [LabelledSample(np.sort(x), np.zeros(n, dtype=np.uint8)) for x in new]
-        found = 2 * fairness_losses(maps, unlabelled, grid, 20)
+        found = 2 * fairness_losses([(maps, unlabelled)], grid, 20)
         gaps.append(float(np.abs(found - (1 - grid) * found[0]).max()))
         same = [LabelledSample(np.sort(x), np.zeros(n, dtype=np.uint8)) for x in fit]
-        found = 2 * fairness_losses(maps, same, grid, 20)
+        found = 2 * fairness_losses([(maps, same)], grid, 20)
         inside.append(float(np.abs(found - (1 - grid) * found[0]).max()))
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] < 0.06
