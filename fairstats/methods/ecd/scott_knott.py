@@ -51,7 +51,7 @@ class Treatment:
 class ScottKnott(Result):
     """Ranks of treatments, best first.
 
-    `confidence_level` is 1 less the level of the bootstrap test of each split, `least_effect` the smallest
+    `confidence_level` is 1 less the error of any split among alike treatments, `least_effect` the smallest
     Cliff's delta of a split.
     """
 
@@ -107,8 +107,10 @@ class ScottKnott(Result):
         """What a rank means."""
         level = round(1.0 - self.confidence_level, 12)
         return [
-            f"Treatments of one rank are not told apart: a split needs a bootstrap test at {level:g} "
-            f"and a Cliff's delta of at least {self.least_effect:g}."
+            f"Treatments of one rank are not told apart: a split needs a bootstrap test and a Cliff's delta of "
+            f"at least {self.least_effect:g}; any split among alike treatments has the error {level:g}.",
+            "Where a split falls among treatments that differ is estimated: it can part equal ones that lie "
+            "between others.",
         ]
 
 
@@ -140,7 +142,9 @@ def scott_knott(
 
     The treatments, ordered by mean, are split where the sum of squares between the two parts is largest; the
     split stands if a bootstrap test of equal means rejects and Cliff's delta is not negligible, and the parts
-    are split in turn.
+    are split in turn. The test knows that the split was chosen: |t| of Welch is compared with its law when
+    every resample has the best split of its own, at the level 1 − (1 − α)^(m/k) for m of the k treatments
+    (Ryan 1960), so that any split among alike treatments has the error α.
 
     Parameters
     ----------
@@ -148,7 +152,7 @@ def scott_knott(
         E.g. |ECD| of each mitigator over random seeds.
     larger_is_better : bool
     confidence_level : float
-        1 less the level of the test of each split.
+        1 less the error α of any split among alike treatments.
     least_effect : float
         In [0, 1].
     n_resamples : int
@@ -163,8 +167,17 @@ def scott_knott(
     InputError
         Fewer than two treatments, fewer than two runs, values that are no finite numbers.
 
+    Notes
+    -----
+    Simulated at α = .05: 4 and 8 alike treatments are split in 4.5% and 4.9% of samples (10 and 30 normal
+    runs), 5 skew ones in 4.3%, 8 of unequal spread in 3.7%. The place of a split among
+    treatments that differ has no such guarantee: of three pairs one standard deviation apart (20 runs) equal
+    ones are parted in 25% of samples, three standard deviations apart in 4%.
+
     References
     ----------
+    Ryan, T. A. (1960). Significance tests for multiple comparison of proportions, variances, and other
+    statistics. Psychological Bulletin 57, 318–328.
     Scott, A. J., Knott, M. (1974). A cluster analysis method for grouping means in the analysis of variance.
     Biometrics 30, 507–512.
     Efron, B., Tibshirani, R. (1993). An Introduction to the Bootstrap, algorithm 16.1.
@@ -196,11 +209,11 @@ def scott_knott(
     ranks: dict[str, int] = {}
 
     def split(names: list[str]) -> None:
-        cut = _best_cut([values[n] for n in names])
-        if cut is not None:
+        if len(names) > 1:
+            cut, pvalue = _bootstrap_cut([values[n] for n in names], n_resamples, generator)
             left, right = (np.concatenate([values[n] for n in part]) for part in (names[:cut], names[cut:]))
             apart = abs(cliffs_delta(left, right)) >= least_effect
-            if apart and _bootstrap_pvalue(left, right, n_resamples, generator) <= level:
+            if apart and pvalue <= 1 - (1 - level) ** (len(names) / len(order)):
                 split(names[:cut])
                 split(names[cut:])
                 return
@@ -224,30 +237,47 @@ def scott_knott(
     return ScottKnott(tuple(found), bool(larger_is_better), confidence_level, least_effect, n_resamples, seed)
 
 
-def _best_cut(values: list[Floats]) -> int | None:
-    """Where the sum of squares between two parts is largest; None for a single treatment."""
-    if len(values) < 2:
-        return None
-    size = np.array([v.size for v in values], dtype=float)
-    total = np.array([v.sum() for v in values])
-    mean = total.sum() / size.sum()
-    n, t = np.cumsum(size)[:-1], np.cumsum(total)[:-1]
-    between = n * (t / n - mean) ** 2 + (size.sum() - n) * ((total.sum() - t) / (size.sum() - n) - mean) ** 2
-    return 1 + int(np.argmax(between))
+def _best_cut(means: Floats, squares: Floats, size: Floats) -> tuple[Floats, Floats]:
+    """Treatments before the cut with most between the parts, and |t| of Welch there.
+
+    `means`, `squares` (sum of squared deviations) and `size` of the treatments in the order of their means,
+    shape (…, k).
+    """
+
+    def parts(of: Floats) -> tuple[Floats, Floats]:
+        before = np.cumsum(of, axis=-1)[..., :-1]
+        return before, of.sum(axis=-1, keepdims=True) - before
+
+    n, total = parts(size), parts(size * means)
+    mean = total[0] / n[0], total[1] / n[1]
+    # around the mean of the part
+    around = [s - t**2 / m for s, t, m in zip(parts(squares + size * means**2), total, n, strict=True)]
+    gap = mean[1] - mean[0]
+    cut = np.argmax(gap**2 * n[0] * n[1], axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = sum(np.maximum(a, 0.0) / (m * (m - 1)) for a, m in zip(around, n, strict=True))
+        t = np.nan_to_num(np.abs(gap) / np.sqrt(spread), nan=0.0)
+    return cut + 1, np.take_along_axis(t, cut[..., None], axis=-1)[..., 0]
 
 
-def _bootstrap_pvalue(a: Floats, b: Floats, replicates: int, rng: np.random.Generator) -> float:
-    """Two-sided test of equal means: Welch's t against its law under resampling from centred samples."""
+def _bootstrap_cut(values: list[Floats], replicates: int, rng: np.random.Generator) -> tuple[int, float]:
+    """Where treatments, in the order of their means, are cut, and the p-value of equal means.
 
-    def statistic(x: Floats, y: Floats) -> Floats:
-        spread = x.var(axis=-1, ddof=1) / x.shape[-1] + y.var(axis=-1, ddof=1) / y.shape[-1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = (x.mean(axis=-1) - y.mean(axis=-1)) / np.sqrt(spread)
-        return np.asarray(np.abs(np.nan_to_num(t, nan=0.0)))
+    |t| at the cut against its law under resampling from centred samples, each with the best cut of its own.
+    """
 
-    pooled = float(np.concatenate([a, b]).mean())
-    x, y = a - a.mean() + pooled, b - b.mean() + pooled
-    drawn = statistic(
-        x[rng.integers(0, x.size, (replicates, x.size))], y[rng.integers(0, y.size, (replicates, y.size))]
-    )
-    return float((1 + (drawn >= statistic(a, b)).sum()) / (replicates + 1))
+    def summary(x: Floats) -> tuple[Floats, Floats]:
+        mean = x.mean(axis=-1)
+        return mean, ((x - mean[..., None]) ** 2).sum(axis=-1)
+
+    size = np.array([float(v.size) for v in values])
+    # a common shift takes nothing from t, and rounding from the sums of squares
+    centre = np.concatenate(values).mean()
+    own = [summary(v - centre) for v in values]
+    cut, observed = _best_cut(*(np.array(part) for part in zip(*own, strict=True)), size)
+    drawn = [summary((v - v.mean())[rng.integers(0, v.size, (replicates, v.size))]) for v in values]
+    means, squares = (np.column_stack(part) for part in zip(*drawn, strict=True))
+    order = np.argsort(means, axis=1)
+    ordered = (np.take_along_axis(part, order, axis=1) for part in (means, squares))
+    _, reached = _best_cut(*ordered, size[order])
+    return int(cut), float((1 + (reached >= observed).sum()) / (replicates + 1))
