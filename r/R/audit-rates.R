@@ -5,23 +5,32 @@ SMALL_CELL <- 5
 EXACT_BELOW <- 10
 EXACT_CASES <- 2000
 EXACT_NEAR <- 4
-MIN_UNITS <- 6
-MIN_EFFECTIVE <- 5
+MIN_UNITS <- 8
+MIN_EFFECTIVE <- 10
+
+# Whether weighted or clustered rows of a pair are too few: effective sampling units, successes, failures.
+too_few <- function(metric, i, j, clustered) {
+  if (is.infinite(metric$df)) return(FALSE)
+  few <- vapply(metric$parts, function(p) {
+    t <- effective_table(p, i, j)
+    skew <- if (clustered) 1 else (p$rows / p$units)[c(i, j)]
+    any(pmin(t[c(1L, 3L)], t[c(2L, 4L)] - t[c(1L, 3L)]) < MIN_EFFECTIVE * skew)
+  }, NA)
+  any(few, metric$units[c(i, j)] < MIN_UNITS)
+}
 
 # Name of the method of a pair, NA where it is not defined there.
 chosen_method <- function(metric, i, j, contrast, method, clustered) {
   weighted <- is.finite(metric$df)
   suffix <- if (weighted) " (Satterthwaite)" else ""
   if (weighted) {
-    if (clustered && any(metric$units[c(i, j)] < MIN_UNITS)) return(NA_character_)
-    few <- vapply(metric$parts, function(p) smallest_cell(effective_table(p, i, j)) < MIN_EFFECTIVE, NA)
-    if (any(few)) return(NA_character_)
+    if (too_few(metric, i, j, clustered)) return(NA_character_)
+    if (!isTRUE(pair_estimate(metric, i, j, contrast)$s > 0)) return(NA_character_)
   }
   if (is.null(metric$parts) || (length(metric$parts) > 1L && contrast == "ratio")) {
     return(paste0(if (contrast == "ratio") "log" else "delta", suffix))
   }
   if (method %in% c("score", "koopman", "mee")) {
-    if (clustered) stop_argument("method", paste0('"', method, '" with clusters'), '"log" or "delta"')
     return(paste0(method, if (length(metric$parts) > 1L) " (MOVER)" else "", suffix))
   }
   empty <- any(vapply(metric$parts, function(p) {
@@ -101,12 +110,10 @@ verdict_of <- function(low, high, contrast, threshold) {
 # value and adjustment.
 compare_metric <- function(cells, pairs, metric, options) {
   values <- lapply(metric$rates, function(rate) {
-    cell_metric(
-      cells$totals, as_metric(rate, ncol(cells$totals)), cells$rows, cells$scatter, cells$units, cells$group_units
-    )
+    cell_metric(cells$totals, as_metric(rate, ncol(cells$totals)), cells$rows, cells$scatter, cells$units)
   })
   critical <- critical_values(values, cells, pairs, metric$contrast, options$simultaneous, options$confidence_level)
-  method <- method_of(options$method, metric$contrast, !is.null(cells$scatter))
+  method <- method_of(options$method, metric$contrast)
   found <- bind_rows(unlist(Map(function(of, name) {
     lapply(seq_len(nrow(pairs)), function(k) {
       compare_row(
@@ -124,15 +131,10 @@ metric_rows <- function(cells, pairs, metric, options) {
 }
 
 # The method of a contrast where one is asked for that the other contrast knows.
-method_of <- function(method, contrast, weighted) {
-  if (is.null(method)) {
-    if (!weighted) "score" else if (contrast == "ratio") "log" else "delta"
-  } else if (contrast == "ratio") {
-    if (method == "mee") "koopman" else method
-  } else {
-    if (method == "log") method <- if (weighted) "delta" else "score"
-    if (method == "koopman") "mee" else method
-  }
+method_of <- function(method, contrast) {
+  if (is.null(method)) return("score")
+  if (contrast == "ratio") return(if (method == "mee") "koopman" else method)
+  switch(method, log = "score", koopman = "mee", method)
 }
 
 # Largest absolute difference of any of the rates between any two groups, as a row of the tidy table. Its band is
@@ -143,17 +145,11 @@ gap_row <- function(cells, metric, options) {
   row <- tidy_row(metric$name, NA_character_, NA_character_,
     n = sum(cells$rows), method = "simultaneous band", confidence_level = level, verdict = "insufficient evidence"
   )
-  known <- vapply(rates, function(rate) {
-    sum(is.finite(cell_metric(cells$totals, as_metric(rate, ncol(cells$totals)))$rate))
-  }, 0)
-  if (!any(known > 1)) {
-    row[c("ci_low", "ci_high", "bound_low", "bound_high")] <- list(0, 1, 0, 1)
-    return(bind_rows(list(row)))
-  }
+  row[c("ci_low", "ci_high", "bound_low", "bound_high")] <- list(0, 1, 0, 1)
   found <- crosscheck_largest(
-    cells$totals, cells$rows, rates, level, stats::qnorm((1 + level) / 2), cells$clustered, cells$scatter, cells$units,
-    cells$group_units
+    cells$totals, cells$rows, rates, level, stats::qnorm((1 + level) / 2), cells$clustered, cells$scatter, cells$units
   )
+  if (is.null(found)) return(bind_rows(list(row)))
   top <- order(-abs(found$difference))[1L]
   row$group <- cells$groups[found$first[top]]
   row$reference <- cells$groups[found$second[top]]
@@ -164,7 +160,7 @@ gap_row <- function(cells, metric, options) {
   row$statistic <- found$statistic
   row$pvalue <- row$pvalue_adjusted <- found$pvalue
   row$mc_pvalue <- row$mc_pvalue_adjusted <- found$pvalue_error
-  row$verdict <- verdict_of(row$bound_low, row$bound_high, "difference", options$margin)
+  if (!is.nan(row$pvalue)) row$verdict <- verdict_of(row$bound_low, row$bound_high, "difference", options$margin)
   row$attained_by <- rates[found$metric[top]]
   bind_rows(list(row))
 }

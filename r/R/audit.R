@@ -6,9 +6,8 @@
 #' [fs_compare()] sets it beside the JSON that the Python side writes.
 #'
 #' The intervals are by the score method; where a cell has fewer than 10 rows verdicts rest on the exact
-#' unconditional test. Under weights or clusters variances are linearised, intervals on the log scale for ratios and plain
-#' for differences, and no answer is given below 6 clusters or 5 effective successes or failures in a group; scores and
-#' posteriors are left
+#' unconditional test. Under weights or clusters variances are linearised and the score takes effective counts; no answer
+#' is given below 8 effective clusters or 10 effective successes or failures in a group; scores and posteriors are left
 #' out. What is random (the critical value of the gaps, limits and tests of MADD and ABROCA, posteriors) uses `seed`,
 #' and has its Monte Carlo error in columns that begin with `mc_`: that of a difference from another run of the same
 #' size.
@@ -29,8 +28,7 @@
 #' @param missing `"raise"`: missing values are an error; `"drop"`: rows with one are left out, for every set of
 #'   groups by itself.
 #' @param simultaneous `"none"`, or `"bonferroni"` or `"max-z"`: the intervals of one metric hold at once.
-#' @param method Interval method of ratios and differences; default `"score"`, under weights or clusters `"log"` and
-#'   `"delta"`. One of `"log"`, `"score"`, `"koopman"`, `"delta"`, as in the Python audit.
+#' @param method Interval method of ratios and differences; default `"score"`. One of `"log"`, `"score"`, `"koopman"`, `"delta"`, as in the Python audit.
 #' @param comparisons `"reference"` or `"all"` pairs.
 #' @param adjust Adjustment of the p-values of a metric: `"holm"`, `"bonferroni"`, `"hommel"`, `"fdr_bh"` or `"none"`.
 #' @param intersections Whether several sensitive columns are crossed, too.

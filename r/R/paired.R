@@ -279,10 +279,7 @@ amplification_rows <- function(cells, pairs, options) {
   whole <- kronecker(diag(nrow(cells$totals)), spread)
   names <- c("111", "110", "101", "100", "011", "010", "001", "000")
   scatter <- cells$scatter
-  if (!is.null(scatter)) {
-    total <- as.vector(t(cells$totals))
-    scatter <- t(whole) %*% (scatter + outer(total, total) / cells$units) %*% whole
-  }
+  if (!is.null(scatter)) scatter <- t(whole) %*% scatter %*% whole
   rows <- lapply(seq_len(nrow(pairs)), function(k) {
     row <- tidy_row("disparate_impact_amplification", cells$groups[pairs[k, 1L]], cells$groups[pairs[k, 2L]],
       n = sum(cells$rows[pairs[k, ], ]), confidence_level = level, verdict = "insufficient evidence", before = NaN, after = NaN

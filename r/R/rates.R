@@ -27,30 +27,48 @@ audit_cells <- function(input, grouping) {
     pairs <- unique(data.frame(unit = input$cluster, group = match(grouping$labels, grouping$groups)))
     found$group_units <- tabulate(pairs$group, count)
   }
-  found$scatter <- crossprod(sweep(by_unit, 2L, colMeans(by_unit)))
+  found$scatter <- crossprod(by_unit)
   found
 }
 
 # A metric of every group, with its influence on the cells and the covariance: a rate, the mean of several, or a smooth
 # function, differentiated symbolically (delta method).
-cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0, group_units = NULL) {
+cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0) {
   found <- if (is.null(metric$parts)) {
     list(smooth_values(totals, rows, metric$formula))
   } else {
     lapply(metric$parts, function(p) cell_rates(totals, rows, p$success, p$case, scatter, units))
   }
-  found <- lapply(found, function(part) {
-    part$units <- if (is.null(group_units)) part$rows else pmin(group_units, part$rows)
+  cases <- if (is.null(metric$parts)) list(seq_len(ncol(totals))) else lapply(metric$parts, `[[`, "case")
+  worth <- lapply(cases, function(case) effective_units(totals, case, scatter))
+  least <- Reduce(pmin, worth)
+  found <- Map(function(part, own) {
+    part$units <- own
+    part$inflation <- inflation_of(own, units)
     part
-  })
+  }, found, worth)
   influence <- Reduce(`+`, lapply(found, `[[`, "influence")) / length(found)
   list(
     parts = if (!is.null(metric$parts)) found, rate = Reduce(`+`, lapply(found, `[[`, "rate")) / length(found),
     rows = Reduce(`+`, lapply(found, `[[`, "rows")), influence = influence,
     covariance = cell_covariance(influence, influence, totals, scatter, units),
-    units = if (is.null(group_units)) NULL else pmin(group_units, Reduce(`+`, lapply(found, `[[`, "rows"))),
-    df = if (is.null(scatter)) Inf else units - 1
+    units = least, inflation = inflation_of(least, units), df = if (is.null(scatter)) Inf else units - 1
   )
+}
+
+# What the sampling units behind the cases of each group are worth: (sum d)^2 / sum d^2 of their weighted cases (Kish
+# 1965), which gives degrees of freedom, and the inflation of a variance of linearised residuals, in place of the factor of
+# all units (Bell and McCaffrey 2002, Survey Methodology 28, 169-181, for units whose sizes vary).
+effective_units <- function(totals, case, scatter) {
+  if (is.null(scatter)) return(rep(Inf, nrow(totals)))
+  vapply(seq_len(nrow(totals)), function(g) {
+    at <- (g - 1L) * ncol(totals) + case
+    sum(totals[g, case])^2 / sum(scatter[at, at])
+  }, 0)
+}
+
+inflation_of <- function(worth, units) {
+  ifelse(is.infinite(worth), 1, (units - 1) / units / pmax(1 - 2 / worth, 0.25))
 }
 
 # A rate of every group; success, case: columns of the cells that it counts.
@@ -96,7 +114,7 @@ effective_table <- function(part, i, j) {
   k <- part$successes[c(i, j)]
   n <- part$cases[c(i, j)]
   if (part$weighted) {
-    v <- part$variance[c(i, j)]
+    v <- (part$variance * part$inflation)[c(i, j)]
     r <- part$rate[c(i, j)]
     n <- ifelse(v > 0, r * (1 - r) / v, part$units[c(i, j)])
     k <- r * n
@@ -119,10 +137,15 @@ pair_estimate <- function(metric, i, j, contrast) {
   )
 }
 
+# Variances of both terms of a contrast, of log rates for a ratio.
+pair_terms <- function(variance, rate, i, j, contrast) {
+  variance[c(i, j)] / (if (contrast == "ratio") rate[c(i, j)]^2 else 1)
+}
+
 # Degrees of freedom of a pair under weights or clusters (Satterthwaite 1946, Biometrics Bulletin 2, 110-114).
 pair_df <- function(metric, i, j, contrast) {
-  if (is.infinite(metric$df) || is.null(metric$units)) return(metric$df)
-  v <- diag(metric$covariance)[c(i, j)] / (if (contrast == "ratio") metric$rate[c(i, j)]^2 else 1)
+  if (is.infinite(metric$df)) return(metric$df)
+  v <- pair_terms(diag(metric$covariance), metric$rate, i, j, contrast)
   df <- sum(v)^2 / sum(v^2 / pmax(metric$units[c(i, j)] - 1, 1))
   if (is.finite(df)) df else metric$df
 }
@@ -132,6 +155,9 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
   pair <- pair_estimate(metric, i, j, contrast)
   estimate <- pair$estimate
   method <- sub(" (Satterthwaite)", "", method, fixed = TRUE)
+  linear <- pair$s
+  terms <- pair_terms(diag(metric$covariance), metric$rate, i, j, contrast)
+  if (isTRUE(sum(terms) > 0)) pair$s <- linear * sqrt(sum(terms * metric$inflation[c(i, j)]) / sum(terms))
   if (method == "log") {
     return(list(
       ends = function(c) estimate * exp(base::c(-1, 1) * c * pair$s), z = function(null) log(estimate / null) / pair$s
@@ -149,6 +175,18 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
     t <- effective_table(p, i, j)
     score_method(t[1L], t[2L], t[3L], t[4L], contrast, corrected, continuity && smallest_cell(t) < SMALL_CELL)
   })
+  if (is.finite(metric$df)) {
+    # groups that share clusters depend on each other
+    apart <- lapply(metric$parts, function(p) sum(pair_terms(p$variance, p$rate, i, j, contrast)))
+    scale <- sqrt(Reduce(`+`, apart)) / length(apart) / linear
+    if (!is.finite(scale) || scale == 0) scale <- 1
+    scores <- lapply(scores, function(s) {
+      list(
+        estimate = s$estimate, z = function(null) scale * s$z(null), end = function(c, side) s$end(c / scale, side),
+        ends = function(c) s$ends(c / scale)
+      )
+    })
+  }
   if (length(scores) == 1L) scores[[1L]] else mover_method(scores)
 }
 
@@ -227,10 +265,8 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
 # first, second: its groups; family_first, family_second: the pairs whose intervals hold at once.
 crosscheck_comparisons <- function(totals, rows, metrics, which, first, second, contrast, method, exact,
                                    level, threshold, simultaneous, family_first, family_second, scatter = NULL,
-                                   units = 0, group_units = NULL) {
-  found <- lapply(metrics, function(m) {
-    cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units, group_units)
-  })
+                                   units = 0) {
+  found <- lapply(metrics, function(m) cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units))
   cells <- list(totals = totals, scatter = scatter, units = units)
   critical <- critical_values(found, cells, cbind(family_first, family_second), contrast, simultaneous, level)
   lists <- lapply(seq_along(first), function(k) {
@@ -306,10 +342,9 @@ max_z <- function(covariance, df, draws = 2^16, python_draws = 2^16) {
 # The largest absolute difference over several metrics and all pairs: if every difference lies within its limits at the
 # critical value c, the maximum lies between the largest distance of the limits from 0 on the near side and on the far
 # side, so that its coverage is at least nominal. `critical`: of the band that is given for every difference.
-crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered, scatter = NULL, units = 0,
-                               group_units = NULL) {
+crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered, scatter = NULL, units = 0) {
   metrics <- lapply(metrics, as_metric, ncol(totals))
-  found <- lapply(metrics, function(m) cell_metric(totals, m, rows, scatter, units, group_units))
+  found <- lapply(metrics, function(m) cell_metric(totals, m, rows, scatter, units))
   smoothed <- if (is.null(scatter)) totals + 0.5 else totals
   of_smoothed <- lapply(metrics, function(m) cell_metric(smoothed, m, rows, scatter, units))
   pairs <- utils::combn(nrow(totals), 2L)
@@ -318,8 +353,13 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   terms$second <- pairs[2L, terms$pair]
   rate <- function(k, group) vapply(seq_along(k), function(a) found[[k[a]]]$rate[group[a]], 0)
   terms$estimate <- rate(terms$metric, terms$first) - rate(terms$metric, terms$second)
-  complete <- all(is.finite(terms$estimate))
-  terms <- terms[is.finite(terms$estimate), ]
+  known <- is.finite(terms$estimate)
+  if (!any(known)) return(NULL)
+  terms <- terms[known, ]
+  few <- vapply(seq_len(nrow(terms)), function(a) {
+    too_few(found[[terms$metric[a]]], terms$first[a], terms$second[a], clustered)
+  }, NA)
+  complete <- all(known) && !any(few)
   gradient <- function(from) {
     t(vapply(seq_len(nrow(terms)), function(a) {
       of <- from[[terms$metric[a]]]$influence
@@ -329,10 +369,13 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   plain <- gradient(found)
   terms$std_error <- sqrt(pmax(diag(cell_covariance(plain, plain, totals, scatter, units)), 0))
   rough <- gradient(of_smoothed)
-  joint <- max_z(cell_covariance(rough, rough, smoothed, scatter, units), found[[1L]]$df)
+  df <- vapply(seq_len(nrow(terms)), function(a) {
+    pair_df(found[[terms$metric[a]]], terms$first[a], terms$second[a], "difference")
+  }, 0)
+  joint <- max_z(cell_covariance(rough, rough, smoothed, scatter, units), min(df[!few], found[[1L]]$df))
   by <- lapply(seq_len(nrow(terms)), function(a) {
-    method <- if (clustered) "delta" else "score"
-    pair_method(found[[terms$metric[a]]], terms$first[a], terms$second[a], "difference", method, TRUE)
+    if (few[a]) return(list(ends = function(c) base::c(-1, 1), z = function(null) 0))
+    pair_method(found[[terms$metric[a]]], terms$first[a], terms$second[a], "difference", "score", TRUE)
   })
   band <- function(c) {
     ends <- vapply(by, function(how) how$ends(c), c(0, 0))
@@ -357,6 +400,6 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
     std_error = terms$std_error, low = at$low, high = at$high,
     estimate = top, range = at$range, critical = own$value, critical_error = own$error,
     interval = with_error(own), bounds = with_error(joint$quantile(2 * level - 1)), statistic = statistic,
-    pvalue = tail$value, pvalue_error = tail$error
+    pvalue = if (all(few)) NaN else tail$value, pvalue_error = tail$error
   )
 }

@@ -107,8 +107,8 @@ class ScottKnott(Result):
         """What a rank means."""
         level = round(1.0 - self.confidence_level, 12)
         return [
-            f"Treatments of one rank are not told apart: a split needs a bootstrap test and a Cliff's delta of "
-            f"at least {self.least_effect:g}; any split among alike treatments has the error {level:g}.",
+            "Treatments of one rank are not told apart: a split needs a bootstrap test and a Cliff's delta "
+            f"of at least {self.least_effect:g}; any split among alike treatments has the error {level:g}.",
             "Where a split falls among treatments that differ is estimated: it can part equal ones that lie "
             "between others.",
         ]
@@ -245,7 +245,7 @@ def _best_cut(means: Floats, squares: Floats, size: Floats) -> tuple[Floats, Flo
     """
 
     def parts(of: Floats) -> tuple[Floats, Floats]:
-        before = np.cumsum(of, axis=-1)[..., :-1]
+        before: Floats = np.cumsum(of, axis=-1)[..., :-1]
         return before, of.sum(axis=-1, keepdims=True) - before
 
     n, total = parts(size), parts(size * means)
@@ -273,11 +273,11 @@ def _bootstrap_cut(values: list[Floats], replicates: int, rng: np.random.Generat
     size = np.array([float(v.size) for v in values])
     # a common shift takes nothing from t, and rounding from the sums of squares
     centre = np.concatenate(values).mean()
-    own = [summary(v - centre) for v in values]
-    cut, observed = _best_cut(*(np.array(part) for part in zip(*own, strict=True)), size)
+    means, squares = (np.array(p) for p in zip(*(summary(v - centre) for v in values), strict=True))
+    cut, observed = _best_cut(means, squares, size)
     drawn = [summary((v - v.mean())[rng.integers(0, v.size, (replicates, v.size))]) for v in values]
     means, squares = (np.column_stack(part) for part in zip(*drawn, strict=True))
     order = np.argsort(means, axis=1)
-    ordered = (np.take_along_axis(part, order, axis=1) for part in (means, squares))
-    _, reached = _best_cut(*ordered, size[order])
+    means, squares = (np.take_along_axis(part, order, axis=1) for part in (means, squares))
+    _, reached = _best_cut(means, squares, size[order])
     return int(cut), float((1 + (reached >= observed).sum()) / (replicates + 1))

@@ -84,13 +84,11 @@ def compare_metric(
 ) -> RatioResult | DifferenceResult | MaximumResult:
     """Compare the rates of a metric over all groups of a table, and warn of what could not be computed.
 
-    `asked` says that the method was asked for; otherwise it is the score, or under weights or clusters log
-    for ratios and delta for differences.
+    `asked` says that the method was asked for; otherwise it is the score.
     """
     check_groups(table.groups)
     if not asked:
-        linear = "log" if metric.contrast == "ratio" else "delta"
-        settings = replace(settings, method=linear if table.weighted else "score")
+        settings = replace(settings, method="score")
     if metric.contrast == "gap":
         return warned(largest_gap(table, metric, settings))
     estimates = [estimate_rate(table, RATES[name]) for name in metric.rates]

@@ -94,7 +94,7 @@ def average_odds_difference(
     ----------
     method : {None, "delta", "score", "mee"}
         ``"delta"``: the delta method, closed because AOD is linear in the rates. ``"score"``: MOVER from the
-        score intervals of the two differences (Zou & Donner 2008). Default: score, or delta under weights.
+        score intervals of the two differences (Zou & Donner 2008). Default: score.
 
     References
     ----------

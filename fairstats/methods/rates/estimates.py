@@ -25,8 +25,9 @@ class RateEstimates:
     totals); `rows`, shape (G,): rows behind d_s; `rate`, shape (G,): k_s / d_s, NaN where d_s = 0;
     `joint`: variances of the rates, r(1−r)/d, shape (G,), for independent unweighted rows, their linearised
     covariance, shape (G, G), otherwise; `degrees_of_freedom`: infinite, or sampling units − 1; `weighted`,
-    `clustered`: whether the variance is linearised, and whether over clusters; `units`, shape (G,): sampling
-    units behind each rate; `parts`: the two rates that this one is the mean of (average odds), empty for a
+    `clustered`: whether the variance is linearised, and whether over clusters; `units`, shape (G,): effective
+    number of sampling units behind each rate; `inflation`, shape (G,): of its variance in small samples;
+    `parts`: the two rates that this one is the mean of (average odds), empty for a
     plain rate; `smooth`: whether `rate` holds a general function of the counts, which has no successes.
     """
 
@@ -41,6 +42,7 @@ class RateEstimates:
     weighted: bool = False
     clustered: bool = False
     units: NDArray[np.float64] | None = None
+    inflation: NDArray[np.float64] | None = None
     parts: tuple[RateEstimates, ...] = ()
     smooth: bool = False
 
@@ -53,8 +55,7 @@ class RateEstimates:
             degrees_of_freedom=counts.degrees_of_freedom,
             weighted=counts.weighted,
             clustered=counts.clustered,
-            units=None if counts.group_units is None else np.minimum(counts.group_units, values["rows"]),
-            **values,
+            **{**_small_sample(counts, which), **values},
         )
 
     @property
@@ -71,29 +72,47 @@ class RateEstimates:
         """Satterthwaite's degrees of freedom of a contrast under weights or clusters, infinite without.
 
         (v_i + v_j)²/(v_i²/(u_i − 1) + v_j²/(u_j − 1)), v the variances of both terms (of log rates for a
-        ratio), u the sampling units of each group.
+        ratio), u the effective sampling units of each group.
         """
-        if not self.weighted or self.units is None:
+        if self.units is None:
             return self.degrees_of_freedom
-        scale = self.rate[[i, j]] if ratio else np.ones(2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            variance = self.variance[[i, j]] / scale**2
+            variance = self._terms(i, j, ratio)
             degrees = variance.sum() ** 2 / np.sum(variance**2 / np.maximum(self.units[[i, j]] - 1, 1))
         return float(degrees) if np.isfinite(degrees) else self.degrees_of_freedom
+
+    def _terms(self, i: int, j: int, ratio: bool) -> NDArray[np.float64]:
+        """Variances of both terms of a contrast, of log rates for a ratio."""
+        return np.asarray(self.variance[[i, j]] / (self.rate[[i, j]] ** 2 if ratio else 1.0))
+
+    def widening(self, i: int, j: int, *, ratio: bool) -> float:
+        """Factor of the standard error of a contrast in small samples of weighted or clustered rows."""
+        if self.inflation is None:
+            return 1.0
+        terms = self._terms(i, j, ratio)
+        return math.sqrt(terms @ self.inflation[[i, j]] / terms.sum()) if terms.sum() > 0 else 1.0
+
+    def dependence(self, i: int, j: int, *, ratio: bool) -> float:
+        """Standard error of a contrast with all proportions independent, over its own: 1 without clusters."""
+        if not self.clustered:
+            return 1.0
+        own = self.parts or (self,)
+        apart = sum(part._terms(i, j, ratio).sum() for part in own) / len(own) ** 2
+        return math.sqrt(apart) / self.std_error(i, j, ratio=ratio)
 
     @functools.cached_property
     def effective(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Effective successes and cases, shape (G,) each.
 
-        The counts themselves without weights; under weights n* = r(1−r)/Var(r) (Korn & Graubard 1998) and
-        k* = r·n*, with the sampling units for n* where r is 0 or 1 and the variance vanishes.
+        The counts themselves without weights; under weights n* = r(1−r)/Var(r) (Korn & Graubard 1998), the
+        variance inflated, and k* = r·n*, with the effective sampling units for n* where r is 0 or 1 and the
+        variance vanishes.
         """
-        if not self.weighted:
+        if self.units is None or self.inflation is None:
             return self.successes, self.cases
-        variance = self.variance
+        variance = self.variance * self.inflation
         with np.errstate(divide="ignore", invalid="ignore"):
-            units = self.rows if self.units is None else self.units
-            cases = np.where(variance > 0, self.rate * (1 - self.rate) / variance, units)
+            cases = np.where(variance > 0, self.rate * (1 - self.rate) / variance, self.units)
         return np.where(cases > 0, self.rate * cases, 0.0), cases
 
     def table(self, i: int, j: int) -> tuple[float, float, float, float]:
@@ -113,6 +132,29 @@ class RateEstimates:
         own = (float(self.variance[g]) / s**2 for g, s in zip((i, j), scale, strict=True))
         variance = sum(own) - 2 * between
         return math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else math.nan
+
+
+def _small_sample(counts: CellCounts, rate: Rate) -> dict[str, Any]:
+    """Effective number of sampling units behind a rate in each group, m, and inflation of its variance.
+
+    m = (Σ_u d_u)²/Σ_u d_u², with d_u the weighted cases of a unit: what unequal clusters or weights are worth
+    (Kish 1965). Residuals shrink the variance of a group to 1 − 2Σh³/Σh² + Σh² of itself, h = d_u/Σd, where
+    the working model has independent units (Bell & McCaffrey 2002): 1 − 1/m for equal units, 1 − 3/m at most
+    for sizes by a gamma law; 1 − 2/m is taken for all, in place of the factor of all units together.
+    """
+    if counts.scatter is None:
+        return {}
+    n_groups, n_cells = counts.totals.shape
+    scatter = counts.scatter.reshape(n_groups, n_cells, n_groups, n_cells)
+    units = np.full(n_groups, np.inf)
+    for part in rate.parts or (rate,):
+        cells = [counts.cells.index(cell) for cell in part.cases] or list(range(n_cells))
+        each = np.arange(n_groups)
+        squares = scatter[each[:, None, None], np.array(cells)[:, None], each[:, None, None], cells]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = counts.totals[:, cells].sum(axis=1) ** 2 / squares.sum(axis=(1, 2))
+        units = np.fmin(units, found)
+    return {"units": units, "inflation": 1 / (np.maximum(1 - 2 / units, 0.25) * counts.unit_factor)}
 
 
 def rate_in(counts: CellCounts, rate: Rate) -> Rate:

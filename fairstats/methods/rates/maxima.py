@@ -7,7 +7,8 @@ nominal probability: the band covers all δ_j at once, and so their maximum. It 
 The limits δ̂_j ± c·s_j are replaced by the score limits at the same c (equal for large groups): with Wald
 limits the coverage fell to 86–92% at 10 to 30 rows per group. A table with a cell below five takes the
 continuity correction: without it the coverage of 10 beside 1,000 rows fell to .919, and with it no setting
-enumerated (3 to 1,000 rows a group) lies below .944. Clustered rows keep the linearised s_j.
+enumerated (3 to 1,000 rows a group) lies below .944. Under weights or clusters as for single differences: by
+effective counts; differences of a group that has too few are not known, and may be as large as 1.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from fairstats.methods.rates.estimates import (
     joint_covariance,
     linear_covariance,
 )
-from fairstats.methods.rates.pair import SMALL_CELL
+from fairstats.methods.rates.pair import SMALL_CELL, too_few_units
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
 from fairstats.methods.rates.score import difference_limits_of, difference_score_statistic
 
@@ -157,7 +158,7 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     components.sort(key=lambda c: -abs(c.estimate))
     bounds = Interval(*_projection(*band.limits(one_sided), not lacking), 2 * level - 1, name)
     statistic = band.largest_beyond(0.0)
-    pvalue = max_z.pvalue(statistic)
+    pvalue = float("nan") if band.few.all() else max_z.pvalue(statistic)
     beyond = max_z.pvalue(band.largest_beyond(settings.limit)) / 2
     within = max_z.pvalue(band.least_within(settings.limit)) / 2
     top = components[0]
@@ -176,7 +177,7 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
         method=name,
         note=" ".join([*lacking, _OPEN] if lacking else []),
     )
-    evidence = Evidence(above=beyond, inside=1.0 if lacking else within)
+    evidence = Evidence() if band.few.all() else Evidence(above=beyond, inside=1.0 if lacking else within)
     (ruling,) = settle([evidence], confidence_level=level, adjust="none")
     shared = metric.name, (comparison.ruled(ruling),), settings, counts, metric.title
     return MaximumResult(*shared, critical_value=critical, components=tuple(components))
@@ -206,9 +207,9 @@ class _Band:
     """All differences under a maximum, and their limits at any critical value.
 
     `terms`, shape (J, 3): rate, group, reference; `places`, shape (J, 2): of group and reference among all
-    rates of all groups; `difference`, `std_error`, shape (J,); `tables`, shape
-    (parts, J, 4): (k, n) of group and reference for each proportion that the rate is the mean of; `parts` of
-    each term; `wald`: limits by the standard error, for clusters.
+    rates of all groups; `difference`, `std_error`, shape (J,); `tables`, shape (parts, J, 4): (k, n) of group
+    and reference for each proportion that the rate is the mean of; `parts` of each term; `scale`, shape (J,):
+    of its statistic, as in `Score`; `few`, shape (J,): whether its rows are too few for limits.
     """
 
     terms: NDArray[np.intp]
@@ -218,7 +219,8 @@ class _Band:
     tables: NDArray[np.float64]
     parts: NDArray[np.intp]
     degrees_of_freedom: float
-    wald: bool
+    scale: NDArray[np.float64]
+    few: NDArray[np.bool_]
 
     @classmethod
     def of(cls, counts: CellCounts, estimates: Sequence[RateEstimates]) -> _Band:
@@ -233,12 +235,22 @@ class _Band:
         own = np.diag(variances)
         variance = own[first] + own[second] - 2 * variances[first, second]
         parts = np.array([max(len(e.parts), 1) for e in estimates])
-        tables = np.ones((parts.max(), len(terms), 4))
+        tables, apart = np.ones((parts.max(), len(terms), 4)), np.zeros(len(terms))
         for e, estimate in enumerate(estimates):
             for p, part in enumerate(estimate.parts or (estimate,)):
                 k, n = part.effective
                 tables[p, rates == e] = np.column_stack([k[i], n[i], k[j], n[j]])
+                apart[rates == e] += (part.variance[i] + part.variance[j]) / parts[e] ** 2
+        lacking = np.array([[bool(too_few_units(e, g, g)) for g in range(n_groups)] for e in estimates])
+        few = lacking[rates, terms[:, 1]] | lacking[rates, terms[:, 2]]
         known = np.isfinite(differences)
+        scale = np.ones(len(terms))
+        if counts.clustered:
+            usable = (variance > 0) & (apart > 0)
+            scale[usable] = np.sqrt(apart[usable] / variance[usable])
+        degrees = (
+            estimates[e].contrast_degrees(a, b, ratio=False) for e, a, b in terms[known & ~few].tolist()
+        )
         return cls(
             terms[known],
             np.column_stack([first, second])[known],
@@ -246,8 +258,9 @@ class _Band:
             np.sqrt(np.maximum(variance[known], 0.0)),
             tables[:, known],
             parts[rates[known]],
-            counts.degrees_of_freedom,
-            counts.clustered,
+            min(degrees, default=counts.degrees_of_freedom) if counts.weighted else np.inf,
+            scale[known],
+            few[known],
         )
 
     def limits(
@@ -255,33 +268,28 @@ class _Band:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Ends of the differences at a critical value, within [−1, 1].
 
-        Score limits for independent groups, with the continuity correction where a cell is small; several
-        proportions by MOVER (Zou & Donner 2008); Wald limits for clusters.
+        Score limits, with the continuity correction where a cell is small; several proportions by MOVER (Zou
+        & Donner 2008).
         """
-        difference = self.difference[which]
-        if self.wald:
-            reach = critical * self.std_error[which]
-            return np.maximum(difference - reach, -1.0), np.minimum(difference + reach, 1.0)
+        difference, own = self.difference[which], critical / self.scale[which]
         below, above = np.zeros(difference.size), np.zeros(difference.size)
         for p, tables in enumerate(self.tables[:, which]):
             used = np.flatnonzero(self.parts[which] > p)
             k0, n0, k1, n1 = tables[used].T
-            low, high = difference_limits_of(tables[used], critical, self._small(tables[used]))
+            low, high = difference_limits_of(tables[used], own[used], self._small(tables[used]))
             centre = k0 / n0 - k1 / n1
             below[used] += (centre - low) ** 2
             above[used] += (high - centre) ** 2
         share = self.parts[which]
         low, high = difference - np.sqrt(below) / share, difference + np.sqrt(above) / share
-        return np.maximum(low, -1.0), np.minimum(high, 1.0)
+        few = self.few[which]
+        return np.where(few, -1.0, np.maximum(low, -1.0)), np.where(few, 1.0, np.minimum(high, 1.0))
 
     def statistic(self, null: float) -> NDArray[np.float64]:
-        """Statistics of H0: difference = null, for single proportions, or by standard errors."""
-        if self.wald:
-            distance = self.difference - null
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.where(distance == 0, 0.0, distance / self.std_error)
+        """Statistics of H0: difference = null, for single proportions."""
         k0, n0, k1, n1 = self.tables[0].T
-        return difference_score_statistic(k0, n0, k1, n1, null, continuity=self._small(self.tables[0]))
+        plain = difference_score_statistic(k0, n0, k1, n1, null, continuity=self._small(self.tables[0]))
+        return np.where(self.few, 0.0, plain * self.scale)
 
     @staticmethod
     def _small(tables: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -290,7 +298,7 @@ class _Band:
 
     def largest_beyond(self, size: float) -> float:
         """Largest critical value at which some difference is still shown to be larger than `size`."""
-        if self.wald or self.parts.max() == 1:
+        if self.parts.max() == 1:
             return max(float(np.maximum(self.statistic(size), -self.statistic(-size)).max()), 0.0)
 
         def excess(critical: float, which: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -301,7 +309,7 @@ class _Band:
 
     def least_within(self, size: float) -> float:
         """Largest critical value at which all differences are still shown to be smaller than `size`."""
-        if self.wald or self.parts.max() == 1:
+        if self.parts.max() == 1:
             return max(float(np.minimum(-self.statistic(size), self.statistic(-size)).min()), 0.0)
 
         def excess(critical: float, which: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -344,4 +352,5 @@ def _lacking(estimates: Sequence[RateEstimates]) -> list[str]:
         for g, cases in zip(part.groups, part.cases, strict=True)
         if not cases > 0
     }
-    return list(notes)
+    few = {too_few_units(e, g, g): None for e in estimates for g in range(len(e.groups)) if e.cases[g] > 0}
+    return [note for note in {**notes, **few} if note]

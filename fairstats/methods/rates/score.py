@@ -201,25 +201,26 @@ def difference_score_statistic(
 
 
 def difference_limits_of(
-    tables: NDArray[np.float64], critical: float, continuity: NDArray[np.bool_]
+    tables: NDArray[np.float64], critical: ArrayLike, continuity: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """`difference_limits` of many tables at once: rows (k₀, n₀, k₁, n₁), shape (J, 4)."""
+    at = np.broadcast_to(np.asarray(critical, dtype=np.float64), len(tables))
     if len(tables) < _FEW_TABLES:
-        single = zip(tables.tolist(), continuity.tolist(), strict=True)
-        ends = np.array([difference_limits(tuple(t), critical, True, c) for t, c in single])
+        single = zip(tables.tolist(), at.tolist(), continuity.tolist(), strict=True)
+        ends = np.array([difference_limits(tuple(t), z, True, c) for t, z, c in single])
         return ends.reshape(-1, 2)[:, 0], ends.reshape(-1, 2)[:, 1]
     k0, n0, k1, n1 = tables.T
     centre = k0 / n0 - k1 / n1
 
-    def end(outer: float, target: float) -> NDArray[np.float64]:
+    def end(outer: float, target: NDArray[np.float64]) -> NDArray[np.float64]:
         def excess(difference: NDArray[np.float64], which: NDArray[np.intp]) -> NDArray[np.float64]:
             own = (k0[which], n0[which], k1[which], n1[which])
             z = difference_score_statistic(*own, difference, continuity=continuity[which])
-            return np.clip(z, -1e6, 1e6) - target
+            return np.clip(z, -1e6, 1e6) - target[which]
 
         return _bracketed(excess, centre, np.full(centre.shape, outer))
 
-    return end(-1.0, critical), end(1.0, -critical)
+    return end(-1.0, at), end(1.0, -at)
 
 
 def _bracketed(

@@ -104,9 +104,10 @@ PARAMETERS: dict[str, str] = {
     Adjustment of p-values, and so of verdicts, over the comparisons of the metric: holm, bonferroni, sidak,
     hommel, fdr_bh or none.""",
     "sample_weight, cluster": """array-like, shape (n,), optional
-    Weights and sampling units: variances by linearisation, t with Satterthwaite's degrees of freedom over the
-    groups. "Insufficient evidence" where a group has fewer than 6 clusters or 5 effective successes or
-    failures.""",
+    Weights and sampling units: variances by linearisation, counts of the score by them, t with
+    Satterthwaite's degrees of freedom over the groups, in all of which unequal clusters or weights count as
+    fewer: (Σd)²/Σd². "Insufficient evidence" where a group has fewer than 8 effective clusters (rows) or 10
+    effective successes or failures; under weights alone 10·Σ1·Σw²/(Σw)².""",
     "pos_label": """scalar or mapping, optional
     The favourable value, needed unless labels are 0/1, False/True or −1/1.""",
     "missing": """{"raise", "drop", "group"}, default "raise"
@@ -123,8 +124,8 @@ RATIO: dict[str, str] = {
     ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1). ``"log"``:
     T·exp(±z·√[(1−r₀)/k₀ + (1−r₁)/k₁]). ``"delta"``: Theorem 3.1, T ± z·T·√[…]. ``"bootstrap"``: BCa on cell
     counts. Interval, tests and verdict are by one method. Default: score, with verdicts by the exact
-    unconditional test where a cell has fewer than 10 rows; under weights or clusters log. An explicit method
-    is obeyed, with a warning where a cell has fewer than 5 rows.""",
+    unconditional test where a cell has fewer than 10 rows; under weights or clusters by effective counts. An
+    explicit method is obeyed, with a warning where a cell has fewer than 5 rows.""",
     "threshold": """float, default 0.8
     θ in (0, 1]. A violation is shown by a ratio below θ or above 1/θ, compliance by one between them, with
     the error 1 − confidence_level over all comparisons of the metric (see `adjust`).""",
@@ -140,7 +141,8 @@ DIFFERENCE: dict[str, str] = {
     "method": """{None, "score", "delta", "mee", "bootstrap"}
     ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
     ``"bootstrap"``: BCa on cell counts. Default: score (verdicts by the exact unconditional test where a cell
-    has fewer than 10 rows), or delta under weights or clusters. Interval, tests and verdict are by one.""",
+    has fewer than 10 rows; effective counts under weights or clusters). Interval, tests and verdict are by
+    one.""",
     "margin": """float, default 0.1
     A violation is shown by a difference below −margin or above it, compliance by one between them; over the
     comparisons of the metric as `adjust` says. (0.1 is AIF360's convention, not a law.)""",

@@ -110,8 +110,7 @@ def design(counts: CellCounts) -> dict[str, Any]:
     """Scatter and sampling units under weights or clusters."""
     if counts.scatter is None:
         return {}
-    units = {} if counts.group_units is None else {"group_units": counts.group_units.astype(np.float64)}
-    return {"scatter": np.asarray(counts.scatter, dtype=np.float64), "units": float(counts.n_units), **units}
+    return {"scatter": np.asarray(counts.scatter, dtype=np.float64), "units": float(counts.n_units)}
 
 
 def _choices(result: ComparisonResult) -> dict[str, Any]:

@@ -27,9 +27,6 @@ test_that("a table of the audit is that of the single functions", {
 
 test_that("designs are refused where there is no method for them", {
   d <- people()
-  expect_error(
-    fs_disparate_impact(d, "y_pred", "group", cluster = "cluster", method = "score"), "with clusters"
-  )
   expect_error(fs_madd(list(s = runif(9), g = 1:9 %% 2, w = 1:9), "s", "g", sample_weight = "w"), "sample_weight")
 })
 

@@ -38,8 +38,8 @@ def test_a_negligible_effect_is_no_split() -> None:
 
 @pytest.mark.parametrize(("names", "n"), [("ab", 15), ("abcdefgh", 30)])
 def test_equal_treatments_are_rarely_split(names: str, n: int) -> None:
-    """At most 5% plus three binomial standard errors of 200 samples; eight were split in 59% when the test did
-    not know that the split was chosen.
+    """At most 5% plus three binomial standard errors of 200 samples; eight were split in 59% when the test
+    did not know that the split was chosen.
     """
     alike = dict.fromkeys(names, 0.0)
     split = sum(
@@ -55,8 +55,8 @@ def test_the_cut_and_its_statistic_by_brute_force() -> None:
 
     rng = np.random.default_rng(4)
     values = sorted((rng.normal(k % 3, 1 + k, 5 + 2 * k) for k in range(5)), key=np.mean)
-    summary = [np.array(column) for column in zip(*((v.mean(), v.var() * v.size, v.size) for v in values))]
-    cut, t = _best_cut(*summary)
+    rows = np.array([(v.mean(), v.var() * v.size, v.size) for v in values])
+    cut, t = _best_cut(*rows.T)
     parts = [(np.concatenate(values[:c]), np.concatenate(values[c:])) for c in range(1, 5)]
     mean = np.concatenate(values).mean()
     between = [sum(part.size * (part.mean() - mean) ** 2 for part in pair) for pair in parts]

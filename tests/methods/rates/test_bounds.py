@@ -126,7 +126,7 @@ def test_average_odds_range_is_the_mean_of_its_parts() -> None:
 
 def test_refusals() -> None:
     weighted = fs.disparate_impact(
-        [1, 0] * 20, sensitive_features=["a"] * 20 + ["b"] * 20, sample_weight=[1, 2, 3, 4] * 10
+        [1, 0] * 100, sensitive_features=["a"] * 100 + ["b"] * 100, sample_weight=[1, 2, 3, 4] * 50
     )
     with pytest.raises(fs.InputError, match="worst_case_bounds.*with weights"):
         weighted.worst_case_bounds()

@@ -77,6 +77,7 @@ def test_every_kind_of_column_gives_the_same_table(kind: str) -> None:
         pd.testing.assert_frame_equal(numbers(found), numbers(wanted), check_exact=True)
 
 
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
 @pytest.mark.parametrize(
     "kind", [k for k in KINDS if "bool" not in k.lower() and "category" not in k and "ordered" not in k]
 )

@@ -136,26 +136,28 @@ def test_statistics_against_a_threshold_as_statsmodels() -> None:
     assert log.loc["equivalence", "pvalue"] == pytest.approx(tost.pvalue, rel=1e-10)
 
 
-# ---------------------------------------------------------------- weights: t with units − 1 degrees of
-# freedom
+# ---------------------------------------------------------------- weights and clusters: Student's t
 
 
 def test_weights_take_the_t_quantile(rng: np.random.Generator) -> None:
-    """Equal variances and sizes in both groups: Satterthwaite's degrees of freedom are 2(m − 1)."""
+    """Equal variances and sizes in both groups: Satterthwaite's degrees of freedom are 2(m − 1), and a
+    variance is that of survey without its factor u/(u − 1) of all units, divided by 1 − 2/m.
+    """
     y, group = np.tile([1, 0, 1, 0, 0, 0], 20), np.repeat(["a", "b"], 60)
     for method in ("delta", "log"):
         result = fs.disparate_impact(
             y, sensitive_features=group, sample_weight=np.ones(120), method=method, reference="a"
         )
         low, high = result.confidence_interval
-        reach = t.ppf(0.975, 2 * 59) * result.std_error
+        reach = t.ppf(0.975, 2 * 59) * result.std_error * np.sqrt(119 / 120 / (1 - 2 / 60))
         found = (high - low) / 2 if method == "delta" else np.log(high / low) / 2 * result.estimate
         assert found == pytest.approx(reach, rel=1e-10)
     clusters = fs.disparate_impact(
         y, sensitive_features=group, cluster=np.arange(120) // 4, method="delta", reference="a"
     )
     low, high = clusters.confidence_interval
-    assert (high - low) / 2 == pytest.approx(t.ppf(0.975, 2 * 14) * clusters.std_error, rel=1e-10)
+    reach = t.ppf(0.975, 2 * 14) * clusters.std_error * np.sqrt(29 / 30 / (1 - 2 / 15))
+    assert (high - low) / 2 == pytest.approx(reach, rel=1e-10)
 
 
 # ---------------------------------------------------------------- average odds: MOVER of two score intervals

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import fairstats as fs
+from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
 from fairstats.ground.multiplicity import MaxZ
 
 from .score_arrays import difference_score_interval
@@ -69,6 +70,7 @@ def test_as_fairlearn(name: str, rows: list[tuple[int, int, str]]) -> None:
     assert maximum(name, y, p, sensitive_features=g).estimate == pytest.approx(wanted, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
 @pytest.mark.parametrize("name", PAIRS)
 def test_as_fairlearn_with_weights(name: str, rng: np.random.Generator) -> None:
     for _ in range(10):
@@ -77,6 +79,25 @@ def test_as_fairlearn_with_weights(name: str, rng: np.random.Generator) -> None:
         wanted = getattr(fairlearn, PAIRS[name])(y, p, sensitive_features=g, sample_weight=weight)
         found = maximum(name, y, p, sensitive_features=g, sample_weight=weight).estimate
         assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def test_groups_with_too_few_clusters_leave_the_gap_open(rng: np.random.Generator) -> None:
+    """A group of five clusters can hide any gap: no upper limit, and no verdict without another pair."""
+    cluster = np.repeat(np.arange(85), 20)
+    g = np.where(cluster < 40, "a", np.where(cluster < 80, "b", "c"))
+    p = (rng.random(cluster.size) < np.where(g == "a", 0.2, 0.6)).astype(int)
+    with pytest.warns(DataWarning, match="c: 5 effective clusters"):
+        found = maximum("demographic_parity_difference", None, p, sensitive_features=g, cluster=cluster)
+    low, high = found.confidence_interval
+    assert 0.3 < low < 0.4
+    assert high == 1.0
+    assert found.verdict == "violated"
+    two = np.where(g == "c", "c", "b")
+    with pytest.warns(InsufficientEvidenceWarning, match="c: 5 effective clusters"):
+        found = maximum("demographic_parity_difference", None, p, sensitive_features=two, cluster=cluster)
+    assert tuple(found.confidence_interval) == (0.0, 1.0)
+    assert np.isnan(found.pvalue)
+    assert found.verdict == "insufficient evidence"
 
 
 def test_as_fairlearn_over_intersections(rng: np.random.Generator) -> None:

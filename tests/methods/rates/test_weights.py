@@ -90,7 +90,14 @@ def test_rates_and_their_covariance(survey: dict[str, Any], design: str, rate: s
     np.testing.assert_array_equal(found.rows, wanted["rows"])
 
 
-def satterthwaite(variances: list[float], units: list[int]) -> float:
+def worth(unit: Any, size: Any) -> float:
+    """(Σd)²/Σd² by hand, d the weighted cases of each sampling unit."""
+    _, number = np.unique(np.asarray(unit), return_inverse=True)
+    each = np.bincount(number, weights=size)
+    return float(each.sum() ** 2 / (each**2).sum())
+
+
+def satterthwaite(variances: list[float], units: list[float]) -> float:
     """By hand: (v₀ + v₁)²/Σ v²/(u − 1)."""
     return sum(variances) ** 2 / sum(v**2 / (u - 1) for v, u in zip(variances, units, strict=True))
 
@@ -109,7 +116,7 @@ def test_ratios_and_differences(survey: dict[str, Any], design: str, rate: str) 
         comparison = found[wanted["group"]]
         assert comparison.estimate == pytest.approx(wanted["ratio"]["estimate"], rel=RELATIVE)
         assert comparison.std_error == pytest.approx(wanted["ratio"]["std_error"], rel=RELATIVE)
-        found = ratio(data["y_true"], data["y_pred"], reference=wanted["reference"], **options)
+        found = ratio(data["y_true"], data["y_pred"], reference=wanted["reference"], method="log", **options)
         low, high = found[wanted["group"]].confidence_interval
         from scipy.stats import t
 
@@ -118,11 +125,16 @@ def test_ratios_and_differences(survey: dict[str, Any], design: str, rate: str) 
         where = [by_group["groups"].index(g) for g in (wanted["group"], wanted["reference"])]
         group = np.asarray(options["sensitive_features"])
         unit = np.asarray(options.get("cluster", np.arange(group.size)))
-        units = [min(len(set(unit[group == by_group["groups"][g]])), int(by_group["rows"][g])) for g in where]
+        y_true, y_pred = np.asarray(data["y_true"]), np.asarray(data["y_pred"])
+        case = {"selection_rate": y_true >= 0, "tpr": y_true == 1, "ppv": y_pred == 1}[rate]
+        weight = np.asarray(options.get("sample_weight", np.ones(group.size)))
+        inside = [case & (group == by_group["groups"][g]) for g in where]
+        units = [worth(unit[rows], weight[rows]) for rows in inside]
         spread = [(by_group["std_error"][g] / by_group["rate"][g]) ** 2 for g in where]
         degrees = satterthwaite(spread, units)
-        log = wanted["log_ratio"]
-        reach = t.ppf(0.975, degrees) * log["std_error"]
+        log, every = wanted["log_ratio"], len(set(unit.tolist()))
+        wider = sum(v / (1 - 2 / m) for v, m in zip(spread, units, strict=True)) / sum(spread)
+        reach = t.ppf(0.975, degrees) * log["std_error"] * np.sqrt(wider * (every - 1) / every)
         if comparison.verdict != "insufficient evidence":
             wanted_ends = [log["estimate"] - reach, log["estimate"] + reach]
             assert np.log([low, high]) == pytest.approx(wanted_ends, rel=1e-7)
@@ -132,7 +144,7 @@ def test_ratios_and_differences(survey: dict[str, Any], design: str, rate: str) 
         assert gap[wanted["group"]].std_error == pytest.approx(
             wanted["difference"]["std_error"], rel=RELATIVE
         )
-        assert gap[wanted["group"]].method == "delta (Satterthwaite)"
+        assert gap[wanted["group"]].method == "score (Satterthwaite)"
 
 
 # ---------------------------------------------------------------- without R
@@ -160,7 +172,7 @@ def test_clusters_of_one_row_are_unit_weights(rows_of: Any, rng: np.random.Gener
 
 
 def test_the_scale_of_the_weights_does_not_matter(rows_of: Any, rng: np.random.Generator) -> None:
-    rows = rows_of({"a": (40, 18, 22, 60), "b": (50, 24, 14, 56)})
+    rows = rows_of({"a": (80, 36, 44, 120), "b": (100, 48, 48, 112)})
     weight = rng.uniform(0.2, 5, rows.group.size)
     results = [
         fs.average_odds_difference(
@@ -227,29 +239,49 @@ def test_effective_counts_under_weights(rng: np.random.Generator) -> None:
     options = {"sensitive_features": group, "sample_weight": weight, "reference": "b"}
     result = fs.disparate_impact(y, method="score", **options)
     table: list[float] = []
-    variances = []
+    variances, units = [], []
     for g in "ab":
         inside = group == g
         rate = np.average(y[inside], weights=weight[inside])
         z = weight[inside] * (y[inside] - rate) / weight[inside].sum()
-        size = rate * (1 - rate) / (n / (n - 1) * np.sum(z**2))
+        units.append(worth(np.flatnonzero(inside), weight[inside]))
+        size = rate * (1 - rate) * (1 - 2 / units[-1]) / np.sum(z**2)
         table += [rate * size, size]
-        variances.append((1 - rate) / (rate * size))  # of the log rate
-    degrees = satterthwaite(variances, [n // 2, n // 2])
+        variances.append(np.sum(z**2) / rate**2)  # of the log rate
+    degrees = satterthwaite(variances, units)
     wanted = ratio_score_interval(*table, float(t.ppf(0.975, degrees)))
     assert tuple(result.confidence_interval) == pytest.approx(tuple(map(float, wanted)), rel=1e-9)
 
 
-@pytest.mark.parametrize("method", ["score", "koopman", "bootstrap"])
-def test_methods_that_clusters_break_are_refused(method: str) -> None:
+def test_a_bootstrap_of_clusters_is_refused() -> None:
     with pytest.raises(fs.InputError, match="`method`: got .* with .*clusters.*'log' or 'delta'"):
         fs.disparate_impact(
             [1, 0, 0, 0, 1, 1, 1, 0] * 20,
             sensitive_features=list("aabb") * 40,
             cluster=np.arange(160) // 2,
-            method=method,
+            method="bootstrap",
             rng=1,
         )
+
+
+@pytest.mark.parametrize("function", [fs.disparate_impact, fs.demographic_parity_difference])
+def test_groups_that_share_clusters_depend_on_each_other(function: Any, rng: np.random.Generator) -> None:
+    """z of the score is that of independent groups times √(independent variance / variance): in large samples
+    the interval nears that of log or delta, which take the covariance.
+    """
+    cluster = np.repeat(np.arange(300), 20)
+    group = np.tile(["a", "b"], 3_000)
+    rate = np.clip(rng.normal(0.5, 0.2, 300), 0.05, 0.95)[cluster]
+    rows = {"y_pred": (rng.random(6_000) < rate).astype(int), "sensitive_features": group, "reference": "b"}
+    linear = "log" if function is fs.disparate_impact else "delta"
+    score, other = (
+        tuple(function(**rows, cluster=cluster, method=m).confidence_interval) for m in (None, linear)
+    )
+    assert score == pytest.approx(other, abs=0.0015)
+    alone = function(**rows, cluster=np.arange(6_000), method=linear).confidence_interval
+    apart = function(**rows, cluster=2 * cluster + (group == "a")).confidence_interval
+    assert apart.width > 1.3 * alone.width
+    assert np.diff(score)[0] < 0.9 * apart.width
 
 
 def clustered_rows(rng: np.random.Generator, clusters: tuple[int, int]) -> dict[str, Any]:
@@ -294,28 +326,44 @@ def test_clusters_that_all_agree_give_no_interval_however_often_they_are_copied(
 
 def test_few_clusters_are_insufficient_evidence(rng: np.random.Generator) -> None:
     rows = clustered_rows(rng, (5, 40))
-    with pytest.warns(InsufficientEvidenceWarning, match="a: 5 clusters, too few"):
+    with pytest.warns(InsufficientEvidenceWarning, match="a: 5 effective clusters, too few"):
         found = fs.disparate_impact(**rows, reference="b")
     assert found.verdict == "insufficient evidence"
     assert np.isfinite(found.estimate)
     assert np.isfinite(found.std_error)
     assert (
-        fs.disparate_impact(**clustered_rows(rng, (6, 40)), reference="b").verdict != "insufficient evidence"
+        fs.disparate_impact(**clustered_rows(rng, (9, 40)), reference="b").verdict != "insufficient evidence"
     )
+
+
+def test_unequal_clusters_and_weights_count_as_fewer(rng: np.random.Generator) -> None:
+    """20 clusters, one with four in five rows, are worth 1.6; weights of CV 1 need twice the successes."""
+    rows = clustered_rows(rng, (20, 40))
+    large = np.flatnonzero(rows["cluster"] == 0)
+    rows = {name: np.concatenate([column, np.repeat(column[large], 75)]) for name, column in rows.items()}
+    with pytest.warns(InsufficientEvidenceWarning, match=r"a: 1.56 effective clusters, too few"):
+        fs.disparate_impact(**rows, reference="b")
+    y = np.tile([0, 1, 1, 0], 60)
+    group, weight = np.repeat(["a", "b"], [80, 160]), np.ones(240)
+    plain = fs.disparate_impact(y, sensitive_features=group, sample_weight=weight, reference="b")
+    assert plain.verdict != "insufficient evidence"
+    weight[:80:8] = weight[1:80:8] = 8.0
+    with pytest.warns(InsufficientEvidenceWarning, match=r"a: .* effective successes among .*, too few"):
+        fs.disparate_impact(y, sensitive_features=group, sample_weight=weight, reference="b")
 
 
 def test_zero_weights_count_as_sampled_units(rng: np.random.Generator) -> None:
     """As in R: a unit with weight 0 was sampled, so it stays in n/(n−1), and adds nothing else."""
-    y, group = rng.integers(0, 2, 60), np.tile(["a", "b"], 30)
-    weight = np.concatenate([rng.uniform(0.5, 2, 50), np.zeros(10)])
+    y, group = rng.integers(0, 2, 120), np.tile(["a", "b"], 60)
+    weight = np.concatenate([rng.uniform(0.9, 1.1, 100), np.zeros(20)])
     whole = fs.demographic_parity_difference(
         None, y, sensitive_features=group, sample_weight=weight, reference="b"
     )
     part = fs.demographic_parity_difference(
-        None, y[:50], sensitive_features=group[:50], sample_weight=weight[:50], reference="b"
+        None, y[:100], sensitive_features=group[:100], sample_weight=weight[:100], reference="b"
     )
     assert whole.estimate == pytest.approx(part.estimate, rel=1e-12)
-    assert whole.std_error**2 == pytest.approx(part.std_error**2 * (60 / 59) / (50 / 49), rel=1e-10)
+    assert whole.std_error**2 == pytest.approx(part.std_error**2 * (120 / 119) / (100 / 99), rel=1e-10)
 
 
 @pytest.mark.parametrize(("clusters", "rate"), [(24, 0.5), (40, 0.3)])
