@@ -372,7 +372,8 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   df <- vapply(seq_len(nrow(terms)), function(a) {
     pair_df(found[[terms$metric[a]]], terms$first[a], terms$second[a], "difference")
   }, 0)
-  joint <- max_z(cell_covariance(rough, rough, smoothed, scatter, units), min(df[!few], found[[1L]]$df))
+  df <- if (all(few)) found[[1L]]$df else min(df[!few])
+  joint <- max_z(cell_covariance(rough, rough, smoothed, scatter, units), df)
   by <- lapply(seq_len(nrow(terms)), function(a) {
     if (few[a]) return(list(ends = function(c) base::c(-1, 1), z = function(null) 0))
     pair_method(found[[terms$metric[a]]], terms$first[a], terms$second[a], "difference", "score", TRUE)

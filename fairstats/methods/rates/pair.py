@@ -288,7 +288,7 @@ def too_few_units(estimates: RateEstimates, i: int, j: int) -> str:
     1.2, ICC .02 to .3, rates .04 to .95), clusters that both groups share, and weights with a CV of .5 to 1.5
     (40 beside 400, 500 beside 500 rows and between): where nine in ten samples answer, coverage is .933 to
     .971 and each one-sided error at most .070, its median .051. Where fewer answer, those that do are a
-    selection: .915 and .095 at worst. Log and delta, asked for by name, have errors of up to .10 there.
+    selection: .915 and .095 at worst.
     """
     if estimates.units is None:
         return ""
