@@ -27,6 +27,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "methods.ecd.scott_knott": ("scott_knott",),
     "methods.ecd.search": ("EcdSearch",),
     "methods.hfm.approx": ("approx_set_distance",),
+    "methods.hfm.experiment": ("hfm_experiment",),
     "methods.hfm.metric": ("hfm",),
     "methods.hfm.risk": ("discriminative_risk",),
     "methods.hfm.selection": ("rank_rules", "select_model"),

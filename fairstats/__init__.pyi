@@ -20,6 +20,7 @@ from fairstats.methods.ecd.sampling import sample_tail as sample_tail
 from fairstats.methods.ecd.scott_knott import scott_knott as scott_knott
 from fairstats.methods.ecd.search import EcdSearch as EcdSearch
 from fairstats.methods.hfm.approx import approx_set_distance as approx_set_distance
+from fairstats.methods.hfm.experiment import hfm_experiment as hfm_experiment
 from fairstats.methods.hfm.metric import hfm as hfm
 from fairstats.methods.hfm.risk import discriminative_risk as discriminative_risk
 from fairstats.methods.hfm.selection import rank_rules as rank_rules

@@ -15,6 +15,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "methods.ecd.sample": ("CounterfactualSample",),
     "methods.ecd.sampling": ("TailSample",),
     "methods.ecd.scott_knott": ("ScottKnott",),
+    "methods.hfm.experiment": ("HfmExperiment",),
     "methods.hfm.result": ("HfmResult",),
     "methods.hfm.risk": ("DiscriminativeRiskResult",),
     "methods.hfm.selection": ("RankingResult",),

@@ -11,6 +11,7 @@ from fairstats.methods.ecd.result import EcdResult as EcdResult
 from fairstats.methods.ecd.sample import CounterfactualSample as CounterfactualSample
 from fairstats.methods.ecd.sampling import TailSample as TailSample
 from fairstats.methods.ecd.scott_knott import ScottKnott as ScottKnott
+from fairstats.methods.hfm.experiment import HfmExperiment as HfmExperiment
 from fairstats.methods.hfm.result import HfmResult as HfmResult
 from fairstats.methods.hfm.risk import DiscriminativeRiskResult as DiscriminativeRiskResult
 from fairstats.methods.hfm.selection import RankingResult as RankingResult

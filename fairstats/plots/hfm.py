@@ -121,3 +121,59 @@ def plot_ranks(result: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_yticks(place, list(result.rules))
     ax.set(xlabel=f"average rank, 1 the best (CD = {result.critical_difference:.2f})")
     return ax
+
+
+def plot_tradeoff(frame: Any, *, ax: Axes | None = None) -> Axes:
+    """Cost of what every rule chooses over α, with its interval (the paper's figure 1c); smaller is better.
+
+    `frame`: of `HfmExperiment.tradeoff`. Infinite costs are left out.
+    """
+    ax = axes_or_new(ax)
+    for rule, part in frame.groupby("rule", sort=False):
+        (line,) = ax.plot(part["alpha"], part["cost"], label=rule)
+        ax.fill_between(part["alpha"], part["ci_low"], part["ci_high"], color=line.get_color(), alpha=0.12)
+    ax.set(xlabel="α, weight of the error", ylabel="α·error + (1 − α)·|fairness|, test rows")
+    ax.legend(fontsize="small")
+    return ax
+
+
+def plot_hyperparameter(
+    exact: Any,
+    approximate: Sequence[Any],
+    *,
+    name: str = "m2",
+    quantity: str = "value",
+    ax: Axes | None = None,
+) -> Axes:
+    """ApproxDist over m1 or m2 beside the exact distance: value or time (the paper's figure 4).
+
+    `exact`: of `set_distance`; `approximate`: of `approx_set_distance` of the same sets, runs with one value
+    of `name`, {"m1", "m2"}, joined by their mean; `quantity`, {"value", "seconds"}.
+    """
+    check_choice("name", name, ("m1", "m2"))
+    check_choice("quantity", quantity, ("value", "seconds"))
+    _paired(approximate, approximate)
+    ax = axes_or_new(ax)
+    runs: dict[int, list[float]] = {}
+    for found in approximate:
+        runs.setdefault(getattr(found, name), []).append(getattr(found, quantity))
+    ax.axhline(getattr(exact, quantity), color=_LINE, linewidth=0.8, label="exact")
+    ax.plot(sorted(runs), [np.mean(runs[m]) for m in sorted(runs)], color=_RANGE)
+    points = [(m, value) for m, values in runs.items() for value in values]
+    ax.plot(*zip(*points, strict=True), "o", color=_POINT, alpha=0.6, label="ApproxDist")
+    ax.set(xlabel=name, ylabel="distance" if quantity == "value" else "time (s)")
+    ax.set_yscale("linear" if quantity == "value" else "log")
+    ax.legend()
+    return ax
+
+
+def plot_time_curve(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
+    """Time of both over the number of rows, logarithmic."""
+    _paired(exact, approximate)
+    ax = axes_or_new(ax)
+    for label, distances, color in (("exact", exact, _POINT), ("ApproxDist", approximate, _RANGE)):
+        points = sorted((d.n_a + d.n_b, max(d.seconds, 1e-6)) for d in distances)
+        ax.plot(*zip(*points, strict=True), "o-", color=color, label=label)
+    ax.set(xscale="log", yscale="log", xlabel="rows", ylabel="time (s)")
+    ax.legend()
+    return ax

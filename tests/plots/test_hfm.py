@@ -15,6 +15,8 @@ from fairstats.plots.hfm import (
     plot_approximation_error,
     plot_approximation_time,
     plot_hfm,
+    plot_hyperparameter,
+    plot_time_curve,
 )
 
 
@@ -59,3 +61,31 @@ def test_approximation() -> None:
     assert plot_approximation_time(exact, approximate).get_xscale() == "log"
     with pytest.raises(InputError, match="as many of either"):
         plot_approximation(exact, approximate[:1])
+
+
+def test_m1_and_m2_and_time() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.random((80, 3)), rng.random((70, 3))
+    exact = fs.set_distance(a, b)
+    runs = [fs.approx_set_distance(a, b, m1=2, m2=m, rng=seed) for m in (4, 1, 2) for seed in (1, 2)]
+    ax = plot_hyperparameter(exact, runs)
+    assert ax.get_xlabel() == "m2"
+    assert set(ax.lines[0].get_ydata()) == {exact.value}
+    mean = [np.mean([d.value for d in runs if d.m2 == m]) for m in (1, 2, 4)]
+    assert ax.lines[1].get_xdata().tolist() == [1, 2, 4]
+    assert ax.lines[1].get_ydata() == pytest.approx(mean)
+    assert sorted(ax.lines[2].get_ydata()) == sorted(d.value for d in runs)
+    time = plot_hyperparameter(exact, runs, name="m1", quantity="seconds")
+    assert (time.get_xlabel(), time.get_yscale()) == ("m1", "log")
+    for options in ({"name": "m3"}, {"quantity": "D"}):
+        with pytest.raises(InputError):
+            plot_hyperparameter(exact, runs, **options)
+    with pytest.raises(InputError, match="at least one"):
+        plot_hyperparameter(exact, [])
+    sizes = (20, 10, 40)
+    pairs = [(a[:n], b[:n]) for n in sizes]
+    curve = plot_time_curve(
+        [fs.set_distance(*p) for p in pairs], [fs.approx_set_distance(*p, rng=1) for p in pairs]
+    )
+    assert [line.get_xdata()[:].tolist() for line in curve.lines] == [[20, 40, 80]] * 2
+    assert curve.get_yscale() == "log"

@@ -6,6 +6,7 @@ The twins subtract every row from every other, one after the other; Python leave
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from functools import lru_cache
 from pathlib import Path
@@ -105,6 +106,25 @@ def test_live_hfm() -> None:
     assert (result.d, result.d_f, result.hfm) == pytest.approx(
         (twin["d"], twin["d_f"], twin["hfm"]), rel=1e-10
     )
+
+
+@pytest.mark.r
+def test_live_ranks_and_paired_tests() -> None:
+    """R's own `friedman.test`, `ptukey` (Nemenyi) and `t.test`, with the ties of the paper's table 1(a)."""
+    from fairstats.methods.hfm.experiment import _paired_t
+    from tests.methods.hfm.test_selection import TABLE_1A
+
+    scores = np.array(TABLE_1A)
+    found = fs.rank_rules(scores)
+    friedman = call("stats::friedman.test", scores)
+    assert found.statistic == pytest.approx(np.ravel(friedman["statistic"])[0], rel=1e-10)
+    assert found.pvalue == pytest.approx(np.ravel(friedman["p.value"])[0], rel=1e-10)
+    apart = np.abs(np.subtract.outer(found.ranks, found.ranks)) / math.sqrt(7 * 8 / (6 * 9)) * math.sqrt(2)
+    nemenyi = call("stats::ptukey", apart.ravel(), 7, math.inf, **{"lower.tail": False})
+    assert np.ravel(found.pvalues) == pytest.approx(np.ravel(nemenyi), abs=1e-8)  # R's ptukey: eight digits
+    test = call("stats::t.test", scores[:, 0], scores[:, 1], paired=True)
+    t, p, _ = _paired_t(scores[:, 0] - scores[:, 1], 0.25)
+    assert (t, p) == pytest.approx((np.ravel(test["statistic"])[0], np.ravel(test["p.value"])[0]), rel=1e-10)
 
 
 @pytest.mark.r

@@ -55,7 +55,7 @@ WITHOUT_TWIN = {
     "StableBandwidth": "part of a MaddResult, which is recomputed",
     "MaddCurve": "part of a MaddResult, which is recomputed",
     "MitigationResult": "an adjusted set of scores: its MADD can be recomputed with fs.madd",
-    "RankingResult": "a choice among classifiers by means of HFM",
+    **dict.fromkeys(("RankingResult", "HfmExperiment"), "a choice among classifiers by means of HFM"),
     "UmMulticlass": "of several classes: R's twin draws two",
     "TailSample": "of a search by simulation: only its generator can repeat it",
     "SyntheticQuality": "of a classifier that Python fits",

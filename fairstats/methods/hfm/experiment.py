@@ -1,0 +1,424 @@
+"""HFM as its paper uses it: rules that choose a model by error and fairness, compared on test rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from fairstats.ground.checks import (
+    as_generator,
+    check_choice,
+    check_confidence_level,
+    check_flag,
+    check_names,
+    check_share,
+    check_that,
+    check_whole,
+)  # fmt: skip
+from fairstats.ground.counts import ConfusionCounts
+from fairstats.ground.encoding import as_array
+from fairstats.ground.errors import InputError
+from fairstats.ground.predictions import as_features
+from fairstats.ground.registry import CELLS, RATES
+from fairstats.ground.results import Comparison, Result
+from fairstats.ground.serialise import serialisable
+from fairstats.methods.hfm.approx import approximate
+from fairstats.methods.hfm.result import harmonic
+from fairstats.methods.hfm.risk import discriminative_risk, find_attributes, labels_of
+from fairstats.methods.hfm.rows import Rows, as_pandas
+from fairstats.methods.hfm.scene import make_scene
+from fairstats.methods.hfm.selection import RankingResult, rank_rules, select_model
+from fairstats.methods.hfm.set_distance import measure as measure_sets
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+#: Measures of the paper, and the rate whose largest gap some of them are.
+_GAPS = {"DP": "selection_rate", "EO": "tpr", "PQP": "ppv"}
+_MEASURES = (*_GAPS, "DR", "HFM", "HFM approx")
+#: Differences of folds this near to each other are one number, up to rounding.
+_EQUAL = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleComparison(Comparison):
+    """Mean over folds of what one rule chose in one case, by a paired t-test against the baseline.
+
+    `sd`: over folds; `outcome`: "win" of the baseline, "loss" or "tie"; `pvalue_corrected`: Nadeau and
+    Bengio's, which allows for shared training rows.
+    """
+
+    case: str
+    sd: float
+    outcome: str
+    pvalue_corrected: float
+
+    def row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table."""
+        own = ("case", "sd", "outcome", "pvalue_corrected")
+        return super().row(backend) | {name: getattr(self, name) for name in own}
+
+
+@serialisable
+@dataclass(frozen=True, eq=False)
+class HfmExperiment(Result):
+    """Rules that choose models by error and fairness, compared on test rows.
+
+    `measure=` of its methods is the measure of a rule ("DR"); default accuracy or F1 of what was chosen.
+
+    Attributes
+    ----------
+    rules : tuple of str
+        "Accuracy" or "F1", the error alone; then one per measure.
+    cases : tuple of str
+        Data set and sensitive attribute.
+    train, test : tuple of array of float, shape (folds, models, rules)
+        Of each case the error, then the measures, on training and test rows.
+    ratios : tuple of float
+        Test rows by training rows of each case.
+    baseline : str
+    alpha, confidence_level : float
+    seed : int or None
+    """
+
+    title: ClassVar[str] = "Rules that choose a model by error and fairness, on test rows"
+    backend: ClassVar[str] = "scipy"
+    lacks: ClassVar[Mapping[str, str]] = {
+        "confidence_interval": "folds share rows; .ranking() has the critical difference",
+        "std_error": "folds share rows; .to_frame() has `sd` over folds",
+        "verdict": "nothing is judged; .wins() counts what differs significantly",
+        "__getitem__": "a rule has a row in every case: .to_frame(), or .ranking()[rule]",
+    }
+
+    rules: tuple[str, ...]
+    cases: tuple[str, ...]
+    train: tuple[NDArray[np.float64], ...]
+    test: tuple[NDArray[np.float64], ...]
+    ratios: tuple[float, ...]
+    baseline: str
+    alpha: float
+    confidence_level: float
+    seed: int | None
+
+    def scores(self, rule: str, measure: str = "", alpha: float | None = None) -> list[NDArray[np.float64]]:
+        """Value on test rows of what a rule chooses with α, per case one of every fold."""
+        check_choice("rule", rule, self.rules)
+        check_choice("measure", measure, ("", *self.rules))
+        k, wanted = self.rules.index(rule), self.rules.index(measure or self.rules[0])
+        alpha = 1.0 if k == 0 else self.alpha if alpha is None else alpha
+        found = []
+        for train, test in zip(self.train, self.test, strict=True):
+            fairness = np.nan_to_num(train[:, :, k], nan=np.inf)
+            chosen = [select_model(e, f, alpha=alpha) for e, f in zip(train[:, :, 0], fairness, strict=True)]
+            values = test[np.arange(len(test)), chosen, wanted]
+            found.append(np.abs(values) if wanted else 1 - values)
+        return found
+
+    def compare(self, measure: str = "") -> tuple[RuleComparison, ...]:
+        """Every rule in every case."""
+        smaller, name = measure in self.rules[1:], measure or self.rules[0]
+        cases = list(zip(self.cases, self.scores(self.baseline, measure), self.ratios, strict=True))
+        found = []
+        for rule in self.rules:
+            for (case, base, ratio), own in zip(cases, self.scores(rule, measure), strict=True):
+                t, p, corrected = _paired_t(base - own, ratio)
+                outcome = "tie" if p >= 1 - self.confidence_level else "loss" if smaller == (t > 0) else "win"
+                found.append(RuleComparison(
+                    metric=name, group=rule, reference=self.baseline, case=case, estimate=_mean(own),
+                    sd=float(np.nanstd(own)), statistic=t, pvalue=p, pvalue_corrected=corrected, n=len(own),
+                    outcome="" if rule == self.baseline else outcome, method="paired t-test over folds",
+                ))  # fmt: skip
+        return tuple(found)
+
+    @property
+    def comparisons(self) -> tuple[RuleComparison, ...]:
+        """Of accuracy or F1."""
+        return self.compare()
+
+    def ranking(self, measure: str = "") -> RankingResult:
+        """Average ranks over cases, Friedman's test, Nemenyi's critical difference."""
+        means = np.array([[_mean(v) for v in self.scores(rule, measure)] for rule in self.rules]).T
+        larger = measure not in self.rules[1:]
+        return rank_rules(
+            means, rules=self.rules, larger_is_better=larger, confidence_level=self.confidence_level
+        )
+
+    def wins(self, measure: str = "") -> pd.DataFrame:
+        """Wins, ties and losses of the baseline against each rule, and how many tests Nadeau's confirms."""
+        import pandas as pd
+
+        found = {r: dict.fromkeys(("win", "tie", "loss", "confirmed"), 0) for r in self.rules}
+        for c in self.compare(measure):
+            if c.outcome:
+                found[c.group][c.outcome] += 1
+                found[c.group]["confirmed"] += c.pvalue_corrected < 1 - self.confidence_level
+        return pd.DataFrame(found).T.drop(index=self.baseline)
+
+    def tradeoff(self, alphas: Sequence[float] | None = None, *, measure: str = "") -> pd.DataFrame:
+        """α·error + (1 − α)·|fairness| on test rows of what each rule chooses with α (the paper's figure 1c).
+
+        `measure`: the fairness of all rules; default each one's own, whose sizes do not compare. Returns a
+        frame with `alpha`, `rule`, means over cases of `error`, `fairness` and `cost`, and the cost's t
+        interval `ci_low`, `ci_high`.
+        """
+        import pandas as pd
+        from scipy.stats import t
+
+        n, rows = len(self.cases), []
+        quantile = t.isf((1 - self.confidence_level) / 2, n - 1) / math.sqrt(n)
+        for alpha in np.linspace(0, 1, 21).tolist() if alphas is None else alphas:
+            for rule in self.rules[1:]:
+                error, fairness = (
+                    np.array([_mean(v) for v in self.scores(rule, m, alpha)]) for m in ("", measure or rule)
+                )
+                cost = alpha * (1 - error) + ((1 - alpha) * fairness if alpha < 1 else 0)
+                mean, half = cost.mean(), quantile * cost.std(ddof=1)
+                rows.append((alpha, rule, 1 - error.mean(), fairness.mean(), mean, mean - half, mean + half))
+        return pd.DataFrame(rows, columns=["alpha", "rule", "error", "fairness", "cost", "ci_low", "ci_high"])
+
+    def sentences(self) -> list[str]:
+        """The ranking, Friedman's test, and how the baseline fares against each rule."""
+        ranking = self.ranking()
+        friedman = f"Friedman's test over {ranking.n} cases: p = {ranking.pvalue:.3g}."
+        form = "{} against {}: {} wins, {} ties, {} losses; {} differences are left when corrected."
+        counts = [form.format(self.baseline, *row) for row in self.wins().itertuples()]
+        return [*ranking.sentences(), friedman, *counts]
+
+    def notes(self) -> list[str]:
+        """Settings, and what the tests leave out of account."""
+        return [
+            f"{self.alpha:g}·error + {1 - self.alpha:g}·|fairness| on training rows chooses; `outcome` is "
+            f"that of {self.baseline}. Folds share training rows, which pvalue_corrected allows for; cases "
+            "of one data set share rows, which Friedman's test does not know.",
+            *self.sentences()[:2],
+        ]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Friedman chart of `ranking()`; `tradeoff()` is drawn by `fairstats.plots.hfm.plot_tradeoff`."""
+        return self.ranking().plot(ax)
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    """Mean of the folds in which the value is defined."""
+    return math.nan if np.isnan(values).all() else float(np.nanmean(values))
+
+
+def _paired_t(differences: NDArray[np.float64], ratio: float) -> tuple[float, float, float]:
+    """t, its p-value, and that of Nadeau and Bengio, over the folds where both are defined."""
+    from scipy.stats import t
+
+    known = differences[~np.isnan(differences)]
+    k, mean = known.size, float(known.mean()) if known.size else 0.0
+    if k < 2 or np.ptp(known) <= _EQUAL:
+        return (0.0, 1.0, 1.0) if k < 2 or abs(mean) <= _EQUAL else (math.copysign(math.inf, mean), 0.0, 0.0)
+    found, corrected = (mean / math.sqrt(known.var(ddof=1) * share) for share in (1 / k, 1 / k + ratio))
+    return found, float(2 * t.sf(abs(found), k - 1)), float(2 * t.sf(abs(corrected), k - 1))
+
+
+def hfm_experiment(
+    models: Mapping[str, Any],
+    data: Mapping[str, tuple[Any, Any, Any]],
+    *,
+    measures: Sequence[str] = _MEASURES,
+    baseline: str | None = None,
+    error: str = "accuracy",
+    alpha: float = 0.05,
+    cv: Any = 5,
+    refit: bool = True,
+    pos_label: Any = None,
+    confidence_level: float = 0.95,
+    rng: Any = None,
+) -> HfmExperiment:
+    """Choose among models by α·error + (1 − α)·|fairness| on training rows, and compare on test rows.
+
+    Parameters
+    ----------
+    models : mapping of name to estimator
+        The pool, with fit and predict; or of every data set to its pool.
+    data : mapping of name to (X, y, sensitive)
+        A data frame of features, labels, and the sensitive column or columns of `X`, which the models see.
+        Every sensitive column of every data set is a case; two or more.
+    measures : sequence of str, default ("DP", "EO", "PQP", "DR", "HFM", "HFM approx")
+        Two or more, a rule each, beside that of the error alone: largest gaps between groups in selection
+        rate, true positive rate, positive predictive value; `discriminative_risk` of all sensitive columns;
+        HFM, exactly and by ApproxDist.
+    baseline : str, optional
+        The rule that others are compared with; default the last.
+    error : {"accuracy", "f1"}, default "accuracy"
+        What the error is 1 minus of.
+    alpha : float in [0, 1], default 0.05
+        Weight of the error (the paper takes 0.1 with F1).
+    cv : int, splitter, or list of (train, test), default 5
+        As in scikit-learn. A number makes random folds, even in label and groups.
+    refit : bool, default True
+        Fit a clone to each training part. False takes fitted models as they are; the training part only
+        chooses then, and should be rows that they have not seen.
+    pos_label : optional
+        The favourable label, where they are not 0/1.
+    confidence_level : float, default 0.95
+        Of tests and critical difference.
+    rng : None, int or numpy.random.Generator
+        Of folds, disturbed attributes, projections.
+
+    Returns
+    -------
+    HfmExperiment
+        Means by rule and case, ``.ranking()``, ``.wins()``, ``.tradeoff()``.
+
+    Raises
+    ------
+    InputError
+        For fewer than two models, measures or cases; labels or groups that cannot be used.
+
+    Notes
+    -----
+    A gap is undefined where a group has no cases: such a model is chosen last, such a fold left out of means.
+
+    References
+    ----------
+    .. [1] Bian, Y. and Luo, Y. (2024), section 4.2, tables 1 and 3, figures 1 and 2.
+    .. [2] Nadeau, C. and Bengio, Y. (2003), Inference for the generalization error, Machine Learning 52.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> import fairstats as fs
+    >>> rng = np.random.default_rng(1)
+    >>> X = pd.DataFrame(rng.integers(0, 2, (120, 2)), columns=["sex", "old"]).assign(x=rng.normal(size=120))
+    >>> y = (X["x"] + X["sex"] + rng.normal(size=120) > 0).astype(int)
+    >>> pool = {"tree": DecisionTreeClassifier(max_depth=3, random_state=1), "bayes": GaussianNB()}
+    >>> result = fs.hfm_experiment(pool, {"made": (X, y, ["sex", "old"])}, measures=("DP", "HFM"), rng=1)
+    >>> result.cases, [round(rank, 2) for rank in result.ranking().ranks]
+    (('made, sex', 'made, old'), [2.75, 1.5, 1.75])
+    """
+    check_names("measures", measures, _MEASURES)
+    check_choice("error", error, ("accuracy", "f1"))
+    rules = ({"accuracy": "Accuracy", "f1": "F1"}[error], *measures)
+    baseline = rules[-1] if baseline is None else baseline
+    check_choice("baseline", baseline, rules)
+    check_flag("refit", refit)
+    level = check_confidence_level(confidence_level)
+    alpha = check_share("alpha", alpha, closed=True, cure="0.05, as in the paper")
+    check_that(isinstance(models, Mapping), "models", models, "a mapping of name to estimator")
+    check_that(isinstance(data, Mapping), "data", data, "a mapping of name to (X, y, sensitive)")
+    generator, seed = as_generator(rng)
+    cases: list[str] = []
+    parts: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]] = ([], [])
+    ratios: list[float] = []
+    for name, given in data.items():
+        check_that(isinstance(given, tuple) and len(given) == 3, "data", given, "(X, y, sensitive)")
+        pool = models[name] if isinstance(models.get(name), Mapping) else models
+        found, sensitive, ratio = _run(pool, given, rules, cv, refit, pos_label, generator)
+        cases += [f"{name}, {column}" for column in sensitive]
+        ratios += [ratio] * len(sensitive)
+        for part, values in zip(parts, found, strict=True):
+            part += list(values)
+    check_that(len(cases) > 1 and len(rules) > 2, "data, measures", (cases, measures), "two or more of each")
+    return HfmExperiment(
+        rules, tuple(cases), tuple(parts[0]), tuple(parts[1]), tuple(ratios), baseline, alpha, level, seed
+    )
+
+
+def _run(
+    pool: Mapping[str, Any], given: Any, rules: tuple[str, ...], cv: Any, refit: bool, pos_label: Any,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.float64], list[str], float]:  # fmt: skip
+    """Values of one data set, shape (2, attributes, folds, models, rules); its attributes; test by train."""
+    from sklearn.base import clone
+    from sklearn.model_selection import PredefinedSplit, check_cv
+
+    needs, models = ("fit", "predict") if refit else ("predict",), list(pool.values())
+    able = [not isinstance(m, type) and all(callable(getattr(m, a, None)) for a in needs) for m in models]
+    check_that(all(able) and len(able) > 1, "models", pool, "two or more estimators with " + ", ".join(needs))
+    X, y, columns = given
+    check_that(as_pandas(X, "data") is not None, "data", X, "a data frame with the sensitive columns")
+    table, labels = as_features(X), as_array(y, "y")
+    attributes = find_attributes(table, columns)
+    strata = np.unique(labels, return_inverse=True)[1]
+    for attribute in attributes:
+        strata = strata * len(attribute.levels) + attribute.codes
+    try:
+        if isinstance(cv, (int, np.integer)):
+            cv = check_whole("cv", cv, low=2, cure="cv=5")
+            fold = np.empty(table.n_rows, dtype=int)
+            fold[np.lexsort((rng.random(fold.size), strata))] = np.arange(fold.size) % cv
+            cv = PredefinedSplit(fold)
+        splits = list(check_cv(cv).split(np.zeros(strata.size), strata))
+        found = []
+        for split in splits:
+            train = table.rows(split[0])
+            own = [clone(m).fit(train, labels[split[0]]) if refit else m for m in models]
+            for rows in split:
+                groups = {a.name: np.array(a.labels, dtype=object)[a.codes[rows]] for a in attributes}
+                part = _Part(table.rows(rows), labels[rows], pos_label, groups, train, {})
+                found.append([part.values(m.predict, rules, rng) for m in own])
+    except (IndexError, TypeError, ValueError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        allowed = "splits of the rows, models that can be fitted to them, one label per row"
+        raise InputError("models, data, cv", got=str(problem), allowed=allowed) from problem
+    values = np.array(found).reshape(len(splits), 2, len(models), len(attributes), len(rules))
+    ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
+    return np.transpose(values, (1, 3, 0, 2, 4)), [a.name for a in attributes], ratio
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Training or test rows of a split; `reference`: the training ones; `known`: distances D, once found."""
+
+    X: Any
+    y: NDArray[Any]
+    pos_label: Any
+    groups: dict[str, NDArray[Any]]
+    reference: Any
+    known: dict[tuple[str, str], float]
+
+    def values(self, predict: Any, rules: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Error and measures of one model, shape (attributes, rules)."""
+        y_pred = labels_of(predict, self.X, self.y.size)
+        found = np.empty((len(self.groups), len(rules)))
+        for k, group in enumerate(self.groups.values()):
+            counts = ConfusionCounts.from_arrays(
+                self.y, y_pred, sensitive_features=group, pos_label=self.pos_label
+            )
+            check_that(len(counts.totals) > 1, "cv", "a part with one group", "two groups in every part")
+            cells = dict(zip(CELLS, counts.totals.T, strict=True))
+            whole = {name: cell.sum() for name, cell in cells.items()}
+            found[k, 0] = 1 - RATES[rules[0].lower()].evaluate(whole)
+            for rule in _GAPS.keys() & set(rules):
+                found[k, rules.index(rule)] = np.ptp(RATES[_GAPS[rule]].evaluate(cells))
+        if "DR" in rules:
+            risk = discriminative_risk(predict, self.X, sensitive_features=list(self.groups), rng=rng)
+            found[:, rules.index("DR")] = risk.estimate
+        find: dict[str, Any] = {
+            "HFM": partial(measure_sets, statistic="max"),
+            "HFM approx": partial(approximate, m1=25, m2=None, rng=rng, seed=None),
+        }
+        asked = [rule for rule in find if rule in rules]
+        if asked:
+            options: dict[str, Any] = {"scale": "minmax", "reference_data": self.reference}
+            scene = make_scene(
+                self.X, self.y, y_pred, sensitive_features=self.groups, intersections=False, **options
+            )
+        for rule, (k, name) in product(asked, enumerate(self.groups)):
+            masks = [side.rows for side in scene.sides if side.attribute == name]
+            if (rule, name) not in self.known:
+                self.known[rule, name] = _farthest(find[rule], scene.with_true, masks)
+            d_f = _farthest(find[rule], scene.with_pred, masks)
+            found[k, rules.index(rule)] = harmonic(self.known[rule, name], d_f)
+        return found
+
+
+def _farthest(find: Any, rows: NDArray[np.float64], masks: list[NDArray[np.bool_]]) -> float:
+    """Largest distance of the rows with one value from all others."""
+    return max(float(find(Rows(rows[mask]), Rows(rows[~mask])).value) for mask in masks)
