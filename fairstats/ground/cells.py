@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from fairstats.ground.checks import check_that
+from fairstats.ground.checks import check_that, check_type
 from fairstats.ground.encoding import as_frame_columns, label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import MissingReport, Outcomes
@@ -261,6 +261,7 @@ class CellCounts:
 
     def __add__(self, other: Self) -> Self:
         """Table of two sets of rows with the same groups and no sampling unit in common."""
+        check_type("other", other, type(self), f"a {type(self).__name__}", "a + b of two tables of one kind")
         a, b = self.scatter, other.scatter
         if (a is None) != (b is None):  # of the unweighted one the scatter of its rows is written out
             a, b = (np.diag(t.totals.ravel()) if t.scatter is None else t.scatter for t in (self, other))

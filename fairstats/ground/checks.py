@@ -155,8 +155,8 @@ def check_two_groups(groups: Sequence[str], *, cure: str = "compare with another
         raise InputError("sensitive_features", got=got, allowed="two groups or more", cure=cure)
 
 
-def finite_array(argument: str, value: Any, allowed: str, *, largest: float = LARGEST) -> NDArray[np.float64]:
-    """`value` as a new float64 array of any shape; raises unless all are finite numbers up to `largest`."""
+def float_array(argument: str, value: Any, allowed: str) -> NDArray[np.float64]:
+    """`value` as a new float64 array of any shape; raises unless all are numbers, NaN and ∞ too."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
         raise InputError(argument, got="a masked array", allowed=allowed, cure="pass value.compressed()")
     kind = "a ragged list"
@@ -169,9 +169,14 @@ def finite_array(argument: str, value: Any, allowed: str, *, largest: float = LA
             raw = np.array([as_number(v) for v in raw.ravel()], dtype=np.float64).reshape(raw.shape)
         if raw.dtype.kind not in "biuf":
             raise TypeError
-        array = np.array(raw, dtype=np.float64)
+        return np.array(raw, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(argument, got=kind, allowed=allowed, cure="convert them to numbers") from None
+
+
+def finite_array(argument: str, value: Any, allowed: str, *, largest: float = LARGEST) -> NDArray[np.float64]:
+    """`value` as a new float64 array of any shape; raises unless all are finite numbers up to `largest`."""
+    array = float_array(argument, value, allowed)
     # NaN passes through both; no copy of a long series is made where all is well
     low, high = (float(array.min()), float(array.max())) if array.size else (0.0, 0.0)
     if not (math.isfinite(low) and math.isfinite(high)):

@@ -298,13 +298,13 @@ class Result(_Answers):
         shown = frame[self._telling_columns(frame)]
         return printed(self.title, shown, self.notes())
 
-    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns that the printed table may show; those without any entry are left out."""
         return [c for c in frame.columns if c not in ("backend", "method")]
 
     def _telling_columns(self, frame: pd.DataFrame) -> list[str]:
         """Of the columns of the printed table those that say something in some row."""
-        return [c for c in self.summary_columns(frame) if not (frame[c].isna() | (frame[c] == "")).all()]
+        return [c for c in self._summary_columns(frame) if not (frame[c].isna() | (frame[c] == "")).all()]
 
     def notes(self) -> list[str]:
         """Sentences below the table: settings, reference, what could not be computed."""

@@ -16,10 +16,13 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import lru_cache, partial
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, TypeVar, get_origin
 
 import numpy as np
 
+from fairstats.ground.checks import check_that
 from fairstats.ground.errors import FairstatsError, InputError
 
 _REGISTRY: dict[str, type[Any]] = {}
@@ -34,6 +37,25 @@ _WITHIN = {"b": "b", "i": "iu", "u": "iu", "f": "fiu", "U": "U", "O": "O"}
 #: Built-in types of fields: JSON writes a whole float as a float, but a field may hold a count.
 _PLAIN: dict[str, Any] = {"float": (int, float), "int": int, "str": str, "bool": bool}
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def check_path(argument: str, path: Any) -> str:
+    """The path of a file as text, or an error."""
+    fine = isinstance(path, PathLike) or (isinstance(path, str) and path and "\0" not in path)
+    check_that(fine, argument, path, "the path of a file", f'{argument}="report.json"')
+    return str(fspath(path))
+
+
+def write_text(path: str | PathLike[str], text: str) -> Path:
+    """Write a file, or say why it cannot be written."""
+    target = Path(check_path("path", path))
+    try:
+        target.write_text(text, encoding="utf-8", errors="xmlcharrefreplace", newline="\n")
+    except OSError as problem:
+        got = f"{str(target)!r}, which cannot be written ({problem.strerror or problem})"
+        allowed = "a file in a folder that exists and may be written to"
+        raise InputError("path", got=got, allowed=allowed, cure="choose another place") from problem
+    return target
 
 
 def serialisable(cls: type[_T]) -> type[_T]:

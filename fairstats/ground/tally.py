@@ -23,7 +23,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.outcomes import MissingReport
 from fairstats.ground.parts import RowCounts, TailCounts
 from fairstats.ground.scores import ScoreCounts
-from fairstats.ground.serialise import decode, encode, parse_json, serialisable
+from fairstats.ground.serialise import decode, encode, parse_json, serialisable, write_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -422,6 +422,7 @@ class Tally:
         DataWarning
             What merging the scores can change.
         """
+        exact = check_flag("exact", exact)
         scores = None if self.scores is None or exact else self.scores.gridded(LEAST_ROWS)
         kept = self if exact else replace(self, scores=scores, distinct=None)
         if scores is not None and scores.cost > 0:
@@ -433,7 +434,7 @@ class Tally:
             )
         text = json.dumps(encode(kept), ensure_ascii=False, allow_nan=False)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            write_text(path, text)
         return text
 
     @classmethod

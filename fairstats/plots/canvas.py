@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairstats.ground.checks import check_that
 from fairstats.ground.errors import InputError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -23,12 +24,18 @@ def pyplot() -> Any:
     return plt
 
 
-def axes_or_new(ax: Axes | None) -> Axes:
+def axes_or_new(ax: Axes | None, **new: Any) -> Axes:
     """The axes that were given, or those of a new figure."""
     if ax is not None:
+        _check_axes("ax", ax)
         return ax
-    made: Axes = pyplot().subplots(layout="constrained")[1]
+    made: Axes = pyplot().subplots(layout="constrained", **new)[1]
     return made
+
+
+def _check_axes(argument: str, given: Any) -> None:
+    fine = not isinstance(given, type) and callable(getattr(given, "set_xlim", None))
+    check_that(fine, argument, given, "matplotlib axes, or None for a new figure", "plt.subplots()[1]")
 
 
 def panels_or_new(axes: Any, shape: tuple[int, int], allowed: str, **new: Any) -> tuple[Any, Any]:
@@ -40,4 +47,6 @@ def panels_or_new(axes: Any, shape: tuple[int, int], allowed: str, **new: Any) -
     if panels.size != shape[0] * shape[1]:
         cure = f"plt.subplots{shape}[1]"
         raise InputError("axes", got=f"{panels.size} axes", allowed=allowed, cure=cure)
+    for panel in panels:
+        _check_axes("axes", panel)
     return axes, panels

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairstats.ground.checks import check_that
 from fairstats.plots.canvas import axes_or_new, panels_or_new
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def plot_discrimination(sample: Any, tails: Sequence[Any] = (), ax: Axes | None 
     most 5,000 points a group. Raises MissingDependencyError without matplotlib (extra ``report``).
     """
     ax = axes_or_new(ax)
+    fine = isinstance(tails, (list, tuple)) and all(hasattr(t, "threshold") for t in tails)
+    check_that(fine, "tails", tails, "a list of fitted tails", "plot(fs.ecd(sample, …).tails)")
     threshold = {t.group: t.threshold for t in tails}
     order = list(dict.fromkeys([*threshold, *(g.group for g in sample.groups)]))  # colours as in `plot_ecd`
     start, ticks = 0.0, []

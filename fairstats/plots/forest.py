@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairstats.ground.checks import check_type
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import find_metric
-from fairstats.plots.canvas import pyplot
+from fairstats.plots.canvas import axes_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,11 +57,9 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     """
     results = _as_results(result_or_results)
     scale = results[0].scale
-    plt = pyplot()
     lines = [(result, comparison) for result in results for comparison in result.comparisons]
-    if ax is None:
-        height = 1.4 + _INCHES_PER_ROW * (len(lines) + (len(results) if len(results) > 1 else 0))
-        _, ax = plt.subplots(figsize=(7.2, max(height, 2.2)), layout="constrained")
+    height = 1.4 + _INCHES_PER_ROW * (len(lines) + (len(results) if len(results) > 1 else 0))
+    ax = axes_or_new(ax, figsize=(7.2, max(height, 2.2)))
     threshold = float(results[0].settings.limit)
     low, high = _reach([c for _, c in lines], scale, threshold)
     if scale == "ratio":
@@ -220,11 +219,10 @@ def model_forest(result: Any, *, ax: Axes | None = None, metric: str | None = No
     ['b / a: A', 'b / a: B']
     """
     wanted = result.metrics[0] if metric is None else metric
+    check_type("metric", wanted, str, f"one of {', '.join(result.metrics)}", result.metrics[0])
     values = _of_metric(result, wanted)
     groups = list(dict.fromkeys(_pair(v) for v in values))
-    if ax is None:
-        size = (7.2, 1.4 + 0.34 * len(values))
-        _, ax = pyplot().subplots(figsize=size, layout="constrained")
+    ax = axes_or_new(ax, figsize=(7.2, 1.4 + 0.34 * len(values)))
     ratio = _is_ratio(wanted)
     if ratio:
         ax.set_xscale("log")
@@ -268,9 +266,7 @@ def model_table(result: Any, *, ax: Axes | None = None) -> Axes:
             size = abs(float(np.log(v.estimate))) if _is_ratio(v.metric) else abs(v.estimate)
         shade[at] = min(size, 1.0)
         texts[at] = f"{v.estimate:.2f} {MARKS.get(v.verdict, '·')}"
-    if ax is None:
-        size_of = (1.6 + 1.1 * shape[1], 1.6 + 0.5 * shape[0])
-        _, ax = pyplot().subplots(figsize=size_of, layout="constrained")
+    ax = axes_or_new(ax, figsize=(1.6 + 1.1 * shape[1], 1.6 + 0.5 * shape[0]))
     ax.imshow(shade, cmap="OrRd", vmin=0.0, vmax=1.0, aspect="auto")
     for (row, column), text in np.ndenumerate(texts):
         dark = bool(shade[row, column] > 0.6)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairstats.ground.checks import check_that
 from fairstats.ground.errors import InputError
 from fairstats.plots.canvas import axes_or_new
 
@@ -134,6 +135,8 @@ def plot_curve(curve: Any, *, stable: Any = None, ax: Axes | None = None) -> Axe
     Returns matplotlib.axes.Axes: the bandwidth is logarithmic, as the search is: most bandwidths are small.
     """
     ax = axes_or_new(ax)
+    cure = "plot(stable=fs.stable_bandwidth(curve))"
+    check_that(stable is None or hasattr(stable, "h_sup"), "stable", stable, "a StableBandwidth", cure)
     h, madd = np.asarray(curve.bandwidth)[::-1], np.asarray(curve.madd)[::-1]
     ax.step(h, madd, where="post", color="0.15", linewidth=1)
     if stable is not None:

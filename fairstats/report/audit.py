@@ -44,12 +44,12 @@ from fairstats.report.statements import (
 
 
 def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
-    """The same results with p-values adjusted by Holm over all that have `with_adjusted`.
+    """The same results with p-values adjusted by Holm over all that have `_with_adjusted`.
 
     Where the data chose a reference ("highest"), the comparisons that could have been chosen count too: the
     p-values enter multiplied by their number per comparison shown, and the adjustment is Bonferroni's.
     """
-    taking_part = [r for r in results if hasattr(r, "with_adjusted")]
+    taking_part = [r for r in results if hasattr(r, "_with_adjusted")]
     raw = [
         np.minimum(r.to_frame()["pvalue"].to_numpy(dtype=np.float64) * chosen_among(r), 1.0)
         for r in taking_part
@@ -62,7 +62,7 @@ def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
     start = 0
     for result, values in zip(taking_part, raw, strict=True):
         judged: Any = result
-        found[id(result)] = judged.with_adjusted(adjusted[start : start + values.size], family)
+        found[id(result)] = judged._with_adjusted(adjusted[start : start + values.size], family)
         start += values.size
     return [found.get(id(r), r) for r in results]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from fairstats.ground.encoding import check_columns
 from fairstats.ground.engines.files import check_different, csv_header, files_of
 from fairstats.ground.errors import FairstatsError, InputError, MissingDependencyError
-from fairstats.report.report import write_text
+from fairstats.ground.serialise import write_text
 
 if TYPE_CHECKING:
     import pandas as pd

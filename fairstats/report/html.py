@@ -145,7 +145,7 @@ def _violations(view: SetView) -> list[tuple[str, str]]:
 def _plain_table(result: Any) -> dict[str, Any]:
     """A result that is no comparison, as headings and rows of text."""
     frame = result.to_frame()
-    shown = frame[result.summary_columns(frame)]
+    shown = frame[result._summary_columns(frame)]
     judged = "verdict" in frame
     groups = [printable(name) for name in {*frame["group"], *frame["reference"]} if name]
     return {

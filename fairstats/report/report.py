@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 import fairstats.report.sections  # noqa: F401 - knows every class that a stored report may hold
 from fairstats._version import __version__
-from fairstats.ground.checks import check_type
+from fairstats.ground.checks import check_flag, check_type
 from fairstats.ground.errors import FairstatsWarning, InputError, caution
-from fairstats.ground.serialise import decode, encode, parse_json, serialisable, unknown_parts
+from fairstats.ground.serialise import (
+    check_path,
+    decode,
+    encode,
+    parse_json,
+    serialisable,
+    unknown_parts,
+    write_text,
+)
 from fairstats.report.contents import Contents
 from fairstats.report.html import render_html
 from fairstats.report.render import render_fragment, render_terminal, render_text
@@ -123,6 +131,7 @@ class AuditReport(Contents):
         FairstatsWarning
             Where another version of fairstats wrote it.
         """
+        path = check_path("path", path)
         try:
             held = Path(path).read_bytes()
         except (OSError, ValueError) as problem:
@@ -159,7 +168,7 @@ class AuditReport(Contents):
         full : bool, default True
             Every comparison; otherwise intersections list only what is not satisfied.
         """
-        return render_text(self, full=full)
+        return render_text(self, full=check_flag("full", full))
 
     def __str__(self) -> str:
         return self.summary()
@@ -169,18 +178,6 @@ class AuditReport(Contents):
 
     def _repr_html_(self) -> str:
         return render_fragment(self)
-
-
-def write_text(path: str | PathLike[str], text: str) -> Path:
-    """Write a file, or say why it cannot be written."""
-    target = Path(path)
-    try:
-        target.write_text(text, encoding="utf-8", errors="xmlcharrefreplace", newline="\n")
-    except OSError as problem:
-        got = f"{fspath(path)!r}, which cannot be written ({problem.strerror or problem})"
-        allowed = "a file in a folder that exists and may be written to"
-        raise InputError("path", got=got, allowed=allowed, cure="choose another place") from problem
-    return target
 
 
 _WRITTEN = "a file that AuditReport.to_json wrote"
@@ -196,6 +193,7 @@ def read_report(held: bytes, name: str) -> AuditReport:
 
 def decode_report(data: dict[str, Any]) -> Any:
     """The value that a dictionary holds; warns or raises where another version wrote it."""
+    data = check_type("data", data, dict, "what AuditReport.to_dict() returns")
     whole = {key: value for key, value in data.items() if key != TABLE}
     written = _version_of(whole)
     if written in ("", __version__):

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from fairstats.ground.groups import group_index
 from fairstats.ground.results import OF_VERDICT, Comparison, Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain, fair_range
@@ -80,10 +81,7 @@ class EcdResult(Result):
 
     def __getitem__(self, group: Any) -> GroupTail:
         """The tail of a group."""
-        for tail in self.tails:
-            if tail.group == str(group):
-                return tail
-        raise KeyError(group)
+        return self.tails[group_index([tail.group for tail in self.tails], group, "group")]
 
     def rows(self) -> list[dict[str, Any]]:
         """ECD, then the return levels and the shape of each group."""

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.checks import check_confidence_level, check_share, check_type, finite_array, shown
+from fairstats.ground.checks import (
+    check_confidence_level,
+    check_share,
+    check_type,
+    check_whole,
+    finite_array,
+    shown,
+)
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION, find_group
@@ -265,7 +272,7 @@ class CounterfactualSample(Result):
 
         chosen = self[group]
         cd = chosen.values()
-        order = np.argsort(-cd, kind="stable")[: max(int(k), 0)]
+        order = np.argsort(-cd, kind="stable")[: check_whole("k", k, low=0)]
         rows = np.arange(cd.size) if chosen.rows is None else chosen.rows
         table = {"row": rows[order], "cd": cd[order]}
         if chosen.actual is not None:
@@ -353,7 +360,7 @@ class CounterfactualSample(Result):
     @classmethod
     def from_tally(cls, tally: Tally, *, confidence_level: float = 0.95) -> CounterfactualSample:
         """A sample of a tally that was made with `score` and `counterfactual_score`."""
-        tails = tally.extremes()
+        tails = check_type("tally", tally, Tally, "a Tally", "fs.tally(…)").extremes()
         groups = tuple(GroupSample.of_tails(tails, g) for g in range(len(tails.groups)))
         attribute = INTERSECTION.join(tally.sensitive)
         return cls(attribute, groups, "other", check_confidence_level(confidence_level))

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
-from fairstats.ground.checks import check_choice
+from fairstats.ground.checks import check_choice, check_label
 from fairstats.ground.groups import group_index
 from fairstats.ground.results import Comparison, HypothesisTest, Result
 from fairstats.ground.serialise import serialisable
@@ -227,6 +227,8 @@ class HfmResult(Result):
         InputError
             If there is none.
         """
+        check_label("attribute", attribute, "a sensitive column")
+        check_label("group", group, "a group, or None")
         own = [e for e in self.entries if e.attribute == attribute]
         found = [e for e in own if group is None or group in (e.group, e.reference)]
         if not own:
@@ -273,7 +275,7 @@ class HfmResult(Result):
             found.append(text + ".")
         return found
 
-    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """What says something, in a readable order."""
         hidden = {"backend", "method", "statistic"}
         shown = [c for c in frame.columns if c not in hidden and not frame[c].isna().all()]

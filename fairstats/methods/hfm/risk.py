@@ -109,7 +109,7 @@ class DiscriminativeRiskResult(Result):
     def __getitem__(self, group: Hashable) -> RiskComparison:
         """The risk in rows with one value; where several attributes have it, of ``(attribute, value)``."""
         for e in self.comparisons:
-            if group == (e.attribute, e.group):
+            if isinstance(group, tuple) and is_plain(group) and group == (e.attribute, e.group):
                 return e
         return self.comparisons[group_index([e.group for e in self.comparisons], group, "group")]
 

@@ -111,7 +111,7 @@ change", the latter as a ratio, of every group against `reference`; "accuracy_ch
             f"{c.verdict}."
         )
 
-    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table: the changes have before and after."""
         wanted = (
             "metric", "stage", "group", "reference", "before", "after", "estimate", "ci_low", "ci_high",

@@ -230,7 +230,7 @@ class MaddResult(Result):
         found = [s for c in self.comparisons for s in c.sentences(self.settings)]
         return found if self.largest is None else [*found, self.largest.sentence(self.settings.margin)]
 
-    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
         wanted = [
             "metric", "group", "reference", "estimate", "null_mean", "ci_low", "ci_high", "pvalue",
@@ -310,7 +310,7 @@ class MaddResult(Result):
             frames.append(pd.DataFrame(dict(zip(names, columns, strict=True))))
         return pd.concat(frames, ignore_index=True)
 
-    def with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> MaddResult:
+    def _with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> MaddResult:
         """The same result with these adjusted p-values, one per row of the tidy table, and this family."""
         step = 2 if self.settings.apart else 1
         own = zip(self.comparisons, adjusted[step - 1 :: step].tolist(), strict=False)

@@ -196,7 +196,7 @@ class ComparisonResult(Result):
         """The reference group (of the first comparison where pairs are compared)."""
         return self.comparisons[0].reference
 
-    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
         wanted = (
             "metric", "group", "reference", "attained_by", "rate", "rate_reference", "estimate", "ci_low",
@@ -296,7 +296,7 @@ class ComparisonResult(Result):
 
         return pd.DataFrame(worst_case_rows(self.counts, self.comparisons, self.scale))
 
-    def with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> Any:
+    def _with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> Any:
         """The same result with these adjusted p-values and this family."""
         comparisons = with_adjusted(self.comparisons, adjusted)
         return replace(self, comparisons=comparisons, settings=replace(self.settings, family=family))

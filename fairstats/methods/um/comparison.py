@@ -126,7 +126,7 @@ class UmComparison(Result):
         given = f", given {self.given}" if self.given else ""
         return [f"P({e.name}) = {e.probability:.3f} (± {e.mc_error:.3f}){given}." for e in self.events]
 
-    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
         return ["event", "probability", "mc_error", *(["given"] if self.hdr is not None else [])]
 

@@ -232,7 +232,7 @@ class PosteriorDraws:
         scale = np.divide(sizes, trials, out=np.ones_like(sizes), where=trials > 0)
         return DirichletSampler(alpha, scale, self.entropy, trials)
 
-    def block(self, index: int, first: int, last: int) -> NDArray[np.float64]:
+    def _block(self, index: int, first: int, last: int) -> NDArray[np.float64]:
         """Counts (last − first, G, 4) of block `index`."""
         dirichlet = self.dirichlet
         if self.stored is None:
@@ -278,7 +278,7 @@ class PosteriorDraws:
         Expected counts N_s·π_s under ``target="parameter"``, with N_s the rows evaluated; counts of the next
         test set under "predictive"; expected counts of models fitted to other rows under "algorithm".
         """
-        return evaluate(self.block, self.n_draws, [lambda counts, _: counts], 0)[0]
+        return evaluate(self._block, self.n_draws, [lambda counts, _: counts], 0)[0]
 
 
 def evaluate(

@@ -175,7 +175,7 @@ class UmRanking(Result):
             [{"algorithm": r.group, "probability": r.estimate, "mc_error": r.std_error} for r in rows]
         )
 
-    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
         return ["group", "event", "reference", "estimate", "std_error"]
 

@@ -89,12 +89,12 @@ class JointDraws:
             values = [[function(c, reference) for function in objectives.functions] for c in counts]
             return np.moveaxis(np.array(values), -1, 0)
 
-        return evaluate(self.block, self.n_draws, [every], self.first.reference_index)[0]
+        return evaluate(self._block, self.n_draws, [every], self.first.reference_index)[0]
 
-    def block(self, index: int, first: int, last: int) -> list[NDArray[np.float64]]:
+    def _block(self, index: int, first: int, last: int) -> list[NDArray[np.float64]]:
         """Counts (last − first, G, 4) of every algorithm."""
         if self.cells is None:
-            return [part.block(index, first, last) for part in self._apart]
+            return [part._block(index, first, last) for part in self._apart]
         if self.uneven:
             return self._uneven_block(self.cells, index, last - first)
         m, alone = len(self.posteriors), self.first.dirichlet

@@ -156,7 +156,12 @@ def evaluator(function: Callable[[Any], Any], *, one_value: bool = False) -> Eva
     name = name_of(function)
 
     def of_counts(counts: Any, _: int) -> Any:
-        values = np.asarray(function(counts), dtype=np.float64)
+        try:
+            values = np.asarray(function(counts), dtype=np.float64)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+            got = f"{name}, which fails ({type(problem).__name__}: {problem})"
+            allowed = "a function of counts (draws, groups, 4)"
+            raise InputError("metrics" if one_value else "metric", got=got, allowed=allowed) from problem
         if values.shape[:1] != counts.shape[:1] or (one_value and values.ndim > 1):
             raise InputError(
                 "metrics" if one_value else "metric",

@@ -165,7 +165,7 @@ class UmPosterior(Result, PosteriorDraws):
             allowed = "one name or more, each once"
             raise InputError("metrics", got=repr(keys), allowed=allowed, cure="rename a function")
         functions = [self._function(name, group, by_group) for name in names]
-        values = evaluate(self.block, self.n_draws, functions, self.reference_index, n_jobs)
+        values = evaluate(self._block, self.n_draws, functions, self.reference_index, n_jobs)
         # one comparison needs no axis of comparisons
         single = [v[:, 0] if v.ndim > 1 and v.shape[1] == 1 else v for v in values]
         found = dict(zip(keys, single, strict=True))
@@ -284,10 +284,10 @@ class UmPosterior(Result, PosteriorDraws):
     ) -> str:
         """The table of `to_frame` as text, with notes."""
         frame = self.to_frame(metrics, prob=prob, rope=rope)
-        table = frame[self.summary_columns(frame)].rename(columns={"estimate": "mean", "std_error": "sd"})
+        table = frame[self._summary_columns(frame)].rename(columns={"estimate": "mean", "std_error": "sd"})
         return printed(self.title, table, self.notes())
 
-    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
         shown = ["metric", "group", "reference", "estimate", "std_error", "ci_low", "ci_high", "p_rope"]
         return [*shown, *(["undefined"] if (frame["undefined"] > 0).any() else [])]

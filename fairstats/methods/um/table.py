@@ -146,7 +146,7 @@ def posterior_rows(
         draws = PosteriorDraws(
             draws.counts, draws.prior, number, draws.target, draws.entropy, stored, draws.shifts
         )
-    values = evaluate(draws.block, number, [part.function for part in parts], reference)
+    values = evaluate(draws._block, number, [part.function for part in parts], reference)
     observed, method = _observed(draws)[None], f"{draws.target}, HDI"
     rows: list[PosteriorRow] = []
     for part, found in zip(parts, values, strict=True):
@@ -197,7 +197,7 @@ def _parts(draws: PosteriorDraws, name: Any, reference: int) -> list[_Part]:
     sizes = [int(n) for n in np.rint(draws.counts.group_sizes)]
     if callable(name):
         function, label = evaluator(name), name_of(name)
-        width = np.asarray(function(draws.block(0, 0, 2), 0)).reshape(2, -1).shape[1]
+        width = np.asarray(function(draws._block(0, 0, 2), 0)).reshape(2, -1).shape[1]
         labels = [label if width == 1 else f"{label}[{k}]" for k in range(width)]
         return [_Part(function, [(text, "", sum(sizes)) for text in labels])]
     metric: Metric = parse_metric(name)

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.checks import check_choice
-from fairstats.ground.errors import InputError
+from fairstats.ground.checks import LARGEST, check_choice, check_number
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.bootstrap import POWER_TAIL
@@ -263,12 +262,8 @@ def exceedance_probability(
     """
     fit.need_likelihood()
     level = fit.level_of(confidence_level)
-    x = float(value)
-    threshold = fit.threshold
-    if not np.isfinite(x) or (threshold is not None and x <= threshold):
-        allowed = "a finite number" + ("" if threshold is None else f" above the threshold {threshold:g}")
-        cure = "below the threshold the share of the data above the value is the estimate"
-        raise InputError("value", got=repr(value), allowed=allowed, cure=cure)
+    cure = "below the threshold the share of the data above the value is the estimate"
+    x = check_number("value", value, low=fit.threshold, high=LARGEST, open_low=True, cure=cure)
     survival = float(fit.sf(x))
     target = chi2_quantile(level)
     low, high = _probability_interval(fit, x, survival, target)

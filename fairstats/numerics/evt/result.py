@@ -113,9 +113,9 @@ class EvtFit(FittedTail):
         first = ["parameter", "estimate", "std_error", "ci_low", "ci_high"]
         return frame[[*first, *(c for c in TIDY_COLUMNS if c not in first)]]
 
-    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
-        return [c for c in super().summary_columns(frame) if c not in ("metric", "n")]
+        return [c for c in super()._summary_columns(frame) if c not in ("metric", "n")]
 
     def sentences(self) -> list[str]:
         """Every parameter with its interval, then the notes."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairstats.ground.checks import (
+    LARGEST,
     as_generator,
     check_choice,
     check_confidence_level,
@@ -233,7 +234,8 @@ def return_level_test(
     """
     fit.need_likelihood()
     tau = fit.log_period(m)
-    deviance = float(fit.likelihood().level_deviance(tau, np.array([float(level)]))[0])
+    level = check_number("level", level, low=-LARGEST, high=LARGEST)
+    deviance = float(fit.likelihood().level_deviance(tau, np.array([level]))[0])
     if n_resamples:
         generator, _ = as_generator(rng)
         replicates = check_whole("n_resamples", n_resamples, low=19)

@@ -30,7 +30,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairstats.ground.checks import check_confidence_level, check_number
+from fairstats.ground.checks import (
+    check_choice,
+    check_confidence_level,
+    check_number,
+    check_that,
+    float_array,
+)
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.numerics.evt.distributions import (
@@ -171,15 +177,18 @@ class FittedTail(Result):
 
     def _exponential(self, x: ArrayLike) -> Floats:
         """The values as exponential excesses or, for block maxima, as Gumbel maxima."""
-        x = np.asarray(x, dtype=np.float64)
-        if self.model == "gev":
-            return exponential_scale((x - self.location) / self.scale, self.shape)
-        scale, shape = self.excess_params
-        return exponential_scale(np.maximum((x - self.origin) / scale, 0.0), shape)
+        x = float_array("x", x, "numbers")
+        with np.errstate(over="ignore"):
+            if self.model == "gev":
+                return exponential_scale((x - self.location) / self.scale, self.shape)
+            scale, shape = self.excess_params
+            return exponential_scale(np.maximum((x - self.origin) / scale, 0.0), shape)
 
     def quantile(self, p: ArrayLike) -> Floats:
         """Quantiles of the fitted values, the inverse of `cdf`."""
-        p = np.asarray(p, dtype=np.float64)
+        allowed, given = "probabilities from 0 to 1", p
+        p = float_array("p", p, allowed)
+        check_that(((p >= 0) & (p <= 1)).all(), "p", given, allowed, "0.99")
         with np.errstate(divide="ignore"):
             if self.model == "gev":
                 s, origin, (scale, shape) = -np.log(-np.log(p)), self.location, (self.scale, self.shape)
@@ -191,6 +200,7 @@ class FittedTail(Result):
         """Profile likelihood of the sample, for intervals of one's own."""
         if self.model == "gev":
             return TailLikelihood.of_maxima(self.sample)
+        check_choice("rate", rate, ("estimated", "fixed"))
         known = rate == "fixed" or self.n_exceedances == self.n_total
         law: RateTerm = "fixed" if known else "poisson" if self.model == "point_process" else "binomial"
         known_of = (self.origin, self.n_total, law, self.block_size)

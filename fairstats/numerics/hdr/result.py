@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from fairstats.ground.checks import float_array, is_plain, shown
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
@@ -223,7 +224,7 @@ class HdrResult(Result):
         return self._density(places)
 
     def _places(self, points: Any) -> FloatArray:
-        places = np.asarray(points, dtype=np.float64)
+        places = float_array("points", points, "numbers")
         if places.ndim <= 1 and (self.dimension == 1 or places.shape == (self.dimension,)):
             places = places.reshape(-1, self.dimension)
         if places.ndim != 2 or places.shape[1] != self.dimension:
@@ -236,10 +237,10 @@ class HdrResult(Result):
         if prob is None:
             return self.regions[0]
         for region in self.regions:
-            if region.prob == prob:
+            if is_plain(prob) and region.prob == prob:
                 return region
         asked = ", ".join(f"{region.prob:g}" for region in self.regions)
-        raise InputError("prob", got=repr(prob), allowed=f"one of {asked}", cure="ask hdr() for it, too")
+        raise InputError("prob", got=shown(prob), allowed=f"one of {asked}", cure="ask hdr() for it, too")
 
     def _each(self, name: str) -> Any:
         found = tuple(getattr(region, name) for region in self.regions)

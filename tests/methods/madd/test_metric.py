@@ -387,7 +387,7 @@ def test_family_of_a_whole_audit() -> None:
     score, group = three_groups()
     result = fs.madd(score, sensitive_features=group, rng=1)
     p = result.to_frame()["pvalue"].to_numpy()
-    adjusted = result.with_adjusted(np.minimum(5 * p, 1), "the audit")
+    adjusted = result._with_adjusted(np.minimum(5 * p, 1), "the audit")
     frame = adjusted.to_frame()
     known = frame["pvalue"].notna()
     assert np.allclose(frame.loc[known, "pvalue_adjusted"], np.minimum(5 * p[known], 1))

@@ -216,7 +216,7 @@ def test_a_small_cell_is_told() -> None:
 
 def test_adjusting_over_another_family() -> None:
     result = fs.disparate_impact(counts=COUNTS)
-    changed = result.with_adjusted(np.array([0.5, 0.25]), "audit")
+    changed = result._with_adjusted(np.array([0.5, 0.25]), "audit")
     assert [c.pvalue_adjusted for c in changed.comparisons] == [0.5, 0.25]
     assert changed.settings.family == "audit"
     assert "over audit" in str(changed)

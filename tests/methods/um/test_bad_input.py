@@ -115,7 +115,7 @@ def test_metric_arguments_are_checked() -> None:
         result.metric("tpr", group="Martian")
     with pytest.raises(InputError, match="one entry per draw first"):
         result.metric(lambda counts: counts.mean())
-    with pytest.raises(InputError, match="distinct"):
+    with pytest.raises(InputError, match="each once"):
         result.metrics(["tpr", "tpr"])
     with pytest.raises(InputError, match="prob"):
         result.to_frame(prob=95)

@@ -180,7 +180,7 @@ def test_margins_of_the_pairing_are_the_single_posteriors(two_models: Sample, ta
     given = {"sensitive_features": two_models.group, "rng": 1, "target": target}
     posteriors = [fs.um_posterior(two_models.y, p, **given) for p in (two_models.a, two_models.b)]
     joint = join(posteriors, paired=True, draws=8_192, entropy=9)
-    for posterior, counts in zip(posteriors, joint.block(0, 0, 8_192), strict=True):
+    for posterior, counts in zip(posteriors, joint._block(0, 0, 8_192), strict=True):
         for cell in range(4):
             alone = posterior.draws[:, 0, cell]
             assert stats.ks_2samp(alone, counts[:, 0, cell]).pvalue > 1e-4, CELLS[cell]
@@ -289,7 +289,7 @@ def test_matrix_and_front_against_pairwise_comparison(two_models: Sample) -> Non
     assert isinstance(ranking, fs.results.UmRanking)
     assert ranking.joint.paired
     theta = np.empty((2_000, 3, 2))
-    for k, counts in enumerate(ranking.joint.block(0, 0, 2_000)):
+    for k, counts in enumerate(ranking.joint._block(0, 0, 2_000)):
         whole = counts.sum(axis=1)
         theta[:, k, 0] = (whole[:, 0] + whole[:, 3]) / whole.sum(axis=1)
         tpr = counts[..., 0] / (counts[..., 0] + counts[..., 2])

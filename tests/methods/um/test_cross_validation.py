@@ -163,7 +163,7 @@ def test_pairing_of_uneven_effective_counts_keeps_both_posteriors(data: Rows) ->
     second = cross_validate(data, tree, variance_ratio={"a": 1.6, "b": 0.9}, **options)
     joint = join([first, second], paired="auto", draws=8_192, entropy=5)
     assert joint.uneven
-    for posterior, counts in zip((first, second), joint.block(0, 0, 8_192), strict=True):
+    for posterior, counts in zip((first, second), joint._block(0, 0, 8_192), strict=True):
         for name in ("tp", "fp", "fn", "tn"):
             cell = ("tp", "fp", "fn", "tn").index(name)
             for g in (0, 1):
@@ -486,7 +486,7 @@ def test_comparisons_about_the_algorithm_say_how_they_draw(data: Rows) -> None:
     paired = fs.um_compare(*pair, rng=1)
     assert paired.paired
     assert paired.delta_sd[0] < apart.delta_sd[0]
-    for posterior, counts in zip(pair, paired.joint.block(0, 0, 8_192), strict=True):
+    for posterior, counts in zip(pair, paired.joint._block(0, 0, 8_192), strict=True):
         assert stats.ks_2samp(posterior.draws[:, 0, 0], counts[:, 0, 0]).pvalue > 1e-4
         assert stats.ks_2samp(posterior.draws[:, 1, 1], counts[:, 1, 1]).pvalue > 1e-4
     fitted = [cross_validate(data, m, correlation="1/K", draws=20_000) for m in (None, tree)]

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fairstats.ground import results
+from fairstats.ground.checks import check_choice
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import FairstatsWarning
 from fairstats.ground.multiplicity import normal_quantile
@@ -94,7 +95,9 @@ class ModelComparison(Result):
 
     def pair(self, model: str, baseline: str) -> ModelPair:
         """What was counted of two models."""
-        return next(p for p in self.pairs if (p.model, p.baseline) == (model, baseline))
+        have = {(p.model, p.baseline): p for p in self.pairs}
+        check_choice("model, baseline", (model, baseline), have)
+        return have[model, baseline]
 
     @cached_property
     def values(self) -> tuple[ModelValue, ...]:
@@ -119,7 +122,7 @@ class ModelComparison(Result):
 
         return pd.DataFrame([v.row(self.backend) for v in self.values])
 
-    def summary_columns(self, frame: pd.DataFrame) -> list[str]:
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
         wanted = (
             "metric", "model", "baseline", "group", "reference", "before", "after", "estimate", "ci_low",
@@ -154,7 +157,7 @@ class ModelComparison(Result):
             lines.append(f"p-values adjusted by {self.adjust}; what is said to change is shown {alone}.")
         return lines + sorted({c.note for c in self.comparisons if c.note})
 
-    def with_adjusted(self, adjusted: Iterable[float], family: str) -> Self:
+    def _with_adjusted(self, adjusted: Iterable[float], family: str) -> Self:
         """The same result with these adjusted p-values and this family."""
         found = with_adjusted(self.comparisons, adjusted)
         return replace(self, comparisons=found, settings=replace(self.settings, family=family))
@@ -174,6 +177,7 @@ class ModelComparison(Result):
         """
         from fairstats.plots.forest import model_forest, model_table
 
+        check_choice("kind", kind, ("forest", "table"))
         return model_forest(self, ax=ax, metric=metric) if kind == "forest" else model_table(self, ax=ax)
 
 
