@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any, TypeVar
 
@@ -97,6 +98,15 @@ def check_names(
         got = "no " + ", ".join(dict.fromkeys(map(shown, lacking))) if lacking else f"{names!r}, with repeats"
         cure = (nearest(lacking[0], known) if lacking else "") or cure
         raise InputError(argument, got=got, allowed=f"different ones of {listed(known)}", cure=cure)
+
+
+def check_different(argument: str, names: Iterable[Any], where: str = "") -> None:
+    """Raise where two columns bear one name; `where` begins what came."""
+    twice = [name for name, number in Counter(map(str, names)).items() if name and number > 1]
+    if twice:
+        got = f"{where}more than one column named {listed(twice)}"
+        cure = "rename or leave out all but one: a name must say which column is meant"
+        raise InputError(argument, got=got, allowed="columns with names of their own", cure=cure)
 
 
 def nearest(name: Any, known: Iterable[Any]) -> str:

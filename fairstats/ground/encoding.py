@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.checks import as_number, check_label, is_plain, listed, nearest, shown
+from fairstats.ground.checks import as_number, check_different, check_label, is_plain, listed, nearest, shown
 from fairstats.ground.errors import DataWarning, InputError, caution
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def as_column(values: Any, argument: str) -> Any:
 
     if isinstance(values, (pd.Series, pd.Index, pd.Categorical)) and not isinstance(values, pd.MultiIndex):
         return values
+    came = f"a value of type {type(values).__name__}"
     if not isinstance(values, (np.ndarray, list, tuple, pd.MultiIndex)):
         values = _through_narwhals(values, argument)
     if isinstance(values, (list, tuple)):
@@ -67,7 +68,10 @@ def as_column(values: Any, argument: str) -> Any:
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
         values = np.asarray(values)[:, 0]  # a matrix would keep two dimensions
     if isinstance(values, pd.MultiIndex) or (isinstance(values, np.ndarray) and values.ndim != 1):
-        got, cure = f"an array of shape {values.shape}", f"pass {argument} as a single column"
+        got, cure = (
+            came if values.ndim == 0 else f"an array of shape {values.shape}",
+            f"pass {argument} as a single column",
+        )
         allowed = "one value per row: a list, a NumPy (n,) array, a pandas, polars or pyarrow column"
         raise InputError(argument, got=got, allowed=allowed, cure=cure)
     return values
@@ -94,6 +98,7 @@ def as_narwhals(values: Any, argument: str = "frame", *, collect: bool = True) -
         native = nw.from_native(values, allow_series=True, pass_through=True)
         return native.collect() if collect and isinstance(native, nw.LazyFrame) else native
     except nw.exceptions.NarwhalsError as problem:
+        check_different(argument, getattr(values, "column_names", getattr(values, "columns", ())))
         allowed = "a column, or a frame whose columns have different names"
         raise InputError(argument, got=f"{problem}", allowed=allowed, cure="rename it") from problem
 
@@ -106,6 +111,9 @@ def _through_narwhals(values: Any, argument: str) -> Any:
     if isinstance(native, nw.DataFrame) and native.shape[1] == 1:
         native = native[native.columns[0]]
     if isinstance(native, nw.Series):
+        if native.dtype.is_nested():
+            got, cure = f"a column of type {native.dtype}", f"make every element of {argument} a single value"
+            raise InputError(argument, got=got, allowed="one label or number per row", cure=cure)
         if isinstance(native.dtype, nw.Enum):
             return pd.Categorical(native.to_list(), categories=list(native.dtype.categories))
         text = isinstance(native.dtype, nw.Categorical)  # dictionary-encoded text: no declared order

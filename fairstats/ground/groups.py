@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.checks import check_label, check_one_length, check_that, is_plain, listed, shown
+from fairstats.ground.checks import (
+    check_different,
+    check_label,
+    check_one_length,
+    check_that,
+    is_plain,
+    listed,
+    shown,
+)
 from fairstats.ground.encoding import MISSING, Factor, as_column, as_narwhals, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, caution
 
@@ -105,10 +113,10 @@ def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
     """Named columns; several columns are several attributes."""
     found = [(str(name), column) for name, column in _columns_of(sensitive_features)]
     names = [name for name, _ in found]
-    if not found or len(set(names)) < len(names):
-        got = f"two columns of one name: {names!r}" if found else f"no columns ({shown(sensitive_features)})"
-        allowed, cure = "one column or several, of different names", "rename or add a column"
-        raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
+    if not found:
+        got, allowed = f"no columns ({shown(sensitive_features)})", "one column or several"
+        raise InputError("sensitive_features", got=got, allowed=allowed, cure="add a column")
+    check_different("sensitive_features", names)
     return dict(found)
 
 

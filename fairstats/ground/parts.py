@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from fairstats.ground.encoding import as_float_column
+from fairstats.ground.encoding import as_float_column, factorize
 from fairstats.ground.errors import InputError
 from fairstats.ground.serialise import serialisable
 
@@ -207,6 +207,7 @@ class RowCounts:
                 table[str(name)] = as_float_column(column, "features") if days is None else days
                 levels.append(())
             else:
+                factorize(column, "features")  # an error of ours for lists and the like
                 categorical = column.astype("category")
                 levels.append(tuple(map(str, categorical.cat.categories)))
                 table[str(name)] = categorical.astype(str).to_numpy(dtype=np.str_)

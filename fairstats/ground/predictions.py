@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.checks import check_that, is_plain
+from fairstats.ground.checks import check_different, check_that, is_plain
 from fairstats.ground.encoding import as_array, as_column, as_narwhals, check_columns
 from fairstats.ground.errors import InputError
 
@@ -137,9 +137,7 @@ def as_features(X: Any, argument: str = "X") -> FeatureTable:
 
     if isinstance(X, pd.DataFrame):
         table: FeatureTable = _PandasTable(X)
-        if not X.columns.is_unique:
-            got, allowed = "two columns of one name", "unique names"
-            raise InputError(argument, got=got, allowed=allowed, cure="rename one of them")
+        check_different(argument, X.columns)
     elif isinstance(native := as_narwhals(X, argument), nw.DataFrame):
         table = _NarwhalsTable(native)
     else:

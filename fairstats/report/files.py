@@ -13,8 +13,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairstats.ground.checks import check_different
 from fairstats.ground.encoding import check_columns
-from fairstats.ground.engines.files import check_different, csv_header, files_of
+from fairstats.ground.engines.files import csv_header, files_of
 from fairstats.ground.errors import FairstatsError, InputError, MissingDependencyError
 from fairstats.ground.serialise import write_text
 
@@ -113,7 +114,8 @@ def _read_parquet(source: Path | BytesIO, columns: Sequence[str]) -> pd.DataFram
         ) from problem
     with parquet.ParquetFile(source) as opened:
         have = list(opened.schema_arrow.names)
-        check_different(have, source.name if isinstance(source, Path) else "standard input")
+        where = source.name if isinstance(source, Path) else "standard input"
+        check_different("file", have, f"{where!r} with ")
         check_columns("file", columns, have)
         return opened.read(columns=list(dict.fromkeys(columns))).to_pandas()  # type: ignore[no-any-return]
 

@@ -85,9 +85,15 @@ class AuditReport(Contents):
         InputError
             If the dictionary holds something else.
         """
-        report = decode_report(data)
         allowed = "what AuditReport.to_dict() or to_json() wrote"
-        return check_type("data", report, cls, allowed, "pass the file of an audit")
+        report = check_type("data", decode_report(data), cls, allowed, "pass the file of an audit")
+        try:
+            render_fragment(report)  # what fits field by field need not fit together
+            report.to_frame()
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
+            got = f"a report whose parts do not fit together ({type(problem).__name__}: {problem})"
+            raise InputError("data", got=got, allowed=allowed, cure="write the file anew") from problem
+        return report
 
     def to_json(self, path: str | PathLike[str]) -> Path:
         """Write the report as JSON, from which `from_json` reads it back without loss.

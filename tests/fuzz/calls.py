@@ -106,6 +106,9 @@ def calls() -> dict[str, Call]:
     gpd = fs.evt.fit_gpd(tail, 0.5, backend="scipy")
     curve = fs.madd_curve(rng.random(400), sensitive_features=["a", "b"] * 200, max_bins=200)
     posterior = fs.um_posterior(y, p, sensitive_features=g, draws=100, rng=1)
+    plane = fs.hdr(rng.random((99, 2)), [0.5, 0.9], backend="scipy")
+    sampled = fs.results.CounterfactualSample.from_values(cd)
+    rates = fs.disparate_impact(p, sensitive_features=g)
     table = pd.DataFrame(np.column_stack([s, w]), columns=["x", "w"])
     um = {"draws": 100, "rng": 1, "prior": 1.0, "target": "parameter"}
     fit = {"method": "mle", "confidence_level": 0.95, "backend": "scipy"}
@@ -269,8 +272,34 @@ def calls() -> dict[str, Call]:
             "confidence_level"), weight=0.3),
         "evt.threshold_stability": Call("evt", fs.evt.threshold_stability, {"x": tail, "thresholds": None,
             "n_thresholds": 3, "confidence_level": 0.95}, ("x", "thresholds"), weight=0.3),
-        "EvtFit.return_level": Call("evt", lambda m, level: gpd.return_level(m, confidence_level=level),
-            {"m": 20, "level": 0.9}, weight=0.3),
+        # ------------------------------------------------ methods of results
+        **{f"EvtFit.{name}": Call("results", getattr(gpd, name), good, weight=weight)
+           for name, good, weight in (
+            ("return_level", {"m": 20, "confidence_level": 0.9}, 0.3),
+            ("test_return_level", {"m": 20, "level": 3.0, "n_resamples": 0, "rng": 1}, 0.3),
+            ("exceedance_probability", {"value": 3.0, "confidence_level": None}, 0.3),
+            ("cdf", {"x": [1.0, 2.0, 3.0]}, 1), ("sf", {"x": [1.0, 2.0, 3.0]}, 1),
+            ("quantile", {"p": [0.1, 0.5, 0.9]}, 1), ("likelihood", {"rate": "fixed"}, 0.5))},
+        **{f"UmPosterior.{name}": Call("results", getattr(posterior, name), good, weight=weight)
+           for name, good, weight in (
+            ("metric", {"name": "tpr", "group": "a", "by_group": False, "n_jobs": None}, 1),
+            ("metrics", {"names": ["tpr", "fpr"], "group": None, "by_group": True}, 1),
+            ("hdr", {"names": ["tpr", "fpr"], "prob": 0.9, "group": "a", "backend": "scipy"}, 0.5),
+            ("to_frame", {"metrics": ["accuracy"], "prob": 0.9, "rope": 0.1}, 0.5))},
+        "UmPosterior[]": Call("results", posterior.__getitem__, {"group": "a"}, weight=0.2),
+        "HdrResult.contains": Call("results", plane.contains, {"points": np.eye(2), "prob": 0.9}),
+        "HdrResult.plot": Call("results", _drawn(plane.plot), {"ax": None}, ("ax", ), weight=0.5),
+        "HdrResult[]": Call("results", plane.__getitem__, {"prob": 0.5}, weight=0.5),
+        "MaddCurve.plot": Call("results", _drawn(curve.plot), {"stable": None, "ax": None}, ("stable", "ax"),
+            weight=0.5),
+        "CounterfactualSample.extremes": Call("results", sampled.extremes, {"group": "a", "k": 3}),
+        "CounterfactualSample.plot": Call("results", _drawn(sampled.plot),
+            {"tails": (), "ax": None}, ("tails", "ax"),
+            weight=0.5),
+        "RatioResult.plot": Call("results", _drawn(rates.plot), {"ax": None}, ("ax", ), weight=0.3),
+        "RatioResult[]": Call("results", rates.__getitem__, {"group": "a"}),
+        "RatioResult.from_dict": Call("results", rates.from_dict, {"data": rates.to_dict()}),
+        "ConfusionCounts.add": Call("results", confusion.__add__, {"other": confusion}),
     }  # fmt: skip
 
 
@@ -280,6 +309,18 @@ def _mitigate(**given: Any) -> Any:
         rows["score"], rows["y"], sensitive_features=rows["sensitive_features"]
     )
     return fitted.transform(rows["new"], sensitive_features=rows["new_groups"])
+
+
+def _drawn(plot: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, its picture closed at once."""
+
+    def draw(**given: Any) -> None:
+        import matplotlib.pyplot as plt
+
+        plot(**given)
+        plt.close("all")
+
+    return draw
 
 
 def _search(X: Any, y: Any, estimator: Any, param_distributions: Any, **given: Any) -> Any:

@@ -22,7 +22,7 @@ from tests.fuzz.odd import odd_value
 
 #: Seconds that a call may take on a machine that does other things, too.
 LIMIT = 20.0
-FAMILIES = ("ground", "rates", "madd", "hfm", "um", "ecd", "hdr", "evt")
+FAMILIES = ("ground", "rates", "madd", "hfm", "um", "ecd", "hdr", "evt", "results")
 #: Cases in the default run.
 FEW = 520
 

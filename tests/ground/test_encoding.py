@@ -317,7 +317,8 @@ def test_codes_are_as_small_as_they_can_be() -> None:
 )
 def test_more_or_less_than_one_dimension_is_refused(values: Any) -> None:
     with pytest.raises(
-        InputError, match="`y_pred`: got an array of shape .* To fix: pass y_pred as a single column"
+        InputError,
+        match="`y_pred`: got (an array of shape|a value of type) .* To fix: pass y_pred as a single column",
     ):
         as_column(values, "y_pred")
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import glob
 import re
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fairstats.ground.checks import check_choice, check_that, listed
+from fairstats.ground.checks import check_choice, check_different, check_that
 from fairstats.ground.engines.sources import ENGINES, engine_errors, need_engine
 from fairstats.ground.errors import InputError
 
@@ -112,17 +110,8 @@ def csv_header(source: Any, delimiter: str | None) -> list[str]:
         encoding="utf-8-sig",
     )
     names = [str(name) for name in line.iloc[0]]
-    check_different(names, source.name if isinstance(source, Path) else "standard input")
+    check_different("file", names, f"{source.name if isinstance(source, Path) else 'standard input'!r} with ")
     return [name or f"Unnamed: {k}" for k, name in enumerate(names)]
-
-
-def check_different(names: Sequence[str], file: str) -> None:
-    """Raise where two columns of a file bear one name."""
-    twice = [name for name, number in Counter(names).items() if name and number > 1]
-    if twice:
-        got = f"{file!r} with more than one column named {listed(twice)}"
-        cure = "rename or leave out all but one: a name must say which column is meant"
-        raise InputError("file", got=got, allowed="columns with names of their own", cure=cure)
 
 
 def delimiter_of(text: str | None) -> str | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.checks import check_choice
+from fairstats.ground.checks import check_choice, check_different
 from fairstats.ground.errors import EngineError, InputError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -51,9 +51,14 @@ def as_lazy(frame: Any, engine: str = "auto") -> Any:
     a name moves the rows of a frame into that engine. Raises InputError for a lazy table of another engine.
     """
     import narwhals.stable.v2 as nw
+    from narwhals.exceptions import NarwhalsError
 
     check_choice("engine", engine, ENGINES)
-    native = nw.from_native(frame, pass_through=True)
+    try:
+        native = nw.from_native(frame, pass_through=True)
+    except NarwhalsError as problem:
+        check_different("frame", getattr(frame, "column_names", getattr(frame, "columns", ())))
+        raise InputError("frame", got=f"{problem}", allowed="a table", cure="rename its columns") from problem
     if engine == "rows" or not isinstance(native, (nw.DataFrame, nw.LazyFrame)):
         return None
     if isinstance(native, nw.LazyFrame):

@@ -270,6 +270,8 @@ def _sample(given: Any) -> CounterfactualSample:
         return given
     if isinstance(given, Tally):
         return CounterfactualSample.from_tally(given)
+    allowed = "group → values of CD, a CounterfactualSample or a Tally"
+    check_type("sample", given, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
     return CounterfactualSample.from_values(given)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fairstats.ground.checks import as_generator, check_number, check_whole
+from fairstats.ground.checks import as_generator, check_different, check_number, check_whole
 from fairstats.ground.errors import InputError
 from fairstats.numerics.evt.distributions import Floats
 
@@ -66,6 +66,7 @@ def as_people(frame: Any, argument: str) -> pd.DataFrame:
     if not isinstance(frame, pd.DataFrame):
         cure = "pd.DataFrame(X, columns=[…]) names the columns of an array"
         raise InputError(argument, got=type(frame).__name__, allowed="a pandas data frame", cure=cure)
+    check_different(argument, frame.columns)
     missing = int(frame.isna().any(axis=1).sum())
     if len(frame) < 2 or missing:
         got = f"{len(frame):,} rows" + (f", {missing:,} of them with missing values" if missing else "")

@@ -360,6 +360,8 @@ class CounterfactualSample(Result):
     @classmethod
     def from_tally(cls, tally: Tally, *, confidence_level: float = 0.95) -> CounterfactualSample:
         """A sample of a tally that was made with `score` and `counterfactual_score`."""
+        from fairstats.ground.tally import Tally
+
         tails = check_type("tally", tally, Tally, "a Tally", "fs.tally(…)").extremes()
         groups = tuple(GroupSample.of_tails(tails, g) for g in range(len(tails.groups)))
         attribute = INTERSECTION.join(tally.sensitive)
@@ -381,7 +383,7 @@ class CounterfactualSample(Result):
         """
         allowed = "group → values of CD, or a CounterfactualSample"
         check_type("values", values, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
-        made = {label_text(k): int(v) for k, v in (n_synthetic or {}).items()}
+        made = {label_text(k): check_whole("n_synthetic", v, low=0) for k, v in (n_synthetic or {}).items()}
         groups = [
             GroupSample.of(name, "other", cd, np.arange(cd.size), n_synthetic=made.get(name, 0))
             for name, cd in ((label_text(k), _as_cd(k, v)) for k, v in values.items())

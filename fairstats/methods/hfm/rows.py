@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fairstats.ground.checks import as_number, listed
+from fairstats.ground.checks import as_number, check_different, listed
 from fairstats.ground.encoding import as_column, as_float_column, as_narwhals, without_mask
 from fairstats.ground.errors import InputError
 from fairstats.ground.parts import dates_as_days
@@ -121,10 +121,10 @@ def as_pandas(values: Any, argument: str) -> pd.DataFrame | None:
 
 def check_unique(frame: pd.DataFrame, argument: str) -> None:
     """Raise where two columns bear one name, or names have several levels."""
-    if not frame.columns.is_unique or frame.columns.nlevels > 1:
-        got = f"two columns of one name, or names of several levels: {listed(list(frame.columns))}"
-        cure = "rename one of them; frame.columns.map(str) makes one level of several"
-        raise InputError(argument, got=got, allowed="columns with different names", cure=cure)
+    check_different(argument, frame.columns)
+    if frame.columns.nlevels > 1:
+        got, cure = f"names of several levels: {listed(list(frame.columns))}", "frame.columns.map(str)"
+        raise InputError(argument, got=got, allowed="columns with names of one level", cure=cure)
 
 
 def _numeric(column: Any, argument: str, name: object) -> NDArray[np.float64]:

@@ -23,7 +23,13 @@ def stratified_folds(strata: NDArray[Any], folds: int, rng: np.random.Generator)
 
     Rows are dealt to the folds in turn, stratum after stratum, in random order.
     """
-    check_whole("cv", folds, low=2, high=strata.size, cure="cv=10; a half split has half of the rows")
+    check_whole(
+        "cv",
+        folds,
+        low=2,
+        high=strata.size,
+        cure=f"cv={min(10, strata.size)}; a half split has half of the rows",
+    )
     shuffled = rng.permutation(strata.size)
     order = shuffled[np.argsort(strata[shuffled], kind="stable")]
     found = np.empty(strata.size, dtype=np.intp)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.backends import unless_asked
-from fairstats.ground.checks import check_names
+from fairstats.ground.checks import check_flag, check_names
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.results import TIDY_COLUMNS, Result, printed
@@ -159,7 +159,7 @@ class UmPosterior(Result, PosteriorDraws):
         n_jobs: int | None = None,
     ) -> dict[str, NDArray[np.float64]]:
         """Draws of several metrics from the same joint draws, in one pass; see `metric`."""
-        names = several(names)
+        names, by_group = several(names), check_flag("by_group", by_group)
         keys = [name_of(name) for name in names]
         if not keys or len(set(keys)) < len(keys):
             allowed = "one name or more, each once"

@@ -236,9 +236,12 @@ def return_level_test(
     tau = fit.log_period(m)
     level = check_number("level", level, low=-LARGEST, high=LARGEST)
     deviance = float(fit.likelihood().level_deviance(tau, np.array([level]))[0])
-    if n_resamples:
+    replicates = check_whole("n_resamples", n_resamples, low=0)
+    if replicates:
         generator, _ = as_generator(rng)
-        replicates = check_whole("n_resamples", n_resamples, low=19)
+        check_whole(
+            "n_resamples", replicates, low=19, cure="n_resamples=999, or 0 for the limit distribution"
+        )
         simulated = simulated_deviances(fit, tau, _estimate(fit, tau, "estimated"), replicates, generator)
         pvalue = (1.0 + float((simulated >= deviance).sum())) / (simulated.size + 1.0)
         name = "likelihood ratio, calibrated by parametric bootstrap"
