@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.checks import as_number, check_different, check_label, is_plain, listed, nearest, shown
+from fairstats.ground.checks import (
+    as_number,
+    check_different,
+    check_label,
+    check_that,
+    check_type,
+    is_plain,
+    listed,
+    nearest,
+    shown,
+)
 from fairstats.ground.errors import DataWarning, InputError, caution
 
 if TYPE_CHECKING:
@@ -99,8 +109,7 @@ def as_narwhals(values: Any, argument: str = "frame", *, collect: bool = True) -
         return native.collect() if collect and isinstance(native, nw.LazyFrame) else native
     except nw.exceptions.NarwhalsError as problem:
         check_different(argument, getattr(values, "column_names", getattr(values, "columns", ())))
-        allowed = "a column, or a frame whose columns have different names"
-        raise InputError(argument, got=f"{problem}", allowed=allowed, cure="rename it") from problem
+        raise InputError(argument, got=f"{problem}", allowed="a column or a frame") from problem
 
 
 def _through_narwhals(values: Any, argument: str) -> Any:
@@ -111,9 +120,9 @@ def _through_narwhals(values: Any, argument: str) -> Any:
     if isinstance(native, nw.DataFrame) and native.shape[1] == 1:
         native = native[native.columns[0]]
     if isinstance(native, nw.Series):
-        if native.dtype.is_nested():
-            got, cure = f"a column of type {native.dtype}", f"make every element of {argument} a single value"
-            raise InputError(argument, got=got, allowed="one label or number per row", cure=cure)
+        check_that(
+            not native.dtype.is_nested(), argument, native.dtype, "one label or number per row", "unnest it"
+        )
         if isinstance(native.dtype, nw.Enum):
             return pd.Categorical(native.to_list(), categories=list(native.dtype.categories))
         text = isinstance(native.dtype, nw.Categorical)  # dictionary-encoded text: no declared order
@@ -132,8 +141,9 @@ def as_array(values: Any, argument: str) -> NDArray[Any]:
             return np.asarray(values)
     except (TypeError, ValueError, OverflowError, Warning) as problem:
         got = f"a {type(values).__name__} that NumPy cannot read ({problem})"
-        cure = f"make every element of {argument} a single label or number"
-        raise InputError(argument, got=got, allowed="one value per row", cure=cure) from problem
+        raise InputError(
+            argument, got=got, allowed="one value per row", cure="pass single labels or numbers"
+        ) from problem
 
 
 def _from_list(values: Sequence[Any], argument: str) -> NDArray[Any]:
@@ -404,8 +414,7 @@ def as_frame_columns(frame: Any, names: Sequence[str], argument: str) -> pd.Data
         return frame[list(dict.fromkeys(names))]
     native = as_narwhals(frame, argument, collect=False)
     if not isinstance(native, (nw.DataFrame, nw.LazyFrame)):
-        allowed = "a pandas, polars or pyarrow table (any frame that narwhals reads)"
-        raise InputError(argument, got=type(frame).__name__, allowed=allowed, cure="pass a data frame")
+        check_type(argument, frame, nw.DataFrame, "a pandas, polars or pyarrow table", "pass a data frame")
     check_columns(argument, names, native.collect_schema().names())
     chosen = as_narwhals(native.select(*dict.fromkeys(names)))
     if isinstance(nw.to_native(chosen), pd.DataFrame):

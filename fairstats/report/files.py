@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import lzma
 import os
 import sys
 import warnings
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -15,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from fairstats.ground.checks import check_different
 from fairstats.ground.encoding import check_columns
-from fairstats.ground.engines.files import csv_header, files_of
-from fairstats.ground.errors import FairstatsError, InputError, MissingDependencyError
+from fairstats.ground.engines.files import csv_header, files_of, readable
+from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.serialise import write_text
 
 if TYPE_CHECKING:
@@ -26,17 +23,6 @@ if TYPE_CHECKING:
 STANDARD = "-"
 _CSV = (".csv", ".csv.gz", ".csv.bz2", ".csv.xz", ".csv.zip", ".tsv", ".tsv.gz", ".txt")
 _PARQUET = (".parquet", ".pq")
-#: What parsers, decoders and decompressors raise; Arrow's errors are among them.
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    EOFError,
-    RuntimeError,  # of zipfile: a password, or a method that it does not know
-    Warning,  # of pandas' parser, made an error below
-    zipfile.BadZipFile,
-    lzma.LZMAError,
-    zlib.error,
-)
 
 
 def held_input(path: str | Path) -> bytes | None:
@@ -66,7 +52,7 @@ def read_table(
         raise InputError("file", got=got, allowed="an existing CSV or Parquet file", cure="check the path")
     shown = repr(str(path)) if str(path) != STANDARD else "standard input"
     source = file if held is None else BytesIO(held)
-    try:
+    with readable(shown):
         if name.endswith(_PARQUET):
             frame = _read_parquet(source, columns)
         elif name.endswith(_CSV):
@@ -75,14 +61,6 @@ def read_table(
             allowed = f"a name that ends in {', '.join((*_CSV, *_PARQUET))}"
             cure = "rename it, or convert it to CSV or Parquet"
             raise InputError("file", got=repr(file.name), allowed=allowed, cure=cure)
-    except FairstatsError:
-        raise
-    except _UNREADABLE as problem:
-        said = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
-        allowed = "a CSV file in UTF-8 with a header line, or a Parquet file"
-        cure = "open it in another program to see whether it is whole"
-        got = f"{shown}, which cannot be read ({said})"
-        raise InputError("file", got=got, allowed=allowed, cure=cure) from problem
     if frame.empty:
         raise InputError("file", got=f"{shown} with 0 rows", allowed="at least one row", cure="pass data")
     return frame

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import glob
+import lzma
 import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fairstats.ground.checks import check_choice, check_different, check_that
 from fairstats.ground.engines.sources import ENGINES, engine_errors, need_engine
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import FairstatsError, InputError
 
 #: Files from this size on are not loaded where DuckDB is installed.
 LARGE = 256 * 1024**2
@@ -21,6 +26,19 @@ _MISSING = (
 )  # fmt: skip
 #: Types of CSV columns. DuckDB would read yes and no, t and f as truth values, and days as dates.
 _TYPES = ["BIGINT", "DOUBLE", "VARCHAR"]
+
+
+#: What parsers, decoders and decompressors raise; Arrow's errors are among them.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    RuntimeError,  # of zipfile: a password, or a method that it does not know
+    Warning,  # of pandas' parser, made an error
+    zipfile.BadZipFile,
+    lzma.LZMAError,
+    zlib.error,
+)
 
 
 def engine_for(path: str | Path, engine: str = "auto") -> str:
@@ -100,18 +118,29 @@ def csv_header(source: Any, delimiter: str | None) -> list[str]:
     import pandas as pd
 
     tab = "\t" if isinstance(source, Path) and ".tsv" in source.name.lower() else ","
-    line = pd.read_csv(
-        source,
-        sep=delimiter or tab,
-        header=None,
-        nrows=1,
-        dtype=str,
-        keep_default_na=False,
-        encoding="utf-8-sig",
-    )
+    sep, where = delimiter or tab, source.name if isinstance(source, Path) else "standard input"
+    with readable(repr(where)):
+        line = pd.read_csv(
+            source, sep=sep, header=None, nrows=1, dtype=str, keep_default_na=False, encoding="utf-8-sig"
+        )
     names = [str(name) for name in line.iloc[0]]
-    check_different("file", names, f"{source.name if isinstance(source, Path) else 'standard input'!r} with ")
+    check_different("file", names, f"{where!r} with ")
     return [name or f"Unnamed: {k}" for k, name in enumerate(names)]
+
+
+@contextmanager
+def readable(shown: str) -> Iterator[None]:
+    """Around the reading of a file: what parsers and decompressors raise as an error of ours."""
+    try:
+        yield
+    except FairstatsError:
+        raise
+    except _UNREADABLE as problem:
+        said = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+        allowed = "a CSV file in UTF-8 with a header line, or a Parquet file"
+        cure = "open it in another program to see whether it is whole"
+        got = f"{shown}, which cannot be read ({said})"
+        raise InputError("file", got=got, allowed=allowed, cure=cure) from problem
 
 
 def delimiter_of(text: str | None) -> str | None:
@@ -119,8 +148,10 @@ def delimiter_of(text: str | None) -> str | None:
     if text is None:
         return None
     found = "\t" if text in ("\\t", "tab") else text
-    allowed = "one character, or \\t for a tab"
-    check_that(len(found) == 1 and found not in '"\r\n', "--delimiter", text, allowed, r"--delimiter '\t'")
+    allowed = "one character of ASCII, or \\t for a tab"
+    check_that(
+        len(found.encode()) == 1 and found not in '"\r\n', "--delimiter", text, allowed, r"--delimiter '\t'"
+    )
     return found
 
 
