@@ -41,7 +41,6 @@ BAD = {
     "unknown policy": ({"missing": "ignore"}, "'drop'"),
     "unknown training": ({"evaluated_on": "test"}, "'held-out'"),
     "one group": ({"sensitive_features": "one"}, "in 'one'"),
-    "score method with clusters": ({"cluster": "branch", "method": "score"}, "clusters"),
 }
 
 

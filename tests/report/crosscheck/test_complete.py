@@ -76,7 +76,15 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
         },
     ),
     "HFM": (HfmEntry, distances._DISTANCES, {}),
-    "set distance": (SetDistance, distances._DIRECTED, {"seconds": "of the computer's clock"}),
+    "set distance": (
+        SetDistance,
+        distances._DIRECTED,
+        {
+            "seconds": "of the computer's clock",
+            "factor": "a setting",
+            "probability": "a bound over all rows; R takes the m1 and m2 that it led to",
+        },
+    ),
     "posterior": (
         PosteriorRow,
         (*posteriors._OBSERVED, *posteriors._SUMMARY),
