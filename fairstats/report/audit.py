@@ -196,10 +196,14 @@ def audit(
     roles = {"y_true": y_true, "y_pred": y_pred, "score": score}
     roles |= {"sample_weight": sample_weight, "cluster": cluster}
     if isinstance(frame, Tally):
-        others = (counterfactual_score, features or None, pos_label)
+        others = (
+            counterfactual_score,
+            None if isinstance(features, tuple) and not features else features,
+            pos_label,
+        )
         columns = columns_of_tally(frame, sensitive_features, (*roles.values(), *others))
     else:
-        columns = columns_of_frame(roles, sensitive_features, features or (), counterfactual_score, pos_label)
+        columns = columns_of_frame(roles, sensitive_features, features, counterfactual_score, pos_label)
     check_outcomes(columns)
     check_flag("intersections", intersections)
     names = columns.sensitive_features

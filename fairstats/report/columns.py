@@ -119,8 +119,13 @@ def _by_model(argument: str, given: Any) -> dict[str, str]:
 
 
 def _feature_names(features: Any) -> tuple[str, ...]:
-    names = (features,) if isinstance(features, str) else tuple(features)
-    return tuple(str(_column_name("features", name)) for name in names)
+    names = (features,) if isinstance(features, str) else () if features is None else features
+    says = "different names of columns of the frame", 'features=["age", "income"]'
+    several = isinstance(names, Iterable) and getattr(names, "ndim", 1) == 1
+    check_that(several, "features", features, *says)
+    found = tuple(str(check_type("features", name, str, *says)) for name in names)
+    check_that(len(set(found)) == len(found), "features", found, *says)
+    return found
 
 
 def _counterfactual_columns(given: Any, attributes: Sequence[str], score: str | None) -> dict[str, str]:

@@ -7,6 +7,7 @@ Which ones follows from the number of the case, so that a failure is repeated by
 from __future__ import annotations
 
 import signal
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -74,8 +75,15 @@ def fault_of(name: str, call: Call, number: int) -> str | None:
             return f"[{number}] {told}: {type(problem).__name__}: {problem}"
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
+            close_figures()
     others = [w for w in caught if not issubclass(w.category, FairstatsWarning)]
     return f"[{number}] {told}: warned {others[0].category.__name__}: {others[0].message}" if others else None
+
+
+def close_figures() -> None:
+    """matplotlib warns of more than 20 open figures, which the call that comes next is not to blame for."""
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def faults(family: str, cases: int) -> list[str]:

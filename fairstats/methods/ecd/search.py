@@ -171,7 +171,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         self._check()
         label, factor = as_array(y, "y"), factorize(y, "y")
-        mixed = factor.has_missing or len(set(map(type, factor.levels))) > 1
+        mixed = factor.has_missing or label.dtype.kind == "V" or len(set(map(type, factor.levels))) > 1
         check_that(not mixed, "y", y, "one label per row, all of one type", "leave out rows without a label")
         parts = self._parts(X, label)
         self._data = [(as_features(X).rows(rows), label[rows]) for rows in parts]
@@ -224,7 +224,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_that(fine, "estimator", self.estimator, allowed, "RandomForestClassifier(), say")
         check_whole("random_state", self.random_state, low=0, cure="random_state=0")
         check_flag("warm_start", self.warm_start)
-        single = is_plain(self.pos_label) and not isinstance(self.pos_label, tuple)
+        single = is_plain(self.pos_label) and np.ndim(self.pos_label) == 0
         check_that(single, "pos_label", self.pos_label, "one class of the labels", "pos_label=1")
         check_flag("progress", self.progress)
         if self.timeout is not None:
