@@ -224,7 +224,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_that(fine, "estimator", self.estimator, allowed, "RandomForestClassifier(), say")
         check_whole("random_state", self.random_state, low=0, cure="random_state=0")
         check_flag("warm_start", self.warm_start)
-        single = is_plain(self.pos_label) and np.ndim(self.pos_label) == 0
+        single = is_plain(self.pos_label) and not isinstance(self.pos_label, (tuple, range, memoryview))
         check_that(single, "pos_label", self.pos_label, "one class of the labels", "pos_label=1")
         check_flag("progress", self.progress)
         if self.timeout is not None:
