@@ -1,1 +1,1 @@
-"""Numerical methods with two back ends."""
+"""Numerical methods with two back ends, and random splits of counts."""

@@ -31,15 +31,18 @@ class Cluster:
             "master", "master.Master", "--host", LOOPBACK, "--port", "0", "--webui-port", "0"
         )
         self.url = self._said("master", r"Starting Spark master at (spark://\S+)")
-        self.workers = [self.add_worker(k) for k in range(workers)]
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.add_workers(workers)
 
-    def add_worker(self, number: int) -> subprocess.Popen[bytes]:
-        """Start one more worker and wait until the master knows it."""
-        name = f"worker{number}"
+    def add_workers(self, number: int) -> None:
+        """Start so many more workers, together, and wait until the master knows them."""
         options = ("--cores", "1", "--memory", self.memory, "--host", LOOPBACK, "--webui-port", "0")
-        worker = self._start(name, "worker.Worker", *options, "--work-dir", str(self.folder / name), self.url)
-        self._said(name, r"Successfully registered with master (\S+)")
-        return worker
+        names = [f"worker{len(self.workers) + k}" for k in range(number)]
+        for name in names:
+            folder = str(self.folder / name)
+            self.workers.append(self._start(name, "worker.Worker", *options, "--work-dir", folder, self.url))
+        for name in names:
+            self._said(name, r"Successfully registered with master (\S+)")
 
     def kill(self, worker: subprocess.Popen[bytes]) -> None:
         """End a worker and its executors at once, as a machine that loses power."""
@@ -54,7 +57,12 @@ class Cluster:
 
     def _start(self, name: str, main: str, *options: str) -> subprocess.Popen[bytes]:
         command = ["bash", self._class, f"org.apache.spark.deploy.{main}", *options]
-        surroundings = {**os.environ, "SPARK_LOCAL_IP": LOOPBACK, "SPARK_NO_DAEMONIZE": "1"}
+        surroundings = {
+            **os.environ,
+            "SPARK_LOCAL_IP": LOOPBACK,
+            "SPARK_LOCAL_DIRS": str(self.folder / "local"),  # an executor that is killed leaves its files
+            "SPARK_NO_DAEMONIZE": "1",
+        }
         with (self.folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
                 command, stdout=log, stderr=log, env=surroundings, start_new_session=True, cwd=self.folder
@@ -87,6 +95,7 @@ def spark_cluster(workers: int = 2, **options: Any) -> Iterator[tuple[Cluster, A
             "spark.driver.bindAddress": LOOPBACK,
             "spark.driver.host": LOOPBACK,
             "spark.executor.memory": "800m",
+            "spark.local.dir": str(folder / "local"),
             "spark.sql.shuffle.partitions": "8",
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
         }

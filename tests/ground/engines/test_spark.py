@@ -6,9 +6,9 @@ Needs pyspark and Java 17, and a minute: `python -m pytest -m spark`.
 from __future__ import annotations
 
 import shutil
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -120,17 +120,28 @@ def test_a_job_that_fails_gives_the_cause(spark):
 
 
 def test_a_worker_killed_in_mid_job_changes_nothing(running):
+    """It is killed when some tasks of the job have been done and others have not."""
     cluster, spark = running
     n = 4 * 10**7
     expected = fs.tally(rows_of(spark, n), **QUESTION)
-    found: list[fs.Tally] = []
-    job = threading.Thread(target=lambda: found.append(fs.tally(rows_of(spark, n), **QUESTION)))
-    started = time.monotonic()
-    job.start()
-    time.sleep(1.0)
-    cluster.kill(cluster.workers[0])
-    in_mid_job = job.is_alive()
-    job.join(240)
-    cluster.workers[0] = cluster.add_worker(7)
-    assert in_mid_job, f"the job took less than {time.monotonic() - started:.1f} s"
-    same(found[0], expected)
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(lambda: fs.tally(rows_of(spark, n), **QUESTION))
+        stage = _stage_under_way(spark, job)
+        cluster.kill(cluster.workers[0])
+        assert not job.done(), stage
+        found = job.result(90)
+    same(found, expected)
+    cluster.add_workers(1)
+    same(fs.tally(rows_of(spark, n), **QUESTION), expected)
+
+
+def _stage_under_way(spark: Any, job: Future[Any]) -> Any:
+    """The stage of a job that has done a task, but not all."""
+    tracker = spark.sparkContext.statusTracker()
+    while not job.done():
+        for number in tracker.getActiveStageIds():
+            stage = tracker.getStageInfo(number)
+            if stage is not None and 1 <= stage.numCompletedTasks < stage.numTasks - 2:
+                return stage
+        time.sleep(0.01)
+    raise TimeoutError("the job was done before a stage was seen at work")
