@@ -13,7 +13,7 @@ from fairstats.ground.checks import check_given, check_number, check_that, colum
 from fairstats.ground.counts import ConfusionCounts, PairedCounts, SelectionCounts
 from fairstats.ground.encoding import as_float_column, as_frame_columns, factorize, label_text
 from fairstats.ground.engines.parts import count_distinct, count_scores, count_tails
-from fairstats.ground.engines.sources import as_lazy
+from fairstats.ground.engines.sources import as_lazy, engine_errors, kind
 from fairstats.ground.engines.sql import squares_of
 from fairstats.ground.engines.table import LazyRows, Question
 from fairstats.ground.errors import InputError
@@ -114,19 +114,20 @@ def _by_rows(frame: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[st
 
 def _by_engine(lazy: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[str, Any]]:
     """The same of a lazy table: its cells, validated, stand for the rows."""
-    rows = LazyRows.prepare(lazy, q)
-    outcomes = rows.outcomes
-    cells, of_labels = _cells(outcomes)
-    if cells is not None and q.cluster is not None:
-        cells = rows.with_clusters(cells)
-    parts: dict[str, Any] = {"cells": cells, "of_labels": of_labels}
-    if q.score is not None:
-        parts["scores"] = count_scores(rows)
-    if q.counterfactual_score is not None:
-        parts["tails"] = count_tails(rows)
-    if q.features:
-        parts["distinct"] = count_distinct(rows)
-    return outcomes, rows.key_columns(), parts
+    with engine_errors(kind(lazy)):
+        rows = LazyRows.prepare(lazy, q)
+        outcomes = rows.outcomes
+        cells, of_labels = _cells(outcomes)
+        if cells is not None and q.cluster is not None:
+            cells = rows.with_clusters(cells)
+        parts: dict[str, Any] = {"cells": cells, "of_labels": of_labels}
+        if q.score is not None:
+            parts["scores"] = count_scores(rows)
+        if q.counterfactual_score is not None:
+            parts["tails"] = count_tails(rows)
+        if q.features:
+            parts["distinct"] = count_distinct(rows)
+        return outcomes, rows.key_columns(), parts
 
 
 def _check_number(q: Question) -> None:

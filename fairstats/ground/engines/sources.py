@@ -29,6 +29,8 @@ _ERRORS = {
     "polars.exceptions": ("PolarsError",),
     "pyspark.errors": ("PySparkException",),
     "py4j.protocol": ("Py4JError",),
+    "ibis.common.exceptions": ("IbisError",),
+    "sqlglot.errors": ("SqlglotError",),
 }
 _CAUSE_LINES = 3
 
@@ -70,7 +72,8 @@ def as_lazy(frame: Any, engine: str = "auto") -> Any:
         return None
     package = need_engine(engine)
     if engine != "spark":
-        return native.lazy(backend=_PACKAGES[engine][0])  # type: ignore[arg-type]
+        with engine_errors(_PACKAGES[engine][0]):
+            return native.lazy(backend=_PACKAGES[engine][0])  # type: ignore[arg-type]
     session = package.sql.SparkSession.getActiveSession()
     if session is None:
         got = "'spark' without a Spark session"
@@ -91,16 +94,18 @@ def collected(table: Any) -> Any:
 
 @contextmanager
 def engine_errors(engine: str) -> Iterator[None]:
-    """Raise what an engine raises as an error of ours that gives its cause."""
-    known: tuple[type[BaseException], ...] = tuple(
-        getattr(sys.modules[module], name)
-        for module, names in _ERRORS.items()
-        for name in names
-        if module in sys.modules
-    )
+    """Raise what an engine raises as an error of ours that gives its cause, or the package that it lacks."""
     try:
         yield
-    except known as problem:
+    except ModuleNotFoundError as problem:
+        extra = next((extra for name, _, extra in _PACKAGES.values() if name == engine), None)
+        raise MissingDependencyError(
+            str(problem.name), extra=extra, purpose=f"a table of {engine}", alternative="pass a pandas frame"
+        ) from problem
+    except Exception as problem:
+        known = ((sys.modules[module], names) for module, names in _ERRORS.items() if module in sys.modules)
+        if not isinstance(problem, tuple(getattr(module, name) for module, names in known for name in names)):
+            raise
         raise EngineError(engine, _cause(problem)) from problem
 
 
@@ -138,12 +143,10 @@ def beside(table: Any, columns: dict[str, NDArray[Any]]) -> Iterator[Any]:
         native = dataframe.from_pandas(small, npartitions=1)
     elif engine == "ibis":
         native = import_module("ibis").memtable(small)
-    elif engine == "sqlframe":
-        native = native.session.createDataFrame(small)
     else:
         got = f"a lazy table of {engine} with many distinct scores"
         cure = "round the scores in the table, or engine='rows'"
-        raise InputError("frame", got=got, allowed="polars, DuckDB, Spark, Dask, Ibis or SQLFrame", cure=cure)
+        raise InputError("frame", got=got, allowed="polars, DuckDB, Spark, Dask or Ibis", cure=cure)
     yield nw.from_native(native)
 
 

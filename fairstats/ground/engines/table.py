@@ -12,7 +12,7 @@ import numpy as np
 from fairstats.ground.cells import CellCounts
 from fairstats.ground.counts import confusion_cells
 from fairstats.ground.encoding import as_column, as_frame_columns, check_columns
-from fairstats.ground.engines.sources import collected, engine_errors, joinable, kind, real, whole
+from fairstats.ground.engines.sources import collected, joinable, real, whole
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes, check_changed, check_probability, check_weights
 
@@ -117,9 +117,8 @@ class LazyRows:
         return [f"{KEY}{k}" for k in range(len(self.question.keys))]
 
     def collect(self, query: Any) -> Any:
-        """The answer of a query, errors of the engine as ours."""
-        with engine_errors(kind(self.table)):
-            return collected(query)
+        """The answer of a query."""
+        return collected(query)
 
     @cached_property
     def complete(self) -> Any:
@@ -250,7 +249,7 @@ class LazyRows:
         values = [v for _, levels in found for v in levels]
         if len(values) > MOST_CODED or not all(isinstance(v, (str, bool, int, float)) for v in values):
             return self.complete, by, lambda answer: self.place(answer, *names)
-        mine, code = np.zeros(len(known), dtype=np.int64), nw.lit(0)
+        mine, code = np.zeros(len(known), dtype=np.int64), nw.lit(0, nw.Int32)
         for name, (codes, levels) in zip(by, found, strict=True):
             mine = mine * (len(levels) + 1) + codes + 1
             code = code * (len(levels) + 1)
