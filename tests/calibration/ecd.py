@@ -244,19 +244,6 @@ def _regime(sizes: tuple[int, int], k: int, law: Law) -> str:
     return f"{sizes[0]:,} and {sizes[1]:,} rows, k = {k} ({shares}), {law.name}"
 
 
-def _about(sizes: tuple[int, int], k: int, law: Law, *, one_sided: bool) -> dict[str, str]:
-    """Where unequal groups meet at one m, one limit errs too often and the other too seldom."""
-    short = law.name.endswith(("-0.4", "sd .1"))
-    if one_sided and (sizes[0] < sizes[1] or (k < 100 and short)):
-        return {"claim": "fails", "remark": "up to 8%, and 10% for unequal groups: the result says so"}
-    if not one_sided and short and (k < 100 or (not law.exact and k / sizes[0] > 0.05)):
-        return {
-            "claim": "fails",
-            "remark": "few exceedances, or many rows, of a short tail: the result says so",
-        }
-    return {}
-
-
 _SETTINGS = (
     ((3_000, 25_000), 50),
     ((2_000, 2_000), 50),
@@ -271,7 +258,6 @@ CELLS = [
         _regime(sizes, k, law),
         _equal(sizes, k, law, one_sided=one_sided),
         runs=2_000,
-        **_about(sizes, k, law, one_sided=one_sided),
     )
     for sizes, k in _SETTINGS
     for law in LAWS
