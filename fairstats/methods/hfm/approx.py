@@ -123,15 +123,9 @@ def approx_set_distance(
 
 
 def approximate(
-    first: Rows,
-    second: Rows,
-    *,
-    m1: int,
-    m2: int | None,
-    rng: np.random.Generator,
-    seed: int | None,
+    first: Rows, second: Rows, *, m1: int, m2: int | None, rng: np.random.Generator, seed: int | None,
     weights: Callable[[int, np.random.Generator], NDArray[np.float64]] | None = None,
-) -> SetDistance:
+) -> SetDistance:  # fmt: skip
     """ApproxDist (Algorithm 1) of validated rows; `weights` draws a projection, default `random_weights`."""
     start = time.perf_counter()
     a, b, unit = in_range(first.values, second.values)
@@ -140,22 +134,13 @@ def approximate(
     values = tuple(unit * max(ab[0], ba[0]) for ab, ba, _ in found)
     (ab, i, j), (ba, k, m), _ = found[int(np.argmin(values))]
     return SetDistance(
-        value=min(values),
-        statistic="max",
+        value=min(values), statistic="max",
         a_to_b=DirectedDistance(ab * unit, first.label(i), second.label(j)),
-        b_to_a=DirectedDistance(ba * unit, second.label(k), first.label(m)),
-        exact=False,
-        seconds=time.perf_counter() - start,
-        n_distances=sum(count for *_, count in found),
-        n_tree_queries=0,
-        n_a=len(a),
-        n_b=len(b),
-        dimension=a.shape[1],
-        per_projection=values,
-        m1=m1,
-        m2=neighbours,
-        seed=seed,
-    )
+        b_to_a=DirectedDistance(ba * unit, second.label(k), first.label(m)), exact=False,
+        seconds=time.perf_counter() - start, n_distances=sum(count for *_, count in found),
+        n_tree_queries=0, n_a=len(a), n_b=len(b), dimension=a.shape[1], per_projection=values, m1=m1,
+        m2=neighbours, seed=seed,
+    )  # fmt: skip
 
 
 def default_m2(n: int) -> int:
@@ -177,7 +162,7 @@ def isotropic_weights(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
 
 def acceleration(
     a: NDArray[np.float64], b: NDArray[np.float64], w: NDArray[np.float64], m2: int
-) -> tuple[tuple[float, int, int], tuple[float, int, int], int]:
+) -> tuple[tuple[float, int, int], tuple[float, int, int], int]:  # fmt: skip
     """AcceleDist (Algorithm 2): both directions along one projection with these weights.
 
     `m2`: neighbours on either side. Returns (distance, row, nearest found) of both, and the distances
@@ -194,14 +179,9 @@ def acceleration(
 
 
 def _directed(
-    own: NDArray[np.float64],
-    along_own: NDArray[np.float64],
-    rows_own: NDArray[np.intp],
-    other: NDArray[np.float64],
-    along_other: NDArray[np.float64],
-    rows_other: NDArray[np.intp],
-    m2: int,
-) -> tuple[tuple[float, int, int], int]:
+    own: NDArray[np.float64], along_own: NDArray[np.float64], rows_own: NDArray[np.intp],
+    other: NDArray[np.float64], along_other: NDArray[np.float64], rows_other: NDArray[np.intp], m2: int,
+) -> tuple[tuple[float, int, int], int]:  # fmt: skip
     """Largest of the smallest distances found: value, row, nearest; evaluations; rows in sorted order."""
     n, m = len(own), len(other)
     first_above = np.searchsorted(along_other, along_own, side="left")  # g(x') ≥ g(x) from here on

@@ -56,15 +56,12 @@ class RuleComparison(Comparison):
     Bengio's, which allows for shared training rows.
     """
 
+    further: ClassVar[tuple[str, ...]] = ("case", "sd", "outcome", "pvalue_corrected")
+
     case: str
     sd: float
     outcome: str
     pvalue_corrected: float
-
-    def row(self, backend: str) -> dict[str, Any]:
-        """Row of the tidy table."""
-        own = ("case", "sd", "outcome", "pvalue_corrected")
-        return super().row(backend) | {name: getattr(self, name) for name in own}
 
 
 @serialisable
@@ -76,17 +73,14 @@ class HfmExperiment(Result):
 
     Attributes
     ----------
-    rules : tuple of str
-        "Accuracy" or "F1", the error alone; then one per measure.
-    cases : tuple of str
-        Data set and sensitive attribute.
+    rules, cases : tuple of str
+        "Accuracy" or "F1" (the error alone), then one per measure; data set and sensitive attribute.
     train, test : tuple of array of float, shape (folds, models, rules)
         Of each case the error, then the measures, on training and test rows.
     ratios : tuple of float
         Test rows by training rows of each case.
-    baseline : str
-    alpha, confidence_level : float
-    seed : int or None
+    baseline, alpha, confidence_level, seed
+        As they were asked for.
     """
 
     title: ClassVar[str] = "Rules that choose a model by error and fairness, on test rows"
@@ -131,9 +125,10 @@ class HfmExperiment(Result):
             for (case, base, ratio), own in zip(cases, self.scores(rule, measure), strict=True):
                 t, p, corrected = _paired_t(base - own, ratio)
                 outcome = "tie" if p >= 1 - self.confidence_level else "loss" if smaller == (t > 0) else "win"
+                mean = _mean(own)
                 found.append(RuleComparison(
-                    metric=name, group=rule, reference=self.baseline, case=case, estimate=_mean(own),
-                    sd=float(np.nanstd(own)), statistic=t, pvalue=p, pvalue_corrected=corrected, n=len(own),
+                    metric=name, group=rule, reference=self.baseline, case=case, estimate=mean, statistic=t,
+                    sd=math.sqrt(_mean((own - mean) ** 2)), pvalue=p, pvalue_corrected=corrected, n=len(own),
                     outcome="" if rule == self.baseline else outcome, method="paired t-test over folds",
                 ))  # fmt: skip
         return tuple(found)
@@ -144,15 +139,14 @@ class HfmExperiment(Result):
         return self.compare()
 
     def ranking(self, measure: str = "") -> RankingResult:
-        """Average ranks over cases, Friedman's test, Nemenyi's critical difference."""
+        """Average ranks over cases where all are defined, Friedman's test, Nemenyi's critical difference."""
         means = np.array([[_mean(v) for v in self.scores(rule, measure)] for rule in self.rules]).T
-        larger = measure not in self.rules[1:]
-        return rank_rules(
-            means, rules=self.rules, larger_is_better=larger, confidence_level=self.confidence_level
-        )
+        means, larger = means[~np.isnan(means).any(axis=1)], measure not in self.rules[1:]
+        level = self.confidence_level
+        return rank_rules(means, rules=self.rules, larger_is_better=larger, confidence_level=level)
 
     def wins(self, measure: str = "") -> pd.DataFrame:
-        """Wins, ties and losses of the baseline against each rule, and how many tests Nadeau's confirms."""
+        """Wins, ties, losses of the baseline against each rule; tests that Nadeau and Bengio's confirms."""
         import pandas as pd
 
         found = {r: dict.fromkeys(("win", "tie", "loss", "confirmed"), 0) for r in self.rules}
@@ -186,9 +180,8 @@ class HfmExperiment(Result):
 
     def sentences(self) -> list[str]:
         """The ranking, Friedman's test, and how the baseline fares against each rule."""
-        ranking = self.ranking()
+        ranking, form = self.ranking(), "{} against {}: {} wins, {} ties, {} losses; {} confirmed."
         friedman = f"Friedman's test over {ranking.n} cases: p = {ranking.pvalue:.3g}."
-        form = "{} against {}: {} wins, {} ties, {} losses; {} differences are left when corrected."
         counts = [form.format(self.baseline, *row) for row in self.wins().itertuples()]
         return [*ranking.sentences(), friedman, *counts]
 
@@ -388,9 +381,8 @@ class _Part:
         y_pred = labels_of(predict, self.X, self.y.size)
         found = np.empty((len(self.groups), len(rules)))
         for k, group in enumerate(self.groups.values()):
-            counts = ConfusionCounts.from_arrays(
-                self.y, y_pred, sensitive_features=group, pos_label=self.pos_label
-            )
+            given = {"sensitive_features": group, "pos_label": self.pos_label}
+            counts = ConfusionCounts.from_arrays(self.y, y_pred, **given)
             check_that(len(counts.totals) > 1, "cv", "a part with one group", "two groups in every part")
             cells = dict(zip(CELLS, counts.totals.T, strict=True))
             whole = {name: cell.sum() for name, cell in cells.items()}
@@ -406,10 +398,8 @@ class _Part:
         }
         asked = [rule for rule in find if rule in rules]
         if asked:
-            options: dict[str, Any] = {"scale": "minmax", "reference_data": self.reference}
-            scene = make_scene(
-                self.X, self.y, y_pred, sensitive_features=self.groups, intersections=False, **options
-            )
+            options: dict[str, Any] = {"sensitive_features": self.groups, "reference_data": self.reference}
+            scene = make_scene(self.X, self.y, y_pred, scale="minmax", intersections=False, **options)
         for rule, (k, name) in product(asked, enumerate(self.groups)):
             masks = [side.rows for side in scene.sides if side.attribute == name]
             if (rule, name) not in self.known:

@@ -26,13 +26,9 @@ _CELLS = 1 << 20
 
 
 def choose(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
-    probability: float,
-    factor: float,
-    m1: int | None,
+    a: NDArray[np.float64], b: NDArray[np.float64], probability: float, factor: float, m1: int | None,
     m2: int | None,
-) -> tuple[int, int, float]:
+) -> tuple[int, int, float]:  # fmt: skip
     """m1 and m2 of least m1·m2 that reach the probability, those given kept, and the one guaranteed."""
     failing = failure_bound(a, b, factor)
     with np.errstate(divide="ignore"):

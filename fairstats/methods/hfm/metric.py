@@ -133,15 +133,9 @@ def hfm(
     level = check_statistic(statistic)
     check_flag("intersections", intersections)
     scene = make_scene(
-        X,
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        counts=counts,
-        scale=scale,
-        reference_data=reference_data,
-        intersections=intersections,
-    )
+        X, y_true, y_pred, sensitive_features=sensitive_features, counts=counts, scale=scale,
+        reference_data=reference_data, intersections=intersections,
+    )  # fmt: skip
     generator, seed = as_generator(rng)
     size = scene.n * len(scene.sides) if scene.n <= _MOST_ROWS else np.inf
     unasked = next((numbers for most, *numbers in _UNASKED if size <= most), [0, 0])
@@ -169,18 +163,11 @@ def hfm(
         )
         caution(f"HFM is infinite for {infinite}: {text}", DataWarning)
     return HfmResult(
-        entries=tuple(entries),
-        statistic=level,
-        columns=scene.features.columns or (),
-        label_levels=scene.label_levels,
-        n=scene.n,
-        scale=scale,
-        left_out=scene.left_out,
-        constant=scene.constant,
-        n_resamples=resamples,
-        n_subsamples=subsamples,
+        entries=tuple(entries), statistic=level, columns=scene.features.columns or (),
+        label_levels=scene.label_levels, n=scene.n, scale=scale, left_out=scene.left_out,
+        constant=scene.constant, n_resamples=resamples, n_subsamples=subsamples,
         seed=seed if resamples or subsamples else None,
-    )
+    )  # fmt: skip
 
 
 def _entries(scene: Scene, comparisons: list[Comparison], statistic: Statistic) -> list[HfmEntry]:
@@ -200,32 +187,18 @@ def _entries(scene: Scene, comparisons: list[Comparison], statistic: Statistic) 
         distance = max((d for d, _ in own), key=lambda d: d.value)
         distance_f = max((d for _, d in own), key=lambda d: d.value)
         n = int(scene.sides[c.members[0]].rows.sum()) if len(c.members) == 1 else scene.n
-        entries.append(
-            HfmEntry(
-                attribute=c.attribute,
-                group=c.group,
-                reference=c.reference,
-                d=distance.value,
-                d_f=distance_f.value,
-                hfm=harmonic(distance.value, distance_f.value),
-                distance=distance,
-                distance_f=distance_f,
-                n=n,
-                n_reference=scene.n - n,
-            )
-        )
+        entries.append(HfmEntry(
+            attribute=c.attribute, group=c.group, reference=c.reference, d=distance.value,
+            d_f=distance_f.value, hfm=harmonic(distance.value, distance_f.value), distance=distance,
+            distance_f=distance_f, n=n, n_reference=scene.n - n,
+        ))  # fmt: skip
     return entries
 
 
 def _tested(
-    entries: list[HfmEntry],
-    scene: Scene,
-    comparisons: list[Comparison],
-    lists: Distances,
-    statistic: Statistic,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> list[HfmEntry]:
+    entries: list[HfmEntry], scene: Scene, comparisons: list[Comparison], lists: Distances,
+    statistic: Statistic, n_resamples: int, rng: np.random.Generator,
+) -> list[HfmEntry]:  # fmt: skip
     """The entries with their three tests each, Holm over single values."""
     permuted = of_comparisons(label_permutation(scene, lists, statistic, n_resamples, rng), comparisons)
     exchanged = of_comparisons(label_exchange(scene, statistic, n_resamples, rng), comparisons)

@@ -243,21 +243,16 @@ class HfmResult(Result):
         test = entry.tests[k] if entry.tests else None
         stable = next((s for s in entry.stability if s.quantity == _QUANTITIES[k]), None)
         return HfmComparison(
-            metric=_METRICS[k],
-            group=entry.group,
-            reference=entry.reference,
+            metric=_METRICS[k], group=entry.group, reference=entry.reference,
             estimate=(entry.d, entry.d_f, entry.hfm)[k],
             statistic=math.nan if test is None else test.statistic,
             pvalue=math.nan if test is None else test.pvalue,
             pvalue_adjusted=entry.pvalues_adjusted[k] if entry.pvalues_adjusted else math.nan,
-            n=entry.n + entry.n_reference,
-            method=self.method,
-            attribute=entry.attribute,
+            n=entry.n + entry.n_reference, method=self.method, attribute=entry.attribute,
             stability_low=math.nan if stable is None else stable.low,
-            stability_high=math.nan if stable is None else stable.high,
-            row_group=pair[0],
+            stability_high=math.nan if stable is None else stable.high, row_group=pair[0],
             row_reference=pair[1],
-        )
+        )  # fmt: skip
 
     def sentences(self) -> list[str]:
         """One sentence per entry: the distances, and what the classifier adds."""

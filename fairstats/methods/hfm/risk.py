@@ -268,15 +268,10 @@ def _entry(
     low, high = proportion_confint(estimate * size, size, alpha=1 - level, method="beta")
     method = "Clopper–Pearson" if single else "Clopper–Pearson, clustered by person"
     return RiskComparison(
-        attribute=attribute,
-        group=group,
-        estimate=estimate,
-        confidence_interval=Interval(max(float(low), 0.0), min(float(high), 1.0), level, method),
-        n=n,
-        method=method,
-        n_draws=int(draws),
-        n_changed=int(changed.sum()),
-    )
+        attribute=attribute, group=group, estimate=estimate,
+        confidence_interval=Interval(max(float(low), 0.0), min(float(high), 1.0), level, method), n=n,
+        method=method, n_draws=int(draws), n_changed=int(changed.sum()),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,13 +345,9 @@ def labels_of(answer: Callable[[Any], Any], rows: Any, n: int) -> NDArray[Any]:
 
 
 def changed_labels(
-    answer: Callable[[Any], Any],
-    table: FeatureTable,
-    original: NDArray[Any],
-    attributes: Sequence[Attribute],
-    number: int | None,
-    rng: np.random.Generator,
-) -> NDArray[np.bool_]:
+    answer: Callable[[Any], Any], table: FeatureTable, original: NDArray[Any],
+    attributes: Sequence[Attribute], number: int | None, rng: np.random.Generator,
+) -> NDArray[np.bool_]:  # fmt: skip
     """Whether the prediction differs, shape (draws, n), when all these attributes take other values."""
     n = table.n_rows
     sizes = [len(attribute.levels) for attribute in attributes]

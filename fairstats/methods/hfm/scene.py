@@ -90,16 +90,9 @@ class Scene:
 
 
 def make_scene(
-    X: Any,
-    y_true: Any,
-    y_pred: Any,
-    *,
-    sensitive_features: Any,
-    counts: Tally | None = None,
-    scale: str,
-    reference_data: Any,
-    intersections: bool,
-) -> Scene:
+    X: Any, y_true: Any, y_pred: Any, *, sensitive_features: Any, counts: Tally | None = None, scale: str,
+    reference_data: Any, intersections: bool,
+) -> Scene:  # fmt: skip
     """Validate and encode what `hfm` was given.
 
     Raises InputError where a column cannot be used, or a group is empty.

@@ -233,11 +233,8 @@ def rank_rules(
     apart = np.abs(ranks[:, None] - ranks) / std_error * np.sqrt(2)
     pairs = np.where(apart == 0, 1.0, studentized_range.sf(apart, k, np.inf))
     return RankingResult(
-        rules=names,
-        ranks=tuple(ranks.tolist()),
+        rules=names, ranks=tuple(ranks.tolist()),
         friedman=HypothesisTest("all rules perform alike", "two-sided", statistic, pvalue, "Friedman"),
-        critical_difference=critical,
-        pvalues=tuple(tuple(row) for row in pairs.tolist()),
-        n=n,
+        critical_difference=critical, pvalues=tuple(tuple(row) for row in pairs.tolist()), n=n,
         confidence_level=level,
-    )
+    )  # fmt: skip

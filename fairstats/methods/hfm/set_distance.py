@@ -248,18 +248,11 @@ def measure(first: Rows, second: Rows, statistic: Statistic) -> SetDistance:
     with one_blas_thread():
         (ab, i, j), (ba, k, m) = (_maxima if statistic == "max" else _over_all)(a, b, work, statistic)
     return SetDistance(
-        value=max(ab, ba) * unit,
-        statistic=statistic,
-        a_to_b=_labelled(ab * unit, i, j, first, second),
-        b_to_a=_labelled(ba * unit, k, m, second, first),
-        exact=True,
-        seconds=time.perf_counter() - start,
-        n_distances=work.distances,
-        n_tree_queries=work.tree_queries,
-        n_a=len(a),
-        n_b=len(b),
+        value=max(ab, ba) * unit, statistic=statistic, a_to_b=_labelled(ab * unit, i, j, first, second),
+        b_to_a=_labelled(ba * unit, k, m, second, first), exact=True, seconds=time.perf_counter() - start,
+        n_distances=work.distances, n_tree_queries=work.tree_queries, n_a=len(a), n_b=len(b),
         dimension=a.shape[1],
-    )
+    )  # fmt: skip
 
 
 def _labelled(value: float, row: int, nearest: int, own: Rows, other: Rows) -> DirectedDistance:
@@ -308,14 +301,10 @@ def _over_all(
 
 
 def _statistic_of(
-    queries: NDArray[np.float64],
-    targets: NDArray[np.float64],
-    rows: NDArray[np.intp],
-    kinds: tuple[NDArray[np.intp], NDArray[np.intp]],
-    distinct: NDArray[np.intp],
-    work: Work,
+    queries: NDArray[np.float64], targets: NDArray[np.float64], rows: NDArray[np.intp],
+    kinds: tuple[NDArray[np.intp], NDArray[np.intp]], distinct: NDArray[np.intp], work: Work,
     statistic: Statistic,
-) -> tuple[float, int, int]:
+) -> tuple[float, int, int]:  # fmt: skip
     """Statistic over the rows, its row and its nearest target; −1 where no row stands for it."""
     minima = np.zeros(len(queries))
     nearest = np.full(len(queries), -1, dtype=np.intp)
