@@ -99,12 +99,26 @@ def audit_command(file: Path, **given: Any) -> None:
         "features": tuple(given["features"] or ()),
         "counterfactual_score": changed or None,
     }
+    if given["mitigation"] is not None:
+        given["mitigation"] = _mitigation(given["mitigation"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
         plain: dict[str, Any] = {k: v.value if isinstance(v, StrEnum) else v for k, v in given.items()}
         with _as_written("file", file) if isinstance(frame, Tally) else nullcontext():
             report = audit(frame, **plain)
     _deliver(report, delivery)
+
+
+def _mitigation(path: Path) -> Any:
+    """The result that a file of JSON holds."""
+    from fairstats.ground.serialise import decode, parse_json
+
+    written = "the JSON of what MaddMitigator.evaluate returned: json.dump(effect.to_dict(), file)"
+    try:
+        return decode(parse_json(path.read_bytes(), "--mitigation", repr(str(path)), written))
+    except OSError as problem:
+        got = f"{str(path)!r}, which cannot be read ({problem.strerror})"
+        raise InputError("--mitigation", got=got, allowed=written, cure="check the path") from problem
 
 
 def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:

@@ -126,6 +126,7 @@ OPTIONS = (
         "Whether the rows were used in training.",
         choice("EvaluatedOn", "training", "held-out"),
     ),
+    Option("mitigation", "JSON of what MaddMitigator.evaluate returned; adds a section.", Path),
     Option("title", "Title of the report."),
     Option("rng", "Seed of what is random.", int, 1, flag="--seed"),
     *READING,

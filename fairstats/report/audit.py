@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairstats.ground.checks import as_generator, check_flag
+from fairstats.ground.checks import as_generator, check_flag, check_that, check_type
 from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.engines.sources import as_lazy
 from fairstats.ground.errors import DataWarning, FairstatsWarning, InputError, caution
@@ -18,6 +18,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.results import Result
 from fairstats.ground.tally import Tally
+from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.report.columns import AuditColumns, check_outcomes, columns_of_frame, columns_of_tally
 from fairstats.report.contents import Section, Statement, compares
@@ -103,6 +104,7 @@ def audit(
     n_resamples: int | None = None,
     rng: Any = None,
     title: str | None = None,
+    mitigation: MitigationResult | None = None,
     engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",
 ) -> AuditReport:
     """Audit predictions for differences between groups: every method that the columns allow.
@@ -163,6 +165,8 @@ def audit(
         Seed of what is random (bootstrap, permutations); the report gives it.
     title : str, optional
         Title of the report.
+    mitigation : MitigationResult, optional
+        What `MaddMitigator.evaluate` returned for the groups of one of the sensitive columns: adds a section.
     engine : {"auto", "rows", "duckdb", "polars", "spark"}, default "auto"
         What counts: see `tally`. "rows" loads a lazy table, for what needs single rows (MADD and ECD of
         clusters).
@@ -244,6 +248,8 @@ def audit(
                 build_input(table, s, columns, settings, pos_label=pos_label, reference=references[s])
                 for s in sets
             ]
+    if mitigation is not None:
+        inputs = _with_mitigation(inputs, mitigation)
     sections = [run_section(entry, one) for one in inputs for entry in SECTIONS]
     by = ", ".join(names)
     title = title or f"Fairness of {columns.y_pred or columns.y_true} by {by}"
@@ -255,6 +261,16 @@ def audit(
         caution(" ".join(about_data), DataWarning)
     warn_once(report)
     return report
+
+
+def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:
+    """The inputs, of which the first set of attributes with the groups of the mitigation has it."""
+    check_type("mitigation", given, MitigationResult, "what MaddMitigator.evaluate returned")
+    groups = given.pairs[0].counts.groups
+    own = next((one for one in inputs if {*groups} <= {*one.counts.groups}), None)
+    allowed = "a result for groups of one of the sensitive columns"
+    check_that(own is not None, "mitigation", groups, allowed, "evaluate with that column")
+    return [replace(one, mitigation=given) if one is own else one for one in inputs]
 
 
 def run_section(entry: SectionEntry, inputs: AuditInput) -> Section:

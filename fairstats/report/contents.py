@@ -11,6 +11,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.results import TIDY_COLUMNS, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import VERDICTS
+from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.report.columns import AuditColumns
 from fairstats.report.inputs import AuditSettings
@@ -51,7 +52,7 @@ class Section:
 
 def count_verdicts(results: Iterable[Result]) -> dict[str, int]:
     """Number of comparisons per verdict; what changes between models is judged otherwise."""
-    judged = (result for result in results if not isinstance(result, ModelComparison))
+    judged = (result for result in results if not isinstance(result, (MitigationResult, ModelComparison)))
     found = [verdict for result in judged for verdict in result.to_frame().get("verdict", ())]
     return {name: found.count(name) for name in VERDICTS}
 

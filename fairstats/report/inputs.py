@@ -18,6 +18,7 @@ from fairstats.ground.outcomes import Outcomes, check_changed, check_probability
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally
+from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.work import ModelRows
 from fairstats.report.columns import AuditColumns
 
@@ -85,7 +86,7 @@ class AuditInput:
     group of this set, or a rule; `features`: features of the rows in `outcomes`, numbered from 0;
     `counterfactual_score`, shape (n,): score of the same rows with another value of the one sensitive
     attribute; `tally`: what is audited where there are no rows; `models`: rows with what several models
-    predict.
+    predict; `mitigation`: what a mitigation was found to change for these groups.
     """
 
     attributes: tuple[str, ...]
@@ -98,6 +99,7 @@ class AuditInput:
     counterfactual_score: NDArray[np.float64] | None = None
     tally: Tally | None = None
     models: ModelRows | None = None
+    mitigation: MitigationResult | None = None
 
     @property
     def rows(self) -> Outcomes:

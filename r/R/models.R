@@ -3,7 +3,7 @@
 # through the directional derivative of a sum of sizes (Fang and Santos 2019, Review of Economic Studies 86, 377-412).
 
 # `scores`: of the baseline and of the model; `members`: rows of the group and of its reference, or of the group alone.
-crosscheck_paired_scores <- function(name, scores, y, members, levels, resamples) {
+crosscheck_paired_scores <- function(name, scores, y, members, levels, resamples, bins = NULL) {
   of <- function(k, g) scores[[k]][members[[g]]]
   if (name %in% c("auc", "brier")) {
     own <- y[members[[1L]]]
@@ -11,7 +11,7 @@ crosscheck_paired_scores <- function(name, scores, y, members, levels, resamples
     return(if (name == "auc") auc_change(both, own, levels) else brier_change(both, own, levels))
   }
   samples <- lapply(1:2, function(g) lapply(1:2, of, g = g))
-  if (name == "madd") return(madd_change(samples, levels, resamples))
+  if (name == "madd") return(madd_change(samples, levels, resamples, bins))
   abroca_change(samples, lapply(members, function(m) y[m]), levels, resamples)
 }
 
@@ -52,9 +52,9 @@ brier_change <- function(scores, y, levels) {
   normal_change(mean(e[[1L]]), mean(e[[2L]]), stats::sd(e[[2L]] - e[[1L]]) / sqrt(n), n - 1, levels, n)
 }
 
-madd_change <- function(samples, levels, resamples) {
+madd_change <- function(samples, levels, resamples, bins = NULL) {
   n <- vapply(samples, function(s) length(s[[1L]]), 0)
-  bins <- max(ceiling(1 / sum(n^-0.5)^(2 / 3)), 2)
+  if (is.null(bins)) bins <- max(ceiling(1 / sum(n^-0.5)^(2 / 3)), 2)
   edges <- seq_len(bins - 1) / bins
   codes <- lapply(samples, lapply, function(x) findInterval(x, edges) + 1L)
   share <- function(code) tabulate(code, bins) / length(code)
@@ -64,7 +64,7 @@ madd_change <- function(samples, levels, resamples) {
   seen <- apart(lapply(n, seq_len))
   drawn <- lapply(seq_len(resamples), function(b) apart(lapply(n, function(size) sample.int(size, size, TRUE))))
   near <- max(3, sqrt(log(min(n))), sqrt(2 * log(bins)))
-  directional_change(colSums(abs(seen)), seen, drawn, near, 1, 2, levels, n)
+  directional_change(colSums(abs(seen)), seen, drawn, near, 1, 2, levels, n, pseudo = 4)
 }
 
 abroca_change <- function(samples, labels, levels, resamples) {
@@ -91,8 +91,8 @@ abroca_change <- function(samples, labels, levels, resamples) {
 }
 
 # Limits of the change of a sum of sizes. Within 0, 1.5 and `near` standard errors a difference may be 0: three laws of
-# the noise, of which the widest interval is taken.
-directional_change <- function(sizes, seen, drawn, near, step, most, levels, rows) {
+# the noise, of which the widest interval is taken, widened as if `pseudo` rows of either group had changed besides.
+directional_change <- function(sizes, seen, drawn, near, step, most, levels, rows, pseudo = 0) {
   n <- length(drawn)
   noise <- array(unlist(drawn), c(nrow(seen), 2L, n)) - as.vector(seen)
   spread <- apply(noise, 1:2, function(h) sqrt(mean((h - mean(h))^2)))
@@ -105,14 +105,15 @@ directional_change <- function(sizes, seen, drawn, near, step, most, levels, row
     sort(own[, 2L] - own[, 1L])
   }, numeric(n))
   at <- sizes[2L] - sizes[1L]
+  areas <- step * apply(abs(noise + as.vector(seen)), 2:3, sum)
+  change <- areas[2L, ] - areas[1L, ]
+  s <- stats::sd(change)
+  laws <- laws * sqrt(1 + pseudo * sum((most / rows)^2) / max(s, 1e-12)^2)
   end <- function(level, side) {
     k <- floor((1 - level) / 2 * (n + 1) + 1e-9)
     if (k < 1) return(side * most)
     if (side < 0) max(at - max(laws[n + 1 - k, ]), -most) else min(at - min(laws[k, ]), most)
   }
-  areas <- step * apply(abs(noise + as.vector(seen)), 2:3, sum)
-  change <- areas[2L, ] - areas[1L, ]
-  s <- stats::sd(change)
   if (s < 1e-12) {
     c <- stats::qnorm((1 + levels[1L]) / 2)
     reach <- most * sqrt(sum((c^2 / (rows + c^2))^2))
@@ -120,9 +121,68 @@ directional_change <- function(sizes, seen, drawn, near, step, most, levels, row
   }
   # of a quantile of two simulations of this size
   tail <- (1 - levels[1L]) / 2
-  error <- s * sqrt(2 * tail * (1 - tail) / n) / stats::dnorm(stats::qnorm(tail))
+  error <- sqrt(s^2 + pseudo * sum((most / rows)^2)) * sqrt(2 * tail * (1 - tail) / n) / stats::dnorm(stats::qnorm(tail))
   list(
     before = sizes[1L], after = sizes[2L], estimate = at, std_error = s, std_error_error = s / sqrt(n),
     low = end(levels[1L], -1), high = end(levels[1L], 1), low_error = error, high_error = error
   )
+}
+
+#' What a mitigation changes on the same people
+#'
+#' Scores before and after a mitigation as two models: change of MADD by rows drawn again (on one grid, which depends on
+#' the group sizes only), of disparate impact and accuracy by the paired score test, all by group against the reference;
+#' accuracy also of all rows. The twin of what `MaddMitigator.evaluate` returns in Python.
+#'
+#' @inheritParams fs_disparate_impact
+#' @param y_true Outcome, two values.
+#' @param before,after Scores in \[0, 1\] of the same people.
+#' @param cut Scores from it on predict the favourable outcome.
+#' @param n_bins Bins of MADD; default by the group sizes.
+#' @param n_resamples Samples drawn for the change of MADD.
+#' @param reference Reference group; default the largest.
+#' @param pos_label,confidence_level,adjust As in [fs_audit()].
+#' @return A data frame: metric, group, reference, before, after, estimate, std_error, ci_low, ci_high; accuracy
+#'   has no reference.
+#' @references Verger, Fan, Lalle, Bouchet, Luengo (2024). A comprehensive study on evaluating and mitigating
+#'   algorithmic unfairness with the MADD metric. Journal of Educational Data Mining 16(1), 365-409.
+#' @examples
+#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))
+#' people$closer <- (people$score + mean(people$score)) / 2
+#' fs_mitigation(people, "qualified", "score", "closer", "sex", pos_label = "yes", n_resamples = 99)
+#' @export
+fs_mitigation <- function(data = NULL, y_true, before, after, sensitive_features, reference = NULL, pos_label = 1,
+                          cut = 0.5, n_bins = NULL, confidence_level = 0.95, n_resamples = 1999, adjust = "holm") {
+  scores <- lapply(list(before, after), function(s) as.numeric(column_of(data, s, "score")))
+  input <- read_columns(data, y_true, NULL, NULL, sensitive_features, pos_label)
+  if (any(lengths(scores) != input$n) || anyNA(unlist(scores))) {
+    stop_argument("before", "missing values or another length", "a score of every row, before and after")
+  }
+  grouping <- make_groups(input$attributes)
+  at <- make_pairs(grouping, reference_of(reference, names(input$attributes), 1L), "reference")
+  rows <- data.frame(group = grouping$labels, y = input$y_true)
+  rows[c("before", "after")] <- lapply(scores, function(s) as.numeric(s >= cut))
+  keep <- c("metric", "group", "reference", "before", "after", "estimate", "std_error", "ci_low", "ci_high")
+  rates <- fs_compare_models(rows, "y", c(before = "before", after = "after"), "group", c("disparate_impact", "accuracy"),
+    reference = grouping$groups[at[1L, 2L]], confidence_level = confidence_level, adjust = adjust
+  )
+  cells <- c("111", "110", "101", "100", "011", "010", "001", "000")
+  totals <- matrix(as.numeric(table(factor(paste0(rows$y, rows$before, rows$after), cells))), 1L)
+  one <- crosscheck_paired(totals, totals, 1L, cells, "accuracy", "level", rep(confidence_level, 3L))
+  every <- list(
+    metric = "accuracy", group = "all rows", reference = "", before = one$before, after = one$after,
+    estimate = one$estimate, std_error = one$std_error, ci_low = one$low, ci_high = one$high
+  )
+  apart <- bind_rows(lapply(seq_len(nrow(at)), function(k) {
+    who <- grouping$groups[at[k, ]]
+    members <- lapply(who, function(g) which(grouping$labels == g))
+    one <- crosscheck_paired_scores("madd", scores, input$y_true, members, rep(confidence_level, 2L), n_resamples, n_bins)
+    list(
+      metric = "madd", group = who[1L], reference = who[2L], before = one$before, after = one$after,
+      estimate = one$estimate, std_error = one$std_error, ci_low = one$low, ci_high = one$high
+    )
+  }))
+  found <- rbind(apart[keep], rates[keep], as.data.frame(every))
+  found$metric <- paste0(found$metric, "_change")
+  found
 }

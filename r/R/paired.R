@@ -176,7 +176,7 @@ paired_rate <- function(totals, cells, metric, ratio) {
   }
   cases <- if (length(metric$parts) == 1L) metric$parts[[1L]]$case else 1:4
   counted <- rowSums(do.call(cbind, lapply(members, function(m) m[, cases, drop = FALSE]))) > 0
-  list(values = vapply(found, `[[`, numeric(nrow(totals)), "rate"), slopes = slopes, part = part, counted = counted)
+  list(values = matrix(unlist(lapply(found, `[[`, "rate")), nrow(totals)), slopes = slopes, part = part, counted = counted)
 }
 
 # Parts of the change and of the sum, standard error and degrees of freedom of one group, or of one against another (`at`).

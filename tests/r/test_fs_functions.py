@@ -75,6 +75,33 @@ def test_stratified_ratio() -> None:
             assert there[group] == pytest.approx(value, rel=1e-7), (name, group)
 
 
+def test_mitigation() -> None:
+    """What `MaddMitigator.evaluate` returns: closed forms to rounding, the drawn ends of MADD within .1."""
+    rng = np.random.default_rng(2)
+    group = np.repeat(["a", "b"], [120, 90])
+    score = np.concatenate([rng.beta(2, 3, 120), rng.beta(3, 2, 90)])
+    y = (rng.random(210) < score).astype(int)
+    half = np.arange(210) % 2 == 0
+    mitigator = fs.MaddMitigator(n_lambdas=21, bandwidth=0.2, random_state=1)
+    mitigator.fit(score[half], y[half], sensitive_features=group[half])
+    new = {"sensitive_features": group[~half]}
+    effect = mitigator.evaluate(score[~half], y[~half], **new, n_resamples=999)
+    after = mitigator.transform(score[~half], **new)
+    columns = {"y": y[~half], "before": score[~half], "after": after, "group": group[~half]}
+    found = call("fs_mitigation", listed(columns), "y", "before", "after", "group", n_resamples=999)
+    assert list(found["group"]) == [c.group for c in effect.comparisons]
+    for k, c in enumerate(effect.comparisons):
+        assert found["metric"][k] == c.metric
+        drawn = c.metric == "madd_change"
+        for name, value in (("before", c.before), ("after", c.after), ("estimate", c.estimate)):
+            assert found[name][k] == pytest.approx(value, rel=1e-8), (c.metric, name)
+        for name, value in zip(("ci_low", "ci_high"), c.confidence_interval, strict=False):
+            assert found[name][k] == pytest.approx(value, rel=1e-8, abs=0.1 if drawn else 1e-9), (
+                c.metric,
+                name,
+            )
+
+
 @pytest.mark.parametrize("metric", ["disparate_impact", "equal_opportunity_difference"])
 def test_compare_models(metric: str) -> None:
     d = people()

@@ -233,3 +233,36 @@ def test_several_models_are_compared_in_a_section(tmp_path: Path) -> None:
     assert "Models on the same people" in report.summary()
     with pytest.raises(fs.InputError, match="two models or more"):
         audit(frame, y_pred={"one": "p0"}, **columns)
+
+
+def test_a_mitigation_has_its_section(tmp_path: Path) -> None:
+    """What `evaluate` returned stands in the report as it is, and adds no verdict."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"g": np.repeat(["a", "b"], 200), "h": np.tile(["u", "v"], 200)})
+    frame["s"] = np.concatenate([rng.beta(2, 3, 200), rng.beta(3, 2, 200)])
+    frame["y"] = (rng.random(400) < frame["s"]).astype(int)
+    fit = np.arange(400) % 2 == 0
+    mitigator = fs.MaddMitigator(n_lambdas=11, bandwidth=0.2, random_state=1)
+    mitigator.fit(frame["s"][fit], frame["y"][fit], sensitive_features=frame["g"][fit])
+    effect = mitigator.evaluate(
+        frame["s"][~fit], frame["y"][~fit], sensitive_features=frame["g"][~fit], n_resamples=99
+    )
+    asked: dict[str, Any] = {
+        "y_true": "y",
+        "sensitive_features": ["h", "g"],
+        "rng": 1,
+        "intersections": False,
+    }
+    report = audit(frame, **asked, mitigation=effect)
+    own = [(s.attributes, s.results) for s in report.sections if s.key == "mitigation" and s.results]
+    assert [attributes for attributes, _ in own] == [("g",)]
+    assert own[0][1][0].to_frame().equals(effect.to_frame())
+    assert report.verdicts == audit(frame, **asked).verdicts
+    path = tmp_path / "report.json"
+    report.to_json(path)
+    assert AuditReport.from_json(path).to_frame().equals(report.to_frame())
+    assert "MADD mitigation" in report.summary()
+    with pytest.raises(fs.InputError, match="`mitigation`"):
+        audit(frame, **asked | {"sensitive_features": "h"}, mitigation=effect)
+    with pytest.raises(fs.InputError, match="`mitigation`"):
+        audit(frame, **asked, mitigation=0.5)

@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 MIN_ROWS = 10
 #: Beyond so many rows the noise of bin shares is drawn as normal with their covariance.
 _MANY = 2_000
+#: Rows of either group taken to have changed bins besides (z² ≈ 4, as Agresti and Coull add).
+_PSEUDO = 4.0
 #: |D| within so many standard errors of 0 may be 0.
 NEAR = 3.0
 #: A reach between none and that: of two models one may be alike where the other is not.
@@ -93,7 +95,7 @@ def madd(
     noise = drawn[0] - drawn[1] - observed[:, None]
     near = max(NEAR, float(np.sqrt(np.log(min(sizes)))), float(np.sqrt(2 * np.log(bins))))
     estimates = np.abs(observed).sum(axis=1)
-    apart = Apart(observed, noise, near, step=1.0, most=2.0, rows=sizes)
+    apart = Apart(observed, noise, near, step=1.0, most=2.0, rows=sizes, pseudo=_PSEUDO)
     return apart.measure(estimates, pairs, margin, bins)
 
 
@@ -165,7 +167,9 @@ class Apart:
     """A difference D of two groups on a grid, of every model, and its noise.
 
     `observed`, shape (M, T): D; `noise`, shape (M, B, T); `near`: standard errors within which D may be 0;
-    `step`: width of a step of the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from.
+    `step`: width of a step of the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from;
+    `pseudo`: rows of each that are taken to have changed, beyond those that did: where few changed, samples
+    with fewer of them have too short an interval (with none, Tango's limits).
     """
 
     observed: Floats
@@ -174,6 +178,7 @@ class Apart:
     step: float
     most: float
     rows: Sequence[float]
+    pseudo: float = 0.0
 
     def measure(
         self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0
@@ -193,6 +198,8 @@ class Apart:
                 np.stack([one - other for one, other in zip(laws[b], laws[a], strict=True)]), axis=1
             )
             error = float((areas[b] - areas[a]).std(ddof=1))
+            few = self.pseudo * sum((most / n) ** 2 for n in self.rows)
+            both *= (1 + few / max(error, 1e-12) ** 2) ** 0.5
             part = unchanged(self.rows, most) if error < 1e-12 else Part(at, *_ends(at, both, -most, most))
             found[b, a] = Change(part, part, error)
         return Measured(Level(estimates, parts, areas.std(axis=1, ddof=1), evidence=evidence), found, grid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,16 +15,20 @@ from fairstats.methods.rates.models.amplification import AMPLIFICATION
 from fairstats.methods.rates.models.result import QUANTITIES
 from fairstats.numerics.paired.change import OVERALL
 from fairstats.report.crosscheck.check import Check, Line, Place, ends
+from fairstats.report.crosscheck.distances import madd
 from fairstats.report.crosscheck.door import ADJUSTED, VERDICT, Bench, column, rows_of
 from fairstats.report.crosscheck.rates import adjusted, design, table_arguments
 
 if TYPE_CHECKING:
     from fairstats.methods.hfm.risk import DiscriminativeRiskResult
+    from fairstats.methods.madd.mitigation import MitigationResult
     from fairstats.methods.rates.maxima import MaximumResult
     from fairstats.methods.rates.models.result import ModelComparison
     from fairstats.methods.rates.stratified import StratifiedRatioResult
     from fairstats.numerics.paired.change import PairedChange
     from fairstats.report.crosscheck.door import Bench
+
+    _Compared = ModelComparison | MitigationResult
 
 _SCORES = "crosscheck_paired_scores"
 _POINTS = (Line("before", "before"), Line("after", "after"), Line("estimate", "estimate"))
@@ -98,7 +103,7 @@ _CLUSTERED = "clustered by person: needs every answer of the model"
 
 
 def score_change(
-    result: ModelComparison, c: PairedChange, family: int, place: Place, bench: Bench
+    result: _Compared, c: PairedChange, family: int, place: Place, bench: Bench
 ) -> Iterator[Check]:
     """One change of AUC, Brier score, MADD or ABROCA."""
     name = c.metric.removesuffix("_change")
@@ -112,9 +117,8 @@ def score_change(
     level = result.confidence_level
     levels = [level, 1 - (1 - level) / family]
     both = [np.asarray(scores[m], dtype=np.float64) for m in (c.baseline, c.model)]
-    found = bench.call(
-        _SCORES, name, both, y, [list(m) for m in members], levels, result.settings.n_resamples
-    )
+    asked = (result.settings.n_resamples, getattr(result.settings, "grid_bins", None))
+    found = bench.call(_SCORES, name, both, y, [list(m) for m in members], levels, *asked)
     yield from bench.compare(
         place, _DRAWN if name in ("madd", "abroca") else (*_CLOSED, *_JOINT), c, found, _SCORES
     )
@@ -167,7 +171,15 @@ def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
         yield from bench.compare(at, _COMPONENT, c, twin[c.rate, c.group, c.reference], _LARGEST)
 
 
-def models(result: ModelComparison, bench: Bench) -> Iterator[Check]:
+def mitigation(result: MitigationResult, bench: Bench) -> Iterator[Check]:
+    """Every change of a mitigation, and MADD before and after from its histograms."""
+    for stage in (result.before, result.after):
+        for check in madd(stage, replace(bench, data=None)):
+            yield replace(check, metric=f"{check.metric}, {'before' if stage is result.before else 'after'}")
+    yield from models(result, bench)
+
+
+def models(result: _Compared, bench: Bench) -> Iterator[Check]:
     """Metrics of models on the same people, their change, and the paired intervals."""
     by_metric: dict[str, list[PairedChange]] = {}
     for c in result.comparisons:
@@ -178,7 +190,7 @@ def models(result: ModelComparison, bench: Bench) -> Iterator[Check]:
         yield from _adjusted_changes(result, rows, bench)
 
 
-def _family(result: ModelComparison, c: PairedChange) -> str:
+def _family(result: _Compared, c: PairedChange) -> str:
     """The metric whose changes are adjusted together."""
     name = _name(c)
     return next((m for m in result.metrics if (known := find_metric(m)) and name in known.row_names), name)
@@ -193,7 +205,7 @@ def _name(c: PairedChange) -> str:
     return "disparate_impact" if c.metric == AMPLIFICATION else c.metric.removesuffix("_change")
 
 
-def _adjusted_changes(result: ModelComparison, rows: list[PairedChange], bench: Bench) -> Iterator[Check]:
+def _adjusted_changes(result: _Compared, rows: list[PairedChange], bench: Bench) -> Iterator[Check]:
     if not bench.adjusted_here or _chosen_among(result, rows[0]) > 1:
         return  # the pairs that could have been chosen count too: as the simultaneous intervals
     found, source = bench.p_adjust([c.pvalue for c in rows], result.adjust)
@@ -201,7 +213,7 @@ def _adjusted_changes(result: ModelComparison, rows: list[PairedChange], bench: 
         yield _place(c, bench).compare(ADJUSTED, c.pvalue_adjusted, theirs, source)
 
 
-def _change(result: ModelComparison, c: PairedChange, family: int, bench: Bench) -> Iterator[Check]:
+def _change(result: _Compared, c: PairedChange, family: int, bench: Bench) -> Iterator[Check]:
     """One change of a rate; of scores where the rows are given."""
     place, name = _place(c, bench), _name(c)
     if math.isnan(c.estimate):
@@ -214,6 +226,8 @@ def _change(result: ModelComparison, c: PairedChange, family: int, bench: Bench)
     counts = result.pair(c.model, c.baseline).counts
     if counts is None:
         return
+    if c.group == OVERALL:
+        counts = counts.regrouped((OVERALL,), [0] * len(counts.groups))
     level = result.confidence_level
     chosen = _chosen_among(result, c)
     joint = 1 - (1 - level) / (family * chosen)
@@ -235,7 +249,7 @@ def _change(result: ModelComparison, c: PairedChange, family: int, bench: Bench)
     yield from bench.compare(place, _CHANGE, c, found, _PAIRED)
 
 
-def _chosen_among(result: ModelComparison, c: PairedChange) -> float:
+def _chosen_among(result: _Compared, c: PairedChange) -> float:
     """Pairs of groups that the data could have chosen, per one that was compared."""
     if result.settings.reference_rule != "highest" or c.metric.endswith("_max_change") or not c.reference:
         return 1.0

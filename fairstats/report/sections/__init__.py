@@ -14,7 +14,7 @@ from fairstats.ground.registry import METRICS
 from fairstats.ground.registry import REFERENCES as _PAPERS
 from fairstats.ground.results import Result
 from fairstats.report.inputs import AuditInput
-from fairstats.report.sections.methods import run_ecd, run_hfm, run_madd, run_um
+from fairstats.report.sections.methods import run_ecd, run_hfm, run_madd, run_mitigation, run_um
 from fairstats.report.sections.models import run_models
 from fairstats.report.sections.rates import run_rates
 
@@ -39,7 +39,8 @@ class SectionEntry(NamedTuple):
         if (self.key, kind) == ("rates", "words"):
             own = {name: Words(m.definition, m.references, m.title) for name, m in METRICS.items()}
             return own | {name: Words(**said) for name, said in _TABLES["rates"]["words"].items()}
-        return {name: Words(**said) for name, said in _TABLES.get(self.key, {}).get(kind, {}).items()}
+        key = {"mitigation": "models"}.get(self.key, self.key)  # changes on the same people
+        return {name: Words(**said) for name, said in _TABLES.get(key, {}).get(kind, {}).items()}
 
 
 with files("fairstats.report.sections").joinpath("words.toml").open("rb") as _stream:
@@ -50,6 +51,7 @@ SECTIONS = (
     SectionEntry("rates", "Rates: ratios, differences, largest gaps", run_rates),
     SectionEntry("models", "Several models on the same people", run_models),
     SectionEntry("madd", "MADD: distance between score distributions", run_madd),
+    SectionEntry("mitigation", "Mitigation: what changes on rows that it did not see", run_mitigation),
     SectionEntry("hfm", "HFM: distances between sets of rows", run_hfm),
     SectionEntry("um", "Uncertainty Matters: joint posteriors", run_um),
     SectionEntry("ecd", "Extreme counterfactual discrimination", run_ecd),

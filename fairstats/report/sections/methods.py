@@ -56,6 +56,11 @@ def run_madd(inputs: AuditInput) -> list[Result]:
     return [replace(result, comparisons=tuple(replace(c, curve=None) for c in result.comparisons))]
 
 
+def run_mitigation(inputs: AuditInput) -> list[Result]:
+    """What `MaddMitigator.evaluate` returned, if the audit was given it."""
+    return [] if inputs.mitigation is None else [inputs.mitigation]
+
+
 def _needs_rows(inputs: AuditInput, what: str) -> bool:
     """Whether a tally of clusters is asked for what permutes them whole; then a note says so."""
     clustered = inputs.outcomes is None and inputs.counts.clustered

@@ -99,6 +99,10 @@ def courses(shared_data: Path) -> dict[str, pd.DataFrame]:
 
 @pytest.fixture(scope="module")
 def probabilities(courses: dict[str, pd.DataFrame]) -> dict[tuple[str, str], np.ndarray]:
+    return fitted_probabilities(courses)
+
+
+def fitted_probabilities(courses: dict[str, pd.DataFrame]) -> dict[tuple[str, str], np.ndarray]:
     """Both columns of `predict_proba` on the test rows, per course and classifier."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import ComplementNB
