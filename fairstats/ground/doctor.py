@@ -201,7 +201,9 @@ def _unloadable(found: RProbe) -> dict[str, str]:
     """R packages that are installed but do not load → R's message."""
     rscript = Path(found.r_home, "bin", "Rscript")
     try:
-        done = run_aside(str(rscript), "-e", _LOAD, *found.packages)
+        # a profile that fails, which is told by itself, would end this look before it began
+        start = ("--no-init-file", "--no-site-file") if found.cause else ()
+        done = run_aside(str(rscript), *start, "-e", _LOAD, *found.packages)
     except (OSError, subprocess.TimeoutExpired):
         return {}
     found_broken = re.findall(r"fairstats-broken:([^\t]*)\t(.*)", done.stdout)

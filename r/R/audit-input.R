@@ -36,8 +36,29 @@ stop_argument <- function(argument, got, allowed) {
   stop("`", argument, "`: got ", got, "; allowed: ", allowed, call. = FALSE)
 }
 
+# Finite numbers within limits: as many as `size`, NA for one or more.
+numbers_in <- function(x, argument, low = -Inf, high = Inf, size = 1L, whole = FALSE) {
+  fine <- is.numeric(x) && (if (is.na(size)) length(x) > 0L else length(x) == size) && all(is.finite(x)) &&
+    all(x >= low & x <= high) && (!whole || all(x == round(x)))
+  if (!fine) {
+    stop_argument(argument, listed(x), paste0(
+      if (is.na(size)) "" else paste0(size, " "), if (whole) "whole " else "finite ", if (size %in% 1L) "number" else "numbers",
+      if (is.finite(low)) paste(" of at least", low), if (is.finite(high)) paste(" up to", high)
+    ))
+  }
+  x
+}
+
+# One of several texts; where the argument is left out, the first.
+choice_of <- function(x, argument, allowed) {
+  if (identical(x, allowed)) return(allowed[1L])
+  if (!is.character(x) || length(x) != 1L || !x %in% allowed) stop_argument(argument, listed(x), listed(dQuote(allowed, FALSE)))
+  x
+}
+
 listed <- function(x, most = 12L) {
-  x <- as.character(x)
+  if (!length(x)) return("nothing")
+  x <- if (is.atomic(x)) as.character(x) else paste("a", class(x)[1L])
   text <- paste(utils::head(x, most), collapse = ", ")
   if (length(x) > most) paste0(text, ", ...") else text
 }
@@ -71,11 +92,15 @@ codes_of <- function(x) {
 # Labels or predictions as 0 and 1; `favorable` is the value that is good for the person.
 favorable_codes <- function(x, favorable, argument) {
   if (is.null(x)) return(NULL)
+  if (!is.atomic(favorable) || length(favorable) != 1L || is.na(favorable)) {
+    stop_argument("pos_label", listed(favorable), paste0("one value of `", argument, "`"))
+  }
   if (anyNA(x)) stop_argument(argument, paste(sum(is.na(x)), "missing values"), "none: leave those rows out first")
   values <- sort(unique(label_text(x)))
   wanted <- label_text(favorable)
   if (wanted == "1" && (is.logical(x) || setequal(values, c("-1", "1")))) wanted <- label_text(x)[which(x == 1)[1L]]
-  if (!wanted %in% values && !all(values %in% c("0", "1", "True", "False"))) {
+  binary <- c("0", "1", "True", "False")
+  if (!wanted %in% c(values, if (all(values %in% binary)) binary)) {
     stop_argument(
       "pos_label", paste0(wanted, ", which does not occur in `", argument, "`"),
       paste("one of its values,", listed(values))
@@ -86,6 +111,7 @@ favorable_codes <- function(x, favorable, argument) {
 
 # pos_label: one value, or list(y_true = ..., y_pred = ...).
 favorable_of <- function(favorable, argument) {
+  if (!is.atomic(favorable) && !is.list(favorable)) stop_argument("pos_label", listed(favorable), "one value")
   if (length(favorable) == 1L && is.null(names(favorable))) return(favorable[[1L]])
   if (is.null(names(favorable)) || !all(names(favorable) %in% c("y_true", "y_pred"))) {
     got <- paste(length(favorable), "values")
@@ -219,6 +245,9 @@ attribute_sets <- function(names, intersections) {
 # Reference of a set: `reference` is NULL, one group, or a vector or list with a group per column.
 reference_of <- function(reference, set, n_sets) {
   if (is.null(reference)) return(NULL)
+  if ((!is.atomic(reference) && !is.list(reference)) || (length(reference) != 1L && is.null(names(reference)))) {
+    stop_argument("reference", listed(reference), "one group, or c(column = group, ...)")
+  }
   if (length(reference) == 1L && is.null(names(reference))) {
     if (n_sets > 1L && !identical(reference[[1L]], "largest")) {
       stop_argument("reference", paste0('"', reference, '" for several sensitive columns'), "c(column = group, ...)")
@@ -233,10 +262,19 @@ reference_of <- function(reference, set, n_sets) {
   NULL
 }
 
+# Reference of one set, whose names must be its columns.
+reference_in <- function(reference, set) {
+  check_reference_names(reference, c(as.list(set), list(set)))
+  reference_of(reference, set, 1L)
+}
+
 # Pairs (group, reference) as positions.
 make_pairs <- function(grouping, reference, comparisons) {
   count <- length(grouping$groups)
   if (comparisons == "all") return(t(utils::combn(count, 2L)))
+  if (!is.null(reference) && (!is.atomic(reference) || length(reference) != 1L)) {
+    stop_argument("reference", listed(reference), paste("one of", listed(grouping$groups)))
+  }
   named <- !is.null(reference) && (!identical(reference, "largest") || "largest" %in% grouping$groups)
   j <- which.max(grouping$sizes)
   if (named) {

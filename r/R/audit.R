@@ -52,7 +52,8 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
                      comparisons = "reference", simultaneous = "none", adjust = "holm",
                      missing = c("raise", "drop"), intersections = TRUE,
                      n_resamples = NULL, draws = 10000, max_bins = 1000, seed = 1) {
-  missing <- match.arg(missing)
+  missing <- choice_of(missing, "missing", c("raise", "drop"))
+  if (!isTRUE(intersections) && !isFALSE(intersections)) stop_argument("intersections", listed(intersections), "TRUE or FALSE")
   if (inherits(data, "fairstats_tally")) {
     if (base::missing(sensitive_features)) sensitive_features <- data$attributes
     data <- tally_rows(data)
@@ -104,17 +105,11 @@ audit_options <- function(confidence_level = 0.95, threshold = 0.8, margin = 0.1
   if (!is.null(n_resamples)) in_range(n_resamples, "n_resamples", 98, Inf, "a whole number of at least 99")
   in_range(draws, "draws", -1, Inf, "a number of draws, 0 for none")
   in_range(max_bins, "max_bins", 50, Inf, "a whole number above 50")
-  if (!is.null(method) && !method %in% c("log", "score", "koopman", "delta", "mee")) {
-    stop_argument("method", listed(method), '"log", "score", "koopman", "mee" or "delta"')
-  }
-  if (!comparisons %in% c("reference", "all")) stop_argument("comparisons", listed(comparisons), '"reference" or "all"')
+  if (!is.null(method)) choice_of(method, "method", c("log", "score", "koopman", "mee", "delta"))
+  choice_of(comparisons, "comparisons", c("reference", "all"))
   if (is.null(simultaneous)) simultaneous <- "none"
-  if (!simultaneous %in% c("none", "bonferroni", "max-z")) {
-    stop_argument("simultaneous", listed(simultaneous), '"none", "bonferroni" or "max-z"')
-  }
-  if (!adjust %in% c("holm", "bonferroni", "hommel", "fdr_bh", "none")) {
-    stop_argument("adjust", listed(adjust), '"holm", "bonferroni", "hommel", "fdr_bh" or "none"')
-  }
+  choice_of(simultaneous, "simultaneous", c("none", "bonferroni", "max-z"))
+  choice_of(adjust, "adjust", c("holm", "bonferroni", "hommel", "fdr_bh", "none"))
   list(
     confidence_level = confidence_level, threshold = threshold, margin = margin, method = method,
     comparisons = comparisons, simultaneous = simultaneous, adjust = adjust,
@@ -177,6 +172,7 @@ bind_frames <- function(frames) {
 
 # Evaluate with a seed, and put the generator back.
 with_seed <- function(seed, expression) {
+  numbers_in(seed, "seed", -.Machine$integer.max, .Machine$integer.max, whole = TRUE)
   before <- if (exists(".Random.seed", globalenv(), inherits = FALSE)) get(".Random.seed", globalenv())
   on.exit(if (is.null(before)) {
     suppressWarnings(rm(".Random.seed", envir = globalenv()))

@@ -86,13 +86,17 @@ fs_equalized_odds_difference <- function(data = NULL, y_true, y_pred, sensitive_
 #' @export
 fs_group_metric <- function(data = NULL, metric, y_true = NULL, y_pred = NULL, sensitive_features, ...) {
   of_frame(data, y_true, y_pred, NULL, sensitive_features, ..., section = "rates", make = function(x) {
-    metric_rows(audit_cells(x$input, x$grouping), x$pairs, find_metric(metric), x$options)
+    what <- find_metric(metric)
+    if (!length(what$rates)) stop_argument("metric", metric, "a metric of rates; fs_audit() has the others")
+    needs <- c(if (any(what$rates != "selection_rate")) "y_true", if (any(what$rates != "base_rate")) "y_pred")
+    for (name in needs) if (is.null(x$input[[name]])) stop_argument(name, "NULL", paste("a column:", metric, "needs it"))
+    metric_rows(audit_cells(x$input, x$grouping), x$pairs, what, x$options)
   })
 }
 
 zero_or_one <- function(x, argument) {
-  if (length(x) != 1L || !x %in% c(0, 1)) stop_argument(argument, listed(x), "1 or 0")
-  as.integer(x)
+  if (is.logical(x)) x <- as.integer(x)
+  as.integer(numbers_in(x, argument, 0, 1, whole = TRUE))
 }
 
 with_ending <- function(name, agg) {
@@ -107,7 +111,7 @@ of_frame <- function(data, y_true, y_pred, score, sensitive_features, reference 
   input <- read_columns(data, y_true, y_pred, score, sensitive_features, pos_label, sample_weight, cluster)
   set <- names(input$attributes)
   grouping <- make_groups(input$attributes)
-  pairs <- make_pairs(grouping, reference_of(reference, set, 1L), options$comparisons)
+  pairs <- make_pairs(grouping, reference_in(reference, set), options$comparisons)
   rows <- with_seed(seed, make(list(input = input, grouping = grouping, pairs = pairs, options = options)))
   found <- cbind(section = section, sensitive_features = paste(set, collapse = INTERSECTION), rows)
   class(found) <- c("fairstats_audit", "data.frame")

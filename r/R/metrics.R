@@ -87,6 +87,7 @@ SELECTED <- list(list(success = 1, case = 1:2))
 
 # A metric by its name, one of the table, or a rate or criterion with an ending: `rates`, `contrast`, and the names of its `rows`.
 find_metric <- function(name) {
+  if (!is.character(name) || length(name) != 1L) stop_argument("metric", listed(name), 'one name, e.g. "disparate_impact"')
   entry <- registry("metrics")[[name]]
   if (is.null(entry)) {
     known <- c(lapply(registry("criteria"), `[[`, "rates"), as.list(stats::setNames(nm = names(registry("rates")))))

@@ -186,7 +186,7 @@ fs_stratified_ratio <- function(data = NULL, y_pred, sensitive_features, strata,
     stop_argument("strata", "missing values or another length", "the stratum of every row")
   }
   grouping <- make_groups(input$attributes)
-  pairs <- make_pairs(grouping, reference_of(reference, names(input$attributes), 1L), "reference")
+  pairs <- make_pairs(grouping, reference_in(reference, names(input$attributes)), "reference")
   cells <- table(factor(stratum), factor(grouping$labels, grouping$groups), factor(input$y_pred, 1:0))
   cells <- array(as.numeric(cells), dim(cells))
   found <- bind_rows(lapply(seq_len(nrow(pairs)), function(k) {
@@ -219,7 +219,7 @@ fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, m
   input <- read_columns(data, y_true, models[[1L]], NULL, sensitive_features, pos_label)
   predicted <- lapply(models, function(m) read_columns(data, NULL, m, NULL, sensitive_features, pos_label)$y_pred)
   grouping <- make_groups(input$attributes)
-  pairs <- make_pairs(grouping, reference_of(reference, names(input$attributes), 1L), comparisons)
+  pairs <- make_pairs(grouping, reference_in(reference, names(input$attributes)), comparisons)
   against <- utils::combn(names(models), 2L)
   if (!is.null(baseline)) against <- rbind(baseline, setdiff(names(models), baseline))
   cells <- c("111", "110", "101", "100", "011", "010", "001", "000")
