@@ -50,6 +50,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "methods.rates.stratified": ("stratified_ratio",),
     "methods.um.comparison": ("um_compare",),
     "methods.um.cross_validation": ("um_cross_validate",),
+    "methods.um.estimators": ("um_compare_estimators",),
     "methods.um.multiclass": ("um_multiclass",),
     "methods.um.posterior": ("um_hierarchical", "um_posterior"),
     "methods.um.pymc_models": ("um_model",),

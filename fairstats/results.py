@@ -31,6 +31,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "methods.rates.result": ("ComparisonResult", "DifferenceResult", "RatioResult"),
     "methods.rates.stratified": ("StratifiedRatioResult",),
     "methods.um.comparison": ("UmComparison",),
+    "methods.um.estimators": ("UmEstimators",),
     "methods.um.multiclass": ("UmMulticlass",),
     "methods.um.events": ("UmRanking",),
     "methods.um.result": ("UmPosterior",),

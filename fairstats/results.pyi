@@ -30,6 +30,7 @@ from fairstats.methods.rates.result import DifferenceResult as DifferenceResult
 from fairstats.methods.rates.result import RatioResult as RatioResult
 from fairstats.methods.rates.stratified import StratifiedRatioResult as StratifiedRatioResult
 from fairstats.methods.um.comparison import UmComparison as UmComparison
+from fairstats.methods.um.estimators import UmEstimators as UmEstimators
 from fairstats.methods.um.events import UmRanking as UmRanking
 from fairstats.methods.um.multiclass import UmMulticlass as UmMulticlass
 from fairstats.methods.um.result import UmPosterior as UmPosterior

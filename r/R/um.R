@@ -160,12 +160,23 @@ event_shares <- function(delta, rope) {
 #' @param strategy `"1/K"`, `"uniform"`, `"relative"` or `"relative-uniform"`.
 #' @param folds Number of folds K.
 #' @param ratio r of each group, for the relative strategies.
+#' @param splits Number J of half splits behind `ratio`: the factor is averaged over ratio * F(J, J).
 #' @return The factor for each element of `ratio`.
 #' @references Barrainkua et al. (2024), sections 2.3 and 5.1, equations 2 and 3.
 #' @examples
 #' fs_um_effective_factor("relative", 10, c(0.8, 1, 1.5))
 #' @export
-fs_um_effective_factor <- function(strategy, folds, ratio = 1) {
+fs_um_effective_factor <- function(strategy, folds, ratio = 1, splits = NULL) {
+  if (!is.null(splits)) {
+    return(vapply(ratio, function(r) {
+      at <- function(p) fs_um_effective_factor(strategy, folds, r * stats::qf(p, splits, splits))
+      kinks <- stats::pf(outer(c(1, folds), c(1, 2 - 1 / folds), "/") / r, splits, splits)
+      ends <- sort(c(0, kinks, 1))
+      sum(vapply(seq_len(length(ends) - 1L), function(i) {
+        stats::integrate(at, ends[i], ends[i + 1L], rel.tol = 1e-8)$value
+      }, 0))
+    }, 0))
+  }
   strategy <- match.arg(strategy, c("1/K", "uniform", "relative", "relative-uniform"))
   relative <- startsWith(strategy, "relative")
   factor_at <- function(rho0, r) {

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 import fairstats as fs
 from fairstats.methods.um.draws import CELLS as CELL_NAMES
-from fairstats.methods.um.metrics import parse_metric
+from fairstats.methods.um.metrics import as_objectives, parse_metric
 from fairstats.methods.um.table import describe
 from tests.calibration.study import Cell, Counts, tally_interval
 
@@ -144,6 +144,38 @@ def cross_validated(rng: np.random.Generator, runs: int, *, n: int, folds: int, 
             )  # fmt: skip
             intervals.append(tuple(describe(found.metric("demographic_parity"), LEVEL).confidence_interval))
     return tally_interval(parity_of_the_rule(n - n // folds), intervals)
+
+
+class FirstRows(LinearRule):
+    """The same rule from the first quarter of the rows."""
+
+    def fit(self, X: Any, y: Any) -> FirstRows:
+        """Fit the weights to a quarter."""
+        super().fit(X[: len(X) // 4], y[: len(X) // 4])
+        return self
+
+
+def _parity(counts: Any) -> Any:
+    """Selection rate of group 1 minus that of group 0, signed."""
+    rates = (counts[..., 0] + counts[..., 1]) / counts.sum(axis=-1)
+    return rates[:, 1] - rates[:, 0]
+
+
+def of_estimators(rng: np.random.Generator, runs: int, *, n: int, folds: int, **options: Any) -> Counts:
+    """Coverage of the difference in demographic parity of two algorithms, at their training sizes."""
+    intervals, size = [], n - n // folds
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for run in range(runs):
+            X, y = population(n, rng)
+            found = fs.um_compare_estimators(
+                {"all": LinearRule(), "quarter": FirstRows()}, X, y, sensitive_features=X[:, 4].astype(int),
+                reference_estimator=LinearRule(), cv=folds, metrics=[_parity], groups=[0, 1], draws=DRAWS,
+                rng=run, progress=False, **options,
+            )  # fmt: skip
+            draws = found.rankings[0].joint.objectives(as_objectives([_parity], ("0", "1")))
+            intervals.append(tuple(describe(draws[:, 0, 0] - draws[:, 1, 0], LEVEL).confidence_interval))
+    return tally_interval(parity_of_the_rule(size) - parity_of_the_rule(size // 4), intervals)
 
 
 def _rank(truth: float, draws: np.ndarray, rng: np.random.Generator) -> float:
@@ -291,6 +323,17 @@ def _cells() -> Iterator[Cell]:
                 "predictive": "about another test set, which happens to be as wide",
                 "algorithm": "t with five degrees of freedom, by five half splits",
             }[target],
+        )
+    for target in ("algorithm", "parameter"):
+        yield cell(
+            f"um_compare_estimators(target={target!r}), difference in demographic parity",
+            "400 rows, five folds, a linear rule from all rows and from a quarter of them",
+            partial(of_estimators, n=400, folds=5, target=target),
+            runs=400,
+            claim="conservative" if target == "algorithm" else "fails",
+            remark="t with five degrees of freedom, spread drawn for each apart"
+            if target == "algorithm"
+            else "about the fitted models: the spread between training sets is left out",
         )
     for method, groups, n, runs in (
         ("um_posterior", 2, 30, 4_000), ("um_multiclass", 2, 60, 4_000), ("um_model", 2, 30, 20),

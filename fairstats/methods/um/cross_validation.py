@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,9 +15,12 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes, check_row_labels
 from fairstats.methods.um import effective, fitting
 from fairstats.methods.um.draws import Rows, as_prior, count_cells, warn_of_empty
-from fairstats.methods.um.metrics import parse_metric
+from fairstats.methods.um.metrics import Metric, parse_metric
 from fairstats.methods.um.posterior import Request, posterior_of
 from fairstats.methods.um.result import UmPosterior
+
+#: What a cross-validation's posterior can be about.
+TARGETS = ("parameter", "predictive", "algorithm")
 
 
 def um_cross_validate(
@@ -30,7 +33,7 @@ def um_cross_validate(
     correlation: Literal["1/K", "uniform", "relative", "relative-uniform"] = "relative",
     reference_estimator: Any = None,
     n_half_splits: int = 5,
-    correlation_metric: str = "accuracy",
+    correlation_metric: str | Sequence[str] = "accuracy",
     variance_ratio: Any = None,
     y_pred: Any = None,
     fold: Any = None,
@@ -68,11 +71,12 @@ def um_cross_validate(
         by the ratio r_s of their variances; the same with ρ⁰ uniform on [0, 1/K]. Under a range the factor
         1/(1 + (K−1)ρ) is averaged.
     reference_estimator : estimator, optional
-        Default a support vector machine with RBF kernel on standardised columns.
+        Default a support vector machine with RBF kernel on standardised columns, text one-hot.
     n_half_splits : int, default 5
         J half splits, with a K-fold cross-validation of both algorithms in each half: 4·J·K fits.
-    correlation_metric : str, default "accuracy"
-        The metric, per group, whose variances are compared; ρ_s is then used for all metrics.
+    correlation_metric : str or sequence of str, default "accuracy"
+        The metric, per group, whose variances are compared; ρ_s is then used for all metrics. Of a list the
+        largest r_s, and the factor is averaged over r_s·F(J, J), its uncertainty from J half splits.
     variance_ratio : float or mapping of group to float, optional
         r_s, where it is known; no half splits then.
     y_pred, fold : array-like, shape (n,), optional
@@ -144,134 +148,188 @@ def um_cross_validate(
     >>> print(posterior.cross_validation.rho, posterior.cross_validation.factor.round(3))
     [0.2 0.2] [0.556 0.556]
     """
-    check_choice("correlation", correlation, effective.STRATEGIES)
-    check_choice("sensitive_at", sensitive_at, fitting.PASSING)
-    check_whole("n_half_splits", n_half_splits, low=1, cure="5")
-    metric = parse_metric(correlation_metric, argument="correlation_metric")
-    if metric.between_groups:
-        got, allowed = repr(correlation_metric), "a rate of one group, such as 'accuracy' or 'tpr'"
-        raise InputError("correlation_metric", got=got, allowed=allowed, cure='correlation_metric="accuracy"')
-    check_flag("progress", progress)
-    if n_jobs is not None and check_whole("n_jobs", n_jobs, cure="n_jobs=2, or -1 for all processors") == 0:
-        raise InputError("n_jobs", got="0", allowed="None, or a number of processes", cure="n_jobs=2")
     ready = y_pred is not None
     if not ready:
         fitting.check_estimator(estimator, "estimator")
-    request = Request.checked(draws, target, reference, rng, ("parameter", "predictive", "algorithm"))
-    anew = target == "algorithm"
+    options = Options(
+        correlation, n_half_splits, correlation_metric, reference_estimator, sensitive_at, cv, prior, n_jobs,
+        progress, variance_ratio,
+    )  # fmt: skip
+    request = Request.checked(draws, target, reference, rng, TARGETS)
     outcomes = Outcomes.from_arrays(
         y, y_pred, sensitive_features=sensitive_features, pos_label=pos_label, groups=groups
     )
-    check_row_labels(X=X, y=y)
-    label, codes, names = outcomes.y_true, outcomes.groups.codes, outcomes.groups.labels
-    if label is None:
-        raise InputError("y", got="None", allowed="one label per row", cure="pass y")
-    n, G = label.size, len(names)
-    size = (
-        n
-        if ready
-        else (*np.shape(X), -1)[0]
-        if hasattr(X, "shape")
-        else len(X)
-        if hasattr(X, "__len__")
-        else -1
-    )
-    if size != n:
-        raise InputError("X", got=f"{size:,} rows", allowed=f"{n:,}, as many as y has", cure="align them")
-    streams = np.random.SeedSequence(request.entropy).spawn(3 + n_half_splits)
-    strata = 2 * codes.astype(np.intp) + label
+    rows = Checked(X, y, outcomes, fold)
+    return cross_validated({"": estimator}, rows, options, request)[0]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How estimators are cross-validated: the arguments of `um_cross_validate` of these names."""
+
+    correlation: str
+    n_half_splits: int
+    correlation_metric: Any
+    reference_estimator: Any
+    sensitive_at: str
+    cv: Any
+    prior: Any
+    n_jobs: int | None
+    progress: bool
+    variance_ratio: Any = None
+
+    def __post_init__(self) -> None:
+        check_choice("correlation", self.correlation, effective.STRATEGIES)
+        check_choice("sensitive_at", self.sensitive_at, fitting.PASSING)
+        check_whole("n_half_splits", self.n_half_splits, low=1, cure="5")
+        if not self.metrics or any(m.between_groups for m in self.metrics):
+            got, allowed = repr(self.correlation_metric), "rates of one group, such as 'accuracy' or 'tpr'"
+            cure = 'correlation_metric="accuracy"'
+            raise InputError("correlation_metric", got=got, allowed=allowed, cure=cure)
+        check_flag("progress", self.progress)
+        cure = "n_jobs=2, or -1 for all processors"
+        if self.n_jobs is not None and check_whole("n_jobs", self.n_jobs, cure=cure) == 0:
+            raise InputError("n_jobs", got="0", allowed="None, or a number of processes", cure="n_jobs=2")
+
+    @property
+    def averaged(self) -> bool:
+        """Whether the largest r of several metrics is asked for, averaged over its uncertainty."""
+        return isinstance(self.correlation_metric, (list, tuple))
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """The metrics whose variances are compared."""
+        names = self.correlation_metric if self.averaged else [self.correlation_metric]
+        return [parse_metric(name, argument="correlation_metric") for name in names]
+
+
+class Checked:
+    """Rows that fit together: X, y, coded outcomes, and the folds of predictions that are already there."""
+
+    def __init__(self, X: Any, y: Any, outcomes: Outcomes, fold: Any = None) -> None:
+        check_row_labels(X=X, y=y)
+        if outcomes.y_true is None:
+            raise InputError("y", got="None", allowed="one label per row", cure="pass y")
+        self.X, self.y, self.outcomes, self.fold = X, np.asarray(y), outcomes, fold
+        self.label, self.codes, self.names = outcomes.y_true, outcomes.groups.codes, outcomes.groups.labels
+        self.strata = 2 * self.codes.astype(np.intp) + self.label
+        n, size = self.label.size, -1
+        if hasattr(X, "shape"):
+            size = (*np.shape(X), -1)[0]
+        elif hasattr(X, "__len__"):
+            size = len(X)
+        if outcomes.y_pred is None and size != n:
+            raise InputError("X", got=f"{size:,} rows", allowed=f"{n:,}, as many as y has", cure="align them")
+
+
+def cross_validated(
+    estimators: Mapping[str, Any], rows: Checked, options: Options, request: Request
+) -> list[UmPosterior]:
+    """One posterior per estimator, by name: folds, half splits and the reference's fits are shared.
+
+    An estimator meets the folds, half splits and seeds that it would meet alone.
+    """
+    ready, anew = rows.outcomes.y_pred is not None, request.target == "algorithm"
+    label, codes, names, strata, G = rows.label, rows.codes, rows.names, rows.strata, len(rows.names)
+    streams = np.random.SeedSequence(request.entropy).spawn(3 + options.n_half_splits)
     if ready:
-        folded, K = fitting.given_folds(fold, n)
+        folded, K = fitting.given_folds(rows.fold, label.size)
     else:
-        folded, K = fitting.fold_labels(cv, X, np.asarray(y), strata, np.random.default_rng(streams[0]))
-    relative = correlation.startswith("relative") and not anew
-    given = None if variance_ratio is None else effective.variance_ratio_given(variance_ratio, names)
+        first = np.random.default_rng(streams[0])
+        folded, K = fitting.fold_labels(options.cv, rows.X, rows.y, strata, first)
+    relative = options.correlation.startswith("relative") and not anew
+    given = None
+    if options.variance_ratio is not None:
+        given = effective.variance_ratio_given(options.variance_ratio, names)
     estimated = relative and given is None
     if ready and (estimated or anew):
+        what, value = ("target", request.target) if anew else ("correlation", options.correlation)
         raise InputError(
-            "target" if anew else "correlation",
-            got=f"{target if anew else correlation!r} with predictions that are already there",
+            what,
+            got=f"{value!r} with predictions that are already there",
             allowed="another target, with correlation '1/K' or 'uniform', or variance_ratio= as well",
             cure="pass the estimator, or variance_ratio={group: r}",
         )
-    runs: list[fitting.Run] = []
+    predicted, halves, runs, m = [rows.outcomes.y_pred], [], [], len(estimators)
     if not ready:
-        every = np.arange(n)
-        runs.append(fitting.Run(estimator, sensitive_at, every, folded, streams[1], "the cross-validation"))
-    if estimated:
-        pair = ((_reference(reference_estimator, X), "auto"), (estimator, sensitive_at))
-        runs += _half_runs(pair, strata, K, streams[3:])
-    elif anew:
-        runs += _half_runs(((estimator, sensitive_at),), strata, K, streams[3:])
-    if ready:
-        predicted, halves = np.asarray(outcomes.y_pred), []
-    else:
+        own = [(e, options.sensitive_at) for e in estimators.values()]
+        every, words = np.arange(label.size), "the cross-validation"
+        runs = [fitting.Run(*pair, every, folded, streams[1], words) for pair in own]
+        if estimated:
+            own.insert(0, (_reference(options.reference_estimator, rows.X), "auto"))
+        if estimated or anew:
+            runs += _half_runs(own, strata, K, streams[3:], alone=anew)
         sensitive = np.asarray(names, dtype=object)[codes].astype(str)
-        data = fitting.Data(X, np.asarray(y), label, sensitive)
-        (predicted, _), *halves = fitting.cross_predict(runs, data, n_jobs, progress)
+        data = fitting.Data(rows.X, rows.y, label, sensitive)
+        found = fitting.cross_predict(runs, data, options.n_jobs, options.progress)
         fitting.warn_of_few(strata, K, names)
+        predicted, halves, runs = [p for p, _ in found[:m]], found[m:], runs[m:]
+    values: list[NDArray[np.float64]] = []
     if estimated:
-        known = zip(runs[1:], halves, strict=True)
-        cells = [count_cells(label[run.rows], own, codes[run.rows], G) for run, (own, _) in known]
+        known = zip(runs, halves, strict=True)
+        cells = [count_cells(label[run.rows], p, codes[run.rows], G) for run, (p, _) in known]
         # the runs go split by split, half by half, algorithm by algorithm
-        values = metric.by_group(np.array(cells)).reshape(-1, 2, 2, G).transpose(2, 0, 1, 3)
-        words = "an RBF support vector machine"
-        if reference_estimator is not None:
-            words = type(reference_estimator).__name__
-        given = effective.variance_ratio_of(values, metric.name, words)
-    ratio = np.ones(G) if given is None else given.ratio
-    factor, clipped = np.ones(G), np.zeros(G)
-    if not anew:
-        factor, clipped = effective.checked_factors(correlation, K, ratio, names)
-    rows = Rows(label, predicted, codes, folded)
-    fold_cells = count_cells(label, rows.y_pred, G * folded + codes, K * G).reshape(K, G, 4)
-    total = fold_cells.sum(axis=0)
-    counts = ConfusionCounts(
-        groups=names,
-        totals=total * factor[:, None],
-        rows=total,
-        n_units=n,
-        missing=outcomes.missing,
-        attributes=outcomes.groups.attributes,
-    )
-    alpha = as_prior(prior, counts)
-    warn_of_empty(counts)
-    return posterior_of(
-        counts,
-        alpha,
-        replace(request, entropy=int(streams[2].generate_state(1, np.uint64)[0]) >> 2),
-        rows=rows,
-        shifts=_shifts(runs[1:], halves, strata + 1 - 2 * label.astype(np.intp), total) if anew else None,
-        cross_validation=effective.CrossValidation(
+        by_run = [metric.by_group(np.array(cells)) for metric in options.metrics]
+        values = [v.reshape(-1, 2, 1 + m, G).transpose(2, 0, 1, 3) for v in by_run]
+    answers = []
+    for k, (name, estimator) in enumerate(estimators.items()):
+        if estimated:
+            given = _ratio([v[[0, 1 + k]] for v in values], options)
+        counted = Rows(label, np.asarray(predicted[k]), codes, folded)
+        fold_cells = count_cells(label, counted.y_pred, G * folded + codes, K * G).reshape(K, G, 4)
+        total, shifts, factor, clipped = fold_cells.sum(axis=0), None, np.ones(G), np.zeros(G)
+        if anew:
+            shifts = _shifts(runs[k::m], halves[k::m], strata + 1 - 2 * label.astype(np.intp), total)
+        else:
+            labels = tuple(f"{name}, {g}" if name else g for g in names)
+            splits = options.n_half_splits if given is not None and given.averaged else 0
+            ratio = np.ones(G) if given is None else given.ratio
+            factor, clipped = effective.checked_factors(options.correlation, K, ratio, labels, splits)
+        counts = ConfusionCounts(
+            groups=names,
+            totals=total * factor[:, None],
+            rows=total,
+            n_units=label.size,
+            missing=rows.outcomes.missing,
+            attributes=rows.outcomes.groups.attributes,
+        )
+        alpha = as_prior(options.prior, counts)
+        if k == 0:
+            warn_of_empty(counts)
+        folds = effective.CrossValidation(
             folds=K,
             fold_cells=fold_cells,
-            correlation="" if anew else correlation,
+            correlation="" if anew else options.correlation,
             rho=np.minimum((1.0 / factor - 1.0) / (K - 1), np.nextafter(1.0, 0.0)),
             factor=factor,
             clipped=clipped,
             variance_ratio=given if relative else None,
             estimator="" if ready else type(estimator).__name__,
-        ),
-    )
+        )
+        seeded = replace(request, entropy=int(streams[2].generate_state(1, np.uint64)[0]) >> 2)
+        answers.append(
+            posterior_of(counts, alpha, seeded, rows=counted, shifts=shifts, cross_validation=folds)
+        )
+    return answers
+
+
+def _ratio(values: list[NDArray[np.float64]], options: Options) -> effective.VarianceRatio:
+    """The variance ratio of one estimator from the values of every metric in the half splits."""
+    given = options.reference_estimator
+    words = "an RBF support vector machine" if given is None else type(given).__name__
+    pairs = zip(values, options.metrics, strict=True)
+    ratios = [effective.variance_ratio_of(v, metric.name, words) for v, metric in pairs]
+    return effective.largest_ratio(ratios) if options.averaged else ratios[0]
 
 
 def _reference(reference_estimator: Any, X: Any) -> Any:
     if reference_estimator is not None:
         fitting.check_estimator(reference_estimator, "reference_estimator")
         return reference_estimator
-    types = {str(t) for t in np.atleast_1d(getattr(X, "dtypes", ()))}
-    if types & {"object", "category", "str", "string"}:
-        raise InputError(
-            "reference_estimator",
-            got="None with columns of text in X",
-            allowed="a reference that can read X; the default is an SVM on numeric columns",
-            cure="pass a pipeline with your preprocessing and SVC(), or correlation='1/K'",
-        )
-    from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC
 
-    return make_pipeline(StandardScaler(), SVC(kernel="rbf"))
+    return fitting.readable(SVC(kernel="rbf"), X, StandardScaler())
 
 
 def _half_runs(
@@ -279,21 +337,25 @@ def _half_runs(
     strata: NDArray[np.intp],
     folds: int,
     streams: list[np.random.SeedSequence],
+    *,
+    alone: bool,
 ) -> list[fitting.Run]:
     """The cross-validations in both halves of every split: split, half, algorithm.
 
-    A ratio of two algorithms is steadier over stratified halves. One algorithm alone is to be trained on sets
-    as they come, its models predict the other half too, and the halves are random.
+    A ratio of two algorithms is steadier over stratified halves. An algorithm `alone` is to be trained on
+    sets as they come, its models predict the other half too, and the halves are random. Every algorithm but
+    the reference, the first where there is one, has the same seeds.
     """
-    alone, runs = len(estimators) == 1, []
+    runs = []
     for j, stream in enumerate(streams):
         rng = np.random.default_rng(stream)
         side = fitting.stratified_folds(np.zeros_like(strata) if alone else strata, 2, rng)
         for h in (0, 1):
             rows, others = np.flatnonzero(side == h), np.flatnonzero(side != h)
             fold = fitting.stratified_folds(strata[rows], folds, rng)
-            for (estimator, use), seeds in zip(estimators, stream.spawn(len(estimators)), strict=True):
-                run = fitting.Run(estimator, use, rows, fold, seeds, f"half {h} of split {j}")
+            seeds = stream.spawn(1 if alone else 2)
+            for k, (estimator, use) in enumerate(estimators):
+                run = fitting.Run(estimator, use, rows, fold, seeds[-1 if k else 0], f"half {h} of split {j}")
                 runs.append(replace(run, extra=others) if alone else run)
     return runs
 

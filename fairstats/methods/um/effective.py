@@ -20,6 +20,8 @@ from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenc
 from fairstats.ground.groups import group_index
 from fairstats.ground.serialise import serialisable
 
+#: Quantiles of F(J, J) over which a factor is averaged.
+_SPREAD = 1_000
 STRATEGIES = ("1/K", "uniform", "relative", "relative-uniform")
 
 
@@ -52,7 +54,8 @@ class VarianceRatio:
     `metric` is what the variances are of, computed per group, and `reference` the reference algorithm A0.
     `values`, shape (2, J, 2, G), holds the metric by algorithm (reference, method), half split, half and
     group; it is empty where r was given. `ratio`, shape (G,), is NaN where a variance is 0; `low` and `high`
-    are the jackknife interval over the J half splits, NaN where r was given or J is 1.
+    are the jackknife interval over the J half splits, NaN where r was given or J is 1. `averaged`: of several
+    metrics, the largest in each group, whose factor is averaged over r·F(J, J).
     """
 
     metric: str
@@ -62,6 +65,7 @@ class VarianceRatio:
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     confidence_level: float = 0.95
+    averaged: bool = False
 
 
 @serialisable
@@ -107,6 +111,7 @@ class CrossValidation:
             lines.append(
                 f"Variance ratio over {ratio.reference} on {ratio.metric} per group, with its jackknife "
                 f"interval: {words}."
+                + (" Effective counts are averaged over r·F(J, J)." if ratio.averaged else "")
             )
         return lines
 
@@ -136,6 +141,17 @@ def variance_ratio_of(
     return VarianceRatio(metric, reference, values, ratio, low, high, confidence_level)
 
 
+def largest_ratio(ratios: list[VarianceRatio]) -> VarianceRatio:
+    """Of several metrics the largest ratio of each group, to be averaged over its uncertainty."""
+    best = np.nan_to_num([r.ratio for r in ratios], nan=-1.0).argmax(axis=0)
+    values, ratio, low, high = (
+        np.stack([getattr(ratios[k], name)[..., g] for g, k in enumerate(best)], axis=-1)
+        for name in ("values", "ratio", "low", "high")
+    )
+    words = ("the largest of " if len(ratios) > 1 else "") + ", ".join(r.metric for r in ratios)
+    return VarianceRatio(words, ratios[0].reference, values, ratio, low, high, averaged=True)
+
+
 def variance_ratio_given(ratio: Any, groups: tuple[str, ...]) -> VarianceRatio:
     """The variance ratio that the user knows: one number, or one per group by name."""
     values, cure = np.full(len(groups), np.nan), "leave it out to have it estimated"
@@ -152,9 +168,13 @@ def variance_ratio_given(ratio: Any, groups: tuple[str, ...]) -> VarianceRatio:
 
 
 def checked_factors(
-    correlation: str, folds: int, ratio: NDArray[np.float64], groups: tuple[str, ...]
+    correlation: str, folds: int, ratio: NDArray[np.float64], groups: tuple[str, ...], splits: int = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Factors per group and what was clipped, with a warning of ratios that are unknown or clipped."""
+    """Factors per group and what was clipped, with a warning of ratios that are unknown or clipped.
+
+    With `splits` the factors are averaged over ratio·F(J, J): the ratio of two variances from J half splits
+    each, over that of their expectations, has this law where the differences are normal.
+    """
     unknown = np.isnan(ratio)
     if unknown.any():
         caution(
@@ -162,7 +182,16 @@ def checked_factors(
             "metric did not vary, or is undefined, in some half splits; the reference's correlation is used.",
             InsufficientEvidenceWarning,
         )
-    factor, clipped = strategy_factors(correlation, folds, np.where(unknown, 1.0, ratio))
+    known = np.where(unknown, 1.0, ratio)
+    if splits:
+        from scipy.special import fdtri
+
+        spread = fdtri(splits, splits, (np.arange(_SPREAD) + 0.5) / _SPREAD)
+        tables = strategy_factors(correlation, folds, np.outer(known, spread).ravel())
+        factor, clipped = (table.reshape(len(known), -1).mean(axis=1) for table in tables)
+        clipped = np.where(clipped > 0.5, clipped, 0.0)  # the tails of F always are
+    else:
+        factor, clipped = strategy_factors(correlation, folds, known)
     if clipped.any():
         words = ", ".join(
             f"{g} (r = {r:.2f})" for g, r, c in zip(groups, ratio, clipped, strict=True) if c > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -115,6 +115,7 @@ class UmRanking(Result):
 
     `better`, shape (m, m), is P(row ≫ column), 0 on the diagonal; `front`, shape (m,), the probability that
     no other algorithm practically outperforms this one; `undefined` the share of the draws left out for 0/0.
+    `events` has every event of every pair, the earlier algorithm first; those of a pair sum to 1.
     """
 
     names: tuple[str, ...]
@@ -125,6 +126,7 @@ class UmRanking(Result):
     n_draws: int
     undefined: float
     joint: JointDraws
+    events: tuple[Event, ...] = ()
 
     title: ClassVar[str] = "Uncertainty Matters: several algorithms"
     lacks: ClassVar[dict[str, str]] = {**NO_TEST, **NO_INTERVAL, "plot": "its table is in .matrix()"}
@@ -175,6 +177,19 @@ class UmRanking(Result):
             [{"algorithm": r.group, "probability": r.estimate, "mc_error": r.std_error} for r in rows]
         )
 
+    def ranking(self) -> pd.DataFrame:
+        """The algorithms by how much more often they outperform than they are outperformed.
+
+        Columns algorithm, outperforms and outperformed (means of P(≫) over the others), net (their
+        difference, by which the rows are ordered) and front.
+        """
+        import pandas as pd
+
+        up, down = (self.better.sum(axis=k) / (len(self.names) - 1) for k in (1, 0))
+        columns = {"outperforms": up, "outperformed": down, "net": up - down, "front": self.front}
+        table = pd.DataFrame({"algorithm": self.names, **columns})
+        return table.sort_values("net", ascending=False, kind="stable", ignore_index=True)
+
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
         return ["group", "event", "reference", "estimate", "std_error"]
@@ -197,6 +212,14 @@ def rank(
     m = len(names)
     better = np.zeros((m, m))
     beaten = np.zeros((len(known), m), dtype=bool)
+    about = {"metric": ", ".join(objectives.names), **joint.about}
+    events = [
+        event
+        for i, j in combinations(range(m), 2)
+        for event in probabilities(
+            known[:, i] - known[:, j], rope, (names[i], names[j]), objectives.shorts, **about
+        )
+    ]
     for i in range(m):
         for j in range(i):
             sign = signs(known[:, i] - known[:, j], rope)
@@ -213,4 +236,5 @@ def rank(
         n_draws=len(known),
         undefined=undefined,
         joint=joint,
+        events=tuple(events),
     )

@@ -15,6 +15,8 @@ from fairstats.ground.encoding import factorize
 from fairstats.ground.errors import DataWarning, InputError, caution
 
 _NAME = "sensitive_features"
+#: How the types of columns that are no numbers begin.
+_WORDS = ("object", "categor", "str", "utf8", "enum")
 PASSING = ("auto", "none", "fit", "predict", "both")
 
 
@@ -129,6 +131,23 @@ def check_estimator(estimator: Any, argument: str) -> None:
                 allowed="a scikit-learn estimator or pipeline with fit and predict",
                 cure="make_pipeline(StandardScaler(), LogisticRegression()), say",
             )
+
+
+def readable(estimator: Any, X: Any, scale: Any = "passthrough") -> Any:
+    """The estimator on columns of numbers, scaled by `scale`, with those of text and categories one-hot.
+
+    The estimator itself where X has only numbers and nothing is scaled.
+    """
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    kinds = [str(kind).lower() for kind in np.atleast_1d(getattr(X, "dtypes", ()))]
+    words = [k for k, kind in enumerate(kinds) if kind.startswith(_WORDS)]
+    if not words:
+        return estimator if scale == "passthrough" else make_pipeline(scale, estimator)
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    return make_pipeline(make_column_transformer((one_hot, words), remainder=scale), estimator)
 
 
 def sensitive_use(estimator: Any, passing: str = "auto") -> SensitiveUse:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_choice
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.draws import PosteriorDraws, Rows, evaluate, gamma_table
 from fairstats.methods.um.metrics import Objectives
@@ -184,6 +184,13 @@ def join(
         anew = ""
     if obstacle:
         return JointDraws(aligned, False, f"independent draws: {obstacle}{anew}", number, entropy)
+    folds = [r.fold for r in _rows_of(aligned)]
+    if any(not _same_partition(folds[0], fold) for fold in folds[1:]):
+        caution(
+            "the posteriors are of different folds (or one of none), and part of Δ is the partition. Give "
+            "all the same cv= and rng=, or call um_compare_estimators.",
+            DataWarning,
+        )
     reason = "paired by row-wise predictions"
     if _uneven(aligned):
         least = "smaller effective counts of the two" if len(aligned) == 2 else "smallest effective counts"
@@ -234,6 +241,13 @@ def _obstacle(posteriors: tuple[UmPosterior, ...]) -> str:
 
 def _rows_of(posteriors: tuple[UmPosterior, ...]) -> list[Rows]:
     return [p._rows for p in posteriors if p._rows is not None]
+
+
+def _same_partition(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
+    """Whether the same rows are held out together, whatever the numbers of the folds."""
+    if a is None or b is None:
+        return a is b
+    return len({len(set(part)) for part in (zip(a, b, strict=True), a, b)}) == 1
 
 
 def _totals(posteriors: tuple[UmPosterior, ...]) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -95,6 +95,12 @@ class UmPosterior(Result, PosteriorDraws):
 
     title: ClassVar[str] = "Uncertainty Matters: posterior of the metrics"
     lacks: ClassVar[dict[str, str]] = NO_TEST
+
+    def under(self, target: str) -> UmPosterior:
+        """The posterior of the same counts, and of the same rows, about another target."""
+        moved = replace(self, target=target)
+        object.__setattr__(moved, "_rows", self._rows)  # a frozen result
+        return moved
 
     @property
     def groups(self) -> tuple[str, ...]:

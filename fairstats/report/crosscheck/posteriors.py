@@ -18,6 +18,7 @@ from fairstats.report.crosscheck.door import Bench, column
 
 if TYPE_CHECKING:
     from fairstats.methods.um.comparison import UmComparison
+    from fairstats.methods.um.estimators import UmEstimators
     from fairstats.methods.um.events import UmRanking
     from fairstats.methods.um.joint import JointDraws
     from fairstats.methods.um.result import UmPosterior
@@ -172,6 +173,12 @@ def ranking(result: UmRanking, bench: Bench) -> Iterator[Check]:
         (a, "", "P(on the Pareto front)", float(result.front[i]), m * m + i) for i, a in enumerate(names)
     ]
     yield from _compared(result, "crosscheck_um_ranking", compared, bench)
+
+
+def estimators(result: UmEstimators, bench: Bench) -> Iterator[Check]:
+    """The rankings under every target."""
+    for found in result.rankings:
+        yield from ranking(found, bench)
 
 
 def _compared(

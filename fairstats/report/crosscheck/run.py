@@ -43,6 +43,7 @@ TWINS = {
     "SetDistance": "distances.set_distance",
     "UmPosterior": "posteriors.posterior",
     "UmComparison": "posteriors.comparison",
+    "UmEstimators": "posteriors.estimators",
     "UmRanking": "posteriors.ranking",
     "CounterfactualSample": "tails.averages",
     "EcdResult": "tails.ecd",

@@ -51,6 +51,9 @@ test_that("effective counts: closed forms, and an unstable method has fewer", {
   expect_equal(fs_um_effective_factor("relative", 10, 1), 1 / 1.9)
   expect_true(all(diff(fs_um_effective_factor("relative-uniform", 10, c(0.5, 1, 2, 4))) < 0))
   expect_equal(fs_um_correlation(1, 0.1, 10), 0.1)
+  grid <- stats::qf((seq_len(2e4) - 0.5) / 2e4, 5, 5)
+  averaged <- mean(fs_um_effective_factor("relative", 10, 1.5 * grid))
+  expect_equal(fs_um_effective_factor("relative", 10, 1.5, splits = 5), averaged, tolerance = 1e-6)
 })
 
 test_that("the variance ratio and its jackknife", {
