@@ -181,7 +181,8 @@ def calls() -> dict[str, Call]:
             "width": 0.45}),
         "MaddMitigator": Call("madd", _mitigate, {"score": s, "y": y, "sensitive_features": h,
             "theta": 0.5, "loss": "error", "threshold": 0.5, "n_lambdas": 10, "bandwidth": 0.2,
-            "pos_label": None, "random_state": 1, "new": s, "new_groups": h}, weight=0.5),
+            "pos_label": None, "splits": 2, "estimator": None, "random_state": 1, "new": s, "new_groups": h,
+            "lambda_": None, "sample_weight": None}, weight=0.5),
         # ------------------------------------------------ hfm
         "hfm": Call("hfm", fs.hfm, {"X": table, "y_true": y, "y_pred": p, "sensitive_features": g,
             "counts": None, "statistic": "max", "scale": "minmax", "reference_data": None,
@@ -310,11 +311,10 @@ def calls() -> dict[str, Call]:
 
 
 def _mitigate(**given: Any) -> Any:
-    rows = {name: given.pop(name) for name in ("score", "y", "sensitive_features", "new", "new_groups")}
-    fitted = fs.MaddMitigator(**given).fit(
-        rows["score"], rows["y"], sensitive_features=rows["sensitive_features"]
-    )
-    return fitted.transform(rows["new"], sensitive_features=rows["new_groups"])
+    names = ("score", "y", "sensitive_features", "new", "new_groups", "lambda_", "sample_weight")
+    score, y, groups, new, new_groups, lambda_, weight = (given.pop(name) for name in names)
+    fitted = fs.MaddMitigator(**given).fit(score, y, sensitive_features=groups, sample_weight=weight)
+    return fitted.transform(new, sensitive_features=new_groups, lambda_=lambda_)
 
 
 def _drawn(plot: Callable[..., Any]) -> Callable[..., Any]:
