@@ -151,6 +151,32 @@ def plot_comparison(result: Any, region: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def plane_of_estimators(
+    clouds: dict[str, Any], names: Sequence[str], metrics: Sequence[str], ax: Axes | None = None
+) -> Axes:
+    """Medians and 95% intervals of one or two objectives: a colour per estimator, a shade per target.
+
+    `clouds`: target → draws (n, estimators, objectives), larger better; `names`: of the estimators.
+    """
+    ax = axes_or_new(ax)
+    for shade, (target, draws) in enumerate(clouds.items()):
+        ends = np.nanquantile(draws, [0.025, 0.5, 0.975], axis=0)
+        for k, name in enumerate(names):
+            low, middle, high = ends[:, k]
+            place = middle if len(metrics) == 2 else [middle[0], -k - 0.2 * shade]
+            reach = [[[m - a], [b - m]] for a, m, b in zip(low, middle, high, strict=True)]
+            style: dict[str, Any] = {"color": f"C{k}", "alpha": 0.45 if shade else 1.0, "fmt": "os"[shade]}
+            style |= dict(zip(("xerr", "yerr"), reach, strict=False))
+            ax.errorbar(place[0], place[1], label=f"{name}, {target}", **style)
+    ax.set_xlabel(f"{metrics[0]}, larger better")
+    if len(metrics) == 2:
+        ax.set_ylabel(f"{metrics[1]}, larger better")
+    else:
+        ax.set_yticks([])
+    ax.legend(title="medians, 95%")
+    return ax
+
+
 def _limits(ax: Axes, delta: Any, rope: tuple[float, float]) -> None:
     """Axes that show the draws, the origin and the RoPE."""
     ends = []

@@ -90,7 +90,7 @@ class UmEstimators(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the medians and 95% intervals of the first two metrics, every target in a shade of its own."""
-        from fairstats.plots.models import plane_of_estimators
+        from fairstats.plots.hdr import plane_of_estimators
 
         first = self.rankings[0]
         objectives = as_objectives(first.metrics, first.joint.first.groups)
@@ -145,10 +145,8 @@ def um_compare_estimators(
     correlation_metric : str or sequence of str, optional
         Default the rates behind `metrics`: the largest r_s of them, with the factor averaged over its
         uncertainty. One name gives the r_s of that metric as it is.
-    cv, correlation, reference_estimator, n_half_splits, sensitive_at, prior, draws, reference
-        As in `um_cross_validate`.
-    pos_label, groups, n_jobs, progress, rng
-        As in `um_cross_validate`.
+    cv, correlation, reference_estimator, n_half_splits, sensitive_at, prior, draws, reference, groups, rng
+        As in `um_cross_validate`, and so are `pos_label`, `n_jobs` and `progress`.
 
     Returns
     -------
