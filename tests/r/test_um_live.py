@@ -20,7 +20,7 @@ import fairstats as fs
 from fairstats.ground.errors import RBackendError
 from fairstats.ground.registry import RATES
 from fairstats.ground.rsession import call
-from fairstats.methods.um.effective import STRATEGIES, strategy_factors, variance_ratio_of
+from fairstats.methods.um.effective import STRATEGIES, checked_factors, strategy_factors, variance_ratio_of
 from fairstats.methods.um.events import probabilities
 from fairstats.methods.um.metrics import parse_metric
 
@@ -148,11 +148,15 @@ def test_live_comparison() -> None:
 
 
 @pytest.mark.r
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")  # clips
 def test_live_effective_counts() -> None:
     ratios = np.random.default_rng(2).lognormal(0, 1, 12)
     for strategy in STRATEGIES:
         ours, _ = strategy_factors(strategy, 7, ratios)
         assert np.allclose(call("fs_um_effective_factor", strategy, 7, ratios), ours, rtol=1e-8), strategy
+    for strategy in STRATEGIES[2:]:  # R integrates over F(J, J), we take 1,000 of its quantiles
+        averaged, _ = checked_factors(strategy, 7, ratios, tuple(map(str, range(12))), 5)
+        assert np.allclose(call("fs_um_effective_factor", strategy, 7, ratios, splits=5), averaged, atol=1e-5)
 
 
 @pytest.mark.r
