@@ -39,6 +39,9 @@
 fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NULL, confidence_level = 0.95,
                    margin = 0.05, worst = 0.95) {
   audit_options(confidence_level, margin = margin)
+  numbers_in(interactions, "interactions")
+  numbers_in(worst, "worst", 0, 1 - 1e-9)
+  if (!is.null(threshold)) numbers_in(threshold, "threshold")
   if (!(interactions > 1)) stop_argument("interactions", listed(interactions), "a number above 1")
   if (!is.null(threshold) && !(threshold >= LEAST_TAIL)) stop_argument("threshold", listed(threshold), "the number of values of a tail, 10 or more")
   groups <- list(unprivileged = unprivileged, privileged = privileged)

@@ -24,11 +24,12 @@
 #' }
 #' @export
 fs_fit_gpd <- function(excess, method = c("mle", "lmoments"), source = c("extRemes", "evd", "base"), grid = 0) {
-  method <- match.arg(method)
-  source <- match.arg(source)
+  method <- choice_of(method, "method", c("mle", "lmoments"))
+  source <- choice_of(source, "source", c("extRemes", "evd", "base"))
   if (source != "base") need_package(source)
-  excess <- check_sample(excess, "excesses")
-  if (any(excess <= 0)) stop("excesses must be above 0", call. = FALSE)
+  excess <- check_sample(excess, "excess")
+  numbers_in(grid, "grid", 0)
+  if (any(excess <= 0)) stop_argument("excess", "values of 0 or less", "values above 0")
   if (grid > 0 && !(source == "base" && method == "mle")) stop("grid needs source \"base\" and method \"mle\"", call. = FALSE)
   if (source == "base" && method == "mle") return(tail_twin(excess, grid))
   # the packages differentiate with a fixed step: the scale must be near 1 for heavy tails, too
@@ -64,10 +65,10 @@ fs_fit_gpd <- function(excess, method = c("mle", "lmoments"), source = c("extRem
 #' }
 #' @export
 fs_fit_gev <- function(x, method = c("mle", "lmoments"), source = c("extRemes", "evd", "base")) {
-  method <- match.arg(method)
-  source <- match.arg(source)
+  method <- choice_of(method, "method", c("mle", "lmoments"))
+  source <- choice_of(source, "source", c("extRemes", "evd", "base"))
   if (source != "base") need_package(source)
-  x <- check_sample(x, "block maxima")
+  x <- check_sample(x, "x")
   if (source == "base" && method == "mle") return(gev_twin(x))
   centre <- stats::median(x)
   # the nearer quartile: with the interquartile range the scale of a heavy tail would be far below 1
@@ -116,6 +117,9 @@ fs_fit_gev <- function(x, method = c("mle", "lmoments"), source = c("extRemes", 
 #' @export
 fs_fit_point_process <- function(excess, n, threshold, block_size, method = c("mle", "lmoments"),
                               source = c("extRemes", "evd", "base")) {
+  numbers_in(n, "n", 1)
+  numbers_in(threshold, "threshold")
+  numbers_in(block_size, "block_size")
   k <- length(excess)
   if (n < k || block_size <= 0) stop("needs n >= number of excesses and block_size > 0", call. = FALSE)
   tail <- fs_fit_gpd(excess, method, source)
@@ -199,12 +203,12 @@ finish <- function(found, unit, centre, source, size, nll) {
   )
 }
 
-check_sample <- function(x, what) {
-  x <- as.numeric(x)
-  if (!all(is.finite(x))) stop(what, ": NA or infinite values", call. = FALSE)
-  if (length(x) < 10L) stop(what, ": ", length(x), " values, at least 10 are needed", call. = FALSE)
-  if (max(x) - min(x) <= 0) stop(what, ": all values are equal", call. = FALSE)
-  x
+check_sample <- function(x, argument) {
+  if (!is.numeric(x)) stop_argument(argument, listed(x), "numbers")
+  if (!all(is.finite(x))) stop_argument(argument, "NA or infinite values", "finite numbers")
+  if (length(x) < 10L) stop_argument(argument, paste(length(x), "values"), "at least 10")
+  if (max(x) - min(x) <= 0) stop_argument(argument, "values that are all equal", "values that differ")
+  as.numeric(x)
 }
 
 need_package <- function(package) {

@@ -15,6 +15,11 @@
 #' d$values[51]
 #' @export
 fs_density_1d <- function(x, bandwidth, low, high, size) {
+  numbers_in(x, "x", size = NA)
+  numbers_in(bandwidth, "bandwidth", .Machine$double.xmin)
+  numbers_in(low, "low")
+  numbers_in(high, "high", low)
+  numbers_in(size, "size", 2, whole = TRUE)
   args <- list(x = as.numeric(x), bw = bandwidth, from = low, to = high, n = size)
   if (getRversion() >= "4.4.0") args$old.coords <- TRUE
   found <- do.call(stats::density, args)
@@ -25,6 +30,8 @@ fs_density_1d <- function(x, bandwidth, low, high, size) {
 #' @export
 fs_density_2d <- function(x, bandwidth, low, high, size) {
   need_package("ks")
+  x <- in_plane(x, low, high)
+  numbers_in(bandwidth, "bandwidth", .Machine$double.xmin, size = 2L)
   found <- ks::kde(x,
     H = diag(bandwidth^2), xmin = low, xmax = high, gridsize = size, bgridsize = size, binned = TRUE
   )
@@ -35,8 +42,20 @@ fs_density_2d <- function(x, bandwidth, low, high, size) {
 #' @export
 fs_shifted_histogram <- function(x, low, high) {
   need_package("ash")
+  x <- in_plane(x, low, high)
   found <- ash::ash2(ash::bin2(x, cbind(low, high), c(20, 20)), c(5, 5))
   list(x = found$x, y = found$y, values = found$z)
+}
+
+# Samples in the plane, and the corners of their grid.
+in_plane <- function(x, low = c(0, 0), high = c(1, 1)) {
+  if (is.data.frame(x)) x <- as.matrix(x)
+  numbers_in(x, "x", size = NA)
+  if (length(dim(x)) != 2L || ncol(x) != 2L) stop_argument("x", paste(length(x), "numbers"), "a matrix of two columns")
+  numbers_in(low, "low", size = 2L)
+  numbers_in(high, "high", size = 2L)
+  if (any(low >= high)) stop_argument("high", listed(high), paste("numbers above", listed(low)))
+  x
 }
 
 #' Levels of highest density regions by hdrcde
@@ -59,6 +78,10 @@ fs_shifted_histogram <- function(x, low, high) {
 #' @export
 fs_hdr_levels_1d <- function(grid, values, x, prob) {
   need_package("hdrcde")
+  numbers_in(x, "x", size = NA)
+  numbers_in(prob, "prob", 0, 1, size = NA)
+  numbers_in(grid, "grid", size = NA)
+  numbers_in(values, "values", 0, size = length(grid))
   x <- as.numeric(x)
   at <- stats::approx(grid, values, xout = x, yleft = 0, yright = 0)$y
   if (min(x) < grid[1L] || max(x) > grid[length(grid)]) {
@@ -75,6 +98,11 @@ fs_hdr_levels_1d <- function(grid, values, x, prob) {
 #' @export
 fs_hdr_levels_2d <- function(gx, gy, values, x, prob) {
   need_package("hdrcde")
+  x <- in_plane(x)
+  numbers_in(prob, "prob", 0, 1, size = NA)
+  numbers_in(gx, "gx", size = NA)
+  numbers_in(gy, "gy", size = NA)
+  numbers_in(values, "values", 0, size = length(gx) * length(gy))
   inside <- x[, 1L] >= gx[1L] & x[, 1L] <= gx[length(gx)] & x[, 2L] >= gy[1L] & x[, 2L] <= gy[length(gy)]
   percent <- ascending_percent(prob)
   found <- hdrcde::hdr.2d(x[inside, 1L], x[inside, 2L], prob = percent, den = list(x = gx, y = gy, z = values))

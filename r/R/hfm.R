@@ -85,6 +85,8 @@ check_rows <- function(a, b) {
 #' @export
 fs_approx_set_distance <- function(a, b, w, m2) {
   check_rows(a, b)
+  numbers_in(w, "w", size = ncol(a))
+  numbers_in(m2, "m2", 1, whole = TRUE)
   rows <- rbind(a, b)
   group <- rep(1:2, c(nrow(a), nrow(b)))
   along <- drop(rows %*% w)
@@ -179,7 +181,11 @@ label_coordinates <- function(y, levels) {
 #' @export
 fs_hfm <- function(data = NULL, features, y_true, y_pred, sensitive_features, pos_label = 1, n_resamples = 199,
                    n_subsamples = 50, scale = "minmax", statistic = "max", seed = 1, most = 2000) {
-  if (!scale %in% c("minmax", "none")) stop_argument("scale", listed(scale), '"minmax" or "none"')
+  choice_of(scale, "scale", c("minmax", "none"))
+  numbers_in(n_resamples, "n_resamples", 0, whole = TRUE)
+  numbers_in(n_subsamples, "n_subsamples", 0, whole = TRUE)
+  if (!identical(most, Inf)) numbers_in(most, "most", 0)
+  for (name in c("y_true", "y_pred")) if (is.null(get(name))) stop_argument(name, "NULL", "a column")
   input <- read_columns(data, y_true, y_pred, NULL, sensitive_features, pos_label)
   columns <- feature_columns(data, features, input$n)
   grouping <- make_groups(input$attributes)
@@ -190,6 +196,9 @@ fs_hfm <- function(data = NULL, features, y_true, y_pred, sensitive_features, po
 }
 
 feature_columns <- function(data, features, n) {
+  if (!is.list(if (is.null(data)) features) && !(is.character(features) && length(features))) {
+    stop_argument("features", listed(features), "names of columns, or without `data` a data frame")
+  }
   columns <- if (is.null(data)) {
     as.list(features)
   } else {

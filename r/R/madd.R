@@ -76,6 +76,12 @@ counts_madd <- function(c0, c1) {
 #' @param width Least width as a multiple of h_sup.
 #' @export
 fs_stable_bandwidth <- function(bandwidth, madd, n0, n1, min_points = 50, width = 0.45) {
+  numbers_in(bandwidth, "bandwidth", 0, size = NA)
+  numbers_in(madd, "madd", size = length(bandwidth))
+  numbers_in(n0, "n0", 1)
+  numbers_in(n1, "n1", 1)
+  numbers_in(min_points, "min_points", 0)
+  numbers_in(width, "width", 0)
   ascending <- order(bandwidth)
   h <- bandwidth[ascending]
   value <- madd[ascending]
@@ -118,6 +124,9 @@ grid_bins <- function(n0, n1) max(ceiling(1 / madd_bandwidth_order(n0, n1)), 2)
 #' @param count Rows per bin, both groups together.
 #' @export
 fs_madd_null_mean <- function(count, n0, n1) {
+  numbers_in(count, "count", 0, size = NA, whole = TRUE)
+  numbers_in(n0, "n0", 1, whole = TRUE)
+  numbers_in(n1, "n1", 1, whole = TRUE)
   if (sum(count) != n0 + n1) stop("`count` must sum to n0 + n1", call. = FALSE)
   sum(vapply(count, mean_deviation, 0, n0 = n0, n1 = n1))
 }
@@ -294,7 +303,16 @@ crosscheck_madd_largest <- function(counts, edges, first, second, bins, resample
 fs_madd_map <- function(score, group, lambda, new_score = score, new_group = group) {
   check_scores(score, "score")
   check_scores(new_score, "new_score")
+  numbers_in(lambda, "lambda")
   if (!(lambda >= 0 && lambda <= 1)) stop("`lambda` must lie in [0, 1]", call. = FALSE)
+  sides <- list(group = group, new_group = new_group)
+  for (name in names(sides)) {
+    plain_column(sides[[name]], name)
+    rows <- length(if (name == "group") score else new_score)
+    if (anyNA(sides[[name]]) || length(sides[[name]]) != rows) {
+      stop_argument(name, "missing values or another length", paste("the group of each of the", rows, "scores"))
+    }
+  }
   group <- label_text(group)
   new_group <- label_text(new_group)
   groups <- unique(group)
@@ -341,6 +359,7 @@ bisect <- function(f, y) {
 }
 
 check_scores <- function(score, name) {
+  if (!is.numeric(score) && length(score)) stop_argument(name, listed(score), "numbers in [0, 1]")
   if (!length(score)) stop("`", name, "` is empty", call. = FALSE)
   if (anyNA(score)) stop("`", name, "` has missing values", call. = FALSE)
   if (any(score < 0 | score > 1)) stop("`", name, "` must lie in [0, 1]", call. = FALSE)
@@ -348,7 +367,7 @@ check_scores <- function(score, name) {
 }
 
 check_bin_number <- function(n_bins) {
-  if (length(n_bins) != 1L || is.na(n_bins) || n_bins < 1 || n_bins != round(n_bins)) {
+  if (!is.numeric(n_bins) || length(n_bins) != 1L || !is.finite(n_bins) || n_bins < 1 || n_bins != round(n_bins)) {
     stop("the number of bins must be a whole number of at least 1", call. = FALSE)
   }
   invisible(NULL)

@@ -45,7 +45,7 @@ from_json <- function(text) {
 
 formula_of <- function(rate) {
   entry <- registry("rates")[[rate]]
-  if (is.null(entry)) stop("unknown rate: ", rate, "; there are ", listed(names(registry("rates"))), call. = FALSE)
+  if (is.null(entry)) stop_argument("metric", paste("the unknown rate", rate), listed(names(registry("rates")), 99L))
   str2lang(entry$formula)
 }
 

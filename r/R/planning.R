@@ -20,11 +20,9 @@
 #' @export
 fs_power_ratio <- function(rate_reference, ratio, n, n_reference = n, threshold = 0.8,
                         alternative = c("less", "greater", "two-sided", "violated", "satisfied"), level = 0.95) {
-  alternative <- match.arg(alternative)
-  checked_plan(rate_reference, ratio, threshold, alternative)
-  for (size in c(n, n_reference)) {
-    if (!(size >= 1 && size == round(size))) stop_argument("n", listed(size), "a whole number of 1 or more cases")
-  }
+  alternative <- checked_plan(rate_reference, ratio, threshold, alternative, level)
+  numbers_in(n, "n", 1, whole = TRUE)
+  numbers_in(n_reference, "n_reference", 1, whole = TRUE)
   # for every count of the reference the counts of the group that show a low or a high ratio
   q <- rate_reference
   likely <- stats::qbinom(c(1e-17, 1 - 1e-16), n_reference, q) + c(-2, 2)
@@ -76,8 +74,9 @@ first_where <- function(true, count, n) {
 #' @export
 fs_sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation = 1, threshold = 0.8,
                               alternative = c("less", "greater", "two-sided", "violated", "satisfied"), level = 0.95) {
-  alternative <- match.arg(alternative)
-  checked_plan(rate_reference, ratio, threshold, alternative)
+  alternative <- checked_plan(rate_reference, ratio, threshold, alternative, level)
+  numbers_in(power, "power", 0, 1)
+  numbers_in(allocation, "allocation", 0)
   if (!(power > 1 - level && power < 1)) stop_argument("power", listed(power), "a number between 1 - level and 1")
   if (!(allocation > 0 && is.finite(allocation))) stop_argument("allocation", listed(allocation), "a number above 0")
   most <- 1e7 / max(allocation, 1)
@@ -134,7 +133,10 @@ formula_power <- function(q, ratio, n, m, threshold, alternative, level) {
   )
 }
 
-checked_plan <- function(rate_reference, ratio, threshold, alternative) {
+checked_plan <- function(rate_reference, ratio, threshold, alternative, level) {
+  alternative <- choice_of(alternative, "alternative", c("less", "greater", "two-sided", "violated", "satisfied"))
+  for (name in c("rate_reference", "ratio", "threshold")) numbers_in(get(name), name, 0)
+  numbers_in(level, "level", 0, 1)
   if (!(rate_reference > 0 && rate_reference < 1)) {
     stop_argument("rate_reference", listed(rate_reference), "a rate in (0, 1)")
   }
@@ -147,6 +149,7 @@ checked_plan <- function(rate_reference, ratio, threshold, alternative) {
     violated = ratio < threshold || ratio > 1 / threshold, satisfied = ratio > threshold && ratio < 1 / threshold
   )
   if (!fine) stop_argument("ratio", listed(ratio), "a ratio of which it is true what is to be shown")
+  alternative
 }
 
 #' One ratio of selection rates over strata, and the change between two models
@@ -180,6 +183,7 @@ checked_plan <- function(rate_reference, ratio, threshold, alternative) {
 fs_stratified_ratio <- function(data = NULL, y_pred, sensitive_features, strata, reference = NULL, pos_label = 1,
                                 confidence_level = 0.95, threshold = 0.8, adjust = "holm") {
   audit_options(confidence_level, threshold, adjust = adjust)
+  if (is.null(y_pred)) stop_argument("y_pred", "NULL", "the column of the predictions")
   input <- read_columns(data, NULL, y_pred, NULL, sensitive_features, pos_label)
   stratum <- label_text(column_of(data, strata, "strata"))
   if (length(stratum) != input$n || anyNA(stratum)) {
@@ -213,14 +217,18 @@ with_adjusted <- function(found, adjust) {
 fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, metrics = "disparate_impact",
                               baseline = NULL, reference = NULL, pos_label = 1, confidence_level = 0.95,
                               comparisons = "reference", adjust = "holm") {
-  audit_options(confidence_level, adjust = adjust)
+  audit_options(confidence_level, comparisons = comparisons, adjust = adjust)
+  if (!is.character(y_pred) && !is.list(y_pred)) stop_argument("y_pred", listed(y_pred), "the columns of two models or more")
+  if (!is.character(metrics) || !length(metrics) || anyNA(metrics)) stop_argument("metrics", listed(metrics), "names of metrics")
   models <- if (is.null(names(y_pred))) stats::setNames(y_pred, LETTERS[seq_along(y_pred)]) else y_pred
   if (length(models) < 2L) stop_argument("y_pred", listed(models), "the columns of two models or more")
+  if (is.null(y_true)) stop_argument("y_true", "NULL", "the column of the outcomes")
   input <- read_columns(data, y_true, models[[1L]], NULL, sensitive_features, pos_label)
   predicted <- lapply(models, function(m) read_columns(data, NULL, m, NULL, sensitive_features, pos_label)$y_pred)
   grouping <- make_groups(input$attributes)
   pairs <- make_pairs(grouping, reference_in(reference, names(input$attributes)), comparisons)
   against <- utils::combn(names(models), 2L)
+  if (!is.null(baseline)) baseline <- choice_of(baseline, "baseline", names(models))
   if (!is.null(baseline)) against <- rbind(baseline, setdiff(names(models), baseline))
   cells <- c("111", "110", "101", "100", "011", "010", "001", "000")
   every <- lapply(metrics, function(metric) {

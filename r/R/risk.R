@@ -49,8 +49,10 @@ fs_discriminative_risk <- function(predict, data, sensitive_features, draws = 1,
                                    seed = 1) {
   if (!is.function(predict)) stop_argument("predict", paste("a", class(predict)[1L]), "a function of a data frame")
   data <- checked_frame(data)
-  if (!identical(draws, "all") && !(is.numeric(draws) && length(draws) == 1L && draws >= 1)) {
-    stop_argument("draws", listed(draws), 'a whole number of at least 1, or "all"')
+  if (!identical(draws, "all")) numbers_in(draws, "draws", 1, whole = TRUE)
+  numbers_in(confidence_level, "confidence_level", 0, 1)
+  if (!is.character(sensitive_features) || !length(sensitive_features)) {
+    stop_argument("sensitive_features", listed(sensitive_features), "names of columns")
   }
   person <- column_of(data, person, "person")
   for (name in sensitive_features) {

@@ -25,13 +25,18 @@
 #' fs_um_events(cbind(c(0.02, 0, -0.02), c(0.02, 0, 0.02)), c(0.01, 0.01))[1:4]
 #' @export
 fs_um_draws <- function(counts, draws = 10000, prior = 1, target = "parameter") {
-  counts <- as.matrix(counts)
+  if (is.data.frame(counts)) counts <- as.matrix(counts)
   if (setequal(colnames(counts), CELLS)) counts <- counts[, CELLS, drop = FALSE]
-  if (ncol(counts) != 4L || !is.numeric(counts) || any(!is.finite(counts)) || any(counts < 0)) {
-    stop("`counts` must be a matrix of finite numbers >= 0 with the columns ", listed(CELLS), call. = FALSE)
+  fine <- is.matrix(counts) && is.numeric(counts) && ncol(counts) == 4L && nrow(counts) > 0L
+  if (!fine || any(!is.finite(counts)) || any(counts < 0)) {
+    stop_argument("counts", listed(counts), paste("a matrix of finite numbers >= 0 with the columns", listed(CELLS)))
   }
-  target <- match.arg(target, c("parameter", "predictive"))
-  if (is.character(prior)) prior <- UM_PRIORS[[match.arg(prior, names(UM_PRIORS))]]
+  target <- choice_of(target, "target", c("parameter", "predictive"))
+  numbers_in(draws, "draws", 1, whole = TRUE)
+  if (is.character(prior)) prior <- UM_PRIORS[[choice_of(prior, "prior", names(UM_PRIORS))]]
+  if (!is.numeric(prior) || !all(is.finite(prior)) || (length(prior) != 1L && !identical(dim(prior), dim(counts)))) {
+    stop_argument("prior", listed(prior), "a finite number, one for each cell of `counts`, or a name")
+  }
   alpha <- counts + prior
   if (any(alpha < 0) || any(rowSums(alpha) <= 0)) {
     stop("`prior` must not be negative, nor 0 for a group without rows", call. = FALSE)
@@ -95,7 +100,11 @@ um_refit <- function(counts, favourable, unfavourable) {
 #' @param reference Number of the reference group.
 #' @export
 fs_um_metric <- function(counts, metric, contrast = "overall", reference = 1) {
-  contrast <- match.arg(contrast, c("overall", "group", "difference", "absolute", "ratio", "max"))
+  contrast <- choice_of(contrast, "contrast", c("overall", "group", "difference", "absolute", "ratio", "max"))
+  if (!is.list(counts) || !all(CELLS %in% names(counts)) || !all(vapply(counts[CELLS], is.numeric, NA))) {
+    stop_argument("counts", listed(counts), "what fs_um_draws() returned, or a list of tp, fp, fn and tn")
+  }
+  if (!is.character(metric) || !length(metric)) stop_argument("metric", listed(metric), "names of rates")
   counts <- lapply(counts[CELLS], as.matrix)
   if (contrast == "overall") return(as.vector(um_rate(lapply(counts, rowSums), metric[1L])))
   rates <- lapply(metric, function(name) um_rate(counts, name))
@@ -108,6 +117,7 @@ fs_um_metric <- function(counts, metric, contrast = "overall", reference = 1) {
   }
   rate <- rates[[1L]]
   if (contrast == "group") return(rate)
+  numbers_in(reference, "reference", 1, ncol(rate), whole = TRUE)
   others <- rate[, -reference, drop = FALSE]
   base <- rate[, reference]
   value <- switch(contrast, difference = others - base, absolute = abs(others - base), ratio = others / base)
@@ -127,9 +137,13 @@ um_rate <- function(counts, metric) {
 #' @param rope Half-widths of the region of practical equivalence, one per metric.
 #' @export
 fs_um_events <- function(delta, rope) {
+  if (!(is.numeric(delta) || is.data.frame(delta)) || !length(delta) || anyNA(delta)) {
+    stop_argument("delta", listed(delta), "a matrix of numbers, none missing")
+  }
   delta <- as.matrix(delta)
-  if (length(rope) != ncol(delta) || any(!is.finite(rope)) || any(rope < 0)) {
-    stop("`rope` must have one size >= 0 per metric", call. = FALSE)
+  if (!is.numeric(delta)) stop_argument("delta", "text", "a matrix of numbers, none missing")
+  if (!is.numeric(rope) || length(rope) != ncol(delta) || any(!is.finite(rope)) || any(rope < 0)) {
+    stop_argument("rope", listed(rope), "one size >= 0 per metric")
   }
   width <- rep(rope + 1e-12, each = nrow(delta))
   signs <- ifelse(abs(delta) <= width, 0, sign(delta))
@@ -167,7 +181,11 @@ event_shares <- function(delta, rope) {
 #' fs_um_effective_factor("relative", 10, c(0.8, 1, 1.5))
 #' @export
 fs_um_effective_factor <- function(strategy, folds, ratio = 1, splits = NULL) {
+  numbers_in(folds, "folds", 2, whole = TRUE)
+  numbers_in(ratio, "ratio", 0, size = NA)
+  strategy <- choice_of(strategy, "strategy", c("1/K", "uniform", "relative", "relative-uniform"))
   if (!is.null(splits)) {
+    numbers_in(splits, "splits", 1)
     return(vapply(ratio, function(r) {
       at <- function(p) fs_um_effective_factor(strategy, folds, r * stats::qf(p, splits, splits))
       kinks <- stats::pf(outer(c(1, folds), c(1, 2 - 1 / folds), "/") / r, splits, splits)
@@ -177,7 +195,6 @@ fs_um_effective_factor <- function(strategy, folds, ratio = 1, splits = NULL) {
       }, 0))
     }, 0))
   }
-  strategy <- match.arg(strategy, c("1/K", "uniform", "relative", "relative-uniform"))
   relative <- startsWith(strategy, "relative")
   factor_at <- function(rho0, r) {
     rho <- if (relative) fs_um_correlation(r, rho0, folds) else rho0
@@ -198,6 +215,9 @@ fs_um_effective_factor <- function(strategy, folds, ratio = 1, splits = NULL) {
 #' @param reference Correlation of the reference algorithm.
 #' @export
 fs_um_correlation <- function(ratio, reference, folds) {
+  numbers_in(ratio, "ratio", 0, size = NA)
+  numbers_in(reference, "reference", size = NA)
+  numbers_in(folds, "folds", 2, whole = TRUE)
   ((ratio - 1) + ratio * (folds - 1) * reference) / (folds - 1)
 }
 
@@ -214,6 +234,14 @@ fs_um_correlation <- function(ratio, reference, folds) {
 #' fs_um_variance_ratio(a, b)$ratio
 #' @export
 fs_um_variance_ratio <- function(method, reference, level = 0.95) {
+  numbers_in(level, "level", 0, 1)
+  for (name in c("method", "reference")) {
+    x <- get(name)
+    fine <- is.list(x) && length(x) == 2L && all(vapply(x, is.numeric, NA))
+    if (!fine || length(unique(lapply(c(method, x), function(m) dim(as.matrix(m))))) != 1L) {
+      stop_argument(name, listed(x), "a list of two numeric matrices of one shape")
+    }
+  }
   squares <- lapply(list(method, reference), function(x) (as.matrix(x[[1L]]) - as.matrix(x[[2L]]))^2)
   splits <- nrow(squares[[1L]])
   ratio_without <- function(kept) {
