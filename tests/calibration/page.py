@@ -22,6 +22,7 @@ _INFERENCE = {"confidence_level", "n_resamples", "prob", "power", "alternative",
 EXCEPTIONS = {
     "audit": "calls the methods below and prints what they give",
     "counterfactual_discrimination": "makes the sample that `ecd` infers from",
+    "hfm_experiment": "measures models on test rows and hands the ranks to `rank_rules`",
     "sample_tail": "adds to that sample; its stopping rule is `evt.exponentiality_test`",
 }
 _ERRORS = ("below", "above", "size", "false verdict", "false satisfied", "false violated")
