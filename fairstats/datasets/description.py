@@ -91,13 +91,10 @@ class DatasetDescription:
 
     def __str__(self) -> str:
         facts = {
-            "size": f"{self.n_rows:,} rows × {self.n_columns} columns",
-            "rows": self.subset,
-            "source": self.source,
-            "cite": self.citation,
-            "licence": self.licence,
+            "size": f"{self.n_rows:,} rows × {self.n_columns} columns", "rows": self.subset,
+            "source": self.source, "cite": self.citation, "licence": self.licence,
             "suggested": self._suggestion(),
-        }
+        }  # fmt: skip
         width = max(len(name) for name in self.columns)
         lines = [f"{self.name}: {self.title}", ""]
         lines += [_item(f"{key:<11}", value) for key, value in facts.items() if value]
@@ -162,13 +159,10 @@ class CatalogueEntry:
     def dataset(self, frame: pd.DataFrame, *, subset: str | None = None) -> Dataset:
         """Put `frame` beside a description that fits it; `subset` says in words which rows it has."""
         about = replace(
-            self.about,
-            n_rows=len(frame),
-            n_columns=frame.shape[1],
-            columns={name: self.about.columns[name] for name in frame.columns},
-            subset=subset,
+            self.about, n_rows=len(frame), n_columns=frame.shape[1],
+            columns={name: self.about.columns[name] for name in frame.columns}, subset=subset,
             reference=dict(self.about.reference),
-        )
+        )  # fmt: skip
         return Dataset(frame, about)
 
     def named_subset(self, frame: pd.DataFrame, name: str | None) -> Dataset:
@@ -198,12 +192,9 @@ def entry(name: str) -> CatalogueEntry:
     subsets, published_names = table.pop("subsets", {}), table.pop("published_names", {})
     several = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}
     about = DatasetDescription(
-        name=name,
-        n_rows=0,
-        n_columns=len(columns),
-        columns={column: meaning for column, (_, meaning) in columns.items()},
-        **(table | several),
-    )
+        name=name, n_rows=0, n_columns=len(columns),
+        columns={column: meaning for column, (_, meaning) in columns.items()}, **(table | several),
+    )  # fmt: skip
     dtypes = {column: dtype for column, (dtype, _) in columns.items()}
     return CatalogueEntry(about, dtypes, subsets, published_names)
 

@@ -98,13 +98,9 @@ def require_columns(
 
 
 def read_with_header(
-    argument: str,
-    path: StrPath,
-    dtypes: Mapping[str, str],
-    *,
-    sep: str = ",",
+    argument: str, path: StrPath, dtypes: Mapping[str, str], *, sep: str = ",",
     missing: tuple[str, ...] = ("",),
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Read the columns of `dtypes`, in this order, from a file whose first line names its columns."""
     import pandas as pd
 
@@ -119,13 +115,9 @@ def read_with_header(
 
 
 def read_without_header(
-    argument: str,
-    path: StrPath,
-    dtypes: Mapping[str, str],
-    *,
-    comment: str | None = None,
+    argument: str, path: StrPath, dtypes: Mapping[str, str], *, comment: str | None = None,
     missing: tuple[str, ...] = ("?",),
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Read a comma-separated file that holds values only; `dtypes` names them."""
     import pandas as pd
 

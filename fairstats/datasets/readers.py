@@ -276,11 +276,9 @@ def _excel_cells(file: Path, engine: str) -> pd.DataFrame:
         return pd.read_excel(file, header=None, dtype="str", keep_default_na=False, na_values=[""])
     except ImportError as error:
         raise MissingDependencyError(
-            engine,
-            extra=None,
-            purpose=f"Reading {file.suffix} files",
+            engine, extra=None, purpose=f"Reading {file.suffix} files",
             alternative="save the sheet as CSV and pass that file",
-        ) from error
+        ) from error  # fmt: skip
     except Exception as error:  # the readers raise whatever a damaged sheet leads them to
         got = f"{str(file)!r}, which {engine} cannot read ({type(error).__name__}: {error})"
         allowed = "the sheet as published, or saved as CSV"

@@ -178,15 +178,13 @@ def oulad_course_table(students: pd.DataFrame, course: str | None = None) -> pd.
         {
             "gender": _coded(kept["gender"], {"M": 1, "F": 0}),
             "highest_education": _coded(kept["highest_education"], _EDUCATION),
-            "poverty": _coded(kept["imd_band"], _POVERTY),
-            "age": _coded(kept["age_band"], _AGE),
+            "poverty": _coded(kept["imd_band"], _POVERTY), "age": _coded(kept["age_band"], _AGE),
             "disability": _coded(kept["disability"], {"Y": 1, "N": 0}),
             "num_of_prev_attempts": kept["num_of_prev_attempts"].astype("int64"),
             "studied_credits": kept["studied_credits"].astype("int64"),
-            "sum_click": kept["sum_click"].astype("int64"),
-            "passed": _coded(kept["final_result"], _PASSED),
+            "sum_click": kept["sum_click"].astype("int64"), "passed": _coded(kept["final_result"], _PASSED),
         }
-    ).reset_index(drop=True)
+    ).reset_index(drop=True)  # fmt: skip
 
 
 def _coded(values: pd.Series, codes: dict[str, int]) -> pd.Series:

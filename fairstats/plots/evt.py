@@ -15,12 +15,8 @@ if TYPE_CHECKING:
 
 COLOUR = "C0"
 _MARKS: dict[str, Any] = {
-    "marker": "o",
-    "markersize": 3.5,
-    "linestyle": "none",
-    "color": COLOUR,
-    "alpha": 0.8,
-}
+    "marker": "o", "markersize": 3.5, "linestyle": "none", "color": COLOUR, "alpha": 0.8,
+}  # fmt: skip
 _LINE: dict[str, Any] = {"color": "0.3", "linewidth": 1.0}
 #: Points of the return-level curve.
 _POINTS = 25

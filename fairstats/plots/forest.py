@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 #: Verdict → colour, marker, face; shape and word say the same as the colour.
 STYLES = {
-    "violated": ("#a3161b", "D", "#a3161b"),
-    "satisfied": ("#17663f", "o", "#17663f"),
-    "undecided": ("#775600", "o", "white"),
-    "insufficient evidence": ("#4f5b69", "x", "#4f5b69"),
-}
+    "violated": ("#a3161b", "D", "#a3161b"), "satisfied": ("#17663f", "o", "#17663f"),
+    "undecided": ("#775600", "o", "white"), "insufficient evidence": ("#4f5b69", "x", "#4f5b69"),
+}  # fmt: skip
 _BAND = "#eaf3ee"
 _LIMIT = "#a3161b"
 _INCHES_PER_ROW = 0.34

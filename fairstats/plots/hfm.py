@@ -138,13 +138,9 @@ def plot_tradeoff(frame: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_hyperparameter(
-    exact: Any,
-    approximate: Sequence[Any],
-    *,
-    name: str = "m2",
-    quantity: str = "value",
+    exact: Any, approximate: Sequence[Any], *, name: str = "m2", quantity: str = "value",
     ax: Axes | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """ApproxDist over m1 or m2 beside the exact distance: value or time (the paper's figure 4).
 
     `exact`: of `set_distance`; `approximate`: of `approx_set_distance` of the same sets, runs with one value

@@ -92,12 +92,9 @@ class _Race:
 
 
 def farthest_row(
-    queries: NDArray[np.float64],
-    targets: Targets,
-    only_here: Callable[[], NDArray[np.intp]] | None = None,
-    *,
-    floor: float = -1.0,
-) -> Farthest:
+    queries: NDArray[np.float64], targets: Targets, only_here: Callable[[], NDArray[np.intp]] | None = None,
+    *, floor: float = -1.0,
+) -> Farthest:  # fmt: skip
     """The query whose nearest target is farthest, exactly: to about 10⁻¹¹, by direct differences.
 
     `only_here` says which queries are the first of their kind and no target equals them, shape (m,); it is

@@ -64,14 +64,9 @@ class TreeTargets:
 
 
 def tree_is_cheaper(
-    queries: NDArray[np.float64],
-    squared: NDArray[np.float64],
-    targets: Targets,
-    *,
-    pairs: float,
-    n_left: int,
-    near: bool,
-) -> bool:
+    queries: NDArray[np.float64], squared: NDArray[np.float64], targets: Targets, *, pairs: float,
+    n_left: int, near: bool,
+) -> bool:  # fmt: skip
     """Whether a tree is expected to settle rows in less time than blocks of BLAS.
 
     `queries`, `squared`: a few rows, and the squared distance of each to its nearest target; `pairs` per

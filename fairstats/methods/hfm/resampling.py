@@ -72,11 +72,9 @@ class AllPairs:
             self.parts.append((codes, max(len(own), 2), [*range(len(own))] if len(own) > 1 else [1]))
 
     def distances(
-        self,
-        statistic: Statistic,
-        order: NDArray[np.intp] | None = None,
+        self, statistic: Statistic, order: NDArray[np.intp] | None = None,
         present: NDArray[np.bool_] | None = None,
-    ) -> list[float]:
+    ) -> list[float]:  # fmt: skip
         """Distance of every side; `order` permutes them among the rows, `present` leaves rows out."""
         found: list[float] = []
         all_rows = np.arange(len(self.squared))
@@ -170,11 +168,9 @@ class NeighbourLists:
         self.squared, self.index = nearest_rows(rows, rows, k, same=True)
 
     def distances(
-        self,
-        statistic: Statistic,
-        order: NDArray[np.intp] | None = None,
+        self, statistic: Statistic, order: NDArray[np.intp] | None = None,
         present: NDArray[np.bool_] | None = None,
-    ) -> list[float]:
+    ) -> list[float]:  # fmt: skip
         """Distance of every side; `order` permutes them among the rows, `present` leaves rows out."""
         own = [side.rows if order is None else side.rows[order] for side in self.sides]
         return [self.distance(rows, statistic, present) for rows in own]
@@ -207,13 +203,9 @@ class NeighbourLists:
         return max(over_minima(np.sqrt(squared[side]), statistic) for side in sides)
 
     def _settle(
-        self,
-        squared: NDArray[np.float64],
-        left: NDArray[np.intp],
-        here: NDArray[np.intp],
-        in_first: NDArray[np.bool_],
-        statistic: Statistic,
-    ) -> float:
+        self, squared: NDArray[np.float64], left: NDArray[np.intp], here: NDArray[np.intp],
+        in_first: NDArray[np.bool_], statistic: Statistic,
+    ) -> float:  # fmt: skip
         """Rows without a listed row of the other group: the largest minimum of all, or all their minima."""
         highest = float(np.nanmax(squared[here], initial=0.0))
         for side in (True, False):
@@ -376,13 +368,9 @@ def _codes(labels: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def subsample_distances(
-    scene: Scene,
-    lists: Distances,
-    statistic: Statistic,
-    share: float,
-    n_subsamples: int,
+    scene: Scene, lists: Distances, statistic: Statistic, share: float, n_subsamples: int,
     rng: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> NDArray[np.float64]:  # fmt: skip
     """D and D_f of every side in random subsamples without replacement; NaN where a group is empty."""
     size = max(round(share * scene.n), 2)
 
@@ -395,14 +383,9 @@ def subsample_distances(
 
 
 def stability_ranges(
-    scene: Scene,
-    comparisons: list[Comparison],
-    values: NDArray[np.float64],
-    lists: Distances,
-    statistic: Statistic,
-    n_subsamples: int,
-    rng: np.random.Generator,
-) -> list[tuple[StabilityRange, ...]]:
+    scene: Scene, comparisons: list[Comparison], values: NDArray[np.float64], lists: Distances,
+    statistic: Statistic, n_subsamples: int, rng: np.random.Generator,
+) -> list[tuple[StabilityRange, ...]]:  # fmt: skip
     """Stability ranges of every comparison: of D, D_f, HFM at either size.
 
     `values`, shape (3, comparisons): D, D_f, HFM on all rows.

@@ -107,11 +107,9 @@ def make_scene(
     frame = as_pandas(X, "X")
     present = () if frame is None else tuple(str(c) for c in frame.columns if str(c) in columns)
     encoder = FrameEncoder.fit(
-        X if reference_data is None else reference_data,
-        scale=scale,
-        leave_out=present,
+        X if reference_data is None else reference_data, scale=scale, leave_out=present,
         argument="X" if reference_data is None else "reference_data",
-    )
+    )  # fmt: skip
     features = encoder.encode(X, leave_out=present)
     true, pred, levels = encode_labels(y_true, y_pred)
     _check_lengths(X=len(features.values), y_true=len(true), y_pred=len(pred))

@@ -129,16 +129,11 @@ class RankingResult(Result):
         """One per rule, best first."""
         return tuple(
             Comparison(
-                metric="average_rank",
-                group=self.rules[k],
-                estimate=self.ranks[k],
-                statistic=self.statistic,
-                pvalue=self.pvalue,
-                n=self.n,
-                method=self.friedman.method,
+                metric="average_rank", group=self.rules[k], estimate=self.ranks[k], statistic=self.statistic,
+                pvalue=self.pvalue, n=self.n, method=self.friedman.method,
             )
             for k in np.argsort(self.ranks, kind="stable").tolist()
-        )
+        )  # fmt: skip
 
     def sentences(self) -> list[str]:
         """The rule that ranks first, and those that rank worse significantly."""

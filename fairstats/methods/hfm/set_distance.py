@@ -133,19 +133,12 @@ class SetDistance(Result):
         pair = self.witnesses or (None, None)
         return [
             {
-                "metric": f"set distance ({self.statistic})",
-                "group": "a",
-                "reference": "b",
-                "estimate": self.value,
-                "n": self.n_a + self.n_b,
-                "method": self.method,
-                "backend": self.backend,
-                "row_a": pair[0],
-                "row_b": pair[1],
-                "a_to_b": self.a_to_b.value,
+                "metric": f"set distance ({self.statistic})", "group": "a", "reference": "b",
+                "estimate": self.value, "n": self.n_a + self.n_b, "method": self.method,
+                "backend": self.backend, "row_a": pair[0], "row_b": pair[1], "a_to_b": self.a_to_b.value,
                 "b_to_a": self.b_to_a.value,
             }
-        ]
+        ]  # fmt: skip
 
     def sentences(self) -> list[str]:
         """The distance, and the rows that attain it."""

@@ -43,13 +43,9 @@ class Pair(NamedTuple):
 
 
 def compare(
-    pair: Pair,
-    settings: MaddSettings,
-    rng: np.random.Generator,
-    *,
-    atoms: NDArray[np.float64] | None = None,
+    pair: Pair, settings: MaddSettings, rng: np.random.Generator, *, atoms: NDArray[np.float64] | None = None,
     limit_draws: int = 0,
-) -> tuple[MaddComparison, DistanceLimits | None]:
+) -> tuple[MaddComparison, DistanceLimits | None]:  # fmt: skip
     """Compare two samples, yet without a verdict; the limits, too, which verdicts and the largest need.
 
     `atoms`: the distinct scores, where they are the bins; `limit_draws`: draws behind the lower limit, if
@@ -63,15 +59,11 @@ def compare(
     if not (first.total > 0 and second.total > 0):
         bins = (settings.grid_bins or 2) if atoms is None else atoms.size
         empty = MaddComparison(
-            **known,
-            grid_bins=bins,
-            atoms=atoms is not None,
-            confidence_interval=Interval(0.0, 2.0, level, _METHOD),
-            bounds=Interval(0.0, 2.0, level, _METHOD),
-            verdict="insufficient evidence",
-            contributions=np.full(bins, _NAN),
+            **known, grid_bins=bins, atoms=atoms is not None,
+            confidence_interval=Interval(0.0, 2.0, level, _METHOD), bounds=Interval(0.0, 2.0, level, _METHOD),
+            verdict="insufficient evidence", contributions=np.full(bins, _NAN),
             note=f"{' and '.join(lacking)}: no rows, so no score distribution.",
-        )
+        )  # fmt: skip
         return empty, None
     if atoms is None:
         edges = bin_edges(settings.grid_bins or label_blind_bins(first.n_effective, second.n_effective))
@@ -98,27 +90,16 @@ def compare(
         units = "clusters" if first.clusters is not None else "effective rows"
         note = f"{' and '.join(few)}: fewer than {SMALLEST_GROUP} {units}, too few for a variance."
     comparison = MaddComparison(
-        **known,
-        estimate=test.statistic,
-        h_sup=bandwidth_order(first.n_effective, second.n_effective),
-        null_mean=test.null_mean,
-        grid_bins=edges.size + 1,
-        atoms=atoms is not None,
-        binned=test.statistic,
+        **known, estimate=test.statistic, h_sup=bandwidth_order(first.n_effective, second.n_effective),
+        null_mean=test.null_mean, grid_bins=edges.size + 1, atoms=atoms is not None, binned=test.statistic,
         binned_null_mean=test.null_mean,
         bias_corrected=max(2 * limits.estimate - float(distances.mean()), 0.0) if measurable else _NAN,
         std_error=float(distances.std()) if measurable else _NAN,
-        confidence_interval=Interval(limits.lower(tail), limits.upper(tail), level, _METHOD),
-        bounds=bounds,
-        lower_limit=bounds.low,
-        statistic=test.statistic,
-        pvalue=test.pvalue,
-        mid_pvalue=test.mid_pvalue,
+        confidence_interval=Interval(limits.lower(tail), limits.upper(tail), level, _METHOD), bounds=bounds,
+        lower_limit=bounds.low, statistic=test.statistic, pvalue=test.pvalue, mid_pvalue=test.mid_pvalue,
         tests=(HypothesisTest(_NULL, "two-sided", test.statistic, test.pvalue, test.method),),
-        verdict="insufficient evidence" if note else "",
-        contributions=noise.difference,
-        note=note or remark,
-    )
+        verdict="insufficient evidence" if note else "", contributions=noise.difference, note=note or remark,
+    )  # fmt: skip
     return _with_estimate(comparison, pair, settings, rng), limits
 
 
@@ -165,13 +146,9 @@ def _without_common_score(first: Sample, second: Sample) -> bool:
 
 
 def largest_of(
-    pairs: Sequence[Pair],
-    compared: Sequence[tuple[MaddComparison, DistanceLimits | None]],
-    samples: Sequence[Sample],
-    grids: GridCounts,
-    settings: MaddSettings,
-    rng: np.random.Generator,
-) -> LargestMadd | None:
+    pairs: Sequence[Pair], compared: Sequence[tuple[MaddComparison, DistanceLimits | None]],
+    samples: Sequence[Sample], grids: GridCounts, settings: MaddSettings, rng: np.random.Generator,
+) -> LargestMadd | None:  # fmt: skip
     """The largest MADD of several comparisons on their grids; None where fewer than two can be made.
 
     If every δ_j lies in [L_j, U_j] then max_j δ_j lies in [max_j L_j, max_j U_j]; Bonferroni makes the former
@@ -207,17 +184,9 @@ def largest_of(
     inside = min(count * max(e.inside for e in own), 1.0) if complete else 1.0
     (ruling,) = settle([Evidence(above=above, inside=inside)], confidence_level=level, adjust="none")
     largest = LargestMadd(
-        group=top.group,
-        reference=top.reference,
-        limited_by=lowest.names,
-        estimate=top.binned,
-        null_mean=test.null_mean,
-        confidence_interval=projected((1 - level) / 2, level),
-        bounds=projected(1 - level, level),
-        statistic=test.statistic,
-        pvalue=test.pvalue,
-        mid_pvalue=test.mid_pvalue,
-        n=sum(s.n for s in samples),
-        method=test.method,
-    )
+        group=top.group, reference=top.reference, limited_by=lowest.names, estimate=top.binned,
+        null_mean=test.null_mean, confidence_interval=projected((1 - level) / 2, level),
+        bounds=projected(1 - level, level), statistic=test.statistic, pvalue=test.pvalue,
+        mid_pvalue=test.mid_pvalue, n=sum(s.n for s in samples), method=test.method,
+    )  # fmt: skip
     return largest.ruled(ruling)

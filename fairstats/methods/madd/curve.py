@@ -153,14 +153,9 @@ def madd_curve(
     """
     most = check_bins("max_bins", max_bins, most=MOST_SEARCHED)
     scores = read_scores(
-        counts,
-        most,
-        score=score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        missing=missing,
-        groups=groups,
-    )
+        counts, most, score=score, sensitive_features=sensitive_features, sample_weight=sample_weight,
+        missing=missing, groups=groups,
+    )  # fmt: skip
     names = scores.groups
     pair = names if pair is None and len(names) == 2 else pair
     pair = pair.tolist() if isinstance(pair, np.ndarray) else pair
@@ -301,14 +296,10 @@ def stable_bandwidth(curve: MaddCurve, *, min_points: int = 50, width: float = 0
     i, j = least_varying(madd, first)
     values = madd[i : j + 1]
     return StableBandwidth(
-        low=float(bandwidth[i]),
-        high=float(bandwidth[j]),
-        mean=float(values[0] + np.mean(values - values[0])),
-        std=float(_std(values)),
-        n_points=j - i + 1,
-        n_searched=madd.size,
-        h_sup=h_sup,
-    )
+        low=float(bandwidth[i]), high=float(bandwidth[j]),
+        mean=float(values[0] + np.mean(values - values[0])), std=float(_std(values)), n_points=j - i + 1,
+        n_searched=madd.size, h_sup=h_sup,
+    )  # fmt: skip
 
 
 def first_ends(bandwidth: NDArray[np.float64], min_points: int, length: float) -> NDArray[np.int64]:

@@ -149,29 +149,15 @@ def madd(
     in 8 bins 1.25 [1.20, 1.30]
     """
     settings = make_settings(
-        bandwidth=bandwidth,
-        n_bins=n_bins,
-        grid_bins=grid_bins,
-        comparisons=comparisons,
-        permutations=permutations,
-        margin=margin,
-        confidence_level=confidence_level,
-        adjust=adjust,
-        n_resamples=n_resamples,
-        max_bins=max_bins,
-        min_points=min_points,
-        width=width,
-    )
+        bandwidth=bandwidth, n_bins=n_bins, grid_bins=grid_bins, comparisons=comparisons,
+        permutations=permutations, margin=margin, confidence_level=confidence_level, adjust=adjust,
+        n_resamples=n_resamples, max_bins=max_bins, min_points=min_points, width=width,
+    )  # fmt: skip
     scores = read_scores(
-        counts,
-        max(settings.n_bins or settings.max_bins, settings.grid_bins or 1),
-        score=score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        cluster=cluster,
-        missing=missing,
+        counts, max(settings.n_bins or settings.max_bins, settings.grid_bins or 1), score=score,
+        sensitive_features=sensitive_features, sample_weight=sample_weight, cluster=cluster, missing=missing,
         groups=groups,
-    )
+    )  # fmt: skip
     result = madd_of_scores(scores, reference, settings, rng)
     warn_of(result, stacklevel=3)
     return result

@@ -136,15 +136,10 @@ change", the latter as a ratio, of every group against `reference`; "accuracy_ch
 
 
 def mitigation_result(
-    outcomes: Outcomes,
-    scores: tuple[NDArray[np.float64], NDArray[np.float64]],
-    stages: tuple[MaddResult, MaddResult],
-    rng: np.random.Generator,
-    *,
-    reference: Any,
-    lambda_: float,
+    outcomes: Outcomes, scores: tuple[NDArray[np.float64], NDArray[np.float64]],
+    stages: tuple[MaddResult, MaddResult], rng: np.random.Generator, *, reference: Any, lambda_: float,
     threshold: float,
-) -> MitigationResult:
+) -> MitigationResult:  # fmt: skip
     """Changes between the scores before and after, with labels, groups and weights of `outcomes`."""
     s, groups, codes = stages[0].settings, outcomes.groups.labels, outcomes.groups.codes
     cell = 7 - 4 * np.asarray(outcomes.y_true).astype(np.int64)

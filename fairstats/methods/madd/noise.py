@@ -284,8 +284,6 @@ def distance_limits(
         excess = np.full(n_resamples, 2.0)
         shortfall = np.inf if noise.linearised else shortfall
     return DistanceLimits(
-        estimate=float(np.abs(noise.difference).sum()),
-        excess=excess,
-        shortfall=shortfall,
+        estimate=float(np.abs(noise.difference).sum()), excess=excess, shortfall=shortfall,
         degrees_of_freedom=noise.degrees_of_freedom,
-    )
+    )  # fmt: skip

@@ -168,14 +168,9 @@ def multiplier_test(noise: Noise, n_resamples: int, rng: np.random.Generator) ->
 
 
 def search_test(
-    first: Sample,
-    second: Sample,
-    observed: float,
-    estimate_of: Callable[[NDArray[np.float64]], float],
-    max_bins: int,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> DistributionTest:
+    first: Sample, second: Sample, observed: float, estimate_of: Callable[[NDArray[np.float64]], float],
+    max_bins: int, n_resamples: int, rng: np.random.Generator,
+) -> DistributionTest:  # fmt: skip
     """Exact permutation test of the searched estimate: Algorithm 1 runs again in every permutation.
 
     Of plain rows. `observed` is the mean of MADD over the stable stretch, `estimate_of` makes the same of a
@@ -196,11 +191,9 @@ def search_test(
 
 
 def largest_test(
-    samples: Sequence[Sample],
-    pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...], NDArray[np.float64]]],
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> DistributionTest | None:
+    samples: Sequence[Sample], pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...], NDArray[np.float64]]],
+    n_resamples: int, rng: np.random.Generator,
+) -> DistributionTest | None:  # fmt: skip
     """Exact test that all groups have one distribution, by the largest standardised MADD.
 
     It accounts for the search of the largest. The labels of all groups are permuted together. Each MADD
@@ -241,8 +234,6 @@ def largest_test(
     largest = np.where(varying, centred / np.where(varying, spread, 1.0), 0.0).max(axis=0)
     what = "permutation of whole clusters" if clustered else "exact permutation"
     return DistributionTest(
-        float(largest[0]),
-        *pvalues(float(largest[0]), largest[1:]),
-        float(together[:, 1:].max(axis=0).mean()),
-        f"{what}, largest standardised MADD",
-    )
+        float(largest[0]), *pvalues(float(largest[0]), largest[1:]),
+        float(together[:, 1:].max(axis=0).mean()), f"{what}, largest standardised MADD",
+    )  # fmt: skip

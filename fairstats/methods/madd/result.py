@@ -99,28 +99,14 @@ class MaddComparison(Comparison):
         if not settings.apart:
             return [on_grid]
         estimate = {
-            **on_grid,
-            "estimate": self.estimate,
-            "std_error": _NAN,
-            "ci_low": self.lower_limit,
-            "ci_high": 2.0,
-            "statistic": self.estimate,
-            "pvalue": self.search_pvalue,
-            "pvalue_adjusted": _NAN,
-            "method": "lower limit for the L1 distance",
-            "null_mean": self.null_mean,
-            "bias_corrected": _NAN,
-            "mid_pvalue": _NAN,
-            "n_bins": settings.n_bins,
-            "h_low": stable.low if stable else _NAN,
-            "h_high": stable.high if stable else _NAN,
-            "n_searched": stable.n_searched if stable else 1,
-            "bound_low": self.lower_limit,
-            "bound_high": 2.0,
-            "pvalue_verdict": _NAN,
-            "pvalue_verdict_adjusted": _NAN,
-            "verdict": None,
-        }
+            **on_grid, "estimate": self.estimate, "std_error": _NAN, "ci_low": self.lower_limit,
+            "ci_high": 2.0, "statistic": self.estimate, "pvalue": self.search_pvalue, "pvalue_adjusted": _NAN,
+            "method": "lower limit for the L1 distance", "null_mean": self.null_mean, "bias_corrected": _NAN,
+            "mid_pvalue": _NAN, "n_bins": settings.n_bins, "h_low": stable.low if stable else _NAN,
+            "h_high": stable.high if stable else _NAN, "n_searched": stable.n_searched if stable else 1,
+            "bound_low": self.lower_limit, "bound_high": 2.0, "pvalue_verdict": _NAN,
+            "pvalue_verdict_adjusted": _NAN, "verdict": None,
+        }  # fmt: skip
         return [estimate, {**on_grid, "metric": "madd_binned"}]
 
     def sentences(self, settings: MaddSettings) -> list[str]:

@@ -93,12 +93,9 @@ def bins_of_bandwidth(bandwidth: Any) -> int:
     Raises InputError for anything else.
     """
     inverse = 1 / check_number(
-        "bandwidth",
-        bandwidth,
-        low=1 / MOST_BINS,
-        high=1,
+        "bandwidth", bandwidth, low=1 / MOST_BINS, high=1,
         allowed=f"'auto', or a bandwidth h from {1 / MOST_BINS:g} to 1",
         cure="0.05 makes 20 bins; n_bins=20 does the same",
-    )
+    )  # fmt: skip
     nearest = round(inverse)
     return nearest if abs(inverse - nearest) <= _SLACK * inverse else int(inverse)

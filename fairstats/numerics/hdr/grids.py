@@ -156,13 +156,9 @@ class Kernel(Protocol):
         ...
 
     def density_2d(
-        self,
-        samples: FloatArray,
-        bandwidth: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
+        self, samples: FloatArray, bandwidth: FloatArray, low: FloatArray, high: FloatArray,
         size: tuple[int, int],
-    ) -> Surface:
+    ) -> Surface:  # fmt: skip
         """Binned product-Gaussian density on a grid; `samples` (n, 2), the rest one value per axis.
 
         R: ``ks::kde(samples, H = diag(bandwidth^2), xmin = low, xmax = high, gridsize = size, bgridsize =
@@ -182,12 +178,9 @@ class Kernel(Protocol):
         ...
 
     def levels(
-        self,
-        density: Curve | Surface,
-        samples: FloatArray,
-        probs: FloatArray,
+        self, density: Curve | Surface, samples: FloatArray, probs: FloatArray,
         own: FloatArray | float | None = None,
-    ) -> Levels:
+    ) -> Levels:  # fmt: skip
         """Levels from a curve or a surface, in the order of `probs`. Agreement asked: 1e-12 relative.
 
         `own` is the kernel that each sample has put on itself (`own_kernels`), where the samples made the
@@ -202,12 +195,9 @@ class Kernel(Protocol):
 
 
 def given_levels(
-    density: Curve | Surface,
-    samples: FloatArray | None,
-    probs: FloatArray,
-    kernel: Kernel,
+    density: Curve | Surface, samples: FloatArray | None, probs: FloatArray, kernel: Kernel,
     exact: Callable[[float], float],
-) -> Levels:
+) -> Levels:  # fmt: skip
     """Levels of a given density: from draws or, without them, `exact` ones."""
     if samples is not None:
         return kernel.levels(density, samples, probs)

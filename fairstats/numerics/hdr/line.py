@@ -152,14 +152,9 @@ def local_maxima(curve: Curve, level: float) -> FloatArray:
 
 
 def displacement_errors(
-    samples: FloatArray,
-    in_region: NDArray[np.bool_],
-    ends: FloatArray,
-    slopes: FloatArray,
-    level: float,
-    bandwidth: float,
-    support: tuple[float, float],
-) -> tuple[FloatArray, float]:
+    samples: FloatArray, in_region: NDArray[np.bool_], ends: FloatArray, slopes: FloatArray, level: float,
+    bandwidth: float, support: tuple[float, float],
+) -> tuple[FloatArray, float]:  # fmt: skip
     """Monte Carlo errors of the ends of a region and of its level.
 
     `samples`, shape (n,): draws; `in_region`, shape (n,): whether each draw lies in the region; `ends`,
@@ -187,14 +182,9 @@ def displacement_errors(
 
 
 def line_regions(
-    samples: FloatArray,
-    probs: FloatArray,
-    *,
-    bandwidth: float,
-    support: tuple[float, float],
-    gridsize: int | None,
-    kernel: Kernel,
-) -> dict[str, Any]:
+    samples: FloatArray, probs: FloatArray, *, bandwidth: float, support: tuple[float, float],
+    gridsize: int | None, kernel: Kernel,
+) -> dict[str, Any]:  # fmt: skip
     """Fields of the result for draws of one quantity, shape (n,)."""
     axis = plan_axis(samples, bandwidth, CUT * bandwidth, gridsize or GRIDSIZE, support, LARGEST_GRID)
     curve = kernel.density_1d(samples, bandwidth, axis.low, axis.high, axis.size)
@@ -228,12 +218,9 @@ def given_curve(
 
 
 def _fields(
-    curve: Curve,
-    probs: FloatArray,
-    levels: Levels,
-    errors_of: Callable[[float, float, FloatArray], tuple[FloatArray, float]],
-    samples: FloatArray | None,
-) -> dict[str, Any]:
+    curve: Curve, probs: FloatArray, levels: Levels,
+    errors_of: Callable[[float, float, FloatArray], tuple[FloatArray, float]], samples: FloatArray | None,
+) -> dict[str, Any]:  # fmt: skip
     """What the density says of every region and, where there are draws, what they say."""
     regions = []
     for prob, level in zip(probs.tolist(), levels.falpha.tolist(), strict=True):
@@ -251,27 +238,16 @@ def _fields(
             mass, error_of_size = inside.size / samples.size, size_error(prob, samples.size, level)
         regions.append(
             HdrRegion(
-                prob=prob,
-                falpha=level,
-                falpha_error=falpha_error,
-                mass=mass,
-                density_mass=density_mass,
-                intervals=intervals,
-                interval_masses=masses,
-                errors=errors,
-                size=float(np.diff(intervals).sum()),
-                size_error=error_of_size,
+                prob=prob, falpha=level, falpha_error=falpha_error, mass=mass, density_mass=density_mass,
+                intervals=intervals, interval_masses=masses, errors=errors,
+                size=float(np.diff(intervals).sum()), size_error=error_of_size,
             )
-        )
+        )  # fmt: skip
     return {
-        "regions": tuple(regions),
-        "dimension": 1,
-        "kind": "density",
+        "regions": tuple(regions), "dimension": 1, "kind": "density",
         "mode": float(curve.grid[curve.values.argmax()]),
-        "modes": local_maxima(curve, float(levels.falpha.min())),
-        "axes": curve.axes,
-        "values": curve.values,
-    }
+        "modes": local_maxima(curve, float(levels.falpha.min())), "axes": curve.axes, "values": curve.values,
+    }  # fmt: skip
 
 
 def find_atom(samples: FloatArray) -> tuple[float, float] | None:

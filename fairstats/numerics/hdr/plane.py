@@ -124,14 +124,9 @@ def local_maxima(surface: Surface, level: float) -> FloatArray:
 
 
 def plane_regions(
-    samples: FloatArray,
-    probs: FloatArray,
-    *,
-    bandwidth: FloatArray,
-    support: tuple[tuple[float, float], ...],
-    gridsize: int | None,
-    kernel: Kernel,
-) -> dict[str, Any]:
+    samples: FloatArray, probs: FloatArray, *, bandwidth: FloatArray,
+    support: tuple[tuple[float, float], ...], gridsize: int | None, kernel: Kernel,
+) -> dict[str, Any]:  # fmt: skip
     """Fields of the result for draws of two quantities, shape (n, 2)."""
     axes = []
     for k in (0, 1):
@@ -139,12 +134,9 @@ def plane_regions(
         reach = max(MARGIN * float(np.ptp(x)), CUT * h)
         axes.append(plan_axis(x, h, reach, gridsize or GRIDSIZE, support[k], LARGEST_GRID))
     surface = kernel.density_2d(
-        samples,
-        bandwidth,
-        np.array([axis.low for axis in axes]),
-        np.array([axis.high for axis in axes]),
+        samples, bandwidth, np.array([axis.low for axis in axes]), np.array([axis.high for axis in axes]),
         (axes[0].size, axes[1].size),
-    )
+    )  # fmt: skip
     x, y = (bounded(grid, axes[k], support[k]) for k, grid in enumerate((surface.x, surface.y)))
     surface = Surface(x, y, fold(fold(surface.values, axes[0]), axes[1], along=1))
     first, second = (own_kernels(samples[:, k], float(bandwidth[k]), axes[k], support[k]) for k in (0, 1))
@@ -173,12 +165,9 @@ def given_surface(
 
 
 def _fields(
-    surface: Surface,
-    probs: FloatArray,
-    levels: Levels,
-    samples: FloatArray | None,
+    surface: Surface, probs: FloatArray, levels: Levels, samples: FloatArray | None,
     pieces: Triangles | None = None,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     pieces = triangles(surface) if pieces is None else pieces
     total, n = pieces.mass, levels.at_samples.size
     regions = []
@@ -186,26 +175,19 @@ def _fields(
         density_mass = mass_above(pieces, level) / total
         regions.append(
             HdrRegion(
-                prob=prob,
-                falpha=level,
-                falpha_error=level_error(levels.at_samples, prob) if n else 0.0,
+                prob=prob, falpha=level, falpha_error=level_error(levels.at_samples, prob) if n else 0.0,
                 mass=float((levels.at_samples >= level).mean()) if n else density_mass,
-                density_mass=density_mass,
-                size=area_above(pieces, level),
+                density_mass=density_mass, size=area_above(pieces, level),
                 size_error=size_error(prob, n, level) if n else 0.0,
             )
-        )
+        )  # fmt: skip
     if samples is None:
         i, j = np.unravel_index(surface.values.argmax(), surface.values.shape)
         mode = np.array([surface.x[i], surface.y[j]])
     else:
         mode = samples[levels.at_samples.argmax()].copy()
     return {
-        "regions": tuple(regions),
-        "dimension": 2,
-        "kind": "density",
-        "mode": mode,
-        "modes": local_maxima(surface, min(region.falpha for region in regions)),
-        "axes": surface.axes,
+        "regions": tuple(regions), "dimension": 2, "kind": "density", "mode": mode,
+        "modes": local_maxima(surface, min(region.falpha for region in regions)), "axes": surface.axes,
         "values": surface.values,
-    }
+    }  # fmt: skip

@@ -223,16 +223,13 @@ def _in_units(result: HdrResult, unit: FloatArray) -> HdrResult:
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         regions = tuple(
             replace(
-                region,
-                falpha=float(np.divide(region.falpha, volume)),
+                region, falpha=float(np.divide(region.falpha, volume)),
                 falpha_error=float(np.divide(region.falpha_error, volume)),
-                intervals=times(region.intervals, one),
-                errors=times(region.errors, one),
-                size=times(region.size, volume),
-                size_error=times(region.size_error, volume),
+                intervals=times(region.intervals, one), errors=times(region.errors, one),
+                size=times(region.size, volume), size_error=times(region.size_error, volume),
             )
             for region in result.regions
-        )
+        )  # fmt: skip
         if not all(0 < region.falpha < math.inf for region in regions):
             got = f"draws about {' × '.join(f'{u:.1g}' for u in unit)}, whose density is no float"
             raise InputError("samples", got=got, allowed="draws with a density", cure="change the unit")
@@ -289,12 +286,9 @@ def _from_density(
             cure = "leave out samples= to use the density alone, or density= to estimate it"
             raise InputError("density", got=got, allowed="a density of the samples", cure=cure)
     return HdrResult(
-        **fields,
-        single=single,
-        support=tuple((float(low), float(high)) for low, high in box),
-        n=None if draws is None else len(draws),
-        backend="exact" if draws is None else kernel.version(),
-    )
+        **fields, single=single, support=tuple((float(low), float(high)) for low, high in box),
+        n=None if draws is None else len(draws), backend="exact" if draws is None else kernel.version(),
+    )  # fmt: skip
 
 
 def _kernel(backend: str | None, dimension: int, estimator: str = "kde") -> Kernel:

@@ -260,13 +260,9 @@ class HdrResult(Result):
         rows: list[dict[str, Any]] = []
         for region in self.regions:
             common = {
-                "n": self.n,
-                "method": self.method,
-                "backend": self.backend,
-                "prob": region.prob,
-                "falpha": region.falpha,
-                "falpha_error": region.falpha_error,
-            }
+                "n": self.n, "method": self.method, "backend": self.backend, "prob": region.prob,
+                "falpha": region.falpha, "falpha_error": region.falpha_error,
+            }  # fmt: skip
             if region.intervals is not None:
                 rows += [common | self._interval_row(region, k) for k in range(len(region.intervals))]
             else:

@@ -131,16 +131,10 @@ def space_regions(
         regions.append(HdrRegion(prob=prob, falpha=level, falpha_error=error, mass=share, density_mass=None))
     mode = samples[at_samples.argmax()].copy()
     return {
-        "regions": tuple(regions),
-        "dimension": samples.shape[1],
-        "kind": "density",
-        "mode": mode,
-        "modes": mode[None, :],
-        "bandwidth": h,
-        "axes": (),
-        "values": np.empty(0),
+        "regions": tuple(regions), "dimension": samples.shape[1], "kind": "density", "mode": mode,
+        "modes": mode[None, :], "bandwidth": h, "axes": (), "values": np.empty(0),
         "method": "Gaussian kernel density at the draws, each without its own kernel",
-    }, density.at
+    }, density.at  # fmt: skip
 
 
 def is_constant(samples: FloatArray) -> bool:
@@ -203,13 +197,8 @@ def discrete_regions(samples: FloatArray, probs: FloatArray) -> dict[str, Any]:
     order = np.argsort(-shares, kind="stable")
     modes = values[order[shares[order] == shares.max()]]
     return {
-        "regions": tuple(regions),
-        "dimension": d,
-        "kind": "discrete",
-        "mode": float(modes[0, 0]) if d == 1 else modes[0],
-        "modes": modes[:, 0] if d == 1 else modes,
-        "bandwidth": None,
-        "axes": (values,),
-        "values": shares,
+        "regions": tuple(regions), "dimension": d, "kind": "discrete",
+        "mode": float(modes[0, 0]) if d == 1 else modes[0], "modes": modes[:, 0] if d == 1 else modes,
+        "bandwidth": None, "axes": (values,), "values": shares,
         "method": "frequencies of the distinct values",
-    }
+    }  # fmt: skip
