@@ -78,27 +78,20 @@ def _context(report: Contents) -> dict[str, Any]:
         return isolate(printable(text), labels)
 
     return {
-        "title": printable(report.title),
-        "headline": headline(report),
-        "verdicts": report.verdicts,
+        "title": printable(report.title), "headline": headline(report), "verdicts": report.verdicts,
         "facts": [(name, printable(value)) for name, value in _facts(report)],
         "views": [(f"set-{i}", view, _violations(view)) for i, view in enumerate(views, start=1)],
-        "level": f"{100 * s.confidence_level:g}%",
-        "alpha": f"{100 * (1 - s.confidence_level):.3g}%",
-        "inner_level": f"{100 * (2 * s.confidence_level - 1):.3g}%",
-        "threshold": f"{s.threshold:g}",
-        "inverse": f"{1 / s.threshold:.4g}",
-        "margin": f"{s.margin:g}",
+        "level": f"{100 * s.confidence_level:g}%", "alpha": f"{100 * (1 - s.confidence_level):.3g}%",
+        "inner_level": f"{100 * (2 * s.confidence_level - 1):.3g}%", "threshold": f"{s.threshold:g}",
+        "inverse": f"{1 / s.threshold:.4g}", "margin": f"{s.margin:g}",
         "distance": f"{min(2 * s.margin, 2.0):g}",
         "statements": [(t.title, clean(t.text)) for t in report.statements],
         "methods": [(t.title, printable(t.text)) for t in report.methods],
-        "notes": [clean(note) for note in report.notes],
-        "references": report.references,
+        "notes": [clean(note) for note in report.notes], "references": report.references,
         "settings": [(name, printable(value)) for name, value in _settings(report)],
-        "versions": report.versions,
-        "created": report.created.replace("T", " ").replace("+00:00", " UTC"),
+        "versions": report.versions, "created": report.created.replace("T", " ").replace("+00:00", " UTC"),
         "table_of": _plain_table,
-    }
+    }  # fmt: skip
 
 
 def _facts(report: Contents) -> Iterable[tuple[str, str]]:

@@ -207,11 +207,9 @@ def _models(
         role: frame[name] for role, name in columns.roles.items() if role in ("sample_weight", "cluster")
     }
     options = {
-        "sensitive_features": {name: frame[name] for name in attributes},
-        "pos_label": pos_label,
-        "missing": settings.missing,
-        **units,
-    }
+        "sensitive_features": {name: frame[name] for name in attributes}, "pos_label": pos_label,
+        "missing": settings.missing, **units,
+    }  # fmt: skip
     predictions, scores = (
         {model: frame[column] for model, column in by_model.items()}
         for by_model in (columns.models, columns.model_scores)

@@ -30,12 +30,9 @@ _ITEM = textwrap.TextWrapper(_WIDTH, initial_indent="  - ", subsequent_indent=" 
 #: Verdict → sign that stands beside the word.
 MARKS = {"violated": "✗", "satisfied": "✓", "undecided": "?", "insufficient evidence": "–", NOT_JUDGED: "·"}
 _STYLES = {
-    "violated": "bold red",
-    "undecided": "yellow",
-    "insufficient evidence": "dim",
-    "satisfied": "green",
+    "violated": "bold red", "undecided": "yellow", "insufficient evidence": "dim", "satisfied": "green",
     NOT_JUDGED: "dim",
-}
+}  # fmt: skip
 
 
 def headline(report: Contents) -> str:
@@ -105,15 +102,10 @@ def _set_parts(view: SetView, *, full: bool) -> Iterator[Part]:
 
 def _cells(row: Row) -> tuple[str, ...]:
     return (
-        row.label,
-        row.reference,
-        row.rates_text,
-        row.estimate_text,
-        row.interval_text,
-        pvalue(row.pvalue_adjusted),
-        pvalue(row.pvalue_verdict_adjusted),
+        row.label, row.reference, row.rates_text, row.estimate_text, row.interval_text,
+        pvalue(row.pvalue_adjusted), pvalue(row.pvalue_verdict_adjusted),
         f"{MARKS[row.verdict]} {row.verdict}",
-    )
+    )  # fmt: skip
 
 
 def render_text(report: Contents, *, full: bool = True) -> str:

@@ -34,13 +34,10 @@ if TYPE_CHECKING:
     from fairstats.report.contents import Contents
 
 _SHOWN = (
-    ("selection_rate", "Selected", "ŷ=1 of rows"),
-    ("base_rate", "Favourable outcome", "Y=1 of rows"),
-    ("tpr", "TPR", "ŷ=1 of Y=1"),
-    ("tnr", "TNR", "ŷ=0 of Y=0"),
-    ("ppv", "PPV", "Y=1 of ŷ=1"),
+    ("selection_rate", "Selected", "ŷ=1 of rows"), ("base_rate", "Favourable outcome", "Y=1 of rows"),
+    ("tpr", "TPR", "ŷ=1 of Y=1"), ("tnr", "TNR", "ŷ=0 of Y=0"), ("ppv", "PPV", "Y=1 of ŷ=1"),
     ("npv", "NPV", "Y=0 of ŷ=0"),
-)
+)  # fmt: skip
 
 
 class RateCell(NamedTuple):

@@ -46,13 +46,10 @@ def contrast_tails(
     first, second = tails
     spread = float(np.hypot(first.level.std_error, second.level.std_error))
     known: dict[str, Any] = {
-        "metric": "ECD",
-        "group": first.group,
-        "reference": second.group,
-        "estimate": first.level.estimate - second.level.estimate,
-        "std_error": spread,
+        "metric": "ECD", "group": first.group, "reference": second.group,
+        "estimate": first.level.estimate - second.level.estimate, "std_error": spread,
         "n": first.n + second.n,
-    }
+    }  # fmt: skip
     modelled = not (first.level.empirical or second.level.empirical)
     if settings.location == "paper":
         found, evidence = _own_thresholds(first, second, settings), Evidence()
@@ -98,13 +95,9 @@ def _likelihood_ratio(
     low, high, bound_low, bound_high = np.clip(ends, -2.0 * BOUND, 2.0 * BOUND).tolist()
     found = {
         "confidence_interval": Interval(low, high, level, method),
-        "bounds": Interval(bound_low, bound_high, one_sided, method),
-        "statistic": float(deviances[0]),
-        "pvalue": two_sided_pvalue(z, df),
-        "root_mean": mean,
-        "root_sd": sd,
-        "method": name,
-    }
+        "bounds": Interval(bound_low, bound_high, one_sided, method), "statistic": float(deviances[0]),
+        "pvalue": two_sided_pvalue(z, df), "root_mean": mean, "root_sd": sd, "method": name,
+    }  # fmt: skip
     return found, z_evidence(z_low, z_high, df)
 
 
@@ -134,13 +127,10 @@ def _by_draws(
     low, high, bound_low, bound_high = np.clip(ends, -2.0 * BOUND, 2.0 * BOUND).tolist()
     name = "fiducial draws of a power tail"
     found = {
-        "std_error": math.nan,
-        "confidence_interval": Interval(low, high, level, name),
-        "bounds": Interval(bound_low, bound_high, one_sided, name),
-        "statistic": z(0.0),
-        "pvalue": two_sided_pvalue(z(0.0)),
-        "method": name,
-    }
+        "std_error": math.nan, "confidence_interval": Interval(low, high, level, name),
+        "bounds": Interval(bound_low, bound_high, one_sided, name), "statistic": z(0.0),
+        "pvalue": two_sided_pvalue(z(0.0)), "method": name,
+    }  # fmt: skip
     return found, z_evidence(z(-margin), z(margin))
 
 
@@ -167,10 +157,8 @@ def other_exceedances(
         contrast = LevelContrast.of(first, second, settings.interactions)
         k = min(first.n_exceedances, second.n_exceedances)
         known: dict[str, Any] = {
-            "metric": f"ECD, {name}",
-            "group": tails[0].group,
-            "reference": tails[1].group,
-        }
+            "metric": f"ECD, {name}", "group": tails[0].group, "reference": tails[1].group,
+        }  # fmt: skip
         inferred, _ = _likelihood_ratio(contrast, k - _PARAMETERS, plain, np.random.default_rng())
         n = tails[0].n + tails[1].n
         found.append(EcdComparison(**known, **inferred, estimate=contrast.estimate, n=n))
@@ -204,12 +192,10 @@ def _normal(estimate: float, spread: float, settings: EcdSettings, method: str) 
     one_sided = bound_level(2 * settings.margin / spread, level)
     half, one = (normal_quantile(p) * spread for p in ((1 + level) / 2, one_sided))
     return {
-        "std_error": spread,
-        "confidence_interval": Interval(estimate - half, estimate + half, level, method),
-        "bounds": Interval(estimate - one, estimate + one, one_sided, method),
-        "statistic": estimate / spread,
+        "std_error": spread, "confidence_interval": Interval(estimate - half, estimate + half, level, method),
+        "bounds": Interval(estimate - one, estimate + one, one_sided, method), "statistic": estimate / spread,
         "pvalue": _z_pvalue(estimate, spread),
-    }
+    }  # fmt: skip
 
 
 def _square_and_add(

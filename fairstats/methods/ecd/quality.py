@@ -57,11 +57,9 @@ class SyntheticQuality(Result):
         nan = float("nan")
         none = Interval(nan, nan, self.detection_interval.confidence_level, "none")
         measures = (
-            ("Fréchet distance", self.frechet, none),
-            ("normalised KL", self.kl_similarity, none),
-            ("logistic detection", self.detection, self.detection_interval),
-            ("F1 loss", self.f1_loss, none),
-        )
+            ("Fréchet distance", self.frechet, none), ("normalised KL", self.kl_similarity, none),
+            ("logistic detection", self.detection, self.detection_interval), ("F1 loss", self.f1_loss, none),
+        )  # fmt: skip
         n = self.n_real + self.n_synthetic
         return tuple(
             Comparison(metric=name, estimate=value, confidence_interval=interval, n=n, method="descriptive")

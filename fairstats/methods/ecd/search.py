@@ -281,13 +281,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise
             model, error = None, f"{type(problem).__name__}: {problem}"
         trial = {
-            "number": len(self._trials),
-            **{f"param_{k}": v for k, v in params.items()},
-            "accuracy": accuracy,
-            "objective": objective,
-            "seconds": time.monotonic() - started,
-            "error": error,
-        }
+            "number": len(self._trials), **{f"param_{k}": v for k, v in params.items()}, "accuracy": accuracy,
+            "objective": objective, "seconds": time.monotonic() - started, "error": error,
+        }  # fmt: skip
         self._trials.append(trial)
         self._models.append((model, params))
         return trial

@@ -341,12 +341,10 @@ class DifferenceResult(ComparisonResult):
 
     scale: ClassVar[str] = "difference"
     tails: ClassVar[dict[str, str]] = {
-        "below": "show a difference below {low}",
-        "above": "show a difference above {high}",
-        "violated": "show a difference beyond ±{high}",
-        "satisfied": "show a difference within ±{high}",
+        "below": "show a difference below {low}", "above": "show a difference above {high}",
+        "violated": "show a difference beyond ±{high}", "satisfied": "show a difference within ±{high}",
         "undecided": "do not settle whether it lies within ±{high}",
-    }
+    }  # fmt: skip
 
     def _finding(self, c: RateComparison) -> str:
         told = c.confidence_interval.words("+.3f", self.settings.alternative)

@@ -66,21 +66,11 @@ class DifferenceOptions(OddsOptions, total=False):
 
 #: Arguments in the order of signatures → default.
 DEFAULTS: dict[str, Any] = {
-    **dict.fromkeys(("sensitive_features", "agg", "counts", "reference")),
-    "comparisons": "reference",
-    "method": None,
-    "threshold": 0.8,
-    "margin": 0.1,
-    "alternative": "two-sided",
-    "confidence_level": 0.95,
-    "simultaneous": None,
-    "adjust": "holm",
-    **dict.fromkeys(("sample_weight", "cluster", "pos_label")),
-    "missing": "raise",
-    "groups": None,
-    "n_resamples": 9_999,
-    "rng": None,
-}
+    **dict.fromkeys(("sensitive_features", "agg", "counts", "reference")), "comparisons": "reference",
+    "method": None, "threshold": 0.8, "margin": 0.1, "alternative": "two-sided", "confidence_level": 0.95,
+    "simultaneous": None, "adjust": "holm", **dict.fromkeys(("sample_weight", "cluster", "pos_label")),
+    "missing": "raise", "groups": None, "n_resamples": 9_999, "rng": None,
+}  # fmt: skip
 #: Arguments → what every docstring says of them.
 PARAMETERS: dict[str, str] = {
     "y_true, y_pred": """array-like, shape (n,)
@@ -215,11 +205,9 @@ def _completed(text: str, place: list[str], shared: Mapping[str, str], hints: Ma
             told |= these
     order = sorted(entries, key=lambda names: place.index(names.split(", ")[0]))
     sections = {
-        "Returns": hints["return"].replace(" | ", " or "),
-        **_SECTIONS,
-        **own,
+        "Returns": hints["return"].replace(" | ", " or "), **_SECTIONS, **own,
         "Parameters": "\n".join(f"{names} : {entries[names]}" for names in order),
-    }
+    }  # fmt: skip
     written = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in _HEADINGS if name in sections]
     return "\n\n".join([head, *written])
 
@@ -227,11 +215,9 @@ def _completed(text: str, place: list[str], shared: Mapping[str, str], hints: Ma
 _RATIO_METHODS = (None, "log", "delta", "score", "koopman", "bootstrap")
 _DIFFERENCE_METHODS = (None, "score", "delta", "mee", "bootstrap")
 _CHOICES: dict[str, tuple[Any, ...]] = {
-    "alternative": ("two-sided", "less", "greater"),
-    "simultaneous": (None, "bonferroni", "max-z"),
-    "comparisons": ("reference", "all"),
-    "adjust": ADJUSTMENTS,
-}
+    "alternative": ("two-sided", "less", "greater"), "simultaneous": (None, "bonferroni", "max-z"),
+    "comparisons": ("reference", "all"), "adjust": ADJUSTMENTS,
+}  # fmt: skip
 
 
 def make_settings(contrast: str, given: Mapping[str, Any], *, any_margin: bool = False) -> Inference:

@@ -68,13 +68,11 @@ def _dp_macro_micro(t: _Table) -> NDArray[np.float64]:
 #: Name → function of the sums.
 MULTICLASS_METRICS: dict[str, Callable[[_Table], NDArray[np.float64]]] = {
     "accuracy": lambda t: np.asarray(_share(t.true.sum(axis=(1, 2)), t.rows.sum(axis=(1, 2)))),
-    "demographic_parity_micro": _dp_micro,
-    "equal_opportunity_micro": _equal_accuracy,
+    "demographic_parity_micro": _dp_micro, "equal_opportunity_micro": _equal_accuracy,
     "demographic_parity_macro": lambda t: t.macro(t.selected, t.rows),
     "equal_opportunity_macro": lambda t: t.macro(t.true, t.labelled),
-    "demographic_parity_macro_micro": _dp_macro_micro,
-    "equal_opportunity_macro_micro": _equal_accuracy,
-}
+    "demographic_parity_macro_micro": _dp_macro_micro, "equal_opportunity_macro_micro": _equal_accuracy,
+}  # fmt: skip
 
 
 @serialisable

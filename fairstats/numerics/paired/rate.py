@@ -242,12 +242,9 @@ def change_of_gap(metric: Metric, counts: PairedCounts, pair: ModelPair) -> Foun
                 gaps.append(np.abs(rate.values[:, i] - rate.values[:, j]))
                 groups.append((counts.groups[i], counts.groups[j]))
     row = {
-        "name": metric.name,
-        "pair": pair,
-        "kind": "size",
-        "n": counts.n,
+        "name": metric.name, "pair": pair, "kind": "size", "n": counts.n,
         "method": f"{rate.method}, all gaps",
-    }
+    }  # fmt: skip
     if not changes:
         return Found(groups=counts.groups[:2], change="No gap is known under both models.", **row)  # type: ignore[arg-type]
     before, after = np.max(gaps, axis=0)

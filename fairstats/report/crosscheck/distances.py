@@ -236,10 +236,8 @@ _HFM, _RATIO_TWIN = "crosscheck_hfm", "harmonic_measure"
 #: HFM is a ratio less 1: what is lost of the distances is lost of their ratio.
 _RATIO = 1e-7
 _DISTANCES = (
-    Line("D", "d", relative=_RATIO),
-    Line("D_f", "d_f", relative=_RATIO),
-    Line("HFM", "hfm", relative=_RATIO),
-)
+    Line("D", "d", relative=_RATIO), Line("D_f", "d_f", relative=_RATIO), Line("HFM", "hfm", relative=_RATIO),
+)  # fmt: skip
 _OF_THESE = (Line("HFM of these distances", "hfm", relative=_RATIO),)
 _NO_PERMUTATIONS = "of permutations of the rows, each with its own set distances: R has no twin as fast"
 _DIRECTED = (

@@ -34,12 +34,9 @@ _SCORES = "crosscheck_paired_scores"
 _POINTS = (Line("before", "before"), Line("after", "after"), Line("estimate", "estimate"))
 #: A change of rates, AUC or Brier score, but for its joint interval.
 _CLOSED = (
-    *_POINTS,
-    Line("standard error", "std_error"),
-    *ends("interval", "confidence_interval"),
-    Line("statistic", "statistic"),
-    Line("p-value", "pvalue"),
-)
+    *_POINTS, Line("standard error", "std_error"), *ends("interval", "confidence_interval"),
+    Line("statistic", "statistic"), Line("p-value", "pvalue"),
+)  # fmt: skip
 _JOINT = ends("simultaneous interval", "simultaneous", "joint_")
 _DRAWN = (
     *_POINTS,
@@ -63,11 +60,9 @@ _COMPONENT = (
     Line("band, upper end ({0.rate})", "high", relative=1e-7),
 )
 _CHANGE = (
-    *_CLOSED,
-    Line("change of the distance from parity", "distance_change", "distance"),
-    *ends("its interval", "distance_interval", "distance_"),
-    *_JOINT,
-)
+    *_CLOSED, Line("change of the distance from parity", "distance_change", "distance"),
+    *ends("its interval", "distance_interval", "distance_"), *_JOINT,
+)  # fmt: skip
 _PAIRED = "crosscheck_paired"
 _STRATIFIED = "crosscheck_stratified"
 _RATES = (Line("rate", "rate"), Line("rate of the reference", "rate_reference"))
@@ -79,10 +74,8 @@ _OVER_STRATA = (
 _ONE_SIDED = ends("interval", "confidence_interval", "side_")
 #: Alternative → ends of its interval: the one at its open side is no estimate.
 _INTERVALS = {
-    "two-sided": ends("interval", "confidence_interval"),
-    "less": _ONE_SIDED[1:],
-    "greater": _ONE_SIDED[:1],
-}
+    "two-sided": ends("interval", "confidence_interval"), "less": _ONE_SIDED[1:], "greater": _ONE_SIDED[:1],
+}  # fmt: skip
 #: Direction of a verdict → its p-value in the twin.
 _EVIDENCE = {
     side: (Line(f"{VERDICT} ({side})", "pvalue_verdict", f"p_{side}", relative=1e-7),)
@@ -90,13 +83,11 @@ _EVIDENCE = {
 }
 #: Alternative, or beginning of a test's name → statistic and p-value of the twin, and the function behind it.
 _TESTS = {
-    "less": ("z", "p_less", _STRATIFIED),
-    "greater": ("z", "p_greater", _STRATIFIED),
+    "less": ("z", "p_less", _STRATIFIED), "greater": ("z", "p_greater", _STRATIFIED),
     "two-sided": ("z_equal", "p_equal", _STRATIFIED),
     "Cochran–Mantel–Haenszel": ("cmh", "cmh_p", "stats::mantelhaen.test"),
-    "Cochran's Q": ("q", "q_p", _STRATIFIED),
-    "Breslow–Day": ("tarone", "tarone_p", _STRATIFIED),
-}
+    "Cochran's Q": ("q", "q_p", _STRATIFIED), "Breslow–Day": ("tarone", "tarone_p", _STRATIFIED),
+}  # fmt: skip
 _SHARE = (Line("estimate", "estimate"),)
 _EXACT_SHARE = ends("interval", "confidence_interval", of=" (Clopper–Pearson)")
 _CLUSTERED = "clustered by person: needs every answer of the model"

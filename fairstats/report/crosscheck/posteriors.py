@@ -28,14 +28,11 @@ _DRAWS = "fs_um_draws"
 _OBSERVED = (Line("observed", "observed", function="fs_um_metric"),)
 #: Of each row, in the order of the twin's summary.
 _SUMMARY = (
-    Line("mean", "estimate"),
-    Line("standard deviation", "std_error"),
+    Line("mean", "estimate"), Line("standard deviation", "std_error"),
     Line("shortest interval, lower end", "confidence_interval.low"),
-    Line("shortest interval, upper end", "confidence_interval.high"),
-    Line("median", "median"),
-    Line("P(|difference| ≤ RoPE)", "p_rope"),
-    Line("share undefined", "undefined"),
-)
+    Line("shortest interval, upper end", "confidence_interval.high"), Line("median", "median"),
+    Line("P(|difference| ≤ RoPE)", "p_rope"), Line("share undefined", "undefined"),
+)  # fmt: skip
 _MOMENTS = (
     Line("mean (closed form)", "estimate", "mean", "mean_error"),
     Line("standard deviation (closed form)", "std_error", "sd", "sd_error"),

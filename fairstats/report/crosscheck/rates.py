@@ -42,11 +42,9 @@ _BOOTSTRAP_BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF, rand
 _EVIDENCE = {"below": "p_below", "above": "p_above", "inside": "p_inside"}
 #: Alternative → (statistic, p-value) of the twin.
 _TESTS = {
-    "less": ("z_less", "p_less"),
-    "greater": ("z_greater", "p_greater"),
-    "two-sided": ("z_equal", "p_equal"),
+    "less": ("z_less", "p_less"), "greater": ("z_greater", "p_greater"), "two-sided": ("z_equal", "p_equal"),
     "equivalence": ("z_inner", "p_tost"),
-}
+}  # fmt: skip
 #: Python differentiates smooth functions numerically, with central differences.
 _NUMERICAL = 1e-6
 #: The statistic of the MOVER interval is a root of a root: both sides stop at about 1e-10.

@@ -29,27 +29,16 @@ from fairstats.report.report import AuditReport
 #: Class of a result → module of this room and its function that recomputes it. A result of another class says
 #: that R has no twin; why not stands in `WITHOUT_TWIN`.
 TWINS = {
-    "RatioResult": "rates.comparisons",
-    "DifferenceResult": "rates.comparisons",
-    "MaximumResult": "pairs.largest_gap",
-    "ModelComparison": "pairs.models",
-    "AmplificationResult": "pairs.models",
-    "StratifiedRatioResult": "pairs.stratified",
-    "DiscriminativeRiskResult": "pairs.risk",
-    "AbrocaResult": "distances.abroca",
-    "MaddResult": "distances.madd",
-    "MitigationResult": "pairs.mitigation",
-    "HfmResult": "distances.hfm",
-    "SetDistance": "distances.set_distance",
-    "UmPosterior": "posteriors.posterior",
-    "UmComparison": "posteriors.comparison",
-    "UmEstimators": "posteriors.estimators",
-    "UmRanking": "posteriors.ranking",
-    "CounterfactualSample": "tails.averages",
-    "EcdResult": "tails.ecd",
-    "EvtFit": "tails.fit",
-    "HdrResult": "tails.regions",
-}
+    "RatioResult": "rates.comparisons", "DifferenceResult": "rates.comparisons",
+    "MaximumResult": "pairs.largest_gap", "ModelComparison": "pairs.models",
+    "AmplificationResult": "pairs.models", "StratifiedRatioResult": "pairs.stratified",
+    "DiscriminativeRiskResult": "pairs.risk", "AbrocaResult": "distances.abroca",
+    "MaddResult": "distances.madd", "MitigationResult": "pairs.mitigation", "HfmResult": "distances.hfm",
+    "SetDistance": "distances.set_distance", "UmPosterior": "posteriors.posterior",
+    "UmComparison": "posteriors.comparison", "UmEstimators": "posteriors.estimators",
+    "UmRanking": "posteriors.ranking", "CounterfactualSample": "tails.averages", "EcdResult": "tails.ecd",
+    "EvtFit": "tails.fit", "HdrResult": "tails.regions",
+}  # fmt: skip
 #: Class of a result → why R has no twin of it.
 WITHOUT_TWIN = {
     "WorstCaseResult": "of missing values: plain arithmetic on the rates, which are recomputed",
@@ -224,17 +213,12 @@ class _ReportRows:
         self._check(given)
         out = given.rows
         return {
-            "X": given.features,
-            "y_true": out.y_true,
-            "y_pred": out.y_pred,
-            "score": out.score,
+            "X": given.features, "y_true": out.y_true, "y_pred": out.y_pred, "score": out.score,
             "sensitive_features": np.array([out.groups.labels[code] for code in out.groups.codes]),
-            "attribute": INTERSECTION.join(attributes),
-            "sample_weight": out.weight,
+            "attribute": INTERSECTION.join(attributes), "sample_weight": out.weight,
             "cluster": None if out.cluster is None else out.cluster.codes,
-            "counterfactual_score": given.counterfactual_score,
-            "models": given.models,
-        }
+            "counterfactual_score": given.counterfactual_score, "models": given.models,
+        }  # fmt: skip
 
     def _check(self, given: AuditInput) -> None:
         """Raise unless the rows give the counts of the report."""

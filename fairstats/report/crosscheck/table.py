@@ -21,12 +21,10 @@ _HTML_HEADS = (
 )  # fmt: skip
 #: Verdict → class of the report's style sheet, and the sign that stands beside the word.
 _TONES = {
-    "agrees": ("satisfied", "✓"),
-    "within Monte Carlo error": ("satisfied", "≈"),
-    "disagrees": ("violated", "✗"),
-    "needs --data": ("insufficient", "–"),
+    "agrees": ("satisfied", "✓"), "within Monte Carlo error": ("satisfied", "≈"),
+    "disagrees": ("violated", "✗"), "needs --data": ("insufficient", "–"),
     "not recomputed": ("insufficient", "–"),
-}
+}  # fmt: skip
 
 
 @serialisable

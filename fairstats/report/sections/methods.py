@@ -104,10 +104,8 @@ def run_um(inputs: AuditInput) -> list[Result]:
         rng=s.seed,
     )
     table: dict[str, Any] = {
-        "table_metrics": UM_METRICS,
-        "table_prob": s.confidence_level,
-        "table_rope": s.margin,
-    }
+        "table_metrics": UM_METRICS, "table_prob": s.confidence_level, "table_rope": s.margin,
+    }  # fmt: skip
     return [replace(posterior, **table)]
 
 

@@ -52,12 +52,10 @@ class WorstCaseResult(Result):
     title: ClassVar[str] = "Worst-case bounds for the missing values"
     lacks: ClassVar[Mapping[str, str]] = {
         "confidence_interval": "worst-case bounds are none; each comparison has low and high",
-        "std_error": "worst-case bounds hold no sampling error",
-        "statistic": "nothing is tested",
-        "pvalue": "nothing is tested",
-        "verdict": "the comparisons of the rates themselves are judged",
+        "std_error": "worst-case bounds hold no sampling error", "statistic": "nothing is tested",
+        "pvalue": "nothing is tested", "verdict": "the comparisons of the rates themselves are judged",
         "plot": "its table is in to_frame()",
-    }
+    }  # fmt: skip
 
     @property
     def comparisons(self) -> tuple[WorstCase, ...]:

@@ -31,18 +31,13 @@ from fairstats.numerics.paired.rate import PairedRate, change_of_gap, change_of_
 
 #: Quantity → what it needs of the rows.
 _NEEDS = {
-    "accuracy": ("predictions", "labels"),
-    "auc": ("labels", "scores"),
-    "brier": ("labels", "scores"),
-    "madd": ("scores",),
-    "abroca": ("labels", "scores"),
-}
+    "accuracy": ("predictions", "labels"), "auc": ("labels", "scores"), "brier": ("labels", "scores"),
+    "madd": ("scores",), "abroca": ("labels", "scores"),
+}  # fmt: skip
 _METHODS = {
-    "auc": "DeLong",
-    "brier": "paired t",
-    "madd": "paired bootstrap, directional",
+    "auc": "DeLong", "brier": "paired t", "madd": "paired bootstrap, directional",
     "abroca": "paired bootstrap, directional",
-}
+}  # fmt: skip
 _DRAWN = frozenset({"madd", "abroca"})
 _ARGUMENTS = {"predictions": "y_pred", "labels": "y_true", "scores": "score"}
 
