@@ -54,7 +54,8 @@ def render_by_python(
             raise MissingDependencyError(
                 package, extra="docs", purpose="Building vignettes by Python", alternative="--renderer r"
             )
-    from pygments.formatters import HtmlFormatter
+    # not from the package, which replaces itself while another thread may be importing it
+    from pygments.formatters.html import HtmlFormatter
 
     with surroundings(fast=fast, library=library) as place:
         prose, cells = _read(vignette)
