@@ -215,20 +215,12 @@ def audit(
     references = set_references(reference, sets)
     generator, seed = as_generator(rng)
     settings = AuditSettings(
-        confidence_level=confidence_level,
-        threshold=threshold,
-        margin=margin,
-        method=method,
-        simultaneous=simultaneous,
-        comparisons=comparisons,
-        adjust=adjust,
-        family=family,
-        missing=frame.missing.policy if isinstance(frame, Tally) else missing,
-        evaluated_on=evaluated_on,
+        confidence_level=confidence_level, threshold=threshold, margin=margin, method=method,
+        simultaneous=simultaneous, comparisons=comparisons, adjust=adjust, family=family,
+        missing=frame.missing.policy if isinstance(frame, Tally) else missing, evaluated_on=evaluated_on,
         references={INTERSECTION.join(k): reference_text(v) for k, v in references.items()},
-        n_resamples=n_resamples,
-        seed=int(generator.integers(1 << 31)) if seed is None else seed,
-    )
+        n_resamples=n_resamples, seed=int(generator.integers(1 << 31)) if seed is None else seed,
+    )  # fmt: skip
     texts: list[str] = []
     if isinstance(frame, Tally):
         inputs = [tally_input(frame, s, columns, settings, references[s]) for s in sets]
@@ -302,18 +294,12 @@ def assemble(
         said.extend(methods)
         references.update(dict.fromkeys(cited))
     return AuditReport(
-        title=title,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        columns=columns,
-        settings=settings,
-        tables=tables,
-        sections=tuple(sections),
+        title=title, created=datetime.now(UTC).isoformat(timespec="seconds"), columns=columns,
+        settings=settings, tables=tables, sections=tuple(sections),
         statements=make_statements(columns, settings, tables, sections),
-        notes=tuple(collect_notes(sections, columns, settings)),
-        methods=tuple(said),
-        references=tuple(references),
-        versions=installed_versions(),
-    )
+        notes=tuple(collect_notes(sections, columns, settings)), methods=tuple(said),
+        references=tuple(references), versions=installed_versions(),
+    )  # fmt: skip
 
 
 def demo_report(*, intersections: bool = False) -> AuditReport:

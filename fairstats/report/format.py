@@ -39,9 +39,7 @@ def number(value: float, digits: int = 3, *, signed: bool = False) -> str:
     if not math.isfinite(value):
         return _no_number(value)
     text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
-    if float(text) == 0:
-        return f"{0:.{digits}f}"
-    return text.replace("-", "−")
+    return text.replace("-", "−") if float(text) else f"{0:.{digits}f}"
 
 
 def _no_number(value: float) -> str:

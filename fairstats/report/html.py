@@ -57,12 +57,9 @@ def render_html(report: Contents, crosscheck: Crosscheck | None = None) -> str:
             alternative="to_json(), to_frame() and summary() hold the same results",
         ) from problem
     environment = Environment(
-        autoescape=True,
-        loader=PackageLoader("fairstats.report", "templates"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+        autoescape=True, loader=PackageLoader("fairstats.report", "templates"), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     environment.filters.update(number=number, pvalue=pvalue, count=count)
     environment.globals.update(drawing=drawing, marks=MARKS, place=_place)
     template = environment.get_template("report.html.j2")

@@ -181,16 +181,10 @@ def build_input(
     features = frame[list(columns.features)].iloc[kept].reset_index(drop=True) if columns.features else None
     changed = columns.counterfactual_scores.get(attributes[0]) if len(attributes) == 1 else None
     return AuditInput(
-        attributes,
-        outcomes,
-        _count(outcomes, columns),
-        columns,
-        settings,
-        reference,
-        features,
+        attributes, outcomes, _count(outcomes, columns), columns, settings, reference, features,
         None if changed is None else _scores(frame[changed], changed)[kept],
         models=_models(frame, attributes, columns, settings, pos_label),
-    )
+    )  # fmt: skip
 
 
 def _models(

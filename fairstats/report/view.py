@@ -199,17 +199,13 @@ def view_sets(report: Contents) -> list[SetView]:
     for attributes, results in by_set.items():
         blocks = [block for result in results if compares(result) for block in _blocks(result)]
         table = tables.get(attributes)
-        found.append(
-            SetView(
-                name=printable(INTERSECTION.join(attributes)),
-                crossed=len(attributes) > 1,
-                groups=None if table is None else groups_table(table, report.columns),
-                blocks=tuple(blocks),
-                charts=tuple(_charts(blocks, report.settings.threshold, report.settings.margin)),
-                others=tuple(r for r in results if not compares(r)),
-                verdicts=count_verdicts(results),
-            )
-        )
+        view = SetView(
+            name=printable(INTERSECTION.join(attributes)), crossed=len(attributes) > 1, blocks=tuple(blocks),
+            groups=None if table is None else groups_table(table, report.columns),
+            charts=tuple(_charts(blocks, report.settings.threshold, report.settings.margin)),
+            others=tuple(r for r in results if not compares(r)), verdicts=count_verdicts(results),
+        )  # fmt: skip
+        found.append(view)
     return found
 
 
@@ -291,12 +287,9 @@ def _tests(result: ComparisonResult) -> dict[tuple[Any, ...], dict[str, float]]:
 
 
 def _charts(blocks: list[Block], threshold: float, margin: float) -> Iterator[Chart]:
-    for kind, limit, make in (
-        ("ratio", threshold, ratio_axis),
-        ("difference", margin, difference_axis),
-        ("maximum", margin, gap_axis),
-        ("distance", min(2 * margin, 2.0), distance_axis),
-    ):
+    axes = ("ratio", threshold, ratio_axis), ("difference", margin, difference_axis)
+    sizes = ("maximum", margin, gap_axis), ("distance", min(2 * margin, 2.0), distance_axis)
+    for kind, limit, make in (*axes, *sizes):
         chosen = tuple(block for block in blocks if block.rows[0].scale == kind)
         rows = [row for block in chosen for row in block.rows]
         if rows:

@@ -77,10 +77,8 @@ def _likelihood_ratio(
     """
     level, margin = settings.confidence_level, settings.margin
     deviances = contrast.deviance(np.array([0.0, -margin, margin]))
-    mean = 0.0
-    sd = 1.0
+    mean, sd, method = 0.0, 1.0, "profile likelihood"
     name = f"likelihood ratio, t with {df:g} degrees of freedom"
-    method = "profile likelihood"
     if settings.calibrated:
         mean, sd = contrast.root_moments(_SIMULATED, rng)
         df, name, method = math.inf, "likelihood ratio, standardised signed root", f"{method}, standardised"
@@ -109,12 +107,12 @@ def _by_draws(
     A level of a regular tail is drawn by its signed root, which is about standard normal.
     """
     level, margin, m = settings.confidence_level, settings.margin, settings.interactions
-    drawn = []
-    for fit, side in zip(fits, (contrast.first, contrast.second), strict=True):
-        if fit.by_power:
-            drawn.append(power_draws(fit, m, rng).level(m))
-        else:
-            drawn.append(side.by_root.level(np.clip(rng.standard_normal(DRAWS), -4.99, 4.99)))
+    drawn = [
+        power_draws(fit, m, rng).level(m)
+        if fit.by_power
+        else side.by_root.level(np.clip(rng.standard_normal(DRAWS), -4.99, 4.99))
+        for fit, side in zip(fits, (contrast.first, contrast.second), strict=True)
+    ]
     difference = np.sort(drawn[0] - drawn[1])
     difference = difference[np.isfinite(difference)]
 
@@ -148,20 +146,15 @@ def other_exceedances(
     ):
         return []
     for factor, name in ((0.5, "half the exceedances"), (2.0, "twice the exceedances")):
-        fits = [
-            refitted(s, int(factor * t.n_exceedances), t, plain) for s, t in zip(samples, tails, strict=True)
-        ]
-        first, second = fits
+        owned = zip(samples, tails, strict=True)
+        first, second = (refitted(s, int(factor * t.n_exceedances), t, plain) for s, t in owned)
         if first is None or second is None or first.by_power or second.by_power:
             continue
         contrast = LevelContrast.of(first, second, settings.interactions)
         k = min(first.n_exceedances, second.n_exceedances)
-        known: dict[str, Any] = {
-            "metric": f"ECD, {name}", "group": tails[0].group, "reference": tails[1].group,
-        }  # fmt: skip
         inferred, _ = _likelihood_ratio(contrast, k - _PARAMETERS, plain, np.random.default_rng())
-        n = tails[0].n + tails[1].n
-        found.append(EcdComparison(**known, **inferred, estimate=contrast.estimate, n=n))
+        inferred |= {"group": tails[0].group, "reference": tails[1].group, "n": tails[0].n + tails[1].n}
+        found.append(EcdComparison(metric=f"ECD, {name}", estimate=contrast.estimate, **inferred))
     return found
 
 
@@ -182,8 +175,7 @@ def _by_people(
         "note": "People own several rows: the likelihood ratio, which takes rows as independent, is "
         "not used.",
     }
-    margin = settings.margin
-    return found, z_evidence((estimate + margin) / spread, (estimate - margin) / spread)
+    return found, z_evidence(*((estimate + m) / spread for m in (settings.margin, -settings.margin)))
 
 
 def _normal(estimate: float, spread: float, settings: EcdSettings, method: str) -> dict[str, Any]:
@@ -194,7 +186,7 @@ def _normal(estimate: float, spread: float, settings: EcdSettings, method: str) 
     return {
         "std_error": spread, "confidence_interval": Interval(estimate - half, estimate + half, level, method),
         "bounds": Interval(estimate - one, estimate + one, one_sided, method), "statistic": estimate / spread,
-        "pvalue": _z_pvalue(estimate, spread),
+        "pvalue": two_sided_pvalue(estimate / spread) if spread > 0 else math.nan,
     }  # fmt: skip
 
 
@@ -239,27 +231,14 @@ def _own_thresholds(first: GroupTail, second: GroupTail, settings: EcdSettings) 
     found = []
     for tail in (first, second):
         if tail.fit is None:
-            unknown = Interval(-2.0, 2.0, level, "none")
-            nothing = dict.fromkeys(("estimate", "std_error"), math.nan)
-            note = f"{tail.group}: {tail.degenerate}. {warning}"
-            return nothing | {
-                "confidence_interval": unknown,
-                "bounds": unknown,
-                "method": "none",
-                "note": note,
-            }
+            nothing: dict[str, Any] = dict.fromkeys(("estimate", "std_error"), math.nan)
+            nothing |= dict.fromkeys(("confidence_interval", "bounds"), Interval(-2.0, 2.0, level, "none"))
+            return nothing | {"method": "none", "note": f"{tail.group}: {tail.degenerate}. {warning}"}
         found.append(tail.fit.return_level(math.e / tail.rate, confidence_level=level))
     estimate = found[0].estimate - found[1].estimate
     spread = float(np.hypot(found[0].std_error, found[1].std_error))
-    return _normal(estimate, spread, settings, "delta") | {
-        "estimate": estimate,
-        "method": "z, own thresholds (the paper's)",
-        "note": warning,
-    }
-
-
-def _z_pvalue(estimate: float, spread: float) -> float:
-    return two_sided_pvalue(estimate / spread) if spread > 0 else math.nan
+    own = {"estimate": estimate, "method": "z, own thresholds (the paper's)", "note": warning}
+    return _normal(estimate, spread, settings, "delta") | own
 
 
 def _has_shared_people(first: GroupSample, second: GroupSample) -> bool:
@@ -285,10 +264,8 @@ def person_bootstrap(
     """
     owners = np.concatenate([np.asarray(first.person), np.asarray(second.person)])
     people, codes = np.unique(owners, return_inverse=True)
-    sides = [
-        _Ordered(first.values(), codes[: first.n], exceedances[0], people.size),
-        _Ordered(second.values(), codes[first.n :], exceedances[1], people.size),
-    ]
+    cuts = zip((first, second), (codes[: first.n], codes[first.n :]), exceedances, strict=True)
+    sides = [_Ordered(sample.values(), own, k, people.size) for sample, own, k in cuts]
     for _ in range(replicates):
         drawn = np.bincount(rng.integers(0, people.size, people.size), minlength=people.size)
         for side in sides:

@@ -146,13 +146,9 @@ def counterfactual_discrimination(
     if empty:
         caution(f"No rows: {', '.join(dict.fromkeys(empty))}.", InsufficientEvidenceWarning)
     return CounterfactualSample(
-        attribute.name,
-        tuple(groups),
-        pairing,
-        level,
-        table.n_rows - actual.size,
+        attribute.name, tuple(groups), pairing, level, table.n_rows - actual.size,
         _TRAINING if trained_on else "",
-    )
+    )  # fmt: skip
 
 
 def _groups(

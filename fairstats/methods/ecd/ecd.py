@@ -140,22 +140,12 @@ def ecd(
     (0.144, 'violated')
     """
     generator, seed = as_generator(rng)
+    check_type("other_interactions", other_interactions, (list, tuple), "a list of numbers", "(500,)")
     settings = EcdSettings(
-        interactions=interactions,
-        other_interactions=tuple(
-            check_type("other_interactions", other_interactions, (list, tuple), "a list of numbers", "(500,)")
-        ),
-        location=location,
-        threshold=threshold,
-        confidence_level=confidence_level,
-        margin=margin,
-        horizon_width=horizon_width,
-        n_resamples=n_resamples,
-        calibrated=calibrated,
-        seed=seed,
-        backend=backend,
-        adjust=adjust,
-    )
+        interactions=interactions, other_interactions=tuple(other_interactions), location=location,
+        threshold=threshold, confidence_level=confidence_level, margin=margin, horizon_width=horizon_width,
+        n_resamples=n_resamples, calibrated=calibrated, seed=seed, backend=backend, adjust=adjust,
+    )  # fmt: skip
     whole = _sample(counts if counts_or_rows(counts, needs="sample", sample=sample) else sample)
     samples = _compared(whole, reference, privileged, unprivileged)
     names = [f"{s.group} → {s.counterfactual}" if whole.pairing == "all" else s.group for s in samples]
@@ -197,14 +187,10 @@ def ecd(
             ruled = replace(ruled, verdict="undecided", note=" ".join(filter(None, (ruled.note, why))))
         judged.append(ruled)
     return EcdResult(
-        attribute=whole.attribute,
-        comparisons=tuple(judged),
-        tails=tails,
-        settings=settings,
-        sensitivity=tuple(sensitivity),
-        note=" ".join(dict.fromkeys(c.note for c in judged)),
+        attribute=whole.attribute, comparisons=tuple(judged), tails=tails, settings=settings,
+        sensitivity=tuple(sensitivity), note=" ".join(dict.fromkeys(c.note for c in judged)),
         backend=next((t.fit.backend for t in tails if t.fit is not None), "numpy"),
-    )
+    )  # fmt: skip
 
 
 def _is_synthetic(one: EcdComparison, tails: tuple[GroupTail, ...]) -> bool:

@@ -135,14 +135,11 @@ def synthetic_quality(
     ends = sorted((_similarity(low), _similarity(high)))
     upper = 1.0 if low <= 0.5 <= high else ends[1]
     return SyntheticQuality(
-        frechet=_frechet(a, b) / a.shape[1],
-        kl_similarity=_kl_similarity(first, second),
-        detection=_similarity(auc),
-        detection_interval=Interval(ends[0], upper, level, "Hanley–McNeil"),
+        frechet=_frechet(a, b) / a.shape[1], kl_similarity=_kl_similarity(first, second),
+        detection=_similarity(auc), detection_interval=Interval(ends[0], upper, level, "Hanley–McNeil"),
         f1_loss=float("nan") if target is None else _f1_loss(first, second, target, generator),
-        n_real=len(first),
-        n_synthetic=len(second),
-    )
+        n_real=len(first), n_synthetic=len(second),
+    )  # fmt: skip
 
 
 def _encoded(first: pd.DataFrame, second: pd.DataFrame) -> tuple[Floats, Floats]:

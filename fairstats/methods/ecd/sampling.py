@@ -322,29 +322,14 @@ def sample_tail(
         if looks[-1].reason or (stop == "first_pass" and looks[-1].passed):
             break
     bar.close()
+    pairing = "other" if len(attribute.labels) == 2 else "worst"
     return TailSample(
         attribute=attribute.name,
-        sample=GroupSample.of(
-            name,
-            "other" if len(attribute.labels) == 2 else "worst",
-            cd,
-            np.array(rows, dtype=object),
-            actual,
-            None,
-            n_synthetic,
-        ),
-        looks=tuple(looks),
-        status=status_words(looks, status, stop, max_looks),
-        test=test,
-        stop=stop,
-        confidence_level=float(confidence_level),
-        max_looks=max_looks,
-        k_min=int(k_min),
-        k_max=int(k_max),
-        generator="none" if fitted is None else fitted.name,
-        seconds=time.monotonic() - started,
-        seed=seed,
-    )
+        sample=GroupSample.of(name, pairing, cd, np.array(rows, dtype=object), actual, None, n_synthetic),
+        looks=tuple(looks), status=status_words(looks, status, stop, max_looks), test=test, stop=stop,
+        confidence_level=float(confidence_level), max_looks=max_looks, k_min=int(k_min), k_max=int(k_max),
+        generator="none" if fitted is None else fitted.name, seconds=time.monotonic() - started, seed=seed,
+    )  # fmt: skip
 
 
 def _evaluate(probability: Any, data: Any, attribute: Attribute) -> tuple[Floats, Floats]:

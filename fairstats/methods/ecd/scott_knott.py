@@ -221,19 +221,13 @@ def scott_knott(
         ranks.update(dict.fromkeys(names, rank))
 
     split(order)
-    found = [
-        Treatment(
-            name,
-            ranks[name],
-            float(values[name].mean()),
-            float(values[name].std(ddof=1)),
-            values[name].size,
-            sum(r > ranks[name] for r in ranks.values()),
-            sum(r == ranks[name] for r in ranks.values()) - 1,
-            sum(r < ranks[name] for r in ranks.values()),
+    found, every = [], list(ranks.values())
+    for name in order:
+        x, own = values[name], ranks[name]
+        after, alike, before = sum(r > own for r in every), every.count(own) - 1, sum(r < own for r in every)
+        found.append(
+            Treatment(name, own, float(x.mean()), float(x.std(ddof=1)), x.size, after, alike, before)
         )
-        for name in order
-    ]
     return ScottKnott(tuple(found), bool(larger_is_better), confidence_level, least_effect, n_resamples, seed)
 
 

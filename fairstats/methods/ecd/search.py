@@ -308,14 +308,10 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _ecd(self, model: Any, part: int, n_resamples: int) -> EcdResult:
         return ecd(
-            self._sample(model, part),
-            privileged=self.privileged,
-            unprivileged=self.unprivileged,
-            interactions=self.interactions,
-            threshold=self.threshold,
-            n_resamples=n_resamples,
+            self._sample(model, part), privileged=self.privileged, unprivileged=self.unprivileged,
+            interactions=self.interactions, threshold=self.threshold, n_resamples=n_resamples,
             rng=int(self.random_state),
-        )
+        )  # fmt: skip
 
     def _choose(self, floor: float) -> None:
         for trial in self._trials:

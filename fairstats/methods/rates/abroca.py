@@ -251,13 +251,10 @@ def abroca_from_counts(
     else:
         judged = adjusted(judged, settings.adjust)
     result = AbrocaResult(
-        metric="abroca",
-        comparisons=judged,
-        settings=settings,
+        metric="abroca", comparisons=judged, settings=settings,
         counts=scores.binned(max(2, min(_STORED_BINS, int(scores.counts.sum()) // _ROWS_PER_BIN))),
-        words=METRICS["abroca"].title,
-        expected_if_equal=tuple(mean for _, _, mean in compared),
-    )
+        words=METRICS["abroca"].title, expected_if_equal=tuple(mean for _, _, mean in compared),
+    )  # fmt: skip
     return warned(result)
 
 
@@ -386,15 +383,8 @@ def _compare(
     error = float(scores.auc_error[list(pair)].sum())
     merged = f"Scores were counted in intervals: the area and the AUCs can be off by {error:.2g} at most."
     found = replace(
-        empty,
-        estimate=estimate,
-        std_error=float(np.std(noise.areas, ddof=1)),
-        confidence_interval=interval,
-        bounds=interval,
-        statistic=estimate,
-        pvalue=pvalue,
-        tests=(test,),
-        note=merged if error else "",
-    )
+        empty, estimate=estimate, std_error=float(np.std(noise.areas, ddof=1)), confidence_interval=interval,
+        bounds=interval, statistic=estimate, pvalue=pvalue, tests=(test,), note=merged if error else "",
+    )  # fmt: skip
     evidence = Evidence(1.0, noise.pvalue(estimate - most), noise.pvalue(most - estimate))
     return found, evidence, float(noise.laws[1].mean())

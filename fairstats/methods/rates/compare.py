@@ -210,17 +210,9 @@ def _compare_pair(
     if directed:
         interval = one_sided(interval, contrast, settings.alternative, bounded=not estimates.smooth)
     found = replace(
-        empty,
-        estimate=estimate,
-        std_error=std_error,
-        confidence_interval=interval,
-        bounds=bounds,
-        statistic=chosen.statistic,
-        pvalue=chosen.pvalue,
-        tests=tests,
-        method=by.name,
-        note=by.note,
-    )
+        empty, estimate=estimate, std_error=std_error, confidence_interval=interval, bounds=bounds,
+        statistic=chosen.statistic, pvalue=chosen.pvalue, tests=tests, method=by.name, note=by.note,
+    )  # fmt: skip
     return found, evidence
 
 

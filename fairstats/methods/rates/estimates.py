@@ -212,14 +212,10 @@ def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
         rates = successes / cases
         plain = rates * (1 - rates) / cases
     return RateEstimates.of(
-        counts,
-        rate,
-        successes=successes,
-        cases=cases,
-        rows=counts.rows[:, [counts.cells.index(cell) for cell in rate.cases]].sum(axis=1),
-        rate=rates,
+        counts, rate, successes=successes, cases=cases,
+        rows=counts.rows[:, [counts.cells.index(cell) for cell in rate.cases]].sum(axis=1), rate=rates,
         joint=plain if counts.scatter is None else joint_covariance(counts, [rate]),
-    )
+    )  # fmt: skip
 
 
 def _mean_of(counts: CellCounts, rate: Rate) -> RateEstimates:
@@ -228,15 +224,12 @@ def _mean_of(counts: CellCounts, rate: Rate) -> RateEstimates:
     n_groups = len(counts.groups)
     mean = np.hstack([np.eye(n_groups)] * len(parts)) / len(parts)
     return RateEstimates.of(
-        counts,
-        rate,
-        successes=np.full(n_groups, np.nan),
+        counts, rate, successes=np.full(n_groups, np.nan),
         cases=np.min([part.cases for part in parts], axis=0),
         rows=np.sum([part.rows for part in parts], axis=0),
         rate=np.sum([part.rate for part in parts], axis=0) / len(parts),
-        joint=linear_covariance(mean, joint_covariance(counts, rate.parts)),
-        parts=parts,
-    )
+        joint=linear_covariance(mean, joint_covariance(counts, rate.parts)), parts=parts,
+    )  # fmt: skip
 
 
 def estimate_smooth(counts: CellCounts, rate: Rate, function: Callable[..., Any]) -> RateEstimates:
@@ -266,15 +259,10 @@ def estimate_smooth(counts: CellCounts, rate: Rate, function: Callable[..., Any]
     variance = np.diag(covariance)
     usable = known & np.isfinite(variance) & (variance > 1e-24 * np.maximum(value**2, 1e-24))
     return RateEstimates.of(
-        counts,
-        rate,
-        successes=np.full(known.size, np.nan),
-        cases=np.where(usable, counts.totals.sum(axis=1), 0.0),
-        rows=counts.group_sizes,
-        rate=value,
-        joint=covariance,
-        smooth=True,
-    )
+        counts, rate, successes=np.full(known.size, np.nan),
+        cases=np.where(usable, counts.totals.sum(axis=1), 0.0), rows=counts.group_sizes, rate=value,
+        joint=covariance, smooth=True,
+    )  # fmt: skip
 
 
 def delta_covariance(

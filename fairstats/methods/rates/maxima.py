@@ -132,14 +132,9 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     if not band.difference.size:
         unknown = Interval(0.0, 1.0, level, "none")
         empty = RateComparison(
-            metric=metric.name,
-            confidence_interval=unknown,
-            bounds=unknown,
-            verdict="insufficient evidence",
-            n=counts.n,
-            method="none",
-            note=" ".join(lacking),
-        )
+            metric=metric.name, confidence_interval=unknown, bounds=unknown, verdict="insufficient evidence",
+            n=counts.n, method="none", note=" ".join(lacking),
+        )  # fmt: skip
         return MaximumResult(metric.name, (empty,), settings, counts, metric.title)
     max_z = MaxZ(_covariance(counts, estimates, smoothed=True), band.degrees_of_freedom, band.places)
     critical, one_sided = max_z.quantile(level), max_z.quantile(2 * level - 1)
@@ -163,20 +158,12 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     within = max_z.pvalue(band.least_within(settings.limit)) / 2
     top = components[0]
     comparison = RateComparison(
-        metric=metric.name,
-        group=top.group,
-        reference=top.reference,
-        estimate=abs(top.estimate),
+        metric=metric.name, group=top.group, reference=top.reference, estimate=abs(top.estimate),
         std_error=top.std_error,
-        confidence_interval=Interval(*_projection(low, high, not lacking), level, name),
-        bounds=bounds,
-        statistic=statistic,
-        pvalue=pvalue,
-        pvalue_adjusted=pvalue,
-        n=counts.n,
-        method=name,
+        confidence_interval=Interval(*_projection(low, high, not lacking), level, name), bounds=bounds,
+        statistic=statistic, pvalue=pvalue, pvalue_adjusted=pvalue, n=counts.n, method=name,
         note=" ".join([*lacking, _OPEN] if lacking else []),
-    )
+    )  # fmt: skip
     evidence = Evidence() if band.few.all() else Evidence(above=beyond, inside=1.0 if lacking else within)
     (ruling,) = settle([evidence], confidence_level=level, adjust="none")
     shared = metric.name, (comparison.ruled(ruling),), settings, counts, metric.title
@@ -252,16 +239,11 @@ class _Band:
             estimates[e].contrast_degrees(a, b, ratio=False) for e, a, b in terms[known & ~few].tolist()
         )
         return cls(
-            terms[known],
-            np.column_stack([first, second])[known],
-            differences[known],
-            np.sqrt(np.maximum(variance[known], 0.0)),
-            tables[:, known],
-            parts[rates[known]],
-            min(degrees, default=counts.degrees_of_freedom) if counts.weighted else np.inf,
-            scale[known],
+            terms[known], np.column_stack([first, second])[known], differences[known],
+            np.sqrt(np.maximum(variance[known], 0.0)), tables[:, known], parts[rates[known]],
+            min(degrees, default=counts.degrees_of_freedom) if counts.weighted else np.inf, scale[known],
             few[known],
-        )
+        )  # fmt: skip
 
     def limits(
         self, critical: float, which: NDArray[np.intp] | slice = slice(None)

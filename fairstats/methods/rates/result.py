@@ -103,18 +103,12 @@ class RateComparison(results.Comparison):
         """A comparison of a pair of groups before anything is computed: insufficient evidence."""
         (i, j), level = pair, settings.confidence_level
         return cls(
-            metric=metric,
-            group=groups[i],
-            reference=groups[j],
+            metric=metric, group=groups[i], reference=groups[j],
             confidence_interval=Interval(*ends, level, settings.method),
-            bounds=Interval(*ends, level, settings.method),
-            verdict="insufficient evidence",
-            rate=float(rates[i]),
-            rate_reference=float(rates[j]),
-            n=int(sizes[i]),
-            n_reference=int(sizes[j]),
+            bounds=Interval(*ends, level, settings.method), verdict="insufficient evidence",
+            rate=float(rates[i]), rate_reference=float(rates[j]), n=int(sizes[i]), n_reference=int(sizes[j]),
             method=settings.method,
-        )
+        )  # fmt: skip
 
 
 def with_adjusted(comparisons: Iterable[Any], pvalues: Iterable[float]) -> tuple[Any, ...]:

@@ -232,25 +232,16 @@ def make_settings(contrast: str, given: Mapping[str, Any], *, any_margin: bool =
     for name, choices in _CHOICES.items():
         check_choice(name, chosen[name], choices)
     level = check_number(
-        "confidence_level",
-        check_confidence_level(chosen["confidence_level"]),
-        low=0.5,
-        open_low=True,
-        allowed="more than 0.5: verdicts rest on one-sided bounds at this level",
-        cure="0.95, say",
-    )
+        "confidence_level", check_confidence_level(chosen["confidence_level"]), low=0.5, open_low=True,
+        allowed="more than 0.5: verdicts rest on one-sided bounds at this level", cure="0.95, say",
+    )  # fmt: skip
     name = "threshold" if ratio else "margin"
     what = "a ratio above 0 and at most 1, e.g. 0.8" if ratio else "a size in (0, 1), e.g. 0.1"
     limit = check_number(
-        name,
-        chosen[name],
-        low=0,
-        high=None if any_margin and not ratio else 1,
-        open_low=True,
-        open_high=not ratio,
-        allowed="a size above 0" if any_margin and not ratio else what,
+        name, chosen[name], low=0, high=None if any_margin and not ratio else 1, open_low=True,
+        open_high=not ratio, allowed="a size above 0" if any_margin and not ratio else what,
         cure=f"use the {name} that applies to the case",
-    )
+    )  # fmt: skip
     asked = {name: limit} | {key: chosen[key] for key in _CHOICES}
     n_resamples = check_whole("n_resamples", chosen["n_resamples"], low=100, cure="9999, say")
     return Inference(

@@ -128,16 +128,10 @@ def stratified_ratio(
     pooled = [_pooled(cells, table, g, index, settings) for g in others]
     judged = with_verdicts([c for c, _ in pooled], [found for _, found in pooled], settings)
     result = StratifiedRatioResult(
-        metric="disparate_impact_stratified",
-        comparisons=adjusted(judged, settings.adjust),
-        settings=settings,
-        counts=table,
-        words="Disparate impact within strata (Mantel–Haenszel)",
-        backend="statsmodels",
-        strata=names,
-        stratum_counts=cells,
-        crude=crude,
-    )
+        metric="disparate_impact_stratified", comparisons=adjusted(judged, settings.adjust),
+        settings=settings, counts=table, words="Disparate impact within strata (Mantel–Haenszel)",
+        backend="statsmodels", strata=names, stratum_counts=cells, crude=crude,
+    )  # fmt: skip
     return warned(result)
 
 
@@ -209,15 +203,9 @@ def _pooled(
         alone = Interval(*pooled.interval(2 * level - 1), level, settings.method)
         interval = one_sided(alone, "ratio", settings.alternative)
     found = replace(
-        empty,
-        estimate=ratio,
-        std_error=ratio * log_error,
-        confidence_interval=interval,
-        bounds=bounds,
-        statistic=chosen.statistic,
-        pvalue=chosen.pvalue,
-        tests=tests,
-    )
+        empty, estimate=ratio, std_error=ratio * log_error, confidence_interval=interval, bounds=bounds,
+        statistic=chosen.statistic, pvalue=chosen.pvalue, tests=tests,
+    )  # fmt: skip
     return found, z_evidence(z_low, z_high)
 
 

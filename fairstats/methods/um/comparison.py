@@ -292,12 +292,9 @@ def um_compare(
     level = None if hdr is None else check_share("hdr", hdr)
     generator, seed = as_generator(rng)
     joint = join(
-        posteriors,
-        paired=paired,
-        draws=None if draws is None else check_draws(draws),
-        entropy=int(generator.integers(2**62)) if seed is None else seed,
-        cells=cells,
-    )
+        posteriors, paired=paired, draws=None if draws is None else check_draws(draws),
+        entropy=int(generator.integers(2**62)) if seed is None else seed, cells=cells,
+    )  # fmt: skip
     if several:
         if level is not None:
             allowed = "None for several algorithms"
@@ -317,21 +314,14 @@ def um_compare(
     given = "" if level is None else f"ΔΘ in its {100 * level:g}% HDR"
     words = ((first, second), objectives.shorts)
     result = UmComparison(
-        names=(first, second),
-        metrics=objectives.names,
-        shorts=objectives.shorts,
-        rope=widths,
-        hdr=level,
+        names=(first, second), metrics=objectives.names, shorts=objectives.shorts, rope=widths, hdr=level,
         events=probabilities(kept, widths, *words, given=given, **about),
         unconditional=probabilities(known, widths, *words, **about),
         by_scale=tuple((s, probabilities(kept, [s * w for w in widths], *words)) for s in SCALES),
-        delta_mean=known.mean(axis=0),
-        delta_sd=known.std(axis=0, ddof=1),
-        rope_share=(np.abs(known) <= np.asarray(widths) + TOLERANCE).mean(axis=0),
-        undefined=undefined,
-        joint=joint,
-        region_backend="" if region is None else region.backend,
-    )
+        delta_mean=known.mean(axis=0), delta_sd=known.std(axis=0, ddof=1),
+        rope_share=(np.abs(known) <= np.asarray(widths) + TOLERANCE).mean(axis=0), undefined=undefined,
+        joint=joint, region_backend="" if region is None else region.backend,
+    )  # fmt: skip
     object.__setattr__(result, "delta", known)  # what it would compute anew
     if region is not None:
         object.__setattr__(result, "_region", region)

@@ -244,12 +244,12 @@ def cross_validated(
     estimated = relative and given is None
     if ready and (estimated or anew):
         what, value = ("target", request.target) if anew else ("correlation", options.correlation)
-        raise InputError(
-            what,
-            got=f"{value!r} with predictions that are already there",
-            allowed="another target, with correlation '1/K' or 'uniform', or variance_ratio= as well",
-            cure="pass the estimator, or variance_ratio={group: r}",
+        got, cure = (
+            "with predictions that are already there",
+            "pass the estimator, or variance_ratio={group: r}",
         )
+        allowed = "another target, with correlation '1/K' or 'uniform', or variance_ratio= as well"
+        raise InputError(what, got=f"{value!r} {got}", allowed=allowed, cure=cure)
     predicted, halves, runs, m = [rows.outcomes.y_pred], [], [], len(estimators)
     if not ready:
         own = [(e, options.sensitive_at) for e in estimators.values()]
@@ -286,26 +286,18 @@ def cross_validated(
             ratio = np.ones(G) if given is None else given.ratio
             factor, clipped = effective.checked_factors(options.correlation, K, ratio, labels, splits)
         counts = ConfusionCounts(
-            groups=names,
-            totals=total * factor[:, None],
-            rows=total,
-            n_units=label.size,
-            missing=rows.outcomes.missing,
-            attributes=rows.outcomes.groups.attributes,
-        )
+            groups=names, totals=total * factor[:, None], rows=total, n_units=label.size,
+            missing=rows.outcomes.missing, attributes=rows.outcomes.groups.attributes,
+        )  # fmt: skip
         alpha = as_prior(options.prior, counts)
         if k == 0:
             warn_of_empty(counts)
         folds = effective.CrossValidation(
-            folds=K,
-            fold_cells=fold_cells,
-            correlation="" if anew else options.correlation,
-            rho=np.minimum((1.0 / factor - 1.0) / (K - 1), np.nextafter(1.0, 0.0)),
-            factor=factor,
-            clipped=clipped,
-            variance_ratio=given if relative else None,
+            folds=K, fold_cells=fold_cells, correlation="" if anew else options.correlation,
+            rho=np.minimum((1.0 / factor - 1.0) / (K - 1), np.nextafter(1.0, 0.0)), factor=factor,
+            clipped=clipped, variance_ratio=given if relative else None,
             estimator="" if ready else type(estimator).__name__,
-        )
+        )  # fmt: skip
         seeded = replace(request, entropy=int(streams[2].generate_state(1, np.uint64)[0]) >> 2)
         answers.append(
             posterior_of(counts, alpha, seeded, rows=counted, shifts=shifts, cross_validation=folds)

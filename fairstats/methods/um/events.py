@@ -228,13 +228,7 @@ def rank(
                 better[k, other] = wins.mean()
                 beaten[:, other] |= wins
     return UmRanking(
-        names=tuple(names),
-        metrics=objectives.names,
-        rope=rope,
-        better=better,
-        front=1.0 - beaten.mean(axis=0),
-        n_draws=len(known),
-        undefined=undefined,
-        joint=joint,
+        names=tuple(names), metrics=objectives.names, rope=rope, better=better,
+        front=1.0 - beaten.mean(axis=0), n_draws=len(known), undefined=undefined, joint=joint,
         events=tuple(events),
-    )
+    )  # fmt: skip

@@ -26,12 +26,9 @@ def stratified_folds(strata: NDArray[Any], folds: int, rng: np.random.Generator)
     Rows are dealt to the folds in turn, stratum after stratum, in random order.
     """
     check_whole(
-        "cv",
-        folds,
-        low=2,
-        high=strata.size,
+        "cv", folds, low=2, high=strata.size,
         cure=f"cv={min(10, strata.size)}; a half split has half of the rows",
-    )
+    )  # fmt: skip
     shuffled = rng.permutation(strata.size)
     order = shuffled[np.argsort(strata[shuffled], kind="stable")]
     found = np.empty(strata.size, dtype=np.intp)
@@ -229,12 +226,12 @@ def cross_predict(
         left = np.unique(data.label[runs[i].rows[runs[i].fold != k]])
         if left.size < 2:
             lacking = "favourable" if 0 in left else "unfavourable"
-            raise InputError(
-                "cv",
-                got=f"fold {k}, without which no row is {lacking} in {runs[i].words}",
-                allowed="folds that leave both labels in every training part",
-                cure="use fewer folds, or stratify them by label",
+            got = f"fold {k}, without which no row is {lacking} in {runs[i].words}"
+            allowed, cure = (
+                "folds that leave both labels in every training part",
+                "use fewer folds, or stratify",
             )
+            raise InputError("cv", got=got, allowed=allowed, cure=f"{cure} them by label")
     shown = tqdm(tasks, desc="cross-validation", disable=not progress, leave=False)
     found = Parallel(n_jobs=n_jobs)(delayed(_predict)(runs[i], k, data) for i, k in shown)
     answers = [(np.zeros(run.rows.size, dtype=np.uint8), np.zeros(run.extra.size)) for run in runs]

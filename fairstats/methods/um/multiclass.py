@@ -239,21 +239,13 @@ def um_multiclass(
         check_row_labels(**columns)
         names, classes, cells = _count(y_true, y_pred, encode_groups(sensitive_features, groups=groups))
     if len(classes) < 2 or len(names) < 2:
-        raise InputError(
-            "y_true" if len(classes) < 2 else "sensitive_features",
-            got=f"{len(classes)} classes and {len(names)} groups",
-            allowed="two of each or more",
-            cure="compare groups on a question with several answers",
-        )
+        name, got = "y_true" if len(classes) < 2 else "sensitive_features", f"{len(classes)} classes"
+        cure = "compare groups on a question with several answers"
+        raise InputError(name, got=f"{got} and {len(names)} groups", allowed="two of each or more", cure=cure)
     return UmMulticlass(
-        groups=names,
-        classes=classes,
-        cells=cells,
-        prior=4.0 * alpha / len(classes) ** 2,
-        n_draws=request.draws,
-        target=request.target,
-        entropy=request.entropy,
-    )
+        groups=names, classes=classes, cells=cells, prior=4.0 * alpha / len(classes) ** 2,
+        n_draws=request.draws, target=request.target, entropy=request.entropy,
+    )  # fmt: skip
 
 
 def _count(

@@ -144,14 +144,9 @@ def um_posterior(
     check_choice("sampler", sampler, ("exact", "pymc"))
     request = Request.checked(draws, target, reference, rng)
     table, rows = as_counts(
-        counts,
-        y_true,
-        y_pred,
-        sensitive_features=sensitive_features,
-        pos_label=pos_label,
-        missing=missing,
+        counts, y_true, y_pred, sensitive_features=sensitive_features, pos_label=pos_label, missing=missing,
         groups=groups,
-    )
+    )  # fmt: skip
     alpha = as_prior(prior, table)
     warn_of_empty(table)
     sampled = None
@@ -183,19 +178,12 @@ def posterior_of(
     """The result, exact or sampled, and the rows behind it; warns where a sampler did not converge."""
     index, rule = find_reference(counts.groups, request.reference, sizes=counts.group_sizes)
     result = UmPosterior(
-        counts=counts,
-        prior=prior,
-        n_draws=request.draws,
-        target=request.target,
-        backend="exact" if sampled is None else sampled.diagnostics.sampler,
-        entropy=request.entropy,
-        reference=counts.groups[index],
-        reference_rule=rule,
-        cross_validation=cross_validation,
+        counts=counts, prior=prior, n_draws=request.draws, target=request.target,
+        backend="exact" if sampled is None else sampled.diagnostics.sampler, entropy=request.entropy,
+        reference=counts.groups[index], reference_rule=rule, cross_validation=cross_validation,
         diagnostics=None if sampled is None else sampled.diagnostics,
-        stored=None if sampled is None else sampled.pi,
-        shifts=shifts,
-    )
+        stored=None if sampled is None else sampled.pi, shifts=shifts,
+    )  # fmt: skip
     object.__setattr__(result, "_rows", rows)  # a frozen result; rows are never written to a file
     if sampled is not None:
         object.__setattr__(result, "_inference", sampled.data)  # likewise not written
@@ -285,11 +273,8 @@ def um_hierarchical(
         raise InputError("concentration", got=repr(concentration), allowed=allowed, cure="(20.0, 1.5)")
     median, spread = (check_number("concentration", v, low=0, open_low=True) for v in pair)
     nuts = Nuts(
-        request.draws,
-        request.entropy,
-        check_whole("tune", tune, low=100, cure="the default"),
-        check_whole("chains", chains, low=2, cure="the default"),
-        check_share("target_accept", target_accept),
-    )
+        request.draws, request.entropy, check_whole("tune", tune, low=100, cure="the default"),
+        check_whole("chains", chains, low=2, cure="the default"), check_share("target_accept", target_accept),
+    )  # fmt: skip
     sampled = sample_hierarchy(table, (median, spread), nuts)
     return posterior_of(table, np.full(table.totals.shape, np.nan), request, sampled=sampled)

@@ -178,14 +178,9 @@ def sample_model(table: ConfusionCounts, prior: Any, nuts: Nuts) -> Sampled:
 
 def _run(model: Any, nuts: Nuts) -> Any:
     return _load("pymc", "Sampling a PyMC model").sample(
-        model=model,
-        draws=-(-nuts.draws // nuts.chains),
-        tune=nuts.tune,
-        chains=nuts.chains,
-        random_seed=nuts.entropy % 2**32,
-        progressbar=False,
-        target_accept=nuts.target_accept,
-    )
+        model=model, draws=-(-nuts.draws // nuts.chains), tune=nuts.tune, chains=nuts.chains,
+        random_seed=nuts.entropy % 2**32, progressbar=False, target_accept=nuts.target_accept,
+    )  # fmt: skip
 
 
 def hierarchical_model(table: ConfusionCounts, concentration: tuple[float, float]) -> Any:

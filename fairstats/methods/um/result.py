@@ -240,12 +240,9 @@ class UmPosterior(Result, PosteriorDraws):
     def _table(self, metrics: Any, prob: Any, rope: Any) -> tuple[PosteriorRow, ...]:
         wanted = self.table_metrics if metrics is None else metrics
         return posterior_rows(
-            self,
-            several(wanted),
-            self.reference_index,
-            self.table_prob if prob is None else prob,
+            self, several(wanted), self.reference_index, self.table_prob if prob is None else prob,
             self.table_rope if rope is None else rope,
-        )
+        )  # fmt: skip
 
     def __getitem__(self, group: Hashable) -> tuple[PosteriorRow, ...]:
         """The rows of one group, one per metric."""

@@ -105,20 +105,14 @@ class Found:
         ratio = self.kind == "ratio"
         open_ends = (0.0, np.inf) if ratio else (-np.inf, np.inf)
         empty = PairedChange(
-            metric=f"{self.name}_change",
-            group=self.groups[0],
-            reference=self.groups[1] if len(self.groups) > 1 else "",
-            model=self.pair.model,
-            baseline=self.pair.baseline,
-            before=self.ends[0],
-            after=self.ends[1],
+            metric=f"{self.name}_change", group=self.groups[0],
+            reference=self.groups[1] if len(self.groups) > 1 else "", model=self.pair.model,
+            baseline=self.pair.baseline, before=self.ends[0], after=self.ends[1],
             confidence_interval=Interval(*open_ends, level, self.method),
             simultaneous=Interval(*open_ends, level, self.method),
-            distance_interval=Interval(-np.inf, np.inf, level, self.method),
-            verdict="insufficient evidence",
-            n=self.n,
-            method=self.method,
-        )
+            distance_interval=Interval(-np.inf, np.inf, level, self.method), verdict="insufficient evidence",
+            n=self.n, method=self.method,
+        )  # fmt: skip
         if isinstance(self.change, str):
             return replace(empty, note=self.change)
         shift, degrees = self.change.shift, self.change.degrees_of_freedom
@@ -136,18 +130,13 @@ class Found:
             sizes = np.abs(np.log(self.ends) if ratio else np.array(self.ends))
             moved = float(sizes[1] - sizes[0])
         return replace(
-            empty,
-            estimate=estimate,
-            std_error=self.change.std_error * (estimate if ratio else 1.0),
+            empty, estimate=estimate, std_error=self.change.std_error * (estimate if ratio else 1.0),
             confidence_interval=Interval(*own, level, self.method),
-            simultaneous=Interval(*wide, level, self.method),
-            statistic=statistic,
-            pvalue=two_sided_pvalue(statistic, degrees),
-            distance_change=moved,
+            simultaneous=Interval(*wide, level, self.method), statistic=statistic,
+            pvalue=two_sided_pvalue(statistic, degrees), distance_change=moved,
             distance_interval=Interval(*distance, level, self.method),
-            verdict="insufficient evidence" if own == (0.0, np.inf) else verdict,
-            note=self.change.note,
-        )
+            verdict="insufficient evidence" if own == (0.0, np.inf) else verdict, note=self.change.note,
+        )  # fmt: skip
 
     def _ends(self, shift: Part, level: float, degrees: float) -> tuple[float, float]:
         low, high = shift.limits(normal_quantile((1 + level) / 2, degrees))

@@ -216,15 +216,10 @@ def change_of_rate(rate: PairedRate, groups: tuple[int, ...], name: str, pair: M
             other = rate.values[:, groups[1]]
             ends = ends / other if rate.ratio else ends - other
     return Found(
-        name=name,
-        groups=tuple(rate.counts.groups[g] for g in groups),
-        pair=pair,
-        change=rate.change(*groups),
-        kind=kind,
-        n=int(rate.counts.group_sizes[list(groups)].sum()),
-        method=rate.method,
-        ends=(float(ends[0]), float(ends[1])),
-    )
+        name=name, groups=tuple(rate.counts.groups[g] for g in groups), pair=pair,
+        change=rate.change(*groups), kind=kind, n=int(rate.counts.group_sizes[list(groups)].sum()),
+        method=rate.method, ends=(float(ends[0]), float(ends[1])),
+    )  # fmt: skip
 
 
 def change_of_gap(metric: Metric, counts: PairedCounts, pair: ModelPair) -> Found:

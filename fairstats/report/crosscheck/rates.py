@@ -125,12 +125,9 @@ def _choices(result: ComparisonResult) -> dict[str, Any]:
         "contrast": result.scale,
         "method": [_method(c, c.confidence_interval.method) for c in result.comparisons],
         "exact": [c.bounds.method.startswith("exact") for c in result.comparisons],
-        "level": s.confidence_level,
-        "threshold": s.limit,
-        "simultaneous": simultaneous or "none",
-        "family_first": [i + 1 for i, _ in pairs],
-        "family_second": [j + 1 for _, j in pairs],
-    }
+        "level": s.confidence_level, "threshold": s.limit, "simultaneous": simultaneous or "none",
+        "family_first": [i + 1 for i, _ in pairs], "family_second": [j + 1 for _, j in pairs],
+    }  # fmt: skip
 
 
 def _method(c: RateComparison, name: str) -> str:
@@ -264,9 +261,8 @@ def adjusted(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
     """Adjusted p-values of equality and of the verdicts."""
     highest, rows = result.settings.reference_rule == "highest", result.comparisons
     n = len(result.counts.groups)
-    family = (
-        n * (n - 1) / 2 * len({c.metric for c in rows})
-    )  # the pairs that could have been chosen count too
+    # the pairs that could have been chosen count too
+    family = n * (n - 1) / 2 * len({c.metric for c in rows})
     for quantity, name in ((ADJUSTED, "pvalue"), (VERDICT_ADJUSTED, "pvalue_verdict")):
         if name == "pvalue" and not bench.adjusted_here:
             continue

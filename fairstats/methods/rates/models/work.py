@@ -304,15 +304,10 @@ def _score_value(
         ends = level.parts[k].limits(normal_quantile((1 + confidence) / 2, level.degrees_of_freedom))
         known = {"estimate": float(level.estimates[k]), "std_error": float(level.std_errors[k])}
     return ModelValue(
-        metric=row["name"],
-        group=names[0],
-        reference=names[1],
-        confidence_interval=Interval(ends[0], ends[1], confidence, row["method"]),
-        n=row["n"],
-        method=row["method"],
-        model=model,
-        **known,
-    )
+        metric=row["name"], group=names[0], reference=names[1],
+        confidence_interval=Interval(ends[0], ends[1], confidence, row["method"]), n=row["n"],
+        method=row["method"], model=model, **known,
+    )  # fmt: skip
 
 
 def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
