@@ -244,12 +244,9 @@ def cross_validated(
     estimated = relative and given is None
     if ready and (estimated or anew):
         what, value = ("target", request.target) if anew else ("correlation", options.correlation)
-        got, cure = (
-            "with predictions that are already there",
-            "pass the estimator, or variance_ratio={group: r}",
-        )
+        got, cure = f"{value!r} with predictions", "pass the estimator, or variance_ratio={group: r}"
         allowed = "another target, with correlation '1/K' or 'uniform', or variance_ratio= as well"
-        raise InputError(what, got=f"{value!r} {got}", allowed=allowed, cure=cure)
+        raise InputError(what, got=f"{got} that are already there", allowed=allowed, cure=cure)
     predicted, halves, runs, m = [rows.outcomes.y_pred], [], [], len(estimators)
     if not ready:
         own = [(e, options.sensitive_at) for e in estimators.values()]

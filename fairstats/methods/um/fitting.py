@@ -227,11 +227,10 @@ def cross_predict(
         if left.size < 2:
             lacking = "favourable" if 0 in left else "unfavourable"
             got = f"fold {k}, without which no row is {lacking} in {runs[i].words}"
-            allowed, cure = (
-                "folds that leave both labels in every training part",
-                "use fewer folds, or stratify",
+            allowed = "folds that leave both labels in every training part"
+            raise InputError(
+                "cv", got=got, allowed=allowed, cure="use fewer folds, or stratify them by label"
             )
-            raise InputError("cv", got=got, allowed=allowed, cure=f"{cure} them by label")
     shown = tqdm(tasks, desc="cross-validation", disable=not progress, leave=False)
     found = Parallel(n_jobs=n_jobs)(delayed(_predict)(runs[i], k, data) for i, k in shown)
     answers = [(np.zeros(run.rows.size, dtype=np.uint8), np.zeros(run.extra.size)) for run in runs]
