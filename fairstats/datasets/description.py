@@ -82,12 +82,8 @@ class DatasetDescription:
             One entry per attribute.
         """
         plain: dict[str, object] = {each.name: getattr(self, each.name) for each in fields(self)}
-        for name, value in plain.items():
-            if isinstance(value, tuple):
-                plain[name] = list(value)
-            elif isinstance(value, Mapping):
-                plain[name] = dict(value)
-        return plain
+        kinds: tuple[tuple[type, type], ...] = ((tuple, list), (Mapping, dict))
+        return plain | {k: new(v) for k, v in plain.items() for old, new in kinds if isinstance(v, old)}
 
     def __str__(self) -> str:
         facts = {
@@ -106,16 +102,13 @@ class DatasetDescription:
         return "\n".join(lines)
 
     def _suggestion(self) -> str | None:
-        parts = []
-        if self.y_true is not None:
-            parts.append(f"y_true={self.y_true!r} (favourable: {self.pos_label!r})")
-        if self.y_pred is not None:
-            parts.append(f"y_pred={self.y_pred!r} (favourable: {self.pos_label_pred!r})")
-        if self.score is not None:
-            parts.append(f"score={self.score!r}")
-        if self.sensitive_features:
-            parts.append(f"sensitive_features={list(self.sensitive_features)!r}")
-        return ", ".join(parts) or None
+        parts = {
+            f"y_true={self.y_true!r} (favourable: {self.pos_label!r})": self.y_true is not None,
+            f"y_pred={self.y_pred!r} (favourable: {self.pos_label_pred!r})": self.y_pred is not None,
+            f"score={self.score!r}": self.score is not None,
+            f"sensitive_features={list(self.sensitive_features)!r}": bool(self.sensitive_features),
+        }
+        return ", ".join(text for text, there in parts.items() if there) or None
 
 
 def _item(label: str, value: str) -> str:

@@ -14,7 +14,7 @@ from fairstats.ground.checks import as_generator, check_number, check_share, che
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.hfm.encoding import pair_of_groups
 from fairstats.methods.hfm.guarantee import choose
-from fairstats.methods.hfm.rows import Rows, as_pair
+from fairstats.methods.hfm.rows import Rows, as_pair, portions
 from fairstats.methods.hfm.set_distance import DirectedDistance, SetDistance, in_range
 
 if TYPE_CHECKING:
@@ -189,10 +189,8 @@ def _directed(
     low = np.maximum(last_below - m2, 0)
     high = np.minimum(first_above + m2, m)
     farthest, row, nearest, count = -1.0, 0, 0, 0
-    step = max(_CELLS // own.shape[1], 1)
-    for start in range(0, n, step):
-        rows = slice(start, min(start + step, n))
-        best = np.full(rows.stop - start, np.inf)
+    for rows in portions(n, max(_CELLS // own.shape[1], 1)):
+        best = np.full(rows.stop - rows.start, np.inf)
         place = np.zeros(best.size, dtype=np.intp)
         for ends in ((low[rows], last_below[rows]), (first_above[rows], high[rows])):
             for offset in range(int((ends[1] - ends[0]).max(initial=0))):
@@ -206,5 +204,5 @@ def _directed(
                 best[nearer], place[nearer] = squared[nearer], candidates[nearer]
         k = int(best.argmax())
         if best[k] > farthest:
-            farthest, row, nearest = float(best[k]), start + k, int(place[k])
+            farthest, row, nearest = float(best[k]), rows.start + k, int(place[k])
     return (float(np.sqrt(farthest)), int(rows_own[row]), int(rows_other[nearest])), count

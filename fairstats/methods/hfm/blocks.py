@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from fairstats.methods.hfm.rows import portions
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -74,9 +76,7 @@ def squared_pairs(
 ) -> NDArray[np.float64]:
     """|a[rows_a[i]] − b[rows_b[i]]|² by direct differences, shape (k,)."""
     found = np.empty(rows_a.size)
-    step = max(_CHUNK // a.shape[1], 1)
-    for start in range(0, rows_a.size, step):
-        part = slice(start, start + step)
+    for part in portions(rows_a.size, max(_CHUNK // a.shape[1], 1)):
         difference = a[rows_a[part]] - b[rows_b[part]]
         np.einsum("ij,ij->i", difference, difference, out=found[part])
     return found

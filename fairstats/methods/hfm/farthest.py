@@ -21,14 +21,14 @@ import numpy as np
 
 from fairstats.methods.hfm.blocks import TIE, Targets
 from fairstats.methods.hfm.nearest import FLAT, TreeTargets, nearest_on_line, tree_is_cheaper
+from fairstats.methods.hfm.rows import portions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SEED = 3
 #: Rows that are scanned first: at random, and far from the centre.
-_PILOT = 8
-_FAR = 8
+_PILOT, _FAR = 8, 8
 #: Targets that all rows meet first.
 _HUBS = 32
 #: Rows among which the far ones are sought.
@@ -81,8 +81,8 @@ class _Race:
 
     def scan_all(self, rows: NDArray[np.intp], size: int) -> None:
         """Scan many rows, so many at a time."""
-        for start in range(0, rows.size, size):
-            self.scan(rows[start : start + size])
+        for part in portions(rows.size, size):
+            self.scan(rows[part])
 
     def offer(self, rows: NDArray[np.intp], squared: NDArray[np.float64], nearest: NDArray[np.intp]) -> None:
         """Exact minima of rows."""
@@ -148,22 +148,19 @@ def _first_bounds(race: _Race) -> tuple[NDArray[np.float64], NDArray[np.intp], N
     squared, nearest = targets.scan(queries[sample])
     race.offer(sample, squared, nearest)
     _, of_far = race.scan(far)
-    hubs = np.unique(
-        np.concatenate([nearest, of_far, rng.integers(0, targets.n, size=_HUBS - _PILOT - _FAR)])
-    )
+    others = rng.integers(0, targets.n, size=_HUBS - _PILOT - _FAR)
+    hubs = np.unique(np.concatenate([nearest, of_far, others]))
     upper = np.empty(m)
     rounding = 4 * targets.gamma(np.float32) * targets.typical_norm / targets.unit**2
     single = np.float32 if rounding < _SINGLE * race.best.squared else np.float64
     block = targets.block(targets.rows[hubs], single, +1)
-    step = _CELLS // hubs.size
-    for start in range(0, m, step):
-        ready, norms = targets.prepare(queries[start : start + step], single)
+    for part in portions(m, _CELLS // hubs.size):
+        ready, norms = targets.prepare(queries[part], single)
         targets.work.distances += hubs.size * len(ready)
         nearest_hub = (block @ ready.T).min(axis=0).astype(np.float64)
-        upper[start : start + step] = nearest_hub + norms * (1 + targets.gamma(single))
+        upper[part] = nearest_hub + norms * (1 + targets.gamma(single))
     upper /= targets.unit**2
-    upper[sample] = -np.inf
-    upper[far] = -np.inf
+    upper[sample] = upper[far] = -np.inf
     return upper, sample, squared
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairstats.ground.errors import InputError
+from fairstats.methods.hfm.rows import portions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,7 +87,5 @@ def _blocks(a: NDArray[np.float64], b: NDArray[np.float64]) -> Iterator[tuple[sl
     """Distances of some rows of `a` to all of `b`."""
     from scipy.spatial.distance import cdist
 
-    step = max(_CELLS // len(b), 1)
-    for start in range(0, len(a), step):
-        rows = slice(start, min(start + step, len(a)))
+    for rows in portions(len(a), max(_CELLS // len(b), 1)):
         yield rows, cdist(a[rows], b)

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from fairstats.methods.hfm.blocks import Targets, Work, squared_pairs
+from fairstats.methods.hfm.rows import portions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,8 +55,7 @@ class TreeTargets:
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         squared = np.empty(len(queries))
         nearest = np.empty(len(queries), dtype=np.intp)
-        for start in range(0, len(queries), _PORTION):
-            part = slice(start, start + _PORTION)
+        for part in portions(len(queries), _PORTION):
             _, nearest[part] = self._tree.query(queries[part], eps=eps)
             rows = np.arange(len(queries))[part]
             squared[part] = squared_pairs(queries, rows, self._targets.rows, nearest[part])
@@ -127,8 +127,7 @@ def row_minima(
         return TreeTargets(targets).nearest(queries)
     squared = np.empty(m)
     nearest = np.empty(m, dtype=np.intp)
-    for start in range(0, m, _BATCH):
-        part = slice(start, start + _BATCH)
+    for part in portions(m, _BATCH):
         squared[part], nearest[part] = targets.scan(queries[part])
     return squared, nearest
 
@@ -160,15 +159,12 @@ def nearest_rows(
     else:
         space = Targets(targets, queries, Work())
         block = space.block(targets, np.float64, -1)
-        step = max(_CELLS // n, 1)
-        for start in range(0, m, step):
-            ready, _ = space.prepare(queries[start : start + step], np.float64)
+        for part in portions(m, max(_CELLS // n, 1)):
+            ready, _ = space.prepare(queries[part], np.float64)
             lower = ready @ block.T
             if same:
-                lower[np.arange(len(lower)), start + np.arange(len(lower))] = np.inf
-            index[start : start + step] = (
-                np.argpartition(lower, k - 1, axis=1)[:, :k] if k < n else np.arange(n)
-            )
+                lower[np.arange(len(lower)), part.start + np.arange(len(lower))] = np.inf
+            index[part] = np.argpartition(lower, k - 1, axis=1)[:, :k] if k < n else np.arange(n)
     rows = np.repeat(np.arange(m), k)
     squared = squared_pairs(queries, rows, targets, index.ravel()).reshape(m, k)
     order = np.argsort(squared, axis=1, kind="stable")

@@ -6,7 +6,7 @@ compared through a 64-bit hash of their bits; equal hashes are verified, so that
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -206,20 +206,23 @@ def find_common_rows(a: NDArray[np.float64], b: NDArray[np.float64]) -> CommonRo
     )
 
 
+def portions(n: int, size: int) -> Iterator[slice]:
+    """Slices of `size` rows that make up `n`, the last one shorter."""
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
 def _hashes(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
     """A 64-bit hash of every row: mixed bits times odd numbers, added."""
     n, d = rows.shape
-    odd = np.random.default_rng(_SEED).integers(0, 2**63, size=d, dtype=np.uint64) * np.uint64(2) + np.uint64(
-        1
-    )
+    odd = np.random.default_rng(_SEED).integers(0, 2**63, size=d, dtype=np.uint64)
+    odd = odd * np.uint64(2) + np.uint64(1)
     found = np.empty(n, dtype=np.uint64)
-    step = max(_CHUNK // d, 1)
-    for start in range(0, n, step):
-        bits = (rows[start : start + step] + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
+    for part in portions(n, max(_CHUNK // d, 1)):
+        bits = (rows[part] + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
         bits ^= bits >> np.uint64(32)
         bits *= odd
         bits ^= bits >> np.uint64(29)
-        found[start : start + step] = (bits * odd).sum(axis=1, dtype=np.uint64)
+        found[part] = (bits * odd).sum(axis=1, dtype=np.uint64)
     return found
 
 
@@ -252,8 +255,6 @@ def _rows_equal(
 ) -> NDArray[np.bool_]:
     """Whether a[rows_a[i]] equals b[rows_b[i]], a portion at a time."""
     equal = np.empty(rows_a.size, dtype=bool)
-    step = max(_CHUNK // a.shape[1], 1)
-    for start in range(0, rows_a.size, step):
-        part = slice(start, start + step)
+    for part in portions(rows_a.size, max(_CHUNK // a.shape[1], 1)):
         equal[part] = (a[rows_a[part]] == b[rows_b[part]]).all(axis=1)
     return equal

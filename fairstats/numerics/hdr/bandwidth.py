@@ -42,7 +42,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairstats.ground.errors import InputError
 from fairstats.numerics.hdr.grids import Curve, FloatArray
@@ -145,15 +144,14 @@ def pilot_bandwidth(spectrum: Spectrum, order: int) -> float:
         peak = math.prod(range(1, 2 * stage, 2)) / math.sqrt(2 * math.pi)
         g = (2 * peak / (roughness * spectrum.n)) ** (1 / (2 * stage + 3))
         roughness = spectrum.roughness(stage, g)
-    kernel = _normal_roughness(order, sd=1.0)
+    kernel = _normal_roughness(order)
     return float(((2 * order + 1) * kernel / (roughness * spectrum.n)) ** (1 / (2 * order + 5)))
 
 
-def _normal_roughness(order: int, sd: float = 1.0) -> float:
-    """R(φ^(r)) = ∫ (d^r/dx^r φ)² for N(0, sd²)."""
-    return math.factorial(2 * order) / (
-        (2 * sd) ** (2 * order + 1) * math.factorial(order) * math.sqrt(math.pi)
-    )
+def _normal_roughness(order: int) -> float:
+    """R(φ^(r)) = ∫ (d^r/dx^r φ)² for N(0, 1)."""
+    halves = 2.0 ** (2 * order + 1)
+    return math.factorial(2 * order) / (halves * math.factorial(order) * math.sqrt(math.pi))
 
 
 class Spectrum:
@@ -190,9 +188,8 @@ class Spectrum:
         if ends[1] - ends[0] > LARGEST_SPECTRUM * step:
             ends = np.quantile(samples, [spare, 1 - spare])
         low, high = max(ends[0] - margin, support[0]), min(ends[1] + margin, support[1])
-        size = (
-            int(2 ** np.clip(math.ceil(math.log2((high - low) / step)), 9, math.log2(LARGEST_SPECTRUM))) + 1
-        )
+        power = np.clip(math.ceil(math.log2((high - low) / step)), 9, math.log2(LARGEST_SPECTRUM))
+        size = int(2**power) + 1
         grid = low + np.arange(size) * ((high - low) / (size - 1))
         return cls(grid, bin_line(samples, low, high, size), n)
 
@@ -200,8 +197,7 @@ class Spectrum:
         """f^(order) at the grid, from a kernel estimate at `bandwidth`."""
         smooth = np.exp(-0.5 * (bandwidth * self.frequency) ** 2) * (1j * self.frequency) ** order
         estimate = np.fft.irfft(self.transform * smooth, self.period)[: self.grid.size]
-        value: FloatArray = estimate / (self.n * self.step)
-        return value
+        return np.asarray(estimate / (self.n * self.step))
 
     def roughness(self, order: int, bandwidth: float) -> float:
         """Estimate of R(f^(r)) = ∫ (f^(r))², from all pairs of samples under a kernel of this bandwidth."""
@@ -245,8 +241,7 @@ def plug_in_2d(samples: FloatArray, support: Support2D = UNBOUNDED) -> FloatArra
         }
     a, b, mixed = psi[4, 0], psi[0, 4], psi[2, 2]
     first = (b**0.75 / (4 * math.pi * n * a**0.75 * (math.sqrt(a * b) + mixed))) ** (1 / 6)
-    bandwidth: FloatArray = np.array([first, (a / b) ** 0.25 * first]) * scale
-    return bandwidth
+    return np.asarray(np.array([first, (a / b) ** 0.25 * first]) * scale)
 
 
 def _bulk(standard: FloatArray) -> FloatArray:
@@ -256,11 +251,8 @@ def _bulk(standard: FloatArray) -> FloatArray:
     if not far.any():
         return standard
     low, high = np.quantile(standard, [0.005, 0.995], axis=0)
-    near: NDArray[np.bool_] = (
-        (standard >= np.minimum(low, -reach)) & (standard <= np.maximum(high, reach))
-    ).all(axis=1)
-    bulk: FloatArray = standard[near]
-    return bulk
+    inside = (standard >= np.minimum(low, -reach)) & (standard <= np.maximum(high, reach))
+    return np.asarray(standard[inside.all(axis=1)])
 
 
 def _step(n: int) -> float:

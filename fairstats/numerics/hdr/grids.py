@@ -113,8 +113,7 @@ class Surface:
 
 
 def _within(grid: FloatArray, x: FloatArray) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = (x >= grid[0]) & (x <= grid[-1])
-    return inside
+    return np.asarray((x >= grid[0]) & (x <= grid[-1]))
 
 
 def _cells(grid: FloatArray, x: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:

@@ -91,8 +91,7 @@ def mass_between(curve: Curve, intervals: FloatArray) -> FloatArray:
     run = points - x[cell]
     rise = (y[cell + 1] - y[cell]) / width[cell]
     cumulative = before[cell] + run * (y[cell] + rise * run / 2)
-    mass: FloatArray = cumulative[:, 1] - cumulative[:, 0]
-    return mass
+    return np.asarray(cumulative[:, 1] - cumulative[:, 0])
 
 
 def level_of_mass(curve: Curve, prob: float) -> float:
@@ -116,18 +115,16 @@ def level_of_mass(curve: Curve, prob: float) -> float:
         """A and C for levels between two neighbouring grid values."""
         full = low >= ceiling
         cut = (low <= floor) & (high >= ceiling) & ~full
-        return float(whole[full].sum() + (per_square[cut] * high[cut] ** 2).sum()), float(
-            per_square[cut].sum()
-        )
+        a = float(whole[full].sum() + (per_square[cut] * high[cut] ** 2).sum())
+        return a, float(per_square[cut].sum())
 
     values = np.unique(curve.values)
     below, above = 0, values.size - 1  # {f ≥ values[below]} holds enough; {f ≥ values[above]} may not
     while above - below > 1:
         middle = (below + above) // 2
         a, c = coefficients(values[middle], values[middle + 1])
-        enough = (
-            a - c * float(values[middle]) ** 2 + float(whole[(low == high) & (low == values[middle])].sum())
-        )
+        flat = float(whole[(low == high) & (low == values[middle])].sum())
+        enough = a - c * float(values[middle]) ** 2 + flat
         below, above = (middle, above) if enough >= wanted else (below, middle)
     floor, ceiling = float(values[below]), float(values[above])
     a, c = coefficients(floor, ceiling)
@@ -147,8 +144,7 @@ def local_maxima(curve: Curve, level: float) -> FloatArray:
     peaks: NDArray[np.bool_] = (heights[1:-1] > heights[:-2]) & (heights[1:-1] > heights[2:])
     peaks &= y[starts] >= level
     middles = (starts[peaks] + ends[peaks]) // 2
-    found: FloatArray = curve.grid[middles[np.argsort(-y[middles], kind="stable")]]
-    return found
+    return np.asarray(curve.grid[middles[np.argsort(-y[middles], kind="stable")]])
 
 
 def displacement_errors(

@@ -207,8 +207,7 @@ def _unit(draws: FloatArray) -> FloatArray:
     """A power of two per column, shape (d,), that brings numbers whose squares are none to about 1."""
     top = np.abs(draws).max(axis=0)
     extreme = (top < 1 / MODERATE) | (top > MODERATE)
-    unit: FloatArray = np.where(extreme, np.ldexp(1.0, np.frexp(top)[1] - 1), 1.0)
-    return unit
+    return np.asarray(np.where(extreme, np.ldexp(1.0, np.frexp(top)[1] - 1), 1.0))
 
 
 def _in_units(result: HdrResult, unit: FloatArray) -> HdrResult:

@@ -67,6 +67,19 @@ class HdrRegion:
     size_error: float | None = None
 
 
+def _each(name: str, meaning: str, dimension: int = 0, what: str = "") -> Any:
+    """Property: that of the one region where `prob` was one number, else a tuple; in one `dimension` only."""
+
+    def of(result: HdrResult) -> Any:
+        if dimension and result.dimension != dimension:
+            got, allowed = f"{result.dimension} quantities", f"regions in {dimension} dimension(s)"
+            raise _unanswerable(what, got, allowed)
+        found = tuple(getattr(region, name) for region in result.regions)
+        return found[0] if result.single else found
+
+    return property(of, doc=meaning)
+
+
 @serialisable
 @dataclass(frozen=True)
 class HdrResult(Result):
@@ -124,38 +137,22 @@ class HdrResult(Result):
         """The region of one probability, of those asked for."""
         return self._region(prob)
 
-    @property
-    def prob(self) -> Any:
-        """Probability asked for, or a tuple of them."""
-        return self._each("prob")
-
-    @property
-    def falpha(self) -> Any:
-        """Density at the boundary, or a tuple of them."""
-        return self._each("falpha")
-
-    @property
-    def intervals(self) -> Any:
-        """Ends of the intervals, shape (k, 2), or a tuple of such arrays (one dimension)."""
-        self._need(1, "intervals")
-        return self._each("intervals")
-
-    @property
-    def errors(self) -> Any:
-        """Monte Carlo standard errors of the ends, shape (k, 2), or a tuple of them (one dimension)."""
-        self._need(1, "errors of the ends")
-        return self._each("errors")
-
-    @property
-    def mass(self) -> Any:
-        """Probability in the region, or a tuple of them."""
-        return self._each("mass")
-
-    @property
-    def area(self) -> Any:
-        """Area of the region, or a tuple of them (two dimensions)."""
-        self._need(2, "an area")
-        return self._each("size")
+    prob = _each("prob", "Probability asked for, or a tuple of them.")
+    falpha = _each("falpha", "Density at the boundary, or a tuple of them.")
+    intervals = _each(
+        "intervals",
+        "Ends of the intervals, shape (k, 2), or a tuple of such arrays (one dimension).",
+        1,
+        "intervals",
+    )
+    errors = _each(
+        "errors",
+        "Monte Carlo standard errors of the ends, shape (k, 2), or a tuple of them (one dimension).",
+        1,
+        "errors of the ends",
+    )
+    mass = _each("mass", "Probability in the region, or a tuple of them.")
+    area = _each("size", "Area of the region, or a tuple of them (two dimensions).", 2, "an area")
 
     @property
     def density(self) -> tuple[FloatArray, ...]:
@@ -205,13 +202,11 @@ class HdrResult(Result):
         places = self._places(points)
         if self.kind == "discrete":
             members = self.axes[0][self.values >= region.falpha]
-            found: NDArray[np.bool_] = (places[:, None, :] == members[None, :, :]).all(axis=2).any(axis=1)
-            return found
+            return np.asarray((places[:, None, :] == members[None, :, :]).all(axis=2).any(axis=1))
         if region.intervals is not None:
             x = places[:, :1]
             low, high = region.intervals.T
-            within: NDArray[np.bool_] = ((x >= low) & (x <= high)).any(axis=1)
-            return within
+            return np.asarray(((x >= low) & (x <= high)).any(axis=1))
         return self._density_at(places) >= region.falpha
 
     def _density_at(self, places: FloatArray) -> FloatArray:
@@ -241,14 +236,6 @@ class HdrResult(Result):
                 return region
         asked = ", ".join(f"{region.prob:g}" for region in self.regions)
         raise InputError("prob", got=shown(prob), allowed=f"one of {asked}", cure="ask hdr() for it, too")
-
-    def _each(self, name: str) -> Any:
-        found = tuple(getattr(region, name) for region in self.regions)
-        return found[0] if self.single else found
-
-    def _need(self, dimension: int, what: str) -> None:
-        if self.dimension != dimension:
-            raise _unanswerable(what, f"{self.dimension} quantities", f"regions in {dimension} dimension(s)")
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per interval (1-D) or per region (more dimensions).

@@ -27,8 +27,7 @@ def version() -> str:
 
 def gaussian(x: FloatArray, bandwidth: float) -> FloatArray:
     """Density of N(0, bandwidth²) at `x`."""
-    height: FloatArray = np.exp(-0.5 * (x / bandwidth) ** 2) / (bandwidth * math.sqrt(2 * math.pi))
-    return height
+    return np.asarray(np.exp(-0.5 * (x / bandwidth) ** 2) / (bandwidth * math.sqrt(2 * math.pi)))
 
 
 def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, size: int) -> Curve:

@@ -46,8 +46,7 @@ def normal_reference_bandwidth(samples: FloatArray) -> FloatArray:
     """
     d = samples.shape[1]
     n = min(len(samples), MOST_CENTRES)
-    bandwidth: FloatArray = samples.std(axis=0, ddof=1) * (4 / ((d + 2) * n)) ** (1 / (d + 4))
-    return bandwidth
+    return np.asarray(samples.std(axis=0, ddof=1) * (4 / ((d + 2) * n)) ** (1 / (d + 4)))
 
 
 @dataclass(frozen=True)
