@@ -64,9 +64,8 @@ def strings(argument: str, file: Path, *, missing: Sequence[str] = ("",), **opti
     import pandas as pd
 
     with readable(argument, file):
-        frame: pd.DataFrame = pd.read_csv(
-            file, dtype="str", keep_default_na=False, na_values=list(missing), **options
-        )
+        options |= {"dtype": "str", "keep_default_na": False, "na_values": list(missing)}
+        frame: pd.DataFrame = pd.read_csv(file, **options)
     return frame
 
 
@@ -90,9 +89,8 @@ def require_columns(
         other = next((mark for mark in _DELIMITERS if mark != sep and mark in found[0]), None)
         if other is not None:
             got = f"{str(file)!r}, whose first line is split by {_DELIMITERS[other]}s ({other!r})"
-            raise damaged(
-                argument, got, f"columns split by {_DELIMITERS[sep]}s ({sep!r}), as in the original file"
-            )
+            allowed = f"columns split by {_DELIMITERS[sep]}s ({sep!r}), as in the original file"
+            raise damaged(argument, got, allowed)
     got = f"{str(file)!r} without the columns {_listed(missing)}; it has {_listed(found)}"
     raise damaged(argument, got, cure="use the file as published, with its header line")
 

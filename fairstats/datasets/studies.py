@@ -80,9 +80,8 @@ def _students(folder: StrPath, chunk_rows: int) -> pd.DataFrame:
     fine = isinstance(folder, str | os.PathLike) and Path(folder).is_dir()
     allowed = "the path of the folder that holds studentInfo.csv and studentVle.csv"
     check_that(fine, "folder", folder, allowed)
-    files = {
-        name: existing_file("folder", Path(folder) / name) for name in ("studentInfo.csv", "studentVle.csv")
-    }
+    names = ("studentInfo.csv", "studentVle.csv")
+    files = {name: existing_file("folder", Path(folder) / name) for name in names}
     dtypes = {k: dtype for k, dtype in entry("oulad_students").dtypes.items() if k != "sum_click"}
     info = read_with_header("folder", files["studentInfo.csv"], dtypes, missing=("", "?"))
     require_values("folder", info, "final_result", (*_PASSED, "Withdrawn"))
@@ -161,9 +160,8 @@ def oulad_course_table(students: pd.DataFrame, course: str | None = None) -> pd.
     wanted = [name for name in entry("oulad_students").dtypes if name not in ("code_presentation", "region")]
     absent = [name for name in wanted if name not in students.columns]
     if absent:
-        raise InputError(
-            "students", got=f"no column {absent[0]!r}", allowed="the frame of read_oulad(folder)"
-        )
+        allowed = "the frame of read_oulad(folder)"
+        raise InputError("students", got=f"no column {absent[0]!r}", allowed=allowed)
     courses = sorted(students["code_module"].unique())
     if course is not None:
         check_choice("course", course, courses, cure=None)

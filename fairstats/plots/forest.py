@@ -232,9 +232,8 @@ def model_forest(result: Any, *, ax: Axes | None = None, metric: str | None = No
         if len(ends) == 2:
             ax.plot(ends, [place, place], color=colour, linewidth=1.4)
         if math.isfinite(v.estimate) and (v.estimate > 0 or not ratio):
-            ax.plot(
-                [v.estimate], [place], marker=marker, color=colour, markerfacecolor=face, linestyle="none"
-            )
+            style: dict[str, Any] = {"marker": marker, "markerfacecolor": face, "linestyle": "none"}
+            ax.plot([v.estimate], [place], color=colour, **style)
         ax.text(1.015, place, v.verdict, color=colour, va="center", transform=ax.get_yaxis_transform())
         labels.append(shortened(f"{_pair(v)}: {v.model}"))
         places.append(place)

@@ -54,9 +54,8 @@ def _draw_line(result: Any, ax: Axes) -> None:
         for j, (low, high) in enumerate(region.intervals):
             x = np.concatenate([[low], grid[(grid > low) & (grid < high)], [high]])
             label = f"{100 * region.prob:g}%" if j == 0 else None
-            ax.fill_between(
-                x, np.interp(x, grid, values), color=COLOUR, alpha=shade, linewidth=0, label=label
-            )
+            y = np.interp(x, grid, values)
+            ax.fill_between(x, y, color=COLOUR, alpha=shade, linewidth=0, label=label)
         ends = region.intervals.ravel()
         spread = 2 * np.where(np.isfinite(region.errors), region.errors, 0.0).ravel()
         style: dict[str, Any] = {"fmt": "|", "color": "0.2", "capsize": 2, "markersize": 8}

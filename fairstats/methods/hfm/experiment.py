@@ -170,9 +170,8 @@ class HfmExperiment(Result):
         quantile = t.isf((1 - self.confidence_level) / 2, n - 1) / math.sqrt(n)
         for alpha in np.linspace(0, 1, 21).tolist() if alphas is None else alphas:
             for rule in self.rules[1:]:
-                error, fairness = (
-                    np.array([_mean(v) for v in self.scores(rule, m, alpha)]) for m in ("", measure or rule)
-                )
+                both = [self.scores(rule, m, alpha) for m in ("", measure or rule)]
+                error, fairness = (np.array([_mean(v) for v in values]) for values in both)
                 cost = alpha * (1 - error) + ((1 - alpha) * fairness if alpha < 1 else 0)
                 mean, half = cost.mean(), quantile * cost.std(ddof=1)
                 rows.append((alpha, rule, 1 - error.mean(), fairness.mean(), mean, mean - half, mean + half))
@@ -317,9 +316,8 @@ def hfm_experiment(
         for part, values in zip(parts, found, strict=True):
             part += list(values)
     check_that(len(cases) > 1 and len(rules) > 2, "data, measures", (cases, measures), "two or more of each")
-    return HfmExperiment(
-        rules, tuple(cases), tuple(parts[0]), tuple(parts[1]), tuple(ratios), baseline, alpha, level, seed
-    )
+    train, test = (tuple(part) for part in parts)
+    return HfmExperiment(rules, tuple(cases), train, test, tuple(ratios), baseline, alpha, level, seed)
 
 
 def _run(

@@ -158,10 +158,8 @@ def hfm(
             entries = [replace(e, stability=r) for e, r in zip(entries, ranges, strict=True)]
     infinite = ", ".join(f"{e.attribute}: {e.group}" for e in entries if np.isinf(e.hfm))
     if infinite:
-        text = (
-            "D = 0, every row has its like in the other group, and the predictions tell them apart (D_f > 0)."
-        )
-        caution(f"HFM is infinite for {infinite}: {text}", DataWarning)
+        text = f"HFM is infinite for {infinite}: D = 0, every row has its like in the other group, and"
+        caution(f"{text} the predictions tell them apart (D_f > 0).", DataWarning)
     return HfmResult(
         entries=tuple(entries), statistic=level, columns=scene.features.columns or (),
         label_levels=scene.label_levels, n=scene.n, scale=scale, left_out=scene.left_out,

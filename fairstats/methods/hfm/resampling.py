@@ -295,9 +295,8 @@ class _Exchangeable:
             for label in range(n_labels):
                 targets = np.flatnonzero(other & ~changing & (true == label))
                 if targets.size:
-                    self.unchanged[queries, label], _ = row_minima(
-                        x[queries], Targets(x[targets], x[queries], Work())
-                    )
+                    there = Targets(x[targets], x[queries], Work())
+                    self.unchanged[queries, label], _ = row_minima(x[queries], there)
             movers = np.flatnonzero(other & changing)
             self.others[own] = movers
             k = min(_LISTED, movers.size)
@@ -327,15 +326,13 @@ class _Exchangeable:
 
     def _settle(self, best: NDArray[np.float64], rows: NDArray[np.intp], labels: NDArray[np.intp]) -> None:
         """Rows whose listed neighbours do not settle the minimum: all changing rows of the other group."""
-        for own in (True, False):
-            queries = rows[self.rows[rows] == own]
-            movers = self.others[own]
+        for side in (True, False):
+            queries = rows[self.rows[rows] == side]
+            movers = self.others[side]
             for label in np.unique(labels[movers]):
-                targets = movers[labels[movers] == label]
+                targets, own = self.x[movers[labels[movers] == label]], self.x[queries]
                 if queries.size:
-                    squared, _ = row_minima(
-                        self.x[queries], Targets(self.x[targets], self.x[queries], Work())
-                    )
+                    squared, _ = row_minima(own, Targets(targets, own, Work()))
                     squared = squared + (labels[queries] != label)
                     best[queries] = np.minimum(best[queries], squared)
 
@@ -394,9 +391,8 @@ def stability_ranges(
     for share in SHARES:
         drawn = subsample_distances(scene, lists, statistic, share, n_subsamples, rng)
         d, d_f = of_comparisons(drawn[0], comparisons), of_comparisons(drawn[1], comparisons)
-        for row, quantity, of_all in zip(
-            (d, d_f, harmonics(d, d_f)), ("D", "D_f", "HFM"), values, strict=True
-        ):
+        three = (d, d_f, harmonics(d, d_f))
+        for row, quantity, of_all in zip(three, ("D", "D_f", "HFM"), values, strict=True):
             for k, value in enumerate(of_all.tolist()):
                 found[k].append(_range_of(row[:, k], quantity, share, value))
     return [tuple(ranges) for ranges in found]

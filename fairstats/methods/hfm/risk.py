@@ -326,10 +326,9 @@ def _attribute(table: FeatureTable, column: Hashable, given: Sequence[Hashable] 
             allowed="two or more different values, those that occur among them",
             cure="name them, {column: [value, …]}; a column with one value cannot be disturbed",
         )
-    place = np.array(
-        [levels.index(level) if level in levels else -1 for level in factor.levels], dtype=np.intp
-    )
-    return Attribute(column, str(column), tuple(levels), place[factor.codes])
+    place = [levels.index(level) if level in levels else -1 for level in factor.levels]
+    codes = np.array(place, dtype=np.intp)[factor.codes]
+    return Attribute(column, str(column), tuple(levels), codes)
 
 
 def labels_of(answer: Callable[[Any], Any], rows: Any, n: int) -> NDArray[Any]:

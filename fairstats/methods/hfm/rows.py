@@ -201,9 +201,8 @@ def find_common_rows(a: NDArray[np.float64], b: NDArray[np.float64]) -> CommonRo
     only_a[both_a] = False
     only_b[both_b] = False
     common = (int(distinct_a[both_a[0]]), int(distinct_b[both_b[0]])) if both_a.size else None
-    return CommonRows(
-        distinct_a, distinct_b, distinct_a[only_a], distinct_b[only_b], inverse_a, inverse_b, common
-    )
+    own = (distinct_a[only_a], distinct_b[only_b])
+    return CommonRows(distinct_a, distinct_b, *own, inverse_a, inverse_b, common)
 
 
 def portions(n: int, size: int) -> Iterator[slice]:

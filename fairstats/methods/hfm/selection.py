@@ -207,9 +207,8 @@ def rank_rules(
     table = as_rows(scores, "scores")
     n, k = table.values.shape
     if n < 2 or k < 3:
-        raise InputError(
-            "scores", got=f"{n} data sets and {k} rules", allowed="two data sets or more, three rules or more"
-        )
+        allowed = "two data sets or more, three rules or more"
+        raise InputError("scores", got=f"{n} data sets and {k} rules", allowed=allowed)
     names = table.columns or tuple(f"rule {j + 1}" for j in range(k))
     if rules is not None:
         check_type("rules", rules, (list, tuple, np.ndarray), f"a list of {k} names", "leave it out")

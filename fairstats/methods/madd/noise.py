@@ -261,9 +261,8 @@ class DistanceLimits:
         """p-values of δ_m against a margin: at most α exactly where the limit at 1 − α excludes it."""
         over = int(np.count_nonzero(self.excess >= self.estimate - margin))
         inside = normal_cdf((self.estimate - margin) / self.shortfall, self.degrees_of_freedom)
-        return Evidence(
-            above=(1 + over) / (1 + self.excess.size), inside=inside if np.isfinite(self.shortfall) else 1.0
-        )
+        above = (1 + over) / (1 + self.excess.size)
+        return Evidence(above=above, inside=inside if np.isfinite(self.shortfall) else 1.0)
 
 
 def distance_limits(

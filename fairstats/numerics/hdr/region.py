@@ -185,9 +185,8 @@ def hdr(
 
         def of_line(values: FloatArray, by: Kernel) -> dict[str, Any]:
             width = hdr_bandwidth(values, float(probs.mean()), bounds[0]) if h is None else float(h[0])
-            return line_regions(
-                values, probs, bandwidth=width, support=bounds[0], gridsize=gridsize, kernel=by
-            )
+            how: dict[str, Any] = {"support": bounds[0], "gridsize": gridsize, "kernel": by}
+            return line_regions(values, probs, bandwidth=width, **how)
 
         fields, atom = of_line(x, kernel), find_atom(x)
         if atom is not None:

@@ -164,9 +164,8 @@ class HdrResult(Result):
             In three or more dimensions, and for discrete draws.
         """
         if self.kind != "density" or not self.axes:
-            raise _unanswerable(
-                "density", "a density on a grid", "regions of one or two continuous quantities"
-            )
+            allowed = "regions of one or two continuous quantities"
+            raise _unanswerable("density", "a density on a grid", allowed)
         return (*self.axes, self.values)
 
     def contains(self, points: Any, prob: float | None = None) -> NDArray[np.bool_]:
@@ -213,9 +212,8 @@ class HdrResult(Result):
         if self.dimension == 2:
             return Surface(self.axes[0], self.axes[1], self.values).at(places)
         if self._density is None:
-            raise _unanswerable(
-                "points", "membership in three or more dimensions", "the result that hdr() returned"
-            )
+            got = "membership in three or more dimensions"
+            raise _unanswerable("points", got, "the result that hdr() returned")
         return self._density(places)
 
     def _places(self, points: Any) -> FloatArray:
@@ -293,10 +291,8 @@ class HdrResult(Result):
         if self.dimension == 1:
             lines.append("estimate: where the density is highest in the interval; ci_low, ci_high: its ends.")
         if self.bandwidth is not None:
-            widths = np.array2string(np.atleast_1d(self.bandwidth), precision=4)
-            lines.append(
-                f"Bandwidth {widths.strip('[]').strip()}; errors are Monte Carlo standard errors at it."
-            )
+            widths = np.array2string(np.atleast_1d(self.bandwidth), precision=4).strip("[]").strip()
+            lines.append(f"Bandwidth {widths}; errors are Monte Carlo standard errors at it.")
         return [*lines, self.note] if self.note else lines
 
     def plot(self, ax: Axes | None = None) -> Axes:
