@@ -15,15 +15,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 StrPath = str | os.PathLike[str]
-
 #: What pandas and the decompressors raise for a file that is not the table it should be.
 _UNREADABLE: Final = (OSError, ValueError, EOFError, zlib.error)
-
 _LAYOUT: Final = "the file in its original layout"
-
 #: Above this many columns only the wanted ones are read.
 _WIDE: Final = 200
-
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 
 

@@ -21,10 +21,8 @@ STYLES = {
     "violated": ("#a3161b", "D", "#a3161b"), "satisfied": ("#17663f", "o", "#17663f"),
     "undecided": ("#775600", "o", "white"), "insufficient evidence": ("#4f5b69", "x", "#4f5b69"),
 }  # fmt: skip
-_BAND = "#eaf3ee"
-_LIMIT = "#a3161b"
-_INCHES_PER_ROW = 0.34
-_LONGEST_LABEL = 48
+_BAND, _LIMIT = "#eaf3ee", "#a3161b"
+_INCHES_PER_ROW, _LONGEST_LABEL = 0.34, 48
 #: No axis reaches further than this, whatever the intervals do.
 _RATIO_REACH = 16.0
 #: Scale → what the axis shows.

@@ -14,9 +14,7 @@ from fairstats.plots.canvas import axes_or_new
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_POINT = "#0072b2"
-_RANGE = "#56b4e9"
-_LINE = "0.4"
+_POINT, _RANGE, _LINE = "#0072b2", "#56b4e9", "0.4"
 _NAMES = {"D": "D", "D_f": "$D_f$", "HFM": "HFM = $D_f/D$ − 1"}
 
 

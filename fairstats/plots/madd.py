@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 #: Colours that stay apart without red and green; further groups go on with matplotlib's.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-_APART = "#c8102e"
-_STABLE = "#17663f"
-_LIMIT = "#a3161b"
+_APART, _STABLE, _LIMIT = "#c8102e", "#17663f", "#a3161b"
 #: Bins that densities are smoothed from; every result of MADD counts them.
 _FINE = 100
 #: Group names are cut here.

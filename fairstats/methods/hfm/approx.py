@@ -105,10 +105,8 @@ def approx_set_distance(
     >>> sure.m1, sure.m2, sure.probability
     (1, 4, 1.0)
     """
-    if m1 is not None:
-        m1 = check_whole("m1", m1, low=1, cure="m1=25")
-    if m2 is not None:
-        m2 = check_whole("m2", m2, low=1, cure="m2=25")
+    both = {"m1": m1, "m2": m2}
+    m1, m2 = (v if v is None else check_whole(k, v, low=1, cure=f"{k}=25") for k, v in both.items())
     given = counts_or_rows(counts, needs="a, b", a=a, b=b)
     first, second = pair_of_groups(counts) if given else as_pair(a, b)  # type: ignore[arg-type]
     generator, seed = as_generator(rng)
@@ -186,8 +184,7 @@ def _directed(
     n, m = len(own), len(other)
     first_above = np.searchsorted(along_other, along_own, side="left")  # g(x') ≥ g(x) from here on
     last_below = np.searchsorted(along_other, along_own, side="right")  # g(x') ≤ g(x) before here
-    low = np.maximum(last_below - m2, 0)
-    high = np.minimum(first_above + m2, m)
+    low, high = np.maximum(last_below - m2, 0), np.minimum(first_above + m2, m)
     farthest, row, nearest, count = -1.0, 0, 0, 0
     for rows in portions(n, max(_CELLS // own.shape[1], 1)):
         best = np.full(rows.stop - rows.start, np.inf)

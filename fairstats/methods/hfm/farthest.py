@@ -29,25 +29,16 @@ if TYPE_CHECKING:
 _SEED = 3
 #: Rows that are scanned first: at random, and far from the centre.
 _PILOT, _FAR = 8, 8
-#: Targets that all rows meet first.
-_HUBS = 32
-#: Rows among which the far ones are sought.
-_SOME = 1024
-#: Targets that the pilot rows are compared with.
-_SAMPLE = 4096
-#: Most rounds of scanning the rows with the largest upper bounds.
-_ROUNDS = 8
-#: Rows of one scan.
-_BATCH = 16
-#: Fewer rows than this are scanned at once.
-_FEW = 48
-#: More rows than this, and it is worth looking for those that both sets hold.
-_MANY = 4_000
+#: Targets that all rows meet first; rows among which the far ones are sought; targets for the pilot rows.
+_HUBS, _SOME, _SAMPLE = 32, 1024, 4096
+#: Most rounds of scanning the rows with the largest upper bounds, and rows of one scan.
+_ROUNDS, _BATCH = 8, 16
+#: Fewer rows are scanned at once; with more it is worth looking for those that both sets hold.
+_FEW, _MANY = 48, 4_000
 #: Fewer pairs than this are all evaluated.
 _SMALL = 200_000
 #: Cells of one block of the filter.
-_CELLS = 1 << 19
-_BLOCK = 256
+_CELLS, _BLOCK = 1 << 19, 256
 #: Single precision may bound a distance only where its rounding is below this share of L².
 _SINGLE = 0.02
 
