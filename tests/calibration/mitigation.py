@@ -25,8 +25,8 @@ from fairstats.methods.madd.mapping import (
 from fairstats.methods.madd.mitigation import mitigation_result
 from fairstats.methods.madd.settings import make_settings
 
-from ..methods.madd.conftest import Scored, scored
-from .study import Cell, Counts, tally_interval
+from tests.calibration.study import Cell, Counts, tally_interval
+from tests.methods.madd.conftest import Scored, scored
 
 __all__ = ["CELLS"]
 

@@ -345,6 +345,7 @@ def _run(
             fold[np.lexsort((rng.random(fold.size), strata))] = np.arange(fold.size) % cv
             cv = PredefinedSplit(fold)
         splits = list(check_cv(cv).split(np.zeros(strata.size), strata))
+        check_that(bool(splits), "cv", cv, "at least one split of the rows", "cv=5")
         found = []
         for split in splits:
             train = table.rows(split[0])

@@ -70,7 +70,7 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
         "`counts`: got both",
     ),
     "a table for one row": (lambda: impact(np.ones((8, 2))), r"`y_pred`: got an array of shape \(8, 2\)"),
-    "a single value": (lambda: impact(1), r"`y_pred`: got an array of shape \(\)"),
+    "a single value": (lambda: impact(1), "`y_pred`: got a value of type int"),
     "counts, a number": (lambda: fs.disparate_impact(counts={"a": 5, "b": 6}), "`counts`"),
     "counts, a list": (lambda: fs.disparate_impact(counts=[(1, 2), (3, 4)]), "`counts`: got list"),
     "counts, empty": (lambda: fs.disparate_impact(counts={}), "`counts`: got no group"),
