@@ -24,7 +24,6 @@ from fairstats.methods.madd.mapping import (
 )
 from fairstats.methods.madd.mitigation import mitigation_result
 from fairstats.methods.madd.settings import make_settings
-
 from tests.calibration.study import Cell, Counts, tally_interval
 from tests.methods.madd.conftest import Scored, scored
 

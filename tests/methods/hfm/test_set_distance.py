@@ -180,7 +180,7 @@ def test_result_survives_json_and_prints() -> None:
         ([[1.0, 2.0]], [[1.0]], "1 columns, a has 2"),
         (pd.DataFrame({"x": ["red"]}), pd.DataFrame({"x": ["red"]}), "encode categories"),
         (pd.DataFrame({"x": [1.0]}), pd.DataFrame({"z": [1.0]}), "'x', 'z'"),
-        (pd.DataFrame([[1.0, 2.0]], columns=["x", "x"]), [[1.0, 2.0]], "two columns of one name"),
+        (pd.DataFrame([[1.0, 2.0]], columns=["x", "x"]), [[1.0, 2.0]], "more than one column named .x."),
         ([[1.0], [1.0, 2.0]], [[1.0]], "not numbers"),
     ],
 )  # fmt: skip
