@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
 import fairstats as fs
 from fairstats.ground.results import WIDTH, Interval, Result, printed
@@ -71,6 +73,19 @@ def of_missing_rows() -> list[Result]:
         return list(fs.audit(frame, y_pred="y", sensitive_features="sex", missing="drop").results)
 
 
+def of_estimators() -> list[Result]:
+    rng = np.random.default_rng(1)
+    binary = {name: rng.integers(0, 2, 200) for name in ("sex", "old")}
+    X = pd.DataFrame({**binary, "x": rng.normal(size=200)})
+    y = (X["x"] + rng.normal(size=200) > 0).astype(int)
+    models = {"naive Bayes": GaussianNB(), LONG: DecisionTreeClassifier(max_depth=2, random_state=1)}
+    compared = fs.um_compare_estimators(
+        models, X, y, sensitive_features=X["sex"], cv=5, correlation="1/K", draws=200, rng=1, progress=False
+    )
+    data = {"made": (X, y, ["sex", "old"])}
+    return [compared, fs.hfm_experiment(models, data, measures=("DP", "HFM"), rng=1)]
+
+
 def check_print(found: list[Result]) -> set[str]:
     """Names of the classes, after every result was printed."""
     for result in found:
@@ -85,7 +100,7 @@ def below(cls: type) -> set[str]:
 
 
 def test_every_class_of_result_prints_in_100_columns() -> None:
-    seen = check_print([*of_posteriors(), *of_amplification(), *of_missing_rows()])
+    seen = check_print([*of_posteriors(), *of_amplification(), *of_missing_rows(), *of_estimators()])
     for name in CASES:
         seen |= check_print(of_case(name))
     slow = {"PowerResult", "SyntheticQuality", "TailSample"}

@@ -74,7 +74,7 @@ class UmEstimators(Result):
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
-        return ["group", "reference", "event", "estimate", "std_error", "method"]
+        return ["group", "event", "estimate", "std_error", "method"]
 
     def notes(self) -> list[str]:
         """Order under each target, RoPE, pairing, and the correlations of every estimator."""
