@@ -18,7 +18,7 @@ from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.madd.settings import MaddSettings
-from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, PairedChange, finished
+from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, OfPairs, PairedChange, finished
 from fairstats.numerics.paired.distance import grid_table, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_rate
 
@@ -32,7 +32,7 @@ _WORDS = {"madd": "MADD", "disparate_impact": "disparate impact", "accuracy": "a
 
 @serialisable
 @dataclass(frozen=True, eq=False)
-class MitigationResult(Result):
+class MitigationResult(OfPairs, Result):
     """What a mitigation changes on the same rows: MADD, disparate impact, and accuracy (1 − error) by group.
 
     `comparisons`: the changes, as `compare_models` computes them (metrics "madd_change", "disparate_impact_\
@@ -59,20 +59,6 @@ change", the latter as a ratio, of every group against `reference`; "accuracy_ch
     def settings(self) -> MaddSettings:
         """Of level, adjustment and resamples."""
         return self.before.settings
-
-    @property
-    def confidence_level(self) -> float:
-        """Of the intervals."""
-        return self.settings.confidence_level
-
-    @property
-    def adjust(self) -> str:
-        """How p-values are adjusted over the changes of a metric."""
-        return self.settings.adjust
-
-    def pair(self, model: str, baseline: str) -> ModelPair:
-        """What was counted before and after."""
-        return next(p for p in self.pairs if (p.model, p.baseline) == (model, baseline))
 
     def change(self, metric: str, group: str = OVERALL) -> PairedChange:
         """The change of "madd", "disparate_impact" or "accuracy" of a group; of all rows for the last."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairstats.ground import results
+from fairstats.ground.checks import check_choice
 from fairstats.ground.counts import PairedCounts
 from fairstats.ground.multiplicity import adjust_pvalues, normal_quantile, two_sided_pvalue
 from fairstats.ground.results import Interval
@@ -70,6 +71,26 @@ class ModelPair:
     baseline: str
     counts: PairedCounts | None = None
     grids: dict[str, Any] | None = None
+
+
+class OfPairs:
+    """What results of changes on the same people have in common: settings, and pairs of models."""
+
+    @property
+    def confidence_level(self: Any) -> float:
+        """Of the intervals."""
+        return float(self.settings.confidence_level)
+
+    @property
+    def adjust(self: Any) -> str:
+        """How p-values are adjusted over the changes of a metric."""
+        return str(self.settings.adjust)
+
+    def pair(self: Any, model: str, baseline: str) -> ModelPair:
+        """What was counted of two models."""
+        have: dict[Any, ModelPair] = {(p.model, p.baseline): p for p in self.pairs}
+        check_choice("model, baseline", (model, baseline), tuple(have))
+        return have[model, baseline]
 
 
 @dataclass(frozen=True)

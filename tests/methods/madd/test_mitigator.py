@@ -227,6 +227,9 @@ def test_effect_on_rows_that_the_search_has_not_seen(fitted: MaddMitigator) -> N
     predicted = [new.score >= 0.5, fitted.predict(new.score, sensitive_features=new.group) == 1]
     assert effect.error_after == pytest.approx(np.mean(predicted[1] != new.y))
     assert "λ =" in str(effect)
+    assert effect.pair("after", "before").counts is not None
+    with pytest.raises(InputError, match="`model, baseline`: got"):
+        effect.pair("after", "nobody")
     again = MitigationResult.from_dict(json.loads(json.dumps(effect.to_dict())))
     assert again.to_frame().equals(frame)
     same = fitted.evaluate(new.score, new.y, sensitive_features=new.group)

@@ -19,7 +19,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.result import Inference, with_adjusted
 from fairstats.methods.rates.setup import make_settings
-from fairstats.numerics.paired.change import ModelPair, PairedChange
+from fairstats.numerics.paired.change import ModelPair, OfPairs, PairedChange
 from fairstats.numerics.paired.score import wilson_limits
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ModelValue(results.Comparison):
 
 @serialisable
 @dataclass(frozen=True, eq=False)
-class ModelComparison(Result):
+class ModelComparison(OfPairs, Result):
     """Models on the same rows: `values` of each, and in `comparisons` the changes from one to another.
 
     `to_frame()` has the changes, `values_frame()` every model by itself.
@@ -79,25 +79,9 @@ class ModelComparison(Result):
     title: ClassVar[str] = "Models on the same people"
 
     @property
-    def confidence_level(self) -> float:
-        """Of the intervals."""
-        return self.settings.confidence_level
-
-    @property
-    def adjust(self) -> str:
-        """How p-values are adjusted over the changes of a metric."""
-        return self.settings.adjust
-
-    @property
     def counts(self) -> PairedCounts | None:
         """Label × prediction × prediction of the first pair of models."""
         return self.pairs[0].counts
-
-    def pair(self, model: str, baseline: str) -> ModelPair:
-        """What was counted of two models."""
-        have = {(p.model, p.baseline): p for p in self.pairs}
-        check_choice("model, baseline", (model, baseline), have)
-        return have[model, baseline]
 
     @cached_property
     def values(self) -> tuple[ModelValue, ...]:
