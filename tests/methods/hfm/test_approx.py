@@ -91,7 +91,8 @@ def test_weights_are_uniform_on_the_l1_sphere() -> None:
     assert np.allclose(np.abs(w).sum(axis=1), 1)
     variance = (d - 1) / (d**2 * (d + 1))
     assert np.abs(np.abs(w).mean(axis=0) - 1 / d).max() < 4 * math.sqrt(variance / len(w))
-    assert np.allclose(np.abs(w).var(axis=0), variance, rtol=0.1)
+    # Beta(1, 6) has kurtosis 4.62: 4.5 errors of a variance of 20,000 draws are 6%
+    assert np.allclose(np.abs(w).var(axis=0), variance, rtol=4.5 * math.sqrt(3.62 / len(w)))
     assert np.abs((w > 0).mean(axis=0) - 0.5).max() < 4 * 0.5 / math.sqrt(len(w))
 
 

@@ -232,6 +232,7 @@ def test_same_seed_same_numbers(fit: EvtFit, method: str) -> None:
 
 
 def test_bootstrap_interval_is_near_the_profile(fit: EvtFit) -> None:
+    """The same spread by draws and by curvature; levels are skew, so that neither is the other's limit here."""
     profile = fit.return_level(200).confidence_interval
     bootstrap = fit.return_level(200, method="bootstrap", n_resamples=999, rng=1)
     assert abs(bootstrap.confidence_interval.low - profile.low) < 0.5 * profile.width
@@ -283,6 +284,7 @@ def test_lmoments_table() -> None:
     frame = fit.to_frame()
     assert frame["method"].str.contains("jackknife").all()
     mle = fit_gpd(X, U)
+    # two estimators of one shape on the same rows: errors of one order, no more is claimed
     assert fit.std_error["shape"] == pytest.approx(mle.std_error["shape"], rel=0.3)
     assert fit.return_level(1000, method="delta").confidence_interval.low < mle.return_level(1000).estimate
 
