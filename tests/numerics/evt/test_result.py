@@ -232,7 +232,7 @@ def test_same_seed_same_numbers(fit: EvtFit, method: str) -> None:
 
 
 def test_bootstrap_interval_is_near_the_profile(fit: EvtFit) -> None:
-    """The same spread by draws and by curvature; levels are skew, so that neither is the other's limit here."""
+    """The same spread by draws and by curvature; levels are skew, neither is the other's limit here."""
     profile = fit.return_level(200).confidence_interval
     bootstrap = fit.return_level(200, method="bootstrap", n_resamples=999, rng=1)
     assert abs(bootstrap.confidence_interval.low - profile.low) < 0.5 * profile.width
