@@ -73,7 +73,8 @@ def test_what_the_user_does_in_r_changes_nothing(python):
         sample = np.random.default_rng(1).exponential(size=300)
         def answers():
             fit = fs.evt.fit_gpd(sample, 1.0, backend="r").params
-            region = fs.hdr(sample, backend="r").intervals.tolist()
+            known = call("base::requireNamespace", "hdrcde", quietly=True)  # Debian has no package of it
+            region = fs.hdr(sample, backend="r").intervals.tolist() if known else None
             twin = call("fs_fit_gpd", sample, "mle", "base")["estimate"]
             return fit, region, twin, call("stats::rnorm", 2, rng=1).tolist()
         before = str(answers())
