@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from fairstats.ground.checks import check_that, check_type
+from fairstats.ground.checks import check_given, check_that, check_type, finite_array, is_plain
 from fairstats.ground.encoding import as_frame_columns, label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import MissingReport, Outcomes
@@ -105,8 +105,11 @@ class CellCounts:
     @classmethod
     def count_rows(cls, outcomes: Outcomes, cell: NDArray[Any]) -> Self:
         """Count the cell codes of validated rows."""
-        grouping = outcomes.groups
-        n_groups, n_cells = len(grouping.labels), len(cls.cells)
+        grouping, n_cells = _rows(outcomes).groups, len(cls.cells)
+        n_groups, cell = len(grouping.labels), np.asarray(cell)
+        fine = cell.shape == grouping.codes.shape and cell.dtype.kind in "iu"
+        fine = fine and (cell.size == 0 or bool(cell.min() >= 0 and cell.max() < n_cells))
+        check_that(fine, "cell", cell, f"the number of the cell of every row, from 0 to {n_cells - 1}")
         size = n_groups * n_cells
         rows = np.zeros(size, dtype=np.int64)
         totals = np.zeros(size)
@@ -231,6 +234,12 @@ class CellCounts:
 
     def collapse(self, kind: type[_Kind], mapping: NDArray[np.float64]) -> _Kind:
         """Merge cells by a 0/1 matrix of shape (cells, new cells)."""
+        fine = isinstance(kind, type) and issubclass(kind, CellCounts)
+        check_that(fine, "kind", kind, "a class of counts", "SelectionCounts, say")
+        mapping = finite_array("mapping", mapping, "zeros and ones")
+        shape = (len(self.cells), len(kind.cells))
+        fine = mapping.shape == shape and bool(np.isin(mapping, (0, 1)).all())
+        check_that(fine, "mapping", mapping, f"zeros and ones in shape {shape}")
         whole = np.kron(np.eye(len(self.groups)), mapping)
         merged = {
             "totals": self.totals @ mapping,
@@ -241,8 +250,14 @@ class CellCounts:
 
     def regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> Self:
         """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
+        names = isinstance(groups, Sequence) and not isinstance(groups, str) and all(map(is_plain, groups))
+        check_that(names, "groups", groups, "a tuple of names")
+        target = finite_array("position", position, "whole numbers")
+        fine = target.shape == (len(self.groups),) and np.isin(target, np.arange(len(groups))).all()
+        check_that(fine, "position", position, f"for each group one of 0 to {len(groups) - 1}, its new place")
+        position = target.astype(int).tolist()
         mapping = np.zeros((len(self.groups), len(groups)))
-        mapping[np.arange(len(self.groups)), list(position)] = 1.0
+        mapping[np.arange(len(self.groups)), position] = 1.0
         whole = np.kron(mapping, np.eye(len(self.cells)))
         units = self.group_units
         if units is not None:
@@ -276,6 +291,16 @@ class CellCounts:
             missing=self.missing + other.missing,
             group_units=None if lacking else self.group_units + other.group_units,  # type: ignore[operator]
         )
+
+
+def _rows(outcomes: Any) -> Outcomes:
+    allowed = "validated rows: Outcomes.from_arrays(…)"
+    return check_type("outcomes", outcomes, Outcomes, allowed, "count arrays with from_arrays")
+
+
+def column_of(outcomes: Any, argument: str) -> NDArray[np.uint8]:
+    """Outcomes, predictions or second predictions of validated rows, as 0 and 1."""
+    return check_given(argument, getattr(_rows(outcomes), "extra" if argument == "y_pred_b" else argument))
 
 
 def _cluster_scatter(

@@ -124,7 +124,7 @@ def nearest(name: Any, known: Iterable[Any]) -> str:
 
 def listed(values: Sequence[Any], most: int = 20) -> str:
     """The values in words, at most so many of them."""
-    return ", ".join(map(repr, values[:most])) + (", …" if len(values) > most else "")
+    return ", ".join(map(shown, values[:most])) + (", …" if len(values) > most else "")
 
 
 def column_names(argument: str, given: Any) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from fairstats.ground.cells import CellCounts
-from fairstats.ground.checks import check_given, column_name, column_names
+from fairstats.ground.cells import CellCounts, column_of
+from fairstats.ground.checks import column_name, column_names
 from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.serialise import serialisable
@@ -39,7 +39,7 @@ class SelectionCounts(CellCounts):
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes) -> Self:
         """Count validated rows."""
-        return cls.count_rows(outcomes, 1 - check_given("y_pred", outcomes.y_pred))
+        return cls.count_rows(outcomes, 1 - column_of(outcomes, "y_pred"))
 
 
 @serialisable
@@ -151,8 +151,8 @@ class PairedCounts(CellCounts):
     @classmethod
     def from_predictions(cls, outcomes: Outcomes) -> Self:
         """Count validated rows that carry a second prediction."""
-        true, first = check_given("y_true", outcomes.y_true), check_given("y_pred", outcomes.y_pred)
-        return cls.count_rows(outcomes, 7 - 4 * true - 2 * first - check_given("y_pred_b", outcomes.extra))
+        true, first, second = (column_of(outcomes, name) for name in ("y_true", "y_pred", "y_pred_b"))
+        return cls.count_rows(outcomes, 7 - 4 * true - 2 * first - second)
 
     def confusion(self, model: int) -> ConfusionCounts:
         """Confusion counts of model A (0) or B (1)."""
@@ -170,4 +170,4 @@ class PairedCounts(CellCounts):
 
 def confusion_cells(outcomes: Outcomes) -> NDArray[Any]:
     """Cell codes 0 (tp), 1 (fp), 2 (fn), 3 (tn) of validated rows, shape (n,)."""
-    return 3 - 2 * check_given("y_pred", outcomes.y_pred) - check_given("y_true", outcomes.y_true)
+    return 3 - 2 * column_of(outcomes, "y_pred") - column_of(outcomes, "y_true")

@@ -12,6 +12,14 @@ import warnings
 from functools import partial
 from pathlib import Path
 
+#: Characters of each part of a message: a label may be as long as a book.
+_MOST = 1200
+
+
+def _short(text: str) -> str:
+    """The text, of a long one its two ends."""
+    return text if len(text) <= _MOST else f"{text[: _MOST * 3 // 4]} … {text[-_MOST // 4 :]}"
+
 
 class FairstatsError(Exception):
     """Base class of every error that fairstats raises on purpose."""
@@ -45,9 +53,9 @@ class InputError(_Composed, ValueError):
         self.got = got
         self.allowed = allowed
         self.cure = cure
-        message = f"`{argument}`: got {got}; allowed: {allowed}."
+        message = f"`{argument}`: got {_short(got)}; allowed: {_short(allowed)}."
         if cure:
-            message += f" To fix: {cure}" + ("" if cure.endswith("?") else ".")
+            message += f" To fix: {_short(cure)}" + ("" if cure.endswith("?") else ".")
         super().__init__(message)
 
 
@@ -129,4 +137,4 @@ def caution(message: str, category: type[Warning]) -> None:
     level, frame = 1, sys._getframe()
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(_short(message), category, stacklevel=level)

@@ -123,6 +123,8 @@ def dates_as_days(values: Any) -> NDArray[np.float64] | None:
     """Dates, times and durations of any frame as days (since 1970), NaN where missing; None for others."""
     import pandas as pd
 
+    if getattr(getattr(values, "dtype", None), "kind", "O") in "biuf":  # plain numbers, without a Series
+        return None
     column = pd.Series(values)
     kind = getattr(column.dtype, "kind", "O")
     if isinstance(column.dtype, pd.CategoricalDtype) or kind not in "MmO":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from fairstats.ground.checks import check_given
+from fairstats.ground.checks import check_given, check_type
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.serialise import serialisable
 
@@ -51,6 +51,7 @@ class ScoreCounts:
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes, *, labelled: bool = True) -> Self:
         """Count validated rows at every distinct score; without labels where `labelled` is false."""
+        check_type("outcomes", outcomes, Outcomes, "validated rows: Outcomes.from_arrays(…)")
         values, position = np.unique(check_given("score", outcomes.score), return_inverse=True)
         n_groups, n_labels = len(outcomes.groups.labels), 2 if labelled else 1
         row = outcomes.groups.codes.astype(np.intp) * n_labels

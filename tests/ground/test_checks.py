@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fairstats as fs
 from fairstats.ground.checks import (
     check_choice,
     check_confidence_level,
@@ -25,7 +26,14 @@ from fairstats.ground.checks import (
     finite_array,
     shown,
 )
-from fairstats.ground.errors import FairstatsError, InputError, MissingDependencyError, ResultAttributeError
+from fairstats.ground.errors import (
+    DataWarning,
+    FairstatsError,
+    InputError,
+    MissingDependencyError,
+    ResultAttributeError,
+    caution,
+)
 
 
 @pytest.mark.parametrize("value", [100, np.int64(100)])
@@ -108,6 +116,21 @@ def test_long_values_are_cut_in_an_error():
     assert len(shown(list(range(10_000)))) < 250
     assert shown(np.zeros((3, 2))) == "ndarray of shape (3, 2)"
     assert shown(np.float64(0.5)) == repr(np.float64(0.5))  # no column: NumPy 1 writes it as 0.5
+
+
+def test_a_label_as_long_as_a_book_is_cut_wherever_it_stands():
+    long = "x" * 100_000
+    columns = {"sensitive_features": ["a", long, "a", long], "reference": "b"}
+    with pytest.raises(InputError) as raised:
+        fs.disparate_impact([1, 0, 1, 1], **columns)
+    assert len(str(raised.value)) < 4_000
+    assert raised.value.got == "'b'"
+    error = InputError("reference", got=repr(long), allowed=f"one of {long!r}", cure=f"pass {long!r}")
+    assert len(str(error)) < 4_000
+    with pytest.warns(DataWarning) as warned:
+        caution(f"{long} is long", DataWarning)
+    assert len(str(warned[0].message)) < 1_300
+    assert str(warned[0].message).endswith("x is long")
 
 
 def test_a_level_says_what_a_level_is():

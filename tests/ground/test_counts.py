@@ -316,6 +316,34 @@ def test_confusion_cells_need_both_columns() -> None:
     assert cells.tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("argument", "call"),
+    [
+        ("outcomes", lambda: ConfusionCounts.from_outcomes([1, 0])),  # type: ignore[arg-type]
+        ("outcomes", lambda: SelectionCounts.from_outcomes(None)),  # type: ignore[arg-type]
+        ("outcomes", lambda: ScoreCounts.from_outcomes(None)),  # type: ignore[arg-type]
+        ("outcomes", lambda: ConfusionCounts.count_rows(None, np.array([0]))),  # type: ignore[arg-type]
+        ("cell", lambda: ConfusionCounts.count_rows(ROWS, np.array([0, 4]))),
+        ("cell", lambda: ConfusionCounts.count_rows(ROWS, np.array([0]))),
+        ("cell", lambda: ConfusionCounts.count_rows(ROWS, None)),  # type: ignore[arg-type]
+        ("kind", lambda: PAIR.collapse(None, np.eye(4))),  # type: ignore[type-var]
+        ("mapping", lambda: PAIR.collapse(SelectionCounts, np.eye(4))),
+        ("mapping", lambda: PAIR.collapse(SelectionCounts, None)),  # type: ignore[arg-type]
+        ("groups", lambda: PAIR.regrouped(3, [0, 0])),  # type: ignore[arg-type]
+        ("position", lambda: PAIR.regrouped(("all",), [0, 1])),
+        ("position", lambda: PAIR.regrouped(("all",), [0])),
+        ("position", lambda: PAIR.regrouped(("all",), None)),  # type: ignore[arg-type]
+    ],
+)
+def test_parts_name_the_argument_they_cannot_use(argument: str, call: Any) -> None:
+    with pytest.raises(InputError, match=f"^`{argument}`: got "):
+        call()
+
+
+ROWS = Outcomes.from_arrays([1, 0], [1, 1], sensitive_features=["a", "b"])
+PAIR = ConfusionCounts.from_counts({"a": (1, 2, 3, 4), "b": (4, 3, 2, 1)})
+
+
 def test_cells_after_dropping_rows() -> None:
     """The codes of labels with gaps are signed, those without are not: the cells are the same."""
     with pytest.warns(MissingValuesWarning):

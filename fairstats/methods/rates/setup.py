@@ -161,12 +161,14 @@ def documented(words: Mapping[str, str] = PARAMETERS, **defaults: Any) -> Callab
 
     def document(function: _Function) -> _Function:
         signature = _spelt_out(function, {**DEFAULTS, **defaults})
+        shared_by_name = signature.parameters.keys() - inspect.signature(function).parameters.keys()
+        usual = {name: signature.parameters[name].default for name in shared_by_name}
 
         @functools.wraps(function)
         def public(*args: Any, **given: Any) -> Any:
-            bound = signature.bind(*args, **given)
-            bound.apply_defaults()
-            return function(*bound.args, **bound.kwargs)
+            if not given.keys() <= signature.parameters.keys():
+                signature.bind(*args, **given)  # raises: a name is not known
+            return function(*args, **{**usual, **given})
 
         public.__signature__ = signature  # type: ignore[attr-defined]
         text = inspect.getdoc(function)

@@ -46,10 +46,11 @@ def exponential_scale_partials(y: Floats, theta: Floats) -> Triple:
     near_zero = np.abs(t) * np.max(np.abs(y), axis=-1, keepdims=True) < SMALL
     safe = np.where(near_zero, 1.0, t)
     z = np.where(near_zero, 0.0, t * y)
-    v = np.log1p(z) / safe
-    slope = y / (1.0 + z)
-    first = (slope - v) / safe
-    second = -(slope * slope + 2.0 * first) / safe
+    with np.errstate(divide="ignore", invalid="ignore"):  # a value at its end point, where 1 + θy rounds to 0
+        v = np.log1p(z) / safe
+        slope = y / (1.0 + z)
+        first = (slope - v) / safe
+        second = -(slope * slope + 2.0 * first) / safe
     if near_zero.any():
         which = near_zero[..., 0]
         series = _series(t[which], np.broadcast_to(y, v.shape)[which])

@@ -372,3 +372,12 @@ def test_parameters_from_population_lmoments() -> None:
     third = np.log(2.0) * 0.169925
     found = gev_from_lmoments(np.array(np.euler_gamma), np.array(np.log(2.0)), np.array(third))
     np.testing.assert_allclose(found, [0.0, 1.0, 0.0], atol=1e-3)
+
+
+def test_a_value_at_its_end_point_is_infinite_without_a_warning() -> None:
+    """1 + θy rounds to 0 there; the suite turns a RuntimeWarning into an error."""
+    v, first, second = exponential_scale_partials(np.array([[1.0, 2.0]]), np.array([-0.5]))
+    assert v[0, 0] == pytest.approx(2 * np.log(2), rel=1e-15)
+    assert v[0, 1] == np.inf
+    assert not np.isfinite(first[0, 1])
+    assert not np.isfinite(second[0, 1])
