@@ -265,6 +265,8 @@ def _pvalues(s: AuditSettings) -> str:
     within = (
         f"adjusted by {method} within one metric over all its group comparisons" if method else "not adjusted"
     )
+    if "highest" in s.references.values():
+        within += " (over all pairs, as the intervals are, where the data chose the reference)"
     return (
         f"Adjusted p-values (two-sided tests of equality) are {within}. Across metrics, and between sets of "
         f"attributes, nothing is adjusted. {_OF_VERDICTS}"

@@ -262,16 +262,18 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
 }
 
 # Every comparison of a report's result. metrics: names, or lists of parts; which: the metric of each comparison;
-# first, second: its groups; family_first, family_second: the pairs whose intervals hold at once.
+# first, second: its groups; family_first, family_second: the pairs whose intervals hold at once; pvalues: one- or
+# two-sided ones (sides), whose values over these pairs are asked for as p_joint.
 crosscheck_comparisons <- function(totals, rows, metrics, which, first, second, contrast, method, exact,
                                    level, threshold, simultaneous, family_first, family_second, scatter = NULL,
-                                   units = 0) {
+                                   units = 0, pvalues = NULL, sides = 2) {
   found <- lapply(metrics, function(m) cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units))
   cells <- list(totals = totals, scatter = scatter, units = units)
   critical <- critical_values(found, cells, cbind(family_first, family_second), contrast, simultaneous, level)
   lists <- lapply(seq_along(first), function(k) {
     of <- found[[as.integer(which[k])]]
-    compare_pair(of, first[k], second[k], contrast, method[k], exact[k], critical, threshold, level)
+    row <- compare_pair(of, first[k], second[k], contrast, method[k], exact[k], critical, threshold, level)
+    if (is.null(pvalues)) row else c(row, joint_pvalue(pvalues[k], sides, critical))
   })
   columns <- names(lists[[1L]])
   stats::setNames(lapply(columns, function(name) vapply(lists, function(x) as.numeric(x[[name]]), 0)), columns)
@@ -284,23 +286,34 @@ ends_with_error <- function(ends, critical) {
   as.list(c(at, abs(ends(critical$value + critical$error) - at)))
 }
 
+# The p-value of one comparison over its family, where its simultaneous interval ends at the null, with its error.
+joint_pvalue <- function(p, sides, critical) {
+  if (is.nan(p) || is.null(critical$tail)) return(list(p_joint = min(critical$count * p, 1), p_joint_error = 0))
+  found <- critical$tail(-stats::qt(min(p / sides, 0.5), critical$df))
+  list(p_joint = max(found$value * sides / 2, p), p_joint_error = found$error * sides / 2)
+}
+
 # Critical values of the intervals and of the one-sided bounds of a family of metrics, with their Monte Carlo errors.
 critical_values <- function(metrics, cells, pairs, contrast, simultaneous, level) {
   df <- metrics[[1L]]$df
-  count <- length(metrics) * nrow(pairs)
-  at <- function(level) {
-    if (level <= 0) return(list(value = 0, error = 0))
-    if (simultaneous == "none" || count < 2) return(list(value = stats::qt((1 + level) / 2, df), error = 0))
+  count <- if (simultaneous == "none") 1 else length(metrics) * nrow(pairs)
+  joint <- NULL
+  if (count > 1 && simultaneous == "max-z") {
     gradients <- do.call(rbind, lapply(metrics, function(m) {
       scale <- if (contrast == "ratio") m$rate else rep(1, length(m$rate))
       m$influence[pairs[, 1L], , drop = FALSE] / scale[pairs[, 1L]] -
         m$influence[pairs[, 2L], , drop = FALSE] / scale[pairs[, 2L]]
     }))
-    bonferroni <- stats::qt(1 - (1 - level) / count / 2, df)
-    if (simultaneous == "bonferroni" || any(!is.finite(gradients))) return(list(value = bonferroni, error = 0))
-    max_z(cell_covariance(gradients, gradients, cells$totals, cells$scatter, cells$units), df)$quantile(level)
+    if (all(is.finite(gradients))) {
+      joint <- max_z(cell_covariance(gradients, gradients, cells$totals, cells$scatter, cells$units), df)
+    }
   }
-  list(two_sided = at(level), one_sided = at(2 * level - 1))
+  at <- function(level) {
+    if (level <= 0) return(list(value = 0, error = 0))
+    if (is.null(joint)) return(list(value = stats::qt(1 - (1 - level) / count / 2, df), error = 0))
+    joint$quantile(level)
+  }
+  list(two_sided = at(level), one_sided = at(2 * level - 1), tail = joint$tail, df = df, count = count)
 }
 
 # Largest |Z_j| of jointly normal (or t) estimates: quantile(level) and tail(statistic), each with its error.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from itertools import product
@@ -116,6 +117,7 @@ def compare_estimates(
     simultaneous = settings.simultaneous or ("max-z" if rule == "highest" else None)
     level, count = settings.confidence_level, len(estimates) * len(chosen_from)
     levels = (level, 2 * level - 1)
+    joint = None
     if simultaneous and count > 1:
         joint = _joint(table, estimates, contrast, chosen_from) if simultaneous == "max-z" else None
         levels = tuple(_level_of_each(v, count, joint) for v in levels)  # type: ignore[assignment]
@@ -128,8 +130,9 @@ def compare_estimates(
     chosen_among = count if rule == "highest" else 0  # the pairs that could have been chosen count too
     comparisons = with_verdicts([c for c, _ in compared], evidence, settings, chosen_among=chosen_among)
     if chosen_among:
-        raw = np.array([c.pvalue for c in comparisons])
-        comparisons = with_adjusted(comparisons, np.minimum(raw * chosen_among, 1.0))
+        sides = 2 if settings.alternative == "two-sided" else 1
+        together = [_pvalue_of_all(c.pvalue, sides, count, joint) for c in comparisons]
+        comparisons = with_adjusted(comparisons, together)
     else:
         comparisons = adjusted(comparisons, settings.adjust)
     told = metric.name, comparisons, settings, table, metric.title, "statsmodels" if smooth else "numpy"
@@ -168,6 +171,14 @@ def _level_of_each(level: float, count: int, joint: MaxZ | None) -> float:
     if joint is None:
         return 1 - (1 - level) / count
     return 2 * normal_cdf(joint.quantile(level), joint.degrees_of_freedom) - 1
+
+
+def _pvalue_of_all(pvalue: float, sides: int, count: int, joint: MaxZ | None) -> float:
+    """The p-value of one of `count` comparisons over all, by the law of their simultaneous intervals."""
+    if joint is None or math.isnan(pvalue):
+        return min(count * pvalue, 1.0)
+    z = -normal_quantile(min(pvalue / sides, 0.5), joint.degrees_of_freedom)
+    return max(joint.pvalue(z) * sides / 2, pvalue)
 
 
 def _compare_pair(

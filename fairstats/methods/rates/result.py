@@ -261,7 +261,10 @@ class ComparisonResult(Result):
         lines.append(f"{s.level_text} intervals{simultaneous}; verdicts by one-sided limits at that level.")
         if len(self.comparisons) > 1:
             alone = "" if s.adjust != "none" else ", each verdict by itself"
-            lines.append(f"p-values adjusted by {s.adjust} over {s.family}{alone}.")
+            how = f"by {s.adjust} over {s.family}{alone}"
+            if s.reference_rule == "highest" and s.family == Inference.family:
+                how = "over all pairs: of equality as the intervals are, of verdicts by bonferroni"
+            lines.append(f"p-values adjusted {how}.")
         exact = {c.group: None for c in self.comparisons if c.bounds.method.startswith("exact")}
         if exact:
             names = ", ".join(exact)

@@ -7,7 +7,7 @@ here. Beside the base-R twins `prop.test` and a log-binomial `glm` give what the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -82,13 +82,14 @@ def comparisons(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
         [counts.groups.index(c.reference) + 1 for c in result.comparisons],
         **_choices(result), **design(counts),
     )  # fmt: skip
-    for c, row in zip(result.comparisons, rows_of(found), strict=True):
+    found = rows_of(found)
+    for c, row in zip(result.comparisons, found, strict=True):
         yield from _one(c, row, result, bench)
         yield from _exact(c, result, known[c.metric], bench)
         yield from _bootstrap(c, result, known[c.metric], bench)
     for c in result.comparisons:
         yield from _known_functions(c, result, known[c.metric], bench)
-    yield from adjusted(result, bench)
+    yield from adjusted(result, bench, found)
 
 
 def _rate_of(counts: CellCounts, name: str) -> Rate | None:
@@ -118,10 +119,13 @@ def _choices(result: ComparisonResult) -> dict[str, Any]:
     pairs = list(
         dict.fromkeys((groups.index(c.group), groups.index(c.reference)) for c in result.comparisons)
     )
+    together: dict[str, Any] = {}
     if s.reference_rule == "highest":
         simultaneous = simultaneous or "max-z"
         pairs = list(combinations(range(len(groups)), 2))
-    return {
+        sides = 2.0 if s.alternative == "two-sided" else 1.0
+        together = {"pvalues": [c.pvalue for c in result.comparisons], "sides": sides}
+    return together | {
         "contrast": result.scale,
         "method": [_method(c, c.confidence_interval.method) for c in result.comparisons],
         "exact": [c.bounds.method.startswith("exact") for c in result.comparisons],
@@ -257,14 +261,20 @@ def _prop_test(
         yield place.compare(quantity, equal.statistic**2, float(found["chisq"]) * factor, source)
 
 
-def adjusted(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
-    """Adjusted p-values of equality and of the verdicts."""
+def adjusted(
+    result: ComparisonResult, bench: Bench, joint: Sequence[Mapping[str, float]] = ()
+) -> Iterator[Check]:
+    """Adjusted p-values of equality and of the verdicts; `joint`: of each row over pairs chosen from."""
     highest, rows = result.settings.reference_rule == "highest", result.comparisons
     n = len(result.counts.groups)
     # the pairs that could have been chosen count too
     family = n * (n - 1) / 2 * len({c.metric for c in rows})
+    if highest and joint and bench.adjusted_here:
+        line = Line(ADJUSTED, "pvalue_adjusted", "p_joint", "p_joint_error", relative=1e-6)
+        for c, row in zip(rows, joint, strict=True):
+            yield from bench.compare(bench.place_of(c), [line], c, row, _TWIN)
     for quantity, name in ((ADJUSTED, "pvalue"), (VERDICT_ADJUSTED, "pvalue_verdict")):
-        if name == "pvalue" and not bench.adjusted_here:
+        if name == "pvalue" and (not bench.adjusted_here or (highest and joint)):
             continue
         values = [getattr(c, name) for c in rows]
         found, source = bench.p_adjust(values, "none" if highest else result.settings.adjust)

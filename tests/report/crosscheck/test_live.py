@@ -59,6 +59,8 @@ def assert_all_agree(found: Crosscheck, *, at_least: int, not_recomputed: int = 
         {"method": "koopman", "confidence_level": 0.9, "threshold": 0.7}, {"method": "bootstrap", "rng": 1},
         {"alternative": "less"}, {"alternative": "greater", "simultaneous": "bonferroni"},
         {"simultaneous": "max-z"}, {"reference": "highest"}, {"comparisons": "all", "adjust": "sidak"},
+        {"reference": "highest", "alternative": "less"},
+        {"reference": "highest", "simultaneous": "bonferroni"},
     ],
     ids=str,
 )  # fmt: skip
