@@ -110,7 +110,7 @@ def _by_draws(
     drawn = [
         power_draws(fit, m, rng).level(m)
         if fit.by_power
-        else side.by_root.level(np.clip(rng.standard_normal(DRAWS), -4.99, 4.99))
+        else side.by_root(np.clip(rng.standard_normal(DRAWS), -4.99, 4.99))
         for fit, side in zip(fits, (contrast.first, contrast.second), strict=True)
     ]
     difference = np.sort(drawn[0] - drawn[1])

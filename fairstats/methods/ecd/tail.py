@@ -261,7 +261,8 @@ def refitted(sample: GroupSample, k: int, tail: GroupTail, settings: EcdSettings
         return None
     fit = _fit(sample, float(cd[k]), settings)
     beyond = fit.at_boundary or settings.interactions * fit.rate < 1.0
-    return None if beyond or fit.return_level(settings.interactions).estimate > BOUND else fit
+    quickly = "delta" if fit.regular else "auto"
+    return None if beyond or fit.return_level(settings.interactions, method=quickly).estimate > BOUND else fit
 
 
 def _goodness(fit: EvtFit | None, settings: EcdSettings, rng: np.random.Generator) -> float:

@@ -60,12 +60,15 @@ def contour_extremes(
 
 
 @dataclass(frozen=True)
-class _Search:
+class Chart:
+    """F and a parameter of interest in the coordinates (φ, log ν, ℓ), in which both are nearly quadratic.
+
+    `samples` says which of the P samples of the likelihood each of the Q problems belongs to.
+    """
+
     likelihood: SampleLikelihood
     samples: Rows
     interest: Interest
-    side: Floats
-    target: Floats
 
     def tangent(self) -> Triple:
         """The maximum in the chart, H⁻¹∇h there, and √(∇h·H⁻¹∇h)."""
@@ -75,8 +78,27 @@ class _Search:
         phi = np.log((1.0 + theta * high) / (1.0 + theta * low))
         centre = np.stack([phi, np.log(likelihood.fits.nu[samples]), likelihood.log_rate[samples]], -1)
         (_, _, f2), (_, h1, _), _ = self.at(np.arange(samples.size), centre)
-        direction = _solved(*_adjugate(f2), h1)
-        return centre, direction, np.sqrt(_dot(direction, h1))
+        direction = solved(*cofactors(f2), h1)
+        return centre, direction, np.sqrt(dot(direction, h1))
+
+    def at(self, rows: Rows, point: Floats) -> tuple[Triple, Triple, Flags]:
+        """Value, gradient and Hessian of F and of h in the chart (φ, log ν, ℓ), and whether ξ > −1."""
+        samples = self.samples[rows]
+        standardised = self.likelihood.samples
+        low, high = standardised.lower[samples], standardised.upper[samples]
+        theta, chart, bend = tail_parameter(point[:, 0], low, high)
+        nu, ell = np.exp(point[:, 1]), point[:, 2]
+        first = np.stack([chart, nu, np.ones_like(nu)], -1)
+        second = np.stack([bend, nu, np.zeros_like(nu)], -1)
+        f = self.likelihood.whole(samples, theta, nu, ell)
+        h = self.interest(rows, theta, nu, ell)
+        return _in_chart(f, first, second), _in_chart(h, first, second), nu > -theta
+
+
+@dataclass(frozen=True)
+class _Search(Chart):
+    side: Floats
+    target: Floats
 
     def approach(
         self, rows: Rows, centre: Floats, direction: Floats, length: Floats, shares: tuple[float, ...]
@@ -113,10 +135,10 @@ class _Search:
             eta = multiplier[a]
             excess = f - level[a]
             matrix = h2 - eta[:, None, None] * f2
-            adjugate, determinant = _adjugate(matrix)
-            x1 = _solved(adjugate, determinant, eta[:, None] * f1 - h1)
-            x2 = _solved(adjugate, determinant, f1)
-            eta_step = -(excess + _dot(f1, x1)) / _dot(f1, x2)
+            adjugate, determinant = cofactors(matrix)
+            x1 = solved(adjugate, determinant, eta[:, None] * f1 - h1)
+            x2 = solved(adjugate, determinant, f1)
+            eta_step = -(excess + dot(f1, x1)) / dot(f1, x2)
             step = x1 + eta_step[:, None] * x2
             size = np.abs(step).max(-1)
             settled = (np.abs(excess) < tolerance[a]) & (size < (3e-2 if rough else 1e-6))
@@ -135,21 +157,9 @@ class _Search:
         point[lost] = np.nan
         return value, point, multiplier
 
-    def at(self, rows: Rows, point: Floats) -> tuple[Triple, Triple, Flags]:
-        """Value, gradient and Hessian of F and of h in the chart (φ, log ν, ℓ), and whether ξ > −1."""
-        samples = self.samples[rows]
-        standardised = self.likelihood.samples
-        low, high = standardised.lower[samples], standardised.upper[samples]
-        theta, chart, bend = tail_parameter(point[:, 0], low, high)
-        nu, ell = np.exp(point[:, 1]), point[:, 2]
-        first = np.stack([chart, nu, np.ones_like(nu)], -1)
-        second = np.stack([bend, nu, np.zeros_like(nu)], -1)
-        f = self.likelihood.whole(samples, theta, nu, ell)
-        h = self.interest(rows, theta, nu, ell)
-        return _in_chart(f, first, second), _in_chart(h, first, second), nu > -theta
 
-
-def _dot(a: Floats, b: Floats) -> Floats:
+def dot(a: Floats, b: Floats) -> Floats:
+    """Inner products of the rows."""
     return np.asarray(np.einsum("ij,ij->i", a, b))
 
 
@@ -167,9 +177,9 @@ def _definite_across(matrix: Floats, adjugate: Floats, normal: Floats, sign: Flo
 
     On that plane the eigenvalues have the sum tr M − ĝ'Mĝ and the product ĝ'adj(M)ĝ, with ĝ the unit normal.
     """
-    square = _dot(normal, normal)
-    total = np.trace(matrix, axis1=1, axis2=2) * square - _dot(normal, _times(matrix, normal))
-    product = _dot(normal, _times(adjugate, normal))
+    square = dot(normal, normal)
+    total = np.trace(matrix, axis1=1, axis2=2) * square - dot(normal, _times(matrix, normal))
+    product = dot(normal, _times(adjugate, normal))
     return np.asarray((sign * total > 0) & (product > 0))
 
 
@@ -177,7 +187,7 @@ def _times(matrix: Floats, vector: Floats) -> Floats:
     return np.asarray(np.einsum("ijk,ik->ij", matrix, vector))
 
 
-def _adjugate(matrix: Floats) -> tuple[Floats, Floats]:
+def cofactors(matrix: Floats) -> tuple[Floats, Floats]:
     """Adjugate and determinant of symmetric 3 × 3 matrices."""
     a, b, c = matrix[:, 0, 0], matrix[:, 0, 1], matrix[:, 0, 2]
     d, e, f = matrix[:, 1, 1], matrix[:, 1, 2], matrix[:, 2, 2]
@@ -186,16 +196,16 @@ def _adjugate(matrix: Floats) -> tuple[Floats, Floats]:
     adjugate[:, 0, 1] = adjugate[:, 1, 0] = c * e - b * f
     adjugate[:, 0, 2] = adjugate[:, 2, 0] = b * e - c * d
     adjugate[:, 1, 2] = adjugate[:, 2, 1] = b * c - a * e
-    return adjugate, np.asarray(_dot(matrix[:, 0], adjugate[:, 0]))
+    return adjugate, np.asarray(dot(matrix[:, 0], adjugate[:, 0]))
 
 
-def _solved(adjugate: Floats, determinant: Floats, vector: Floats) -> Floats:
+def solved(adjugate: Floats, determinant: Floats, vector: Floats) -> Floats:
     """Solutions by cofactors: one singular matrix of a batch gives NaN, not an exception."""
     return _times(adjugate, vector) / determinant[:, None]
 
 
-def return_level_interest(log_period: Floats, unit: Floats, *, rate_known: bool = False) -> Interest:
-    """Interest arsinh(d/unit): as monotone as d, and straight enough for heavy tails."""
+def level_interest(log_period: Floats, *, rate_known: bool = False) -> Interest:
+    """The level d = (e^(θω) − 1)/θ in standard units."""
 
     def interest(rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Triple:
         omega, in_nu, in_ell, nu_nu, nu_ell = _omega(nu, ell + log_period[rows])
@@ -215,6 +225,17 @@ def return_level_interest(log_period: Floats, unit: Floats, *, rate_known: bool 
         if rate_known:  # ℓ is held
             varies = np.array([1.0, 1.0, 0.0])
             gradient, hessian = gradient * varies, hessian * varies * varies[:, None]
+        return d, gradient, hessian
+
+    return interest
+
+
+def return_level_interest(log_period: Floats, unit: Floats, *, rate_known: bool = False) -> Interest:
+    """Interest arsinh(d/unit): as monotone as d, and straight enough for heavy tails."""
+    level = level_interest(log_period, rate_known=rate_known)
+
+    def interest(rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Triple:
+        d, gradient, hessian = level(rows, theta, nu, ell)
         z = d / unit[rows]
         root = np.sqrt(1.0 + z * z)
         outer1, outer2 = 1.0 / (root * unit[rows]), -z / root**3 / unit[rows] ** 2

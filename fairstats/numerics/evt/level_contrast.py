@@ -5,57 +5,36 @@ rate, scale, shape), the deviance of the difference δ is min over r of D_a(r + 
 gives the interval of δ and its value at 0 the test of equal levels. The χ² law is too short for small tails,
 on one side more than on the other: samples from the fitted tails give the mean and the standard deviation of
 the signed root, by which it is standardised.
+
+With x and y the parameters of the two tails, h(x) and k(y) their levels and η a multiplier, both that minimum
+and the largest δ of a given deviance satisfy ∇F = η∇h, ∇G = −η∇k, beside h − k = δ or F + G = D/2: Newton's
+method on these seven equations, many differences at once. Where it does not settle, or where the edge ξ = −1
+is likely, the profiles of both levels are searched.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairstats.numerics.evt.distributions import Flags, Floats, Rows, power_ratio
+from fairstats.numerics.evt.contour import Chart, cofactors, dot, level_interest, solved
+from fairstats.numerics.evt.distributions import Floats, Rows, Triple, power_ratio
 from fairstats.numerics.evt.gpd import GpdLikelihood
 from fairstats.numerics.evt.intervals import TailLikelihood
 from fairstats.numerics.evt.likelihood import Samples, level_profile
 from fairstats.numerics.evt.optimise import find_crossings
 from fairstats.numerics.evt.tail import FittedTail
 
-if TYPE_CHECKING:
-    from scipy.interpolate import CubicSpline
-
 _STEPS = 60
 #: Roots of the deviance, on each side of the estimate, that a level is interpolated between.
 _NODES = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0])
-_TOLERANCE = 1e-10
+_TOLERANCE = 1e-9
 #: Enough for the moments of simulated roots.
 _ROUGHLY = 1e-3
-
-
-@dataclass(frozen=True)
-class _ByRoot:
-    """A level and the signed root of its deviance, by splines in y = arsinh((level − centre)/unit)."""
-
-    centre: float
-    unit: float
-    stretched: CubicSpline
-    roots: CubicSpline
-
-    def level(self, root: Floats) -> Floats:
-        """NaN beyond the largest root."""
-        return np.asarray(self.centre + self.unit * np.sinh(self.stretched(root)))
-
-    def root(self, level: Floats) -> Floats:
-        """NaN beyond the level of the largest root."""
-        return np.asarray(self.roots(np.arcsinh((level - self.centre) / self.unit)))
-
-    def bend(self, level: Floats) -> Floats:
-        """Second derivative of half the deviance in the level."""
-        z = (level - self.centre) / self.unit
-        y, first = np.arcsinh(z), 1.0 / (self.unit * np.sqrt(1.0 + z * z))
-        root, slope, curve = (self.roots(y, order) for order in (0, 1, 2))
-        return np.asarray((slope * first) ** 2 + root * first**2 * (curve - slope * np.tanh(y)))
+#: Shares of the way to a goal: two leaps first, smaller steps where these fail.
+_APPROACHES = ((0.5, 1.0), (0.2, 0.4, 0.6, 0.8, 1.0))
+_ITERATIONS = 12
 
 
 @dataclass(frozen=True)
@@ -98,9 +77,13 @@ class _Side:
             slope[edge] = (after - before) / (2.0 * step)
         return points.value - self.standard.minimum()[rows], slope / unit
 
-    @cached_property
-    def by_root(self) -> _ByRoot:
-        """The level as a function of the signed root of its deviance."""
+    def chart(self, rows: Rows) -> Chart:
+        """The likelihood and the level, in standard units, of the samples `rows`."""
+        interest = level_interest(np.full(rows.size, self.log_period), rate_known=self.standard.rate_known)
+        return Chart(self.standard, rows, interest)
+
+    def by_root(self, root: Floats) -> Floats:
+        """Levels with these signed roots of their deviance, by a spline; NaN beyond the largest root."""
         from scipy.interpolate import CubicSpline
 
         low, high = self.likelihood.level_interval(np.full(_NODES.size, self.log_period), _NODES**2)
@@ -108,13 +91,13 @@ class _Side:
         levels = np.concatenate([low[::-1], [centre], high])
         roots = np.concatenate([-_NODES[::-1], [0.0], _NODES])
         # an end of the parameter space repeats itself; infinity is no level
-        known = np.isfinite(levels) & (np.abs(levels - centre) < 1e12 * np.abs(low[0] - centre))
-        levels, roots = levels[known], roots[known]
+        near = np.isfinite(levels) & (np.abs(levels - centre) < 1e12 * np.abs(low[0] - centre))
+        levels, roots = levels[near], roots[near]
         rising = np.append(True, levels[1:] > np.maximum.accumulate(levels)[:-1])
         unit = float(centre - low[0])
-        y, roots = np.arcsinh((levels[rising] - centre) / unit), roots[rising]
-        splines = CubicSpline(roots, y, extrapolate=False), CubicSpline(y, roots, extrapolate=False)
-        return _ByRoot(centre, unit, *splines)
+        known = np.arcsinh((levels[rising] - centre) / unit)
+        stretched = CubicSpline(roots[rising], known, extrapolate=False)
+        return np.asarray(centre + unit * np.sinh(stretched(root)))
 
     def redrawn(self, replicates: int, rng: np.random.Generator) -> _Side:
         """New samples from every free fit: the k + 1 largest of N values, whose threshold moves."""
@@ -155,40 +138,8 @@ class LevelContrast:
 
     def deviance(self, difference: Floats) -> Floats:
         """Twice the fall of the log-likelihood at the differences, shape (Q,)."""
-        level, near = self._nearest(difference)
-        known = np.flatnonzero(near)
-        found = np.empty(difference.size)
-        rows = np.zeros(known.size, dtype=np.intp)
-        for _ in range(3):  # the interpolated place is near the minimum
-            value, slope, bend = np.zeros((3, known.size))
-            for side, shift in ((self.first, difference[known]), (self.second, 0.0)):
-                fall, rise = side.at(rows, level[known] + shift)
-                value, slope = value + fall, slope + rise
-                bend = bend + side.by_root.bend(level[known] + shift)
-            step = np.where(bend > 0, slope / bend, 0.0)
-            found[known] = 2.0 * value - slope * step  # less what is left to the minimum
-            level[known] -= step
-            if (np.abs(slope * step) <= 1e-7 * (1.0 + value)).all():
-                break
-        rest = np.flatnonzero(~near)
-        if rest.size:
-            found[rest] = _deviance(self.first, self.second, difference[rest])[0]
-        return np.maximum(found, 0.0)
-
-    def _nearest(self, difference: Floats) -> tuple[Floats, Flags]:
-        """The second side's most likely level, by the interpolated roots; and whether they reach it."""
-        first, second = self.first.by_root, self.second.by_root
-        centre, width = np.zeros(difference.size), float(_NODES[-1])
-        total = np.full(difference.size, np.inf)
-        for points in (201, 41, 41, 41):
-            grid = centre[:, None] + width * np.linspace(-1.0, 1.0, points)
-            other = first.root(second.level(grid) + difference[:, None])
-            squares = np.nan_to_num(other**2 + grid**2, nan=np.inf)
-            best = squares.argmin(axis=1)
-            row = np.arange(difference.size)
-            centre, total = grid[row, best], squares[row, best]
-            width *= 2.0 / (points - 1)
-        return second.level(centre), np.isfinite(total) & (total < _NODES[-1] ** 2)
+        rows = np.zeros(difference.size, dtype=np.intp)
+        return _deviances(self.first, self.second, (rows, rows), difference)[0]
 
     def interval(self, target: float) -> tuple[float, float]:
         """Differences whose deviance is at most `target`."""
@@ -196,36 +147,22 @@ class LevelContrast:
         return float(low), float(high)
 
     def ends(self, sides: Floats, roots: Floats) -> Floats:
-        """Differences below (−1) or above (+1) the estimate with these root deviances, shape (Q,).
-
-        At an end the two groups share the deviance as target·sin²φ and target·cos²φ, with the φ that takes
-        the difference furthest. Each group's level as a function of its signed root deviance is smooth and is
-        interpolated; secant steps with the deviance itself make the ends exact.
-        """
-        first, second = self.first.by_root, self.second.by_root
-        outermost = np.array([_outermost(first, second, s, r) for s, r in zip(sides, roots, strict=True)])
-        found, slope = outermost.T
-        active = np.arange(found.size)
-        for _ in range(3):
-            miss = np.sqrt(self.deviance(found[active])) - roots[active]
-            active, miss = (v[np.abs(miss) >= 1e-9 * roots[active]] for v in (active, miss))
-            if not active.size:
-                break
-            found[active] -= slope[active] * miss
-        else:
-            # a profile that is not smooth, or that the interpolation does not reach
-            lost = active[~(np.abs(np.sqrt(self.deviance(found[active])) - roots[active]) < 1e-6)]
-            if lost.size:
-                found[lost] = self._sought(sides[lost], roots[lost])
-        return np.asarray(found)
+        """Differences below (−1) or above (+1) the estimate with these root deviances, shape (Q,)."""
+        rows = np.zeros(roots.size, dtype=np.intp)
+        _, found, _ = _lagrange(self.first, self.second, (rows, rows), sides * roots, by_root=True)
+        lost = (np.isnan(found) | ~(roots**2 < _at_edge(self.first, self.second, (rows, rows)))) & (roots > 0)
+        if lost.any():
+            found[lost] = self._sought(sides[lost], roots[lost])
+        return np.where(roots > 0, found, self.estimate)
 
     def _sought(self, sides: Floats, roots: Floats) -> Floats:
         """`ends` by a bracketed search on the deviance."""
 
         def deviance(which: Rows, at: Floats) -> tuple[Floats, Floats]:
-            return _deviance(self.first, self.second, at)[0], np.full(at.size, np.nan)
+            rows = np.zeros(at.size, dtype=np.intp)
+            return _deviances(self.first, self.second, (rows, rows), at)
 
-        step = 0.2 * np.hypot(self.first.by_root.unit, self.second.by_root.unit)
+        step = 0.2 * float(np.hypot(self.first.unit[0], self.second.unit[0]))
         centre = np.full(roots.size, self.estimate)
         far = centre + 1e3 * step * sides
         return find_crossings(deviance, centre, step * sides, roots**2, limit=far, max_iterations=30)
@@ -244,25 +181,180 @@ def simulated_roots(first: _Side, second: _Side, replicates: int, rng: np.random
     """Signed roots at the true difference in samples from the free fits, shape (P, replicates)."""
     true = np.repeat(first.estimate() - second.estimate(), replicates)
     drawn = first.redrawn(replicates, rng), second.redrawn(replicates, rng)
-    deviance = _deviance(*drawn, true, _ROUGHLY)[0]
+    rows = np.arange(true.size)
+    deviance = _deviances(*drawn, (rows, rows), true, _ROUGHLY)[0]
     roots = np.copysign(np.sqrt(deviance), drawn[0].estimate() - drawn[1].estimate() - true)
     return np.asarray(roots.reshape(-1, replicates))
 
 
-def _outermost(first: _ByRoot, second: _ByRoot, side: float, root: float) -> tuple[float, float]:
-    """Furthest difference within a root deviance, by the interpolated levels; and its slope in the root."""
+def _deviances(
+    first: _Side,
+    second: _Side,
+    rows: tuple[Rows, Rows],
+    difference: Floats,
+    tolerance: float = _TOLERANCE,
+) -> tuple[Floats, Floats]:
+    """Twice the fall of the log-likelihood at the differences, for these samples of the sides; its slope."""
+    found, _, multiplier = _lagrange(first, second, rows, difference)
+    slope = 2.0 * multiplier
+    lost = np.flatnonzero(~(found < _at_edge(first, second, rows)))
+    if lost.size:
+        own = rows[0][lost], rows[1][lost]
+        sought, level = _deviance(first, second, difference[lost], own, tolerance)
+        lower = ~(found[lost] <= sought)
+        lost, level, own = lost[lower], level[lower], (own[0][lower], own[1][lower])
+        found[lost] = sought[lower]
+        slope[lost] = 2.0 * first.at(own[0], level + difference[lost])[1]
+    return np.maximum(found, 0.0), slope
 
-    def reached(phi: Floats, size: float) -> Floats:
-        return np.asarray(
-            side * (first.level(side * size * np.sin(phi)) - second.level(-side * size * np.cos(phi)))
-        )
 
-    centre, width = 0.25 * np.pi, 0.25 * np.pi
-    for _ in range(5):
-        phi = np.clip(centre + width * np.linspace(-1.0, 1.0, 41), 0.0, 0.5 * np.pi)
-        centre, width = float(phi[np.nanargmax(reached(phi, root))]), width / 20.0
-    far, less = (float(side * reached(np.array([centre]), size)[0]) for size in (root, 0.999 * root))
-    return far, (far - less) / (0.001 * root)
+def _at_edge(first: _Side, second: _Side, rows: tuple[Rows, Rows]) -> Floats:
+    """Least deviance with the shape of either side at its edge, −1, where profiles are not smooth."""
+    edges = [
+        (side.standard.boundary() - side.standard.minimum())[own]
+        for side, own in zip((first, second), rows, strict=True)
+    ]
+    return 2.0 * np.minimum(*edges)
+
+
+def _lagrange(
+    first: _Side,
+    second: _Side,
+    rows: tuple[Rows, Rows],
+    given: Floats,
+    *,
+    by_root: bool = False,
+) -> Triple:
+    """Deviances, differences and multipliers; NaN where lost.
+
+    `given` are the differences or, where `by_root`, signed roots of the deviances.
+    """
+    with np.errstate(all="ignore"):
+        search = _Lagrange.of(first, second, rows, given, by_root)
+        found = np.full((3, rows[0].size), np.nan)
+        for shares in _APPROACHES:
+            todo = np.flatnonzero(np.isnan(found[0]))
+            if todo.size:
+                found[:, todo] = search.approach(todo, shares)
+    return found[0], found[1], found[2]
+
+
+@dataclass(frozen=True)
+class _Lagrange:
+    """Minima of F + G at differences, or extremes of the difference at deviances, in Q problems.
+
+    `charts` of the two sides; `units` of their levels, the second one negative, so that the difference is
+    `origin` + Σ unit·level; `centres`, `directions` as `Chart.tangent` has them, `spread` their length in the
+    difference. `radius`: the signed root of the deviance at the goal, or nearly so; `goal`: a difference or,
+    where `by_root`, half a deviance, and `minimum` that of F + G.
+    """
+
+    charts: tuple[Chart, Chart]
+    units: tuple[Floats, Floats]
+    origin: Floats
+    centres: tuple[Floats, Floats]
+    directions: tuple[Floats, Floats]
+    spread: Floats
+    estimate: Floats
+    radius: Floats
+    by_root: bool
+    minimum: Floats
+
+    @classmethod
+    def of(
+        cls, first: _Side, second: _Side, rows: tuple[Rows, Rows], given: Floats, by_root: bool
+    ) -> _Lagrange:
+        """Problems at the maximum."""
+        a, b = rows
+        charts = first.chart(a), second.chart(b)
+        units = first.unit[a], -second.unit[b]
+        (centre, ahead, length), (other, back, reach) = (chart.tangent() for chart in charts)
+        spread = np.hypot(units[0] * length, units[1] * reach)
+        estimate = first.estimate()[a] - second.estimate()[b]
+        radius = given if by_root else (given - estimate) / spread
+        lowest = first.standard.minimum()[a] + second.standard.minimum()[b]
+        return cls(
+            charts, units, first.origin[a] - second.origin[b], (centre, other), (ahead, back), spread,
+            estimate, radius, by_root, lowest,
+        )  # fmt: skip
+
+    def approach(self, rows: Rows, shares: tuple[float, ...]) -> Triple:
+        """Deviances, differences and multipliers at the last share of the radius, by way of the others."""
+        eta = self.radius[rows] / self.spread[rows]
+        tangent = [
+            u[rows, None] * d[rows] * eta[:, None] for u, d in zip(self.units, self.directions, strict=True)
+        ]
+        points = previous = [c[rows] for c in self.centres]
+        before, reached, multiplier = -1.0, 0.0, eta
+        deviance = difference = np.full(rows.size, np.nan)
+        for share in shares:
+            ahead = (share - reached) / (reached - before)
+            moves = [(new - old) * ahead for new, old in zip(points, previous, strict=True)]
+            if reached == 0.0:
+                moves = [share * t for t in tangent]
+                moves = [m * np.minimum(1.0, 2.0 / np.abs(m).max(-1))[:, None] for m in moves]
+            previous, points = points, [x + move for x, move in zip(points, moves, strict=True)]
+            multiplier = multiplier * share / reached if reached else eta * share
+            before, reached = reached, share
+            deviance, difference, points, multiplier = self.newton(rows, points, multiplier, share)
+        return deviance, difference, multiplier
+
+    def newton(
+        self, rows: Rows, points: list[Floats], multiplier: Floats, share: float
+    ) -> tuple[Floats, Floats, list[Floats], Floats]:
+        """Newton's method at a share of the radius: deviances, differences, points and multipliers."""
+        radius, spread, estimate = (v[rows] for v in (self.radius, self.spread, self.estimate))
+        goal = 0.5 * (share * radius) ** 2 if self.by_root else estimate + share * radius * spread
+        rough = share < 1.0  # a way-point need not be exact
+        tolerance = (1e-2 if rough else 1e-10) * (1.0 + radius**2 if self.by_root else spread)
+        deviance, difference = np.full(rows.size, np.nan), np.full(rows.size, np.nan)
+        points, multiplier = [x.copy() for x in points], multiplier.copy()
+        a = np.flatnonzero(np.isfinite(multiplier))
+        for _ in range(_ITERATIONS):
+            if not a.size:
+                break
+            eta = multiplier[a]
+            fall, gap, (base, slope, pull) = (
+                -self.minimum[rows[a]],
+                self.origin[rows[a]],
+                np.zeros((3, a.size)),
+            )
+            regular, steps = np.ones(a.size, dtype=bool), []
+            for chart, units, x in zip(self.charts, self.units, points, strict=True):
+                (f, f1, f2), (h, h1, h2), inside = chart.at(rows[a], x[a])
+                unit = units[rows[a]]
+                towards = unit[:, None] * h1
+                matrix = f2 - (eta * unit)[:, None, None] * h2
+                inverse = cofactors(matrix)
+                free, tied = solved(*inverse, eta[:, None] * towards - f1), solved(*inverse, towards)
+                normal = f1 if self.by_root else towards
+                base, slope = base + dot(normal, free), slope + dot(normal, tied)
+                pull = pull + dot(towards, tied)
+                fall, gap, regular = fall + f, gap + unit * h, regular & inside
+                steps.append((free, tied, matrix))
+            off = goal[a] - (fall if self.by_root else gap)
+            eta_step = (off - base) / slope
+            moves = [free + eta_step[:, None] * tied for free, tied, _ in steps]
+            size = np.maximum(*(np.abs(move).max(-1) for move in moves))
+            settled = (np.abs(off) < tolerance[a]) & (size < (3e-2 if rough else 1e-6))
+            if settled.any():
+                which = np.flatnonzero(settled & regular & (eta * radius[a] >= 0))
+                negative = np.sum([np.linalg.eigvalsh(m[which]) < 0 for *_, m in steps], axis=(0, 2))
+                # the least of F + G at its difference
+                least = (negative == 0) & (pull[which] > 0) | (negative == 1) & (pull[which] < 0)
+                which = which[least]
+                deviance[a[which]], difference[a[which]] = 2.0 * fall[which], gap[which]
+            shrink = np.minimum(1.0, 1.0 / size)
+            for x, move in zip(points, moves, strict=True):
+                x[a] += shrink[:, None] * move
+            multiplier[a] += shrink * eta_step
+            alive = ~settled & np.isfinite(size) & np.isfinite(eta_step)
+            for chart, x in zip(self.charts, points, strict=True):
+                alive &= chart.likelihood.inside(chart.samples[rows[a]], x[a, 2])
+            a = a[alive]
+        lost = np.isnan(deviance)
+        multiplier[lost] = np.nan
+        return deviance, difference, points, multiplier
 
 
 def _side(fit: FittedTail, m: float) -> _Side:
@@ -274,7 +366,11 @@ def _side(fit: FittedTail, m: float) -> _Side:
 
 
 def _deviance(
-    first: _Side, second: _Side, difference: Floats, tolerance: float = _TOLERANCE
+    first: _Side,
+    second: _Side,
+    difference: Floats,
+    rows: tuple[Rows, Rows] | None = None,
+    tolerance: float = _TOLERANCE,
 ) -> tuple[Floats, Floats]:
     """Deviance of each difference, and the second side's level at its minimum.
 
@@ -282,7 +378,7 @@ def _deviance(
     sum of the slopes, found by regula falsi (Illinois) with bisection.
     """
     count = difference.size
-    rows_1, rows_2 = (_rows(side, count) for side in (first, second))
+    rows_1, rows_2 = rows or (_rows(first, count), _rows(second, count))
     ends = second.estimate()[rows_2], first.estimate()[rows_1] - difference
     low, high = np.minimum(*ends), np.maximum(*ends)
 
