@@ -304,7 +304,8 @@ class Result(_Answers):
 
     def _telling_columns(self, frame: pd.DataFrame) -> list[str]:
         """Of the columns of the printed table those that say something in some row."""
-        return [c for c in self._summary_columns(frame) if not (frame[c].isna() | (frame[c] == "")).all()]
+        columns = ((name, frame[name].tolist()) for name in self._summary_columns(frame))
+        return [name for name, values in columns if any(v is not None and v == v and v != "" for v in values)]
 
     def notes(self) -> list[str]:
         """Sentences below the table: settings, reference, what could not be computed."""
@@ -367,26 +368,26 @@ def printed(title: str, frame: pd.DataFrame, notes: Iterable[str]) -> str:
 
 
 def _pieces(frame: pd.DataFrame) -> Iterator[str]:
-    """The table as text, in as many pieces as its width needs."""
+    """The table as text, in as many pieces as its width needs; written once, and cut between columns."""
     for name in frame:
         if frame[name].dtype.kind not in "biuf":
             frame[name] = [_cut(value) for value in frame[name]]
-    names = [name for name in _NAMES if name in frame]
-    piece: list[Any] = []
-    for name in (name for name in frame if name not in names):
-        if piece and _wide(_as_text(frame[[*names, *piece, name]])):
-            yield _as_text(frame[[*names, *piece]])
+    text = frame.to_string(index=False, float_format=_short, na_rep="—", justify="right")
+    if frame.empty:
+        yield text
+        return
+    lines, end, blocks = text.splitlines(), -1, {}
+    for name in map(str, frame):  # to the right, as its heading ends
+        start, end = end + 1, lines[0].index(name, end + 1) + len(name)
+        blocks[name] = [line[start:end] for line in lines]
+    names = [name for name in _NAMES if name in blocks]
+    piece: list[str] = []
+    for name in (name for name in blocks if name not in names):
+        if piece and sum(len(blocks[own][0]) + 1 for own in (*names, *piece, name)) > WIDTH + 1:
+            yield "\n".join(map(" ".join, zip(*(blocks[own] for own in (*names, *piece)), strict=True)))
             piece = []
         piece.append(name)
-    yield _as_text(frame[[*names, *piece]])
-
-
-def _as_text(frame: pd.DataFrame) -> str:
-    return frame.to_string(index=False, float_format=_short, na_rep="—")
-
-
-def _wide(text: str) -> bool:
-    return max(map(len, text.splitlines())) > WIDTH
+    yield "\n".join(map(" ".join, zip(*(blocks[own] for own in (*names, *piece)), strict=True)))
 
 
 def _cut(value: Any) -> Any:

@@ -200,12 +200,9 @@ def audit(
     roles = {"y_true": y_true, "y_pred": y_pred, "score": score}
     roles |= {"sample_weight": sample_weight, "cluster": cluster}
     if isinstance(frame, Tally):
-        others = (
-            counterfactual_score,
-            None if isinstance(features, tuple) and not features else features,
-            pos_label,
-        )
-        columns = columns_of_tally(frame, sensitive_features, (*roles.values(), *others))
+        named = None if isinstance(features, tuple) and not features else features
+        others = (*roles.values(), counterfactual_score, named, pos_label)
+        columns = columns_of_tally(frame, sensitive_features, others)
     else:
         columns = columns_of_frame(roles, sensitive_features, features, counterfactual_score, pos_label)
     check_outcomes(columns)
@@ -221,25 +218,8 @@ def audit(
         references={INTERSECTION.join(k): reference_text(v) for k, v in references.items()},
         n_resamples=n_resamples, seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )  # fmt: skip
-    texts: list[str] = []
-    if isinstance(frame, Tally):
-        inputs = [tally_input(frame, s, columns, settings, references[s]) for s in sets]
-    elif (lazy := as_lazy(frame, engine)) is not None:
-        if columns.models or columns.model_scores:
-            cure = "engine='rows' reads all rows"
-            got = "several models of a lazy table"
-            raise InputError("y_pred", got=got, allowed="rows in memory", cure=cure)
-        with collected_warnings() as texts:
-            inputs = engine_inputs(lazy, sets, columns, settings, references, pos_label)
-    else:
-        table = as_frame_columns(frame, columns.names, "frame")
-        if table.empty:
-            raise InputError("frame", got="0 rows", allowed="at least one row", cure="pass data")
-        with collected_warnings() as texts:
-            inputs = [
-                build_input(table, s, columns, settings, pos_label=pos_label, reference=references[s])
-                for s in sets
-            ]
+    with collected_warnings() as texts:
+        inputs = _inputs(frame, columns, settings, references, pos_label, engine)
     if mitigation is not None:
         inputs = _with_mitigation(inputs, mitigation)
     sections = [run_section(entry, one) for one in inputs for entry in SECTIONS]
@@ -253,6 +233,32 @@ def audit(
         caution(" ".join(about_data), DataWarning)
     warn_once(report)
     return report
+
+
+def _inputs(
+    frame: Any,
+    columns: AuditColumns,
+    settings: AuditSettings,
+    references: Mapping[tuple[str, ...], Hashable | None],
+    pos_label: Any,
+    engine: str,
+) -> list[AuditInput]:
+    """What the sections receive of each set of attributes, the keys of `references`."""
+    if isinstance(frame, Tally):
+        return [tally_input(frame, s, columns, settings, own) for s, own in references.items()]
+    if (lazy := as_lazy(frame, engine)) is not None:
+        if columns.models or columns.model_scores:
+            cure = "engine='rows' reads all rows"
+            got = "several models of a lazy table"
+            raise InputError("y_pred", got=got, allowed="rows in memory", cure=cure)
+        return engine_inputs(lazy, columns, settings, references, pos_label)
+    table = as_frame_columns(frame, columns.names, "frame")
+    if table.empty:
+        raise InputError("frame", got="0 rows", allowed="at least one row", cure="pass data")
+    return [
+        build_input(table, s, columns, settings, pos_label=pos_label, reference=own)
+        for s, own in references.items()
+    ]
 
 
 def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:

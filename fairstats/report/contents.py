@@ -12,7 +12,9 @@ from fairstats.ground.results import TIDY_COLUMNS, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import VERDICTS
 from fairstats.methods.madd.mitigation import MitigationResult
+from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.models.result import ModelComparison
+from fairstats.methods.rates.result import ComparisonResult
 from fairstats.report.columns import AuditColumns
 from fairstats.report.inputs import AuditSettings
 
@@ -65,7 +67,7 @@ def count_changed(results: Iterable[Result], size: float) -> int:
 
 def compares(result: Any) -> bool:
     """Whether a result compares rates or score distributions: with bounds, tests and verdicts."""
-    return getattr(result, "scale", "") in ("ratio", "difference", "maximum", "distance")
+    return isinstance(result, (ComparisonResult, MaddResult))
 
 
 def compared(result: Any) -> tuple[Any, ...]:

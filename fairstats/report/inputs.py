@@ -229,7 +229,6 @@ def tally_input(
 
 def engine_inputs(
     lazy: Any,
-    sets: Sequence[tuple[str, ...]],
     columns: AuditColumns,
     settings: AuditSettings,
     references: Mapping[tuple[str, ...], Hashable | None],
@@ -247,11 +246,11 @@ def engine_inputs(
     crossed = tally(lazy, sensitive_features=every, **asked)
     apart = crossed.missing.n_dropped > 0
     inputs = []
-    for names in sets:
+    for names, reference in references.items():
         own, changed = crossed, columns.counterfactual_scores.get(names[0]) if len(names) == 1 else None
         if changed is not None or (apart and names != every):
             own = tally(lazy, sensitive_features=names, counterfactual_score=changed, **asked)
-        inputs.append(tally_input(own, names, columns, settings, references[names]))
+        inputs.append(tally_input(own, names, columns, settings, reference))
     return inputs
 
 

@@ -223,7 +223,8 @@ def _references(sections: Sequence[Section]) -> str:
     for section in sections:
         for result in section.results:
             if compared(result) and not isinstance(result, MaximumResult):
-                settings: Any = getattr(result, "settings", None)
+                judged: Any = result
+                settings = judged.settings
                 rule = "all" if settings.comparisons == "all" else settings.reference_rule
                 references = dict.fromkeys(c.reference for c in compared(result))
                 chosen.setdefault((section.attribute_text, rule), {}).update(references)

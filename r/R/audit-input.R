@@ -32,37 +32,6 @@ plain_column <- function(x, argument) {
 
 is_date <- function(x) inherits(x, c("Date", "POSIXt", "difftime"))
 
-stop_argument <- function(argument, got, allowed) {
-  stop("`", argument, "`: got ", got, "; allowed: ", allowed, call. = FALSE)
-}
-
-# Finite numbers within limits: as many as `size`, NA for one or more.
-numbers_in <- function(x, argument, low = -Inf, high = Inf, size = 1L, whole = FALSE) {
-  fine <- is.numeric(x) && (if (is.na(size)) length(x) > 0L else length(x) == size) && all(is.finite(x)) &&
-    all(x >= low & x <= high) && (!whole || all(x == round(x)))
-  if (!fine) {
-    stop_argument(argument, listed(x), paste0(
-      if (is.na(size)) "" else paste0(size, " "), if (whole) "whole " else "finite ", if (size %in% 1L) "number" else "numbers",
-      if (is.finite(low)) paste(" of at least", low), if (is.finite(high)) paste(" up to", high)
-    ))
-  }
-  x
-}
-
-# One of several texts; where the argument is left out, the first.
-choice_of <- function(x, argument, allowed) {
-  if (identical(x, allowed)) return(allowed[1L])
-  if (!is.character(x) || length(x) != 1L || !x %in% allowed) stop_argument(argument, listed(x), listed(dQuote(allowed, FALSE)))
-  x
-}
-
-listed <- function(x, most = 12L) {
-  if (!length(x)) return("nothing")
-  x <- if (is.atomic(x)) as.character(x) else paste("a", class(x)[1L])
-  text <- paste(utils::head(x, most), collapse = ", ")
-  if (length(x) > most) paste0(text, ", ...") else text
-}
-
 # The text of a value as Python's side writes it. Numbers keep all digits that tell them apart, whatever the user's
 # options are: as.character makes one text of 0.3 and 0.1 + 0.2, and "1e+05" of 100000.
 label_text <- function(x) {
@@ -164,19 +133,6 @@ checked_frame <- function(data) {
   })
   if (!nrow(data)) stop_argument("data", "0 rows", "at least one row")
   data
-}
-
-checked_numbers <- function(x, argument, low, high) {
-  if (!is.numeric(x) || is.factor(x)) stop_argument(argument, paste("a", class(x)[1L]), "numbers")
-  x <- as.numeric(x)
-  if (anyNA(x)) stop_argument(argument, paste(sum(is.na(x)), "missing values"), "none: leave those rows out first")
-  if (any(x < low | x > high | is.infinite(x))) {
-    stop_argument(
-      argument, paste("values from", format(min(x)), "to", format(max(x))),
-      if (is.finite(high)) paste0("numbers in [", low, ", ", high, "]") else paste("finite numbers of at least", low)
-    )
-  }
-  x
 }
 
 # Named list of sensitive columns.

@@ -177,12 +177,12 @@ tidy_row <- function(metric, group, reference, ...) {
   row
 }
 
-# Rows, which may have different columns, as one data frame; NULL for missing.
+# Rows or data frames, which may have different columns, as one data frame; NULL for missing.
 bind_rows <- function(rows) {
-  rows <- rows[lengths(rows) > 0L]
+  rows <- unname(rows[lengths(rows) > 0L])
   names <- unique(unlist(lapply(rows, names)))
   columns <- lapply(names, function(name) {
-    unlist(lapply(rows, function(row) if (is.null(row[[name]])) NA else unname(row[[name]])))
+    unlist(lapply(rows, function(row) if (is.null(row[[name]])) rep(NA, length(row[[1L]])) else unname(row[[name]])))
   })
   names(columns) <- names
   as.data.frame(columns, stringsAsFactors = FALSE, optional = TRUE)

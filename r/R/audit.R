@@ -46,7 +46,7 @@
 #' people$hired <- rbinom(400, 1, ifelse(people$sex == "m", 0.5, 0.3))
 #' fs_audit(people, y_true = "qualified", y_pred = "hired", sensitive_features = "sex", reference = "m", draws = 0)
 #' @export
-fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive_features, reference = NULL,
+fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive_features = NULL, reference = NULL,
                      pos_label = 1, sample_weight = NULL, cluster = NULL, features = NULL,
                      confidence_level = 0.95, threshold = 0.8, margin = 0.1, method = NULL,
                      comparisons = "reference", simultaneous = "none", adjust = "holm",
@@ -55,7 +55,7 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
   missing <- choice_of(missing, "missing", c("raise", "drop"))
   if (!isTRUE(intersections) && !isFALSE(intersections)) stop_argument("intersections", listed(intersections), "TRUE or FALSE")
   if (inherits(data, "fairstats_tally")) {
-    if (base::missing(sensitive_features)) sensitive_features <- data$attributes
+    if (is.null(sensitive_features)) sensitive_features <- data$attributes
     data <- tally_rows(data)
     if ("y_true" %in% names(data)) y_true <- "y_true"
     if ("y_pred" %in% names(data)) y_pred <- "y_pred"
@@ -76,7 +76,7 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
     if (!is.null(features)) input$features <- feature_columns(rows, features, input$n)
     audit_set(input, set, reference_of(reference, set, length(sets)), options)
   }))
-  found <- bind_frames(found)
+  found <- bind_rows(found)
   class(found) <- c("fairstats_audit", "data.frame")
   attr(found, "settings") <- options[SETTINGS]
   found
@@ -95,16 +95,12 @@ complete_rows <- function(data, columns) {
 audit_options <- function(confidence_level = 0.95, threshold = 0.8, margin = 0.1, method = NULL,
                           comparisons = "reference", simultaneous = "none", adjust = "holm", n_resamples = NULL,
                           draws = 10000, max_bins = 1000) {
-  in_range <- function(x, argument, low, high, allowed) {
-    inside <- is.numeric(x) && length(x) == 1L && !is.na(x) && x > low && x < high
-    if (!inside) stop_argument(argument, listed(x), allowed)
-  }
-  in_range(confidence_level, "confidence_level", 0.5, 1, "a number above 0.5 and below 1, e.g. 0.95")
-  in_range(threshold, "threshold", 0, 1 + 1e-12, "a ratio above 0 and at most 1, e.g. 0.8")
-  in_range(margin, "margin", 0, 1, "a size in (0, 1), e.g. 0.1")
-  if (!is.null(n_resamples)) in_range(n_resamples, "n_resamples", 98, Inf, "a whole number of at least 99")
-  in_range(draws, "draws", -1, Inf, "a number of draws, 0 for none")
-  in_range(max_bins, "max_bins", 50, Inf, "a whole number above 50")
+  numbers_in(confidence_level, "confidence_level", 0.5, 1, open = BOTH)
+  numbers_in(threshold, "threshold", 0, 1, open = "low")
+  numbers_in(margin, "margin", 0, 1, open = BOTH)
+  if (!is.null(n_resamples)) numbers_in(n_resamples, "n_resamples", 99, whole = TRUE)
+  numbers_in(draws, "draws", 0, whole = TRUE)
+  numbers_in(max_bins, "max_bins", 51, whole = TRUE)
   if (!is.null(method)) choice_of(method, "method", c("log", "score", "koopman", "mee", "delta"))
   choice_of(comparisons, "comparisons", c("reference", "all"))
   if (is.null(simultaneous)) simultaneous <- "none"
@@ -134,10 +130,10 @@ audit_set <- function(input, set, reference, options) {
   rates <- lapply(audited_metrics(input), metric_rows, cells = cells, pairs = pairs, options = options)
   weighted <- !is.null(input$weight) || !is.null(input$cluster)
   if (!is.null(input$y_true) && !is.null(input$y_pred)) rates <- c(rates, list(amplification_rows(cells, pairs, options)))
-  sections <- list(rates = bind_frames(rates))
+  sections <- list(rates = bind_rows(rates))
   if (!is.null(input$score) && !weighted) {
     if (!is.null(input$y_true)) {
-      sections$rates <- bind_frames(list(sections$rates, abroca_rows(input, grouping, pairs, options)))
+      sections$rates <- bind_rows(list(sections$rates, abroca_rows(input, grouping, pairs, options)))
     }
     sections$madd <- madd_rows(input, grouping, pairs, options)
   }
@@ -151,23 +147,10 @@ audit_set <- function(input, set, reference, options) {
     counts <- um_counts(input, grouping)
     sections$um <- um_rows(counts, fs_um_draws(counts, options$draws), at, options)
   }
-  found <- bind_frames(Map(function(name, rows) cbind(section = name, rows), names(sections), sections))
+  found <- bind_rows(Map(function(name, rows) cbind(section = name, rows), names(sections), sections))
   cbind(
     section = found$section, sensitive_features = paste(set, collapse = INTERSECTION), found[names(found) != "section"]
   )
-}
-
-# Data frames with different columns, one below the other.
-bind_frames <- function(frames) {
-  frames <- frames[!vapply(frames, is.null, NA)]
-  names <- unique(unlist(lapply(frames, names)))
-  full <- lapply(frames, function(f) {
-    for (name in setdiff(names, base::names(f))) f[[name]] <- NA
-    f[names]
-  })
-  found <- do.call(rbind, unname(full))
-  rownames(found) <- NULL
-  found
 }
 
 # Evaluate with a seed, and put the generator back.

@@ -39,16 +39,11 @@
 fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NULL, confidence_level = 0.95,
                    margin = 0.05, worst = 0.95) {
   audit_options(confidence_level, margin = margin)
-  numbers_in(interactions, "interactions")
-  numbers_in(worst, "worst", 0, 1 - 1e-9)
-  if (!is.null(threshold)) numbers_in(threshold, "threshold")
-  if (!(interactions > 1)) stop_argument("interactions", listed(interactions), "a number above 1")
-  if (!is.null(threshold) && !(threshold >= LEAST_TAIL)) stop_argument("threshold", listed(threshold), "the number of values of a tail, 10 or more")
+  numbers_in(interactions, "interactions", 1, open = "low")
+  numbers_in(worst, "worst", 0, 1, open = "high")
+  if (!is.null(threshold)) numbers_in(threshold, "threshold", LEAST_TAIL)
   groups <- list(unprivileged = unprivileged, privileged = privileged)
-  for (name in names(groups)) {
-    groups[[name]] <- checked_numbers(groups[[name]], name, -1, 1)
-    if (!length(groups[[name]])) stop_argument(name, "no values", "one per person")
-  }
+  for (name in names(groups)) groups[[name]] <- checked_numbers(groups[[name]], name, -1, 1)
   tails <- lapply(groups, group_tail, k = threshold, m = interactions, level = confidence_level)
   for (name in names(tails)) {
     why <- tails[[name]]$degenerate

@@ -30,25 +30,10 @@ fs_fit_gpd <- function(excess, method = c("mle", "lmoments"), source = c("extRem
   excess <- check_sample(excess, "excess")
   numbers_in(grid, "grid", 0)
   if (any(excess <= 0)) stop_argument("excess", "values of 0 or less", "values above 0")
-  if (grid > 0 && !(source == "base" && method == "mle")) stop("grid needs source \"base\" and method \"mle\"", call. = FALSE)
+  if (grid > 0 && !(source == "base" && method == "mle")) stop_argument("grid", grid, 'source "base" and method "mle", or 0')
   if (source == "base" && method == "mle") return(tail_twin(excess, grid))
   # the packages differentiate with a fixed step: the scale must be near 1 for heavy tails, too
-  unit <- stats::median(excess)
-  y <- excess / unit
-  if (method == "lmoments") {
-    found <- lmoments_fit(source, y, "GP", gpd_from_lmoments, c("scale", "shape"))
-  } else {
-    starts <- lapply(
-      list(gpd_from_lmoments(y), c(scale = 0.8, shape = 0.2), c(scale = 1.3, shape = -0.3)), feasible_gpd, y
-    )
-    fit <- if (source == "extRemes") extremes_gpd else evd_gpd
-    nll <- function(par) gpd_nll(y, par[["scale"]], par[["shape"]])
-    edge <- list(par = c(scale = max(y), shape = -1), value = length(y) * log(max(y)))
-    found <- careful(function(start) fit(y, start), nll, starts, function(par) feasible_gpd(par, y), edge)
-  }
-  finish(found, c(scale = unit, shape = 1), c(scale = 0, shape = 0), source, length(excess), function(par) {
-    gpd_nll(excess, par[["scale"]], par[["shape"]])
-  })
+  fit_law(LAWS$GP, excess, 0, stats::median(excess), method, source)
 }
 
 #' Fit a generalised extreme value law to block maxima
@@ -74,26 +59,7 @@ fs_fit_gev <- function(x, method = c("mle", "lmoments"), source = c("extRemes", 
   # the nearer quartile: with the interquartile range the scale of a heavy tail would be far below 1
   unit <- min(abs(stats::quantile(x, c(0.25, 0.75), names = FALSE) - centre))
   if (unit <= 0) unit <- stats::sd(x)
-  z <- (x - centre) / unit
-  if (method == "lmoments") {
-    found <- lmoments_fit(source, z, "GEV", gev_from_lmoments, c("location", "scale", "shape"))
-  } else {
-    moments <- c(location = mean(z) - 0.45 * stats::sd(z), scale = 0.78 * stats::sd(z))
-    starts <- lapply(
-      list(gev_from_lmoments(z), c(moments, shape = 0.1), c(moments, shape = -0.2)), feasible_gev, z
-    )
-    fit <- if (source == "extRemes") extremes_gev else evd_gev
-    nll <- function(par) gev_nll(z, par[["location"]], par[["scale"]], par[["shape"]])
-    gap <- max(z) - mean(z)
-    edge <- list(
-      par = c(location = max(z) - gap, scale = gap, shape = -1), value = length(z) * (log(gap) + 1)
-    )
-    found <- careful(function(start) fit(z, start), nll, starts, function(par) feasible_gev(par, z), edge)
-  }
-  finish(
-    found, c(location = unit, scale = unit, shape = 1), c(location = centre, scale = 0, shape = 0), source,
-    length(x), function(par) gev_nll(x, par[["location"]], par[["scale"]], par[["shape"]])
-  )
+  fit_law(LAWS$GEV, x, centre, unit, method, source)
 }
 
 #' Fit a point process of exceedances
@@ -117,11 +83,10 @@ fs_fit_gev <- function(x, method = c("mle", "lmoments"), source = c("extRemes", 
 #' @export
 fs_fit_point_process <- function(excess, n, threshold, block_size, method = c("mle", "lmoments"),
                               source = c("extRemes", "evd", "base")) {
-  numbers_in(n, "n", 1)
-  numbers_in(threshold, "threshold")
-  numbers_in(block_size, "block_size")
   k <- length(excess)
-  if (n < k || block_size <= 0) stop("needs n >= number of excesses and block_size > 0", call. = FALSE)
+  numbers_in(n, "n", max(k, 1L))
+  numbers_in(threshold, "threshold")
+  numbers_in(block_size, "block_size", 0, open = "low")
   tail <- fs_fit_gpd(excess, method, source)
   s <- tail$estimate[["scale"]]
   shape <- tail$estimate[["shape"]]
@@ -149,6 +114,54 @@ fs_fit_point_process <- function(excess, n, threshold, block_size, method = c("m
     point_process_nll(excess, n, threshold, block_size, estimate[[1L]], estimate[[2L]], shape)
   }
   tail
+}
+
+# What is known of a law: its parameters, minus log likelihood, starts for standardised data, the edge of shape -1 with the
+# likelihood there, and how the packages are asked.
+LAWS <- list(
+  GP = list(
+    names = c("scale", "shape"), nll = function(x, par) gpd_nll(x, par[["scale"]], par[["shape"]]),
+    from_lmoments = function(x) gpd_from_lmoments(x), feasible = function(par, x) feasible_gpd(par, x),
+    starts = function(x) list(c(scale = 0.8, shape = 0.2), c(scale = 1.3, shape = -0.3)),
+    edge = function(x) list(par = c(scale = max(x), shape = -1), value = length(x) * log(max(x))),
+    extRemes = function(x, ...) extRemes::fevd(x, threshold = 0, type = "GP", time.units = "years", ...),
+    evd = function(x, ...) evd::fpot(x, 0, ...)
+  ),
+  GEV = list(
+    names = c("location", "scale", "shape"),
+    nll = function(x, par) gev_nll(x, par[["location"]], par[["scale"]], par[["shape"]]),
+    from_lmoments = function(x) gev_from_lmoments(x), feasible = function(par, x) feasible_gev(par, x),
+    starts = function(x) {
+      moments <- c(location = mean(x) - 0.45 * stats::sd(x), scale = 0.78 * stats::sd(x))
+      list(c(moments, shape = 0.1), c(moments, shape = -0.2))
+    },
+    edge = function(x) {
+      gap <- max(x) - mean(x)
+      list(par = c(location = max(x) - gap, scale = gap, shape = -1), value = length(x) * (log(gap) + 1))
+    },
+    extRemes = function(x, ...) extRemes::fevd(x, type = "GEV", ...),
+    evd = function(x, ...) evd::fgev(x, ...)
+  )
+)
+
+# A fit of (x - centre) / unit, in the units of x.
+fit_law <- function(law, x, centre, unit, method, source) {
+  z <- (x - centre) / unit
+  if (method == "lmoments") {
+    if (source == "evd") stop_argument("method", method, 'with source "evd" only "mle"')
+    par <- if (source == "base") law$from_lmoments(z) else law$extRemes(z, method = "Lmoments")$results
+    size <- length(law$names)
+    found <- list(par = par[law$names], covariance = matrix(NA_real_, size, size), notes = character())
+  } else {
+    starts <- lapply(c(list(law$from_lmoments(z)), law$starts(z)), law$feasible, z)
+    fit <- if (source == "extRemes") extremes_fit else evd_fit
+    found <- careful(
+      function(start) fit(law, z, start), function(par) law$nll(z, par), starts, function(par) law$feasible(par, z), law$edge(z)
+    )
+  }
+  by <- c(location = unit, scale = unit, shape = 1)[law$names]
+  from <- c(location = centre, scale = 0, shape = 0)[law$names]
+  finish(found, by, from, source, length(x), function(par) law$nll(x, par))
 }
 
 # The best of several starts, restarted from its end until the likelihood stands still; or the edge of shape -1,
@@ -194,38 +207,14 @@ finish <- function(found, unit, centre, source, size, nll) {
   covariance <- found$covariance * outer(unit, unit)
   dimnames(covariance) <- list(names(unit), names(unit))
   at_boundary <- isTRUE(found$at_boundary)
-  list(
-    estimate = estimate, std_error = sqrt(diag(covariance)), covariance = covariance,
-    # at the edge the density of the largest value is known as a limit only
-    nll = if (at_boundary) found$value + size * log(unit[["scale"]]) else nll(estimate),
-    regular = estimate[["shape"]] > -0.5, at_boundary = at_boundary, notes = found$notes,
-    version = if (source == "base") paste("base R", getRversion()) else paste(source, utils::packageVersion(source))
-  )
-}
-
-check_sample <- function(x, argument) {
-  if (!is.numeric(x)) stop_argument(argument, listed(x), "numbers")
-  if (!all(is.finite(x))) stop_argument(argument, "NA or infinite values", "finite numbers")
-  if (length(x) < 10L) stop_argument(argument, paste(length(x), "values"), "at least 10")
-  if (max(x) - min(x) <= 0) stop_argument(argument, "values that are all equal", "values that differ")
-  as.numeric(x)
-}
-
-need_package <- function(package) {
-  if (!requireNamespace(package, quietly = TRUE)) {
-    stop("the R package ", package, " is not installed: install.packages(\"", package, "\")", call. = FALSE)
-  }
-  invisible(NULL)
+  # at the edge the density of the largest value is known as a limit only
+  nll <- if (at_boundary) found$value + size * log(unit[["scale"]]) else nll(estimate)
+  version <- if (source == "base") paste("base R", getRversion()) else paste(source, utils::packageVersion(source))
+  fit_of(estimate, covariance, nll, found$notes, at_boundary, version)
 }
 
 IRREGULAR <- "shape <= -0.5: no regular standard error exists"
 EDGE <- "no maximum with shape > -1"
-
-lmoments_fit <- function(source, x, type, own, names) {
-  if (source == "evd") stop("method \"lmoments\" needs source \"extRemes\" or \"base\"", call. = FALSE)
-  par <- if (source == "base") own(x) else extremes_lmoments(x, type)
-  list(par = par[names], covariance = matrix(NA_real_, length(names), length(names)), notes = character())
-}
 
 # The calls of extRemes and evd, each on standardised data from a given start.
 
@@ -236,48 +225,21 @@ bfgs <- function(size) {
 }
 SIMPLEX <- list(method = "Nelder-Mead", control = list(reltol = 1e-15, maxit = 2000L))
 
-extremes_gpd <- function(y, start) {
-  extremes_result(extRemes::fevd(y,
-    threshold = 0, type = "GP", method = "MLE", initial = start, optim.args = bfgs(2L), time.units = "years"
-  ))
-}
-
-extremes_gev <- function(z, start) {
-  extremes_result(extRemes::fevd(z, type = "GEV", method = "MLE", initial = start, optim.args = bfgs(3L)))
-}
-
 # The covariance is a function: it is asked for once, at the best fit.
-extremes_result <- function(fit) {
+extremes_fit <- function(law, z, start) {
+  fit <- law$extRemes(z, method = "MLE", initial = start, optim.args = bfgs(length(start)))
   par <- fit$results$par
   list(par = par, covariance = function() {
     square(tryCatch(extRemes::parcov.fevd(fit), error = function(e) NULL), length(par))
   })
 }
 
-extremes_lmoments <- function(x, type) {
-  if (type == "GP") {
-    extRemes::fevd(x, threshold = 0, type = "GP", method = "Lmoments", time.units = "years")$results
-  } else {
-    extRemes::fevd(x, type = "GEV", method = "Lmoments")$results
-  }
-}
-
-evd_gpd <- function(y, start) {
-  evd_result(function(start, std.err, how) {
-    evd::fpot(y, 0, start = start, std.err = std.err, method = how$method, control = how$control)
-  }, start)
-}
-
-evd_gev <- function(z, start) {
-  evd_result(function(start, std.err, how) {
-    evd::fgev(z, start = start, std.err = std.err, method = how$method, control = how$control)
-  }, start)
-}
-
 # evd has no gradient: a simplex search finishes what BFGS leaves.
-evd_result <- function(fit, start) {
-  theirs <- function(names) sub("location", "loc", names, fixed = TRUE)
-  names(start) <- theirs(names(start))
+evd_fit <- function(law, z, start) {
+  fit <- function(start, std.err, how) {
+    law$evd(z, start = start, std.err = std.err, method = how$method, control = how$control)
+  }
+  names(start) <- sub("location", "loc", names(start), fixed = TRUE)
   first <- fit(start, FALSE, bfgs(length(start)))
   last <- fit(as.list(first$estimate), FALSE, SIMPLEX)
   if (last$deviance > first$deviance) last <- first

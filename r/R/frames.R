@@ -113,9 +113,12 @@ of_frame <- function(data, y_true, y_pred, score, sensitive_features, reference 
   grouping <- make_groups(input$attributes)
   pairs <- make_pairs(grouping, reference_in(reference, set), options$comparisons)
   rows <- with_seed(seed, make(list(input = input, grouping = grouping, pairs = pairs, options = options)))
+  as_audit(rows, section, set)
+}
+
+as_audit <- function(rows, section, set) {
   found <- cbind(section = section, sensitive_features = paste(set, collapse = INTERSECTION), rows)
-  class(found) <- c("fairstats_audit", "data.frame")
-  found
+  structure(found, class = c("fairstats_audit", "data.frame"))
 }
 
 #' Distances between the score distributions of groups, from a data frame or vectors

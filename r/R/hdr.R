@@ -79,7 +79,8 @@ in_plane <- function(x, low = c(0, 0), high = c(1, 1)) {
 fs_hdr_levels_1d <- function(grid, values, x, prob) {
   need_package("hdrcde")
   numbers_in(x, "x", size = NA)
-  numbers_in(prob, "prob", 0, 1, size = NA)
+  if (length(x) < 2L) stop_argument("x", "one value", "two or more")
+  numbers_in(prob, "prob", 0, 1, size = NA, open = BOTH)
   numbers_in(grid, "grid", size = NA)
   numbers_in(values, "values", 0, size = length(grid))
   x <- as.numeric(x)
@@ -99,7 +100,7 @@ fs_hdr_levels_1d <- function(grid, values, x, prob) {
 fs_hdr_levels_2d <- function(gx, gy, values, x, prob) {
   need_package("hdrcde")
   x <- in_plane(x)
-  numbers_in(prob, "prob", 0, 1, size = NA)
+  numbers_in(prob, "prob", 0, 1, size = NA, open = BOTH)
   numbers_in(gx, "gx", size = NA)
   numbers_in(gy, "gy", size = NA)
   numbers_in(values, "values", 0, size = length(gx) * length(gy))

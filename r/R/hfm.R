@@ -51,9 +51,8 @@ over_minima <- function(distance, statistic) {
     return(list(value = distance[row], row = row))
   }
   if (identical(statistic, "mean")) return(list(value = mean(distance), row = NA_integer_))
-  if (!is.numeric(statistic) || length(statistic) != 1L || is.na(statistic) || statistic <= 0 || statistic > 1) {
-    stop('`statistic` must be "max", "mean" or a number in (0, 1]', call. = FALSE)
-  }
+  if (is.character(statistic)) choice_of(statistic, "statistic", c("max", "mean"))
+  numbers_in(statistic, "statistic", 0, 1, open = "low")
   place <- max(ceiling(statistic * length(distance) * (1 - 1e-15)), 1)
   row <- order(distance)[place]
   list(value = distance[row], row = row)
@@ -190,9 +189,7 @@ fs_hfm <- function(data = NULL, features, y_true, y_pred, sensitive_features, po
   columns <- feature_columns(data, features, input$n)
   grouping <- make_groups(input$attributes)
   found <- with_seed(seed, hfm_rows(columns, input, grouping, n_resamples, n_subsamples, scale, statistic, most))
-  found <- cbind(section = "hfm", sensitive_features = paste(names(input$attributes), collapse = INTERSECTION), found)
-  class(found) <- c("fairstats_audit", "data.frame")
-  found
+  as_audit(found, "hfm", names(input$attributes))
 }
 
 feature_columns <- function(data, features, n) {
@@ -206,17 +203,13 @@ feature_columns <- function(data, features, n) {
   }
   for (name in names(columns)) {
     x <- columns[[name]]
-    if (inherits(x, c("Date", "POSIXct", "difftime"))) {
-      # days, as a difference of two dates has them: dates are numbers, not categories
-      x <- columns[[name]] <- if (inherits(x, "difftime")) as.numeric(x, units = "days") else as.numeric(as.POSIXct(x)) / 86400
-    }
+    # dates are numbers, not categories
+    if (is_date(x)) x <- columns[[name]] <- days_of(x)
     if (length(x) != n) stop_argument("features", paste(length(x), "values of", name), paste(n, "values"))
     if (anyNA(x) || (is.numeric(x) && any(is.infinite(x)))) {
       stop_argument("features", paste("missing or infinite values in", name), "a finite value in every row")
     }
-    if (is_date(x)) {
-      columns[[name]] <- days_of(x)
-    } else if (!is.numeric(x)) {
+    if (!is.numeric(x)) {
       columns[[name]] <- label_text(x)
       refuse_identifier(columns[[name]], name)
     }

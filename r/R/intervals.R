@@ -91,7 +91,7 @@ rate_interval <- function(k0, n0, k1, n1, contrast, method, level = 0.95) {
   if (!all(is.finite(counts)) || any(counts < 0) || k0 > n0 || k1 > n1 || n0 <= 0 || n1 <= 0) {
     stop("needs 0 <= k <= n and n > 0 in both groups", call. = FALSE)
   }
-  if (!(level > 0 && level < 1)) stop("`level` must lie between 0 and 1", call. = FALSE)
+  numbers_in(level, "level", 0, 1, open = BOTH)
   of <- cell_metric(rbind(c(k0, n0 - k0), c(k1, n1 - k1)), list(parts = SELECTED))
   pair_method(of, 1L, 2L, contrast, method)$ends(stats::qnorm((1 + level) / 2))
 }
@@ -157,17 +157,7 @@ exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
   own <- 0:few
   swap <- n0 > n1
   of <- function(j) if (swap) z(j, own) else z(own, j)
-  first <- function(true) {
-    low <- rep(0, few + 1)
-    high <- rep(many + 1, few + 1)
-    while (any(low < high)) {
-      middle <- floor((low + high) / 2)
-      holds <- middle > many | true(of(pmin(middle, many)))
-      high[holds] <- middle[holds]
-      low[!holds] <- pmin(middle[!holds] + 1, high[!holds])
-    }
-    high
-  }
+  first <- function(true) first_where(function(j) true(of(j)), few + 1, many)
   small <- alternative != "greater"
   large <- alternative != "less"
   down <- if (alternative == "two-sided") -abs(observed) + slack else observed + slack

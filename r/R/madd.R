@@ -24,9 +24,9 @@
 #' fs_madd_null_mean(c(2, 2), 2, 2)
 #' @export
 fs_madd_curve <- function(score0, score1, max_bins = 1000) {
-  check_scores(score0, "score0")
-  check_scores(score1, "score1")
-  check_bin_number(max_bins)
+  checked_numbers(score0, "score0", 0, 1)
+  checked_numbers(score1, "score1", 0, 1)
+  numbers_in(max_bins, "max_bins", 1, whole = TRUE)
   values <- sort(unique(c(score0, score1)))
   each <- vapply(list(score0, score1), function(s) tabulate(match(s, values), length(values)), integer(length(values)))
   each <- matrix(each, ncol = 2L)
@@ -43,9 +43,9 @@ madd <- function(score0, score1, n_bins, weight0 = NULL, weight1 = NULL) {
 }
 
 madd_contributions <- function(score0, score1, n_bins, weight0 = NULL, weight1 = NULL) {
-  check_scores(score0, "score0")
-  check_scores(score1, "score1")
-  check_bin_number(n_bins)
+  checked_numbers(score0, "score0", 0, 1)
+  checked_numbers(score1, "score1", 0, 1)
+  numbers_in(n_bins, "n_bins", 1, whole = TRUE)
   bin_shares(score0, n_bins, weight0) - bin_shares(score1, n_bins, weight1)
 }
 
@@ -127,7 +127,7 @@ fs_madd_null_mean <- function(count, n0, n1) {
   numbers_in(count, "count", 0, size = NA, whole = TRUE)
   numbers_in(n0, "n0", 1, whole = TRUE)
   numbers_in(n1, "n1", 1, whole = TRUE)
-  if (sum(count) != n0 + n1) stop("`count` must sum to n0 + n1", call. = FALSE)
+  if (sum(count) != n0 + n1) stop_argument("count", paste("a sum of", sum(count)), "a sum of n0 + n1")
   sum(vapply(count, mean_deviation, 0, n0 = n0, n1 = n1))
 }
 
@@ -184,7 +184,7 @@ permutation_p <- function(observed, drawn) {
   ties <- sum(drawn >= observed - 1e-12) - more
   p <- (1 + ties + more) / (n + 1)
   list(
-    pvalue = p, mid = (more + (1 + ties) / 2) / (n + 1), pvalue_error = sqrt(2 * (p * (1 - p) + 1 / n) / n)
+    pvalue = p, mid = (more + (1 + ties) / 2) / (n + 1), pvalue_error = share_error(p, n)
   )
 }
 
@@ -238,7 +238,7 @@ madd_limits <- function(c0, c1, level, resamples, margin = 0.2, pseudo = 4) {
   # beside the draws: counts are whole, and so a distance may tie with the margin
   tie <- mean(abs(excess - (observed - margin)) < 1e-9)
   list(
-    p_above = above, p_above_error = sqrt(2 * (above * (1 - above) + 1 / resamples) / resamples) + tie,
+    p_above = above, p_above_error = share_error(above, resamples) + tie,
     p_inside = stats::pnorm((observed - margin) / sqrt(sum(pmax(spread, 0)))), p_inside_error = 0,
     low = both[1L], low_error = both[2L], high = upper((1 + level) / 2),
     bound_low = one[1L], bound_low_error = one[2L], bound_high = upper(level)
@@ -301,10 +301,9 @@ crosscheck_madd_largest <- function(counts, edges, first, second, bins, resample
 #' fs_madd_map(c(0.1, 0.2, 0.3, 0.6, 0.8, 0.9), rep(c("a", "b"), each = 3), lambda = 1)
 #' @export
 fs_madd_map <- function(score, group, lambda, new_score = score, new_group = group) {
-  check_scores(score, "score")
-  check_scores(new_score, "new_score")
-  numbers_in(lambda, "lambda")
-  if (!(lambda >= 0 && lambda <= 1)) stop("`lambda` must lie in [0, 1]", call. = FALSE)
+  checked_numbers(score, "score", 0, 1)
+  checked_numbers(new_score, "new_score", 0, 1)
+  numbers_in(lambda, "lambda", 0, 1)
   sides <- list(group = group, new_group = new_group)
   for (name in names(sides)) {
     plain_column(sides[[name]], name)
@@ -356,19 +355,4 @@ bisect <- function(f, y) {
     high[!below] <- middle[!below]
   }
   (low + high) / 2
-}
-
-check_scores <- function(score, name) {
-  if (!is.numeric(score) && length(score)) stop_argument(name, listed(score), "numbers in [0, 1]")
-  if (!length(score)) stop("`", name, "` is empty", call. = FALSE)
-  if (anyNA(score)) stop("`", name, "` has missing values", call. = FALSE)
-  if (any(score < 0 | score > 1)) stop("`", name, "` must lie in [0, 1]", call. = FALSE)
-  invisible(NULL)
-}
-
-check_bin_number <- function(n_bins) {
-  if (!is.numeric(n_bins) || length(n_bins) != 1L || !is.finite(n_bins) || n_bins < 1 || n_bins != round(n_bins)) {
-    stop("the number of bins must be a whole number of at least 1", call. = FALSE)
-  }
-  invisible(NULL)
 }

@@ -162,27 +162,27 @@ fs_mitigation <- function(data = NULL, y_true, before, after, sensitive_features
   at <- make_pairs(grouping, reference_of(reference, names(input$attributes), 1L), "reference")
   rows <- data.frame(group = grouping$labels, y = input$y_true)
   rows[c("before", "after")] <- lapply(scores, function(s) as.numeric(s >= cut))
-  keep <- c("metric", "group", "reference", "before", "after", "estimate", "std_error", "ci_low", "ci_high")
   rates <- fs_compare_models(rows, "y", c(before = "before", after = "after"), "group", c("disparate_impact", "accuracy"),
     reference = grouping$groups[at[1L, 2L]], confidence_level = confidence_level, adjust = adjust
   )
-  cells <- c("111", "110", "101", "100", "011", "010", "001", "000")
-  totals <- matrix(as.numeric(table(factor(paste0(rows$y, rows$before, rows$after), cells))), 1L)
-  one <- crosscheck_paired(totals, totals, 1L, cells, "accuracy", "level", rep(confidence_level, 3L))
-  every <- list(
-    metric = "accuracy", group = "all rows", reference = "", before = one$before, after = one$after,
-    estimate = one$estimate, std_error = one$std_error, ci_low = one$low, ci_high = one$high
-  )
+  totals <- matrix(as.numeric(table(factor(paste0(rows$y, rows$before, rows$after), PAIRED_CELLS))), 1L)
+  one <- crosscheck_paired(totals, totals, 1L, PAIRED_CELLS, "accuracy", "level", rep(confidence_level, 3L))
+  every <- change_row("accuracy", "all rows", "", one)
   apart <- bind_rows(lapply(seq_len(nrow(at)), function(k) {
     who <- grouping$groups[at[k, ]]
     members <- lapply(who, function(g) which(grouping$labels == g))
     one <- crosscheck_paired_scores("madd", scores, input$y_true, members, rep(confidence_level, 2L), n_resamples, n_bins)
-    list(
-      metric = "madd", group = who[1L], reference = who[2L], before = one$before, after = one$after,
-      estimate = one$estimate, std_error = one$std_error, ci_low = one$low, ci_high = one$high
-    )
+    change_row("madd", who[1L], who[2L], one)
   }))
-  found <- rbind(apart[keep], rates[keep], as.data.frame(every))
+  found <- rbind(apart, rates[names(apart)], as.data.frame(every))
   found$metric <- paste0(found$metric, "_change")
   found
+}
+
+# A change as it stands in a table.
+change_row <- function(metric, group, reference, one) {
+  list(
+    metric = metric, group = group, reference = reference, before = one$before, after = one$after,
+    estimate = one$estimate, std_error = one$std_error, ci_low = one$low, ci_high = one$high
+  )
 }

@@ -107,6 +107,9 @@ mean_of_parts <- function(parts) {
 
 normal_part <- function(at, s) list(estimate = at, limits = function(c) at + c(-c, c) * s)
 
+# Cells of label x prediction A x prediction B.
+PAIRED_CELLS <- c("111", "110", "101", "100", "011", "010", "001", "000")
+
 # Group minus reference from the limits of each.
 mover <- function(one, other) {
   estimate <- one$estimate - other$estimate
@@ -277,7 +280,6 @@ amplification_rows <- function(cells, pairs, options) {
   levels <- c(level, joint, if (options$adjust == "none") level else joint)
   spread <- diag(8)[c(1, 7, 2, 8), ]
   whole <- kronecker(diag(nrow(cells$totals)), spread)
-  names <- c("111", "110", "101", "100", "011", "010", "001", "000")
   scatter <- cells$scatter
   if (!is.null(scatter)) scatter <- t(whole) %*% scatter %*% whole
   rows <- lapply(seq_len(nrow(pairs)), function(k) {
@@ -285,7 +287,7 @@ amplification_rows <- function(cells, pairs, options) {
       n = sum(cells$rows[pairs[k, ], ]), confidence_level = level, verdict = "insufficient evidence", before = NaN, after = NaN
     )
     one <- tryCatch(crosscheck_paired(
-      cells$totals %*% spread, cells$rows %*% spread, pairs[k, ], names, "selection_rate", "ratio", levels, scatter,
+      cells$totals %*% spread, cells$rows %*% spread, pairs[k, ], PAIRED_CELLS, "selection_rate", "ratio", levels, scatter,
       cells$units, cells$group_units
     ), error = function(problem) NULL)
     if (is.null(one) || is.na(one$estimate)) return(row)

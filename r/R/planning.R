@@ -75,10 +75,8 @@ first_where <- function(true, count, n) {
 fs_sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation = 1, threshold = 0.8,
                               alternative = c("less", "greater", "two-sided", "violated", "satisfied"), level = 0.95) {
   alternative <- checked_plan(rate_reference, ratio, threshold, alternative, level)
-  numbers_in(power, "power", 0, 1)
-  numbers_in(allocation, "allocation", 0)
-  if (!(power > 1 - level && power < 1)) stop_argument("power", listed(power), "a number between 1 - level and 1")
-  if (!(allocation > 0 && is.finite(allocation))) stop_argument("allocation", listed(allocation), "a number above 0")
+  numbers_in(power, "power", 1 - level, 1, open = BOTH)
+  numbers_in(allocation, "allocation", 0, open = "low")
   most <- 1e7 / max(allocation, 1)
   about <- function(n, wanted) {
     formula_power(rate_reference, ratio, n, ceiling(allocation * n), threshold, alternative, level) >= wanted
@@ -104,14 +102,7 @@ fs_sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation 
 }
 
 # The first whole number from low to high at which a monotone condition holds; high where it holds nowhere before.
-halving <- function(true, low, high) {
-  high <- floor(high)
-  while (low < high) {
-    middle <- floor((low + high) / 2)
-    if (true(middle)) high <- middle else low <- middle + 1
-  }
-  low
-}
+halving <- function(true, low, high) low + first_where(function(k) true(low + k), 1L, floor(high) - low - 1)
 
 # Power by the variances under the null and the assumed rates; rates may be multiples of 1/n here.
 formula_power <- function(q, ratio, n, m, threshold, alternative, level) {
@@ -135,15 +126,10 @@ formula_power <- function(q, ratio, n, m, threshold, alternative, level) {
 
 checked_plan <- function(rate_reference, ratio, threshold, alternative, level) {
   alternative <- choice_of(alternative, "alternative", c("less", "greater", "two-sided", "violated", "satisfied"))
-  for (name in c("rate_reference", "ratio", "threshold")) numbers_in(get(name), name, 0)
-  numbers_in(level, "level", 0, 1)
-  if (!(rate_reference > 0 && rate_reference < 1)) {
-    stop_argument("rate_reference", listed(rate_reference), "a rate in (0, 1)")
-  }
-  if (!(threshold > 0 && threshold <= 1)) stop_argument("threshold", listed(threshold), "a ratio in (0, 1]")
-  if (!(ratio > 0 && ratio < 1 / rate_reference)) {
-    stop_argument("ratio", listed(ratio), "above 0 and below 1 / rate_reference")
-  }
+  numbers_in(level, "level", 0, 1, open = BOTH)
+  numbers_in(rate_reference, "rate_reference", 0, 1, open = BOTH)
+  numbers_in(threshold, "threshold", 0, 1, open = "low")
+  numbers_in(ratio, "ratio", 0, 1 / rate_reference, open = BOTH)
   fine <- switch(alternative,
     less = ratio < threshold, greater = ratio > threshold, "two-sided" = ratio != 1,
     violated = ratio < threshold || ratio > 1 / threshold, satisfied = ratio > threshold && ratio < 1 / threshold
@@ -230,7 +216,6 @@ fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, m
   against <- utils::combn(names(models), 2L)
   if (!is.null(baseline)) baseline <- choice_of(baseline, "baseline", names(models))
   if (!is.null(baseline)) against <- rbind(baseline, setdiff(names(models), baseline))
-  cells <- c("111", "110", "101", "100", "011", "010", "001", "000")
   every <- lapply(metrics, function(metric) {
     what <- if (metric == "accuracy") list(rates = "accuracy", rows = "accuracy", contrast = "level") else find_metric(metric)
     places <- if (what$contrast == "level") matrix(seq_along(grouping$groups)) else pairs
@@ -242,22 +227,22 @@ fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, m
       who <- against[, tasks$m[t]]
       counts <- table(
         factor(grouping$labels, grouping$groups),
-        factor(paste0(input$y_true, predicted[[who[1L]]], predicted[[who[2L]]]), cells)
+        factor(paste0(input$y_true, predicted[[who[1L]]], predicted[[who[2L]]]), PAIRED_CELLS)
       )
       totals <- matrix(as.numeric(counts), nrow(counts))
       at <- if (is.na(tasks$k[t])) c(NA, NA) else places[tasks$k[t], ]
       one <- if (what$contrast == "gap") {
-        crosscheck_paired_gap(totals, totals, cells, what$rates, levels)
+        crosscheck_paired_gap(totals, totals, PAIRED_CELLS, what$rates, levels)
       } else {
-        crosscheck_paired(totals, totals, at, cells, what$rates[tasks$r[t]], what$contrast, levels)
+        crosscheck_paired(totals, totals, at, PAIRED_CELLS, what$rates[tasks$r[t]], what$contrast, levels)
       }
-      list(
-        metric = what$rows[tasks$r[t]], model = who[2L], baseline = who[1L], group = grouping$groups[at[1L]],
-        reference = if (length(at) > 1L) grouping$groups[at[2L]] else "", before = one$before, after = one$after,
-        estimate = one$estimate, std_error = one$std_error, ci_low = one$low, ci_high = one$high,
+      row <- change_row(
+        what$rows[tasks$r[t]], grouping$groups[at[1L]], if (length(at) > 1L) grouping$groups[at[2L]] else "", one
+      )
+      c(row["metric"], model = who[2L], baseline = who[1L], row[-1L], list(
         simultaneous_low = one$joint_low, simultaneous_high = one$joint_high, statistic = one$statistic,
         pvalue = one$pvalue, distance = one$distance, distance_low = one$distance_low, distance_high = one$distance_high
-      )
+      ))
     }))
     with_adjusted(found, adjust)
   })

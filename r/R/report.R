@@ -16,19 +16,7 @@
 #' report$table[1:3, c("metric", "group", "estimate", "verdict")]
 #' @export
 fs_read_report <- function(path) {
-  if (!is.character(path) || length(path) != 1L || is.na(path) || !file.exists(path)) {
-    stop_argument("path", paste0('"', path, '", which is no file'), "the JSON file of a report")
-  }
-  raw <- tryCatch(
-    jsonlite::fromJSON(whole_text(path), simplifyVector = FALSE),
-    error = function(e) stop_argument("path", "a file that is no JSON", "what AuditReport.to_json wrote in Python")
-  )
-  if (!is.list(raw) || !identical(raw$class, "AuditReport")) {
-    stop_argument(
-      "path", if (is.null(raw$class)) "JSON without a report" else paste("a", raw$class),
-      "what AuditReport.to_json wrote in Python; a single result is saved with a report around it"
-    )
-  }
+  raw <- read_written(path, "AuditReport")
   versions <- from_tagged(raw$versions)
   version <- if (is.null(versions$fairstats)) NA_character_ else versions$fairstats
   if (is.null(raw[["table"]])) {
@@ -58,6 +46,22 @@ fs_read_report <- function(path) {
     ),
     class = "fairstats_report"
   )
+}
+
+# The JSON that `to_json` of a class of Python wrote.
+read_written <- function(path, class) {
+  allowed <- paste0("the JSON file that ", class, ".to_json wrote in Python")
+  if (!is.character(path) || length(path) != 1L || is.na(path)) stop_argument("path", listed(path), allowed)
+  if (!file.exists(path) || dir.exists(path)) stop_argument("path", paste0('"', path, '", which is no file'), allowed)
+  raw <- tryCatch(
+    jsonlite::fromJSON(whole_text(path), simplifyVector = FALSE),
+    error = function(e) stop_argument("path", "a file that is no JSON", allowed)
+  )
+  found <- if (is.list(raw)) raw$class
+  if (!identical(found, class)) {
+    stop_argument("path", if (is.character(found)) paste("a", found) else "JSON of something else", allowed)
+  }
+  raw
 }
 
 # A file as one string, gzipped or not.
@@ -157,9 +161,7 @@ fs_compare <- function(report, audit, tolerance = 1e-6, quantities = NULL) {
   }
   if (!is.list(audit)) stop_argument("audit", paste("a", class(audit)[1L]), "what fs_audit() returned, or the data")
   if (!all(c("sensitive_features", "metric", "group") %in% names(audit))) audit <- audit_as_reported(report, audit)
-  if (!is.numeric(tolerance) || length(tolerance) != 1L || is.na(tolerance) || tolerance < 0) {
-    stop_argument("tolerance", listed(tolerance), "a number of at least 0")
-  }
+  numbers_in(tolerance, "tolerance", 0)
   if (is.null(quantities)) quantities <- NUMBERS
   keys <- row_keys(report$table)
   own <- row_keys(audit)

@@ -8,7 +8,6 @@ discriminative_risk <- function(changed, person = NULL, level = 0.95) {
   if (!length(changed) || anyNA(changed)) stop("`changed` is empty or has missing values", call. = FALSE)
   if (is.null(person)) person <- seq_len(ncol(changed))
   if (length(person) != ncol(changed)) stop("`person` must have one entry per row", call. = FALSE)
-  if (!(level > 0 && level < 1)) stop("`level` must lie between 0 and 1", call. = FALSE)
   means <- as.numeric(tapply(colMeans(changed), codes_of(person), mean))
   n <- length(means)
   estimate <- mean(means)
@@ -50,7 +49,7 @@ fs_discriminative_risk <- function(predict, data, sensitive_features, draws = 1,
   if (!is.function(predict)) stop_argument("predict", paste("a", class(predict)[1L]), "a function of a data frame")
   data <- checked_frame(data)
   if (!identical(draws, "all")) numbers_in(draws, "draws", 1, whole = TRUE)
-  numbers_in(confidence_level, "confidence_level", 0, 1)
+  numbers_in(confidence_level, "confidence_level", 0, 1, open = BOTH)
   if (!is.character(sensitive_features) || !length(sensitive_features)) {
     stop_argument("sensitive_features", listed(sensitive_features), "names of columns")
   }

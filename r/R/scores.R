@@ -259,7 +259,6 @@ roc_exchanged <- function(a, b, grid, resamples) {
 distance_summary <- function(laws, areas, observed, level, margin) {
   n <- length(areas)
   share <- function(x) if (x <= 0) 1 else max(vapply(laws, function(law) (1 + sum(law >= x - 1e-12)) / (1 + n), 0))
-  error_of <- function(p) sqrt(2 * (p * (1 - p) + 1 / n) / n)
   beyond <- floor((1 - level) * (1 + n) + 1e-9)
   reach <- vapply(laws, function(law) if (beyond) sort(law, decreasing = TRUE)[beyond] else 1, 0)
   step <- sqrt(2 * level * (1 - level) / n)
@@ -268,8 +267,8 @@ distance_summary <- function(laws, areas, observed, level, margin) {
   fourth <- mean((areas - mean(areas))^4)
   p <- vapply(c(observed, observed - margin, margin - observed), share, 0)
   list(
-    reach = max(reach), reach_error = diff(near) / 2, pvalue = p[1L], pvalue_error = error_of(p[1L]),
-    p_above = p[2L], p_above_error = error_of(p[2L]), p_inside = p[3L], p_inside_error = error_of(p[3L]),
+    reach = max(reach), reach_error = diff(near) / 2, pvalue = p[1L], pvalue_error = share_error(p[1L], n),
+    p_above = p[2L], p_above_error = share_error(p[2L], n), p_inside = p[3L], p_inside_error = share_error(p[3L], n),
     mean = mean(laws[[2L]]), mean_error = stats::sd(laws[[2L]]) * sqrt(2 / n), sd = s,
     sd_error = sqrt(max(fourth - s^4, 0) / (4 * s^2) * 2 / n)
   )

@@ -164,11 +164,7 @@ grid_twin <- function(excess, grid) {
     }, control = list(ndeps = c(1e-4, 1e-4)))
     covariance[] <- solve(curvature) * outer(c(par[["scale"]], 1), c(par[["scale"]], 1))
   }
-  list(
-    estimate = par, std_error = sqrt(pmax(diag(covariance), 0)), covariance = covariance, nll = best$value,
-    regular = regular, at_boundary = at_boundary, notes = if (regular) character() else IRREGULAR,
-    version = paste("base R", getRversion())
-  )
+  fit_of(par, covariance, best$value, if (regular) character() else IRREGULAR, at_boundary)
 }
 
 tail_twin <- function(excess, grid = 0) if (grid > 0) grid_twin(excess, grid) else gpd_twin(excess)
@@ -182,11 +178,15 @@ twin_fit <- function(par, terms, data, unit, centre, at_boundary, nll) {
     if (!is.null(inverse)) covariance[] <- inverse * outer(unit, unit)
   }
   estimate <- centre + par * unit
+  notes <- if (at_boundary) EDGE else if (!regular) IRREGULAR else character()
+  fit_of(estimate, covariance, nll(estimate), notes, at_boundary)
+}
+
+# What every fit returns.
+fit_of <- function(estimate, covariance, nll, notes, at_boundary, version = paste("base R", getRversion())) {
   list(
-    estimate = estimate, std_error = sqrt(pmax(diag(covariance), 0)), covariance = covariance, nll = nll(estimate),
-    regular = regular, at_boundary = at_boundary,
-    notes = if (at_boundary) EDGE else if (!regular) IRREGULAR else character(),
-    version = paste("base R", getRversion())
+    estimate = estimate, std_error = sqrt(pmax(diag(covariance), 0)), covariance = covariance, nll = nll,
+    regular = estimate[["shape"]] > -0.5 && !at_boundary, at_boundary = at_boundary, notes = notes, version = version
   )
 }
 

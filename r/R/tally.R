@@ -15,17 +15,7 @@
 #' fs_audit(counted, reference = "male", draws = 0)
 #' @export
 fs_read_tally <- function(path) {
-  if (!is.character(path) || length(path) != 1L || is.na(path) || !file.exists(path)) {
-    stop_argument("path", paste0('"', path, '", which is no file'), "the JSON file of a tally")
-  }
-  allowed <- "what Tally.to_json wrote in Python"
-  raw <- tryCatch(
-    jsonlite::fromJSON(whole_text(path), simplifyVector = FALSE),
-    error = function(e) stop_argument("path", "a file that is no JSON", allowed)
-  )
-  if (!is.list(raw) || !identical(raw$class, "Tally")) {
-    stop_argument("path", if (is.null(raw$class)) "JSON without a tally" else paste("a", raw$class), allowed)
-  }
+  raw <- read_written(path, "Tally")
   if (is.null(raw$cells)) stop_argument("path", "a tally without cells", "a tally of outcomes or predictions")
   if (!is.null(raw$cells$scatter)) {
     stop_argument("path", "a tally of weighted or clustered rows", "a tally of plain rows")

@@ -214,8 +214,7 @@ signed_objective <- function(counts, o, reference) {
   if (o$contrast == "max") return(-fs_um_metric(counts, rates, "max"))
   gaps <- lapply(rates, function(name) {
     value <- fs_um_metric(counts, name, o$contrast, reference)
-    value <- abs(if (o$contrast == "ratio") log(value) else value)
-    do.call(pmax, lapply(seq_len(ncol(value)), function(g) value[, g]))
+    row_max(abs(if (o$contrast == "ratio") log(value) else value))
   })
   -do.call(pmax, gaps)
 }

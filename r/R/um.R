@@ -108,13 +108,7 @@ fs_um_metric <- function(counts, metric, contrast = "overall", reference = 1) {
   counts <- lapply(counts[CELLS], as.matrix)
   if (contrast == "overall") return(as.vector(um_rate(lapply(counts, rowSums), metric[1L])))
   rates <- lapply(metric, function(name) um_rate(counts, name))
-  if (contrast == "max") {
-    gaps <- lapply(rates, function(rate) {
-      columns <- lapply(seq_len(ncol(rate)), function(g) rate[, g])
-      do.call(pmax, columns) - do.call(pmin, columns)
-    })
-    return(do.call(pmax, gaps))
-  }
+  if (contrast == "max") return(do.call(pmax, lapply(rates, function(rate) row_max(rate) + row_max(-rate))))
   rate <- rates[[1L]]
   if (contrast == "group") return(rate)
   numbers_in(reference, "reference", 1, ncol(rate), whole = TRUE)
@@ -124,6 +118,8 @@ fs_um_metric <- function(counts, metric, contrast = "overall", reference = 1) {
   value[!is.finite(value)] <- NaN
   value
 }
+
+row_max <- function(x) do.call(pmax, lapply(seq_len(ncol(x)), function(g) x[, g]))
 
 # One metric of four cells, by its formula.
 um_rate <- function(counts, metric) {
@@ -142,9 +138,7 @@ fs_um_events <- function(delta, rope) {
   }
   delta <- as.matrix(delta)
   if (!is.numeric(delta)) stop_argument("delta", "text", "a matrix of numbers, none missing")
-  if (!is.numeric(rope) || length(rope) != ncol(delta) || any(!is.finite(rope)) || any(rope < 0)) {
-    stop_argument("rope", listed(rope), "one size >= 0 per metric")
-  }
+  numbers_in(rope, "rope", 0, size = ncol(delta))
   width <- rep(rope + 1e-12, each = nrow(delta))
   signs <- ifelse(abs(delta) <= width, 0, sign(delta))
   shares <- table(apply(signs, 1L, paste, collapse = ",")) / nrow(delta)

@@ -122,7 +122,7 @@ def test_live_null_mean_and_map() -> None:
 
 @pytest.mark.r
 def test_live_errors_are_ours() -> None:
-    with pytest.raises(RBackendError, match="must lie in"):
+    with pytest.raises(RBackendError, match="`score0`: got values from 0.1 to 1.5"):
         call("madd", [0.1, 1.5], [0.2, 0.3], 10)
     curve = MaddCurve(np.arange(1, 41), np.linspace(0, 1, 40), 100, 100, ("a", "b"))
     with pytest.raises(RBackendError, match="no stretch of bandwidths is eligible"):

@@ -161,7 +161,7 @@ def test_live_effective_counts() -> None:
 
 @pytest.mark.r
 def test_live_errors_are_ours() -> None:
-    with pytest.raises(RBackendError, match="one size >= 0"):
+    with pytest.raises(RBackendError, match="`rope`: got -1, 0"):
         call("fs_um_events", np.zeros((3, 2)), [-1.0, 0.0])
     with pytest.raises(RBackendError, match="nor 0 for a group without rows"):
         call("fs_um_draws", np.zeros((1, 4)), 10, prior=0)

@@ -163,10 +163,7 @@ def hdr(
     bounds = tuple((low / u, high / u) for (low, high), u in zip(bounds, unit.tolist(), strict=True))
     common["support"] = bounds
     if estimator == "ash":
-        if dimension != 2:
-            got = f"'ash' in {dimension} dimension(s)"
-            raise InputError("estimator", got=got, allowed="'ash' in two dimensions", cure="estimator='kde'")
-        _refuse(settings, "None for estimator='ash'", "estimator='kde'")
+        _check_histogram(dimension, settings)
     kernel = _kernel(backend, dimension, estimator)
     if dimension > 2:
         fields, density_at = space_regions(draws, probs, h)
@@ -181,25 +178,44 @@ def hdr(
         h = hdr_bandwidth_2d(draws, (bounds[0], bounds[1])) if h is None else h
         fields = plane_regions(draws, probs, bandwidth=h, support=bounds, gridsize=gridsize, kernel=kernel)
     else:
-        x = draws[:, 0]
-
-        def of_line(values: FloatArray, by: Kernel) -> dict[str, Any]:
-            width = hdr_bandwidth(values, float(probs.mean()), bounds[0]) if h is None else float(h[0])
-            how: dict[str, Any] = {"support": bounds[0], "gridsize": gridsize, "kernel": by}
-            return line_regions(values, probs, bandwidth=width, **how)
-
-        fields, atom = of_line(x, kernel), find_atom(x)
-        if atom is not None:
-            note = (
-                f"{atom[1]:.0%} of the draws equal {atom[0] * unit[0]:g}: a density shows such an atom as a "
-                "spike as wide as the bandwidth. Report its probability beside the region, or pass "
-                "discrete=True"
-            )
-            if discrete is None:
-                caution(note, DataWarning)
-            again = errors_with_atoms(x, fields["regions"], lambda v: of_line(v, scipy_backend)["regions"])
-            fields |= {"regions": again, "note": f"{note}."}
+        fields, note = _on_line(draws[:, 0], probs, h, bounds[0], gridsize, kernel, float(unit[0]))
+        if note and discrete is None:
+            caution(note, DataWarning)
     return _in_units(HdrResult(**fields, **common, backend=kernel.version()), unit)
+
+
+def _check_histogram(dimension: int, settings: dict[str, Any]) -> None:
+    """Raise where an averaged shifted histogram is asked for what it has not."""
+    if dimension != 2:
+        got = f"'ash' in {dimension} dimension(s)"
+        raise InputError("estimator", got=got, allowed="'ash' in two dimensions", cure="estimator='kde'")
+    _refuse(settings, "None for estimator='ash'", "estimator='kde'")
+
+
+def _on_line(
+    x: FloatArray,
+    probs: FloatArray,
+    bandwidth: FloatArray | None,
+    support: tuple[float, float],
+    gridsize: int | None,
+    kernel: Kernel,
+    unit: float,
+) -> tuple[dict[str, Any], str]:
+    """Fields of the result of one column, and what is to be said of an atom; `unit`: that of the draws."""
+
+    def regions_by(values: FloatArray, by: Kernel) -> dict[str, Any]:
+        h = hdr_bandwidth(values, float(probs.mean()), support) if bandwidth is None else float(bandwidth[0])
+        return line_regions(values, probs, bandwidth=h, support=support, gridsize=gridsize, kernel=by)
+
+    fields, atom = regions_by(x, kernel), find_atom(x)
+    if atom is None:
+        return fields, ""
+    note = (
+        f"{atom[1]:.0%} of the draws equal {atom[0] * unit:g}: a density shows such an atom as a spike as "
+        "wide as the bandwidth. Report its probability beside the region, or pass discrete=True"
+    )
+    again = errors_with_atoms(x, fields["regions"], lambda v: regions_by(v, scipy_backend)["regions"])
+    return fields | {"regions": again, "note": f"{note}."}, note
 
 
 def _unit(draws: FloatArray) -> FloatArray:

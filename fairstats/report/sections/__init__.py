@@ -14,8 +14,14 @@ from fairstats.ground.registry import METRICS
 from fairstats.ground.registry import REFERENCES as _PAPERS
 from fairstats.ground.results import Result
 from fairstats.report.inputs import AuditInput
-from fairstats.report.sections.methods import run_ecd, run_hfm, run_madd, run_mitigation, run_um
-from fairstats.report.sections.models import run_models
+from fairstats.report.sections.methods import (
+    run_ecd,
+    run_hfm,
+    run_madd,
+    run_mitigation,
+    run_models,
+    run_um,
+)
 from fairstats.report.sections.rates import run_rates
 
 

@@ -1,4 +1,4 @@
-"""MADD, HFM, Uncertainty Matters and ECD in an audit: where the columns allow each, and at which settings."""
+"""Sections of an audit beside its rates: where the columns allow each method, and at which settings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairstats.ground.checks import check_given
+from fairstats.ground.counts import PairedCounts
 from fairstats.ground.errors import DataWarning, caution
 from fairstats.ground.groups import INTERSECTION, find_reference
 from fairstats.ground.parts import RowCounts
@@ -18,6 +19,8 @@ from fairstats.methods.hfm.metric import hfm
 from fairstats.methods.madd.metric import madd_of_scores, warn_of
 from fairstats.methods.madd.scores import GroupScores
 from fairstats.methods.madd.settings import make_settings
+from fairstats.methods.rates.models.work import available, compare_all
+from fairstats.methods.rates.setup import make_settings as rate_settings
 from fairstats.methods.um.posterior import um_posterior
 from fairstats.report.inputs import AuditInput
 
@@ -26,6 +29,12 @@ _DRAWS = 10_000
 #: Rows of the posterior's table.
 UM_METRICS = (
     "accuracy", "demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity",
+)  # fmt: skip
+
+#: What is compared, as far as the columns allow.
+MODEL_METRICS = (
+    "disparate_impact", "equal_opportunity_difference", "equalized_odds_difference",
+    "predictive_parity_difference", "accuracy", "auc", "brier", "madd", "abroca",
 )  # fmt: skip
 
 
@@ -59,6 +68,29 @@ def run_madd(inputs: AuditInput) -> list[Result]:
 def run_mitigation(inputs: AuditInput) -> list[Result]:
     """What `MaddMitigator.evaluate` returned, if the audit was given it."""
     return [] if inputs.mitigation is None else [inputs.mitigation]
+
+
+def run_models(inputs: AuditInput) -> list[Result]:
+    """Changes from the first model to every other; nothing where there is one model."""
+    s, data = inputs.settings, inputs.models
+    table: Any = data
+    if data is None:
+        cells = None if inputs.tally is None else inputs.tally.cells
+        if not isinstance(cells, PairedCounts) or inputs.tally is None:
+            return []
+        columns = inputs.tally.columns
+        table, names = cells, tuple(columns.get(role, role) for role in ("y_pred", "y_pred_b"))
+    else:
+        names = tuple(dict.fromkeys([*data.predictions, *data.scores]))
+    shared = {"confidence_level": s.confidence_level, "adjust": s.adjust, "comparisons": s.comparisons}
+    settings = rate_settings("ratio", {**shared, "threshold": s.threshold})
+    drawn = max(s.n_resamples or 999, 100)
+    settings = replace(settings, margin=s.margin, method="paired", n_resamples=drawn, seed=s.seed)
+    metrics = [name for name in MODEL_METRICS if available(name, data)]
+    if not metrics:
+        return []
+    rng = np.random.default_rng(s.seed)
+    return [compare_all(table, names, metrics, names[0], inputs.reference, settings, rng)]
 
 
 def _needs_rows(inputs: AuditInput, what: str) -> bool:

@@ -70,3 +70,29 @@ test_that("numbers and choices of what takes vectors and matrices", {
   refused(compare, "baseline")
   refused(compare, "metrics", never[names(never) != "text"])
 })
+
+test_that("an argument that is left out is named by every public function", {
+  said <- function(call) tryCatch({
+    call
+    "a value"
+  }, error = conditionMessage)
+  public <- getNamespaceExports("fairstats")
+  for (name in public) {
+    f <- getExportedValue("fairstats", name)
+    needed <- setdiff(names(formals(f))[!nzchar(as.character(formals(f)))], "...")
+    if (length(needed)) {
+      expect_match(said(do.call(f, list())), paste0("`", needed[1L], "`: got nothing; allowed: "), fixed = TRUE, info = name)
+    }
+  }
+  expect_match(said(fs_audit(rows, "y")), "`sensitive_features`: got nothing", fixed = TRUE)
+  expect_match(said(fs_equal_opportunity_difference(rows, "y", sensitive_features = "sex")), "`y_pred`: got nothing", fixed = TRUE)
+  expect_match(said(fs_power_ratio(0.5, n = 20)), "`ratio`: got nothing", fixed = TRUE)
+})
+
+test_that("files and limits", {
+  refused(fs_read_report, "path")
+  refused(fs_read_tally, "path")
+  expect_error(fs_read_tally(tempdir()), "no file")
+  skip_if_not_installed("hdrcde")
+  expect_error(fs_hdr_levels_1d(1:10, rep(0.1, 10), 3, 0.5), "`x`: got one value; allowed: two or more")
+})

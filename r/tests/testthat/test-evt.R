@@ -93,7 +93,7 @@ test_that("data that say nothing are refused", {
   expect_error(fs_fit_gpd(c(1:20, NA), source = "evd"), "NA")
   expect_error(fs_fit_gpd(c(1:20, -1), source = "evd"), "above 0")
   expect_error(fs_fit_gpd(1:20, "lmoments", "evd"), "lmoments")
-  expect_error(fs_fit_point_process(1:20, 10, 0, 5, source = "evd"), "n >=")
+  expect_error(fs_fit_point_process(1:20, 10, 0, 5, source = "evd"), "`n`: got 10; allowed: a finite number of at least 20")
 })
 
 test_that("a missing package is named", {

@@ -112,7 +112,7 @@ test_that("the map keeps order, brings groups together, and changes nothing at 0
 test_that("bad input is refused", {
   expect_error(madd(c(0.1, 1.2), 0.5, 10), "score0")
   expect_error(madd(c(0.1, NA), 0.5, 10), "missing")
-  expect_error(madd(0.1, numeric(0), 10), "empty")
+  expect_error(madd(0.1, numeric(0), 10), "`score1`: got no values")
   expect_error(madd(0.1, 0.5, 0), "whole number")
   expect_error(fs_madd_map(c(0.1, 0.2), c("a", "b"), 2), "lambda")
   expect_error(fs_madd_map(c(0.1, 0.2), c("a", "b"), 1, 0.3, "c"), "group c")

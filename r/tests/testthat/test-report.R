@@ -72,7 +72,7 @@ test_that("files that hold no report are refused in words", {
   writeLines('{"class": "RatioResult"}', broken)
   expect_error(fs_read_report(broken), "a RatioResult")
   writeLines("[1, 2]", broken)
-  expect_error(fs_read_report(broken), "without a report")
+  expect_error(fs_read_report(broken), "JSON of something else")
   expect_error(fs_read_report(edited(function(raw) raw[names(raw) != "table"])), "without `table`")
   other <- edited(function(raw) {
     raw$versions$mapping$fairstats <- "9.9"
