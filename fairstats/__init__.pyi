@@ -47,8 +47,8 @@ from fairstats.methods.rates.stratified import stratified_ratio as stratified_ra
 from fairstats.methods.um.comparison import um_compare as um_compare
 from fairstats.methods.um.cross_validation import um_cross_validate as um_cross_validate
 from fairstats.methods.um.estimators import um_compare_estimators as um_compare_estimators
-from fairstats.methods.um.multiclass import um_multiclass as um_multiclass
 from fairstats.methods.um.posterior import um_hierarchical as um_hierarchical
+from fairstats.methods.um.posterior import um_multiclass as um_multiclass
 from fairstats.methods.um.posterior import um_posterior as um_posterior
 from fairstats.methods.um.pymc_models import um_model as um_model
 from fairstats.numerics import evt as evt

@@ -32,7 +32,6 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "methods.rates.stratified": ("StratifiedRatioResult",),
     "methods.um.comparison": ("UmComparison",),
     "methods.um.estimators": ("UmEstimators",),
-    "methods.um.multiclass": ("UmMulticlass",),
     "methods.um.events": ("UmRanking",),
     "methods.um.result": ("UmPosterior",),
     "numerics.evt.diagnostics": ("GoodnessOfFit", "MeanResidualLife"),

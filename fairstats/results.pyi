@@ -32,7 +32,6 @@ from fairstats.methods.rates.stratified import StratifiedRatioResult as Stratifi
 from fairstats.methods.um.comparison import UmComparison as UmComparison
 from fairstats.methods.um.estimators import UmEstimators as UmEstimators
 from fairstats.methods.um.events import UmRanking as UmRanking
-from fairstats.methods.um.multiclass import UmMulticlass as UmMulticlass
 from fairstats.methods.um.result import UmPosterior as UmPosterior
 from fairstats.numerics.evt.diagnostics import GoodnessOfFit as GoodnessOfFit
 from fairstats.numerics.evt.diagnostics import MeanResidualLife as MeanResidualLife

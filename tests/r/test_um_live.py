@@ -240,7 +240,7 @@ def test_live_draws_of_several_classes() -> None:
 @pytest.mark.r
 def test_live_groups_given_their_law() -> None:
     """Partial pooling is conjugate given κμ: R's draws of Dirichlet(κμ + counts)."""
-    from fairstats.methods.um.draws import as_counts
+    from fairstats.methods.um.counting import as_counts
     from fairstats.methods.um.pymc_models import _groups_given
 
     law = 12 * np.array([0.4, 0.1, 0.2, 0.3])

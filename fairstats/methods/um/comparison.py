@@ -89,7 +89,9 @@ class UmComparison(Result):
 
         After a round trip through `to_dict` an InputError where a metric was a function.
         """
-        every = self.joint.objectives(as_objectives(self.metrics, self.joint.first.groups))
+        every = self.joint.objectives(
+            as_objectives(self.metrics, self.joint.first.groups, bool(self.joint.first.classes))
+        )
         delta = every[:, 0] - every[:, 1]
         return np.asarray(delta[~np.isnan(delta).any(axis=1)])
 
@@ -287,7 +289,7 @@ def um_compare(
             raise InputError("counts", got=got, allowed="one or the other", cure="drop one")
         (a, b), cells = posteriors_of_pairs(counts)
     posteriors, labels, several = _posteriors(a, b, names)
-    objectives = as_objectives(metrics, posteriors[0].groups)
+    objectives = as_objectives(metrics, posteriors[0].groups, bool(posteriors[0].classes))
     widths = check_rope(rope, len(objectives.names))
     level = None if hdr is None else check_share("hdr", hdr)
     generator, seed = as_generator(rng)

@@ -13,8 +13,8 @@ from fairstats.ground.checks import check_choice, check_flag, check_whole
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes, check_row_labels
-from fairstats.methods.um import effective, fitting
-from fairstats.methods.um.draws import Rows, as_prior, count_cells, warn_of_empty
+from fairstats.methods.um import counting, effective, fitting
+from fairstats.methods.um.counting import ClassCounts, Rows, as_prior, coded_rows, count_cells
 from fairstats.methods.um.metrics import Metric, parse_metric
 from fairstats.methods.um.posterior import Request, posterior_of
 from fairstats.methods.um.result import UmPosterior
@@ -61,7 +61,7 @@ def um_cross_validate(
     X : array-like, shape (n, d)
         None with `y_pred`.
     y : array-like, shape (n,)
-        Labels.
+        Labels. Three to 20 of them without `pos_label` are classes, and the metrics those of `um_multiclass`.
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
     cv : int, splitter or list of (train, test), default 10
         A number makes folds stratified by label and group. Every row must be held out exactly once, and
@@ -148,19 +148,19 @@ def um_cross_validate(
     >>> print(posterior.cross_validation.rho, posterior.cross_validation.factor.round(3))
     [0.2 0.2] [0.556 0.556]
     """
-    ready = y_pred is not None
-    if not ready:
+    if y_pred is None:
         fitting.check_estimator(estimator, "estimator")
     options = Options(
         correlation, n_half_splits, correlation_metric, reference_estimator, sensitive_at, cv, prior, n_jobs,
         progress, variance_ratio,
     )  # fmt: skip
     request = Request.checked(draws, target, reference, rng, TARGETS)
-    outcomes = Outcomes.from_arrays(
-        y, y_pred, sensitive_features=sensitive_features, pos_label=pos_label, groups=groups
-    )
-    rows = Checked(X, y, outcomes, fold)
-    return cross_validated({"": estimator}, rows, options, request)[0]
+    outcomes, classes = coded_rows(
+        y, y_pred, sensitive_features=sensitive_features, pos_label=pos_label, groups=groups,
+        names=("y", "y_pred"),
+    )  # fmt: skip
+    rows = Checked(X, y, outcomes, classes, fold)
+    return cross_validated({"": estimator}, rows, replace(options, several=bool(classes)), request)[0]
 
 
 @dataclass(frozen=True)
@@ -177,6 +177,7 @@ class Options:
     n_jobs: int | None
     progress: bool
     variance_ratio: Any = None
+    several: bool = False
 
     def __post_init__(self) -> None:
         check_choice("correlation", self.correlation, effective.STRATEGIES)
@@ -200,19 +201,21 @@ class Options:
     def metrics(self) -> list[Metric]:
         """The metrics whose variances are compared."""
         names = self.correlation_metric if self.averaged else [self.correlation_metric]
-        return [parse_metric(name, argument="correlation_metric") for name in names]
+        return [parse_metric(n, argument="correlation_metric", several=self.several) for n in names]
 
 
 class Checked:
     """Rows that fit together: X, y, coded outcomes, and the folds of predictions that are already there."""
 
-    def __init__(self, X: Any, y: Any, outcomes: Outcomes, fold: Any = None) -> None:
+    def __init__(
+        self, X: Any, y: Any, outcomes: Outcomes, classes: tuple[str, ...] = (), fold: Any = None
+    ) -> None:
         check_row_labels(X=X, y=y)
         if outcomes.y_true is None:
             raise InputError("y", got="None", allowed="one label per row", cure="pass y")
-        self.X, self.y, self.outcomes, self.fold = X, np.asarray(y), outcomes, fold
+        self.X, self.y, self.outcomes, self.classes, self.fold = X, np.asarray(y), outcomes, classes, fold
         self.label, self.codes, self.names = outcomes.y_true, outcomes.groups.codes, outcomes.groups.labels
-        self.strata = 2 * self.codes.astype(np.intp) + self.label
+        self.strata = (len(classes) or 2) * self.codes.astype(np.intp) + self.label
         n, size = self.label.size, -1
         if hasattr(X, "shape"):
             size = (*np.shape(X), -1)[0]
@@ -221,83 +224,134 @@ class Checked:
         if outcomes.y_pred is None and size != n:
             raise InputError("X", got=f"{size:,} rows", allowed=f"{n:,}, as many as y has", cure="align them")
 
+    @property
+    def ready(self) -> bool:
+        """Whether the predictions are already there."""
+        return self.outcomes.y_pred is not None
+
+    def cells(self, rows: Any, predicted: Any) -> NDArray[np.int64]:
+        """Counts (G, cells) of some of the rows."""
+        groups, classes = len(self.names), len(self.classes)
+        return count_cells(self.label[rows], predicted, self.codes[rows], groups, classes)
+
+
+class _Fits:
+    """Folds of all rows, predictions of every estimator, and those of models of half splits where needed.
+
+    `anew`: whether the algorithm itself is meant. Folds, half splits and the reference's fits are shared, and
+    an estimator meets those that it would meet alone.
+    """
+
+    def __init__(
+        self, estimators: Mapping[str, Any], rows: Checked, options: Options, entropy: int, anew: bool
+    ) -> None:
+        self.rows, self.options, self.anew, self.m = rows, options, anew, len(estimators)
+        self.streams = np.random.SeedSequence(entropy).spawn(3 + options.n_half_splits)
+        if rows.ready:
+            self.folded, self.K = fitting.given_folds(rows.fold, rows.label.size)
+        else:
+            first = np.random.default_rng(self.streams[0])
+            self.folded, self.K = fitting.fold_labels(options.cv, rows.X, rows.y, rows.strata, first)
+        self.given = None
+        if options.variance_ratio is not None:
+            self.given = effective.variance_ratio_given(options.variance_ratio, rows.names)
+        self.relative = options.correlation.startswith("relative") and not anew
+        self.estimated = self.relative and self.given is None
+        self._check_possible()
+        self.predicted: list[Any] = [rows.outcomes.y_pred]
+        self.runs: list[fitting.Run] = []
+        self.halves: list[tuple[NDArray[np.uint8], NDArray[np.float64]]] = []
+        if not rows.ready:
+            self._fit(list(estimators.values()))
+
+    def _check_possible(self) -> None:
+        """Raise for predictions already there where fits are needed, and for several classes anew."""
+        if self.rows.ready and (self.estimated or self.anew):
+            what, value = ("target", "algorithm") if self.anew else ("correlation", self.options.correlation)
+            got, cure = f"{value!r} with predictions", "pass the estimator, or variance_ratio={group: r}"
+            allowed = "another target, with correlation '1/K' or 'uniform', or variance_ratio= as well"
+            raise InputError(what, got=f"{got} that are already there", allowed=allowed, cure=cure)
+        if self.rows.classes and self.anew:
+            got = f"'algorithm' with {len(self.rows.classes)} classes"
+            cure = "pos_label= for one class against the rest"
+            raise InputError("target", got=got, allowed="'parameter' or 'predictive'", cure=cure)
+
+    def _fit(self, estimators: list[Any]) -> None:
+        """Fit every estimator in every fold, and with the reference in half splits where these are needed."""
+        rows, options = self.rows, self.options
+        own = [(e, options.sensitive_at) for e in estimators]
+        every, words = np.arange(rows.label.size), "the cross-validation"
+        runs = [fitting.Run(*pair, every, self.folded, self.streams[1], words) for pair in own]
+        if self.estimated:
+            own.insert(0, (_reference(options.reference_estimator, rows.X), "auto"))
+        if self.estimated or self.anew:
+            runs += _half_runs(own, rows.strata, self.K, self.streams[3:], alone=self.anew)
+        sensitive = np.asarray(rows.names, dtype=object)[rows.codes].astype(str)
+        data = fitting.Data(rows.X, rows.y, rows.label, sensitive)
+        found = fitting.cross_predict(runs, data, options.n_jobs, options.progress)
+        fitting.warn_of_few(rows.strata, self.K, rows.names, rows.classes)
+        self.predicted = [p for p, _ in found[: self.m]]
+        self.runs, self.halves = runs[self.m :], found[self.m :]
+
+    def ratios(self) -> Sequence[effective.VarianceRatio | None]:
+        """The variance ratio of each estimator over the reference."""
+        if not self.estimated:
+            return [self.given] * self.m
+        known = zip(self.runs, self.halves, strict=True)
+        cells = np.array([self.rows.cells(run.rows, p) for run, (p, _) in known])
+        # the runs go split by split, half by half, algorithm by algorithm
+        shape = -1, 2, 1 + self.m, len(self.rows.names)
+        values = [m.by_group(cells).reshape(shape).transpose(2, 0, 1, 3) for m in self.options.metrics]
+        return [_ratio([v[[0, 1 + k]] for v in values], self.options) for k in range(self.m)]
+
+    def shifts(self, k: int) -> NDArray[np.float64] | None:
+        """Of estimator `k` how far the models of both halves differ; None unless the algorithm is meant."""
+        case = self.rows.strata + 1 - 2 * self.rows.label.astype(np.intp)
+        total = self.rows.cells(..., self.predicted[k])
+        mine = slice(k, None, self.m)
+        return _shifts(self.runs[mine], self.halves[mine], case, total) if self.anew else None
+
+    def counted(
+        self, k: int, name: str, given: effective.VarianceRatio | None
+    ) -> tuple[ConfusionCounts | ClassCounts, Rows, effective.CrossValidation]:
+        """Effective counts of estimator `k`, the rows behind them, and its folds with their correlation."""
+        rows, G, K, strategy = self.rows, len(self.rows.names), self.K, self.options.correlation
+        counted = Rows(rows.label, np.asarray(self.predicted[k]), rows.codes, self.folded)
+        in_fold = replace(counted, group=G * self.folded + rows.codes)
+        fold_cells = in_fold.count(K * G, len(rows.classes)).reshape(K, G, -1)
+        total, factor, clipped = fold_cells.sum(axis=0), np.ones(G), np.zeros(G)
+        if not self.anew:
+            labels = tuple(f"{name}, {g}" if name else g for g in rows.names)
+            splits = self.options.n_half_splits if given is not None and given.averaged else 0
+            ratio = np.ones(G) if given is None else given.ratio
+            factor, clipped = effective.checked_factors(strategy, K, ratio, labels, splits)
+        about: dict[str, Any] = {
+            "groups": rows.names, "totals": total * factor[:, None], "rows": total,
+            "n_units": rows.label.size, "missing": rows.outcomes.missing,
+            "attributes": rows.outcomes.groups.attributes,
+        }  # fmt: skip
+        counts = ClassCounts(**about, classes=rows.classes) if rows.classes else ConfusionCounts(**about)
+        rho = np.minimum((1.0 / factor - 1.0) / (K - 1), np.nextafter(1.0, 0.0))
+        of_ratio = given if self.relative else None
+        told = "" if self.anew else strategy
+        return counts, counted, effective.CrossValidation(K, fold_cells, told, rho, factor, clipped, of_ratio)
+
 
 def cross_validated(
     estimators: Mapping[str, Any], rows: Checked, options: Options, request: Request
 ) -> list[UmPosterior]:
-    """One posterior per estimator, by name: folds, half splits and the reference's fits are shared.
-
-    An estimator meets the folds, half splits and seeds that it would meet alone.
-    """
-    ready, anew = rows.outcomes.y_pred is not None, request.target == "algorithm"
-    label, codes, names, strata, G = rows.label, rows.codes, rows.names, rows.strata, len(rows.names)
-    streams = np.random.SeedSequence(request.entropy).spawn(3 + options.n_half_splits)
-    if ready:
-        folded, K = fitting.given_folds(rows.fold, label.size)
-    else:
-        first = np.random.default_rng(streams[0])
-        folded, K = fitting.fold_labels(options.cv, rows.X, rows.y, strata, first)
-    relative = options.correlation.startswith("relative") and not anew
-    given = None
-    if options.variance_ratio is not None:
-        given = effective.variance_ratio_given(options.variance_ratio, names)
-    estimated = relative and given is None
-    if ready and (estimated or anew):
-        what, value = ("target", request.target) if anew else ("correlation", options.correlation)
-        got, cure = f"{value!r} with predictions", "pass the estimator, or variance_ratio={group: r}"
-        allowed = "another target, with correlation '1/K' or 'uniform', or variance_ratio= as well"
-        raise InputError(what, got=f"{got} that are already there", allowed=allowed, cure=cure)
-    predicted, halves, runs, m = [rows.outcomes.y_pred], [], [], len(estimators)
-    if not ready:
-        own = [(e, options.sensitive_at) for e in estimators.values()]
-        every, words = np.arange(label.size), "the cross-validation"
-        runs = [fitting.Run(*pair, every, folded, streams[1], words) for pair in own]
-        if estimated:
-            own.insert(0, (_reference(options.reference_estimator, rows.X), "auto"))
-        if estimated or anew:
-            runs += _half_runs(own, strata, K, streams[3:], alone=anew)
-        sensitive = np.asarray(names, dtype=object)[codes].astype(str)
-        data = fitting.Data(rows.X, rows.y, label, sensitive)
-        found = fitting.cross_predict(runs, data, options.n_jobs, options.progress)
-        fitting.warn_of_few(strata, K, names)
-        predicted, halves, runs = [p for p, _ in found[:m]], found[m:], runs[m:]
-    values: list[NDArray[np.float64]] = []
-    if estimated:
-        known = zip(runs, halves, strict=True)
-        cells = [count_cells(label[run.rows], p, codes[run.rows], G) for run, (p, _) in known]
-        # the runs go split by split, half by half, algorithm by algorithm
-        by_run = [metric.by_group(np.array(cells)) for metric in options.metrics]
-        values = [v.reshape(-1, 2, 1 + m, G).transpose(2, 0, 1, 3) for v in by_run]
+    """One posterior per estimator, by name."""
+    fits = _Fits(estimators, rows, options, request.entropy, request.target == "algorithm")
+    seeded = replace(request, entropy=int(fits.streams[2].generate_state(1, np.uint64)[0]) >> 2)
     answers = []
-    for k, (name, estimator) in enumerate(estimators.items()):
-        if estimated:
-            given = _ratio([v[[0, 1 + k]] for v in values], options)
-        counted = Rows(label, np.asarray(predicted[k]), codes, folded)
-        fold_cells = count_cells(label, counted.y_pred, G * folded + codes, K * G).reshape(K, G, 4)
-        total, shifts, factor, clipped = fold_cells.sum(axis=0), None, np.ones(G), np.zeros(G)
-        if anew:
-            shifts = _shifts(runs[k::m], halves[k::m], strata + 1 - 2 * label.astype(np.intp), total)
-        else:
-            labels = tuple(f"{name}, {g}" if name else g for g in names)
-            splits = options.n_half_splits if given is not None and given.averaged else 0
-            ratio = np.ones(G) if given is None else given.ratio
-            factor, clipped = effective.checked_factors(options.correlation, K, ratio, labels, splits)
-        counts = ConfusionCounts(
-            groups=names, totals=total * factor[:, None], rows=total, n_units=label.size,
-            missing=rows.outcomes.missing, attributes=rows.outcomes.groups.attributes,
-        )  # fmt: skip
+    for k, ((name, estimator), given) in enumerate(zip(estimators.items(), fits.ratios(), strict=True)):
+        counts, counted, folds = fits.counted(k, name, given)
+        folds = replace(folds, estimator="" if rows.ready else type(estimator).__name__)
         alpha = as_prior(options.prior, counts)
         if k == 0:
-            warn_of_empty(counts)
-        folds = effective.CrossValidation(
-            folds=K, fold_cells=fold_cells, correlation="" if anew else options.correlation,
-            rho=np.minimum((1.0 / factor - 1.0) / (K - 1), np.nextafter(1.0, 0.0)), factor=factor,
-            clipped=clipped, variance_ratio=given if relative else None,
-            estimator="" if ready else type(estimator).__name__,
-        )  # fmt: skip
-        seeded = replace(request, entropy=int(streams[2].generate_state(1, np.uint64)[0]) >> 2)
+            counting.warn_of_empty(counts)
         answers.append(
-            posterior_of(counts, alpha, seeded, rows=counted, shifts=shifts, cross_validation=folds)
+            posterior_of(counts, alpha, seeded, rows=counted, shifts=fits.shifts(k), cross_validation=folds)
         )
     return answers
 

@@ -7,7 +7,7 @@ does not matter. A block is laid out cell by cell and group by group: metrics ru
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,72 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_choice, check_number, check_whole
-from fairstats.ground.counts import CellCounts, ConfusionCounts
-from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
-from fairstats.ground.outcomes import Outcomes
-from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.ground.checks import check_number, check_whole
+from fairstats.ground.counts import ConfusionCounts
+from fairstats.ground.errors import InputError, InsufficientEvidenceWarning, caution
+from fairstats.methods.um.counting import ClassCounts, classes_of
+from fairstats.methods.um.metrics import Metric, parse_metric
 
-#: The order of the cells: of counts, priors and draws.
-CELLS = ConfusionCounts.cells
-#: Priors by name: the Dirichlet parameter of every cell.
-PRIORS = {"uniform": 1.0, "jeffreys": 0.5, "perks": 0.25}
 #: Draws per block.
 BLOCK = 1 << 13
 #: Draws up to this size are kept; larger runs are drawn again for every call, with the same numbers.
 _KEPT_BYTES = 1 << 27
 #: A larger share of undefined draws calls for a warning.
 MOST_UNDEFINED = 0.05
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows behind the counts, coded; never written to a file.
-
-    Labels and predictions (0/1), positions in the groups, and the fold in which each row was held out.
-    """
-
-    y_true: NDArray[Any]
-    y_pred: NDArray[Any]
-    group: NDArray[Any]
-    fold: NDArray[Any] | None = None
-
-
-def count_cells(y_true: Any, y_pred: Any, group: Any, n_groups: int) -> NDArray[np.int64]:
-    """Counts of shape (G, 4) of coded rows."""
-    cell = 3 - 2 * np.asarray(y_pred, dtype=np.intp) - np.asarray(y_true, dtype=np.intp)
-    code = np.asarray(group, dtype=np.intp) * 4 + cell
-    return np.bincount(code, minlength=4 * n_groups).reshape(n_groups, 4)
-
-
-def as_counts(
-    counts: Any, y_true: Any = None, y_pred: Any = None, **columns: Any
-) -> tuple[ConfusionCounts, Rows | None]:
-    """Counts, and the rows where there are some.
-
-    `counts` is a Tally, ConfusionCounts, or a mapping or frame as in `ConfusionCounts.from_effective`;
-    `columns` are those of `Outcomes.from_arrays`. Raises for neither or both, weighted counts, negative or
-    unnamed cells.
-    """
-    sensitive = columns.get("sensitive_features")
-    counts_or_rows(counts, needs="y_true, y_pred", y_true=y_true, y_pred=y_pred, sensitive_features=sensitive)
-    if isinstance(counts, Tally):
-        counts = counts.confusion()
-    if isinstance(counts, ConfusionCounts):
-        if counts.weighted:
-            allowed = "counts of independent rows: a multinomial likelihood has no design weights"
-            cure = "count without sample_weight and cluster, or pass effective counts as a mapping"
-            raise InputError("counts", got="weighted or clustered counts", allowed=allowed, cure=cure)
-        return counts, None
-    if isinstance(counts, CellCounts):
-        allowed = "confusion counts: these metrics need labels and predictions"
-        cure = "pass ConfusionCounts, or y_true and y_pred"
-        raise InputError("counts", got=type(counts).__name__, allowed=allowed, cure=cure)
-    if counts is not None:
-        return ConfusionCounts.from_effective(counts), None
-    outcomes = Outcomes.from_arrays(y_true, y_pred, **columns)
-    rows = Rows(np.asarray(outcomes.y_true), np.asarray(outcomes.y_pred), outcomes.groups.codes)
-    return ConfusionCounts.from_outcomes(outcomes), rows
 
 
 def check_draws(draws: Any) -> int:
@@ -97,60 +43,6 @@ def check_rope(rope: Any, n_metrics: int) -> tuple[float, ...]:
         allowed = f"a size ≥ 0, or {n_metrics} of them, one per metric"
         raise InputError("rope", got=repr(rope), allowed=allowed, cure=cure)
     return tuple(check_number("rope", width, low=0, cure=cure) for width in widths)
-
-
-def prior_value(prior: Any) -> Any:
-    """The parameter of a cell: that of a name, or what came."""
-    if isinstance(prior, str):
-        check_choice("prior", prior, tuple(PRIORS))
-        return PRIORS[prior]
-    return prior
-
-
-def as_prior(prior: Any, counts: ConfusionCounts) -> NDArray[np.float64]:
-    """Dirichlet parameters of shape (G, 4) from a name of `PRIORS`, one value for all cells, or one per cell.
-
-    Raises for what is negative or not finite, and for 0 in a group without rows.
-    """
-    cure = "1.0 (uniform), 0.5 (Jeffreys)"
-    by_name = prior if isinstance(prior, Mapping) else dict.fromkeys(CELLS, prior_value(prior))
-    if set(by_name) != set(CELLS):
-        allowed = f"a number ≥ 0 for every cell, or a mapping with {', '.join(CELLS)}"
-        raise InputError("prior", got=repr(prior), allowed=allowed, cure=cure)
-    by_cell = [check_number("prior", by_name[c], low=0, high=1e6, cure=cure) for c in CELLS]
-    values = np.tile(by_cell, (len(counts.groups), 1))
-    alpha = values + counts.totals
-    without = [group for group, total in zip(counts.groups, alpha.sum(axis=1), strict=True) if total == 0]
-    if without:
-        got = f"0 with no row of group {without[0]!r}: there is no posterior"
-        allowed = "a prior above 0, or rows in every group"
-        raise InputError("prior", got=got, allowed=allowed, cure="prior=1.0, or leave the group out")
-    zero = [f"{CELLS[c]} of {counts.groups[g]!r}" for g, c in np.argwhere(alpha == 0)]
-    if zero:
-        caution(
-            f"prior 0 with empty cells ({', '.join(zero)}): the posterior is improper; its limit is used, in "
-            "which these cells have probability 0.",
-            DataWarning,
-        )
-    return values
-
-
-def warn_of_empty(counts: ConfusionCounts) -> None:
-    """Warn of groups whose rates rest on the prior alone."""
-    lacking = []
-    labels = zip(counts.groups, counts.total("tp", "fn"), counts.total("fp", "tn"), strict=True)
-    for group, favourable, unfavourable in labels:
-        if favourable + unfavourable == 0:
-            caution(f"{group!r} has no rows: its metrics are undefined (NaN).", InsufficientEvidenceWarning)
-        elif favourable == 0:
-            lacking.append(f"{group!r} has no rows with a favourable label (TPR)")
-        elif unfavourable == 0:
-            lacking.append(f"{group!r} has no rows with an unfavourable label (FPR, TNR)")
-    if lacking:
-        caution(
-            "; ".join(lacking) + ": the posterior of the rates named is the prior, not evidence.",
-            InsufficientEvidenceWarning,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +105,7 @@ class PosteriorDraws:
     The fields are those of `UmPosterior`; the draws follow from them, and some are kept.
     """
 
-    counts: ConfusionCounts
+    counts: ConfusionCounts | ClassCounts
     prior: NDArray[np.float64]
     n_draws: int = 10_000
     target: str = "parameter"
@@ -221,6 +113,15 @@ class PosteriorDraws:
     stored: NDArray[np.float64] | None = None
     shifts: NDArray[np.float64] | None = None
     _kept: dict[int, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes; empty for two labels, whose cells are tp, fp, fn, tn."""
+        return classes_of(self.counts)
+
+    def parsed(self, name: Any, **options: Any) -> Metric:
+        """The metric of a name, as `parse_metric` finds it among those of these counts."""
+        return parse_metric(name, several=bool(self.classes), **options)
 
     @property
     def dirichlet(self) -> DirichletSampler:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import InputError
-from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um import fitting
 from fairstats.methods.um.comparison import um_compare
+from fairstats.methods.um.counting import coded_rows
 from fairstats.methods.um.cross_validation import TARGETS, Checked, Options, cross_validated
 from fairstats.methods.um.draws import check_rope
 from fairstats.methods.um.events import Event, UmRanking
@@ -93,7 +93,7 @@ class UmEstimators(Result):
         from fairstats.plots.hdr import plane_of_estimators
 
         first = self.rankings[0]
-        objectives = as_objectives(first.metrics, first.joint.first.groups)
+        objectives = as_objectives(first.metrics, first.joint.first.groups, bool(first.joint.first.classes))
         clouds = {r.joint.first.target: r.joint.objectives(objectives)[..., :2] for r in self.rankings}
         return plane_of_estimators(clouds, first.names, first.metrics[:2], ax)
 
@@ -135,8 +135,8 @@ def um_compare_estimators(
         Two or more, with fit and predict. Where X, a data frame, has columns of text or categories, these are
         one-hot for all but pipelines, which have preprocessing of their own.
     X, y, sensitive_features
-        As in `um_cross_validate`. With several classes `pos_label` names the favourable one, and the
-        predictions of classifiers of all classes count as it or the rest.
+        As in `um_cross_validate`. Of several classes the metrics are those of `um_multiclass`, unless
+        `pos_label` names one, against which the others are the rest.
     metrics, rope, paired
         As in `um_compare`; two objectives, three or more.
     target : {"predictive", "parameter", "algorithm"}
@@ -200,23 +200,25 @@ def um_compare_estimators(
         fitting.check_estimator(estimator, "estimators")
     check_choice("paired", paired, ("auto", True, False))
     request = Request.checked(draws, target, reference, rng, TARGETS)
-    outcomes = Outcomes.from_arrays(
-        y, sensitive_features=sensitive_features, pos_label=pos_label, groups=groups
-    )
-    objectives = as_objectives(metrics, outcomes.groups.labels)
+    outcomes, classes = coded_rows(
+        y, None, sensitive_features=sensitive_features, pos_label=pos_label, groups=groups,
+        names=("y", "y_pred"),
+    )  # fmt: skip
+    objectives = as_objectives(metrics, outcomes.groups.labels, bool(classes))
     check_rope(rope, len(objectives.names))
     if correlation_metric is None:
-        behind = [r for m in several(metrics) if not callable(m) for r in parse_metric(m).rates]
+        named_ones = [m for m in several(metrics) if not callable(m)]
+        behind = [r for m in named_ones for r in parse_metric(m, several=bool(classes)).rates]
         correlation_metric = list(dict.fromkeys(behind)) or ["accuracy", "tpr"]
     if reference_estimator is not None:
         fitting.check_estimator(reference_estimator, "reference_estimator")
         reference_estimator = _reading(reference_estimator, X)
     options = Options(
         correlation, n_half_splits, correlation_metric, reference_estimator, sensitive_at, cv, prior, n_jobs,
-        progress,
+        progress, several=bool(classes),
     )  # fmt: skip
     named = {str(name): _reading(estimator, X) for name, estimator in estimators.items()}
-    posteriors = cross_validated(named, Checked(X, y, outcomes), options, request)
+    posteriors = cross_validated(named, Checked(X, y, outcomes, classes), options, request)
     beside = {"predictive": "parameter", "parameter": "predictive"}.get(target)
     rankings = []
     for about in (target, *([beside] if beside else [])):

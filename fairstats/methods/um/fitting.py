@@ -90,11 +90,12 @@ def given_folds(fold: Any, n: int) -> tuple[NDArray[np.intp], int]:
     return factor.codes.astype(np.intp), len(factor.levels)
 
 
-def warn_of_few(strata: NDArray[Any], folds: int, groups: tuple[str, ...]) -> None:
-    """Warn where K exceeds the smallest class of a group; `strata` is 2·group + label."""
-    sizes = np.bincount(strata, minlength=2 * len(groups)).reshape(-1, 2)
+def warn_of_few(strata: NDArray[Any], folds: int, groups: tuple[str, ...], classes: tuple[str, ...]) -> None:
+    """Warn where K exceeds the smallest class of a group; `strata` is J·group + label."""
+    words = classes or ("unfavourable", "favourable")
+    sizes = np.bincount(strata, minlength=len(words) * len(groups)).reshape(-1, len(words))
     small = [
-        f"{groups[g]!r} with {int(size)} {'favourable' if value else 'unfavourable'}"
+        f"{groups[g]!r} with {int(size)} {words[value]}"
         for (g, value), size in np.ndenumerate(sizes)
         if size < folds
     ]
@@ -189,7 +190,7 @@ def _parameters(estimator: Any, method: str) -> set[str]:
 class Data:
     """What estimators are fitted to.
 
-    X (n, d) and the labels y as the user wrote them, the labels as 0/1, and the name of each row's group.
+    X (n, d) and the labels y as the user wrote them, the labels coded, and the name of each row's group.
     """
 
     X: Any
@@ -242,7 +243,7 @@ def cross_predict(
 
 
 def _predict(run: Run, k: int, data: Data) -> NDArray[np.uint8]:
-    """Fit a clone without fold k and predict it, then the extra rows: 1 where the label is favourable."""
+    """Fit a clone without fold k and predict it, then the extra rows: the codes of the labels."""
     from sklearn.base import clone
 
     use, where = sensitive_use(run.estimator, run.passing), f"{run.words}, fold {k}"
@@ -254,7 +255,7 @@ def _predict(run: Run, k: int, data: Data) -> NDArray[np.uint8]:
     if use.seed:
         options["random_state"] = int(run.seeds.generate_state(k + 1)[k]) >> 1
     predicted = np.asarray(fitted.predict(_take(data.X, test), **options))
-    levels = np.unique(data.y)
+    levels, first = np.unique(data.y, return_index=True)
     strange = predicted[~np.isin(predicted, levels)]
     if strange.size or predicted.shape != test.shape:
         got = f"predictions of shape {predicted.shape} for {test.size} rows in {where}"
@@ -264,7 +265,7 @@ def _predict(run: Run, k: int, data: Data) -> NDArray[np.uint8]:
             allowed="one label per row: " + ", ".join(map(repr, levels.tolist())),
             cure="pass a classifier that predicts labels, not scores",
         )
-    return np.isin(predicted, np.unique(data.y[data.label == 1])).astype(np.uint8)
+    return data.label[first][np.searchsorted(levels, predicted)].astype(np.uint8)
 
 
 def _take(X: Any, rows: NDArray[np.intp]) -> Any:

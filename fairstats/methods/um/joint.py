@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.um.draws import PosteriorDraws, Rows, evaluate, gamma_table
+from fairstats.methods.um.counting import Rows, cell_of
+from fairstats.methods.um.draws import PosteriorDraws, evaluate, gamma_table
 from fairstats.methods.um.metrics import Objectives
 from fairstats.methods.um.result import UmPosterior
 
-#: More algorithms than this make a table with too many cells to be paired.
-MOST_PAIRED = 6
+#: More algorithms, or cells of their joint table, than these are too many to be paired.
+MOST_PAIRED, _MOST_CELLS = 6, 1_000
 
 
 @serialisable
@@ -36,8 +37,8 @@ class JointDraws:
     """Several posteriors, and how their draws go together.
 
     One posterior per algorithm; `reason` says why they are paired, or not; `entropy` seeds the draws;
-    `cells`, shape (G, 2^(m+1)) or None, holds counts by label and predictions of the m algorithms, at index
-    y·2^m + Σ_k ŷ_k·2^(m−1−k).
+    `cells`, shape (G, J^(m+1)) or None, holds counts by label and predictions of the m algorithms, at index
+    y·J^m + Σ_k ŷ_k·J^(m−1−k), with J = 2 unless there are several classes.
     """
 
     posteriors: tuple[UmPosterior, ...]
@@ -98,20 +99,20 @@ class JointDraws:
         if self.uneven:
             return self._uneven_block(self.cells, index, last - first)
         m, alone = len(self.posteriors), self.first.dirichlet
-        alpha = paired_prior(self.first.prior, m) + self.cells
+        alpha = paired_prior(self.first.prior, m, len(self.first.classes)) + self.cells
         table = replace(alone, alpha=alpha, entropy=self.entropy).block(index, last - first)
+        margins = _margins(m, len(self.first.classes))
         return [
-            part.refitted(np.stack([table[..., c].sum(axis=-1) for c in _margin(m, k)], axis=-1), index)
-            for k, part in enumerate(self._apart)
+            part.refitted(np.stack([table[..., c].sum(axis=-1) for c in margin], axis=-1), index)
+            for part, margin in zip(self._apart, margins, strict=True)
         ]
 
     def _uneven_block(self, cells: NDArray[np.float64], index: int, size: int) -> list[NDArray[np.float64]]:
         rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index,)))
-        m = len(self.posteriors)
-        shared = gamma_table(paired_prior(self.first.prior, m) + cells, size, rng)
+        m, classes = len(self.posteriors), len(self.first.classes)
+        shared = gamma_table(paired_prior(self.first.prior, m, classes) + cells, size, rng)
         found = []
-        for k, posterior in enumerate(self.posteriors):
-            margin = _margin(m, k)
+        for posterior, margin in zip(self.posteriors, _margins(m, classes), strict=True):
             of_table = np.column_stack([cells[:, c].sum(axis=1) for c in margin])
             own = gamma_table(np.clip(posterior.counts.totals - of_table, 0.0, None), size, rng)
             own += np.stack([shared[c].sum(axis=0) for c in margin])
@@ -121,29 +122,32 @@ class JointDraws:
         return found
 
 
-def _cell_of(m: int, cell: int, k: int) -> int:
-    """Position in tp, fp, fn, tn of algorithm k of a cell y·2^m + Σ_k ŷ_k·2^(m−1−k) of the joint table."""
-    return 3 - 2 * (cell >> (m - 1 - k) & 1) - (cell >> m)
+def _own_cells(m: int, n_classes: int) -> NDArray[np.intp]:
+    """The label and each algorithm's cell of every cell of the joint table, shape (1 + m, cells)."""
+    base = n_classes or 2
+    label, *predicted = np.unravel_index(np.arange(base ** (m + 1)), (base,) * (m + 1))
+    return np.stack([label, *(cell_of(label, hat, n_classes) for hat in predicted)])
 
 
-def _margin(m: int, k: int) -> list[list[int]]:
-    """Cells of the joint table that make up tp, fp, fn, tn of algorithm k."""
-    return [[cell for cell in range(2 << m) if _cell_of(m, cell, k) == own] for own in range(4)]
+def _margins(m: int, n_classes: int) -> list[list[NDArray[np.intp]]]:
+    """Of every algorithm: the cells of the joint table that make up each of its own."""
+    own = _own_cells(m, n_classes)[1:]
+    return [[np.flatnonzero(row == cell) for cell in range(n_classes**2 or 4)] for row in own]
 
 
-def paired_prior(prior: NDArray[np.float64], m: int) -> NDArray[np.float64]:
-    """Prior of the joint table, shape (G, 2^(m+1)), whose margins over (y, ŷ_k) are `prior`.
+def paired_prior(prior: NDArray[np.float64], m: int, n_classes: int = 0) -> NDArray[np.float64]:
+    """Prior of the joint table, shape (G, J^(m+1)), whose margins over (y, ŷ_k) are `prior`.
 
     Given y the predictions are a priori independent: α(y)·Π_k α(y, ŷ_k)/α(y), with α(y) the sum over ŷ; for a
-    symmetric prior α this is α/2^(m−1) in every cell.
+    symmetric prior α this is α/J^(m−1) in every cell.
     """
-    joint = np.zeros((len(prior), 2 << m))
-    for cell in range(2 << m):
-        positive = cell >> m
-        joint[:, cell] = mass = prior[:, [0, 2] if positive else [1, 3]].sum(axis=1)
-        for k in range(m):
-            part = prior[:, _cell_of(m, cell, k)]
-            joint[:, cell] *= np.divide(part, mass, out=np.zeros_like(mass), where=mass > 0)
+    label, *own = _own_cells(m, n_classes)
+    base = n_classes or 2
+    of_label = [cell_of(y, np.arange(base), n_classes) for y in range(base)]
+    mass = np.stack([prior[:, np.sort(cells)].sum(axis=1) for cells in of_label], axis=1)[:, label]
+    joint = mass.copy()
+    for cells in own:
+        joint *= np.divide(prior[:, cells], mass, out=np.zeros_like(mass), where=mass > 0)
     return joint
 
 
@@ -165,11 +169,12 @@ def join(
     for other in posteriors[1:]:
         for what, own, theirs in (
             ("groups", sorted(first.groups), sorted(other.groups)),
+            ("classes", first.classes, other.classes),
             ("target", first.target, other.target),
         ):
             if own != theirs:
                 got = f"posteriors with the {what} {own} and {theirs}"
-                allowed = "posteriors of the same groups and target"
+                allowed = "posteriors of the same groups, classes and target"
                 raise InputError("a, b", got=got, allowed=allowed, cure=f"compute both with the same {what}=")
     check_choice("paired", paired, ("auto", True, False))
     aligned = tuple(_in_order(p, first.groups) for p in posteriors)
@@ -224,6 +229,8 @@ def _obstacle(posteriors: tuple[UmPosterior, ...]) -> str:
     first = posteriors[0]
     if len(posteriors) > MOST_PAIRED:
         return f"more than {MOST_PAIRED} algorithms"
+    if len(first.classes) ** (len(posteriors) + 1) > _MOST_CELLS:
+        return f"{len(first.classes)} classes make a joint table of more than {_MOST_CELLS:,} cells"
     rows = _rows_of(posteriors)
     if len(rows) < len(posteriors):
         return "row-wise predictions are not there for all"
@@ -262,10 +269,11 @@ def _uneven(posteriors: tuple[UmPosterior, ...]) -> bool:
 def _joint_cells(posteriors: tuple[UmPosterior, ...]) -> NDArray[np.float64]:
     """Counts by label and all predictions, scaled to the least effective totals."""
     rows = _rows_of(posteriors)
-    code = 2 * rows[0].group.astype(np.int64) + rows[0].y_true
+    base = len(posteriors[0].classes) or 2
+    code = base * rows[0].group.astype(np.int64) + rows[0].y_true
     for r in rows:
-        code = 2 * code + r.y_pred
-    n_groups, size = len(posteriors[0].groups), 2 << len(rows)
+        code = base * code + r.y_pred
+    n_groups, size = len(posteriors[0].groups), base ** (len(rows) + 1)
     cells = np.bincount(code, minlength=n_groups * size).reshape(n_groups, size)
     whole, least = cells.sum(axis=1), _totals(posteriors).min(axis=0)
     return np.asarray(cells * np.divide(least, whole, out=np.ones(n_groups), where=whole > 0)[:, None])

@@ -7,6 +7,7 @@ those of the registry.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -104,17 +105,102 @@ class Metric:
         return np.asarray(-size)
 
 
+def _share(part: Any, whole: Any) -> Any:
+    shape = np.broadcast_shapes(np.shape(part), np.shape(whole))
+    return np.divide(part, whole, out=np.full(shape, np.nan), where=whole > 0)
+
+
+class _Table:
+    """Sums over counts (draws, G, J, J), last two axes label and prediction.
+
+    `selected`, `true` and `labelled` per group and class, `rows` per group (with an axis of classes).
+    """
+
+    def __init__(self, counts: NDArray[np.float64]) -> None:
+        self.selected, self.labelled = counts.sum(axis=-2), counts.sum(axis=-1)
+        self.true = np.diagonal(counts, axis1=-2, axis2=-1)
+        self.rows = self.labelled.sum(axis=-1, keepdims=True)
+
+    def gap(self, part: Any, whole: Any) -> NDArray[np.float64]:
+        """Largest difference between groups of a share."""
+        values = _share(part, whole)
+        return np.asarray(values.max(axis=1) - values.min(axis=1))
+
+    def macro(self, part: Any, whole: Any) -> NDArray[np.float64]:
+        """Gaps of the classes, averaged with p(y = j) over all groups."""
+        total = self.labelled.sum(axis=1)
+        weights = _share(total, total.sum(axis=-1, keepdims=True))
+        return np.asarray((weights * self.gap(part, whole)).sum(axis=-1))
+
+
+def _equal_accuracy(t: _Table) -> NDArray[np.float64]:
+    return t.gap(t.true.sum(axis=-1), t.labelled.sum(axis=-1))
+
+
+def _dp_micro(t: _Table) -> NDArray[np.float64]:
+    found = t.gap(t.selected.sum(axis=-1), t.rows[..., 0] * t.selected.shape[-1])
+    return np.asarray(np.where(np.abs(found) < 1e-12, 0.0, found))  # 0, but for the rounding of sums
+
+
+def _dp_macro_micro(t: _Table) -> NDArray[np.float64]:
+    averaged = (_share(t.labelled, t.rows) * _share(t.selected, t.rows)).sum(axis=-1)
+    return t.gap(averaged, np.ones_like(averaged))
+
+
+#: Metrics of several classes: name → function of the sums.
+CLASS_METRICS: dict[str, Callable[[_Table], NDArray[np.float64]]] = {
+    "demographic_parity_micro": _dp_micro, "equal_opportunity_micro": _equal_accuracy,
+    "demographic_parity_macro": lambda t: t.macro(t.selected, t.rows),
+    "equal_opportunity_macro": lambda t: t.macro(t.true, t.labelled),
+    "demographic_parity_macro_micro": _dp_macro_micro, "equal_opportunity_macro_micro": _equal_accuracy,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ClassMetric(Metric):
+    """Accuracy, or a largest gap between groups, of counts (draws, G, J²) of J classes (appendix 8)."""
+
+    def by_group(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+        """Accuracy of every group, shape (draws, G)."""
+        table = _Table(_square(counts))
+        return np.asarray(_share(table.true.sum(axis=-1), table.rows[..., 0]))
+
+    def values(self, counts: NDArray[np.float64], reference: int) -> NDArray[np.float64]:
+        """Draws of the metric, shape (draws,)."""
+        if self.contrast is None:
+            return super().values(counts, reference)
+        base = self.name if self.name in CLASS_METRICS else f"{self.name}_macro"
+        return CLASS_METRICS[base](_Table(_square(counts)))
+
+
+def _square(counts: NDArray[Any]) -> NDArray[Any]:
+    size = math.isqrt(counts.shape[-1])
+    return counts.reshape(*counts.shape[:-1], size, size)
+
+
 def metric_names() -> list[str]:
     """Every plain name that `parse_metric` takes."""
     return [*RATES, *CRITERIA]
 
 
-def parse_metric(name: Any, *, argument: str = "metric", default: str = "difference") -> Metric:
+def parse_metric(
+    name: Any, *, argument: str = "metric", default: str = "difference", several: bool = False
+) -> Metric:
     """The metric of a name: a rate or a notion of fairness, with a contrast as ending or without.
 
     "accuracy", "equal_opportunity", "tpr_ratio", "demographic_parity_max", …; `default` is the contrast of a
-    fairness metric without an ending, `argument` what the error of an unknown name speaks of.
+    fairness metric without an ending, `argument` what the error of an unknown name speaks of. Of `several`
+    classes "accuracy" and `CLASS_METRICS`, which without an ending are the macro averages.
     """
+    if several:
+        base = name.split("_m")[0] if isinstance(name, str) else name
+        if name == "accuracy":
+            return ClassMetric(name, RATES[name].short, (name,), None)
+        if name in CLASS_METRICS or (name in CRITERIA and f"{name}_macro" in CLASS_METRICS):
+            return ClassMetric(name, CRITERIA[base].short, ("accuracy",), "max")
+        allowed = "a function of the counts, or of several classes " + ", ".join(["accuracy", *CLASS_METRICS])
+        cure = "'equal_opportunity_macro', or pos_label= for one class against the rest"
+        raise InputError(argument, got=repr(name), allowed=allowed, cure=cure)
     base, contrast = name, None
     if isinstance(name, str) and name not in RATES:
         for ending in CONTRASTS:
@@ -183,7 +269,7 @@ class Objectives(NamedTuple):
     functions: tuple[Evaluator, ...]
 
 
-def as_objectives(metrics: Any, groups: tuple[str, ...]) -> Objectives:
+def as_objectives(metrics: Any, groups: tuple[str, ...], several_classes: bool = False) -> Objectives:
     """Objectives of names and functions, oriented so that larger is better.
 
     Raises for unknown names, names that have no better or worse, the same name twice, and where a fairness
@@ -200,7 +286,7 @@ def as_objectives(metrics: Any, groups: tuple[str, ...]) -> Objectives:
             functions.append(evaluator(metric, one_value=True))
             shorts.append(names[k])
             continue
-        known = parse_metric(metric, argument="metrics", default="max")
+        known = parse_metric(metric, argument="metrics", default="max", several=several_classes)
         known.needs_groups(groups, "metrics")
         if known.larger_is_better is None:
             allowed = "metrics of which more is better or worse"

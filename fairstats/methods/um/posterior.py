@@ -1,4 +1,4 @@
-"""`um_posterior` and `um_hierarchical`: joint posteriors of performance and fairness metrics."""
+"""`um_posterior`, `um_multiclass`, `um_hierarchical`: joint posteriors of performance and fairness."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from fairstats.ground.checks import as_generator, check_choice, check_number, ch
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
-from fairstats.ground.tally import Tally
-from fairstats.methods.um.draws import Rows, as_counts, as_prior, check_draws, warn_of_empty
+from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.methods.um.counting import ClassCounts, Rows, as_counts, as_prior, coded_rows, warn_of_empty
+from fairstats.methods.um.draws import check_draws
 from fairstats.methods.um.effective import CrossValidation
 from fairstats.methods.um.pymc_models import Nuts, Sampled, sample_hierarchy, sample_model
 from fairstats.methods.um.result import UmPosterior
@@ -155,6 +156,86 @@ def um_posterior(
     return posterior_of(table, alpha, request, rows=rows, sampled=sampled)
 
 
+def um_multiclass(
+    y_true: Any = None,
+    y_pred: Any = None,
+    *,
+    sensitive_features: Any = None,
+    counts: Any = None,
+    prior: float | str = 1.0,
+    draws: int = 10_000,
+    target: Literal["parameter", "predictive"] = "parameter",
+    groups: Sequence[Hashable] | None = None,
+    rng: Any = None,
+) -> UmPosterior:
+    """Posterior of accuracy and fairness with J classes: micro, macro and macro-micro averages.
+
+    Each group has one Dirichlet over its J × J table of label and prediction, so that the paper's 2 × 2
+    tables of one class against the rest, which it treats apart, are drawn jointly.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like, shape (n,)
+        Labels and predictions of any type; a class may occur in either.
+    sensitive_features : array-like (n,) or (n, k), data frame or mapping
+    counts : Tally, ConfusionCounts, mapping or frame, instead of rows
+        Of two classes, 0 and 1, as in `um_posterior`.
+    prior : float, "uniform", "jeffreys" or "perks", default 1.0
+        α of the two-class model; a cell of the J × J table has 4α/J², the same in all.
+    draws, target, groups, rng
+        As in `um_posterior`.
+
+    Returns
+    -------
+    UmPosterior
+        Its metrics are "accuracy", of all rows or by group, and the largest gaps between groups
+        "demographic_parity" and "equal_opportunity" with "_micro", "_macro" or "_macro_micro"; without an
+        ending the macro average. Functions get counts of shape (draws, G, J²), label by prediction.
+        `um_compare` takes it, paired by row where both came from rows.
+
+    Raises
+    ------
+    InputError
+        Missing values, one group, one class, and other input that cannot be used.
+
+    Notes
+    -----
+    Micro-averaged demographic parity (the paper's equations 5 and 6) is Σ_j(TP + FP) over Σ_j N, which is
+    1/J for every group and classifier: it is always 0. Micro-averaged equal opportunity is the gap of the
+    groups' accuracies, and so is the macro-micro one (equation 15), since Σ_j p(y = j|s)·TPR_sj is the
+    accuracy of group s. Only the macro averages (equations 9 to 12) look at the classes one by one.
+
+    References
+    ----------
+    .. [1] Barrainkua et al. (2024), appendix 8, equations 4 to 16.
+
+    Examples
+    --------
+    >>> import numpy as np, fairstats as fs
+    >>> rng = np.random.default_rng(1)
+    >>> y = rng.integers(0, 3, 600)
+    >>> predicted = np.where(rng.random(600) < 0.7, y, rng.integers(0, 3, 600))
+    >>> result = fs.um_multiclass(y, predicted, sensitive_features=rng.integers(0, 2, 600), rng=1)
+    >>> print(f"{result.metric('accuracy').mean():.2f}")
+    0.78
+    >>> print(f"{abs(result.metric('demographic_parity_micro')).max():.3f}")
+    0.000
+    """
+    request = Request.checked(draws, target, None, rng)
+    columns = {"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features}
+    rows = None
+    if counts_or_rows(counts, needs=", ".join(columns), **columns):
+        known, _ = as_counts(counts)
+        names, missing, cells = known.groups, known.missing, known.totals[:, [3, 1, 2, 0]]
+        classes: tuple[str, ...] = ("0", "1")
+    else:
+        outcomes, classes = coded_rows(**columns, groups=groups, several=True)
+        rows, names, missing = Rows.of(outcomes), outcomes.groups.labels, outcomes.missing
+        cells = rows.count(len(names), len(classes)).astype(np.float64)
+    table = ClassCounts(names, cells, cells, n_units=int(cells.sum()), missing=missing, classes=classes)
+    return posterior_of(table, as_prior(prior, table), request, rows=rows)
+
+
 def posteriors_of_pairs(counts: Any) -> tuple[list[UmPosterior], NDArray[np.float64]]:
     """Posteriors of both models of a table with two predictions, and the table, cells in ascending order."""
     paired = counts.paired() if isinstance(counts, Tally) else counts
@@ -166,7 +247,7 @@ def posteriors_of_pairs(counts: Any) -> tuple[list[UmPosterior], NDArray[np.floa
 
 
 def posterior_of(
-    counts: ConfusionCounts,
+    counts: ConfusionCounts | ClassCounts,
     prior: NDArray[np.float64],
     request: Request,
     *,

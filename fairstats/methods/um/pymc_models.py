@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.um.draws import CELLS, PosteriorDraws, as_counts, as_prior, multinomial_counts
+from fairstats.methods.um.counting import CELLS, as_counts, as_prior
+from fairstats.methods.um.draws import PosteriorDraws, multinomial_counts
 
 _DIMS = {"pi": ["group", "cell"], "counts": ["group", "cell"], "mu": ["cell"], "kappa": []}
 #: Chains that exact draws are dealt to, where their number can be divided by it.
@@ -74,13 +75,15 @@ def _load(package: str, purpose: str) -> Any:
         raise MissingDependencyError(package, extra="bayes", purpose=purpose, alternative=other) from problem
 
 
-def assemble(groups: tuple[str, ...], **parts: dict[str, NDArray[Any]]) -> Any:
+def assemble(
+    groups: tuple[str, ...], cells: tuple[str, ...] = CELLS, **parts: dict[str, NDArray[Any]]
+) -> Any:
     """InferenceData or DataTree of named groups of variables, with the coordinates ``group`` and ``cell``.
 
     ``posterior={"pi": array (chain, draw, group, cell)}``, ``observed_data={"counts": …}``, …
     """
     az = _load("arviz", "A posterior for ArviZ")
-    coords = {"group": list(groups), "cell": list(CELLS)}
+    coords = {"group": list(groups), "cell": list(cells)}
     dims = {name: _DIMS[name] for variables in parts.values() for name in variables if name in _DIMS}
     if int(str(az.__version__).split(".")[0]) < 1:
         return az.from_dict(**parts, coords=coords, dims=dims)
@@ -100,7 +103,9 @@ def as_arviz(draws: PosteriorDraws) -> Any:
     if draws.target == "predictive":
         counts = draws.draws
         parts["posterior_predictive"] = {"counts": counts.reshape(chains, -1, *counts.shape[1:])}
-    return assemble(draws.counts.groups, **parts, observed_data={"counts": draws.counts.totals})
+    return assemble(
+        draws.counts.groups, draws.counts.cells, **parts, observed_data={"counts": draws.counts.totals}
+    )
 
 
 def _values_of(data: Any, name: str) -> NDArray[np.float64]:

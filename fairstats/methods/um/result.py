@@ -15,11 +15,12 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.results import TIDY_COLUMNS, Result, printed
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.um.draws import PRIORS, PosteriorDraws, Rows, evaluate, warn_of_undefined
+from fairstats.methods.um.counting import PRIORS, Rows
+from fairstats.methods.um.draws import PosteriorDraws, evaluate, warn_of_undefined
 from fairstats.methods.um.effective import CrossValidation
-from fairstats.methods.um.metrics import Evaluator, evaluator, name_of, parse_metric, several
+from fairstats.methods.um.metrics import CLASS_METRICS, Evaluator, evaluator, name_of, several
 from fairstats.methods.um.pymc_models import Diagnostics, as_arviz
-from fairstats.methods.um.table import DEFAULT_METRICS, PosteriorRow, posterior_rows, table_draws
+from fairstats.methods.um.table import PosteriorRow, posterior_rows, table_draws, usual_metrics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,9 +74,10 @@ class UmPosterior(Result, PosteriorDraws):
     stored result gives the same numbers.
 
     `counts` are those per group, effective ones after cross-validation; `prior`, shape (G, 4), the Dirichlet
-    parameters before the data, in the order tp, fp, fn, tn; `target` "parameter", "predictive" or, after
-    cross-validation, "algorithm", with `shifts` of the models of half splits; `backend`
-    "exact", or the sampler that gave `stored`; `entropy` the seed of the draws; `reference` the group that
+    parameters before the data, in the order tp, fp, fn, tn, or (G, J²) by class and prediction; `target`
+    "parameter", "predictive" or, after cross-validation, "algorithm", with `shifts` of the models of half
+    splits; `backend` "exact", or the sampler that gave `stored`; `entropy` the seed of the draws; `reference`
+    the group that
     the others are compared with, by the rule "named" or "largest". `cross_validation` has folds,
     correlations and effective counts, `diagnostics` the convergence of a sampler, `stored`, shape (n_draws,
     G, 4), the cell probabilities that it gave. `table_metrics` are those of the table, empty for the usual
@@ -130,7 +132,8 @@ class UmPosterior(Result, PosteriorDraws):
             "predictive_equality", "predictive_parity", "equalized_odds", "treatment_equality": between
             groups. All of them may end in "_difference" (group − reference; the default of the latter),
             "_absolute", "_ratio" or "_max" (largest gap between any two groups). A function gets counts of
-            shape (draws, G, 4), last axis tp, fp, fn, tn, and returns one entry per draw.
+            shape (draws, G, 4), last axis tp, fp, fn, tn, and returns one entry per draw. Of several classes
+            see `um_multiclass`.
         group : hashable, optional
             A rate of this group instead of all rows.
         by_group : bool, default False
@@ -183,7 +186,7 @@ class UmPosterior(Result, PosteriorDraws):
         """The function of counts and reference behind a name."""
         if callable(name):
             return evaluator(name)
-        metric = parse_metric(name)
+        metric = self.parsed(name)
         if group is None and not by_group:
             metric.needs_groups(self.groups)
             return metric.values
@@ -302,6 +305,8 @@ class UmPosterior(Result, PosteriorDraws):
             words = "as given per cell and group"
             if np.unique(self.prior).size == 1:
                 words = f"({', '.join([f'{self.prior.flat[0]:g}'] * 4)}) per group"
+                if self.classes:
+                    words = f"{self.prior.flat[0]:g} per group, class and prediction"
             lines.append(f"{self.n_draws:,} exact draws, Dirichlet prior {words}.")
             lines += self._of_few_errors()
         else:
@@ -317,8 +322,14 @@ class UmPosterior(Result, PosteriorDraws):
                 f"Differences are group − reference ({self.reference!r}, {self.reference_rule}); "
                 "metrics of all rows weight the groups by the rows evaluated."
             )
-        shown = [m for m in self.table_metrics or DEFAULT_METRICS if isinstance(m, str)]
-        if len(self.groups) > 1 and any(m.endswith(("_max", "_absolute")) for m in shown):
+        if self.classes:
+            lines.append(
+                f"{len(self.classes)} classes ({', '.join(self.classes)}). demographic_parity_micro is "
+                "always 0 (a group selects 1/J of its row × class pairs); equal_opportunity_micro and "
+                "_macro_micro are the gap of the groups' accuracies. Prefer _macro."
+            )
+        shown = [m for m in self.table_metrics or usual_metrics(self) if isinstance(m, str)]
+        if len(self.groups) > 1 and any(m.endswith(("_max", "_absolute", *CLASS_METRICS)) for m in shown):
             lines.append(
                 "The size of a gap is never 0 among draws: its interval lies above 0 even where groups are "
                 "alike. Read p_rope, the probability that it is small."
@@ -336,6 +347,8 @@ class UmPosterior(Result, PosteriorDraws):
 
     def _of_few_errors(self) -> list[str]:
         """What a prior does to groups with few errors, where it matters."""
+        if self.classes:
+            return []
         wrong, right = self.counts.total("fp", "fn"), self.counts.total("tp", "tn")
         few = [g for g, n in zip(self.groups, np.minimum(wrong, right), strict=True) if n < FEW_ERRORS]
         a = float(self.prior.max())
@@ -376,7 +389,13 @@ class UmPosterior(Result, PosteriorDraws):
         from fairstats.plots.hdr import plot_posterior
 
         if metrics is None:
-            metrics = ("accuracy", "equal_opportunity_max") if len(self.groups) > 1 else ("accuracy",)
+            metrics = [
+                "accuracy",
+                *(
+                    ["equal_opportunity" if self.classes else "equal_opportunity_max"]
+                    * (len(self.groups) > 1)
+                ),
+            ]
         wanted = tuple(several(metrics))
         region = self.hdr(wanted, prob, backend=unless_asked())
         return plot_posterior(region, tuple(name_of(m) for m in wanted), ax)

@@ -15,7 +15,7 @@ from fairstats.ground.errors import InsufficientEvidenceWarning, caution
 from fairstats.ground.results import LEVEL, Comparison, Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.draws import MOST_UNDEFINED, PosteriorDraws, check_rope, evaluate
-from fairstats.methods.um.metrics import Evaluator, Metric, evaluator, name_of, parse_metric
+from fairstats.methods.um.metrics import CLASS_METRICS, Evaluator, evaluator, name_of
 
 #: The metrics of the plain table; the comparisons only with two groups or more.
 DEFAULT_METRICS = (
@@ -180,9 +180,13 @@ def _draws_of(draws: PosteriorDraws, parts: Sequence[_Part]) -> int:
 
 
 def _all_parts(draws: PosteriorDraws, metrics: Sequence[Any], reference: int) -> list[_Part]:
-    several = len(draws.counts.groups) > 1
-    wanted = metrics or [m for m in DEFAULT_METRICS if several or not parse_metric(m).between_groups]
-    return [part for name in wanted for part in _parts(draws, name, reference)]
+    return [part for name in metrics or usual_metrics(draws) for part in _parts(draws, name, reference)]
+
+
+def usual_metrics(draws: PosteriorDraws) -> list[str]:
+    """The metrics of the plain table."""
+    names = ("accuracy", *CLASS_METRICS) if draws.classes else DEFAULT_METRICS
+    return [m for m in names if len(draws.counts.groups) > 1 or not draws.parsed(m).between_groups]
 
 
 def _observed(draws: PosteriorDraws) -> NDArray[np.float64]:
@@ -200,7 +204,7 @@ def _parts(draws: PosteriorDraws, name: Any, reference: int) -> list[_Part]:
         width = np.asarray(function(draws._block(0, 0, 2), 0)).reshape(2, -1).shape[1]
         labels = [label if width == 1 else f"{label}[{k}]" for k in range(width)]
         return [_Part(function, [(text, "", sum(sizes)) for text in labels])]
-    metric: Metric = parse_metric(name)
+    metric = draws.parsed(name)
     metric.needs_groups(groups)
     if not metric.between_groups:
         every = _Part(metric.values, [(name, "all", sum(sizes))])

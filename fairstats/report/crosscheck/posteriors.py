@@ -53,9 +53,12 @@ def posterior(result: UmPosterior, bench: Bench) -> Iterator[Check]:
     names = result.table_metrics or [
         m for m in DEFAULT_METRICS if len(result.groups) > 1 or not parse_metric(m).between_groups
     ]
-    parts: list[Any] = [part for name in names for part in _wanted(result.groups, result.reference, name)]
+    wanted = (_wanted(result.groups, result.reference, name) for name in names)
+    parts: list[Any] = [] if result.classes else [part for each in wanted for part in each]
     why = ""
-    if len(parts) != len(rows) or None in parts or result.n_draws > _MOST:
+    if result.classes:
+        why = "of several classes: R's twin draws two"
+    elif len(parts) != len(rows) or None in parts or result.n_draws > _MOST:
         why = "of functions of the user's, or of very many draws"
     elif result.stored is not None:
         why = f"draws of a sampler ({result.backend}): only it can repeat them"

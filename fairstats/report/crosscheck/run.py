@@ -46,7 +46,6 @@ WITHOUT_TWIN = {
     "StableBandwidth": "part of a MaddResult, which is recomputed",
     "MaddCurve": "part of a MaddResult, which is recomputed",
     **dict.fromkeys(("RankingResult", "HfmExperiment"), "a choice among classifiers by means of HFM"),
-    "UmMulticlass": "of several classes: R's twin draws two",
     "TailSample": "of a search by simulation: only its generator can repeat it",
     "SyntheticQuality": "of a classifier that Python fits",
     "ScottKnott": "of bootstraps at every split: R has no twin of it",

@@ -60,7 +60,7 @@ def test_predictive_checks_are_arvizs() -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     import matplotlib.pyplot as plt
 
-    from fairstats.methods.um.draws import as_counts
+    from fairstats.methods.um.counting import as_counts
     from fairstats.methods.um.pymc_models import _groups_given, _prior_counts, assemble
 
     table, _ = as_counts({g: {"tp": 5, "tn": 6, "fp": 2, "fn": 1} for g in "abc"})

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 import fairstats as fs
-from fairstats.methods.um.draws import CELLS
+from fairstats.methods.um.counting import CELLS
 from fairstats.methods.um.events import event_name, probabilities
 from fairstats.methods.um.joint import join, paired_prior
 

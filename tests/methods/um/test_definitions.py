@@ -10,7 +10,7 @@ from sklearn import metrics as sk
 
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import CRITERIA, RATES
-from fairstats.methods.um.draws import count_cells
+from fairstats.methods.um.counting import count_cells
 from fairstats.methods.um.metrics import parse_metric
 
 from .conftest import Sample

@@ -12,7 +12,8 @@ from scipy import stats
 
 import fairstats as fs
 from fairstats.ground.errors import InputError, InsufficientEvidenceWarning
-from fairstats.methods.um.multiclass import MULTICLASS_METRICS
+from fairstats.methods.um.joint import paired_prior
+from fairstats.methods.um.metrics import CLASS_METRICS, as_objectives
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +70,18 @@ def by_loops(y: np.ndarray, p: np.ndarray, g: np.ndarray) -> dict[str, float]:
 def test_formulas_are_the_printed_ones(columns: Any) -> None:
     frame = fs.um_multiclass(*columns[:2], sensitive_features=columns[2], rng=1).to_frame()
     expected = by_loops(*columns)
-    assert dict(zip(frame["metric"], frame["observed"], strict=True)) == pytest.approx(expected, abs=1e-12)
-    assert set(expected) == set(MULTICLASS_METRICS)
+    every = frame[frame["group"].isin(["all", "largest gap"])]
+    assert dict(zip(every["metric"], every["observed"], strict=True)) == pytest.approx(expected, abs=1e-12)
+    assert set(expected) == {"accuracy", *CLASS_METRICS}
+    own = frame[~frame["group"].isin(["all", "largest gap"])].set_index("group")["observed"]
+    y, p, g = columns
+    assert own.to_dict() == pytest.approx({k: (y == p)[g == k].mean() for k in "abc"}, abs=1e-12)
 
 
 def test_misprint_5_micro_demographic_parity_is_always_zero(columns: Any) -> None:
     result = fs.um_multiclass(*columns[:2], sensitive_features=columns[2], rng=1, draws=1_000)
     assert np.abs(result.metric("demographic_parity_micro")).max() < 1e-12
-    assert "Prefer _macro" in result.summary()
+    assert "Prefer _macro" in " ".join(result.summary().split())
 
 
 def test_two_classes_are_the_two_class_posterior() -> None:
@@ -93,7 +98,7 @@ def test_two_classes_are_the_two_class_posterior() -> None:
 @pytest.mark.parametrize("target", ["parameter", "predictive"])
 def test_round_trip_and_targets(columns: Any, target: Any) -> None:
     result = fs.um_multiclass(*columns[:2], sensitive_features=columns[2], rng=1, target=target)
-    back = fs.results.UmMulticlass.from_dict(json.loads(json.dumps(result.to_dict())))
+    back = fs.results.UmPosterior.from_dict(json.loads(json.dumps(result.to_dict())))
     name = "equal_opportunity_macro"
     assert np.array_equal(back.metric(name), result.metric(name), equal_nan=True)
 
@@ -133,7 +138,9 @@ def test_missing_values_and_unknown_metrics(columns: Any) -> None:
         fs.um_multiclass(y, columns[1], sensitive_features=columns[2])
     result = fs.um_multiclass(*columns[:2], sensitive_features=columns[2])
     with pytest.raises(InputError, match="equal_opportunity_macro"):
-        result.metric("equal_opportunity")
+        result.metric("predictive_parity")
+    plain, macro = result.metric("equal_opportunity"), result.metric("equal_opportunity_macro")
+    assert np.array_equal(plain, macro)
 
 
 def test_counts_of_two_classes_are_those_of_their_rows() -> None:
@@ -143,7 +150,93 @@ def test_counts_of_two_classes_are_those_of_their_rows() -> None:
     frame = pd.DataFrame({"y": y, "p": p, "g": g})
     rows = fs.um_multiclass(y, p, sensitive_features=g, rng=1)
     counted = fs.um_multiclass(counts=fs.tally(frame, y_true="y", y_pred="p", sensitive_features="g"), rng=1)
-    assert np.array_equal(rows.cells, counted.cells)
+    assert np.array_equal(rows.counts.totals, counted.counts.totals)
     assert np.array_equal(rows.metric("equal_opportunity_macro"), counted.metric("equal_opportunity_macro"))
     with pytest.raises(InputError, match="both counts and rows"):
         fs.um_multiclass(y, counts=counted)
+
+
+def test_two_models_of_several_classes_are_compared_by_row(columns: Any) -> None:
+    """Witness: the joint Dirichlet by hand: each model keeps its own posterior, and equals never differ."""
+    y, p, g = columns
+    other = np.where(np.random.default_rng(6).random(y.size) < 0.3, y, p)
+    first, second = (fs.um_multiclass(y, hat, sensitive_features=g, rng=1) for hat in (p, other))
+    metrics = ("accuracy", "demographic_parity", "equal_opportunity_micro")
+    paired, apart = (fs.um_compare(first, second, metrics=metrics, paired=w, rng=2) for w in ("auto", False))
+    assert paired.paired
+    assert paired.joint.cells is not None
+    assert paired.joint.cells.shape == (3, 27)
+    gap = first.metric("accuracy").mean() - second.metric("accuracy").mean()
+    assert paired.delta_mean[0] == pytest.approx(gap, abs=5 * apart.delta_sd[0] / np.sqrt(10_000))
+    assert paired.delta_sd[0] < 0.8 * apart.delta_sd[0]
+    draws = paired.joint.objectives(as_objectives(metrics, first.groups, True))
+    for k, posterior in enumerate((first, second)):
+        accuracy = draws[:, k, 0]
+        own = posterior.metric("accuracy")
+        assert accuracy.mean() == pytest.approx(own.mean(), abs=5 * own.std() * np.sqrt(2 / 10_000))
+        assert accuracy.std() == pytest.approx(own.std(), rel=5 / np.sqrt(10_000))
+    equal = fs.um_compare(first, first, metrics=metrics, rng=2)
+    assert np.abs(equal.delta_mean).max() == pytest.approx(0.0, abs=5 * equal.delta_sd.max() / np.sqrt(10_000))
+    back = fs.results.UmComparison.from_dict(json.loads(json.dumps(paired.to_dict())))
+    assert np.array_equal(back.delta, paired.delta)
+    prior = paired_prior(first.prior, 2, 3).reshape(3, 3, 3, 3)
+    assert np.allclose(prior.sum(axis=3).reshape(3, 9), first.prior)
+    assert np.allclose(prior.sum(axis=2).reshape(3, 9), first.prior)
+
+
+def test_what_does_not_go_together(columns: Any) -> None:
+    y, p, g = columns
+    several = fs.um_multiclass(y, p, sensitive_features=g, rng=1)
+    two = fs.um_posterior(y == "x", p == "x", sensitive_features=g, rng=1)
+    with pytest.raises(InputError, match="classes"):
+        fs.um_compare(several, two)
+    with pytest.raises(InputError, match="macro"):
+        fs.um_compare(several, several, metrics="tpr")
+    many = np.arange(600) % 12
+    crowd = fs.um_multiclass(many, many, sensitive_features=np.arange(600) // 300, rng=1, draws=200)
+    ranked = fs.um_compare({"a": crowd, "b": crowd}, rng=1, metrics="accuracy")
+    assert "1,000 cells" in ranked.joint.reason
+
+
+def test_region_plot_and_arviz_of_several_classes(columns: Any) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    result = fs.um_multiclass(*columns[:2], sensitive_features=columns[2], rng=1, draws=2_000)
+    region = result.hdr(["accuracy", "equal_opportunity"], backend="scipy")
+    centre = [result.metric(m).mean() for m in ("accuracy", "equal_opportunity")]
+    assert region.contains(np.array([centre]))[0]
+    assert result.plot().get_xlabel() == "accuracy"
+    pytest.importorskip("arviz")
+    assert result.to_arviz()["posterior"]["pi"].shape[-2:] == (3, 9)
+
+
+@pytest.mark.filterwarnings("ignore:the relative correlation")
+def test_estimators_of_several_classes() -> None:
+    """Witness: the out-of-fold predictions counted by hand, and `um_multiclass` of them."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.tree import DecisionTreeClassifier
+
+    rng = np.random.default_rng(3)
+    X, group = rng.normal(size=(240, 2)), rng.choice(["a", "b"], 240)
+    y = np.array(["low", "mid", "high"])[np.digitize(X[:, 0] + 0.5 * rng.normal(size=240), [-0.5, 0.5])]
+    models = {"logit": LogisticRegression(), "stump": DecisionTreeClassifier(max_depth=1, random_state=0)}
+    found = fs.um_compare_estimators(
+        models, X, y, sensitive_features=group, cv=4, n_half_splits=2, rng=1, progress=False, draws=2_000,
+        reference_estimator=DecisionTreeClassifier(max_depth=3, random_state=0),
+    )  # fmt: skip
+    logit = found.posteriors["logit"]
+    assert logit.classes == tuple(dict.fromkeys(y))
+    assert logit.cross_validation is not None
+    assert logit.cross_validation.fold_cells.shape == (4, 2, 9)
+    rows = logit._rows
+    assert rows is not None
+    labels = np.array(logit.classes)
+    assert np.array_equal(labels[rows.y_true], y)
+    again = fs.um_multiclass(y, labels[rows.y_pred], sensitive_features=group, rng=1)
+    assert np.array_equal(logit.cross_validation.fold_cells.sum(axis=0), again.counts.totals)
+    for rank in found.rankings:
+        assert rank.metrics == ("accuracy", "equal_opportunity")
+        assert rank.better[0, 1] > rank.better[1, 0]
+    with pytest.raises(InputError, match="3 classes"):
+        fs.um_compare_estimators(
+            models, X, y, sensitive_features=group, target="algorithm", cv=4, rng=1, progress=False
+        )

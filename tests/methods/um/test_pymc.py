@@ -65,7 +65,7 @@ def test_log_density_of_the_pooling_model(scale: float) -> None:
     from scipy import stats
     from scipy.special import gammaln
 
-    from fairstats.methods.um.draws import as_counts
+    from fairstats.methods.um.counting import as_counts
     from fairstats.methods.um.pymc_models import hierarchical_model
 
     named = {g: {k: scale * v for k, v in c.items()} for g, c in SMALL.items()}

@@ -56,7 +56,7 @@ def test_rows_by_name(results: dict[str, Any]) -> None:
     ranking = results["ranking"]
     assert ranking["svm", "lr"].estimate == ranking.better[0, 1]
     assert ranking["lr"].estimate == ranking.front[1]
-    assert results["multiclass"]["accuracy"].group == "all"
+    assert [row.metric for row in results["multiclass"]["x"]] == ["accuracy"]
 
 
 def test_json_names_the_cells(results: dict[str, Any]) -> None:
