@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fairstats.ground.checks import check_given, check_type
+from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.serialise import serialisable
 
@@ -113,6 +114,30 @@ class ScoreCounts:
         sums = shares.sum(axis=2, keepdims=True)
         shares = shares[:, :, wide] / np.where(sums > 0, sums, 1)
         return np.asarray((shares[:, 0] * shares[:, 1]).sum(axis=1) / 2)
+
+    def calibration(
+        self, group: int, confidence_level: float = 0.95, n_bins: int = 10
+    ) -> tuple[NDArray[np.float64], ...]:
+        """Mean score, rows, share with label 1 and the ends of its Wilson interval, by bin of scores.
+
+        Bins of about equal size of one group, up to `n_bins` with 20 rows each on average; tied scores stay
+        together. Intervals hold for each bin alone.
+        """
+        here = self.counts[group].sum(axis=0) > 0
+        lower = self.values if self.lower is None else self.lower
+        middle, counts = (lower[here] + self.values[here]) / 2, self.counts[group][:, here]
+        rows = counts.sum(axis=0)
+        most = int(np.clip(rows.sum() // 20, 1, n_bins))
+        share = np.cumsum(rows) / max(rows.sum(), 1)
+        cut = np.unique(np.searchsorted(share, np.arange(1, most + 1) / most - 1e-12))
+        starts = np.concatenate([[0], np.minimum(cut, rows.size - 1)[:-1] + 1]) if rows.size else cut
+        n, ones, total = (
+            np.add.reduceat(v, starts) if rows.size else np.zeros(0) for v in (rows, counts[1], rows * middle)
+        )
+        z2 = normal_quantile((1 + confidence_level) / 2) ** 2
+        centre = (ones + z2 / 2) / (n + z2)
+        half = np.sqrt(z2 * (ones * (n - ones) / n + z2 / 4)) / (n + z2)
+        return total / n, n, ones / n, centre - half, centre + half
 
     def splits(self, edges: NDArray[np.float64]) -> bool:
         """Whether one of the edges, in ascending order, cuts through an interval."""

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from fairstats.ground.errors import MissingDependencyError
 from fairstats.report.format import Axis, count, isolate, number, printable, pvalue
+from fairstats.report.parts import set_parts
 from fairstats.report.render import MARKS, headline
-from fairstats.report.view import Row, SetView, view_sets
+from fairstats.report.svg import svg
+from fairstats.report.view import Block, Row, SetView, view_sets
 
 if TYPE_CHECKING:
     from fairstats.report.contents import Contents
@@ -41,6 +43,28 @@ def drawing(row: Row, axis: Axis) -> dict[str, Any] | None:
     }
 
 
+#: Rows of one metric that stand open; of more, those furthest from equality do.
+_OPEN_ROWS = 12
+
+
+def split_rows(block: Block, axis: Axis) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """The rows of a metric that stand open, in their order, and those that are folded away."""
+    if len(block.rows) <= _OPEN_ROWS + 3:
+        return block.rows, ()
+
+    def distance(row: Row) -> tuple[bool, float]:
+        size = (
+            abs(axis.place(row.estimate) - axis.place(axis.neutral)) if math.isfinite(row.estimate) else -1.0
+        )
+        return row.verdict == "violated", size
+
+    open_rows = set(map(id, sorted(block.rows, key=distance, reverse=True)[:_OPEN_ROWS]))
+    return (
+        tuple(r for r in block.rows if id(r) in open_rows),
+        tuple(r for r in block.rows if id(r) not in open_rows),
+    )
+
+
 def _place(axis: Axis, value: float) -> str:
     return f"{axis.place(value):.2f}%"
 
@@ -60,7 +84,7 @@ def render_html(report: Contents, crosscheck: Crosscheck | None = None) -> str:
         autoescape=True, loader=PackageLoader("fairstats.report", "templates"), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters.update(number=number, pvalue=pvalue, count=count)
+    environment.filters.update(number=number, pvalue=pvalue, count=count, svg=svg, split=split_rows)
     environment.globals.update(drawing=drawing, marks=MARKS, place=_place)
     template = environment.get_template("report.html.j2")
     return str(template.render(**_context(report), crosscheck=crosscheck))
@@ -77,7 +101,10 @@ def _context(report: Contents) -> dict[str, Any]:
     return {
         "title": printable(report.title), "headline": headline(report), "verdicts": report.verdicts,
         "facts": [(name, printable(value)) for name, value in _facts(report)],
-        "views": [(f"set-{i}", view, _violations(view)) for i, view in enumerate(views, start=1)],
+        "views": [
+            (f"set-{i}", view, _violations(view), set_parts(report, view))
+            for i, view in enumerate(views, start=1)
+        ],
         "level": f"{100 * s.confidence_level:g}%", "alpha": f"{100 * (1 - s.confidence_level):.3g}%",
         "inner_level": f"{100 * (2 * s.confidence_level - 1):.3g}%", "threshold": f"{s.threshold:g}",
         "inverse": f"{1 / s.threshold:.4g}", "margin": f"{s.margin:g}",
@@ -87,7 +114,6 @@ def _context(report: Contents) -> dict[str, Any]:
         "notes": [clean(note) for note in report.notes], "references": report.references,
         "settings": [(name, printable(value)) for name, value in _settings(report)],
         "versions": report.versions, "created": report.created.replace("T", " ").replace("+00:00", " UTC"),
-        "table_of": _plain_table,
     }  # fmt: skip
 
 
@@ -130,24 +156,3 @@ def _violations(view: SetView) -> list[tuple[str, str]]:
         if groups:
             found.append((f"{name} ({words.strip()})" if words.strip() else name, ", ".join(groups)))
     return found
-
-
-def _plain_table(result: Any) -> dict[str, Any]:
-    """A result that is no comparison, as headings and rows of text."""
-    frame = result.to_frame()
-    shown = frame[result._summary_columns(frame)]
-    judged = "verdict" in frame
-    groups = [printable(name) for name in {*frame["group"], *frame["reference"]} if name]
-    return {
-        "title": printable(result.title),
-        "heads": [str(c).replace("_", " ") for c in shown.columns],
-        "rows": [[_text(value) for value in row] for row in shown.itertuples(index=False)],
-        "notes": [printable(note) for note in result.notes()],
-        "sentences": [isolate(printable(said), groups) for said in result.sentences()] if judged else [],
-    }
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return printable(value)
-    return number(value) if isinstance(value, float) else count(value)

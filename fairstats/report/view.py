@@ -176,11 +176,13 @@ class Chart:
 class SetView:
     """Everything about one set of attributes.
 
-    `crossed`: whether it is an intersection; `charts`: ratios, differences, sizes without sign, distances
-    between distributions; `others`: results that are no comparisons: shown as tables.
+    `results`: all of them; `crossed`: whether it is an intersection; `charts`: ratios, differences, sizes
+    without sign, distances between distributions; `others`: results that are no comparisons: shown as tables.
     """
 
     name: str
+    attributes: tuple[str, ...]
+    results: tuple[Result, ...]
     crossed: bool
     groups: GroupsTable | None
     blocks: tuple[Block, ...]
@@ -200,7 +202,8 @@ def view_sets(report: Contents) -> list[SetView]:
         blocks = [block for result in results if compares(result) for block in _blocks(result)]
         table = tables.get(attributes)
         view = SetView(
-            name=printable(INTERSECTION.join(attributes)), crossed=len(attributes) > 1, blocks=tuple(blocks),
+            name=printable(INTERSECTION.join(attributes)), attributes=attributes, results=tuple(results),
+            crossed=len(attributes) > 1, blocks=tuple(blocks),
             groups=None if table is None else groups_table(table, report.columns),
             charts=tuple(_charts(blocks, report.settings.threshold, report.settings.margin)),
             others=tuple(r for r in results if not compares(r)), verdicts=count_verdicts(results),

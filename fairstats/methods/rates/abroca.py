@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import as_generator
+from fairstats.ground.checks import as_generator, check_choice, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import make_pairs
@@ -31,6 +31,9 @@ from fairstats.methods.rates.result import (
 from fairstats.methods.rates.setup import Shared, check_groups, documented, make_settings, rows_among
 from fairstats.numerics.draws import split_rows
 from fairstats.numerics.paired.distance import MIN_ROWS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: False positive rates at which drawn curves are compared; a prime number, so that few curves jump there.
 _GRID = (np.arange(257) + 0.5) / 257
@@ -124,6 +127,44 @@ class AbrocaResult(ComparisonResult):
             {**row, "expected_if_equal": expected}
             for row, expected in zip(super().rows(), self.expected_if_equal, strict=True)
         ]
+
+    def roc(self, group: str) -> RocCurve:
+        """The ROC curve of a group; its scores are counted in at most 2,048 bins of ten rows."""
+        scores: Any = self.counts
+        return RocCurve.from_counts(*scores.counts[scores.groups.index(group)])
+
+    def plot(
+        self, ax: Axes | None = None, *, kind: Literal["forest", "roc", "calibration"] = "forest",
+        group: Hashable | None = None,
+    ) -> Axes:  # fmt: skip
+        """Draw the areas with their intervals, the ROC curves of a comparison, or its calibration curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; default a new figure.
+        kind : {"forest", "roc", "calibration"}, default "forest"
+            "roc" fills the area between the curves, ABROCA; "calibration" is the share with label 1 in up to
+            ten bins of scores, each with its Wilson interval.
+        group : hashable, optional
+            Whose comparison; default the first.
+
+        Raises
+        ------
+        InputError
+            For a group without rows of both labels, which has no ROC curve.
+        """
+        check_choice("kind", kind, ("forest", "roc", "calibration"))
+        if kind == "forest":
+            return super().plot(ax)
+        from fairstats.plots.picture import draw
+        from fairstats.plots.scores import calibration_curves, roc_curves
+
+        chosen = self.comparisons[0] if group is None else self[group]
+        allowed, cure = "a comparison of groups with both labels", 'kind="calibration"'
+        fine = kind == "calibration" or np.isfinite(chosen.estimate)
+        check_that(fine, "group", chosen.group, allowed, cure)
+        return draw((roc_curves if kind == "roc" else calibration_curves)(self, chosen), ax)
 
     def _finding(self, c: RateComparison) -> str:
         low, high = c.confidence_interval

@@ -309,6 +309,28 @@ def _planned(plan: _Plan, n: int, n_reference: int) -> PowerResult:
     return PowerResult(power, n, n_reference, *rates, null, plan.alternative, plan.level)
 
 
+def chance_of_verdict(
+    rate_reference: float, ratio: float, n: int, n_reference: int, threshold: float, level: float
+) -> float:
+    """About the power of "violated" where the ratio lies outside the fair range, else of "satisfied"."""
+    shown = "satisfied" if ratio > threshold else "violated"
+    return _Plan(rate_reference, ratio, threshold, shown, level).normal_power(n, n_reference)
+
+
+def detectable_ratio(
+    rate_reference: float, n: int, n_reference: int, threshold: float, level: float, power: float = 0.8
+) -> float:
+    """About the largest ratio below the threshold that is judged "violated" with this power; 0 for none."""
+    low, high = 0.0, threshold
+    for _ in range(20):
+        middle = (low + high) / 2
+        if chance_of_verdict(rate_reference, middle, n, n_reference, threshold, level) >= power:
+            low = middle
+        else:
+            high = middle
+    return low if low > 1e-4 else 0.0
+
+
 def sample_size_ratio(
     rate_reference: float,
     ratio: float,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.backends import unless_asked
-from fairstats.ground.checks import check_flag, check_names
+from fairstats.ground.checks import check_flag, check_names, check_number, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.results import TIDY_COLUMNS, Result, printed
@@ -376,7 +376,9 @@ class UmPosterior(Result, PosteriorDraws):
         """
         return as_arviz(self) if self._inference is None else self._inference
 
-    def plot(self, metrics: Any = None, ax: Axes | None = None, *, prob: float = 0.95) -> Axes:
+    def plot(
+        self, metrics: Any = None, ax: Axes | None = None, *, prob: Any = 0.95, rope: float | None = None
+    ) -> Axes:
         """Draw the density of one metric with its HDR, or the joint HDR of two.
 
         Parameters
@@ -384,7 +386,14 @@ class UmPosterior(Result, PosteriorDraws):
         metrics : str, callable or two of them, optional
             Default: equal opportunity against accuracy where there are two groups, else accuracy.
         ax : matplotlib.axes.Axes, optional
-        prob : float, default 0.95
+        prob : float or sequence of float, default 0.95
+        rope : float, optional
+            Half-width of the box of practical equivalence, drawn with the contours of two differences.
+
+        Raises
+        ------
+        InputError
+            For more than two metrics, or a box around other than two.
         """
         from fairstats.plots.hdr import plot_posterior
 
@@ -398,4 +407,13 @@ class UmPosterior(Result, PosteriorDraws):
             ]
         wanted = tuple(several(metrics))
         region = self.hdr(wanted, prob, backend=unless_asked())
+        if rope is not None:
+            from fairstats.plots.picture import draw
+            from fairstats.plots.planes import posterior_plane
+
+            check_number("rope", rope, low=0, open_low=True, allowed="a half-width above 0", cure="rope=0.1")
+            cure = 'metrics=("equal_opportunity", "predictive_equality")'
+            check_that(region.dimension == 2, "metrics", metrics, "two metrics for a box", cure)
+            names = [name_of(m) for m in wanted] if len(wanted) == 2 else ["TPR", "FPR"]
+            return draw(posterior_plane(region, names, (rope, rope), "Posterior of two metrics"), ax)
         return plot_posterior(region, tuple(name_of(m) for m in wanted), ax)

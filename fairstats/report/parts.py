@@ -1,0 +1,413 @@
+"""The parts of a report on one set of groups: a plain sentence, pictures, and the statistician's tables."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.ground.backends import unless_asked
+from fairstats.ground.errors import FairstatsWarning
+from fairstats.methods.ecd.result import EcdResult
+from fairstats.methods.hfm.result import HfmResult
+from fairstats.methods.madd.result import MaddResult
+from fairstats.methods.rates.abroca import AbrocaResult
+from fairstats.methods.rates.models.amplification import AmplificationResult
+from fairstats.methods.rates.models.result import ModelComparison
+from fairstats.methods.rates.planning import chance_of_verdict, detectable_ratio
+from fairstats.methods.rates.result import RatioResult
+from fairstats.methods.um.result import UmPosterior
+from fairstats.plots.picture import Picture
+from fairstats.plots.planes import posterior_plane, power_curves, return_levels
+from fairstats.plots.scores import calibration_curves, madd_by_bandwidth, roc_curves, score_histograms
+from fairstats.report.format import count, isolate, number, percent, printable, pvalue
+from fairstats.report.view import Chart, SetView
+
+if TYPE_CHECKING:
+    from fairstats.report.contents import Contents, Section
+
+#: Comparisons with pictures of their own; tables have all of them.
+_PICTURED = 4
+#: Below so many expected cases of one kind a verdict is by an exact test, whose power is not this one.
+_FEW = 10
+#: Power that "could have been shown" means.
+_POWER = 0.8
+#: Verdict → what follows a finding.
+_MEANS = {
+    "violated": "beyond the limit that was set",
+    "satisfied": "shown to be within the limit that was set",
+    "undecided": "the data do not settle whether that is within the limit that was set",
+    "insufficient evidence": "too few cases to say anything",
+}
+#: Column of a tidy table → heading.
+_HEADS = {
+    "ci_low": "interval from", "ci_high": "to", "pvalue": "p-value", "pvalue_adjusted": "p-value, adjusted",
+    "std_error": "standard error", "p_rope": "probability of practical equivalence", "n": "rows",
+    "bound_low": "lowest", "bound_high": "highest", "undefined": "share of draws undefined",
+    "baseline": "compared with", "verdict": "finding", "n_reference": "rows of the reference",
+    "row_group": "row of the group", "row_reference": "row of the reference",
+    "stability_low": "5% of subsamples", "stability_high": "95% of subsamples",
+}  # fmt: skip
+#: Columns that say the same in every row, or repeat another one.
+_LEFT_OUT = ("backend", "confidence_level", "pvalue_verdict", "pvalue_verdict_adjusted", "note")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and rows of text, below a title; `notes` stand below, `sentences` are folded away."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """`lead`: what a manager needs to know; `figures`: pictures by comparison, each row with its heading."""
+
+    key: str
+    title: str
+    lead: str
+    charts: tuple[Chart, ...] = ()
+    figures: tuple[tuple[str, tuple[Picture, ...]], ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+def set_parts(report: Contents, view: SetView) -> list[Part]:
+    """The parts of one set of groups, in the order of the sections; power after the rates."""
+    found: list[Part] = []
+    for section in report.sections:
+        if section.attributes != view.attributes:
+            continue
+        make = _MAKERS.get(section.key, _others)
+        found += make(section, view)
+    return found
+
+
+def _others(section: Section, view: SetView) -> Iterator[Part]:
+    """Results that have no picture: the first sentence, and the table behind it."""
+    for result in section.results:
+        yield _plain_part(section.key, result)
+
+
+def _plain_part(key: str, result: Any) -> Part:
+    told = _told(result)
+    title, lead = printable(result.title), told[0] if told else ""
+    if isinstance(result, AmplificationResult):
+        title = "Amplification: whether the predictions repeat the differences of the outcomes"
+        sizes = [c for c in result.comparisons if c.verdict == "amplified"]
+        lead = "In no group are the predictions shown to be further from parity than the recorded outcomes."
+        if sizes:
+            groups = list(dict.fromkeys(c.group for c in sizes))
+            said = (
+                f"The predictions are further from parity than the recorded outcomes for {', '.join(groups)}."
+            )
+            lead = _said(said, *groups)
+    return Part(key, title, lead, tables=(table_of(result),))
+
+
+def _told(result: Any) -> list[str]:
+    groups = [printable(name) for c in result.comparisons for name in (c.group, c.reference) if name]
+    return [isolate(printable(said), groups) for said in result.sentences()]
+
+
+def _pair(c: Any) -> str:
+    return _said(f"{c.group} and {c.reference}", c.group, c.reference)
+
+
+def _ordered(comparisons: Sequence[Any], size: Callable[[Any], float]) -> list[Any]:
+    """Comparisons that have an estimate: those shown to be beyond the limit first, then by size."""
+    known = [c for c in comparisons if math.isfinite(size(c))]
+    last = "insufficient evidence"
+    return sorted(known, key=lambda c: (c.verdict == "violated", c.verdict != last, size(c)), reverse=True)
+
+
+def _rest(shown: Any, comparisons: Sequence[Any]) -> str:
+    """What became of the other comparisons; empty for none."""
+    others = [c.verdict for c in comparisons if c is not shown]
+    if not others:
+        return ""
+    beyond, within = others.count("violated"), others.count("satisfied")
+    found = f"{beyond or 'none'} shown to be beyond it, {within or 'none'} within it"
+    return f" Of {len(others)} other comparisons, {found}, {len(others) - beyond - within or 'none'} open."
+
+
+def _said(text: str, *names: str) -> str:
+    return isolate(printable(text), [printable(name) for name in names])
+
+
+def _chance(share: float) -> str:
+    """A probability in percent, which is never rounded to certainty."""
+    if math.isnan(share):
+        return "—"
+    return "less than 0.1%" if share < 0.001 else "more than 99.9%" if share > 0.999 else percent(share)
+
+
+# ---------------------------------------------------------------- rates, and what could have been shown
+
+
+def _rates(section: Section, view: SetView) -> Iterator[Part]:
+    charts = tuple(c for c in view.charts if c.kind != "distance")
+    ratios = [
+        r for r in section.results if isinstance(r, RatioResult) and r.metric.startswith("disparate_impact")
+    ]
+    lead = _lead_of_rates(ratios[0]) if ratios else ""
+    if charts:
+        yield Part("rates", "Rates: who is selected, and how often rightly", lead, charts)
+    for result in section.results:
+        if any(result is other for other in view.others):
+            yield _plain_part(section.key, result)
+    if ratios:
+        yield from _power(ratios[0])
+
+
+def _lead_of_rates(result: RatioResult) -> str:
+    def size(c: Any) -> float:
+        """Distance from equality on the logarithmic scale; of a ratio of 0 more than any other."""
+        return abs(math.log(max(c.estimate, 1e-9)))
+
+    ordered = _ordered(result.comparisons, size)
+    if not ordered:
+        return f"No two groups can be compared: {_MEANS['insufficient evidence']}."
+    c = ordered[0]
+    told = "a favourable outcome" if result.metric.endswith("labels") else "a favourable decision"
+    text = (
+        f"Of 100 people in the group {c.group}, {100 * c.rate:.0f} got {told}; of 100 in {c.reference}, "
+        f"{100 * c.rate_reference:.0f}: {_MEANS[c.verdict]}.{_rest(c, result.comparisons)}"
+    )
+    return _said(text, c.group, c.reference)
+
+
+def _power(result: RatioResult) -> Iterator[Part]:
+    """How large a difference the numbers of cases could have shown, whatever was found."""
+    s: Any = result.settings
+    if result.counts.weighted or result.counts.clustered:
+        return
+    size = 1 if s.adjust == "none" else max(len(result.comparisons), 1)
+    level = 1 - (1 - s.confidence_level) / size
+    found: list[tuple[float, float, Any]] = []
+    for c in result.comparisons:
+        rate, n, m = c.rate_reference, c.n, c.n_reference or 0
+        if n and m and 0 < rate < 1:
+            few = min(n * rate, n * (1 - rate), m * rate, m * (1 - rate)) < _FEW
+            about = rate, n, m, s.threshold, level
+            shown = 0.0 if few else detectable_ratio(*about, _POWER)
+            found.append((shown, math.nan if few else chance_of_verdict(rate, 1.0, n, m, *about[3:]), c))
+    known = sorted((one for one in found if one[0] > 0), key=lambda one: one[0], reverse=True)
+    lead = "The groups are too small for any violation of the ratio to be shown with a chance of 80%."
+    if known:
+        (most, _, c), (least, _, other) = known[0], known[-1]
+        lead = (
+            f"A violation is found in 8 of 10 audits like this one if the true ratio is {most:.2f} or less "
+            f"for {c.group} ({c.n:,} cases)"
+        )
+        if other is not c:
+            lead += f", and only if it is {least:.2f} or less for {other.group} ({other.n:,} cases)"
+        left = len(found) - len(known)
+        lead = _said(lead, c.group, other.group) + (f"; {left} more have too few cases." if left else ".")
+    curves = []
+    for shown, _, c in [*known[:2], *known[2:][-2:]]:
+        x = np.linspace(max(0.02, min(0.4, shown - 0.1)), 1.0, 41)
+        x = x[np.abs(x - s.threshold) > 1e-6]
+        given = c.n, c.n_reference, s.threshold, level
+        curves.append((c.group, x, [chance_of_verdict(c.rate_reference, r, *given) for r in x.tolist()]))
+    rows = tuple(
+        (
+            printable(c.group), printable(c.reference), count(c.n), count(c.n_reference),
+            percent(c.rate_reference), f"{shown:.3f} or less" if shown > 0 else "none: too few cases",
+            _chance(equal),
+        )
+        for shown, equal, c in found
+    )  # fmt: skip
+    heads = (
+        "group", "reference", "cases", "cases of the reference", "rate of the reference",
+        "ratio found as a violation in 8 of 10 audits", "equal groups shown to be so",
+    )  # fmt: skip
+    about_it = (
+        "About, by the normal approximation to the score test (Farrington and Manning 1990), at the level "
+        f"{100 * level:.4g}% that each of {size} comparisons has. It rests on the numbers of cases and the "
+        "rate of the reference, not on what was found."
+    )
+    if rows:
+        table = Table("Smallest effects that could have been shown", heads, rows, (about_it,))
+        figures = (("", (power_curves(curves, s.threshold),)),) if curves else ()
+        yield Part("power", "What this audit could have shown", lead, figures=figures, tables=(table,))
+
+
+# ---------------------------------------------------------------- scores
+
+
+def _madd(section: Section, view: SetView) -> Iterator[Part]:
+    charts = tuple(c for c in view.charts if c.kind == "distance")
+    results = [r for r in section.results if isinstance(r, MaddResult)]
+    for result in results:
+        areas = [r for r in view.results if isinstance(r, AbrocaResult)]
+        ordered = _ordered(result.comparisons, lambda c: c.binned)
+        figures = []
+        for c in ordered[:_PICTURED]:
+            pictures = [score_histograms(result, c), madd_by_bandwidth(result, c)]
+            for area in areas:
+                own = [a for a in area.comparisons if {a.group, a.reference} == {c.group, c.reference}]
+                for a in own:
+                    pictures += [roc_curves(area, a)] if math.isfinite(a.estimate) else []
+                    pictures.append(calibration_curves(area, a))
+            figures.append((_pair(c), tuple(pictures)))
+        lead = f"No two groups can be compared: {_MEANS['insufficient evidence']}."
+        if ordered:
+            c = ordered[0]
+            lead = (
+                f"The scores of {_pair(c)} overlap by {percent(1 - c.binned / 2)}, where 100% are alike "
+                f"(groups that are alike would show {percent(1 - c.binned_null_mean / 2)}): "
+                f"{_MEANS[c.verdict]}."
+            )
+            lead += _rest(c, ordered)
+        left = len(ordered) - len(figures)
+        if left > 0:
+            lead += f" {len(figures)} comparisons have pictures; {left} more are in the tables."
+        yield Part("madd", "Scores: how alike they are", lead, charts, tuple(figures))
+
+
+# ---------------------------------------------------------------- sets, posteriors, tails
+
+
+def _hfm(section: Section, view: SetView) -> Iterator[Part]:
+    for result in section.results:
+        if not isinstance(result, HfmResult):
+            yield from _others(section, view)
+            continue
+        e = result.overall
+        more = (
+            "as far apart as" if e.hfm == 0 else "further apart than" if e.hfm > 0 else "less far apart than"
+        )
+        lead = f"Seen as sets of people, the predictions set the groups {more} the recorded outcomes do."
+        if e.tests and e.tests[2].pvalue > 0.05:
+            lead += " Chance alone could have made that difference."
+        found = result.witnesses()
+        held = (
+            (
+                str(w["group"]),
+                str(w["quantity"]),
+                str(w["direction"]),
+                str(w["row"]),
+                str(w["nearest"]),
+                number(w["distance"]),
+            )
+            for w in found[found["attains"].astype(bool)].to_dict("records")
+        )
+        heads = ("group", "distance", "direction", "row", "nearest row", "size")
+        about = "Rows by position: one row decides a distance, with the row nearest to it on the other side."
+        rows = tuple(tuple(printable(text) for text in row) for row in held)
+        witnesses = (Table("Rows that decide the distances", heads, rows, (about,)),) if rows else ()
+        yield Part("hfm", "Distances between groups as sets", lead, tables=(*witnesses, table_of(result)))
+
+
+def _um(section: Section, view: SetView) -> Iterator[Part]:
+    for result in section.results:
+        if not isinstance(result, UmPosterior):
+            yield from _others(section, view)
+            continue
+        names = "equal_opportunity", "predictive_equality"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairstatsWarning)  # the table says which draws are undefined
+            found = result.metrics(names)
+        draws = np.stack([found[name].reshape(result.n_draws, -1) for name in names], axis=-1)
+        rope, planes = result.table_rope, []
+        others = [g for g in result.groups if g != result.reference]
+        for k, group in enumerate(others):
+            known = draws[:, k][~np.isnan(draws[:, k]).any(axis=1)]
+            if len(known) == len(draws):
+                planes.append((float((np.abs(known) <= rope).all(axis=1).mean()), group, known))
+        lead = "No group has enough cases for both kinds of error to be compared."
+        pictures = []
+        if planes:
+            planes.sort(key=lambda plane: plane[0])
+            share, group, _ = planes[0]
+            more = f" {len(planes) - 1} other groups are more nearly equal." if len(planes) > 1 else ""
+            lead = _said(
+                "The chances of being rightly and of being wrongly favoured are practically the same for "
+                f"{group} and {result.reference}, within ±{rope:g} each, with a probability of "
+                f"{_chance(share)}.{more}",
+                group, result.reference,
+            )  # fmt: skip
+        for share, group, known in planes[:_PICTURED]:
+            title = f"{group} against {result.reference}: {_chance(share)} practically equal"
+            labels = "difference of true positive rates", "difference of false positive rates"
+            pictures.append(_plane(known, labels, (rope, rope), title))
+        shown = tuple(p for p in pictures if p is not None)
+        yield Part(
+            "um",
+            "Both kinds of error at once",
+            lead,
+            figures=(("", shown),) if shown else (),
+            tables=(table_of(result),),
+        )
+
+
+def _plane(draws: Any, names: Sequence[str], rope: Sequence[float], title: str) -> Picture | None:
+    from fairstats.numerics.hdr.region import hdr
+
+    if np.ptp(draws, axis=0).min() <= 0:
+        return None  # nothing to draw of a constant
+    region = hdr(draws, [0.5, 0.95], backend=unless_asked(), discrete=False)
+    return posterior_plane(region, names, rope, title)
+
+
+def _ecd(section: Section, view: SetView) -> Iterator[Part]:
+    results = [r for r in section.results if isinstance(r, EcdResult)]
+    tables = tuple(table_of(r) for r in section.results)
+    for result in results:
+        ordered = _ordered(result.comparisons, lambda c: abs(c.estimate))
+        lead = f"No group can be compared: {_MEANS['insufficient evidence']}."
+        if ordered:
+            c = ordered[0]
+            more = "more" if c.estimate >= 0 else "less"
+            lead = _said(
+                f"In the worst of {result.settings.interactions:,.0f} decisions belonging to the group costs "
+                f"{c.group} {abs(c.estimate):.3f} {more} in score than {c.reference}: "
+                f"{_MEANS[c.verdict]}.{_rest(c, result.comparisons)}",
+                c.group, c.reference,
+            )  # fmt: skip
+        pictures = tuple(return_levels(result, c.group) for c in ordered[:_PICTURED])
+        figures = (("", pictures),) if pictures else ()
+        yield Part("ecd", "The worst that can happen", lead, figures=figures, tables=tables)
+    if section.results and not results:
+        yield from _others(section, view)
+
+
+_MAKERS: dict[str, Callable[[Any, SetView], Iterator[Part]]] = {
+    "rates": _rates, "madd": _madd, "hfm": _hfm, "um": _um, "ecd": _ecd,
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------- tables
+
+
+def table_of(result: Any) -> Table:
+    """A result as headings in words and rows of text; columns without an entry are left out."""
+    frame = result.to_frame()
+    names = [n for n in result._telling_columns(frame) if n not in _LEFT_OUT]
+    records = frame[names].to_dict("records")
+    heads = tuple(_HEADS.get(str(name), str(name).replace("_", " ")) for name in names)
+    rows = tuple(tuple(_text(name, record[name]) for name in names) for record in records)
+    sentences = tuple(_told(result)) if "verdict" in frame or isinstance(result, ModelComparison) else ()
+    return Table(printable(result.title), heads, rows, tuple(map(printable, result.notes())), sentences)
+
+
+def _text(name: str, value: Any) -> str:
+    if name == "metric":
+        return printable(value).replace("_", " ")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return printable(value)
+    if isinstance(value, float) and value.is_integer() and name.startswith("n"):
+        return count(value)
+    if name.startswith("pvalue"):
+        return pvalue(value)
+    if name == "p_rope":
+        return percent(value)
+    return number(value) if isinstance(value, float) else count(value)

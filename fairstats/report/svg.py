@@ -1,0 +1,164 @@
+"""A picture as inline SVG: it needs no file, no script and no font, and takes its colours from the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairstats.plots.picture import LIMIT, NEUTRAL, Mark, Picture
+from fairstats.report.format import escaped
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Size in units of the drawing, and what is left around the axes for words.
+_WIDTH, _HEIGHT = 340.0, 236.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 8.0, 8.0, 40.0
+_INNER = (_WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM)
+#: Points nearer than this to the one before are left out.
+_NEAR = 0.6
+_CLASSES = {NEUTRAL: "neutral", LIMIT: "apart"}
+_SERIES = 6
+
+
+def svg(picture: Picture) -> str:
+    """The drawing with its legend, as a figure of HTML; every text is escaped.
+
+    The legend stands below as text, so that long names of groups wrap.
+    """
+    ticks = _log_ticks(picture.xlim) if picture.log else _ticks(picture.xlim, 6)
+    scale = _Scale(picture)
+    parts = [
+        f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{escaped(_words(picture))}">',
+        *_axis(scale, ticks, _ticks(picture.ylim, 5)),
+        f'<svg x="{_LEFT:g}" y="{_TOP:g}" width="{_INNER[0]:g}" height="{_INNER[1]:g}">',
+        *(_drawn(mark, scale) for mark in picture.marks),
+        "</svg>",
+        f'<text class="name" x="{_LEFT + _INNER[0] / 2:g}" y="{_HEIGHT - 6:g}">',
+        f"{escaped(picture.xlabel)}</text>",
+        f'<text class="name" transform="translate(11 {_TOP + _INNER[1] / 2:g}) rotate(-90)">'
+        f"{escaped(picture.ylabel)}</text></svg>",
+    ]
+    legend = "".join(_key(mark) for mark in picture.marks if mark.label)
+    return (
+        f'<figure class="picture">{"".join(parts)}<figcaption><b>{escaped(picture.title)}</b>'
+        f'<ul class="keys">{legend}</ul></figcaption></figure>'
+    )
+
+
+def _words(picture: Picture) -> str:
+    """Accessible name: the title, what is drawn, over which axes."""
+    shown = "; ".join(mark.label for mark in picture.marks if mark.label)
+    return f"{picture.title}: {shown}. {picture.ylabel} by {picture.xlabel}."
+
+
+class _Scale:
+    """From values to places in the drawing."""
+
+    def __init__(self, picture: Picture) -> None:
+        self.log, self.xlim, self.ylim = picture.log, picture.xlim, picture.ylim
+
+    def x(self, values: Any) -> NDArray[np.float64]:
+        low, high = self.xlim
+        values = np.asarray(values, dtype=np.float64)
+        if self.log:
+            values, low, high = np.log(np.maximum(values, low / 1e3)), math.log(low), math.log(high)
+        return np.asarray(_INNER[0] * (values - low) / (high - low))
+
+    def y(self, values: Any) -> NDArray[np.float64]:
+        low, high = self.ylim
+        return np.asarray(_INNER[1] * (1 - (np.asarray(values, dtype=np.float64) - low) / (high - low)))
+
+
+def _ticks(limits: Sequence[float], most: int) -> list[tuple[float, str]]:
+    """Round values within the limits, with their labels."""
+    low, high = limits
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * k for k in (1, 2, 5, 10) if power * k >= rough * (1 - 1e-9))
+    values = step * np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [(float(v), f"{v:,.{digits}f}".replace("-", "−")) for v in values + 0.0]
+
+
+def _log_ticks(limits: Sequence[float]) -> list[tuple[float, str]]:
+    low, high = (math.log10(v) for v in limits)
+    every = max(1, math.ceil((high - low) / 5))
+    found = [10.0**k for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1, every)]
+    return [(v, f"{v:,.0f}" if v >= 1 else f"{v:g}") for v in found]
+
+
+def _axis(
+    scale: _Scale, across: Iterable[tuple[float, str]], up: Iterable[tuple[float, str]]
+) -> Iterable[str]:
+    bottom, right = _TOP + _INNER[1], _LEFT + _INNER[0]
+    for value, label in across:
+        x = _LEFT + float(scale.x(value))
+        anchor = ' class="last"' if x > right - 14 else ""
+        yield f'<path class="grid" d="M{x:.1f} {_TOP:g}V{bottom:g}"/>'
+        yield f'<text{anchor} x="{min(x, right):.1f}" y="{bottom + 14:g}">{label}</text>'
+    for value, label in up:
+        y = _TOP + float(scale.y(value))
+        yield f'<path class="grid" d="M{_LEFT:g} {y:.1f}H{right:g}"/>'
+        yield f'<text class="up" x="{_LEFT - 5:g}" y="{y + 4:.1f}">{label}</text>'
+
+
+def _drawn(mark: Mark, scale: _Scale) -> str:
+    name = _class(mark)
+    x, y = scale.x(mark.x), scale.y(mark.y)
+    if mark.kind == "dots":
+        known = np.isfinite(x) & np.isfinite(y)
+        return "".join(
+            f'<circle class="dot {name}" cx="{a:.1f}" cy="{b:.1f}" r="2.6"/>'
+            for a, b in zip(x[known], y[known], strict=True)
+        )
+    if mark.kind == "rule":
+        path = f"M{x[0]:.1f} 0V{_INNER[1]:g}" if x.size else f"M0 {y[0]:.1f}H{_INNER[0]:g}"
+        return f'<path class="rule {name}" d="{path}"/>'
+    if mark.kind == "box":
+        path = f"M{x[0]:.1f} {y[0]:.1f}H{x[1]:.1f}V{y[1]:.1f}H{x[0]:.1f}Z"
+        return f'<path class="rule {name}" d="{path}"/>'
+    if mark.kind == "line":
+        return f'<path class="line {name}" d="{_path(x, y)}"/>'
+    if mark.kind == "steps":
+        x, y = np.repeat(x, 2), np.concatenate([[_INNER[1]], np.repeat(y, 2), [_INNER[1]]])
+        path = _path(x, y)
+        return f'<path class="fill {name}" d="{path}"/><path class="line {name}" d="{path}"/>'
+    if mark.low is not None:
+        x, y = np.concatenate([x, x[::-1]]), np.concatenate([y, scale.y(mark.low)[::-1]])
+    return f'<path class="fill {name}" d="{_path(x, y)}Z"/>'
+
+
+def _path(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
+    """Path through points; those that no eye tells from the one before are left out."""
+    fine = np.isfinite(x) & np.isfinite(y)
+    points = np.clip(np.column_stack([x[fine], y[fine]]), -9e3, 9e3)
+    kept, last = [], np.array([np.inf, np.inf])
+    for k, point in enumerate(points):
+        if k == len(points) - 1 or np.abs(point - last).max() >= _NEAR:
+            kept.append(f"{point[0]:.1f} {point[1]:.1f}")
+            last = point
+    return "M" + "L".join(kept) if kept else ""
+
+
+def _class(mark: Mark) -> str:
+    return _CLASSES.get(mark.series, f"s{mark.series % _SERIES}")
+
+
+def _key(mark: Mark) -> str:
+    """A sample of the mark beside its label."""
+    name = _class(mark)
+    sample = {
+        "dots": f'<circle class="dot {name}" cx="11" cy="6" r="3"/>',
+        "rule": f'<path class="rule {name}" d="M0 6H22"/>',
+        "box": f'<path class="rule {name}" d="M2 1H20V11H2Z"/>',
+        "line": f'<path class="line {name}" d="M0 6H22"/>',
+    }.get(mark.kind, f'<path class="fill {name}" d="M0 0H22V12H0Z"/>')
+    if mark.kind == "steps":
+        sample += f'<path class="line {name}" d="M0 6H22"/>'
+    return (
+        f'<li><svg aria-hidden="true" viewBox="0 0 22 12">{sample}</svg><bdi>{escaped(mark.label)}</bdi></li>'
+    )

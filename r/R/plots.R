@@ -1,0 +1,170 @@
+# Pictures in base graphics: intervals, scores, return levels.
+
+# Colours that stay apart without red and green.
+SERIES <- c("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#3b8fc2")
+VERDICT_COLOURS <- c(violated = "#a3161b", satisfied = "#17663f", undecided = "#775600")
+
+#' Pictures of audits, reports, score distributions and tails
+#'
+#' In base graphics. `plot` of an audit, or of a report that Python wrote, draws estimates and intervals of one metric;
+#' of a report also the pictures of its HTML page: "scores" (histograms of two groups, the area where they differ,
+#' which is MADD), "roc" (the area between the curves, which is ABROCA) and "calibration" (Wilson's intervals in bins
+#' of scores). `plot` of [fs_ecd()] draws return levels by number of interactions, with the interval at the number
+#' asked about.
+#'
+#' @param x What [fs_audit()], [fs_read_report()] or [fs_ecd()] returned.
+#' @param metric Which metric; by default the first.
+#' @param kind "forest", "scores", "roc" or "calibration".
+#' @param group Whose comparison with the reference; by default the first.
+#' @param sensitive_features Of which sensitive column; by default the first.
+#' @param ... Passed to [graphics::plot()].
+#' @return `x`, invisibly.
+#' @examples
+#' report <- fs_read_report(system.file("extdata", "report.json.gz", package = "fairstats"))
+#' plot(report)
+#' set.seed(1)
+#' plot(fs_ecd(0.5 * rbeta(3000, 2, 8), 0.3 * rbeta(8000, 2, 8)))
+#' @export
+plot.fairstats_audit <- function(x, metric = NULL, sensitive_features = NULL, ...) {
+  forest_of(as.data.frame(x), metric, sensitive_features, ...)
+  invisible(x)
+}
+
+#' @rdname plot.fairstats_audit
+#' @export
+plot.fairstats_report <- function(x, kind = c("forest", "scores", "roc", "calibration"), metric = NULL, group = NULL,
+                                  sensitive_features = NULL, ...) {
+  kind <- match.arg(kind)
+  if (kind == "forest") {
+    forest_of(x$table, metric, sensitive_features, ...)
+    return(invisible(x))
+  }
+  wanted <- if (kind == "scores") "madd" else "abroca"
+  fits <- function(r) {
+    name <- if (is.null(r$metric)) r$comparisons[[1L]]$metric else r$metric
+    about <- paste(r$attributes, collapse = " & ")
+    identical(name, wanted) && (is.null(sensitive_features) || about == sensitive_features)
+  }
+  results <- Filter(fits, x$results)
+  if (!length(results)) stop_argument("kind", listed(kind), "a picture of scores, which this report does not have")
+  result <- results[[1L]]
+  groups <- vapply(result$comparisons, function(c) c$group, "")
+  chosen <- if (is.null(group)) 1L else match(group, groups)
+  if (is.na(chosen)) stop_argument("group", listed(group), paste("one of", listed(groups)))
+  pair <- c(groups[chosen], result$comparisons[[chosen]]$reference)
+  draw <- list(scores = scores_of, roc = roc_of, calibration = calibration_of)[[kind]]
+  about <- list(level = result$settings$confidence_level, bins = result$comparisons[[chosen]]$grid_bins)
+  draw(result$counts, match(pair, unlist(result$counts$groups)), pair, about, ...)
+  invisible(x)
+}
+
+#' @rdname plot.fairstats_audit
+#' @export
+plot.fairstats_ecd <- function(x, ...) {
+  tails <- x$tails
+  m <- exp(seq(log(min(1.05 / tails$rate)), log(20 * x$interactions), length.out = 60L))
+  level <- function(tail) {
+    gained <- m * tail$rate
+    excess <- if (abs(tail$shape) < 1e-9) log(gained) else (gained^tail$shape - 1) / tail$shape
+    ifelse(gained >= 1, tail$threshold + tail$scale * excess, NA)
+  }
+  lines <- vapply(seq_len(nrow(tails)), function(k) level(tails[k, ]), m)
+  top <- max(lines, tails$ci_high[is.finite(tails$ci_high)], tails$return_level, na.rm = TRUE)
+  graphics::plot(
+    range(m), c(0, top), type = "n", log = "x", xlab = "interactions", ylab = "return level of discrimination", ...
+  )
+  graphics::abline(v = x$interactions, lty = 3L, col = "grey40")
+  for (k in seq_len(nrow(tails))) {
+    graphics::lines(m, lines[, k], col = SERIES[k], lty = k, lwd = 2)
+    graphics::segments(x$interactions, tails$ci_low[k], x$interactions, tails$ci_high[k], col = SERIES[k], lwd = 3)
+    graphics::points(x$interactions, tails$return_level[k], col = SERIES[k], pch = 19L)
+  }
+  graphics::legend("topleft", tails$group, col = SERIES, lty = seq_len(nrow(tails)), lwd = 2, bty = "n")
+  invisible(x)
+}
+
+# Estimates and intervals of one metric, group by group.
+forest_of <- function(table, metric, sensitive_features, ...) {
+  if (is.null(sensitive_features)) sensitive_features <- table$sensitive_features[1L]
+  part <- table[table$sensitive_features == sensitive_features & is.finite(table$ci_low), ]
+  if (is.null(metric)) metric <- part$metric[1L]
+  rows <- part[part$metric == metric, ]
+  if (!nrow(rows)) stop_argument("metric", listed(metric), paste("one of", listed(unique(part$metric))))
+  at <- rev(seq_len(nrow(rows)))
+  colour <- VERDICT_COLOURS[rows$verdict]
+  colour[is.na(colour)] <- "grey30"
+  ratio <- grepl("impact|conditional", metric) && all(rows$ci_low > 0)
+  neutral <- if (grepl("impact|conditional", metric)) 1 else 0
+  high <- ifelse(is.finite(rows$ci_high), rows$ci_high, rows$estimate)
+  old <- graphics::par(mar = c(4, min(14, 2 + 0.5 * max(nchar(rows$group))), 2, 1))
+  on.exit(graphics::par(old))
+  graphics::plot(
+    range(rows$ci_low, high, neutral, na.rm = TRUE), c(0.5, nrow(rows) + 0.5), type = "n", yaxt = "n", ylab = "",
+    xlab = paste(metric, "with interval"), log = if (ratio) "x" else "", ...
+  )
+  graphics::abline(v = neutral, col = "grey60")
+  graphics::segments(rows$ci_low, at, high, at, col = colour, lwd = 2)
+  graphics::points(rows$estimate, at, pch = ifelse(rows$verdict %in% "violated", 18L, 19L), col = colour, cex = 1.4)
+  graphics::axis(2L, at, rows$group, las = 1L, tick = FALSE)
+}
+
+# Histograms of two groups; where they differ is MADD.
+scores_of <- function(counts, which, names, about, ...) {
+  edges <- if (length(counts$atoms)) c(0, unlist(counts$atoms)[-1L], 1) else seq(0, 1, length.out = about$bins + 1L)
+  bins <- length(edges) - 1L
+  inner <- unlist(counts$edges)
+  table <- as.matrix(counts$counts)[which, , drop = FALSE]
+  bin <- findInterval(c(0, inner) + 1e-12, edges, rightmost.closed = TRUE)
+  share <- function(row) tapply(row, factor(bin, seq_len(bins)), sum, default = 0) / sum(row)
+  parts <- apply(table, 1L, share)
+  shares <- parts / diff(edges)
+  graphics::plot(c(0, 1), c(0, 1.3 * max(shares)), type = "n", xlab = "score", ylab = "density", ...)
+  low <- pmin(shares[, 1L], shares[, 2L])
+  high <- pmax(shares[, 1L], shares[, 2L])
+  graphics::rect(edges[-length(edges)], low, edges[-1L], high, col = "#a3161b44", border = NA)
+  for (k in 1:2) graphics::lines(edges, c(shares[, k], shares[bins, k]), type = "s", col = SERIES[k], lty = k, lwd = 2)
+  keys <- c(names, sprintf("differ: MADD in %d bins %.3f", bins, sum(abs(parts[, 1L] - parts[, 2L]))))
+  graphics::legend("top", keys, col = c(SERIES[1:2], "#a3161b"), lty = c(1:2, 1L), lwd = 2, bty = "n")
+}
+
+# Counts of negatives and positives by score of one group, as a matrix of two columns.
+label_counts <- function(counts, g) {
+  held <- counts$counts
+  if (is.array(held)) return(t(held[g, , ]))
+  do.call(cbind, lapply(held[[g]], unlist))
+}
+
+roc_of <- function(counts, which, names, about, ...) {
+  curves <- lapply(which, function(g) {
+    apply(label_counts(counts, g), 2L, function(n) c(0, cumsum(rev(n)) / max(sum(n), 1)))
+  })
+  graphics::plot(c(0, 1), c(0, 1), type = "n", xlab = "false positive rate", ylab = "true positive rate", ...)
+  outline <- rbind(curves[[1L]], curves[[2L]][rev(seq_len(nrow(curves[[2L]]))), ])
+  graphics::polygon(outline[, 1L], outline[, 2L], col = "#a3161b44", border = NA)
+  graphics::abline(0, 1, col = "grey60")
+  for (k in 1:2) graphics::lines(curves[[k]], col = SERIES[k], lty = k, lwd = 2)
+  graphics::legend("bottomright", names, col = SERIES, lty = 1:2, lwd = 2, bty = "n")
+}
+
+calibration_of <- function(counts, which, names, about, ...) {
+  z2 <- stats::qnorm((1 + about$level) / 2)^2
+  lower <- if (length(counts$lower)) unlist(counts$lower) else unlist(counts$values)
+  middle <- (lower + unlist(counts$values)) / 2
+  graphics::plot(c(0, 1), c(0, 1), type = "n", xlab = "score", ylab = "share with Y = 1", ...)
+  graphics::abline(0, 1, col = "grey60")
+  for (k in 1:2) {
+    n <- label_counts(counts, which[k])
+    rows <- rowSums(n)
+    bins <- max(1, min(10, floor(sum(rows) / 20)))
+    bin <- pmin(ceiling(cumsum(rows) / sum(rows) * bins - 1e-9), bins)
+    sums <- rowsum(cbind(rows, n[, 2L], rows * middle), bin)
+    sums <- sums[sums[, 1L] > 0, , drop = FALSE]
+    rate <- sums[, 2L] / sums[, 1L]
+    centre <- (sums[, 2L] + z2 / 2) / (sums[, 1L] + z2)
+    half <- sqrt(z2 * (sums[, 1L] * rate * (1 - rate) + z2 / 4)) / (sums[, 1L] + z2)
+    score <- sums[, 3L] / sums[, 1L]
+    graphics::segments(score, centre - half, score, centre + half, col = SERIES[k])
+    graphics::lines(score, rate, col = SERIES[k], lty = k, lwd = 2, type = "b", pch = 19L)
+  }
+  graphics::legend("topleft", names, col = SERIES, lty = 1:2, lwd = 2, bty = "n")
+}
