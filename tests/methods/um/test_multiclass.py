@@ -176,7 +176,7 @@ def test_two_models_of_several_classes_are_compared_by_row(columns: Any) -> None
         assert accuracy.mean() == pytest.approx(own.mean(), abs=5 * own.std() * np.sqrt(2 / 10_000))
         assert accuracy.std() == pytest.approx(own.std(), rel=5 / np.sqrt(10_000))
     equal = fs.um_compare(first, first, metrics=metrics, rng=2)
-    assert np.abs(equal.delta_mean).max() == pytest.approx(0.0, abs=5 * equal.delta_sd.max() / np.sqrt(10_000))
+    assert np.abs(equal.delta_mean).max() < 5 * equal.delta_sd.max() / np.sqrt(10_000)
     back = fs.results.UmComparison.from_dict(json.loads(json.dumps(paired.to_dict())))
     assert np.array_equal(back.delta, paired.delta)
     prior = paired_prior(first.prior, 2, 3).reshape(3, 3, 3, 3)
