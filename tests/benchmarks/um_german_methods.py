@@ -1,4 +1,4 @@
-"""The methods of the study on German credit, those of Barrainkua et al. (2024), table 12.1, that could be had.
+"""The methods of the study on German credit: those of Barrainkua et al. (2024), table 12.1, that we had.
 
 Kamiran: weights n_s·n_y / (n·n_sy) at fit. Feldman: AIF360's DisparateImpactRemover (repair level 1) on the
 whole table once, without labels: it has no transform for new rows. FERM and LFERM (Donini et al. 2018): the
