@@ -87,23 +87,14 @@ def audit_command(file: Path, **given: Any) -> None:
 
     delivery = {option.name: given.pop(option.name) for option in tables.DELIVERY}
     _check_delivery(delivery, [file])
-    groups = given.pop("group") or []
-    changed = by_column(given["counterfactual_score"], groups, "--counterfactual-score")
-    given |= {name: by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")}
-    frame = _table(file, given, [*groups, *changed.values()])
-    pos_label, pos_label_pred = given.pop("pos_label"), given.pop("pos_label_pred")
-    given |= {
-        "sensitive_features": groups or None,
-        "reference": tables.reference_of(given["reference"], groups),
-        "pos_label": pos_labels(pos_label, pos_label_pred),
-        "features": tuple(given["features"] or ()),
-        "counterfactual_score": changed or None,
-    }
-    if given["mitigation"] is not None:
-        given["mitigation"] = _mitigation(given["mitigation"])
+    frame, plain = _read(file, given)
+    groups, changed = plain["sensitive_features"], plain["counterfactual_score"]
+    plain["reference"] = tables.reference_of(plain["reference"], groups)
+    plain |= {"sensitive_features": groups or None, "counterfactual_score": changed or None}
+    if plain["mitigation"] is not None:
+        plain["mitigation"] = _mitigation(plain["mitigation"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
-        plain: dict[str, Any] = {k: v.value if isinstance(v, StrEnum) else v for k, v in given.items()}
         with _as_written("file", file) if isinstance(frame, Tally) else nullcontext():
             report = audit(frame, **plain)
     _deliver(report, delivery)
@@ -111,14 +102,22 @@ def audit_command(file: Path, **given: Any) -> None:
 
 def _mitigation(path: Path) -> Any:
     """The result that a file of JSON holds."""
-    from fairstats.ground.serialise import decode, parse_json
+    from fairstats.ground.serialise import decode, read_json
 
     written = "the JSON of what MaddMitigator.evaluate returned: json.dump(effect.to_dict(), file)"
-    try:
-        return decode(parse_json(path.read_bytes(), "--mitigation", repr(str(path)), written))
-    except OSError as problem:
-        got = f"{str(path)!r}, which cannot be read ({problem.strerror})"
-        raise InputError("--mitigation", got=got, allowed=written, cure="check the path") from problem
+    return decode(read_json(path, "--mitigation", written))
+
+
+def _read(file: Path, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """What a command reads, and its other options as the arguments of `fairstats.audit`."""
+    groups, strata = given.pop("group") or [], given.get("strata")
+    changed = by_column(given["counterfactual_score"], groups, "--counterfactual-score")
+    given |= {name: by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")}
+    frame = _table(file, given, [*groups, *changed.values(), *([] if strata is None else [strata])])
+    given |= {"sensitive_features": groups, "counterfactual_score": changed}
+    given["pos_label"] = pos_labels(given["pos_label"], given.pop("pos_label_pred"))
+    given["features"] = tuple(given["features"] or ())
+    return frame, {name: v.value if isinstance(v, StrEnum) else v for name, v in given.items()}
 
 
 def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
@@ -139,10 +138,7 @@ def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
     if chosen != "rows":
         return open_files(file, chosen, memory=memory, delimiter=delimiter, progress=sys.stdout.isatty())
     named = [value for option in OPTIONS if option.column and (value := given.get(option.name)) is not None]
-    columns = [
-        *columns,
-        *(name for value in named for name in tables.columns_in(value)),
-    ]
+    columns = [*columns, *(name for value in named for name in tables.columns_in(value))]
     return read_table(file, columns, delimiter=delimiter, held=held)
 
 
@@ -152,24 +148,15 @@ def tally_command(file: Path, **given: Any) -> None:
     from fairstats.report.files import check_targets, deliver
 
     check_targets({"--out": given["out"]}, [file])
-    groups, out, exact = given.pop("group") or [], given.pop("out"), given.pop("exact")
-    min_cell = given.pop("min_cell")
-    changed = by_column(given.pop("counterfactual_score"), groups, "--counterfactual-score")
-    strata = [given["strata"]] if given["strata"] is not None else []
+    out, exact, min_cell = (given.pop(name) for name in ("out", "exact", "min_cell"))
     for name in ("y_pred", "score"):
-        given[name] = by_model(given[name], f"--{name.replace('_', '-')}")
-        if isinstance(given[name], Mapping):
+        if len(given[name] or ()) > 1:
             raise typer.BadParameter("a tally counts one model", param_hint=f"--{name.replace('_', '-')}")
-    frame = _table(file, given, [*groups, *changed.values(), *strata])
-    pos_label = pos_labels(given.pop("pos_label"), given.pop("pos_label_pred"))
-    plain: dict[str, Any] = {k: v.value if isinstance(v, StrEnum) else v for k, v in given.items()}
-    plain |= {
-        "features": tuple(given["features"] or ()),
-        "counterfactual_score": next(iter(changed.values()), None),
-    }
+    frame, plain = _read(file, given)
+    plain["counterfactual_score"] = next(iter(plain["counterfactual_score"].values()), None)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", FairstatsWarning)
-        counted = tally(frame, sensitive_features=groups, pos_label=pos_label, **plain)
+        counted = tally(frame, **plain)
         counted = counted if min_cell is None else counted.withheld(min_cell)
         text = counted.to_json(exact=exact)
     for words in dict.fromkeys(str(warning.message) for warning in said):

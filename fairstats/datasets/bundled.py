@@ -11,18 +11,15 @@ then CSV, gzip with ``mtime=0`` and no file name, so that the bytes can be repro
 from __future__ import annotations
 
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import pandas as pd
 
 from fairstats.datasets.description import CatalogueEntry, Dataset, adult_subset, compas_subset, entry
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def read_bundled(file: str, known: CatalogueEntry) -> pd.DataFrame:
     """Read a file that travels with the package."""
-    import pandas as pd
-
     with files("fairstats.datasets").joinpath("data", file).open("rb") as stream:
         return pd.read_csv(
             stream, compression="gzip", dtype=dict(known.dtypes), keep_default_na=False, na_values=[""]

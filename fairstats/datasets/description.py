@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairstats.ground.errors import InputError
+from fairstats.ground.checks import check_that
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,23 +164,18 @@ class CatalogueEntry:
 
     def check_subset(self, subset: object) -> None:
         """Raise an `InputError` unless `subset` is None or the name of a published choice of rows."""
-        if subset is not None and not (isinstance(subset, str) and subset in self.subsets):
-            names = ", ".join(repr(name) for name in self.subsets)
-            raise InputError("subset", got=repr(subset), allowed=f"{names} or None for all rows")
-
-
-def catalogue_names() -> tuple[str, ...]:
-    """Names of all data sets, bundled and read."""
-    return tuple(_tables())
+        fine = subset is None or (isinstance(subset, str) and subset in self.subsets)
+        names = ", ".join(map(repr, self.subsets))
+        check_that(fine, "subset", subset, f"{names} or None for all rows")
 
 
 @lru_cache
 def entry(name: str) -> CatalogueEntry:
     """Look a data set up by its name."""
-    table = dict(_tables()[name])
+    table = dict(catalogue()[name])
     columns: dict[str, list[str]] = {}
     if (other := table.pop("same_columns_as", None)) is not None:
-        columns |= _tables()[other]["columns"]
+        columns |= catalogue()[other]["columns"]
     columns |= table.pop("columns")
     subsets, published_names = table.pop("subsets", {}), table.pop("published_names", {})
     several = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}
@@ -193,7 +188,8 @@ def entry(name: str) -> CatalogueEntry:
 
 
 @lru_cache(maxsize=1)
-def _tables() -> dict[str, dict[str, Any]]:
+def catalogue() -> dict[str, dict[str, Any]]:
+    """Name of every data set, bundled and read → its table in the file."""
     with files("fairstats.datasets").joinpath("catalogue.toml").open("rb") as stream:
         return tomllib.load(stream)
 

@@ -7,12 +7,11 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import pandas as pd
 
 from fairstats.ground.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 StrPath = str | os.PathLike[str]
 #: What pandas and the decompressors raise for a file that is not the table it should be.
@@ -57,8 +56,6 @@ def readable(argument: str, file: Path) -> Iterator[None]:
 
 def strings(argument: str, file: Path, *, missing: Sequence[str] = ("",), **options: Any) -> pd.DataFrame:
     """Read every cell as text; `options` are those of pandas."""
-    import pandas as pd
-
     with readable(argument, file):
         options |= {"dtype": "str", "keep_default_na": False, "na_values": list(missing)}
         frame: pd.DataFrame = pd.read_csv(file, **options)
@@ -67,8 +64,6 @@ def strings(argument: str, file: Path, *, missing: Sequence[str] = ("",), **opti
 
 def header_of(argument: str, file: Path, *, sep: str) -> list[str]:
     """Return the column names of the first line; repeated names get a suffix, as in pandas."""
-    import pandas as pd
-
     with readable(argument, file):
         return [str(name) for name in pd.read_csv(file, sep=sep, nrows=0).columns]
 
@@ -96,8 +91,6 @@ def read_with_header(
     missing: tuple[str, ...] = ("",),
 ) -> pd.DataFrame:  # fmt: skip
     """Read the columns of `dtypes`, in this order, from a file whose first line names its columns."""
-    import pandas as pd
-
     file = existing_file(argument, path)
     header = header_of(argument, file, sep=sep)
     require_columns(argument, file, header, dtypes, sep=sep)
@@ -113,8 +106,6 @@ def read_without_header(
     missing: tuple[str, ...] = ("?",),
 ) -> pd.DataFrame:  # fmt: skip
     """Read a comma-separated file that holds values only; `dtypes` names them."""
-    import pandas as pd
-
     file = existing_file(argument, path)
     how = {"header": None, "skipinitialspace": True, "comment": comment}
     frame = strings(argument, file, missing=missing, **how)
@@ -133,8 +124,6 @@ def read_without_header(
 
 def typed(argument: str, strings: pd.DataFrame, dtypes: Mapping[str, str]) -> pd.DataFrame:
     """Turn columns of strings into the numbers that `dtypes` asks for."""
-    import pandas as pd
-
     if strings.empty:
         raise damaged(argument, "a file with no rows")
     converted = {name: strings[name] for name in dtypes}

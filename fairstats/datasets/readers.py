@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Final, Literal
 
+import pandas as pd
+
 from fairstats.datasets.description import Dataset, compas_subset, entry
 from fairstats.datasets.files import (
     StrPath,
@@ -23,7 +25,6 @@ from fairstats.ground.errors import DataWarning, InputError, MissingDependencyEr
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pandas as pd
 
 _EXCEL_ENGINES: Final = {".xls": "xlrd", ".xlsx": "openpyxl"}
 
@@ -95,8 +96,6 @@ def read_adult(train: StrPath, test: StrPath | None = None) -> Dataset:
     >>> from fairstats.datasets import read_adult
     >>> frame, description = read_adult("adult.data", "adult.test")  # doctest: +SKIP
     """
-    import pandas as pd
-
     first = _adult_part("train", train)
     if test is None:
         return entry("adult").dataset(first)
@@ -210,8 +209,6 @@ def read_student(mat: StrPath, por: StrPath) -> Dataset:
     >>> from fairstats.datasets import read_student
     >>> frame, description = read_student("student-mat.csv", "student-por.csv")  # doctest: +SKIP
     """
-    import pandas as pd
-
     known = entry("student")
     dtypes = {name: dtype for name, dtype in known.dtypes.items() if name != "subject"}
     parts = [
@@ -270,8 +267,6 @@ def _names(cells: pd.DataFrame) -> tuple[list[str], int]:
 
 
 def _excel_cells(file: Path, engine: str) -> pd.DataFrame:
-    import pandas as pd
-
     try:
         return pd.read_excel(file, header=None, dtype="str", keep_default_na=False, na_values=[""])
     except ImportError as error:

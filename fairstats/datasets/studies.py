@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import pandas as pd
 
 from fairstats.datasets.description import Dataset, entry
 from fairstats.datasets.files import (
@@ -20,9 +22,6 @@ from fairstats.datasets.files import (
 )
 from fairstats.ground.checks import check_choice, check_that, check_whole
 from fairstats.ground.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # ---------------------------------------------------------------- Open University Learning Analytics Dataset
 
@@ -91,8 +90,6 @@ def _students(folder: StrPath, chunk_rows: int) -> pd.DataFrame:
 
 def _total_clicks(file: Path, chunk_rows: int) -> pd.DataFrame:
     """Sum the clicks of each enrolment, a chunk of the file at a time."""
-    import pandas as pd
-
     columns = [*_KEY, "sum_click"]
     require_columns("folder", file, header_of("folder", file, sep=","), columns, sep=",")
     dtypes = {"code_module": "str", "code_presentation": "str", "id_student": "int64", "sum_click": "int64"}
@@ -155,8 +152,6 @@ def oulad_course_table(students: pd.DataFrame, course: str | None = None) -> pd.
        gender  poverty  sum_click  passed
     0       1        1         30       1
     """
-    import pandas as pd
-
     wanted = [name for name in entry("oulad_students").dtypes if name not in ("code_presentation", "region")]
     absent = [name for name in wanted if name not in students.columns]
     if absent:

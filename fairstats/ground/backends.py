@@ -7,14 +7,13 @@ Asked in this order: the argument ``backend=`` of the call, `use_backend`, the e
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType, TracebackType
+from collections.abc import Sequence
+from types import TracebackType
 from typing import Any, Literal, Self
 
 from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import BackendError
-from fairstats.ground.rprobe import forget_probe, probe_r
+from fairstats.ground.rprobe import probe_r
 
 Backend = Literal["auto", "r", "scipy"]
 #: What a caller may ask for.
@@ -25,29 +24,6 @@ VARIABLE = "FAIRSTATS_BACKEND"
 _CRAN_ONLY = ("extRemes", "hdrcde", "ash")
 
 _chosen: Backend | None = None
-
-
-@dataclass(frozen=True)
-class BackendStatus:
-    """Whether a back end works here.
-
-    `name`, {"r", "scipy"}: the back end; `status`, {"ok", "missing", "broken"}: missing: not installed.
-    Broken: installed, but it cannot be used; `version`: what would answer, e.g. ``"R 4.2.2"``; `packages`: R
-    packages that fairstats can use and that are installed, with versions; `cause`, `cure`: why it does not
-    work, and what helps.
-    """
-
-    name: Literal["r", "scipy"]
-    status: Literal["ok", "missing", "broken"]
-    version: str = ""
-    packages: Mapping[str, str] = field(default_factory=dict)
-    cause: str = ""
-    cure: str = ""
-
-    @property
-    def works(self) -> bool:
-        """Whether it can be used."""
-        return self.status == "ok"
 
 
 class use_backend:
@@ -102,30 +78,6 @@ def current_backend() -> Backend:
         return _chosen
     value = os.environ.get(VARIABLE, "").strip().lower()
     return _checked(value, VARIABLE) if value else "auto"
-
-
-def available(*, refresh: bool = False) -> Mapping[Literal["r", "scipy"], BackendStatus]:
-    """Which back ends work here, and why not.
-
-    R is looked for in a process of its own: nothing of R or rpy2 is loaded into this one.
-
-    `refresh`: look again, say after an installation; otherwise the first answer is kept.
-
-    Examples
-    --------
-    >>> from fairstats.ground.backends import available
-    >>> available()["scipy"].works
-    True
-    """
-    from importlib.metadata import version
-
-    if refresh:
-        forget_probe()
-    found = probe_r()
-    about = f"R {found.r_version}" if found.r_version else ""
-    scipy = BackendStatus("scipy", "ok", version=f"scipy {version('scipy')}")
-    r = BackendStatus("r", found.status, about, found.packages, found.cause, found.cure)
-    return MappingProxyType({"scipy": scipy, "r": r})
 
 
 def resolve(

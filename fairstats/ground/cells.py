@@ -10,7 +10,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
+import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from fairstats.ground.checks import check_given, check_that, check_type, finite_array, is_plain
 from fairstats.ground.encoding import as_frame_columns, label_text
@@ -18,7 +20,6 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import MissingReport, Outcomes
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
 _BLOCK = 1 << 20
@@ -220,8 +221,6 @@ class CellCounts:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: the cells' totals and the number of rows."""
-        import pandas as pd
-
         frame = pd.DataFrame(self.totals, columns=list(self.cells))
         if not self.weighted:
             frame = frame.astype("int64")
@@ -325,8 +324,6 @@ def _cluster_scatter(
 def _as_mapping(counts: Any, cells: tuple[str, ...]) -> dict[Hashable, Any]:
     if isinstance(counts, Mapping):
         return dict(counts)
-    import narwhals as nw
-
     try:
         have = nw.from_native(counts).collect_schema().names()
     except (TypeError, nw.exceptions.NarwhalsError) as problem:

@@ -89,8 +89,5 @@ def tally(
     >>> print(counted)
     Tally of 4 rows by sex: f (2), m (2); cells.
     """
-    asked: dict[str, Any] = {"y_true": y_true, "y_pred": y_pred, "y_pred_b": y_pred_b, "score": score}
-    asked |= {"counterfactual_score": counterfactual_score, "features": features, "strata": strata}
-    asked |= {"sample_weight": sample_weight, "cluster": cluster, "pos_label": pos_label, "missing": missing}
-    asked |= {"groups": groups, "score_range": score_range, "number": number, "engine": engine}
-    return Tally(**count_columns(frame, sensitive_features, **asked))
+    asked = dict(locals())
+    return Tally(**count_columns(asked.pop("frame"), asked.pop("sensitive_features"), **asked))

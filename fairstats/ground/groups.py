@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from fairstats.ground.checks import (
     check_different,
@@ -122,8 +124,6 @@ def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
 
 def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
     """Columns with their names, of a mapping, frame, array, list of rows, or the one column."""
-    import pandas as pd
-
     if isinstance(given, Mapping):
         return given.items()
     if isinstance(given, pd.DataFrame):
@@ -141,8 +141,6 @@ def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
             raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
         return ((f"feature_{j}", list(column)) for j, column in enumerate(zip(*given, strict=True)))
     if not isinstance(given, (np.ndarray, list, tuple, pd.Categorical)):
-        import narwhals as nw
-
         native = as_narwhals(given)
         if isinstance(native, nw.DataFrame):
             return ((name, native[name].to_native()) for name in native.columns)
@@ -207,8 +205,6 @@ def _ordered(factor: Factor, groups: Sequence[Hashable] | None, number: NDArray[
 def _as_listed(
     factor: Factor, groups: Sequence[Hashable], labels: tuple[str, ...], sizes: NDArray[np.int64]
 ) -> Factor:
-    import pandas as pd
-
     fine = isinstance(groups, (Sequence, np.ndarray, pd.Index, pd.Series)) and not isinstance(
         groups, (str, bytes)
     )
@@ -257,8 +253,6 @@ def find_group(
             and all(find_group([text], value) == 0 for text, value in zip(own, group, strict=True))
         ]
     elif isinstance(group, (datetime.date, np.datetime64)):
-        import pandas as pd
-
         texts.append(str(pd.Timestamp(group)))
     return next((list(labels).index(text) for text in texts if text in labels), None)
 

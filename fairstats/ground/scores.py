@@ -91,7 +91,7 @@ class ScoreCounts:
         """Rows per group, shape (G,)."""
         return np.asarray(self.counts.sum(axis=(1, 2)))
 
-    @property
+    @cached_property
     def cost(self) -> float:
         """Largest share of a group's rows in one interval: a share below any cut moves by at most this."""
         if self.lower is None:

@@ -95,6 +95,18 @@ def _facts(cls: type[Any]) -> tuple[str, ...]:
     return getattr(cls, "in_file", ())
 
 
+def read_json(path: str | PathLike[str], argument: str, allowed: str) -> dict[str, Any]:
+    """The object in a file of JSON, not yet decoded; errors as those of `parse_json`."""
+    name = repr(fspath(path))
+    try:
+        held = Path(path).read_bytes()
+    except (OSError, ValueError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else problem
+        got = f"{name}, which cannot be read ({why})"
+        raise InputError(argument, got=got, allowed=allowed, cure="check the path") from problem
+    return parse_json(held, argument, name, allowed)
+
+
 def parse_json(text: str | bytes, argument: str, name: str, allowed: str) -> dict[str, Any]:
     """The object that a JSON text holds, not yet decoded.
 

@@ -23,7 +23,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.outcomes import MissingReport
 from fairstats.ground.parts import RowCounts, TailCounts
 from fairstats.ground.scores import ScoreCounts
-from fairstats.ground.serialise import decode, encode, parse_json, serialisable, write_text
+from fairstats.ground.serialise import decode, encode, parse_json, read_json, serialisable, write_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -447,18 +447,13 @@ class Tally:
             If it is not one.
         """
         written = "what Tally.to_json() writes: its text, or the path of a file"
-        check_type("source", source, (str, Path), written, "tally.to_json('tally.json')")
-        text: str | bytes = str(source)
-        name, allowed = "text", "what Tally.to_json() writes"
-        if not str(source).lstrip().startswith("{"):
-            name = repr(str(source))
-            try:
-                text = Path(source).read_bytes()
-            except (OSError, ValueError) as problem:
-                why = problem.strerror if isinstance(problem, OSError) else problem
-                got = f"{name}, which cannot be read ({why})"
-                raise InputError("source", got=got, allowed=allowed, cure="check the path") from problem
-        return check_type("source", decode(parse_json(text, "source", name, allowed)), cls, allowed)
+        text = str(check_type("source", source, (str, Path), written, "tally.to_json('tally.json')"))
+        allowed = "what Tally.to_json() writes"
+        if text.lstrip().startswith("{"):
+            data = parse_json(text, "source", "text", allowed)
+        else:
+            data = read_json(text, "source", allowed)
+        return check_type("source", decode(data), cls, allowed)
 
 
 #: What the answer of a warehouse can hold, and how it is read.

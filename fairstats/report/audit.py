@@ -52,7 +52,7 @@ def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
     """
     taking_part = [r for r in results if hasattr(r, "_with_adjusted")]
     raw = [
-        np.minimum(r.to_frame()["pvalue"].to_numpy(dtype=np.float64) * chosen_among(r), 1.0)
+        np.minimum(np.array([row["pvalue"] for row in r.rows()], dtype=np.float64) * chosen_among(r), 1.0)
         for r in taking_part
     ]
     chosen = any(chosen_among(r) > 1 for r in taking_part)
@@ -274,10 +274,10 @@ def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:
 def run_section(entry: SectionEntry, inputs: AuditInput) -> Section:
     """Run one section for one set of attributes; what it warns of and no result repeats is kept."""
     with collected_warnings() as texts:
-        results = tuple(entry.run(inputs))
-    said = {note for result in results for _, note in row_notes(result)}
+        section = Section(entry.key, entry.title, inputs.attributes, tuple(entry.run(inputs)))
+    said = {note for rows in section.rows for _, note in row_notes(rows)}
     kept = dict.fromkeys(text for text in texts if not any(note in text for note in said))
-    return Section(entry.key, entry.title, inputs.attributes, results, tuple(kept))
+    return replace(section, warnings=tuple(kept)) if kept else section
 
 
 def assemble(
@@ -295,8 +295,8 @@ def assemble(
     said: list[Statement] = []
     references: dict[str, None] = {}
     for entry in SECTIONS:
-        results = [r for s in sections if s.key == entry.key for r in s.results]
-        methods, cited = methods_and_references(entry, results, settings)
+        own = [section for section in sections if section.key == entry.key]
+        methods, cited = methods_and_references(entry, own, settings)
         said.extend(methods)
         references.update(dict.fromkeys(cited))
     return AuditReport(

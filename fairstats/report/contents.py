@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fairstats.ground.counts import CellCounts
@@ -51,11 +52,22 @@ class Section:
         """Name of the set of attributes."""
         return INTERSECTION.join(self.attributes)
 
+    @cached_property
+    def rows(self) -> tuple[list[dict[str, Any]], ...]:
+        """Rows of the table of each result: data frames of so few rows take longer than their statistics."""
+        return tuple(result.rows() for result in self.results)
 
-def count_verdicts(results: Iterable[Result]) -> dict[str, int]:
-    """Number of comparisons per verdict; what changes between models is judged otherwise."""
-    judged = (result for result in results if not isinstance(result, (MitigationResult, ModelComparison)))
-    found = [verdict for result in judged for verdict in result.to_frame().get("verdict", ())]
+    @property
+    def judged(self) -> list[str]:
+        """Verdicts of the comparisons; what changes between models is judged otherwise."""
+        others = (MitigationResult, ModelComparison)
+        kept = (rows for r, rows in zip(self.results, self.rows, strict=True) if not isinstance(r, others))
+        return [row["verdict"] for rows in kept for row in rows if "verdict" in row]
+
+
+def count_verdicts(sections: Iterable[Section]) -> dict[str, int]:
+    """Number of comparisons per verdict."""
+    found = [verdict for section in sections for verdict in section.judged]
     return {name: found.count(name) for name in VERDICTS}
 
 
@@ -104,7 +116,7 @@ class Contents:
     @property
     def verdicts(self) -> dict[str, int]:
         """Number of comparisons per verdict."""
-        return count_verdicts(self.results)
+        return count_verdicts(self.sections)
 
     @property
     def violated(self) -> bool:
@@ -124,8 +136,8 @@ class Contents:
         rows = [
             {"section": section.key, "sensitive_features": section.attribute_text, **row}
             for section in self.sections
-            for result in section.results
-            for row in result.to_frame().to_dict("records")
+            for rows in section.rows
+            for row in rows
         ]
         first = ["section", "sensitive_features", *TIDY_COLUMNS]
         extra = [name for name in dict.fromkeys(k for row in rows for k in row) if name not in first]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +17,7 @@ from fairstats.ground.serialise import (
     decode,
     encode,
     parse_json,
+    read_json,
     serialisable,
     unknown_parts,
     write_text,
@@ -137,14 +138,7 @@ class AuditReport(Contents):
         FairstatsWarning
             Where another version of fairstats wrote it.
         """
-        path = check_path("path", path)
-        try:
-            held = Path(path).read_bytes()
-        except (OSError, ValueError) as problem:
-            why = problem.strerror if isinstance(problem, OSError) else problem
-            got = f"{fspath(path)!r}, which cannot be read ({why})"
-            raise InputError("path", got=got, allowed=_WRITTEN, cure="check the path") from problem
-        return cls.from_dict(parse_json(held, "path", repr(fspath(path)), _WRITTEN))
+        return cls.from_dict(read_json(check_path("path", path), "path", _WRITTEN))
 
     def to_html(self, path: str | PathLike[str], *, crosscheck: Crosscheck | None = None) -> Path:
         """Write the report as one self-contained HTML file.

@@ -299,8 +299,8 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns, settings: 
         )
     for section in sections:
         about: dict[str, dict[str, None]] = {}
-        for result in section.results:
-            for metric, note in [*row_notes(result), *_bounds_notes(result)]:
+        for result, rows in zip(section.results, section.rows, strict=True):
+            for metric, note in [*row_notes(rows), *_bounds_notes(result)]:
                 title = metric_title(metric, metric).partition(":")
                 about.setdefault(note, {})[title[2].strip() or title[0]] = None
         for note, metrics in about.items():
@@ -318,13 +318,9 @@ def _bounds_notes(result: Any) -> list[tuple[str, str]]:
     ]
 
 
-def row_notes(result: Any) -> list[tuple[str, str]]:
+def row_notes(rows: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
     """Pairs (metric, note) of the rows that carry a note."""
-    frame = result.to_frame()
-    if "note" not in frame.columns:
-        return []
-    pairs = zip(frame["metric"], frame["note"], strict=True)
-    return [(metric, note) for metric, note in pairs if isinstance(note, str) and note]
+    return [(row["metric"], row["note"]) for row in rows if row.get("note")]
 
 
 def warn_once(report: Contents) -> None:
@@ -336,27 +332,22 @@ def warn_once(report: Contents) -> None:
     if lacking:
         text = f"{lacking} comparisons have insufficient evidence; the report's notes say which, and why."
         caution(text, InsufficientEvidenceWarning)
-    frame = report.to_frame()
-    if "note" in frame.columns and "verdict" in frame.columns:
-        noted = frame["note"].map(lambda note: isinstance(note, str) and bool(note))
-        qualified = int((noted & frame["verdict"].ne("insufficient evidence")).sum())
-        if qualified:
-            text = (
-                f"{qualified} comparisons are qualified (small or empty cells); the report's notes say how."
-            )
-            caution(text, DataWarning)
+    noted = [row for s in report.sections for rows in s.rows for row in rows if row.get("note")]
+    qualified = sum(row.get("verdict") != "insufficient evidence" for row in noted)
+    if qualified:
+        text = f"{qualified} comparisons are qualified (small or empty cells); the report's notes say how."
+        caution(text, DataWarning)
 
 
 def methods_and_references(
-    entry: SectionEntry, results: Sequence[Result], settings: AuditSettings
+    entry: SectionEntry, sections: Sequence[Section], settings: AuditSettings
 ) -> tuple[list[Statement], list[str]]:
-    """What the methods paragraph says about the results of one section, and the papers it cites."""
-    frames = [result.to_frame() for result in results]
-    intervals = dict.fromkeys(
-        method.removesuffix(" (Satterthwaite)") for frame in frames for method in frame["method"]
-    )
+    """What the methods paragraph says about the sections of one method, and the papers it cites."""
+    results = [result for section in sections for result in section.results]
+    table = [row for section in sections for rows in section.rows for row in rows]
+    intervals = dict.fromkeys(row["method"].removesuffix(" (Satterthwaite)") for row in table)
     used: dict[str, Iterable[str]] = {
-        "words": dict.fromkeys(metric for frame in frames for metric in frame["metric"]),
+        "words": dict.fromkeys(row["metric"] for row in table),
         "intervals": intervals
         | dict.fromkeys(
             c.bounds.method.removesuffix(" (Satterthwaite)") for r in results for c in compared(r)

@@ -31,7 +31,7 @@ from fairstats.report.sections import metric_title
 if TYPE_CHECKING:
     from fairstats.ground.results import Result
     from fairstats.report.columns import AuditColumns
-    from fairstats.report.contents import Contents
+    from fairstats.report.contents import Contents, Section
 
 _SHOWN = (
     ("selection_rate", "Selected", "ŷ=1 of rows"), ("base_rate", "Favourable outcome", "Y=1 of rows"),
@@ -193,12 +193,13 @@ class SetView:
 
 def view_sets(report: Contents) -> list[SetView]:
     """One view per set of attributes, in the order of the report."""
-    by_set: dict[tuple[str, ...], list[Result]] = {}
+    by_set: dict[tuple[str, ...], list[Section]] = {}
     for section in report.sections:
-        by_set.setdefault(section.attributes, []).extend(section.results)
+        by_set.setdefault(section.attributes, []).append(section)
     tables = {tuple(table.attributes): table for table in report.tables}
     found = []
-    for attributes, results in by_set.items():
+    for attributes, sections in by_set.items():
+        results = [result for section in sections for result in section.results]
         blocks = [block for result in results if compares(result) for block in _blocks(result)]
         table = tables.get(attributes)
         view = SetView(
@@ -206,7 +207,7 @@ def view_sets(report: Contents) -> list[SetView]:
             crossed=len(attributes) > 1, blocks=tuple(blocks),
             groups=None if table is None else groups_table(table, report.columns),
             charts=tuple(_charts(blocks, report.settings.threshold, report.settings.margin)),
-            others=tuple(r for r in results if not compares(r)), verdicts=count_verdicts(results),
+            others=tuple(r for r in results if not compares(r)), verdicts=count_verdicts(sections),
         )  # fmt: skip
         found.append(view)
     return found

@@ -10,10 +10,10 @@ import pickle
 import pytest
 
 from fairstats.datasets import Dataset, DatasetDescription, load_compas, load_ricci
-from fairstats.datasets.description import catalogue_names, entry
+from fairstats.datasets.description import catalogue, entry
 
 
-@pytest.mark.parametrize("name", catalogue_names())
+@pytest.mark.parametrize("name", sorted(catalogue()))
 def test_every_entry_is_complete(name) -> None:
     known = entry(name)
     about = known.about

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairstats.ground import backends, rprobe
-from fairstats.ground.backends import available, current_backend, resolve, use_backend
+from fairstats.ground.backends import current_backend, resolve, use_backend
 from fairstats.ground.errors import BackendError, FairstatsError, InputError
 from fairstats.ground.rprobe import RProbe, diagnose
 
@@ -142,12 +142,12 @@ def test_unknown_backend_names_the_argument():
 # --- probing ----------------------------------------------------------------------------------------
 
 ASK = """
-from fairstats.ground.backends import available, resolve
-status = available()["r"]
+from fairstats.ground.backends import resolve
+from fairstats.ground.rprobe import probe_r
+status = probe_r()
 import sys
 assert "rpy2.rinterface" not in sys.modules
 print(status.status, "|", status.cause, "|", status.cure)
-assert available()["scipy"].works
 assert resolve("auto", purpose="x") == ("r" if status.works else "scipy")
 """
 
@@ -323,7 +323,8 @@ def test_answer_is_kept_until_the_environment_changes(monkeypatch):
     monkeypatch.setenv("R_HOME", "/elsewhere")
     rprobe.probe_r()
     assert len(calls) == 2
-    available(refresh=True)
+    rprobe.forget_probe()
+    rprobe.probe_r()
     assert len(calls) == 3
     rprobe.forget_probe()
 

@@ -6,6 +6,7 @@ from functools import lru_cache, reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairstats.ground.encoding import as_frame_columns
@@ -66,8 +67,6 @@ def count_scores(rows: LazyRows) -> ScoreCounts:
 
 def floor_cells(table: Any, value: Any, name: str) -> Any:
     """The table with a column of ⌊value⌋: casts truncate in some engines and round in others (DuckDB)."""
-    import narwhals.stable.v2 as nw
-
     table = table.with_columns(**{name: value.cast(nw.Int32)})
     above = nw.col(name).cast(nw.Float64) > value
     return table.with_columns(**{name: nw.when(above).then(nw.col(name) - 1).otherwise(nw.col(name))})
@@ -75,8 +74,6 @@ def floor_cells(table: Any, value: Any, name: str) -> Any:
 
 def _may_be_few(rows: LazyRows, table: Any) -> bool:
     """False where the first rows alone have too many distinct scores."""
-    import narwhals.stable.v2 as nw
-
     first = rows.collect(table.select(nw.col(SCORE)).head(2 * MOST_EXACT))
     return int(first[SCORE].n_unique()) <= MOST_EXACT
 
@@ -91,8 +88,6 @@ def _exact(rows: LazyRows, table: Any, by: list[str]) -> Any:
 
 def _in_intervals(rows: LazyRows, table: Any, by: list[str]) -> Any:
     """The counts of every interval between edges."""
-    import narwhals.stable.v2 as nw
-
     score, n = nw.col(SCORE), farey_edges().size + 1
     table = floor_cells(table, score * CELLS, "fs_cell")
     interval = nw.col("fs_base") + nw.when(score >= nw.col("fs_edge")).then(1).otherwise(0)
@@ -109,8 +104,6 @@ def _in_intervals(rows: LazyRows, table: Any, by: list[str]) -> Any:
 
 
 def _sums(rows: LazyRows) -> dict[str, Any]:
-    import narwhals.stable.v2 as nw
-
     sums: dict[str, Any] = {NUMBER: nw.len()}
     if WEIGHT in rows.columns:
         sums |= {"total": nw.col(WEIGHT).sum(), "squares": nw.col("fs_squares").sum()}
@@ -157,8 +150,6 @@ def count_tails(rows: LazyRows) -> TailCounts:
     The first query counts coarse cells: they say above which value enough rows lie. The second collects the
     distinct values from there on, which are cut at the same row as by `TailCounts.from_values`.
     """
-    import narwhals.stable.v2 as nw
-
     keys, value = rows.key_names, nw.col("fs_value")
     table = rows.complete.with_columns(fs_value=nw.col(CHANGED) - nw.col(SCORE))
     table = table.with_columns(fs_square=value * value)
@@ -220,8 +211,6 @@ def count_distinct(rows: LazyRows) -> RowCounts:
 
     Raises InputError where there are more than a million: no sample is taken in their place.
     """
-    import narwhals.stable.v2 as nw
-
     features = [f"{FEATURE}{k}" for k in range(len(rows.question.features))]
     labels = [name for name in (TRUE, PRED) if name in rows.columns]
     by = [*rows.key_names, *labels, *features]

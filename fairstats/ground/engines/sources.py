@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 
 from fairstats.ground.checks import check_choice, check_different
 from fairstats.ground.errors import EngineError, InputError, MissingDependencyError
@@ -52,7 +54,6 @@ def as_lazy(frame: Any, engine: str = "auto") -> Any:
     `engine`: "auto" leaves lazy tables with their own engine and counts others by rows; "rows" collects;
     a name moves the rows of a frame into that engine. Raises InputError for a lazy table of another engine.
     """
-    import narwhals.stable.v2 as nw
     from narwhals.exceptions import NarwhalsError
 
     check_choice("engine", engine, ENGINES)
@@ -119,9 +120,6 @@ def _cause(problem: BaseException) -> str:
 @contextmanager
 def beside(table: Any, columns: dict[str, NDArray[Any]]) -> Iterator[Any]:
     """A small table of ours in the engine of `table`, to be joined with it within the block."""
-    import narwhals.stable.v2 as nw
-    import pandas as pd
-
     engine, native, small = kind(table), nw.to_native(table), pd.DataFrame(columns)
     if engine == "duckdb":
         # a table of its own connection, whose statistics the join looks at; frames have none
@@ -152,8 +150,6 @@ def beside(table: Any, columns: dict[str, NDArray[Any]]) -> Iterator[Any]:
 
 def joinable(table: Any) -> Any:
     """The same table; Dask (2026.8) loses the names of grouped columns in a join unless the plan is cut."""
-    import narwhals.stable.v2 as nw
-
     if kind(table) != "dask":
         return table
     return nw.from_native(nw.to_native(table).map_partitions(_itself))
@@ -165,13 +161,9 @@ def _itself(part: Any) -> Any:
 
 def whole(answer: Any, name: str) -> NDArray[np.int64]:
     """A column of counts of an answer; sums of integers come as decimals from some engines."""
-    import narwhals.stable.v2 as nw
-
     return np.asarray(answer[name].cast(nw.Int64).to_numpy(), dtype=np.int64)
 
 
 def real(answer: Any, name: str) -> NDArray[np.float64]:
     """A column of numbers of an answer; NaN where there is none."""
-    import narwhals.stable.v2 as nw
-
     return np.asarray(answer[name].cast(nw.Float64).to_numpy(), dtype=np.float64)

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 
 from fairstats.ground.cells import CellCounts
 from fairstats.ground.counts import confusion_cells
@@ -17,7 +19,6 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes, check_changed, check_probability, check_weights
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
 #: Columns of the prepared table; keys and features are numbered.
@@ -91,8 +92,6 @@ class LazyRows:
         Among scores it can be NaN still: DuckDB forgets the range of a column once a CASE stands around it,
         and then joins more slowly.
         """
-        import narwhals.stable.v2 as nw
-
         schema = table.collect_schema()
         check_columns("frame", list(dict.fromkeys(question.names)), schema.names())
         others = {CLUSTER: question.cluster} if question.cluster is not None else {}
@@ -125,8 +124,6 @@ class LazyRows:
         """The rows that count: those without a missing value; all of them where none was left out."""
         if self.outcomes.missing.n_dropped == 0:
             return self.table
-        import narwhals.stable.v2 as nw
-
         names = [*self.question.labels, *(n for n in (SCORE, CLUSTER) if n in self.columns)]
         known = [~nw.col(name).is_null() for name in names]
         return self.table.filter(*known, *(~nw.col(n).is_nan() for n in names if n == SCORE))
@@ -134,8 +131,6 @@ class LazyRows:
     @property
     def weights(self) -> list[Any]:
         """What the score's query needs beside keys: the score, the weight and its square."""
-        import narwhals.stable.v2 as nw
-
         weight = nw.col(WEIGHT)
         return [SCORE, *([weight, (weight * weight).alias("fs_squares")] if WEIGHT in self.columns else [])]
 
@@ -147,8 +142,6 @@ class LazyRows:
     @cached_property
     def _cells(self) -> tuple[pd.DataFrame, Outcomes]:
         """One row per combination of keys, labels and what is missing, and the same validated."""
-        import narwhals.stable.v2 as nw
-
         table, q, sums = self.table, self.question, dict[str, Any]()
         labels = list(q.labels)
         by = list(labels)
@@ -239,9 +232,6 @@ class LazyRows:
         The table; the columns to group by; and a function from an answer to the positions that `place` gives.
         Columns of many values, or of other types than text and numbers, stay as they are.
         """
-        import narwhals.stable.v2 as nw
-        import pandas as pd
-
         kept = slice(None) if self.outcomes.kept is None else self.outcomes.kept
         by = [*self.key_names, *names]
         known = self._cells[0].iloc[kept]
@@ -263,8 +253,6 @@ class LazyRows:
 
     def with_clusters(self, cells: CellCounts) -> CellCounts:
         """The same table with the scatter over clusters, whose totals are aggregated again in the engine."""
-        import narwhals.stable.v2 as nw
-
         labels = list(self.question.labels)
         value = nw.col(WEIGHT).sum() if WEIGHT in self.columns else nw.len()
         units = self.complete.group_by(*labels, CLUSTER).agg(value.alias("total"))
@@ -303,22 +291,16 @@ class LazyRows:
 
 
 def _null_for_nan(value: Any) -> Any:
-    import narwhals.stable.v2 as nw
-
     return nw.when(~value.is_nan()).then(value)
 
 
 def _flag(condition: Any) -> Any:
     """1 where it holds, else 0."""
-    import narwhals.stable.v2 as nw
-
     return nw.when(condition).then(1).otherwise(0)
 
 
 def _common_codes(known: Any, found: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """Codes of two columns that agree where values do, missing ones too, and how many there are."""
-    import pandas as pd
-
     a, b = (np.asarray(as_column(v, "frame")) for v in (known, found.to_native()))
     codes, uniques = pd.factorize(np.concatenate([a, b]), use_na_sentinel=True)
     return codes[: a.size] + 1, codes[a.size :] + 1, len(uniques) + 1

@@ -125,7 +125,7 @@ def _with_estimate(
     expected = _NAN
     if plain:  # the mean over the grids of the stretch of what alike groups would show
         grid, (fewest, most) = farey_grid(settings.max_bins), stable.n_bins
-        below = first.below(grid.edges) + second.below(grid.edges)
+        below = first.below_grids(settings.max_bins) + second.below_grids(settings.max_bins)
         counts = grid_counts(grid, below, first.n + second.n, fewest, most)
         expected = null_mean(counts, first.n, second.n) / (most - fewest + 1)
     found = replace(comparison, estimate=stable.mean, bandwidth=stable, curve=curve, null_mean=expected)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairstats.ground.checks import check_two_groups
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.scores import ScoreCounts
@@ -43,6 +44,7 @@ class Sample:
     clusters: NDArray[np.signedinteger[Any]] | None = None
     counts: NDArray[np.int64] | None = None
     squares: NDArray[np.float64] | None = None
+    _below: dict[int, NDArray[Any]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def plain(self) -> bool:
@@ -83,6 +85,12 @@ class Sample:
         """Rows (or weight) below each edge, shape (e,)."""
         return below(self.scores, edges, self.counts if self.weights is None else self.weights)
 
+    def below_grids(self, max_bins: int) -> NDArray[Any]:
+        """Rows (or weight) below each edge of the grids with 1 … `max_bins` bins; kept for the next pair."""
+        if max_bins not in self._below:
+            self._below[max_bins] = self.below(farey_grid(max_bins).edges)
+        return self._below[max_bins]
+
     def histogram(self, edges: NDArray[np.float64]) -> NDArray[Any]:
         """Rows (or weight) per bin between inner edges, shape (e + 1,)."""
         return histogram(self.scores, edges, self.counts if self.weights is None else self.weights)
@@ -120,10 +128,7 @@ class GroupScores:
     merged: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.groups) < 2:
-            got = f"one group ({self.groups[0]!r})" if self.groups else "no group"
-            cure = "compare with another group"
-            raise InputError("sensitive_features", got=got, allowed="two groups or more", cure=cure)
+        check_two_groups(self.groups)
 
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes) -> GroupScores:

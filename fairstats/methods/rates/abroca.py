@@ -72,16 +72,16 @@ class RocCurve:
         """Area under the curve."""
         return float(np.sum(np.diff(self.fpr) * (self.high[:-1] + self.low[1:]) / 2))
 
-    def ends(self, at: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Limits from the left and from the right at false positive rates `at`."""
-        right = np.minimum(np.searchsorted(self.fpr, at, side="left"), self.fpr.size - 1)
+    def ends(
+        self, at: NDArray[np.float64], own: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Limits from the left and from the right at false positive rates `at`, the `own` ones among them."""
+        right: NDArray[np.intp] = np.cumsum(own) - own  # the place of the first own one from there on
         low, high = self.low[right], self.high[right]
-        between = np.flatnonzero(self.fpr[right] != at)
+        between = np.flatnonzero(~own)
         right = right[between]
-        left = np.maximum(right - 1, 0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = (at[between] - self.fpr[left]) / (self.fpr[right] - self.fpr[left])
-        share = np.where(right > left, share, 0.0)
+        left = right - 1
+        share = (at[between] - self.fpr[left]) / (self.fpr[right] - self.fpr[left])
         low[between] = high[between] = self.high[left] + share * (self.low[right] - self.high[left])
         return low, high
 
@@ -89,10 +89,12 @@ class RocCurve:
 def area_between(first: RocCurve, second: RocCurve) -> float:
     """∫ |ROC₁ − ROC₂| over the false positive rate, exact for piecewise linear curves."""
     at = np.concatenate([first.fpr, second.fpr])
-    at.sort(kind="stable")  # two runs are merged
-    at = at[np.diff(at, prepend=-1) > 0]
-    left1, right1 = first.ends(at)
-    left2, right2 = second.ends(at)
+    order = np.argsort(at, kind="stable")  # two runs are merged; where both have a rate, the first's is first
+    at, of_first = at[order], order < first.fpr.size
+    last = np.append(np.diff(at) > 0, True)
+    own = of_first[np.append(True, last[:-1])], ~of_first[last]
+    at = at[last]
+    (left1, right1), (left2, right2) = first.ends(at, own[0]), second.ends(at, own[1])
     start, stop = (right1 - right2)[:-1], (left1 - left2)[1:]
     size = np.abs(start) + np.abs(stop)
     with np.errstate(divide="ignore", invalid="ignore"):

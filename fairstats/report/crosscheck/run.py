@@ -113,10 +113,10 @@ def crosscheck(
     Examples
     --------
     >>> import fairstats as fs
-    >>> from fairstats.ground.backends import available
+    >>> from fairstats.ground.rprobe import probe_r
     >>> counts = {"men": (40, 10, 10, 40), "women": (30, 10, 20, 40)}
     >>> result = fs.conditional_accuracy(counts=counts, reference="men")
-    >>> not available()["r"].works or fs.crosscheck(result).agrees
+    >>> not probe_r().works or fs.crosscheck(result).agrees
     True
     """
     check_choice("backend", backend, ("r",))

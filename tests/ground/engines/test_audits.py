@@ -26,9 +26,16 @@ POSITIONS = ["row_group", "row_reference"]
 
 
 def audits_agree(frame: pd.DataFrame, engine: str, **options: Any) -> None:
-    """Every number of both audits: sums to 1e-12 of their size, and what is solved from them to 1e-9."""
+    """Every number of both audits: sums to 1e-12 of their size, and what is solved from them to 1e-9.
+
+    MADD of clustered rows needs the rows, and the other report says so.
+    """
     rows, there = (fs.audit(table, **options, rng=1) for table in (frame, lazily(engine)(frame)))
     first, second = (report.to_frame().drop(columns=POSITIONS, errors="ignore") for report in (rows, there))
+    if "cluster" in options:
+        assert any("MADD of clusters is not computed from a tally" in note for note in there.notes)
+        first = first[first["section"] != "madd"].reset_index(drop=True).dropna(axis="columns", how="all")
+        second = second.dropna(axis="columns", how="all")
     pd.testing.assert_frame_equal(second, first, rtol=1e-9, atol=1e-12)
     assert [table.missing for table in there.tables] == [table.missing for table in rows.tables]
 
