@@ -94,16 +94,13 @@ class RBackendError(BackendError):
     """R raised an error; the message carries R's own message and call."""
 
 
-class EngineError(FairstatsError, RuntimeError):
+class EngineError(_Composed, RuntimeError):
     """The engine that holds a lazy table failed; the message names it and gives its own words."""
 
     def __init__(self, engine: str, cause: str) -> None:
         self.engine = engine
         self.cause = cause
         super().__init__(f"The engine {engine} failed: {cause}")
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (EngineError, (self.engine, self.cause))
 
 
 class VignetteError(FairstatsError):
