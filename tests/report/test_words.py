@@ -1,0 +1,105 @@
+"""What an audit shows has its words in the methods text, and no words are of what no audit shows."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairstats as fs
+from fairstats.ground.registry import RATES
+from fairstats.report.contents import compared
+from fairstats.report.sections import SECTIONS
+from fairstats.report.view import _SHOWN
+
+ENTRIES = {entry.key: entry for entry in SECTIONS}
+#: (section, what has no words of its own) → what says it.
+SAID_ELSEWHERE = {
+    ("madd", "exact permutation, largest standardised MADD"): "words of madd_max",
+    ("madd", "multiplier bootstrap, Bonferroni"): 'the test "weighted"',
+    ("hfm", "exact set distances (max)"): "words of D: no interval",
+    ("ecd", "mean, z-test"): "words of ACD",
+    ("ecd", "power tail"): "words of ECD: the level of one group",
+    ("ecd", "ECD, twice the exceedances"): "words of ECD: how sensitive it is",
+    ("ecd", "likelihood ratio, t with N degrees of freedom"): "words of ECD: of the sensitivity",
+    ("ecd", "profile likelihood"): "words of ECD: the level of one group",
+    **dict.fromkeys(
+        (("ecd", name) for name in ("difference of ACD", "shape", "return level")), "words of ECD and ACD"
+    ),
+}
+BOTH = {"y_true": "y", "y_pred": "p"}
+AUDITS: dict[str, dict[str, Any]] = {
+    **{f"method {m}": {**BOTH, "method": m} for m in (None, "log", "score", "koopman", "delta", "bootstrap")},
+    "everything": {**BOTH, "score": "s", "features": ["x"], "counterfactual_score": "changed"},
+    "weights": {**BOTH, "score": "s", "sample_weight": "w"},
+    "clusters": {**BOTH, "score": "s", "cluster": "u", "counterfactual_score": "changed"},
+    "models": {"y_true": "y", "y_pred": {"a": "p", "b": "q"}, "score": {"a": "s", "b": "s2"}},
+    "labels alone": {"y_true": "y"},
+    "max-z": {"y_pred": "p", "simultaneous": "max-z"},
+    "small": {**BOTH, "score": "s"},
+    "tails": {"y_pred": "p", "score": "low", "counterfactual_score": "far"},
+}
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    n = 400
+    made = pd.DataFrame({"group": rng.choice(["a", "b", "c"], n), "y": rng.integers(0, 2, n)})
+    for name, right in (("p", 0.7), ("q", 0.6)):
+        made[name] = np.where(rng.random(n) < right, made["y"], 1 - made["y"])
+    for name in ("s", "s2", "x"):
+        made[name] = rng.random(n).round(2)
+    made["changed"] = np.clip(made["s"] + rng.normal(0, 0.1, n), 0, 1)
+    made = made.assign(w=rng.random(n) + 0.5, u=rng.integers(0, 80, n), low=rng.random(n) / 10)
+    return made.assign(far=np.minimum(made["low"] + rng.exponential(0.05, n), 1))
+
+
+@pytest.fixture(scope="module")
+def shown(frame: pd.DataFrame) -> dict[str, dict[str, set[tuple[str, str]]]]:
+    """Per audit the methods and the metrics of its rows, each with its section."""
+    found = {}
+    for name, asked in AUDITS.items():
+        rows = frame.iloc[:60] if name == "small" else frame
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            report = fs.audit(rows, sensitive_features="group", rng=1, n_resamples=199, **asked)
+        of_rows = [(s.key, row) for s in report.sections for r in s.results for row in r.rows()]
+        bounds = {(s.key, c.bounds.method) for s in report.sections for r in s.results for c in compared(r)}
+        methods = bounds | {(key, re.sub(r"\d+(?= degrees)", "N", row["method"])) for key, row in of_rows}
+        found[name] = {
+            "intervals": {(key, method.removesuffix(" (Satterthwaite)")) for key, method in methods},
+            # changes between models bear the names of their metrics
+            "words": {(key, row["metric"]) for key, row in of_rows if key != "models"},
+        }
+    return found
+
+
+WRITTEN = {
+    kind: {(key, name) for key, entry in ENTRIES.items() if key != "mitigation" for name in entry.words(kind)}
+    for kind in ("intervals", "words")
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.parametrize("name", AUDITS)
+def test_what_an_audit_shows_has_its_words(name: str, kind: str, shown: Any) -> None:
+    lacking = shown[name][kind] - WRITTEN[kind] - SAID_ELSEWHERE.keys()
+    assert not lacking, "words.toml lacks these, or their name has changed"
+
+
+def test_no_words_are_of_a_method_that_nothing_has(shown: Any) -> None:
+    """As when a method has got another name."""
+    seen = set().union(*(audit["intervals"] for audit in shown.values()))
+    assert WRITTEN["intervals"] <= seen
+
+
+def test_the_table_of_groups_has_every_rate_of_a_public_ratio() -> None:
+    """Selected, favourable, and the rates behind conditional accuracy and conditional use accuracy."""
+    shown = [key for key, _, _ in _SHOWN]
+    assert shown == ["selection_rate", "base_rate", "tpr", "tnr", "ppv", "npv"]
+    assert set(shown) <= set(RATES)
