@@ -7,15 +7,12 @@ EXACT_CASES <- 2000
 EXACT_NEAR <- 4
 MIN_UNITS <- 8
 MIN_EFFECTIVE <- 10
+FULL_EFFECTIVE <- 20
 
 # Whether weighted or clustered rows of a pair are too few: effective sampling units, successes, failures.
 too_few <- function(metric, i, j, clustered) {
   if (is.infinite(metric$df)) return(FALSE)
-  few <- vapply(metric$parts, function(p) {
-    t <- effective_table(p, i, j)
-    skew <- if (clustered) 1 else (p$rows / p$units)[c(i, j)]
-    any(pmin(t[c(1L, 3L)], t[c(2L, 4L)] - t[c(1L, 3L)]) < MIN_EFFECTIVE * skew)
-  }, NA)
+  few <- vapply(metric$parts, function(p) any(effective_share(p, i, j, clustered) < MIN_EFFECTIVE / FULL_EFFECTIVE), NA)
   any(few, metric$units[c(i, j)] < MIN_UNITS)
 }
 
@@ -72,7 +69,7 @@ compare_row <- function(of, i, j, name, groups, contrast, method, options, clust
   threshold <- if (contrast == "ratio") options$threshold else options$margin
   level <- options$confidence_level
   exact <- exactly(of, i, j, contrast, way, threshold, level)
-  found <- compare_pair(of, i, j, contrast, way, exact, critical, threshold, level)
+  found <- compare_pair(of, i, j, contrast, way, exact, critical, threshold, level, clustered)
   row[c("ci_low", "ci_high", "bound_low", "bound_high", "statistic", "pvalue")] <-
     found[c("low", "high", "bound_low", "bound_high", "z_equal", "p_equal")]
   row[c("mc_ci_low", "mc_ci_high")] <- found[c("low_error", "high_error")]

@@ -122,6 +122,14 @@ effective_table <- function(part, i, j) {
   c(min(k[1L], n[1L]), n[1L], min(k[2L], n[2L]), n[2L])
 }
 
+# Effective successes and failures of both groups over those from which on statistics are not shrunk: near the limit below
+# which nothing is answered, the samples that do answer are a selection. Unequal weights make totals skew: as many more.
+effective_share <- function(part, i, j, clustered) {
+  t <- effective_table(part, i, j)
+  skew <- if (clustered) c(1, 1) else (part$rows / part$units)[c(i, j)]
+  pmin(c(t[1L], t[2L] - t[1L], t[3L], t[4L] - t[3L]) / (FULL_EFFECTIVE * skew[c(1L, 1L, 2L, 2L)]), 1)
+}
+
 smallest_cell <- function(cells) min(cells[1L], cells[2L] - cells[1L], cells[3L], cells[4L] - cells[3L])
 
 # Estimate and standard error of a pair; for a ratio also that of its logarithm.
@@ -151,7 +159,7 @@ pair_df <- function(metric, i, j, contrast) {
 }
 
 # Ends at a critical value and statistic at a null value, by one method.
-pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
+pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, clustered = FALSE) {
   pair <- pair_estimate(metric, i, j, contrast)
   estimate <- pair$estimate
   method <- sub(" (Satterthwaite)", "", method, fixed = TRUE)
@@ -180,12 +188,18 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
     apart <- lapply(metric$parts, function(p) sum(pair_terms(p$variance, p$rate, i, j, contrast)))
     scale <- sqrt(Reduce(`+`, apart)) / length(apart) / linear
     if (!is.finite(scale) || scale == 0) scale <- 1
-    scores <- lapply(scores, function(s) {
+    scores <- Map(function(s, p) {
+      enough <- effective_share(p, i, j, clustered)
+      scales <- scale * c(min(enough[1L], enough[4L]), min(enough[2L], enough[3L]))
+      end <- function(c, side) s$end(c / scales[side], side)
       list(
-        estimate = s$estimate, z = function(null) scale * s$z(null), end = function(c, side) s$end(c / scale, side),
-        ends = function(c) s$ends(c / scale)
+        estimate = s$estimate, end = end, ends = function(c) base::c(end(c, 1L), end(c, 2L)),
+        z = function(null) {
+          z <- s$z(null)
+          if (z < 0) scales[2L] * z else scales[1L] * z
+        }
       )
-    })
+    }, scores, metric$parts)
   }
   if (length(scores) == 1L) scores[[1L]] else mover_method(scores)
 }
@@ -215,7 +229,7 @@ evidence_of <- function(z_low, z_high, df, level) {
 
 # One comparison by its method ("none": nothing); `exact`: limits and p-values of the verdict are by exact tests; p_tost:
 # two one-sided tests within the threshold.
-compare_pair <- function(metric, i, j, contrast, method, exact, critical, threshold, level) {
+compare_pair <- function(metric, i, j, contrast, method, exact, critical, threshold, level, clustered = FALSE) {
   ratio <- contrast == "ratio"
   pair <- pair_estimate(metric, i, j, contrast)
   out <- list(
@@ -232,7 +246,7 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
     if (df != metric$df) at <- -stats::qt(stats::pt(-at, metric$df), df)
     list(value = at, error = c$error)
   }
-  by <- pair_method(metric, i, j, contrast, method)
+  by <- pair_method(metric, i, j, contrast, method, clustered = clustered)
   out[ends] <- ends_with_error(by$ends, own(critical$two_sided))
   out[paste0("side_", ends)] <- ends_with_error(by$ends, own(critical$one_sided))
   fair <- fair_range(contrast, threshold)
@@ -266,13 +280,13 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
 # two-sided ones (sides), whose values over these pairs are asked for as p_joint.
 crosscheck_comparisons <- function(totals, rows, metrics, which, first, second, contrast, method, exact,
                                    level, threshold, simultaneous, family_first, family_second, scatter = NULL,
-                                   units = 0, pvalues = NULL, sides = 2) {
+                                   units = 0, clustered = FALSE, pvalues = NULL, sides = 2) {
   found <- lapply(metrics, function(m) cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units))
   cells <- list(totals = totals, scatter = scatter, units = units)
   critical <- critical_values(found, cells, cbind(family_first, family_second), contrast, simultaneous, level)
   lists <- lapply(seq_along(first), function(k) {
     of <- found[[as.integer(which[k])]]
-    row <- compare_pair(of, first[k], second[k], contrast, method[k], exact[k], critical, threshold, level)
+    row <- compare_pair(of, first[k], second[k], contrast, method[k], exact[k], critical, threshold, level, clustered)
     if (is.null(pvalues)) row else c(row, joint_pvalue(pvalues[k], sides, critical))
   })
   columns <- names(lists[[1L]])
@@ -389,7 +403,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   joint <- max_z(cell_covariance(rough, rough, smoothed, scatter, units), df)
   by <- lapply(seq_len(nrow(terms)), function(a) {
     if (few[a]) return(list(ends = function(c) base::c(-1, 1), z = function(null) 0))
-    pair_method(found[[terms$metric[a]]], terms$first[a], terms$second[a], "difference", "score", TRUE)
+    pair_method(found[[terms$metric[a]]], terms$first[a], terms$second[a], "difference", "score", TRUE, clustered)
   })
   band <- function(c) {
     ends <- vapply(by, function(how) how$ends(c), c(0, 0))

@@ -373,52 +373,6 @@ METRICS: tuple[tuple[str, Callable[[Table], Any], Callable[..., float], float], 
 )  # fmt: skip
 
 
-def clusters() -> Iterator[Cell]:
-    """Rows in clusters: beta-binomial, ten rows each."""
-    for few, many in ((5, 100), (6, 190), (12, 60), (40, 40), (100, 100)):
-        for icc in (0.02, 0.3):
-            words = f"{many} and {few} clusters of 10 rows, ICC {icc:g}, rate of the reference 0.5, ratio 0.8"
-            simulate = partial(
-                study, draw=partial(_clustered, many=many, few=few, icc=icc), call=_of_rows, truth=[0.8],
-                fair=(0.8, 1.25), neutral=1.0,
-            )  # fmt: skip
-            yield Cell("rates", "disparate_impact(cluster=…)", words, simulate, runs=1_000)
-
-
-def _clustered(rng: np.random.Generator, many: int, few: int, icc: float) -> list[Any]:
-    rates = np.repeat([0.5, 0.4], [many, few])
-    spread = 1 / icc - 1
-    drawn = rng.binomial(10, rng.beta(rates * spread, (1 - rates) * spread))
-    selected = (np.arange(10) < drawn[:, None]).astype(int).ravel()
-    unit = np.repeat(np.arange(many + few), 10)
-    return [selected, np.where(unit < many, "a", "b"), {"cluster": unit}]
-
-
-def weights() -> Iterator[Cell]:
-    """Weights that have nothing to do with the outcome, lognormal."""
-    for n0, n1 in ((600, 30), (2_000, 100)):
-        for cv in (0.5, 1.0, 1.5):
-            words = f"{n0:,} and {n1} rows, weights with CV {cv:g}, rate of the reference 0.5, ratio 0.8"
-            simulate = partial(
-                study, draw=partial(_weighted, n0=n0, n1=n1, cv=cv), call=_of_rows, truth=[0.8],
-                fair=(0.8, 1.25), neutral=1.0,
-            )  # fmt: skip
-            yield Cell("rates", "disparate_impact(sample_weight=…)", words, simulate, runs=1_000)
-
-
-def _weighted(rng: np.random.Generator, n0: int, n1: int, cv: float) -> list[Any]:
-    group = np.repeat(["a", "b"], [n0, n1])
-    selected = (rng.random(n0 + n1) < np.where(group == "a", 0.5, 0.4)).astype(int)
-    sigma = math.sqrt(math.log1p(cv * cv))
-    return [selected, group, {"sample_weight": rng.lognormal(0.0, sigma, n0 + n1)}]
-
-
-def _of_rows(sample: list[Any]) -> Any:
-    selected, group, how = sample
-    return fs.disparate_impact(selected, sensitive_features=group, reference="a", **how)
-
-
 CELLS = [
     *ratios(), *bootstraps(), *families(), *differences(), *gaps(), *simultaneous(), *confusions(),
-    *clusters(), *weights(),
 ]  # fmt: skip

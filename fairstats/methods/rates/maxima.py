@@ -32,7 +32,7 @@ from fairstats.methods.rates.estimates import (
     joint_covariance,
     linear_covariance,
 )
-from fairstats.methods.rates.pair import SMALL_CELL, too_few_units
+from fairstats.methods.rates.pair import SMALL_CELL, shrinkage, too_few_units
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
 from fairstats.methods.rates.score import difference_limits_of, difference_score_statistic
 
@@ -195,8 +195,8 @@ class _Band:
 
     `terms`, shape (J, 3): rate, group, reference; `places`, shape (J, 2): of group and reference among all
     rates of all groups; `difference`, `std_error`, shape (J,); `tables`, shape (parts, J, 4): (k, n) of group
-    and reference for each proportion that the rate is the mean of; `parts` of each term; `scale`, shape (J,):
-    of its statistic, as in `Score`; `few`, shape (J,): whether its rows are too few for limits.
+    and reference for each proportion that the rate is the mean of; `parts` of each term; `scale`, shape
+    (2, parts, J): of the statistics, as in `Score`; `few`, shape (J,): whether rows are too few for limits.
     """
 
     terms: NDArray[np.intp]
@@ -223,26 +223,28 @@ class _Band:
         variance = own[first] + own[second] - 2 * variances[first, second]
         parts = np.array([max(len(e.parts), 1) for e in estimates])
         tables, apart = np.ones((parts.max(), len(terms), 4)), np.zeros(len(terms))
+        scale = np.ones((2, parts.max(), len(terms)))
         for e, estimate in enumerate(estimates):
             for p, part in enumerate(estimate.parts or (estimate,)):
                 k, n = part.effective
                 tables[p, rates == e] = np.column_stack([k[i], n[i], k[j], n[j]])
                 apart[rates == e] += (part.variance[i] + part.variance[j]) / parts[e] ** 2
+                more, fewer = shrinkage(part)
+                scale[:, p, rates == e] = np.minimum(more[i], fewer[j]), np.minimum(fewer[i], more[j])
         lacking = np.array([[bool(too_few_units(e, g, g)) for g in range(n_groups)] for e in estimates])
         few = lacking[rates, terms[:, 1]] | lacking[rates, terms[:, 2]]
         known = np.isfinite(differences)
-        scale = np.ones(len(terms))
         if counts.clustered:
             usable = (variance > 0) & (apart > 0)
-            scale[usable] = np.sqrt(apart[usable] / variance[usable])
+            scale[:, :, usable] *= np.sqrt(apart[usable] / variance[usable])
         degrees = (
             estimates[e].contrast_degrees(a, b, ratio=False) for e, a, b in terms[known & ~few].tolist()
         )
         return cls(
             terms[known], np.column_stack([first, second])[known], differences[known],
             np.sqrt(np.maximum(variance[known], 0.0)), tables[:, known], parts[rates[known]],
-            min(degrees, default=counts.degrees_of_freedom) if counts.weighted else np.inf, scale[known],
-            few[known],
+            min(degrees, default=counts.degrees_of_freedom) if counts.weighted else np.inf,
+            scale[:, :, known], few[known],
         )  # fmt: skip
 
     def limits(
@@ -253,12 +255,13 @@ class _Band:
         Score limits, with the continuity correction where a cell is small; several proportions by MOVER (Zou
         & Donner 2008).
         """
-        difference, own = self.difference[which], critical / self.scale[which]
+        difference, scale = self.difference[which], self.scale[:, :, which]
         below, above = np.zeros(difference.size), np.zeros(difference.size)
         for p, tables in enumerate(self.tables[:, which]):
             used = np.flatnonzero(self.parts[which] > p)
             k0, n0, k1, n1 = tables[used].T
-            low, high = difference_limits_of(tables[used], own[used], self._small(tables[used]))
+            at = critical / np.maximum(scale[:, p, used], 1e-3)
+            low, high = difference_limits_of(tables[used], at, self._small(tables[used]))
             centre = k0 / n0 - k1 / n1
             below[used] += (centre - low) ** 2
             above[used] += (high - centre) ** 2
@@ -271,7 +274,7 @@ class _Band:
         """Statistics of H0: difference = null, for single proportions."""
         k0, n0, k1, n1 = self.tables[0].T
         plain = difference_score_statistic(k0, n0, k1, n1, null, continuity=self._small(self.tables[0]))
-        return np.where(self.few, 0.0, plain * self.scale)
+        return np.where(self.few, 0.0, plain * np.where(plain < 0, self.scale[1, 0], self.scale[0, 0]))
 
     @staticmethod
     def _small(tables: NDArray[np.float64]) -> NDArray[np.bool_]:

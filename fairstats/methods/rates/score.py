@@ -98,17 +98,9 @@ def ratio_limit(table: Table, critical: float, correction: bool, side: int) -> f
     return exp(_root(statistic, -side * critical, left, right))
 
 
-def difference_limits(
-    table: Table, critical: float, correction: bool, continuity: bool = False
-) -> tuple[float, float]:
-    """Ends of {difference : |z(difference)| ≤ critical}; in [−1, 1]."""
-    low, high = (difference_limit(table, critical, correction, continuity, side) for side in (-1, 1))
-    return low, high
-
-
 @functools.lru_cache(maxsize=KEPT)
 def difference_limit(table: Table, critical: float, correction: bool, continuity: bool, side: int) -> float:
-    """Lower (side −1) or upper (side 1) end of `difference_limits`."""
+    """Lower (side −1) or upper (side 1) end of {difference : |z(difference)| ≤ critical}, in [−1, 1]."""
     k0, n0, k1, n1 = table
     center = k0 / n0 - k1 / n1
 
@@ -203,12 +195,18 @@ def difference_score_statistic(
 def difference_limits_of(
     tables: NDArray[np.float64], critical: ArrayLike, continuity: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """`difference_limits` of many tables at once: rows (k₀, n₀, k₁, n₁), shape (J, 4)."""
-    at = np.broadcast_to(np.asarray(critical, dtype=np.float64), len(tables))
+    """Lower and upper limits of many tables at once: rows (k₀, n₀, k₁, n₁), shape (J, 4).
+
+    `critical`: one value, or of the lower and upper limits, shape (2, J).
+    """
+    at = np.broadcast_to(np.asarray(critical, dtype=np.float64), (2, len(tables)))
     if len(tables) < _FEW_TABLES:
-        single = zip(tables.tolist(), at.tolist(), continuity.tolist(), strict=True)
-        ends = np.array([difference_limits(tuple(t), z, True, c) for t, z, c in single])
-        return ends.reshape(-1, 2)[:, 0], ends.reshape(-1, 2)[:, 1]
+        single = zip(tables.tolist(), *at.tolist(), continuity.tolist(), strict=True)
+        ends = [
+            (difference_limit(tuple(t), a, True, c, -1), difference_limit(tuple(t), b, True, c, 1))
+            for t, a, b, c in single
+        ]
+        return np.array([e[0] for e in ends]), np.array([e[1] for e in ends])
     k0, n0, k1, n1 = tables.T
     centre = k0 / n0 - k1 / n1
 
@@ -220,7 +218,7 @@ def difference_limits_of(
 
         return _bracketed(excess, centre, np.full(centre.shape, outer))
 
-    return end(-1.0, at), end(1.0, -at)
+    return end(-1.0, at[0]), end(1.0, -at[1])
 
 
 def _bracketed(

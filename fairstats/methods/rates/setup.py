@@ -97,7 +97,7 @@ PARAMETERS: dict[str, str] = {
     Weights and sampling units: variances by linearisation, counts of the score by them, t with
     Satterthwaite's degrees of freedom over the groups, in all of which unequal clusters or weights count as
     fewer: (Σd)²/Σd². "Insufficient evidence" where a group has fewer than 8 effective clusters (rows) or 10
-    effective successes or failures; under weights alone 10·Σ1·Σw²/(Σw)².""",
+    effective successes or failures (under weights alone 10·Σ1·Σw²/(Σw)²), wider up to twice that.""",
     "pos_label": """scalar or mapping, optional
     The favourable value, needed unless labels are 0/1, False/True or −1/1.""",
     "missing": """{"raise", "drop", "group"}, default "raise"

@@ -80,7 +80,7 @@ def comparisons(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
         [list(known).index(c.metric) + 1 for c in result.comparisons],
         [counts.groups.index(c.group) + 1 for c in result.comparisons],
         [counts.groups.index(c.reference) + 1 for c in result.comparisons],
-        **_choices(result), **design(counts),
+        **_choices(result), **design(counts), clustered=bool(counts.clustered),
     )  # fmt: skip
     found = rows_of(found)
     for c, row in zip(result.comparisons, found, strict=True):

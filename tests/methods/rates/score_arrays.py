@@ -7,12 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.methods.rates.score import difference_limits, ratio_limit
+from fairstats.methods.rates.score import difference_limit, ratio_limit
 
 
 def ratio_limits(table: Any, critical: float, correction: bool) -> tuple[float, float]:
     """Both ends."""
     return ratio_limit(table, critical, correction, -1), ratio_limit(table, critical, correction, 1)
+
+
+def difference_limits(
+    table: Any, critical: float, correction: bool, continuity: bool = False
+) -> tuple[float, float]:
+    """Both ends."""
+    low, high = (difference_limit(table, critical, correction, continuity, side) for side in (-1, 1))
+    return low, high
 
 
 def _of_every_table(

@@ -17,6 +17,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from scipy.special import stdtr
 
 import fairstats as fs
 
@@ -280,6 +281,57 @@ def test_the_interval_of_the_largest_gap_covers_in_small_groups(n0: int, n1: int
         gap = abs(rates[i] - rates[j])
         covered = (low <= gap + 1e-12) & (gap <= high + 1e-12)
         assert of_0[i] @ covered @ of_1[j] >= 0.94, (rates[i], rates[j])
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
+@pytest.mark.parametrize("clustered", [True, False], ids=["clusters", "weights"])
+@pytest.mark.parametrize("contrast", ["ratio", "difference"])
+def test_designs_describe_the_public_functions(
+    clustered: bool, contrast: str, rng: np.random.Generator
+) -> None:
+    """Which of 30 samples are answered, and z and p of the test against the lower end of the fair range."""
+    designs, answered = module_of("designs"), 0
+    function = fs.disparate_impact if contrast == "ratio" else fs.demographic_parity_difference
+    for _ in range(30):
+        sizes = rng.integers(25, 250, 2)
+        group = np.repeat(["a", "b"], sizes)
+        selected = rng.random(group.size) < 0.35
+        unit = np.where(group == "a", 0, 100) + rng.integers(0, 25, group.size)
+        weight = np.ones(group.size) if clustered else rng.lognormal(0, 0.7, group.size)
+        how = {"cluster": unit} if clustered else {"sample_weight": weight}
+        row = function(y_pred=selected, sensitive_features=group, reference="a", **how).comparisons[0]
+        groups = []
+        for name in ("b", "a"):
+            own = group == name
+            places = np.unique(unit[own], return_inverse=True)[1] if clustered else np.arange(own.sum())
+            sums = [np.bincount(places, w)[None] for w in ((weight * selected)[own], weight[own])]
+            groups.append(designs.summary(*sums, clustered=clustered))
+        there = all(designs.answers(g)[0] for g in groups)
+        assert there == (row.verdict != "insufficient evidence")
+        if there:
+            z, degrees = designs.statistic(*groups, 0.8 if contrast == "ratio" else -0.1, contrast)
+            test = row.tests[0]
+            assert (test.statistic, test.pvalue) == pytest.approx((z[0], stdtr(degrees, z)[0]), rel=1e-9)
+            answered += 1
+    assert 5 < answered < 30
+
+
+@pytest.mark.parametrize(
+    "where", ["20 and 20 clusters of 10 rows, ICC 0.3", "400 and 400 rows, weights with CV 1"]
+)
+def test_errors_hold_where_a_part_of_the_samples_is_refused(where: str) -> None:
+    """4,000 samples: coverage .935 and one-sided errors .06, each with two binomial standard errors."""
+    cells = [
+        c for c in module_of("designs").CELLS if c.regime.startswith(where) and c.claim == "conservative"
+    ]
+    assert cells
+    for cell in cells:
+        counts = cell.simulate(np.random.default_rng(5), 4_000)
+        n = counts["answered"][0]
+        assert 0.3 < n / 4_000 < 1.001, cell.key
+        assert counts["coverage"][0] >= n * (0.935 - 2 * np.sqrt(0.935 * 0.065 / n)), cell.key
+        for name in {"false satisfied", "false violated"} & set(counts):
+            assert counts[name][0] <= n * (0.06 + 2 * np.sqrt(0.06 * 0.94 / n)), (cell.key, name)
 
 
 @pytest.mark.slow

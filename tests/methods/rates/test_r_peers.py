@@ -1,4 +1,7 @@
-"""Score intervals and exact tests beside R packages by others: ratesci (Laud) and exact2x2 (Fay, Hunsberger).
+"""Beside R packages by others: ratesci (Laud), exact2x2 (Fay, Hunsberger), clubSandwich (Pustejovsky).
+
+Score intervals, of independent rates and of two models on the same people; exact tests; variance and degrees
+of freedom under clusters.
 
 Their answers are recorded in `tests/reference/r_peers.json`, with the versions; pROC is asked live.
 """
@@ -7,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +19,19 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import fairstats as fs
+from fairstats.ground.counts import SelectionCounts
+from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.registry import SELECTED
 from fairstats.ground.rsession import call
+from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.exact import exact_unconditional_pvalue
 from fairstats.methods.rates.score import (
-    difference_limits,
     difference_score_statistic,
     ratio_score_statistic,
 )
+from fairstats.numerics.paired.score import difference_end, log_ratio_end
 
-from .score_arrays import ratio_limits
+from .score_arrays import difference_limits, ratio_limits
 
 RECORD = json.loads((Path(__file__).parents[2] / "reference" / "r_peers.json").read_text(encoding="utf-8"))
 #: ratesci searches to ten digits; exact2x2 looks for the nuisance rate on a grid of 2,000 points.
@@ -57,6 +65,47 @@ def test_score_p_values_as_ratesci(case: dict[str, Any]) -> None:
         ("RD", difference_score_statistic(*case["table"], -0.1)),
     ):
         assert float(ndtr(z)) == pytest.approx(float(case[f"{contrast} p left"]), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("case", RECORD["paired"], ids=lambda c: "/".join(map(str, c["table"])))
+@pytest.mark.parametrize("level", [0.95, 0.9])
+def test_paired_score_intervals_as_ratesci(case: dict[str, Any], level: float) -> None:
+    """`pairbinci(method="Score", skew=FALSE, bcf=FALSE)`: Tango's, and Nam and Blackwelder's."""
+    z = float(ndtri((1 + level) / 2))
+    for contrast, end in (("RD", difference_end), ("RR", log_ratio_end)):
+        found = [float(end(tuple(case["table"]), side * z)) for side in (1, -1)]
+        found = np.exp(found).tolist() if contrast == "RR" else found
+        assert found == pytest.approx(case[f"{contrast} {level:g}"], rel=RATESCI, abs=RATESCI)
+
+
+@pytest.mark.parametrize("case", RECORD["clusters"], ids=lambda c: c["design"])
+def test_clusters_as_clubsandwich(case: dict[str, Any]) -> None:
+    """`coef_test(lm(y ~ group), "CR2", test="Satterthwaite")`: in its working model rows have one variance.
+
+    For clusters of one size its variance is ours with 1 − 1/m in place of 1 − 2/m, and its degrees of freedom
+    are ours at the working variances, exactly. Else m by Kish is a stand-in for the adjustment of each
+    cluster: within 3% of the standard error and a third of the degrees of freedom. Ours is always the wider.
+    """
+    rows = [
+        (y, group, f"{group} {u}")
+        for group in ("group", "reference")
+        for u, (k, n) in enumerate(case[group])
+        for y in [1] * k + [0] * (n - k)
+    ]
+    y, group, unit = zip(*rows, strict=True)
+    outcomes = Outcomes.from_arrays(
+        None, y, sensitive_features=group, cluster=unit, groups=["group", "reference"]
+    )
+    counts = SelectionCounts.from_outcomes(outcomes)
+    of = estimate_rate(counts, SELECTED)
+    assert of.units is not None
+    assert of.rate[0] - of.rate[1] == pytest.approx(case["estimate"], abs=1e-12)
+    std_error = math.sqrt(np.sum(of.variance / counts.unit_factor / (1 - 1 / of.units)))
+    working = replace(of, joint=1 / of.cases).contrast_degrees(0, 1, ratio=False)
+    alike = case["design"].startswith("equal")
+    assert std_error == pytest.approx(case["std_error"], rel=1e-9 if alike else 0.03)
+    assert working == pytest.approx(case["degrees"], rel=1e-9 if alike else 1 / 3)
+    assert of.std_error(0, 1, ratio=False) * of.widening(0, 1, ratio=False) > case["std_error"]
 
 
 @pytest.mark.parametrize("case", RECORD["exact"], ids=lambda c: written(c["table"]))

@@ -227,13 +227,16 @@ def test_average_odds_and_maxima_take_the_joint_covariance(rng: np.random.Genera
         assert component.std_error == pytest.approx(np.sqrt(variance), rel=1e-10)
 
 
-def test_effective_counts_under_weights(rng: np.random.Generator) -> None:
-    """Korn & Graubard (1998): n* = r(1−r)/Var(r); the weighted score interval is that of r·n*, n*."""
+@pytest.mark.parametrize("n", [110, 400])
+def test_effective_counts_under_weights(n: int, rng: np.random.Generator) -> None:
+    """Korn & Graubard (1998): n* = r(1−r)/Var(r); the weighted score interval is that of r·n*, n*.
+
+    Below 20·rows/units effective successes or failures the critical value is divided by their share of that.
+    """
     from scipy.stats import t
 
     from .score_arrays import ratio_score_interval
 
-    n = 150
     y, weight = rng.integers(0, 2, n), rng.uniform(0.2, 4, n)
     group = np.repeat(["a", "b"], n // 2)
     options = {"sensitive_features": group, "sample_weight": weight, "reference": "b"}
@@ -249,8 +252,15 @@ def test_effective_counts_under_weights(rng: np.random.Generator) -> None:
         table += [rate * size, size]
         variances.append(np.sum(z**2) / rate**2)  # of the log rate
     degrees = satterthwaite(variances, units)
-    wanted = ratio_score_interval(*table, float(t.ppf(0.975, degrees)))
-    assert tuple(result.confidence_interval) == pytest.approx(tuple(map(float, wanted)), rel=1e-9)
+    few = [[k, m - k] for k, m in (table[:2], table[2:])]
+    (more, fewer), (more_b, fewer_b) = (
+        np.minimum(1, np.array(own) * unit / (20 * n / 2)) for own, unit in zip(few, units, strict=True)
+    )
+    shrunk = min(more, fewer_b), min(fewer, more_b)
+    assert (min(shrunk) < 1) == (n == 110)
+    for end, factor in enumerate(shrunk):
+        wanted = ratio_score_interval(*table, float(t.ppf(0.975, degrees)) / factor)[end]
+        assert tuple(result.confidence_interval)[end] == pytest.approx(float(wanted), rel=1e-9)
 
 
 def test_a_bootstrap_of_clusters_is_refused() -> None:
