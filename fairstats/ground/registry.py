@@ -16,49 +16,6 @@ from typing import Any, Literal
 
 from fairstats.ground.formula import evaluate, shape_of
 
-REFERENCES: dict[str, str] = {
-    "barrainkua": "Barrainkua, A., Gordaliza, P., Lozano, J. A. and Quadrianto, N. (2024). Uncertainty "
-    "matters: stable conclusions under unstable assessment of fairness results. AISTATS 27, PMLR 238.",
-    "bellamy": "Bellamy, R. K. E. et al. (2019). AI Fairness 360. IBM Journal of Research and Development "
-    "63(4/5).",
-    "besse": "Besse, P., del Barrio, E., Gordaliza, P. and Loubes, J.-M. (2018). Confidence intervals for "
-    "testing disparate impact in fair learning. arXiv:1807.06362.",
-    "binder": "Binder, D. A. (1983). On the variances of asymptotically normal estimators from complex "
-    "surveys. International Statistical Review 51, 279–292.",
-    "caelen": "Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals of Mathematics "
-    "and Artificial Intelligence 81, 429–450.",
-    "chan": "Chan, I. S. F. (1998). Exact tests of equivalence and efficacy with a non-zero lower bound for "
-    "comparative studies. Statistics in Medicine 17, 1403–1413.",
-    "chouldechova": "Chouldechova, A. (2017). Fair prediction with disparate impact. Big Data 5, 153–163.",
-    "eeoc": "U.S. Equal Employment Opportunity Commission (1978). Uniform guidelines on employee selection "
-    "procedures, 29 CFR 1607.4(D): the four-fifths rule.",
-    "efron": "Efron, B. (1987). Better bootstrap confidence intervals. JASA 82, 171–185.",
-    "gardner": "Gardner, J., Brooks, C. and Baker, R. (2019). Evaluating the fairness of predictive "
-    "student models through slicing analysis. LAK19, 225–234.",
-    "hardt": "Hardt, M., Price, E. and Srebro, N. (2016). Equality of opportunity in supervised learning. "
-    "Advances in Neural Information Processing Systems 29.",
-    "holm": "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian "
-    "Journal of Statistics 6, 65–70.",
-    "hothorn": "Hothorn, T., Bretz, F. and Westfall, P. (2008). Simultaneous inference in general parametric "
-    "models. Biometrical Journal 50, 346–363.",
-    "katz": "Katz, D., Baptista, J., Azen, S. P. and Pike, M. C. (1978). Obtaining confidence intervals "
-    "for the risk ratio in cohort studies. Biometrics 34, 469–474.",
-    "koopman": "Koopman, P. A. R. (1984). Confidence intervals for the ratio of two binomial proportions. "
-    "Biometrics 40, 513–517.",
-    "korn": "Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small "
-    "expected number of positive counts estimated from survey data. Survey Methodology 24, 193–201.",
-    "manski": "Manski, C. F. (2003). Partial Identification of Probability Distributions. Springer.",
-    "mee": "Mee, R. W. (1984). Confidence bounds for the difference between two probabilities. Biometrics "
-    "40, 1175–1176.",
-    "miettinen": "Miettinen, O. and Nurminen, M. (1985). Comparative analysis of two rates. Statistics in "
-    "Medicine 4, 213–226.",
-    "schuirmann": "Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power "
-    "approach. Journal of Pharmacokinetics and Biopharmaceutics 15, 657–680.",
-    "zou": "Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures. "
-    "Statistics in Medicine 27, 1693–1702.",
-}
-
-
 #: Cells of a confusion matrix, in the order of every count table.
 CELLS = ("tp", "fp", "fn", "tn")
 Contrast = Literal["ratio", "difference", "gap"]
@@ -144,12 +101,12 @@ class Criterion:
 class Metric:
     """A comparison of rates between groups.
 
-    `rates`: keys of `RATES`, several stand in one family (none for a metric of scores); `contrast`: of each
-    group to its reference, or the largest absolute difference between any two; `definition`: for the methods
-    paragraph of a report; `references`: keys of `REFERENCES`, or whole citations; `function`, `arguments`:
-    the public function that computes it; `audit`: whether an audit shows it: always where the data allow,
-    never, or only where nothing but labels is there; `components`: names of the rows where there are several
-    rates, each an entry of its own.
+    `rates`: keys of `RATES`, several stand in one family (none for a metric of scores); `contrast`: of
+    each group to its reference, or the largest absolute difference between any two; `definition`: for the
+    methods paragraph of a report; `references`: keys of the papers in `report/sections/words.toml`, or
+    whole citations; `function`, `arguments`: the public function that computes it; `audit`: whether an
+    audit shows it: always where the data allow, never, or only where nothing but labels is there;
+    `components`: names of the rows where there are several rates, each an entry of its own.
     """
 
     name: str
@@ -440,7 +397,6 @@ def registry_json() -> str:
         "rates": rates,
         "criteria": [asdict(criterion) for criterion in CRITERIA.values()],
         "metrics": metrics,
-        "references": REFERENCES,
     }
     return json.dumps(tables, ensure_ascii=False, indent=1) + "\n"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fairstats.ground.checks import check_that, check_type
+from fairstats.ground.checks import check_that, check_type, column_name
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
@@ -67,7 +67,7 @@ def columns_of_frame(
     roles |= {"score": scores.get(first)} if scores else {}
     labels = {f"pos_label_{part}": label for part, label in _pos_labels(pos_label).items()}
     return AuditColumns(
-        **{role: _column_name(role, name) for role, name in roles.items()},
+        **{role: column_name(role, name) for role, name in roles.items()},
         **{
             name: label for name, label in labels.items() if roles[name.replace("pos_label", "y")] is not None
         },
@@ -104,18 +104,13 @@ def _attribute_names(sensitive_features: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _column_name(argument: str, name: Any) -> str | None:
-    cure = f"put the values into a column of the frame and pass {argument}='its name'"
-    return check_type(argument, name, (str, type(None)), "the name of a column of the frame", cure)
-
-
 def _by_model(argument: str, given: Any) -> dict[str, str]:
     """Model → column, of a mapping; of one column nothing."""
     if not isinstance(given, Mapping):
         return {}
     cure = f'{argument}="column" for one model'
     check_that(len(given) > 1, argument, dict(given), "a mapping of two models or more", cure)
-    return {str(model): str(_column_name(argument, column)) for model, column in given.items()}
+    return {str(model): str(column_name(argument, column)) for model, column in given.items()}
 
 
 def _feature_names(features: Any) -> tuple[str, ...]:
@@ -141,7 +136,7 @@ def _counterfactual_columns(given: Any, attributes: Sequence[str], score: str | 
             allowed="with score: a column for one sensitive attribute, or a mapping from attribute to column",
             cure=f"counterfactual_score={{{attributes[0]!r}: …}}, score=…",
         )
-    return {name: str(_column_name("counterfactual_score", column)) for name, column in found.items()}
+    return {name: str(column_name("counterfactual_score", column)) for name, column in found.items()}
 
 
 def _pos_labels(pos_label: Any) -> dict[str, str | None]:

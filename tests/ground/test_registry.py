@@ -20,13 +20,13 @@ from fairstats.ground.registry import (
     ENDINGS,
     METRICS,
     RATES,
-    REFERENCES,
     Metric,
     Rate,
     find_metric,
     registry_json,
 )
 from fairstats.methods.um.metrics import metric_names, parse_metric
+from fairstats.report.sections import REFERENCES
 
 JSON = Path(__file__).resolve().parents[2] / "r" / "inst" / "metrics.json"
 #: Counts per group without an empty cell.

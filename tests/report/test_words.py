@@ -73,6 +73,7 @@ def shown(frame: pd.DataFrame) -> dict[str, dict[str, set[tuple[str, str]]]]:
         methods = bounds | {(key, re.sub(r"\d+(?= degrees)", "N", row["method"])) for key, row in of_rows}
         found[name] = {
             "intervals": {(key, method.removesuffix(" (Satterthwaite)")) for key, method in methods},
+            "changes": {(key, row["metric"]) for key, row in of_rows if key == "models"},
             # changes between models bear the names of their metrics
             "words": {(key, row["metric"]) for key, row in of_rows if key != "models"},
         }
@@ -96,6 +97,12 @@ def test_no_words_are_of_a_method_that_nothing_has(shown: Any) -> None:
     """As when a method has got another name."""
     seen = set().union(*(audit["intervals"] for audit in shown.values()))
     assert WRITTEN["intervals"] <= seen
+
+
+def test_models_are_compared_by_rates_and_by_scores(shown: Any) -> None:
+    names = {metric.removesuffix("_change") for _, metric in shown["models"]["changes"]}
+    rates = {"disparate_impact", "equal_opportunity_difference", "predictive_parity_difference", "accuracy"}
+    assert names == rates | {"tpr_difference", "fpr_difference", "auc", "brier", "madd", "abroca"}
 
 
 def test_the_table_of_groups_has_every_rate_of_a_public_ratio() -> None:

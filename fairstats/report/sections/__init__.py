@@ -11,7 +11,6 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from fairstats.ground.registry import METRICS
-from fairstats.ground.registry import REFERENCES as _PAPERS
 from fairstats.ground.results import Result
 from fairstats.report.inputs import AuditInput
 from fairstats.report.sections.methods import (
@@ -52,7 +51,7 @@ class SectionEntry(NamedTuple):
 with files("fairstats.report.sections").joinpath("words.toml").open("rb") as _stream:
     _TABLES = tomllib.load(_stream)
 #: Key → paper; the registry's metrics may cite papers in full.
-REFERENCES: dict[str, str] = {**_PAPERS, **_TABLES["references"]}
+REFERENCES: dict[str, str] = _TABLES["references"]
 SECTIONS = (
     SectionEntry("rates", "Rates: ratios, differences, largest gaps", run_rates),
     SectionEntry("models", "Several models on the same people", run_models),
