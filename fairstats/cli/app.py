@@ -52,12 +52,9 @@ class Commands(TyperGroup):
 
 
 app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+    cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
     help="Inference-grade algorithmic fairness: every figure with an interval and a test.",
-)
+)  # fmt: skip
 vignettes = typer.Typer(
     no_args_is_help=True,
     help="The vignettes: each method told on real data, with Python and R side by side.",

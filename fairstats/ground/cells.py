@@ -137,16 +137,11 @@ class CellCounts:
             pairs = np.unique(cluster.astype(np.int64) * n_groups + grouping.codes)
             group_units = np.bincount(pairs % n_groups, minlength=n_groups)
         return cls(
-            groups=grouping.labels,
-            totals=totals.reshape(n_groups, n_cells),
-            rows=rows.reshape(n_groups, n_cells),
-            scatter=scatter,
-            n_units=n_units,
-            clustered=outcomes.cluster is not None,
-            missing=outcomes.missing,
-            attributes=grouping.attributes,
-            group_units=group_units,
-        )
+            groups=grouping.labels, totals=totals.reshape(n_groups, n_cells),
+            rows=rows.reshape(n_groups, n_cells), scatter=scatter, n_units=n_units,
+            clustered=outcomes.cluster is not None, missing=outcomes.missing,
+            attributes=grouping.attributes, group_units=group_units,
+        )  # fmt: skip
 
     @classmethod
     def from_counts(cls, counts: Any, *, groups: Sequence[Hashable] | None = None) -> Self:
@@ -211,13 +206,9 @@ class CellCounts:
         rows = totals.astype(np.int64) if (totals == np.floor(totals)).all() else totals
         n = int(np.rint(totals.sum()))
         return cls(
-            groups=labels,
-            totals=totals,
-            rows=rows,
-            n_units=n,
-            missing=MissingReport(n_rows=n),
+            groups=labels, totals=totals, rows=rows, n_units=n, missing=MissingReport(n_rows=n),
             group_units=np.rint(totals.sum(axis=1)).astype(np.int64),
-        )
+        )  # fmt: skip
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: the cells' totals and the number of rows."""
@@ -264,14 +255,11 @@ class CellCounts:
             merged = len(set(position)) < len(self.groups)
             units = None if merged and self.clustered else units @ mapping.astype(np.int64)
         return replace(
-            self,
-            groups=groups,
-            totals=mapping.T @ self.totals,
+            self, groups=groups, totals=mapping.T @ self.totals,
             rows=mapping.T.astype(np.int64) @ self.rows,
             scatter=None if self.scatter is None else whole.T @ self.scatter @ whole,
-            missing=self.missing.regrouped(position),
-            group_units=units,
-        )
+            missing=self.missing.regrouped(position), group_units=units,
+        )  # fmt: skip
 
     def __add__(self, other: Self) -> Self:
         """Table of two sets of rows with the same groups and no sampling unit in common."""

@@ -213,13 +213,7 @@ def check_whole(
     high: int | None = None,
     cure: str | None = None,
 ) -> int:
-    """Return `value` as a whole number in [low, high], or raise; True and 3.5 are none, 3.0 is none either.
-
-    Examples
-    --------
-    >>> check_whole("draws", 1000, low=100)
-    1000
-    """
+    """Return `value` as a whole number in [low, high], or raise; True, 3.5 and 3.0 are none."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     high = MOST if whole and high is None and value > MOST else high
     if not whole or (low is not None and value < low) or (high is not None and value > high):
@@ -239,13 +233,7 @@ def check_number(
     allowed: str | None = None,
     cure: str | None = None,
 ) -> float:
-    """Return `value` as a finite number in the range, or raise; open ends are excluded.
-
-    Examples
-    --------
-    >>> check_number("margin", 0.1, low=0, open_low=True)
-    0.1
-    """
+    """Return `value` as a finite number in the range, or raise; open ends are excluded."""
     number = float("nan")
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         try:
@@ -264,15 +252,9 @@ def check_share(argument: str, value: Any, *, closed: bool = False, cure: str | 
     """Return `value` as a number in (0, 1), or in [0, 1] where `closed`, or raise."""
     ends = "both included" if closed else "both excluded"
     return check_number(
-        argument,
-        value,
-        low=0,
-        high=1,
-        open_low=not closed,
-        open_high=not closed,
-        allowed=f"a number between 0 and 1, {ends}",
-        cure=cure,
-    )
+        argument, value, low=0, high=1, open_low=not closed, open_high=not closed,
+        allowed=f"a number between 0 and 1, {ends}", cure=cure,
+    )  # fmt: skip
 
 
 def check_confidence_level(confidence_level: Any) -> float:

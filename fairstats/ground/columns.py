@@ -32,15 +32,9 @@ _SINGLE = (
 
 
 def count_columns(
-    frame: Any,
-    sensitive_features: str | Sequence[str],
-    *,
-    strata: str | None = None,
-    features: str | Sequence[str] = (),
-    score_range: Any = (0.0, 1.0),
-    engine: str = "auto",
-    **asked: Any,
-) -> dict[str, Any]:
+    frame: Any, sensitive_features: str | Sequence[str], *, strata: str | None = None,
+    features: str | Sequence[str] = (), score_range: Any = (0.0, 1.0), engine: str = "auto", **asked: Any,
+) -> dict[str, Any]:  # fmt: skip
     """The fields of a tally; the arguments are those of `fairstats.tally`, not checked yet."""
     keys = column_names("sensitive_features", sensitive_features)
     for role in _SINGLE:

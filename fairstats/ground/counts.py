@@ -93,15 +93,9 @@ class ConfusionCounts(CellCounts):
             As in `Outcomes.from_arrays`.
         """
         outcomes = Outcomes.from_arrays(
-            y_true,
-            y_pred,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            cluster=cluster,
-            pos_label=pos_label,
-            missing=missing,
-            groups=groups,
-        )
+            y_true, y_pred, sensitive_features=sensitive_features, sample_weight=sample_weight,
+            cluster=cluster, pos_label=pos_label, missing=missing, groups=groups,
+        )  # fmt: skip
         return cls.from_outcomes(outcomes)
 
     @classmethod
@@ -124,13 +118,10 @@ class ConfusionCounts(CellCounts):
         optional = [name for name in (sample_weight, cluster) if name is not None]
         columns = as_frame_columns(frame, [y_true, y_pred, *names, *optional], "frame")
         return cls.from_arrays(
-            columns[y_true],
-            columns[y_pred],
-            sensitive_features={name: columns[name] for name in names},
+            columns[y_true], columns[y_pred], sensitive_features={name: columns[name] for name in names},
             sample_weight=None if sample_weight is None else columns[sample_weight],
-            cluster=None if cluster is None else columns[cluster],
-            **options,
-        )
+            cluster=None if cluster is None else columns[cluster], **options,
+        )  # fmt: skip
 
     def selection(self) -> SelectionCounts:
         """The same table without the labels."""

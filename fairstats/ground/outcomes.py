@@ -62,13 +62,10 @@ class MissingReport:
         columns = dict.fromkeys([*self.by_column, *other.by_column])
         both = {name: self.by_column.get(name, 0) + other.by_column.get(name, 0) for name in columns}
         joined = replace(
-            self,
-            policy=self.policy if self.n_dropped or not other.n_dropped else other.policy,
-            n_rows=self.n_rows + other.n_rows,
-            n_dropped=self.n_dropped + other.n_dropped,
-            by_column=both,
+            self, policy=self.policy if self.n_dropped or not other.n_dropped else other.policy,
+            n_rows=self.n_rows + other.n_rows, n_dropped=self.n_dropped + other.n_dropped, by_column=both,
             patterns=self.patterns + other.patterns,
-        )
+        )  # fmt: skip
         groups = [group for group, *_ in joined.patterns]
         return joined.regrouped(range(max(groups, default=-1) + 1))
 

@@ -43,13 +43,9 @@ class TailCounts:
 
     @classmethod
     def from_values(
-        cls,
-        values: NDArray[np.float64],
-        codes: NDArray[Any],
-        groups: tuple[str, ...],
-        *,
+        cls, values: NDArray[np.float64], codes: NDArray[Any], groups: tuple[str, ...], *,
         n_exceedances: int = 50,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Sums and largest values of rows in the groups `codes`.
 
         Of every group at least 2k + 1 values are kept, k = `n_exceedances`, and at least a twentieth; small
@@ -165,14 +161,9 @@ class RowCounts:
 
     @classmethod
     def from_frame(
-        cls,
-        features: pd.DataFrame,
-        codes: NDArray[Any],
-        groups: tuple[str, ...],
-        y_true: NDArray[Any] | None,
-        y_pred: NDArray[Any] | None,
-        numbers: NDArray[np.int64] | None = None,
-    ) -> Self:
+        cls, features: pd.DataFrame, codes: NDArray[Any], groups: tuple[str, ...],
+        y_true: NDArray[Any] | None, y_pred: NDArray[Any] | None, numbers: NDArray[np.int64] | None = None,
+    ) -> Self:  # fmt: skip
         """Count the rows of a frame of features that are alike in everything; `numbers`: rows of each."""
         raw = cls._raw(features, codes, groups, y_true, y_pred, numbers)
         return raw._counted(raw._table(), groups, raw.levels)
@@ -187,14 +178,9 @@ class RowCounts:
 
     @classmethod
     def _raw(
-        cls,
-        features: pd.DataFrame,
-        codes: NDArray[Any],
-        groups: tuple[str, ...],
-        y_true: NDArray[Any] | None,
-        y_pred: NDArray[Any] | None,
-        numbers: NDArray[np.int64] | None,
-    ) -> Self:
+        cls, features: pd.DataFrame, codes: NDArray[Any], groups: tuple[str, ...],
+        y_true: NDArray[Any] | None, y_pred: NDArray[Any] | None, numbers: NDArray[np.int64] | None,
+    ) -> Self:  # fmt: skip
         """The rows as they come."""
         table: dict[str, NDArray[Any]] = {}
         levels: list[tuple[str, ...]] = []
@@ -229,15 +215,11 @@ class RowCounts:
 
         kinds = zip(self.columns, levels, strict=True)
         return replace(
-            self,
-            groups=groups,
+            self, groups=groups,
             features=tuple(found[c].to_numpy(dtype=np.str_ if own else np.float64) for c, own in kinds),
-            levels=levels,
-            group=found[GROUP].to_numpy(dtype=np.int64),
-            y_true=labels(TRUE),
-            y_pred=labels(PRED),
-            numbers=found[NUMBER].to_numpy(dtype=np.int64),
-        )
+            levels=levels, group=found[GROUP].to_numpy(dtype=np.int64), y_true=labels(TRUE),
+            y_pred=labels(PRED), numbers=found[NUMBER].to_numpy(dtype=np.int64),
+        )  # fmt: skip
 
     def _table(self) -> pd.DataFrame:
         table: dict[str, Any] = dict(zip(self.columns, self.features, strict=True))

@@ -214,15 +214,11 @@ class ScoreCounts:
 
         weighted = self.weighted or other.weighted
         return replace(
-            self,
-            values=reach[np.append(np.flatnonzero(new)[1:] - 1, reach.size - 1)],
-            lower=None if exact else low[new],
-            counts=joined("counts"),
-            totals=joined("totals") if weighted else None,
-            squares=joined("squares") if weighted else None,
-            missing=self.missing + other.missing,
-            clustered=self.clustered or other.clustered,
-        )
+            self, values=reach[np.append(np.flatnonzero(new)[1:] - 1, reach.size - 1)],
+            lower=None if exact else low[new], counts=joined("counts"),
+            totals=joined("totals") if weighted else None, squares=joined("squares") if weighted else None,
+            missing=self.missing + other.missing, clustered=self.clustered or other.clustered,
+        )  # fmt: skip
 
 
 def bandwidth_order(n0: float, n1: float) -> float:

@@ -213,13 +213,9 @@ class Tally:
         return whole._onto((name,), own, own, orders, stratified=False)
 
     def _onto(
-        self,
-        attributes: Sequence[str],
-        new: list[tuple[str, ...]],
-        mine: list[tuple[str, ...]],
-        orders: tuple[tuple[str, ...], ...],
-        stratified: bool,
-    ) -> Tally:
+        self, attributes: Sequence[str], new: list[tuple[str, ...]], mine: list[tuple[str, ...]],
+        orders: tuple[tuple[str, ...], ...], stratified: bool,
+    ) -> Tally:  # fmt: skip
         """The same counts on the groups `new`, where group g has become ``mine[g]``."""
         place = {level: k for k, level in enumerate(new)}
         position = [place[level] for level in mine]

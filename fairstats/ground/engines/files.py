@@ -97,12 +97,9 @@ def open_files(
         if parquet:
             return connection.read_parquet(pattern)
         return connection.read_csv(
-            pattern,
-            delimiter=delimiter or tab,
-            header=True,
-            na_values=list(_MISSING),
+            pattern, delimiter=delimiter or tab, header=True, na_values=list(_MISSING),
             auto_type_candidates=_TYPES,
-        )
+        )  # fmt: skip
 
 
 def files_of(path: str | Path) -> list[Path]:

@@ -111,13 +111,9 @@ def _sums(rows: LazyRows) -> dict[str, Any]:
 
 
 def _assembled(
-    rows: LazyRows,
-    answer: Any,
-    place: NDArray[np.intp],
-    position: NDArray[np.intp],
-    values: NDArray[np.float64],
-    lower: NDArray[np.float64] | None,
-) -> ScoreCounts:
+    rows: LazyRows, answer: Any, place: NDArray[np.intp], position: NDArray[np.intp],
+    values: NDArray[np.float64], lower: NDArray[np.float64] | None,
+) -> ScoreCounts:  # fmt: skip
     """The answer as counts per group, label and interval; `place`, `position`: of its rows among both."""
     out = rows.outcomes
     n_labels = 2 if TRUE in rows.columns else 1
@@ -133,15 +129,10 @@ def _assembled(
 
     weighted = WEIGHT in rows.columns
     return ScoreCounts(
-        groups=out.groups.labels,
-        values=values,
-        counts=total(NUMBER).astype(np.int64),
-        missing=out.missing,
-        lower=lower,
-        totals=total("total") if weighted else None,
-        squares=total("squares") if weighted else None,
-        clustered=rows.question.cluster is not None,
-    )
+        groups=out.groups.labels, values=values, counts=total(NUMBER).astype(np.int64), missing=out.missing,
+        lower=lower, totals=total("total") if weighted else None,
+        squares=total("squares") if weighted else None, clustered=rows.question.cluster is not None,
+    )  # fmt: skip
 
 
 def count_tails(rows: LazyRows) -> TailCounts:
@@ -173,14 +164,10 @@ def count_tails(rows: LazyRows) -> TailCounts:
     owner, x, times = groups.codes[rows.place(values)], real(values, "fs_value"), whole(values, NUMBER)
     kept = [_largest(x[owner == g], times[owner == g], int(n[g])) for g in range(n_groups)]
     return TailCounts(
-        groups.labels,
-        n,
-        np.asarray(np.bincount(group, real(answer, "total"), n_groups), dtype=np.float64),
+        groups.labels, n, np.asarray(np.bincount(group, real(answer, "total"), n_groups), dtype=np.float64),
         np.asarray(np.bincount(group, real(answer, "squares"), n_groups), dtype=np.float64),
-        tuple(v for v, _, _ in kept),
-        tuple(t for _, t, _ in kept),
-        tuple(c for _, _, c in kept),
-    )
+        tuple(v for v, _, _ in kept), tuple(t for _, t, _ in kept), tuple(c for _, _, c in kept),
+    )  # fmt: skip
 
 
 def _from_cell(cells: NDArray[np.int64], number: NDArray[np.int64]) -> int:
@@ -226,10 +213,7 @@ def count_distinct(rows: LazyRows) -> RowCounts:
     frame.columns = list(rows.question.features)
     out, place = rows.outcomes, rows.place(answer, *labels)
     return RowCounts.from_frame(
-        frame,
-        out.groups.codes[place],
-        out.groups.labels,
+        frame, out.groups.codes[place], out.groups.labels,
         None if out.y_true is None else out.y_true[place],
-        None if out.y_pred is None else out.y_pred[place],
-        whole(answer, NUMBER),
-    )
+        None if out.y_pred is None else out.y_pred[place], whole(answer, NUMBER),
+    )  # fmt: skip

@@ -271,12 +271,9 @@ class LazyRows:
         group = self.outcomes.groups.codes[self.place(answer)]
         n_units = self.collect(self.complete.select(nw.col(CLUSTER).n_unique().alias(NUMBER)))
         return replace(
-            cells,
-            scatter=scatter,
-            n_units=int(whole(n_units, NUMBER)[0]),
-            clustered=True,
+            cells, scatter=scatter, n_units=int(whole(n_units, NUMBER)[0]), clustered=True,
             group_units=np.bincount(group, whole(answer, NUMBER), len(cells.groups)).astype(np.int64),
-        )
+        )  # fmt: skip
 
     def _position(self, n_cells: int) -> NDArray[np.intp]:
         """Position of every row of `outcomes` among the cells of all groups."""
