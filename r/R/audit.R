@@ -12,6 +12,9 @@
 #' and has its Monte Carlo error in columns that begin with `mc_`: that of a difference from another run of the same
 #' size.
 #'
+#' An audit is of one model; [fs_compare_models()] compares several on the same people, which the Python audit has as a
+#' section of its own.
+#'
 #' @param data A data frame; the other arguments name its columns. Or a tally from [fs_read_tally()], which knows them.
 #' @param y_true,y_pred Outcome and prediction, two values each; at least one of them.
 #' @param score Score in \[0, 1\], larger for the favourable outcome.
@@ -63,6 +66,9 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
   options <- audit_options(
     confidence_level, threshold, margin, method, comparisons, simultaneous, adjust, n_resamples, draws, max_bins
   )
+  if (length(y_pred) > 1L && is.character(y_pred) && all(y_pred %in% names(data))) {
+    stop_argument("y_pred", paste("the columns", listed(y_pred)), "one; fs_compare_models() compares several models")
+  }
   if (is.null(y_true) && is.null(y_pred)) {
     stop_argument("y_pred", "NULL, and so is `y_true`", "the column of the predictions, of the outcomes, or both")
   }

@@ -85,6 +85,7 @@ test_that("an argument that is left out is named by every public function", {
     }
   }
   expect_match(said(fs_audit(rows, "y")), "`sensitive_features`: got nothing", fixed = TRUE)
+  expect_match(said(fs_audit(rows, "y", c("hat", "y"), sensitive_features = "sex")), "fs_compare_models", fixed = TRUE)
   expect_match(said(fs_equal_opportunity_difference(rows, "y", sensitive_features = "sex")), "`y_pred`: got nothing", fixed = TRUE)
   expect_match(said(fs_power_ratio(0.5, n = 20)), "`ratio`: got nothing", fixed = TRUE)
 })

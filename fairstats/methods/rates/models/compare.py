@@ -65,6 +65,8 @@ def compare_models(
     -----
     InsufficientEvidenceWarning
         Where a rate is 0 or has no cases, or rows are too few, so that no change can be computed.
+    DataWarning
+        ``metrics="all"`` with scores under weights or clusters: what needs scores is left out.
 
     Notes
     -----

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import check_one_length, check_that
 from fairstats.ground.counts import PairedCounts
 from fairstats.ground.encoding import as_float_column, binary_columns
-from fairstats.ground.errors import InputError, InsufficientEvidenceWarning, caution
+from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
 from fairstats.ground.outcomes import Outcomes, check_probability, check_row_labels
@@ -314,6 +314,13 @@ def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
     """The names of the metrics, after checking that the data give what each needs."""
     if isinstance(asked, str) and asked == "all":
         audited = (m.name for m in METRICS.values() if m.audit == "yes" and "predictions" in m.needs)
+        left_out = [q for q in QUANTITIES if not available(q, rows) and "scores" in _needs(q)]
+        if left_out and rows is not None and len(rows.scores) > 1:
+            caution(
+                f"{', '.join(left_out)} are left out: they compare rows of equal weight, and these have "
+                "weights or clusters. Without sample_weight= and cluster= they are of the rows as they are.",
+                DataWarning,
+            )
         return tuple(name for name in (*audited, *QUANTITIES) if available(name, rows))
     asked = [asked] if isinstance(asked, str) else asked
     fine = isinstance(asked, (list, tuple)) and all(isinstance(name, str) for name in asked)
@@ -329,9 +336,12 @@ def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
         if not available(name, rows):
             lacking = [part for part in _needs(name) if part not in _there(rows)]
             got, allowed = "none", f"{lacking[0]} of every model, which {name} needs"
+            cure = "leave the metric out, or pass them row by row"
             if rows is not None and lacking == ["scores"] and rows.scores:
                 got, allowed = "weights or clusters", f"rows of equal weight for {name}"
-            cure = "leave the metric out, or pass them row by row"
+                cure = (
+                    "leave the metric out, or sample_weight= and cluster= (the answer is then for these rows)"
+                )
             raise InputError(_ARGUMENTS[lacking[0]], got=got, allowed=allowed, cure=cure)
     return names
 

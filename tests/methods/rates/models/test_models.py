@@ -265,6 +265,23 @@ def test_what_cannot_be_used(people: dict[str, Any], options: dict[str, Any], te
         fs.compare_models(**given)
 
 
+def test_scores_under_weights_are_left_out_aloud(people: dict[str, Any]) -> None:
+    options: dict[str, Any] = {
+        "sensitive_features": people["group"],
+        "score": people["score"],
+        "reference": "a",
+    }
+    with pytest.warns(
+        fs.FairstatsWarning, match="auc, brier, madd, abroca are left out.*Without sample_weight="
+    ):
+        found = fs.compare_models(
+            people["y"], people["pred"], metrics="all", sample_weight=np.linspace(1, 2, 700), **options
+        )
+    assert not {row.metric for row in found.comparisons} & {"auc_change", "madd_change"}
+    with pytest.raises(fs.InputError, match="or sample_weight= and cluster="):
+        fs.compare_models(people["y"], metrics="auc", sample_weight=np.ones(700), **options)
+
+
 def test_a_row_that_one_model_lacks_counts_for_none(people: dict[str, Any]) -> None:
     pred = {name: p.astype(object) for name, p in people["pred"].items()}
     pred["tree"][3] = None
