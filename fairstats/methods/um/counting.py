@@ -176,6 +176,8 @@ def as_prior(prior: Any, counts: CellCounts) -> NDArray[np.float64]:
     by_cell = [check_number("prior", by_name[c], low=0, high=1e6, cure=cure) for c in CELLS]
     values = np.tile(by_cell, (len(counts.groups), 1))
     alpha = values + counts.totals
+    if alpha.all():
+        return values
     without = [group for group, total in zip(counts.groups, alpha.sum(axis=1), strict=True) if total == 0]
     if without:
         got = f"0 with no row of group {without[0]!r}: there is no posterior"
@@ -193,6 +195,8 @@ def as_prior(prior: Any, counts: CellCounts) -> NDArray[np.float64]:
 
 def warn_of_empty(counts: CellCounts) -> None:
     """Warn of groups whose rates rest on the prior alone."""
+    if counts.totals.all():
+        return
     classes, lacking = classes_of(counts), []
     if classes:
         names = [f"rows of class {name!r}" for name in classes]

@@ -205,7 +205,10 @@ def evaluate(
             answer[first:last] = values if counts is None else function(counts, reference)
 
     number = -(-draws // BLOCK)
-    with ThreadPoolExecutor(min(n_jobs or os.cpu_count() or 1, number) if number >= 8 else 1) as pool:
+    if number < 8:  # a thread would take longer to start
+        list(map(fill, range(number)))
+        return answers
+    with ThreadPoolExecutor(min(n_jobs or os.cpu_count() or 1, number)) as pool:
         list(pool.map(fill, range(number)))
     return answers
 
