@@ -118,6 +118,28 @@ def plot_tail_quantiles(result: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def plot_sensitivity(result: Any, ax: Axes | None = None) -> Axes:
+    """ECD with its interval against the exceedances of the group, and the margin as lines.
+
+    `result`: of `fairstats.ecd(…, sensitivity=(0.25, 0.5, 0.7, 1.4, 2, 4))`, whose answers are drawn beside
+    the one that is reported (filled). Where they drift with k, the tail is not generalised Pareto there.
+    """
+    ax = axes_or_new(ax)
+    for colour, chosen in zip(_GROUPS, result.comparisons, strict=False):
+        others = [c for c in result.sensitivity if c.group == chosen.group]
+        drawn = sorted([chosen, *others], key=lambda c: c.exceedances[0])
+        k = [c.exceedances[0] for c in drawn]
+        ends = np.array([list(c.confidence_interval) for c in drawn])
+        ax.plot(k, [c.estimate for c in drawn], "o-", color=colour, fillstyle="none", label=chosen.group)
+        ax.fill_between(k, ends[:, 0], ends[:, 1], color=colour, alpha=0.15, linewidth=0)
+        ax.plot(chosen.exceedances[0], chosen.estimate, "o", color=colour)
+    for line in (-result.settings.margin, 0.0, result.settings.margin):
+        ax.axhline(line, color="0.6", linewidth=0.8, linestyle="-" if line == 0.0 else ":")
+    ax.set(xlabel="exceedances of the group", ylabel="ECD", title="ECD by the number of exceedances")
+    ax.legend()
+    return ax
+
+
 def plot_ecd(result: Any, axes: Any = None) -> Any:
     """Draw three panels of an ECD: densities of the extremes, return levels, Q-Q.
 

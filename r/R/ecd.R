@@ -11,9 +11,10 @@
 #' Values on a grid with five distinct ones or more in the tail have the likelihood of their cells, above a threshold
 #' half a width below the least of them. A tail of other ties, of a constant or of fewer than ten values has no model,
 #' and a level above 1 none that holds: an order statistic stands in, with a binomial interval, and there is neither
-#' standard error nor test; the interval of the difference then comes from the two intervals. The same for tails with
-#' a near end point (shape below -1/2), where likelihoods cover too little: `fairstats.ecd` in Python draws from power
-#' tails there, which R has not, and `degenerate` and a warning say so. Horizon and sensitivity are Python's alone.
+#' standard error nor test; the interval of the difference then comes from the two intervals. Tails with a near end
+#' point (shape below -1/2), where likelihoods cover too little, have the levels of a power tail: medians and quantiles
+#' of 2,000 draws, and the test is by independent draws of both levels (`set.seed()` makes them the same again). Horizon
+#' and sensitivity are Python's alone.
 #'
 #' @param unprivileged,privileged Counterfactual discrimination of the persons of either group, in \[-1, 1\].
 #' @param interactions Number of interactions m, the same for both groups.
@@ -94,26 +95,34 @@ group_tail <- function(x, k, m, level) {
   excess <- above - threshold
   out <- list(
     n = n, threshold = threshold, exceedances = length(above), rate = length(above) / n, scale = NaN, shape = NaN,
-    shape_std_error = NaN, excess = excess, grid = grid, empirical = TRUE,
+    shape_std_error = NaN, excess = excess, grid = grid, empirical = TRUE, power = FALSE,
     degenerate = degenerate_tail(x, above, threshold)
   )
   if (!nzchar(out$degenerate)) {
     fit <- tail_twin(excess, grid)
     top <- sort(excess, decreasing = TRUE)
-    if (grid == 0 && !fit$regular && top[1L] > top[2L]) {
-      out$degenerate <- "its end point is near (shape below -1/2): the power tail that Python takes is not in R"
-    } else if (fit$at_boundary) {
+    power <- grid == 0 && !fit$regular && top[1L] > top[2L]
+    if (fit$at_boundary && !power) {
       out$degenerate <- "its end point is reached: the likelihood has no maximum with a shape above -1"
     } else {
       out$scale <- fit$estimate[[1L]]
       out$shape <- fit$estimate[[2L]]
       out$shape_std_error <- fit$std_error[[2L]]
-      at <- if (m * out$rate >= 1) tail_level(excess, n, threshold, m, level, "binomial", grid)
+      out$power <- power
+      at <- if (m * out$rate >= 1) {
+        if (power) power_level(above, n, m, level) else tail_level(excess, n, threshold, m, level, "binomial", grid)
+      }
       out$empirical <- is.null(at) || at$estimate > 1
     }
   }
   if (out$empirical) at <- bounded_level(x, m, level)
   c(out, list(return_level = at$estimate, std_error = at$std_error, ci_low = at$low, ci_high = at$high))
+}
+
+# Level of a tail with a near end point: median of the draws, and their quantiles.
+power_level <- function(above, n, m, level) {
+  ends <- stats::quantile(power_draws(above, n, m), c(0.5, 0.5 - level / 2, 0.5 + level / 2), names = FALSE)
+  list(estimate = ends[1L], std_error = NaN, low = ends[2L], high = ends[3L])
 }
 
 degenerate_tail <- function(x, above, threshold) {
@@ -180,11 +189,24 @@ contrast_tails <- function(first, second, n, m, level, margin) {
       test = "none"
     ))
   }
+  possible <- function(x) pmin(pmax(x, -2), 2)
+  if (first$power || second$power) {
+    drawn <- Map(function(tail, size) {
+      if (tail$power) return(power_draws(tail$excess + tail$threshold, size, m))
+      root_draws(tail$excess, size, tail$threshold, m, "binomial", tail$grid)
+    }, list(first, second), n)
+    found <- drawn_contrast(drawn[[1L]], drawn[[2L]], level, margin)
+    return(list(
+      estimate = first$return_level - second$return_level, std_error = NaN, ci_low = possible(found$low),
+      ci_high = possible(found$high), bound_low = possible(found$bound_low), bound_high = possible(found$bound_high),
+      statistic = found$statistic, pvalue = found$pvalue, pvalue_verdict = found$pvalue_verdict, side = found$side,
+      test = "draws of a power tail"
+    ))
+  }
   found <- level_contrast(
     first$excess, n[[1L]], first$threshold, second$excess, n[[2L]], second$threshold, m, level, "binomial", margin,
     grid1 = first$grid, grid2 = second$grid
   )
-  possible <- function(x) pmin(pmax(x, -2), 2)
   s <- sqrt(first$std_error^2 + second$std_error^2)
   list(
     estimate = found$estimate, std_error = s, ci_low = possible(found$low), ci_high = possible(found$high),

@@ -91,16 +91,16 @@ gev_from_lmoments <- function(x) {
 }
 
 # Away from 0, where optimisers lose the gradient, and inside the support.
-feasible_gpd <- function(start, excess) {
-  shape <- away_from_zero(max(-0.95, min(1.5, start[["shape"]])))
+feasible_gpd <- function(start, excess, least = 0.01) {
+  shape <- away_from_zero(max(-0.95, min(1.5, start[["shape"]])), least)
   scale <- start[["scale"]]
   if (!is.finite(scale) || scale <= 0) scale <- mean(excess)
   if (shape < 0) scale <- max(scale, -shape * max(excess) * 1.02)
   list(scale = scale, shape = shape)
 }
 
-feasible_gev <- function(start, x) {
-  shape <- away_from_zero(max(-0.9, min(0.9, start[["shape"]])))
+feasible_gev <- function(start, x, least = 0.01) {
+  shape <- away_from_zero(max(-0.9, min(0.9, start[["shape"]])), least)
   location <- start[["location"]]
   scale <- start[["scale"]]
   if (!is.finite(scale) || scale <= 0) scale <- stats::sd(x)
@@ -110,9 +110,9 @@ feasible_gev <- function(start, x) {
   list(location = location, scale = scale, shape = shape)
 }
 
-away_from_zero <- function(shape) {
+away_from_zero <- function(shape, least) {
   if (!is.finite(shape)) return(0.1)
-  if (abs(shape) >= 0.01) shape else if (shape < 0) -0.01 else 0.01
+  if (abs(shape) >= least) shape else if (shape < 0) -least else least
 }
 
 # Generalised Pareto fit over shape >= -1: profiled to theta = -shape / scale inside, and the edge shape = -1,
@@ -409,15 +409,85 @@ level_contrast <- function(excess1, n1, u1, excess2, n2, u2, m, level, law, marg
   }
   # at the ends of the fair range, and the tail of both directions together
   z <- vapply(c(-margin, margin), standardised, 0)
-  both_tails <- function(x) pmin(stats::pt(-x, df) + stats::pt(-x - diff(rev(z)), df), 1)
-  verdict <- c(both_tails(-z[1L]), both_tails(z[2L]), max(both_tails(z[1L]), both_tails(-z[2L])))
-  one <- stats::uniroot(function(x) both_tails(x) - (1 - level), c(0, 1e3), tol = 1e-12)$root
+  verdict <- side_of(z[1L], z[2L], level, df)
   both <- stats::qt((1 + level) / 2, df)
   list(
     estimate = estimate, statistic = statistic, pvalue = 2 * stats::pt(-abs(standardised(0)), df), low = end(-1, both),
-    high = end(1, both), bound_low = end(-1, one), bound_high = end(1, one), pvalue_verdict = min(verdict),
-    side = which.min(verdict)
+    high = end(1, both), bound_low = end(-1, verdict$one), bound_high = end(1, verdict$one), pvalue_verdict = verdict$pvalue,
+    side = verdict$side
   )
+}
+
+# Draws of the power tail x = end - c (n s)^g of exceedances, for a near end point (shape below -1/2), where likelihoods
+# cover too little: the exponent solves the mean log spacing for the k smallest of n uniform values, and c goes through
+# the order statistic next to the level of m observations.
+power_draws <- function(x, n, m, draws = 2000L) {
+  x <- sort(x, decreasing = TRUE)
+  k <- length(x)
+  inner <- x[2:(k - 1L)]
+  observed <- mean(log((x[1L] - x[k]) / (x[1L] - inner)))
+  last <- stats::rbeta(draws, k, max(n - k + 1, 1))
+  share <- t(apply(matrix(stats::runif(draws * (k - 1L)), draws), 1L, sort))
+  logs <- log(share)
+  low <- rep(log(1e-3), draws)
+  high <- rep(log(50), draws)
+  for (step in 1:50) { # the mean rises with the exponent
+    middle <- (low + high) / 2
+    least <- exp(exp(middle) * logs[, 1L])
+    gap <- pmax(exp(exp(middle) * logs[, -1L, drop = FALSE]) - least, 1e-300)
+    less <- log1p(-least) - rowMeans(log(gap)) < observed
+    low <- ifelse(less, middle, low)
+    high <- ifelse(less, high, middle)
+  }
+  g <- exp((low + high) / 2)
+  place <- min(max(round(n / m), 1), k - 1)
+  gamma <- n * last
+  near <- exp(g * (logs[, place] + log(gamma)))
+  c <- (x[place] - x[k]) / (gamma^g - near)
+  x[place] + c * near - c * (n / m)^g
+}
+
+# Levels of m observations of a regular tail at standard normal draws of its signed root, by interpolation.
+root_draws <- function(excess, n, threshold, m, law, grid = 0, draws = 2000L) {
+  group <- level_fall(excess, n, threshold, m, law, grid)
+  last <- group$start
+  step <- rep(1 / sqrt(length(excess)), 2L)
+  deviance <- function(r) {
+    found <- minimise(function(p) group$at(r, p), last, step)
+    if (found$value < 1e9) last <<- found$par
+    max(2 * (found$value - group$least), 0)
+  }
+  width <- max(group$estimate - threshold, 1e-3 * mean(excess)) / 4
+  far <- unlist(ends_of(function(r) deviance(r) - 3.3^2, group$estimate, width, threshold))
+  far <- pmin(pmax(far, threshold), group$estimate + 60 * width)
+  ends <- sort(unique(c(seq(far[1L], group$estimate, length.out = 14L), seq(group$estimate, far[2L], length.out = 20L))))
+  last <- group$start
+  root <- vapply(ends, function(r) sign(r - group$estimate) * sqrt(deviance(r)), 0)
+  stats::approx(root, ends, stats::rnorm(draws), rule = 2, ties = mean)$y
+}
+
+# Difference of two groups' levels from independent draws: limits, and the share of draws beyond a difference as a
+# normal statistic.
+drawn_contrast <- function(first, second, level, margin) {
+  drawn <- first - second
+  drawn <- drawn[is.finite(drawn)]
+  least <- 0.5 / length(drawn)
+  z <- function(null) stats::qnorm(min(max(mean(drawn > null) + mean(drawn == null) / 2, least), 1 - least))
+  verdict <- side_of(z(-margin), z(margin), level)
+  ends <- stats::quantile(drawn, c(0.5 - level / 2, 0.5 + level / 2, stats::pnorm(c(-1, 1) * verdict$one)), names = FALSE)
+  list(
+    statistic = z(0), pvalue = 2 * stats::pnorm(-abs(z(0))), low = ends[1L], high = ends[2L], bound_low = ends[3L],
+    bound_high = ends[4L], pvalue_verdict = verdict$pvalue, side = verdict$side
+  )
+}
+
+# From the statistics of both ends of the fair range: the verdict's p-value and side (below, above, inside), and the
+# quantile of its limits; both directions count.
+side_of <- function(z_low, z_high, level, df = Inf) {
+  both_tails <- function(x) pmin(stats::pt(-x, df) + stats::pt(-x - (z_low - z_high), df), 1)
+  verdict <- c(both_tails(-z_low), both_tails(z_high), max(both_tails(z_low), both_tails(-z_high)))
+  one <- stats::uniroot(function(x) both_tails(x) - (1 - level), c(0, 1e3), tol = 1e-12)$root
+  list(pvalue = min(verdict), side = which.min(verdict), one = one)
 }
 
 # Quantile of a series with its binomial interval.

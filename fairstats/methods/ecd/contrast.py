@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairstats.ground.multiplicity import normal_quantile, two_sided_pvalue
+from fairstats.ground.multiplicity import MaxZ, normal_cdf, normal_quantile, two_sided_pvalue
 from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence, bound_level, z_evidence
 from fairstats.methods.ecd.result import EcdComparison
+from fairstats.methods.ecd.sample import difference_of
 from fairstats.methods.ecd.tail import BOUND, group_level, refitted
 from fairstats.numerics.evt.bootstrap import DRAWS, ExcessBatch, fit_excess_batch
 from fairstats.numerics.evt.distributions import LEAST_DRAWN, Floats, Rows, power_ratio
@@ -32,80 +34,111 @@ _SIMULATED = 200
 _RESAMPLES = 999
 
 
-def contrast_tails(
-    tails: tuple[GroupTail, GroupTail],
-    samples: tuple[GroupSample, GroupSample],
-    settings: EcdSettings,
-    rng: np.random.Generator,
-    family: int = 1,
-) -> tuple[EcdComparison, Evidence]:
-    """Compare a group (first) with the reference (second), and the evidence for the verdict.
+@dataclass(frozen=True)
+class Pair:
+    """A group (first) and the reference (second), and how they are compared.
 
-    `family`: comparisons that are judged together. Evidence is NaN where there is no test.
+    `rng`: of the comparison's simulations; `each`: level of every simultaneous interval.
     """
-    first, second = tails
+
+    tails: tuple[GroupTail, GroupTail]
+    samples: tuple[GroupSample, GroupSample]
+    settings: EcdSettings
+    rng: np.random.Generator
+    each: float
+
+
+def contrast_tails(pair: Pair) -> tuple[EcdComparison, Evidence]:
+    """Compare a group with the reference, and the evidence for the verdict: NaN where there is no test."""
+    (first, second), samples, settings = pair.tails, pair.samples, pair.settings
     spread = float(np.hypot(first.level.std_error, second.level.std_error))
     known: dict[str, Any] = {
         "metric": "ECD", "group": first.group, "reference": second.group,
         "estimate": first.level.estimate - second.level.estimate, "std_error": spread,
-        "n": first.n + second.n,
+        "n": first.n + second.n, "exceedances": (first.n_exceedances, second.n_exceedances),
+        "acd": difference_of(samples[0].average, samples[1].average),
+        "cvar": difference_of(*(s.cvar(settings.cvar_level) for s in samples)),
     }  # fmt: skip
     modelled = not (first.level.empirical or second.level.empirical)
     if settings.location == "paper":
-        found, evidence = _own_thresholds(first, second, settings), Evidence()
+        found, evidence = _own_thresholds(pair), Evidence()
     elif modelled and _has_shared_people(*samples):
-        found, evidence = _by_people(tails, samples, settings, rng)
+        found, evidence = _by_people(pair)
     elif modelled and first.fit is not None and second.fit is not None:
         contrast = LevelContrast.of(first.fit, second.fit, settings.interactions)
         if first.fit.by_power or second.fit.by_power:
-            found, evidence = _by_draws((first.fit, second.fit), contrast, settings, rng)
+            found, evidence = _by_draws((first.fit, second.fit), contrast, pair)
             return EcdComparison(**known | found), evidence
         df = min(first.n_exceedances, second.n_exceedances) - _PARAMETERS
-        found, evidence = _likelihood_ratio(contrast, df, settings, rng)
+        found, evidence = _likelihood_ratio(contrast, df, pair)
     else:
-        found, evidence = _square_and_add(tails, samples, settings, family), Evidence()
+        found, evidence = _square_and_add(pair), Evidence()
     return EcdComparison(**known | found), evidence
 
 
-def _likelihood_ratio(
-    contrast: LevelContrast, df: float, settings: EcdSettings, rng: np.random.Generator
-) -> tuple[dict[str, Any], Evidence]:
+def level_of_each(tails: tuple[GroupTail, ...], confidence_level: float) -> float:
+    """Level of every interval, so that those of all groups against the last hold together.
+
+    By the largest of correlated normal statistics, which share the reference; by Bonferroni where a level has
+    no standard error.
+    """
+    others = len(tails) - 1
+    variance = np.array([tail.level.std_error for tail in tails]) ** 2
+    if others == 1:
+        return confidence_level
+    if not (variance > 0).all():
+        return 1 - (1 - confidence_level) / others
+    pairs = [(j, others) for j in range(others)]
+    return 2 * normal_cdf(MaxZ(variance, pairs=pairs).quantile(confidence_level)) - 1
+
+
+def _limits(ends: Floats, levels: Sequence[float], method: str) -> dict[str, Interval]:
+    """Interval, limits of the verdict and simultaneous interval, from pairs of ends in this order.
+
+    A difference of two CD lies within [−2, 2].
+    """
+    low, high = np.clip(np.reshape(ends, (3, 2)), -2.0 * BOUND, 2.0 * BOUND).T.tolist()
+    names = ("confidence_interval", "bounds", "simultaneous")
+    return {name: Interval(low[i], high[i], levels[i], method) for i, name in enumerate(names)}
+
+
+def _likelihood_ratio(contrast: LevelContrast, df: float, pair: Pair) -> tuple[dict[str, Any], Evidence]:
     """Both groups' (λ, σ, ξ) profiled; p-values, limits and verdict by the signed root of the ratio.
 
     The root is standardised by its simulated mean and standard deviation and compared with the normal law
     or, where that was not asked for, with Student's t as it is. Both directions count, as in `z_evidence`.
     """
-    level, margin = settings.confidence_level, settings.margin
+    level, margin, each = pair.settings.confidence_level, pair.settings.margin, pair.each
     deviances = contrast.deviance(np.array([0.0, -margin, margin]))
     mean, sd, method = 0.0, 1.0, "profile likelihood"
     name = f"likelihood ratio, t with {df:g} degrees of freedom"
-    if settings.calibrated:
-        mean, sd = contrast.root_moments(_SIMULATED, rng)
+    if pair.settings.calibrated:
+        mean, sd = contrast.root_moments(_SIMULATED, pair.rng)
         df, name, method = math.inf, "likelihood ratio, standardised signed root", f"{method}, standardised"
     roots = np.copysign(np.sqrt(deviances), contrast.estimate - np.array([0.0, -margin, margin]))
     z, z_low, z_high = ((roots - mean) / sd).tolist()
     one_sided = bound_level(z_low - z_high, level, df)
-    reach = sd * np.repeat([normal_quantile((1 + level) / 2, df), normal_quantile(one_sided, df)], 2)
-    sides = np.array([-1.0, 1.0, -1.0, 1.0])
+    shares = [(1 + level) / 2, one_sided, (1 + each) / 2][: 2 if each == level else 3]
+    reach = sd * np.repeat([normal_quantile(p, df) for p in shares], 2)
+    sides = np.tile([-1.0, 1.0], len(shares))
     # the root falls in δ: it is mean + reach at the lower end, mean − reach at the upper one
     ends = contrast.ends(sides, np.maximum(reach - sides * mean, 0.0))
-    # a difference of two CD lies within [−2, 2]
-    low, high, bound_low, bound_high = np.clip(ends, -2.0 * BOUND, 2.0 * BOUND).tolist()
     found = {
-        "confidence_interval": Interval(low, high, level, method),
-        "bounds": Interval(bound_low, bound_high, one_sided, method), "statistic": float(deviances[0]),
-        "pvalue": two_sided_pvalue(z, df), "root_mean": mean, "root_sd": sd, "method": name,
+        **_limits(np.append(ends, ends[:2])[:6], (level, one_sided, each), method),
+        "statistic": float(deviances[0]), "pvalue": two_sided_pvalue(z, df), "root_mean": mean,
+        "root_sd": sd, "method": name,
     }  # fmt: skip
     return found, z_evidence(z_low, z_high, df)
 
 
 def _by_draws(
-    fits: tuple[EvtFit, EvtFit], contrast: LevelContrast, settings: EcdSettings, rng: np.random.Generator
+    fits: tuple[EvtFit, EvtFit], contrast: LevelContrast, pair: Pair
 ) -> tuple[dict[str, Any], Evidence]:
     """Interval and test from independent draws of both levels, where one tail or both have a near end point.
 
     A level of a regular tail is drawn by its signed root, which is about standard normal.
     """
+    settings, rng, each = pair.settings, pair.rng, pair.each
     level, margin, m = settings.confidence_level, settings.margin, settings.interactions
     drawn = [
         power_draws(fit, m, rng).level(m)
@@ -121,56 +154,52 @@ def _by_draws(
         return normal_quantile(min(max(share, 0.5 / difference.size), 1.0 - 0.5 / difference.size))
 
     one_sided = bound_level(z(-margin) - z(margin), level)
-    ends = np.quantile(difference, [0.5 - level / 2, 0.5 + level / 2, 1 - one_sided, one_sided])
-    low, high, bound_low, bound_high = np.clip(ends, -2.0 * BOUND, 2.0 * BOUND).tolist()
+    shares = [p for up in ((1 + level) / 2, one_sided, (1 + each) / 2) for p in (1 - up, up)]
     name = "fiducial draws of a power tail"
     found = {
-        "std_error": math.nan, "confidence_interval": Interval(low, high, level, name),
-        "bounds": Interval(bound_low, bound_high, one_sided, name), "statistic": z(0.0),
-        "pvalue": two_sided_pvalue(z(0.0)), "method": name,
+        "std_error": math.nan, **_limits(np.quantile(difference, shares), (level, one_sided, each), name),
+        "statistic": z(0.0), "pvalue": two_sided_pvalue(z(0.0)), "method": name,
     }  # fmt: skip
     return found, z_evidence(z(-margin), z(margin))
 
 
-def other_exceedances(
-    tails: tuple[GroupTail, GroupTail], samples: tuple[GroupSample, GroupSample], settings: EcdSettings
-) -> list[EcdComparison]:
-    """The comparison with half and with twice the exceedances in both groups, by Student's t.
+def other_exceedances(pair: Pair) -> list[EcdComparison]:
+    """The comparison with other numbers of exceedances in both groups, by Student's t.
 
     Where the likelihood ratio compares the tails, and as far as there are values and tails for it.
     """
+    tails, settings = pair.tails, pair.settings
     plain = replace(settings, calibrated=False)
+    alone = replace(pair, settings=plain, each=settings.confidence_level)
     found = []
     if settings.location == "paper" or any(
         t.fit is None or t.level.empirical or t.fit.by_power for t in tails
     ):
         return []
-    for factor, name in ((0.5, "half the exceedances"), (2.0, "twice the exceedances")):
-        owned = zip(samples, tails, strict=True)
+    for factor in settings.sensitivity:
+        owned = zip(pair.samples, tails, strict=True)
         first, second = (refitted(s, int(factor * t.n_exceedances), t, plain) for s, t in owned)
         if first is None or second is None or first.by_power or second.by_power:
             continue
         contrast = LevelContrast.of(first, second, settings.interactions)
         k = min(first.n_exceedances, second.n_exceedances)
-        inferred, _ = _likelihood_ratio(contrast, k - _PARAMETERS, plain, np.random.default_rng())
+        inferred, _ = _likelihood_ratio(contrast, k - _PARAMETERS, alone)
         inferred |= {"group": tails[0].group, "reference": tails[1].group, "n": tails[0].n + tails[1].n}
-        found.append(EcdComparison(metric=f"ECD, {name}", estimate=contrast.estimate, **inferred))
+        inferred["exceedances"] = (first.n_exceedances, second.n_exceedances)
+        times = {0.5: "half", 2.0: "twice"}.get(factor, f"{factor:g} times")
+        metric = f"ECD, {times} the exceedances"
+        found.append(EcdComparison(metric=metric, estimate=contrast.estimate, **inferred))
     return found
 
 
-def _by_people(
-    tails: tuple[GroupTail, GroupTail],
-    samples: tuple[GroupSample, GroupSample],
-    settings: EcdSettings,
-    rng: np.random.Generator,
-) -> tuple[dict[str, Any], Evidence]:
+def _by_people(pair: Pair) -> tuple[dict[str, Any], Evidence]:
     """Normal interval with the standard deviation over resamples of people."""
-    first, second = tails
+    (first, second), settings = pair.tails, pair.settings
     exceedances = first.n_exceedances, second.n_exceedances
     replicates = settings.n_resamples or _RESAMPLES
-    drawn = person_bootstrap(*samples, exceedances, settings.interactions, replicates, rng)
+    drawn = person_bootstrap(*pair.samples, exceedances, settings.interactions, replicates, pair.rng)
     estimate, spread = first.level.estimate - second.level.estimate, float(drawn.std(ddof=1))
-    found = _normal(estimate, spread, settings, "bootstrap of people") | {
+    found = _normal(estimate, spread, pair, "bootstrap of people") | {
         "method": "z, standard error by resampling people",
         "note": "People own several rows: the likelihood ratio, which takes rows as independent, is "
         "not used.",
@@ -178,36 +207,37 @@ def _by_people(
     return found, z_evidence(*((estimate + m) / spread for m in (settings.margin, -settings.margin)))
 
 
-def _normal(estimate: float, spread: float, settings: EcdSettings, method: str) -> dict[str, Any]:
+def _normal(estimate: float, spread: float, pair: Pair, method: str) -> dict[str, Any]:
     """Normal interval and z-test; `method` is the name of the interval."""
-    level = settings.confidence_level
-    one_sided = bound_level(2 * settings.margin / spread, level)
-    half, one = (normal_quantile(p) * spread for p in ((1 + level) / 2, one_sided))
+    level, each = pair.settings.confidence_level, pair.each
+    one_sided = bound_level(2 * pair.settings.margin / spread, level)
+    reach = [normal_quantile(p) * spread for p in ((1 + level) / 2, one_sided, (1 + each) / 2)]
+    ends = estimate + np.array([side * r for r in reach for side in (-1.0, 1.0)])
     return {
-        "std_error": spread, "confidence_interval": Interval(estimate - half, estimate + half, level, method),
-        "bounds": Interval(estimate - one, estimate + one, one_sided, method), "statistic": estimate / spread,
+        "std_error": spread, **_limits(ends, (level, one_sided, each), method),
+        "statistic": estimate / spread,
         "pvalue": two_sided_pvalue(estimate / spread) if spread > 0 else math.nan,
     }  # fmt: skip
 
 
-def _square_and_add(
-    tails: tuple[GroupTail, GroupTail],
-    samples: tuple[GroupSample, GroupSample],
-    settings: EcdSettings,
-    family: int,
-) -> dict[str, Any]:
+def _square_and_add(pair: Pair) -> dict[str, Any]:
     """Interval of the difference from the two intervals (MOVER; Zou & Donner 2008); no test.
 
-    The limits of the verdict are two-sided, too, at Bonferroni's level over the family.
+    The limits of the verdict are two-sided, too, and where verdicts are adjusted simultaneous.
     """
+    tails, settings, each = pair.tails, pair.settings, pair.each
     level = settings.confidence_level
-    wider = replace(settings, confidence_level=1 - (1 - level) / family)
-    again = [group_level(s, t.fit, settings.interactions, wider) for s, t in zip(samples, tails, strict=True)]
+    wider = replace(settings, confidence_level=each)
+    again = [
+        group_level(s, t.fit, settings.interactions, wider) for s, t in zip(pair.samples, tails, strict=True)
+    ]
     names = " and ".join(t.group for t in tails if t.level.empirical)
+    alone, together = _mover(tails[0].level, tails[1].level, level), _mover(again[0], again[1], each)
     return {
         "std_error": math.nan,
-        "confidence_interval": _mover(tails[0].level, tails[1].level, level),
-        "bounds": _mover(again[0], again[1], wider.confidence_level),
+        "confidence_interval": alone,
+        "simultaneous": together,
+        "bounds": alone if settings.adjust == "none" else together,
         "method": "none",
         "note": f"{names}: the level is an order statistic, so that there is an interval and no test; the "
         "verdict rests on the two-sided interval.",
@@ -221,24 +251,24 @@ def _mover(a: GroupLevel, b: GroupLevel, level: float) -> Interval:
     return Interval(float(low), float(high), level, "from the two intervals (MOVER)")
 
 
-def _own_thresholds(first: GroupTail, second: GroupTail, settings: EcdSettings) -> dict[str, Any]:
+def _own_thresholds(pair: Pair) -> dict[str, Any]:
     """The paper's comparison: each group's location at its own block of e exceedances, with the z-test."""
     warning = (
         "location='paper' compares different quantiles of the two groups, and rejects equal tails of groups "
         "of different sizes nearly always (94–100% at 25,000 against 3,000): no inference on discrimination."
     )
-    level = settings.confidence_level
+    level = pair.settings.confidence_level
     found = []
-    for tail in (first, second):
+    for tail in pair.tails:
         if tail.fit is None:
             nothing: dict[str, Any] = dict.fromkeys(("estimate", "std_error"), math.nan)
-            nothing |= dict.fromkeys(("confidence_interval", "bounds"), Interval(-2.0, 2.0, level, "none"))
+            nothing |= _limits(np.tile([-2.0, 2.0], 3), (level, level, pair.each), "none")
             return nothing | {"method": "none", "note": f"{tail.group}: {tail.degenerate}. {warning}"}
         found.append(tail.fit.return_level(math.e / tail.rate, confidence_level=level))
     estimate = found[0].estimate - found[1].estimate
     spread = float(np.hypot(found[0].std_error, found[1].std_error))
     own = {"estimate": estimate, "method": "z, own thresholds (the paper's)", "note": warning}
-    return _normal(estimate, spread, settings, "delta") | own
+    return _normal(estimate, spread, pair, "delta") | own
 
 
 def _has_shared_people(first: GroupSample, second: GroupSample) -> bool:

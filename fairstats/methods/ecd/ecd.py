@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenc
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.ground.verdict import Evidence, fair_range, judge, settle
-from fairstats.methods.ecd.contrast import contrast_tails, other_exceedances
+from fairstats.methods.ecd.contrast import Pair, contrast_tails, level_of_each, other_exceedances
 from fairstats.methods.ecd.result import EcdComparison, EcdResult
 from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
 from fairstats.methods.ecd.tail import EcdSettings, GroupTail, group_tail
@@ -29,7 +29,7 @@ def ecd(
     unprivileged: Any = None,
     interactions: float = 1000,
     location: str = "return_level",
-    threshold: int | Mapping[Hashable, float] | None = None,
+    threshold: int | str | Mapping[Hashable, float] | None = None,
     other_interactions: Sequence[float] = (500, 1000, 2000, 10_000),
     confidence_level: float = 0.95,
     margin: float = 0.05,
@@ -37,6 +37,8 @@ def ecd(
     n_resamples: int = 999,
     calibrated: bool = True,
     adjust: str = "holm",
+    sensitivity: Sequence[float] = (0.5, 2.0),
+    cvar_level: float = 0.95,
     backend: str | None = None,
     counts: Tally | None = None,
     rng: Any = None,
@@ -60,10 +62,11 @@ def ecd(
     location : {"return_level", "paper"}
         "paper": each group's location at its own block of e exceedances, with the z-test. It compares
         different quantiles, is not an inference on discrimination, and warns.
-    threshold : int or mapping, optional
+    threshold : int, "forward_stop" or mapping, optional
         k: the (k + 1)-th largest CD of each group is its threshold; by default 50, but at most 5% of the
-        rows (ten at least). It is lowered where k exceedances come less than once in m interactions. Or a
-        threshold for each group.
+        rows (ten at least). It is lowered where k exceedances come less than once in m interactions.
+        "forward_stop": the largest k up to 5% of the rows that tests of fit allow
+        (`fairstats.evt.choose_threshold`); values on a grid have the default. Or a threshold for each group.
     other_interactions : sequence of float
         Further numbers of interactions to give return levels at.
     confidence_level : float
@@ -80,6 +83,10 @@ def ecd(
         200 samples from the fitted tails. False: Student's t, without simulation.
     adjust : {"holm", "bonferroni", "sidak", "hommel", "fdr_bh", "none"}
         Over the groups that are compared: of the p-values of equality, and of those of the verdicts.
+    sensitivity : sequence of float
+        Further answers, with the exceedances multiplied by these: `EcdResult.sensitivity`.
+    cvar_level : float
+        CVaR is the mean of the worst share 1 − this of CD, in (0, 1).
     backend : {None, "auto", "r", "scipy"}
         What estimates the parameters (`fairstats.evt.fit_gpd`).
     counts : Tally, optional
@@ -141,10 +148,12 @@ def ecd(
     """
     generator, seed = as_generator(rng)
     check_type("other_interactions", other_interactions, (list, tuple), "a list of numbers", "(500,)")
+    check_type("sensitivity", sensitivity, (list, tuple), "a list of numbers", "(0.5, 2)")
     settings = EcdSettings(
         interactions=interactions, other_interactions=tuple(other_interactions), location=location,
         threshold=threshold, confidence_level=confidence_level, margin=margin, horizon_width=horizon_width,
         n_resamples=n_resamples, calibrated=calibrated, seed=seed, backend=backend, adjust=adjust,
+        sensitivity=tuple(sensitivity), cvar_level=cvar_level,
     )  # fmt: skip
     whole = _sample(counts if counts_or_rows(counts, needs="sample", sample=sample) else sample)
     samples = _compared(whole, reference, privileged, unprivileged)
@@ -157,40 +166,62 @@ def ecd(
     for tail in tails:
         if tail.degenerate:
             caution(f"{tail.group}: {tail.degenerate}. No tail is fitted.", InsufficientEvidenceWarning)
-    family = 1 if adjust == "none" else len(tails) - 1
-    last, of_last = tails[-1], samples[-1]
-    found, evidence, sensitivity = [], [], []
-    for tail, chosen in zip(tails[:-1], samples[:-1], strict=True):
-        pair = (chosen, of_last)
+
+    def stream() -> np.random.Generator:
         # the simulation of each comparison has a stream of its own, the same whatever else is compared
-        stream = generator if seed is None else np.random.default_rng(0 if rng is None else seed)
-        one, proof = contrast_tails((tail, last), pair, settings, stream, family)
-        synthetic = any(s.n_synthetic for s in pair)
-        if synthetic:
-            one, proof = replace(one, pvalue=math.nan), Evidence()
-        sensitivity += (others := other_exceedances((tail, last), pair, settings))
-        changed = _sensitivity_note(one, others, settings)
-        notes = (one.note, _synthetic_note((tail, last)), changed, whole.note)
-        found.append(replace(one, note=" ".join(note for note in notes if note)))
-        evidence.append(proof)
+        return generator if seed is None else np.random.default_rng(0 if rng is None else seed)
+
+    compared = _contrasts(tails, samples, settings, stream, whole.note)
     if location == "paper":
-        caution(found[0].note, DataWarning)
-    rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=adjust)
-    adjusted = adjust_pvalues([c.pvalue for c in found], adjust)
+        caution(compared[0][0].note, DataWarning)
+    judged = _judged([one for one, _, _ in compared], [proof for _, proof, _ in compared], tails, settings)
+    return EcdResult(
+        attribute=whole.attribute, comparisons=judged, tails=tails, settings=settings,
+        sensitivity=tuple(other for _, _, others in compared for other in others),
+        note=" ".join(dict.fromkeys(c.note for c in judged)),
+        backend=next((t.fit.backend for t in tails if t.fit is not None), "numpy"),
+    )  # fmt: skip
+
+
+def _contrasts(
+    tails: tuple[GroupTail, ...],
+    samples: list[GroupSample],
+    settings: EcdSettings,
+    stream: Callable[[], np.random.Generator],
+    note: str,
+) -> list[tuple[EcdComparison, Evidence, list[EcdComparison]]]:
+    """Each group against the last: what is inferred, the evidence, and other numbers of exceedances."""
+    each = level_of_each(tails, settings.confidence_level)
+    found = []
+    for tail, chosen in zip(tails[:-1], samples[:-1], strict=True):
+        pair = Pair((tail, tails[-1]), (chosen, samples[-1]), settings, stream(), each)
+        one, proof = contrast_tails(pair)
+        if any(s.n_synthetic for s in pair.samples):
+            one, proof = replace(one, pvalue=math.nan), Evidence()
+        others = other_exceedances(pair)
+        changed = _sensitivity_note(one, others, settings)
+        notes = (one.note, _wide_note(one, pair.tails, settings), _synthetic_note(pair.tails), changed, note)
+        found.append((replace(one, note=" ".join(filter(None, notes))), proof, others))
+    return found
+
+
+def _judged(
+    found: list[EcdComparison], evidence: list[Evidence], tails: tuple[GroupTail, ...], settings: EcdSettings
+) -> tuple[EcdComparison, ...]:
+    """The comparisons with their verdicts, family-wise; none beyond the horizon."""
+    rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
+    adjusted = adjust_pvalues([c.pvalue for c in found], settings.adjust)
     judged = []
     for one, ruling, q in zip(found, rulings, adjusted, strict=True):
         ruled = replace(one.ruled(ruling), pvalue_adjusted=float(q))
         if one.method == "none" and not (math.isnan(one.estimate) or _is_synthetic(one, tails)):
             # order statistics: limits without a p-value
-            ruled = replace(ruled, verdict=judge(*one.bounds, fair=fair_range("difference", margin)))
+            fair = fair_range("difference", settings.margin)
+            ruled = replace(ruled, verdict=judge(*one.bounds, fair=fair))
         elif ruled.verdict in ("violated", "satisfied") and (why := _beyond_horizon(one, tails, settings)):
             ruled = replace(ruled, verdict="undecided", note=" ".join(filter(None, (ruled.note, why))))
         judged.append(ruled)
-    return EcdResult(
-        attribute=whole.attribute, comparisons=tuple(judged), tails=tails, settings=settings,
-        sensitivity=tuple(sensitivity), note=" ".join(dict.fromkeys(c.note for c in judged)),
-        backend=next((t.fit.backend for t in tails if t.fit is not None), "numpy"),
-    )  # fmt: skip
+    return tuple(judged)
 
 
 def _is_synthetic(one: EcdComparison, tails: tuple[GroupTail, ...]) -> bool:
@@ -211,6 +242,19 @@ def _beyond_horizon(one: EcdComparison, tails: tuple[GroupTail, ...], settings: 
                 f"{kind.horizon_reason}): no verdict there."
             )
     return ""
+
+
+def _wide_note(one: EcdComparison, tails: tuple[GroupTail, GroupTail], settings: EcdSettings) -> str:
+    """Whose level makes an interval as wide as the scale of the scores; empty where it is not."""
+    if one.confidence_interval.width < 1 or math.isnan(one.estimate):
+        return ""
+    tail = max(tails, key=lambda t: t.level.confidence_interval.width)
+    low, high = tail.level.confidence_interval
+    return (
+        f"The interval is as wide as the scale: the largest values of {tail.group} leave its level of "
+        f"{settings.interactions:,.0f} interactions between {low:.3g} and {high:.3g}. Fewer interactions or "
+        "more rows say more."
+    )
 
 
 def _sensitivity_note(one: EcdComparison, others: list[EcdComparison], settings: EcdSettings) -> str:

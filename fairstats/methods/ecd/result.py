@@ -6,14 +6,33 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
+from fairstats.ground.checks import check_number
 from fairstats.ground.groups import group_index
-from fairstats.ground.results import OF_VERDICT, Comparison, Result, columns_of
+from fairstats.ground.results import OF_VERDICT, Comparison, Interval, Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain, fair_range
+from fairstats.methods.ecd.sample import Average
+from fairstats.methods.ecd.tail import CHARACTERISTICS
+from fairstats.numerics.evt import scipy_backend
 from fairstats.numerics.evt.tail import tail_row
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fairstats.methods.ecd.tail import EcdSettings, GroupTail
+
+#: Columns beside ECD: its simultaneous interval, and the differences of ACD and of CVaR.
+_BESIDE = (
+    "simultaneous_low", "simultaneous_high",
+    *(f"{name}{part}" for name in ("acd", "cvar") for part in ("", "_low", "_high", "_pvalue")),
+)  # fmt: skip
+#: Columns of the tidy table that the printed one leaves out.
+_TABLE = {*_BESIDE, *CHARACTERISTICS}
+
+
+_UNKNOWN, _NOTHING = Interval(math.nan, math.nan, math.nan, ""), Average(math.nan, math.nan, 0, 0)
 
 
 @serialisable
@@ -22,17 +41,36 @@ class EcdComparison(Comparison):
     """What is inferred on unprivileged − privileged.
 
     `root_mean`, `root_sd`: by which the signed root of the likelihood ratio was standardised; 0 and 1 where
-    it was not, NaN where there is none.
+    it was not, NaN where there is none. `simultaneous`: interval that holds together with those of the other
+    groups; `exceedances`: of both tails; `acd`, `cvar`: differences of the means and of the worst shares.
     """
 
     root_mean: float = math.nan
     root_sd: float = math.nan
+    simultaneous: Interval = _UNKNOWN
+    exceedances: tuple[int, int] = (0, 0)
+    acd: Average = _NOTHING
+    cvar: Average = _NOTHING
+
+    def beside(self, level: float, *, tested: bool) -> dict[str, Any]:
+        """Simultaneous interval, and the differences of ACD and CVaR with intervals and z-tests."""
+        found: list[float] = list(self.simultaneous)
+        for average in (self.acd, self.cvar):
+            interval, test = average.inference(level)
+            found += [average.estimate, *interval, test.pvalue if tested else math.nan]
+        return dict(zip(_BESIDE, found, strict=True))
 
 
 @serialisable
 @dataclass(frozen=True, eq=False)
 class EcdResult(Result):
     """Extreme counterfactual discrimination: unprivileged − privileged return level, one row per group.
+
+    In `to_frame()` the rows of ECD and of the groups' levels are those of the paper's table IV: location (the
+    level of m interactions), scale and shape of the largest value in m interactions with standard errors,
+    threshold, type and horizon of the group's tail; beside ECD the differences of ACD and of CVaR with
+    intervals and tests.
+
 
     `estimate` is ECD = RL_u(m) − RL_p(m), in [−2, 2]: positive where the unprivileged group has more to
     lose by its membership, in the worst of m interactions (of several groups an array, as every name here).
@@ -75,6 +113,45 @@ class EcdResult(Result):
         return self._of("bounds")
 
     @property
+    def largest(self) -> Comparison:
+        """The largest |ECD| over the groups, with an interval from the simultaneous ones.
+
+        Its ends are the largest of their ends: it holds whichever group is the largest.
+        """
+        limits = [np.nan_to_num(list(c.simultaneous), nan=math.inf) for c in self.comparisons]
+        low = max(max(a, -b, 0.0) if a < b else 0.0 for a, b in limits)
+        high = min(max(max(-a, b) for a, b in limits), 2.0)
+        top = max(self.comparisons, key=lambda c: np.nan_to_num(abs(c.estimate), nan=-1.0))
+        interval = Interval(low, high, self.settings.confidence_level, "largest of simultaneous intervals")
+        return Comparison(
+            metric="largest |ECD|", group=top.group, reference=top.reference, estimate=abs(top.estimate),
+            confidence_interval=interval, n=sum(tail.n for tail in self.tails), method="max over groups",
+        )  # fmt: skip
+
+    def rows_for(self, width: float) -> dict[str, int]:
+        """Rows of every group for intervals of ECD no wider than this, with this sample as the pilot.
+
+        With the same share of rows above the threshold (`threshold=` in proportion) standard errors fall with
+        the square root of the rows, so that all groups are multiplied by (width here / width)², that of the
+        widest interval. A pilot of 50 exceedances knows its own width to a factor of two only. Raises
+        InputError for a width outside (0, 4].
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import fairstats as fs
+        >>> r = np.random.default_rng(1)
+        >>> cd = {"a": 0.3 * r.beta(2, 8, 2000), "b": 0.5 * r.beta(2, 8, 1000)}
+        >>> pilot = fs.ecd(cd, backend="scipy", n_resamples=0, rng=1)
+        >>> wanted = pilot.rows_for(pilot.confidence_interval.width / 2)
+        >>> wanted["a"], wanted["b"]
+        (8000, 4000)
+        """
+        check_number("width", width, low=0, high=4, open_low=True, cure="0.1")
+        factor = max(c.confidence_interval.width / width for c in self.comparisons) ** 2
+        return {tail.group: math.ceil(round(tail.n * factor, 6)) for tail in self.tails}
+
+    @property
     def test(self) -> Any:
         """Name of the test; of several groups a tuple."""
         return self._of("method")
@@ -86,22 +163,38 @@ class EcdResult(Result):
     def rows(self) -> list[dict[str, Any]]:
         """ECD, then the return levels and the shape of each group."""
         more = {"interactions": self.settings.interactions}
-        found = [{**c.row(self.backend), **more, **columns_of(c, *OF_VERDICT)} for c in self.comparisons]
-        found += [{**c.row(self.backend), **more} for c in self.sensitivity]
+        level, found = self.settings.confidence_level, list[dict[str, Any]]()
+        for c, tail in zip(self.comparisons, self.tails, strict=False):
+            real = not (tail.n_synthetic or self.tails[-1].n_synthetic)
+            judged = {**c.row(self.backend), **more, **columns_of(c, *OF_VERDICT)}
+            found.append({**judged, **c.beside(level, tested=real), **tail.characteristics})
+        several = [self.largest] if len(self.comparisons) > 1 else []
+        found += [{**c.row(self.backend), **more} for c in several]
+        found += [{**c.row(scipy_backend.version()), **more} for c in self.sensitivity]
         for tail in self.tails:
             for at in tail.ordered_levels:
                 row = tail_row("return level", at.estimate, at.confidence_interval, tail.n, at.std_error)
                 backend = "numpy" if at.empirical else self.backend
-                found.append({**row.row(backend), "group": tail.group, "interactions": at.interactions})
+                own = tail.characteristics if at is tail.level else {}
+                about = {"group": tail.group, "interactions": at.interactions}
+                found.append({**row.row(backend), **about, **own})
             if tail.type is not None and tail.fit is not None:
                 error = tail.fit.std_error["shape"]
                 row = tail_row("shape", tail.type.estimate, tail.type.confidence_interval, tail.n, error)
                 found.append({**row.row(self.backend), "group": tail.group})
         return found
 
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
+        return [name for name in super()._summary_columns(frame) if name not in _TABLE]
+
     def sentences(self) -> list[str]:
-        """The verdicts in words."""
-        return [self._sentence(c) for c in self.comparisons]
+        """The verdicts in words; of several groups the largest, too."""
+        found = [self._sentence(c) for c in self.comparisons]
+        if len(found) > 1:
+            top = self.largest
+            words = top.confidence_interval.words()
+            found.append(f"Largest over the groups: {top.group}, {top.estimate:.3f} ({words}).")
+        return found
 
     def _sentence(self, c: EcdComparison) -> str:
         if c.verdict == "insufficient evidence":

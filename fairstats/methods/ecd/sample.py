@@ -169,6 +169,23 @@ class GroupSample:
         object.__setattr__(made, "complete", tails.complete[group])
         return made
 
+    def cvar(self, level: float) -> Average:
+        """Mean of the worst share 1 − level of CD; an error where a tally kept fewer values."""
+        cd = self.top if self.top is not None else self.values()
+        # where NumPy takes the quantile, (n − 1)·level, among the values that are there
+        place = (self.n - 1) * level - (self.n - cd.size)
+        if self.n == 0:
+            return self.average
+        if place < 0:
+            self.largest(-math.inf)
+        q = float(np.quantile(cd, level) if self.top is None else np.interp(place, np.arange(cd.size), cd))
+        beyond = np.maximum(cd - q, 0.0) / (1.0 - level)
+        if self.top is None:
+            found = average_of(beyond, self.person)
+        else:
+            found = average_of_sums(self.n, float(beyond.sum()), float(beyond @ beyond))
+        return replace(found, estimate=q + found.estimate)
+
     def largest(self, threshold: float = math.nan) -> Floats:
         """The values, or the largest that a tally kept: all from the threshold upwards, or an error."""
         if self.top is None:
@@ -248,13 +265,7 @@ class CounterfactualSample(Result):
         1 − α, q + E max(CD − q, 0)/(1 − α) (Rockafellar & Uryasev 2000, eq. 4). The interval is normal, from
         the influence function with the minimiser q fixed.
         """
-        chosen, alpha = self[group], check_share("level", level)
-        cd = chosen.values()
-        if cd.size == 0:
-            return math.nan, Interval(math.nan, math.nan, self.confidence_level, "none")
-        q = float(np.quantile(cd, alpha))
-        beyond = average_of(np.maximum(cd - q, 0.0) / (1.0 - alpha), chosen.person)
-        found = replace(beyond, estimate=q + beyond.estimate)
+        found = self[group].cvar(check_share("level", level))
         return found.estimate, found.inference(self.confidence_level)[0]
 
     def quantile(self, group: Any, probability: float) -> ReturnLevel:

@@ -22,8 +22,9 @@ from fairstats.ground.groups import group_index
 from fairstats.ground.predictions import as_features, favourable_probability
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.ecd.discrimination import Attribute, find_attribute, flipped_scores
-from fairstats.methods.ecd.generators import as_people, fit_generator
+from fairstats.methods.ecd.attribute import Attribute, find_attribute
+from fairstats.methods.ecd.discrimination import flipped_scores
+from fairstats.methods.ecd.generators import FittedGenerator, as_people, fit_generator
 from fairstats.methods.ecd.sample import GroupSample
 from fairstats.numerics.evt import exponentiality_test
 from fairstats.numerics.evt.distributions import Floats
@@ -101,18 +102,12 @@ class TailSample(Result):
         """One row per look."""
         return [
             {
-                "metric": "exponential tail",
-                "group": self.sample.group,
-                "statistic": look.statistic,
-                "pvalue": look.pvalue,
-                "n": look.n,
-                "method": self.test,
-                "backend": self.backend,
-                "confidence_level": look.confidence_level,
-                "passed": look.passed,
+                "metric": "exponential tail", "group": self.sample.group, "statistic": look.statistic,
+                "pvalue": look.pvalue, "n": look.n, "method": self.test, "backend": self.backend,
+                "confidence_level": look.confidence_level, "passed": look.passed,
             }
             for look in self.looks
-        ]
+        ]  # fmt: skip
 
     def sentences(self) -> list[str]:
         """How it ended."""
@@ -255,8 +250,6 @@ def sample_tail(
     >>> found.status
     'passed'
     """
-    from tqdm import tqdm
-
     check_choice("test", test, ("max_cv", "paper_raw", "paper_excess"))
     check_choice("stop", stop, ("first_pass", "all_looks"))
     check_whole("k_max", k_max, low=check_whole("k_min", k_min, low=2))
@@ -270,73 +263,94 @@ def sample_tail(
     table = as_features(data, "data")
     attribute = find_attribute(table, sensitive_features, values)
     level = group_index(attribute.labels, group, "group")
-    name = attribute.labels[level]
-    probability = favourable_probability(predict, pos_label)
     random, seed = as_generator(rng)
     real = np.flatnonzero(attribute.codes == level)
     fitted = None
     if generator is not None:
-        frame = as_people(data, "data").iloc[real]
-        fitted = fit_generator(generator, frame, random)
+        fitted = fit_generator(generator, as_people(data, "data").iloc[real], random)
     elif real.size <= k_max:
-        got, cure = f"{k_max} for {real.size:,} rows of {name!r}", "a smaller k_max, or a generator"
+        got, cure = (
+            f"{k_max} for {real.size:,} rows of {attribute.labels[level]!r}",
+            "a smaller k_max, or a generator",
+        )
         raise InputError("k_max", got=got, allowed="less than the number of rows", cure=cure)
     else:
         max_looks = 1
-    cd, actual = _evaluate(probability, table.rows(real), replace(attribute, codes=attribute.codes[real]))
-    rows: list[Any] = list(table.labels_of(real))
-    n_synthetic = 0
-    looks: list[Look] = []
-    started = time.monotonic()
-    status = "looks used up"
+    rows = _Rows(favourable_probability(predict, pos_label), attribute, level)
+    rows.add(table.rows(real), table.labels_of(real))
     share = _level(confidence_level) / max_looks
+    # so many that the level of one look is resolved
+    n_resamples = max(n_resamples, int(np.ceil(20 / share))) if test == "max_cv" else 99
     rule = {
-        "k_min": k_min,
-        "k_max": k_max,
-        "rule": test,
-        "confidence_level": confidence_level,
-        "max_looks": max_looks,
-        # so that the level of one look is resolved
-        "n_resamples": max(n_resamples, int(np.ceil(20 / share))) if test == "max_cv" else 99,
-        "rng": random,
-    }
-    bar = tqdm(total=max_looks, desc="looks at the tail", disable=not progress, leave=False)
-    while len(looks) < max_looks:
-        begun = bool(looks) or n_synthetic > 0
-        if begun and timeout is not None and time.monotonic() - started > timeout:
-            status = "timed out"
-            break
-        if len(looks) or cd.size <= k_max:
-            if fitted is None:
-                break
-            made = fitted.sample(batch)
-            like = replace(attribute, codes=np.full(len(made), level))
-            more, scores = _evaluate(probability, made, like)
-            cd, actual = np.concatenate([cd, more]), np.concatenate([actual, scores])
-            rows += [f"synthetic {n_synthetic + j + 1}" for j in range(len(made))]
-            n_synthetic += len(made)
-            if cd.size <= k_max:
-                continue
-        looks.append(_look(cd, 1.0 - share, rule))
-        bar.update()
-        if looks[-1].reason or (stop == "first_pass" and looks[-1].passed):
-            break
-    bar.close()
-    pairing = "other" if len(attribute.labels) == 2 else "worst"
+        "k_min": k_min, "k_max": k_max, "rule": test, "confidence_level": confidence_level,
+        "max_looks": max_looks, "n_resamples": n_resamples, "rng": random,
+    }  # fmt: skip
+    started = time.monotonic()
+    looks, status = _looks(rows, fitted, rule, batch, timeout, stop, progress)
     return TailSample(
-        attribute=attribute.name,
-        sample=GroupSample.of(name, pairing, cd, np.array(rows, dtype=object), actual, None, n_synthetic),
-        looks=tuple(looks), status=status_words(looks, status, stop, max_looks), test=test, stop=stop,
+        attribute=attribute.name, sample=rows.sample(), looks=tuple(looks),
+        status=status_words(looks, status, stop, max_looks), test=test, stop=stop,
         confidence_level=float(confidence_level), max_looks=max_looks, k_min=int(k_min), k_max=int(k_max),
         generator="none" if fitted is None else fitted.name, seconds=time.monotonic() - started, seed=seed,
     )  # fmt: skip
 
 
-def _evaluate(probability: Any, data: Any, attribute: Attribute) -> tuple[Floats, Floats]:
-    """CD to the best other value, and the score as it is."""
-    table = as_features(data, "data")
-    actual, flipped = flipped_scores(probability, table, attribute)
-    return (flipped - actual[:, None]).max(axis=1), actual
+class _Rows:
+    """Rows of one group, real then synthetic: CD to the best other value, scores, labels."""
+
+    def __init__(self, probability: Any, attribute: Attribute, level: int) -> None:
+        self.probability, self.attribute, self.level = probability, attribute, level
+        self.cd, self.actual, self.labels, self.n_synthetic = np.zeros(0), np.zeros(0), list[Any](), 0
+
+    def add(self, data: Any, labels: Any = None) -> None:
+        """Further rows; synthetic ones have no labels."""
+        table = as_features(data, "data")
+        like = replace(self.attribute, codes=np.full(table.n_rows, self.level))
+        actual, flipped = flipped_scores(self.probability, table, like)
+        self.cd = np.concatenate([self.cd, (flipped - actual[:, None]).max(axis=1)])
+        self.actual = np.concatenate([self.actual, actual])
+        if labels is None:
+            labels = [f"synthetic {self.n_synthetic + j + 1}" for j in range(table.n_rows)]
+            self.n_synthetic += table.n_rows
+        self.labels += list(labels)
+
+    def sample(self) -> GroupSample:
+        """The group with its values."""
+        name, pairing = self.attribute.labels[self.level], "other" if self.attribute.turns == 1 else "worst"
+        rows = np.array(self.labels, dtype=object)
+        return GroupSample.of(name, pairing, self.cd, rows, self.actual, None, self.n_synthetic)
+
+
+def _looks(
+    rows: _Rows,
+    fitted: FittedGenerator | None,
+    rule: dict[str, Any],
+    batch: int,
+    timeout: float | None,
+    stop: str,
+    progress: bool,
+) -> tuple[list[Look], str]:
+    """Looks at the tail, a batch of synthetic rows between them, and how it ended."""
+    from tqdm import tqdm
+
+    looks: list[Look] = []
+    started, most = time.monotonic(), rule["max_looks"]
+    with tqdm(total=most, desc="looks at the tail", disable=not progress, leave=False) as bar:
+        while len(looks) < most:
+            begun = bool(looks) or rows.n_synthetic > 0
+            if begun and timeout is not None and time.monotonic() - started > timeout:
+                return looks, "timed out"
+            if looks or rows.cd.size <= rule["k_max"]:
+                if fitted is None:
+                    break
+                rows.add(fitted.sample(batch))
+                if rows.cd.size <= rule["k_max"]:
+                    continue
+            looks.append(_look(rows.cd, 1.0 - _level(rule["confidence_level"]) / most, rule))
+            bar.update()
+            if looks[-1].reason or (stop == "first_pass" and looks[-1].passed):
+                break
+    return looks, "looks used up"
 
 
 def _look(cd: Floats, level: float, rule: dict[str, Any]) -> Look:

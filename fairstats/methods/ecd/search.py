@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from fairstats.ground.backends import BACKENDS
 from fairstats.ground.checks import (
     check_choice,
     check_flag,
@@ -25,7 +26,8 @@ from fairstats.ground.checks import (
 from fairstats.ground.encoding import as_array, factorize
 from fairstats.ground.errors import FairstatsWarning, InputError, MissingDependencyError
 from fairstats.ground.predictions import as_features
-from fairstats.methods.ecd.discrimination import counterfactual_discrimination, find_attribute
+from fairstats.methods.ecd.attribute import find_attribute
+from fairstats.methods.ecd.discrimination import counterfactual_discrimination
 from fairstats.methods.ecd.ecd import ecd
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         As for `ecd`.
     pos_label : optional
         As for `counterfactual_discrimination`.
+    backend : {None, "auto", "r", "scipy"}
+        Of the results that are reported, as for `ecd`. Trials are by SciPy, whose equality R's fits check.
     splits : (float, float, float)
         Shares of the three parts; they sum to 1.
     sampler : {"auto", "optuna", "random"}
@@ -125,6 +129,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         interactions: float = 1000,
         threshold: int = 50,
         pos_label: Hashable | None = None,
+        backend: str | None = None,
         splits: tuple[float, float, float] = (0.6, 0.2, 0.2),
         sampler: str = "auto",
         warm_start: bool = False,
@@ -143,6 +148,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.interactions = interactions
         self.threshold = threshold
         self.pos_label = pos_label
+        self.backend = backend
         self.splits = splits
         self.sampler = sampler
         self.warm_start = warm_start
@@ -231,6 +237,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_number("timeout", self.timeout, low=0, open_low=True, cure="seconds: 600")
         check_choice("objective", self.objective, ("ecd", "acd"))
         check_choice("sampler", self.sampler, ("auto", "optuna", "random"))
+        check_choice("backend", self.backend, (None, *BACKENDS))
         check_whole("n_iter", self.n_iter, low=1)
         check_number("accuracy_loss", self.accuracy_loss, low=0, high=1, open_high=True, cure="0.02")
         shares, choices = self.splits, self.param_distributions
@@ -298,7 +305,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warnings.simplefilter("ignore", FairstatsWarning)
             if self.objective == "acd":
                 return abs(float(self._sample(model, 1).difference(self.unprivileged, self.privileged)[0]))
-            value = self._ecd(model, 1, 0).estimate
+            value = self._ecd(model, 1, 0, "scipy").estimate
         return abs(value) if value == value else 2.0
 
     def _sample(self, model: Any, part: int) -> Any:
@@ -306,11 +313,11 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             model, self._data[part][0], sensitive_features=self.sensitive_features, pos_label=self.pos_label
         )
 
-    def _ecd(self, model: Any, part: int, n_resamples: int) -> EcdResult:
+    def _ecd(self, model: Any, part: int, n_resamples: int, backend: str | None) -> EcdResult:
         return ecd(
             self._sample(model, part), privileged=self.privileged, unprivileged=self.unprivileged,
             interactions=self.interactions, threshold=self.threshold, n_resamples=n_resamples,
-            rng=int(self.random_state),
+            backend=backend, rng=int(self.random_state),
         )  # fmt: skip
 
     def _choose(self, floor: float) -> None:
@@ -322,8 +329,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.accuracy_, self.baseline_accuracy_ = (
             self._accuracy(model, 2) for model in (self.best_estimator_, self._models[0][0])
         )
-        self.result_ = self._ecd(self.best_estimator_, 2, 999)
-        self.baseline_result_ = self._ecd(self._models[0][0], 2, 999) if best else self.result_
+        self.result_ = self._ecd(self.best_estimator_, 2, 999, self.backend)
+        baseline = self._models[0][0]
+        self.baseline_result_ = self._ecd(baseline, 2, 999, self.backend) if best else self.result_
 
 
 def _proposals(

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairstats.ground.backends import BACKENDS
-from fairstats.ground.checks import check_choice, check_confidence_level, check_number, check_whole
+from fairstats.ground.checks import (
+    check_choice,
+    check_confidence_level,
+    check_number,
+    check_share,
+    check_whole,
+)
 from fairstats.ground.encoding import label_text
-from fairstats.ground.errors import DataWarning
+from fairstats.ground.errors import DataWarning, InputError
 from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt import empirical_return_level, fit_gpd, tail_type
+from fairstats.numerics.evt import choose_threshold, empirical_return_level, fit_gpd, tail_type
 from fairstats.numerics.evt.checks import are_tied
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.grid import LEAST_CELLS, grid_width
+from fairstats.numerics.evt.tail import to_point_process
 
 if TYPE_CHECKING:
     from fairstats.methods.ecd.sample import GroupSample
@@ -38,6 +46,13 @@ _LARGEST_SHARE = 0.25
 #: Above this share of the rows a tail that is not generalised Pareto biases the level by more than its
 #: interval allows: the default threshold goes no lower.
 _LARGE_SHARE = 0.05
+#: Columns of a tail in the paper's table IV: μ, σ, ξ with their errors, τ, type, B.
+CHARACTERISTICS = (
+    "location", "location_std_error", "scale", "scale_std_error", "shape", "shape_std_error", "threshold",
+    "type", "horizon",
+)  # fmt: skip
+#: Candidates of "forward_stop", and the fewest values above one.
+_CANDIDATES, _FEWEST = 12, 20
 #: Values closer than this are one value.
 _TIE = 1e-12
 
@@ -98,6 +113,20 @@ class GroupTail:
         return self.n_real + self.n_synthetic
 
     @property
+    def characteristics(self) -> dict[str, Any]:
+        """`CHARACTERISTICS`: law of the largest value in m interactions, a point process at that block."""
+        values: list[Any] = [self.level.estimate, self.level.std_error, *[math.nan] * 4, self.threshold]
+        if self.fit is not None:
+            excess = np.array([self.fit.scale, self.fit.shape])
+            about = (self.threshold, self.n_exceedances, self.n, self.level.interactions)
+            params, covariance = to_point_process(excess, self.fit.covariance, *about)
+            errors = np.sqrt(np.diagonal(covariance))
+            values[2:6] = [params[1], errors[1], params[2], errors[2]]
+        kind = self.type
+        values += ["", math.nan] if kind is None else [kind.type, kind.horizon]
+        return dict(zip(CHARACTERISTICS, values, strict=True))
+
+    @property
     def ordered_levels(self) -> list[GroupLevel]:
         """All return levels, by the number of interactions."""
         return sorted((self.level, *self.levels), key=lambda level: level.interactions)
@@ -128,76 +157,96 @@ def _count(value: float) -> str:
 
 
 def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.random.Generator) -> GroupTail:
-    """Fit the tail of one group; `rng` is for the goodness of fit."""
-    n = sample.n
-    k, notes = _exceedances(n, settings)
+    """Fit the tail of one group; `rng` is for the goodness of fit, and for a threshold by tests."""
+    k, notes = _exceedances(sample, settings, rng)
+    above, threshold = _above(sample, name, k, settings)
+    fit, degenerate = _fitted(sample, above, threshold, settings)
+    level = group_level(sample, fit, float(settings.interactions), settings)
+    others = tuple(group_level(sample, fit, float(m), settings) for m in settings.other_interactions)
+    return GroupTail(
+        group=name, n_real=sample.n_real, n_synthetic=sample.n_synthetic, n_people=sample.average.n_people,
+        threshold=threshold, n_exceedances=int(above.size),
+        rate=above.size / sample.n if sample.n else float("nan"), maximum=sample.maximum, level=level,
+        levels=others, fit=fit,
+        type=None if fit is None else tail_type(fit, bound=BOUND, max_relative_width=settings.horizon_width),
+        goodness_pvalue=_goodness(fit, settings, rng),
+        endpoint=None if fit is None or fit.shape >= 0 else fit.endpoint().confidence_interval,
+        degenerate=degenerate, notes=(*notes, *_remarks(sample.n, k, above.size, fit, level)),
+    )  # fmt: skip
+
+
+def _above(sample: GroupSample, name: str, k: int, settings: EcdSettings) -> tuple[Floats, float]:
+    """The values above the threshold, and the threshold; on a grid it lies between two cells."""
     threshold = _threshold(sample, name, k, settings)
     cd = sample.largest(threshold)
     above = cd[cd > threshold] if np.isfinite(threshold) else cd[:0]
     tied = cd[cd >= threshold]
     if above.size < k and (width := _grid(tied)):
-        # on a grid the threshold lies between two cells
-        above, threshold = tied, threshold - 0.5 * width
-    degenerate = _degenerate(sample, above, threshold)
-    fit = None
-    if not degenerate:
-        fit = _fit(sample, threshold, settings)
-        if fit.at_boundary and not fit.by_power:
-            degenerate = "its end point is reached: the likelihood has no maximum with a shape above −1"
-            fit = None
-        elif fit.grid is not None:
-            notes.append(
-                f"Its values lie on a grid of width {fit.grid:g}: the likelihood is that of their cells."
-            )
-        elif fit.by_power:
-            notes.append("Its end point is near: levels are those of a power tail.")
-    rate = above.size / n if n else float("nan")
-    level = group_level(sample, fit, float(settings.interactions), settings)
-    others = tuple(group_level(sample, fit, float(m), settings) for m in settings.other_interactions)
+        return tied, threshold - 0.5 * width
+    return above, threshold
+
+
+def _fitted(
+    sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings
+) -> tuple[EvtFit | None, str]:
+    """The fit, or why there is none."""
+    if degenerate := _degenerate(sample, above, threshold):
+        return None, degenerate
+    fit = _fit(sample, threshold, settings)
+    if fit.at_boundary and not fit.by_power:
+        return None, "its end point is reached: the likelihood has no maximum with a shape above −1"
+    return fit, ""
+
+
+def _remarks(n: int, k: int, count: int, fit: EvtFit | None, level: GroupLevel) -> Iterator[str]:
+    """What is to be said of a tail."""
+    if fit is not None and fit.grid is not None:
+        yield f"Its values lie on a grid of width {fit.grid:g}: the likelihood is that of their cells."
+    elif fit is not None and fit.by_power:
+        yield "Its end point is near: levels are those of a power tail."
     if fit is not None and fit.n_exceedances < k:
-        notes.append(f"{k - fit.n_exceedances} values are tied with the threshold.")
+        yield f"{k - fit.n_exceedances} values are tied with the threshold."
     if level.beyond_bound:
-        notes.append(
+        yield (
             "The model's level lies beyond the bound of 1: the model cannot hold so far out, and an order "
             "statistic stands in."
         )
-    if above.size > _LARGEST_SHARE * n:
-        notes.append(f"{above.size} of {n} values lie above the threshold: hardly a tail.")
-    elif above.size > _LARGE_SHARE * n:
-        notes.append(
-            f"{above.size} of {n:,} values are {above.size / n:.0%}: so far from the end tails that are not "
+    if count > _LARGEST_SHARE * n:
+        yield f"{count} of {n} values lie above the threshold: hardly a tail."
+    elif count > _LARGE_SHARE * n:
+        yield (
+            f"{count} of {n:,} values are {count / n:.0%}: so far from the end tails that are not "
             "generalised Pareto bias the level; compare with threshold= at half of them."
         )
-    return GroupTail(
-        group=name,
-        n_real=sample.n_real,
-        n_synthetic=sample.n_synthetic,
-        n_people=sample.average.n_people,
-        threshold=threshold,
-        n_exceedances=int(above.size),
-        rate=rate,
-        maximum=sample.maximum,
-        level=level,
-        levels=others,
-        fit=fit,
-        type=None if fit is None else tail_type(fit, bound=BOUND, max_relative_width=settings.horizon_width),
-        goodness_pvalue=_goodness(fit, settings, rng),
-        endpoint=None if fit is None or fit.shape >= 0 else fit.endpoint().confidence_interval,
-        degenerate=degenerate,
-        notes=tuple(notes),
-    )
 
 
-def _exceedances(n: int, settings: EcdSettings) -> tuple[int, list[str]]:
+def _exceedances(
+    sample: GroupSample, settings: EcdSettings, rng: np.random.Generator
+) -> tuple[int, list[str]]:
     """k, raised where k exceedances among n are rarer than one in m interactions."""
+    n = sample.n
     k = settings.n_exceedances or min(_DEFAULT, max(LEAST, int(_LARGE_SHARE * n)))
     needed = int(np.ceil(_REACH * n / settings.interactions))
+    if settings.threshold == "forward_stop" and (found := _by_tests(sample, max(needed, _FEWEST), rng)):
+        return found, [f"ForwardStop chose {found} exceedances."]
     if isinstance(settings.threshold, dict) or k * settings.interactions >= n:
         return k, []
     return needed, [
         f"The threshold is lowered to {needed} exceedances: the largest {k} of {n:,} come less than once in "
         f"{settings.interactions:g} interactions."
     ]
+
+
+def _by_tests(sample: GroupSample, fewest: int, rng: np.random.Generator) -> int:
+    """ForwardStop's k, up to 5% of the rows or the default; 0 where ties or few values forbid tests."""
+    most = min(max(int(_LARGE_SHARE * sample.n), _DEFAULT), sample.n // 4)
+    if most < fewest:
+        return 0
+    cd = np.sort(sample.largest(np.nan if sample.top is None or most < sample.top.size else -np.inf))[::-1]
+    ks = np.unique(np.geomspace(fewest, most, _CANDIDATES).astype(int))
+    if are_tied(np.round(cd[: most + 1], 9)) or np.unique(cd[ks]).size < ks.size:
+        return 0
+    return choose_threshold(cd, thresholds=np.sort(cd[ks]), rng=rng).n_exceedances
 
 
 def _threshold(sample: GroupSample, name: str, k: int, settings: EcdSettings) -> float:
@@ -259,7 +308,8 @@ def refitted(sample: GroupSample, k: int, tail: GroupTail, settings: EcdSettings
     above = cd[cd > cd[k]]
     if _degenerate(sample, above, float(cd[k])):
         return None
-    fit = _fit(sample, float(cd[k]), settings)
+    # by SciPy: where R is asked for, the fit that is reported has checked that both agree
+    fit = _fit(sample, float(cd[k]), replace(settings, backend="scipy"))
     beyond = fit.at_boundary or settings.interactions * fit.rate < 1.0
     quickly = "delta" if fit.regular else "auto"
     return None if beyond or fit.return_level(settings.interactions, method=quickly).estimate > BOUND else fit
@@ -309,6 +359,8 @@ class EcdSettings:
     seed: int | None
     backend: str | None
     adjust: str = "holm"
+    sensitivity: tuple[float, ...] = (0.5, 2.0)
+    cvar_level: float = 0.95
 
     def __post_init__(self) -> None:
         check_choice("location", self.location, ("return_level", "paper"))
@@ -321,7 +373,14 @@ class EcdSettings:
         check_confidence_level(self.confidence_level)
         check_number("margin", self.margin, low=0, open_low=True, cure="0.05")
         check_number("horizon_width", self.horizon_width, low=0, open_low=True, cure="0.5")
+        check_share("cvar_level", self.cvar_level)
+        words = "factors of the exceedances, between 0.01 and 100"
+        factors = (
+            check_number("sensitivity", f, low=0.01, high=100, allowed=words, cure="(0.5, 2)")
+            for f in self.sensitivity
+        )
         for name, value in (
+            ("sensitivity", tuple(factors)),
             ("interactions", m),
             ("other_interactions", tuple(v for v in others if v != m)),
             ("threshold", _checked_threshold(self.threshold)),
@@ -331,13 +390,16 @@ class EcdSettings:
 
     @property
     def n_exceedances(self) -> int:
-        """k, where the threshold is an order statistic that was asked for; else 0."""
+        """k, where it was asked for; else 0."""
         return self.threshold if isinstance(self.threshold, int) else 0
 
 
-def _checked_threshold(threshold: Any) -> int | dict[str, float] | None:
-    if threshold is None:
-        return None
+def _checked_threshold(threshold: Any) -> int | str | dict[str, float] | None:
+    if threshold is None or (isinstance(threshold, str) and threshold == "forward_stop"):
+        return threshold
+    if isinstance(threshold, str):
+        allowed = 'k of 10 or more, "forward_stop", or a threshold for each group'
+        raise InputError("threshold", got=repr(threshold), allowed=allowed, cure="threshold=50")
     if not isinstance(threshold, Mapping):
         return check_whole("threshold", threshold, low=10)
     words = "for every group a number in [−1, 1)"

@@ -390,7 +390,7 @@ def _by_r(
     """R's fit; None, with a warning, where it fails or is worse than its twin and is not required."""
     who, kept = kernel.version(), "R's fit is returned, as asked" if required else "SciPy's fit is returned"
     try:
-        fitted: ParameterFit = getattr(kernel, function)(values)
+        fitted: ParameterFit = getattr(kernel, function)(values, twin)
     except BackendError as error:
         if required:
             raise

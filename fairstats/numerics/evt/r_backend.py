@@ -1,7 +1,7 @@
 """The back end with R: the functions of `tail` by extRemes, or by evd on request.
 
-The care that they need (standardised data, good starts, restarts, results that are vetted) is in the
-project's R code, ``r/R/evt.R``; only numbers come back through the door.
+The care that they need (standardised data, a start at the estimate of the SciPy twin, restarts where the
+package does not confirm it, results that are vetted) is in the project's R code, ``r/R/evt.R``.
 """
 
 from __future__ import annotations
@@ -26,31 +26,35 @@ def version(source: Source = "extRemes") -> str:
     return f"r: {source} {probe_r().packages.get(source, '')}".strip()
 
 
-def gpd_mle(excesses: Floats, *, source: Source = "extRemes") -> ParameterFit:
-    """Maximum likelihood for excesses over a threshold, by extRemes or evd.
+def gpd_mle(
+    excesses: Floats, twin: ParameterFit | None = None, *, source: Source = "extRemes"
+) -> ParameterFit:
+    """Maximum likelihood for excesses over a threshold, by extRemes or evd, started at the twin's estimate.
 
     Over ξ ≥ −1: the edge, where no interior maximum is higher. `BackendError` if the package finds no
     maximum, or its standard errors are artefacts.
     """
-    return _mle(rsession.call("fs_fit_gpd", excesses, "mle", source), source)
+    return _mle("fs_fit_gpd", excesses, twin, source)
 
 
-def gev_mle(maxima: Floats, *, source: Source = "extRemes") -> ParameterFit:
+def gev_mle(maxima: Floats, twin: ParameterFit | None = None, *, source: Source = "extRemes") -> ParameterFit:
     """Maximum likelihood for block maxima; arguments as in `gpd_mle`."""
-    return _mle(rsession.call("fs_fit_gev", maxima, "mle", source), source)
+    return _mle("fs_fit_gev", maxima, twin, source)
 
 
-def gpd_lmoments(excesses: Floats) -> ParameterFit:
+def gpd_lmoments(excesses: Floats, twin: ParameterFit | None = None) -> ParameterFit:
     """L-moments of excesses by extRemes."""
     return _lmoments(rsession.call("fs_fit_gpd", excesses, "lmoments", "extRemes"))
 
 
-def gev_lmoments(maxima: Floats) -> ParameterFit:
+def gev_lmoments(maxima: Floats, twin: ParameterFit | None = None) -> ParameterFit:
     """L-moments of block maxima by extRemes."""
     return _lmoments(rsession.call("fs_fit_gev", maxima, "lmoments", "extRemes"))
 
 
-def _mle(found: dict[str, Any], source: Source) -> ParameterFit:
+def _mle(function: str, values: Floats, twin: ParameterFit | None, source: Source) -> ParameterFit:
+    start = None if twin is None else twin.params
+    found: dict[str, Any] = rsession.call(function, values, "mle", source, start=start)
     covariance = np.asarray(found["covariance"], dtype=np.float64)
     nll = float(found["nll"])
     if not np.isfinite(nll) or nll >= 1e9:

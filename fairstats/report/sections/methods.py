@@ -13,6 +13,7 @@ from fairstats.ground.errors import DataWarning, caution
 from fairstats.ground.groups import INTERSECTION, find_reference
 from fairstats.ground.parts import RowCounts
 from fairstats.ground.results import Result
+from fairstats.methods.ecd.discrimination import WEIGHTED
 from fairstats.methods.ecd.ecd import ecd
 from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
 from fairstats.methods.hfm.metric import hfm
@@ -144,11 +145,13 @@ def run_um(inputs: AuditInput) -> list[Result]:
 def run_ecd(inputs: AuditInput) -> list[Result]:
     """Average causal discrimination of every group, and ECD of each against the reference.
 
-    `inputs`: nothing without counterfactual scores, with weights, or for crossed attributes. A reference
-    chosen by its rate ("highest") means nothing here: the largest group is taken. Clusters are people.
+    `inputs`: nothing without counterfactual scores, or for crossed attributes; a note of weighted rows. A
+    reference chosen by its rate ("highest") means nothing here: the largest is taken. Clusters are people.
     """
     groups = _of_tally(inputs) if inputs.outcomes is None else _of_rows(inputs)
-    if not groups:
+    if groups and inputs.counts.weighted:
+        caution(f"ECD is not computed of weighted rows: {WEIGHTED}.", DataWarning)
+    if not groups or inputs.counts.weighted:
         return []
     s, labels = inputs.settings, [g.group for g in groups]
     named = None if inputs.reference == "highest" else inputs.reference
@@ -162,7 +165,7 @@ def run_ecd(inputs: AuditInput) -> list[Result]:
 
 def _of_rows(inputs: AuditInput) -> list[GroupSample]:
     changed, out = inputs.counterfactual_score, inputs.outcomes
-    if changed is None or out is None or out.score is None or out.weight is not None:
+    if changed is None or out is None or out.score is None:
         return []
     groups = []
     for code, name in enumerate(out.groups.labels):
@@ -177,6 +180,6 @@ def _of_tally(inputs: AuditInput) -> list[GroupSample]:
     counted = inputs.tally
     if counted is None or counted.tails is None or len(inputs.attributes) > 1:
         return []
-    if _needs_rows(inputs, "ECD") or inputs.counts.weighted:
+    if _needs_rows(inputs, "ECD"):
         return []
     return list(CounterfactualSample.from_tally(counted).groups)

@@ -99,3 +99,17 @@ test_that("data that say nothing are refused", {
 test_that("a missing package is named", {
   expect_error(fairstats:::need_package("nosuchpackage"), "install.packages")
 })
+
+test_that("a package starts where it is told to, and goes on where that is no maximum", {
+  if (!length(sources)) skip("neither extRemes nor evd is installed")
+  for (source in sources) {
+    y <- gpd_draws(200, 0.2, 3)
+    near <- fs_fit_gpd(y, source = source, start = fs_fit_gpd(y, source = "base")$estimate)
+    far <- fs_fit_gpd(y, source = source, start = c(scale = 9 * max(y), shape = -0.9))
+    alone <- fs_fit_gpd(y, source = source)
+    expect_equal(near$nll, alone$nll, tolerance = 1e-11)
+    expect_equal(far$nll, alone$nll, tolerance = 1e-9)
+    expect_equal(near$std_error, alone$std_error, tolerance = 1e-4)
+    expect_error(fs_fit_gpd(y, source = source, start = 1), "start")
+  }
+})

@@ -19,11 +19,12 @@ X = np.random.default_rng(1).exponential(size=800)
 
 
 def stand_in(**functions: Any) -> Any:
-    """SciPy's functions under another version, some of them replaced."""
+    """SciPy's functions as R's, under another version, some of them replaced."""
     names = ("gpd_mle", "gev_mle", "gpd_lmoments", "gev_lmoments")
-    kernel = types.SimpleNamespace(**{name: getattr(scipy_backend, name) for name in names})
-    kernel.version = lambda: "r: stand-in 1.0"
-    kernel.__dict__.update(functions)
+    every = {name: functions.get(name, getattr(scipy_backend, name)) for name in names}
+    kernel = types.SimpleNamespace(version=lambda: "r: stand-in 1.0")
+    for name, own in every.items():  # what is for R gets the twin, too
+        setattr(kernel, name, lambda values, twin=None, own=own: own(values))
     return kernel
 
 

@@ -176,7 +176,7 @@ def test_auto_takes_r_at_the_edge_too() -> None:
 def test_auto_falls_back_where_r_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(9).exponential(size=1500)
     answer = {"estimate": np.array([1.0, 0.1]), "nll": 1e10, "regular": True, "covariance": np.eye(2)}
-    monkeypatch.setattr(r_backend.rsession, "call", lambda *args: answer)
+    monkeypatch.setattr(r_backend.rsession, "call", lambda *args, **options: answer)
     with pytest.warns(DataWarning, match=r"R could not fit .* SciPy's fit is returned"):
         fit = fit_gpd(x, 1.5, backend="auto")
     assert fit.backend.startswith("scipy")
@@ -204,6 +204,6 @@ def test_failures_that_come_back_as_numbers(
     monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], match: str
 ) -> None:
     answer = {"estimate": np.array([1.0, 0.1]), **found}
-    monkeypatch.setattr(r_backend.rsession, "call", lambda *args: answer)
+    monkeypatch.setattr(r_backend.rsession, "call", lambda *args, **options: answer)
     with pytest.raises(BackendError, match=match):
         r_backend.gpd_mle(np.ones(20))

@@ -1,0 +1,246 @@
+"""Several groups in one call: crossed attributes, bands, flips; differences, table IV, joint limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairstats as fs
+from fairstats.methods.ecd.contrast import level_of_each
+from fairstats.methods.ecd.tail import CHARACTERISTICS
+
+matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+matplotlib.use("Agg")
+
+N = 240
+RNG = np.random.default_rng(5)
+PEOPLE = pd.DataFrame({
+    "sex": RNG.choice(["F", "M"], N),
+    "race": RNG.choice(["a", "b", "c"], N),
+    "age": RNG.integers(18, 70, N),
+})  # fmt: skip
+PEOPLE = PEOPLE[~((PEOPLE["sex"] == "M") & (PEOPLE["race"] == "c"))]
+
+
+def model(x: pd.DataFrame) -> np.ndarray:
+    """An interaction of sex and race, and age."""
+    z = (x["sex"] == "M") * (1.0 + (x["race"] == "b")) - 0.5 * (x["race"] == "c") + 0.03 * x["age"]
+    return np.asarray(1 / (1 + np.exp(1.5 - z)), dtype=float)
+
+
+def test_crossed_attributes_have_every_combination_as_counterfactual() -> None:
+    """Witness: the model on the frame with each combination that occurs written into it."""
+    sample = fs.counterfactual_discrimination(model, PEOPLE, sensitive_features=["sex", "race"])
+    cells = [("F", "a"), ("F", "b"), ("F", "c"), ("M", "a"), ("M", "b")]
+    assert [g.group for g in sample.groups] == [" & ".join(cell) for cell in cells]
+    assert (sample.attribute, sample.pairing) == ("sex & race", "worst")
+    own = model(PEOPLE)
+    all_of_it = np.array([model(PEOPLE.assign(sex=s, race=r)) for s, r in cells])
+    for j, (s, r) in enumerate(cells):
+        here = ((PEOPLE["sex"] == s) & (PEOPLE["race"] == r)).to_numpy()
+        others = np.delete(all_of_it, j, axis=0)[:, here]
+        np.testing.assert_allclose(sample[f"{s} & {r}"].cd, others.max(axis=0) - own[here], atol=1e-15)
+    pairs = fs.counterfactual_discrimination(
+        model, PEOPLE, sensitive_features=["sex", "race"], counterfactual="all", values=["F & a", ("M", "b")]
+    )
+    assert [(g.group, g.counterfactual) for g in pairs.groups] == [("F & a", "M & b"), ("M & b", "F & a")]
+
+
+def test_numbers_of_two_values_are_crossed_where_both_are_on() -> None:
+    """0/1 columns with rows where both are 1 are two attributes, not indicators of one; they are named."""
+    coded = pd.DataFrame({"woman": [0, 0, 1, 1] * 5, "old": [0, 1, 0, 1] * 5})
+    found = fs.counterfactual_discrimination(
+        lambda x: 0.2 + 0.3 * x["woman"] * x["old"], coded, sensitive_features=["woman", "old"]
+    )
+    assert found.groups[3].group == "woman = 1 & old = 1"
+    assert [round(float(g.cd.max()), 12) for g in found.groups] == [0.3, 0.3, 0.3, -0.3]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "array"])
+def test_bands_of_a_number(kind: str) -> None:
+    """Another band stands for the middle one of its values; witness: that value written into the column."""
+    table: Any = PEOPLE
+    ask: Any = model
+    column: Any = "age"
+    if kind == "polars":
+        pl = pytest.importorskip("polars", reason="polars is not installed")
+        table, ask = pl.from_pandas(PEOPLE), lambda x: model(x.to_pandas())
+    if kind == "array":
+        table, column = PEOPLE[["age"]].to_numpy(float), 0
+        ask = lambda x: model(PEOPLE.iloc[: len(x)].assign(age=x[:, 0]))  # noqa: E731
+    found = fs.counterfactual_discrimination(ask, table, sensitive_features=column, cuts=[25, 60])
+    age = PEOPLE["age"].to_numpy()
+    bands = {"< 25": age < 25, "25 to < 60": (age >= 25) & (age < 60), "≥ 60": age >= 60}
+    middle = {name: np.sort(age[rows])[rows.sum() // 2] for name, rows in bands.items()}
+    assert [g.group for g in found.groups] == list(bands)
+    for name, rows in bands.items():
+        others = [model(PEOPLE.assign(age=v))[rows] for other, v in middle.items() if other != name]
+        np.testing.assert_allclose(found[name].cd, np.max(others, axis=0) - model(PEOPLE)[rows], atol=1e-15)
+
+
+def test_bands_are_crossed_with_other_columns() -> None:
+    found = fs.counterfactual_discrimination(
+        model, PEOPLE, sensitive_features=["sex", "age"], cuts={"age": [40]}
+    )
+    assert [g.group for g in found.groups] == ["F & < 40", "F & ≥ 40", "M & < 40", "M & ≥ 40"]
+
+
+def test_a_function_flips_a_number() -> None:
+    """CD to the age as flipped, by band; witness: the model on the flipped frame."""
+    found = fs.counterfactual_discrimination(
+        model, PEOPLE, sensitive_features="age", cuts=[40], flip=lambda age: 90 - age, batch=100
+    )
+    change = model(PEOPLE.assign(age=90 - PEOPLE["age"])) - model(PEOPLE)
+    old = PEOPLE["age"].to_numpy() >= 40
+    np.testing.assert_allclose(found["≥ 40"].cd, change[old], atol=1e-15)
+    np.testing.assert_allclose(found["< 40"].cd, change[~old], atol=1e-15)
+    assert {g.counterfactual for g in found.groups} == {"flipped"}
+
+
+VALUES = {
+    name: size * np.random.default_rng(j).beta(2, 8, n)
+    for j, (name, size, n) in enumerate([("white", 0.3, 6000), ("black", 0.5, 2000), ("other", 0.35, 1000)])
+}
+
+
+@pytest.fixture(scope="module")
+def found() -> fs.results.EcdResult:
+    factors = (0.5, 1.6, 2)
+    return fs.ecd(VALUES, n_resamples=0, calibrated=False, backend="scipy", rng=1, sensitivity=factors)
+
+
+def test_averages_stand_in_the_row_of_the_extremes(found: fs.results.EcdResult) -> None:
+    """Welch's difference of means; CVaR's by the two groups' standard errors (independent rows)."""
+    from scipy.stats import norm
+
+    sample = fs.results.CounterfactualSample.from_values(VALUES)
+    for name, row in found.to_frame().query("metric == 'ECD'").set_index("group").iterrows():
+        value, interval, test = sample.difference(name, "white")
+        assert (row["acd"], row["acd_low"], row["acd_high"]) == pytest.approx((value, *interval), abs=1e-12)
+        assert row["acd_pvalue"] == pytest.approx(test.pvalue)
+        (a, (a_low, _)), (b, (b_low, _)) = sample.cvar(name), sample.cvar("white")
+        spread = np.hypot(a - a_low, b - b_low)
+        assert (row["cvar"], row["cvar_low"]) == pytest.approx((a - b, a - b - spread), abs=1e-12)
+        z = (a - b) / (spread / norm.ppf(0.975))
+        assert row["cvar_pvalue"] == pytest.approx(2 * norm.sf(abs(z)))
+
+
+def test_the_row_is_that_of_table_iv(found: fs.results.EcdResult) -> None:
+    """μ, σ, ξ with errors are those of the point process of `evt` at blocks of m; then τ, type and B."""
+    frame = found.to_frame()
+    main = frame[(frame["metric"] == "return level") & (frame["interactions"] == 1000)].set_index("group")
+    for name, cd in VALUES.items():
+        tail, row = found[name], main.loc[name]
+        process = fs.evt.fit_point_process(cd, tail.threshold, 1000, backend="scipy")
+        for column in ("location", "scale", "shape"):
+            assert row[column] == pytest.approx(process.params[column], abs=1e-10)
+        for column in ("scale_std_error", "shape_std_error"):
+            assert row[column] == pytest.approx(process.std_error[column.partition("_")[0]], rel=1e-10)
+        # the number of exceedances is binomial here, a Poisson one there
+        assert row["location_std_error"] == pytest.approx(process.std_error["location"], rel=0.03)
+        assert (row["threshold"], row["type"]) == (tail.threshold, tail.type.type)
+    beside = frame[frame["metric"] == "ECD"].set_index("group")[list(CHARACTERISTICS)]
+    pd.testing.assert_frame_equal(beside, main.loc[beside.index, list(CHARACTERISTICS)])
+
+
+def test_simultaneous_limits_and_the_largest(found: fs.results.EcdResult) -> None:
+    """The largest's ends are the largest ends; with equal errors the level is Dunnett's, 2.21."""
+    from scipy.stats import norm
+
+    top = found.largest
+    assert (top.group, top.estimate) == ("black", found.comparisons[0].estimate)
+    sizes = [sorted(map(abs, c.simultaneous)) for c in found.comparisons]
+    assert top.confidence_interval.high == max(s[1] for s in sizes)
+    assert top.confidence_interval.low == min(map(abs, found.comparisons[0].simultaneous))
+    for c in found.comparisons:
+        assert (
+            c.simultaneous.low < c.confidence_interval.low < c.confidence_interval.high < c.simultaneous.high
+        )
+
+    class Alike:
+        class level:
+            std_error = 0.1
+
+    assert norm.ppf((1 + level_of_each((Alike,) * 3, 0.95)) / 2) == pytest.approx(2.212, abs=0.01)  # type: ignore[arg-type]
+    Alike.level.std_error = np.nan
+    assert level_of_each((Alike,) * 3, 0.95) == pytest.approx(0.975)  # type: ignore[arg-type]
+    assert "Largest over the groups: black" in found.sentences()[-1]
+    assert "largest |ECD|" in set(found.to_frame()["metric"])
+
+
+def test_one_comparison_is_its_own_family() -> None:
+    two = fs.ecd(VALUES, privileged="white", unprivileged="other", n_resamples=0, calibrated=False)
+    assert tuple(two.comparisons[0].simultaneous) == tuple(two.confidence_interval)
+    low, high = two.largest.confidence_interval
+    assert (low, high) == pytest.approx(tuple(max(0.0, v) for v in two.confidence_interval))
+
+
+@pytest.mark.slow
+def test_the_interval_of_the_largest_covers() -> None:
+    """300 samples of four exponential tails, two of them alike: at least 95% less three standard errors."""
+    scale = {"a": 0.04, "b": 0.04, "c": 0.05, "d": 0.06}
+    truth = 0.02 * np.log(1000)
+    covered = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        cd = {g: np.minimum(rng.exponential(s, 4000 if g == "a" else 1000), 1) for g, s in scale.items()}
+        options: dict[str, Any] = {
+            "reference": "a",
+            "n_resamples": 0,
+            "sensitivity": (),
+            "other_interactions": (),
+        }
+        covered += truth in fs.ecd(cd, backend="scipy", rng=seed, **options).largest.confidence_interval
+    assert covered / 300 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 300)
+
+
+def test_ecd_against_the_exceedances(found: fs.results.EcdResult) -> None:
+    black = [c for c in found.sensitivity if c.group == "black"]
+    assert [c.metric for c in black] == [
+        "ECD, half the exceedances", "ECD, 1.6 times the exceedances", "ECD, twice the exceedances",
+    ]  # fmt: skip
+    assert [c.exceedances for c in black] == [(25, 25), (80, 80), (100, 100)]
+    from fairstats.plots.ecd import plot_sensitivity
+
+    ax = plot_sensitivity(found)
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [25, 50, 80, 100])
+    assert ax.lines[0].get_ydata()[1] == found.comparisons[0].estimate
+
+
+def test_rows_for_a_width() -> None:
+    """Four times the rows with four times the exceedances halve the width (within 15%, one sample each)."""
+    options: dict[str, Any] = {"n_resamples": 0, "calibrated": False, "backend": "scipy", "interactions": 100}
+    rng = np.random.default_rng(9)
+
+    def drawn(rows: dict[str, int]) -> dict[str, np.ndarray]:
+        return {g: (0.3 if g == "white" else 0.5) * rng.beta(2, 8, n) for g, n in rows.items()}
+
+    pilot = fs.ecd(drawn({"white": 4000, "black": 4000}), threshold=200, **options)
+    width = pilot.confidence_interval.width
+    wanted = pilot.rows_for(width / 2)
+    assert wanted == {"white": 16_000, "black": 16_000}
+    again = fs.ecd(drawn(wanted), threshold=800, **options)
+    assert again.confidence_interval.width == pytest.approx(width / 2, rel=0.15)
+    with pytest.raises(fs.InputError, match="width"):
+        pilot.rows_for(0)
+
+
+def test_forward_stop_goes_down_to_where_the_model_fits() -> None:
+    """A generalised Pareto tail over the top 5% of rows is taken whole; one over the top 1% only, not."""
+    rng = np.random.default_rng(2)
+    n = 8000
+    low, high = rng.uniform(0, 0.1, n - 400), 0.1 + rng.exponential(0.05, 400)
+    broken = np.concatenate([rng.uniform(0, 0.1, n - 400), rng.normal(0.2, 0.004, 320), high[:80] + 0.15])
+    values = {"good": np.concatenate([low, high]), "broken": broken}
+    options: dict[str, Any] = {"n_resamples": 0, "calibrated": False, "backend": "scipy", "rng": 1}
+    chosen = fs.ecd(values, threshold="forward_stop", **options)
+    assert chosen["good"].n_exceedances == 400
+    assert 20 <= chosen["broken"].n_exceedances < 100
+    assert "ForwardStop chose" in chosen["good"].sentence
+    tied = fs.ecd({g: np.round(v, 2) for g, v in values.items()}, threshold="forward_stop", **options)
+    assert "ForwardStop" not in tied["good"].sentence
+    with pytest.raises(fs.InputError, match="forward_stop"):
+        fs.ecd(values, threshold="best")
