@@ -105,7 +105,7 @@ def _shape_interval(fitted: EvtFit, mine: Any, place: Place, bench: Bench) -> It
 # ---------------------------------------------------------------- extremes of counterfactual discrimination
 
 _SIMULATED = "of a parametric bootstrap: R has no twin of it"
-_DRAWN = "quantiles of draws: R has no twin of them"
+_DRAWN = "quantiles of draws: fs_ecd in R has draws of its own"
 _OF_ROWS = (
     Line("exceedances", "n_exceedances", function="base::sum"),
     Line("maximum", "maximum", function="base::max"),
@@ -120,6 +120,7 @@ _PVALUE = (
     Line("p-value", "pvalue", relative=1e-4, absolute=1e-6),
     Line("p-value of the verdict", "pvalue_verdict", relative=1e-4, absolute=1e-6),
 )
+_JOINT = ends("simultaneous interval", "simultaneous")
 _CONTRAST = (*_INTERVAL, *ends("one-sided bound", "bounds", "bound_"))
 
 
@@ -216,19 +217,23 @@ def _difference(result: EcdResult, c: EcdComparison, bench: Bench) -> Iterator[C
             found = bench.call(
                 "square_and_add", a.estimate, *a.confidence_interval, b.estimate, *b.confidence_interval
             )
-            both = {"low": found[0], "high": found[1]}
-            yield from bench.compare(place, _INTERVAL, c, both, "square_and_add")
+            ends_of = {"low": found[0], "high": found[1]}
+            yield from bench.compare(place, _INTERVAL, c, ends_of, "square_and_add")
         else:
             yield place.left_out("interval", ci.low, f"{c.method}: R has no twin of it")
         return
-    twin = "level_contrast"
-    found = bench.call(
-        twin, *_arguments(first.fit), *_arguments(second.fit), s.interactions, ci.confidence_level,
+    twin, both = "level_contrast", (*_arguments(first.fit), *_arguments(second.fit), s.interactions)
+    how = (
         _law(first.fit.model), s.margin, c.root_mean, c.root_sd,
         math.inf if s.calibrated else min(first.n_exceedances, second.n_exceedances) - 3,
         first.fit.grid or 0.0, second.fit.grid or 0.0,
     )  # fmt: skip
+    found = bench.call(twin, *both, ci.confidence_level, *how)
     near = _OF_WIDTH * ci.width
+    each = c.simultaneous.confidence_level
+    if math.isfinite(each) and each != ci.confidence_level:
+        joint = bench.call(twin, *both, each, *how)
+        yield from bench.compare(place, _JOINT, c, joint, twin, absolute=near)
     yield from bench.compare(place, _LEVEL, c, found, twin, absolute=near)
     yield from bench.compare(place, _RATIO, c, found, twin)
     yield from bench.compare(place, _PVALUE, c, found, twin)

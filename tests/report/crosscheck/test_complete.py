@@ -97,7 +97,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
     ),
     "ECD": (
         EcdComparison,
-        (*tails._LEVEL, *tails._RATIO, *tails._PVALUE, *tails._CONTRAST),
+        (*tails._LEVEL, *tails._RATIO, *tails._PVALUE, *tails._CONTRAST, *tails._JOINT),
         ADJUSTED
         | {"pvalue_verdict_adjusted": "by `settle` over the groups"}
         | {"std_error": "for display: those of the levels are compared"}
