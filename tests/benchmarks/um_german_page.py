@@ -289,6 +289,7 @@ class Page:
                             yield f"right {name}{k} {strategy} {target}", cell.split("%")[0] + "%"
         for method in ORDER:
             for row in self.drawn.get(f"regions|{method}", []):
+                yield f"area {method} {row['strategy']} {row['target']}", f"{row['area']:.4f}"[1:]
                 for k in (0, 1):
                     yield f"RES{k} {method} {row['strategy']} {row['target']}", f"{row['shares'][k]:.1f}"
 

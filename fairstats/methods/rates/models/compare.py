@@ -79,7 +79,8 @@ def compare_models(
     compared by DeLong's covariance, Brier scores by paired t. MADD (on one grid for all models, which depends
     on the group sizes only) and ABROCA are compared by drawing rows again, all models together; where the
     groups may be alike, both what a smooth difference and what its size would do is allowed for: the interval
-    is wide. A largest gap changes by no less, and no more, than all gaps under it allow together.
+    is wide (ABROCA, 150 beside 1,500 rows, 80 to 99% of the scores alike: coverage .96 to 1.00, size at most
+    .04). A largest gap changes by no less, and no more, than all gaps under it allow together.
 
     The p-value is below α exactly where the interval excludes no change. `simultaneous` intervals hold for
     all changes of a metric at once (Bonferroni), and so does the verdict, unless ``adjust="none"``.
