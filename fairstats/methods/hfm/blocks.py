@@ -184,7 +184,8 @@ class Targets:
                 close = lower < (best[active] * (self.unit**2 * (1 - 10 * TIE)) - lowered[active])[:, None]
                 close[np.arange(active.size), j] = False
                 i, k = np.divmod(np.flatnonzero(close), len(part))  # ten times as fast as nonzero of a table
-                take_nearer(active[i], places[k])
+                if i.size:
+                    take_nearer(active[i], places[k])
                 refined += i.size
                 active = active[best[active] > at_least]
         self.work.distances += seen + refined

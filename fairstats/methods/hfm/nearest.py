@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial import cKDTree
 
-from fairstats.methods.hfm.blocks import Targets, Work, squared_pairs
+from fairstats.methods.hfm.blocks import TIE, Targets, Work, squared_pairs
 from fairstats.methods.hfm.rows import portions
 
 if TYPE_CHECKING:
@@ -153,20 +153,31 @@ def nearest_rows(
     With `same` both are the same rows, and a row is not its own neighbour.
     """
     m, n = len(queries), len(targets)
-    index = np.empty((m, k), dtype=np.int32)
+    index, squared = np.empty((m, k), dtype=np.int32), np.empty((m, k))
     if targets.shape[1] <= _LISTED_BY_TREE:
         _listed_by_tree(queries, targets, index, same)
+        squared[:] = squared_pairs(queries, np.repeat(np.arange(m), k), targets, index.ravel()).reshape(m, k)
     else:
         space = Targets(targets, queries, Work())
         block = space.block(targets, np.float64, -1)
         for part in portions(m, max(_CELLS // n, 1)):
-            ready, _ = space.prepare(queries[part], np.float64)
+            own, at = queries[part], np.arange(len(queries[part]))
+            ready, norms = space.prepare(own, np.float64)
             lower = ready @ block.T
             if same:
-                lower[np.arange(len(lower)), part.start + np.arange(len(lower))] = np.inf
+                lower[at, part.start + at] = np.inf
             index[part] = np.argpartition(lower, k - 1, axis=1)[:, :k] if k < n else np.arange(n)
-    rows = np.repeat(np.arange(m), k)
-    squared = squared_pairs(queries, rows, targets, index.ravel()).reshape(m, k)
+            squared[part] = squared_pairs(own, np.repeat(at, k), targets, index[part].ravel()).reshape(-1, k)
+            np.put_along_axis(lower, index[part], np.inf, axis=1)
+            limit = squared[part].max(axis=1) * space.unit**2 * (1 - 10 * TIE)
+            limit -= norms * (1 - space.gamma(np.float64))
+            # rows far from the others leave rounding that hides who is near: then every pair is evaluated
+            for row in part.start + np.flatnonzero(lower.min(axis=1) < limit):
+                exact = squared_pairs(queries, np.full(n, row), targets, np.arange(n))
+                if same:
+                    exact[row] = np.inf
+                index[row] = np.argpartition(exact, k - 1)[:k]
+                squared[row] = exact[index[row]]
     order = np.argsort(squared, axis=1, kind="stable")
     return np.take_along_axis(squared, order, axis=1), np.take_along_axis(index, order, axis=1)
 

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
@@ -44,6 +44,8 @@ def scene_of(kind: str, n: int, d: int, seed: int, n_labels: int = 2, share: flo
     )
 
 
+@example(kind="one outlier", n=19, d=27, share=0.3, seed=63, statistic=0.8)
+@example(kind="one outlier", n=10, d=29, share=0.02, seed=64, statistic=0.8)
 @given(
     kind=st.sampled_from(sorted(KINDS)),
     n=st.integers(2, 90),
