@@ -43,6 +43,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "equalized_odds_difference",
         "predictive_parity_difference",
     ),
+    "methods.rates.employment.adverse_impact": ("adverse_impact",),
     "methods.rates.group_metric": ("group_metric",),
     "methods.rates.models.compare": ("compare_models",),
     "methods.rates.planning": ("power_ratio", "sample_size_ratio"),
@@ -55,6 +56,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "methods.um.pymc_models": ("um_model",),
     "numerics.hdr.region": ("hdr",),
     "report.audit": ("audit",),
+    "report.choose": ("choose_metric",),
     "report.crosscheck.run": ("crosscheck",),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}

@@ -36,6 +36,7 @@ from fairstats.methods.rates.differences import demographic_parity_difference as
 from fairstats.methods.rates.differences import equal_opportunity_difference as equal_opportunity_difference
 from fairstats.methods.rates.differences import equalized_odds_difference as equalized_odds_difference
 from fairstats.methods.rates.differences import predictive_parity_difference as predictive_parity_difference
+from fairstats.methods.rates.employment.adverse_impact import adverse_impact as adverse_impact
 from fairstats.methods.rates.group_metric import group_metric as group_metric
 from fairstats.methods.rates.models.compare import compare_models as compare_models
 from fairstats.methods.rates.planning import power_ratio as power_ratio
@@ -54,4 +55,5 @@ from fairstats.methods.um.pymc_models import um_model as um_model
 from fairstats.numerics import evt as evt
 from fairstats.numerics.hdr.region import hdr as hdr
 from fairstats.report.audit import audit as audit
+from fairstats.report.choose import choose_metric as choose_metric
 from fairstats.report.crosscheck.run import crosscheck as crosscheck

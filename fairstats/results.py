@@ -24,6 +24,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "methods.madd.mitigation": ("MitigationResult",),
     "methods.madd.result": ("MaddResult",),
     "methods.rates.abroca": ("AbrocaResult",),
+    "methods.rates.employment.result": ("AdverseImpact",),
     "methods.rates.models.amplification": ("AmplificationResult",),
     "methods.rates.maxima": ("MaximumResult",),
     "methods.rates.models.result": ("ModelComparison",),

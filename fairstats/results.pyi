@@ -21,6 +21,7 @@ from fairstats.methods.madd.curve import StableBandwidth as StableBandwidth
 from fairstats.methods.madd.mitigation import MitigationResult as MitigationResult
 from fairstats.methods.madd.result import MaddResult as MaddResult
 from fairstats.methods.rates.abroca import AbrocaResult as AbrocaResult
+from fairstats.methods.rates.employment.result import AdverseImpact as AdverseImpact
 from fairstats.methods.rates.maxima import MaximumResult as MaximumResult
 from fairstats.methods.rates.models.amplification import AmplificationResult as AmplificationResult
 from fairstats.methods.rates.models.result import ModelComparison as ModelComparison

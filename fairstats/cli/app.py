@@ -1,4 +1,4 @@
-"""The command line: ``fairstats audit``, ``demo``, ``crosscheck``, ``vignettes``, ``doctor``.
+"""The command line: ``fairstats audit``, ``adverse-impact``, ``demo``, ``crosscheck``, ``doctor`` and more.
 
 Exit codes: 0 done, 1 a violation was found and ``--fail-on violated`` given, or a cross-check disagrees, 2
 usage or input that cannot be used.
@@ -162,6 +162,49 @@ def tally_command(file: Path, **given: Any) -> None:
     typer.echo("\n".join(filter(None, (str(counted), written))), err=not written)
 
 
+def adverse_impact_command(file: Path, **given: Any) -> None:
+    """Adverse impact of a selection process by sex and race: uniform guidelines, or Local Law 144.
+
+    FILE may also be JSON with counts: {"women": [2, 8], "men": [15, 10]}, or several tables by name.
+    """
+    from fairstats.ground.engines.files import delimiter_of
+    from fairstats.ground.serialise import parse_json
+    from fairstats.ground.tally import Tally
+    from fairstats.methods.rates.employment.adverse_impact import adverse_impact
+    from fairstats.report.audit import audit
+    from fairstats.report.files import STANDARD, check_targets, deliver, held_input, read_table
+
+    delivery = {option.name: given.pop(option.name) for option in tables.DELIVERY}
+    out, target, title = delivery["out"], given.pop("csv"), given.pop("title")
+    check_targets({"--out": out, "--json": delivery["json"], "--csv": target}, [file])
+    delimiter, held = delimiter_of(given.pop("delimiter")), held_input(file)
+    given["about"] = tables.by_key(given["about"], "--about")
+    given["unknown"] = tables.numbers_of(given["unknown"])
+    given["reference"] = given["reference"] or "highest"
+    data: Any
+    if file.suffix == ".json" or (held or b"").lstrip().startswith(b"{"):
+        text = file.read_bytes() if held is None and file.is_file() else held or b""
+        data = parse_json(
+            text, "file", repr(str(file)), "a tally, or counts {group: [selected, not selected]}"
+        )
+        data = Tally.from_json(text.decode("utf-8", "replace")) if "class" in data else data
+    else:
+        named = [v for o in tables.IMPACT if o.column and (v := given.get(o.name)) is not None]
+        wanted = [name for value in named for name in tables.columns_in(value)]
+        data = read_table(file, wanted, delimiter=delimiter, held=held)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
+        plain: dict[str, Any] = {k: v.value if isinstance(v, StrEnum) else v for k, v in given.items()}
+        result = adverse_impact(data, **plain)
+        report = audit(result, title=title) if result.template == "ugesp" else None
+    if report is not None:
+        _deliver(report, delivery)
+        return
+    for path, page in ((target or Path(STANDARD), result.to_csv()), (out, result.to_html())):
+        if path is not None and (said := deliver(path, str(page))):
+            typer.echo(said, err=True)
+
+
 _FILE = inspect.Parameter(
     "file",
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -194,6 +237,8 @@ def _register(name: str, command: Any, parameters: Sequence[inspect.Parameter]) 
 _register("audit", audit_command, [_FILE, *(option.parameter() for option in (*OPTIONS, *tables.DELIVERY))])
 _WANTED = [option for option in OPTIONS if option.name in tables.SHARED]
 _register("tally", tally_command, [_FILE, *(option.parameter() for option in (*_WANTED, *tables.TALLIED))])
+_MORE = [option.parameter() for option in (*tables.IMPACT, *tables.DELIVERY)]
+_register("adverse-impact", adverse_impact_command, [_FILE, *_MORE])
 _CROSS = tables.Option("intersections", "Cross race and sex, too.", bool, False, flag="--intersections")
 _register("demo", demo, [option.parameter() for option in (_CROSS, *tables.DELIVERY)])
 

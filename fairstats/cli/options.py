@@ -57,6 +57,7 @@ class Option:
 
 MISSING = choice("Missing", "raise", "drop", "group")
 FAMILY = choice("Family", "metric", "audit")
+TEMPLATE = choice("Template", "ugesp", "ll144")
 ENGINE = choice("Engine", "auto", "rows", "duckdb", "polars", "spark")
 #: How a table is read.
 READING = (
@@ -138,6 +139,28 @@ TALLIED = (
     Option("min_cell", "Withhold cells of fewer rows than this (and all but cells).", int),
     Option("exact", "Keep every score and the rows of features, which can point at people.", bool, False),
 )
+#: The options of ``fairstats adverse-impact``.
+IMPACT = (
+    Option("selected", "Column of the decision; repeat for the steps of a process.", list[str], column=True),
+    Option("score", "In place of it: column of scores, compared above the median of all.", column=True),
+    Option("sex", "Column of the sex.", column=True),
+    Option("race", "Column of race or ethnicity.", column=True),
+    Option("strata", "Column of jobs or years; adds Mantel–Haenszel and Breslow–Day.", column=True),
+    Option("number", "Column with the number of people that each row stands for.", column=True),
+    Option("reference", "highest, or a group; repeat for several tables.", list[str]),
+    Option("template", "Uniform guidelines, or Local Law 144.", TEMPLATE, TEMPLATE("ugesp")),
+    Option("threshold", "Four fifths.", float, 0.8),
+    Option("confidence_level", "Of the intervals.", float, 0.95),
+    Option("pos_label", "The value that means selected."),
+    Option("measure", "What counts (.json) are counts of.", choice("Measure", "selection", "scoring")),
+    Option("least_share", "ll144: share below which a category may have no ratio.", float, 0.02),
+    Option("reason", "ll144: why such categories are left out of the ratios."),
+    Option("about", "ll144: KEY=TEXT, repeated: tool, auditor, audit_date, source …", list[str]),
+    Option("unknown", "Of counts: people of unknown category, or TABLE=NUMBER, repeated.", list[str]),
+    Option("title", "Title of the report."),
+    Option("csv", "ll144: write the tables as CSV; - is standard output.", Path),
+    READING[0],
+)
 #: Options of ``audit`` that ``tally`` has, too.
 SHARED = (
     "group", "y_true", "y_pred", "score", "pos_label", "pos_label_pred", "sample_weight", "cluster",
@@ -192,6 +215,25 @@ def by_column(given: Sequence[str] | None, groups: Sequence[str], option: str) -
                 f"{text!r}: with several sensitive columns, write ATTRIBUTE=COLUMN", param_hint=option
             )
     return found
+
+
+def by_key(given: Sequence[str] | None, option: str) -> dict[str, str]:
+    """KEY → text, from ``KEY=TEXT``."""
+    parts = [text.partition("=") for text in given or ()]
+    if not all(sign and key for key, sign, _ in parts):
+        raise typer.BadParameter(f"{', '.join(given or ())}: write KEY=TEXT", param_hint=option)
+    return {key: text for key, _, text in parts}
+
+
+def numbers_of(given: Sequence[str] | None) -> Any:
+    """``None``, one number, or table → number, from ``NUMBER`` or ``TABLE=NUMBER``."""
+    if not given:
+        return None
+    named = {} if len(given) == 1 and "=" not in given[0] else by_key(given, "--unknown")
+    try:
+        return {table: int(text) for table, text in named.items()} or int(given[0])
+    except ValueError as problem:
+        raise typer.BadParameter(f"{', '.join(given)}: no whole number", param_hint="--unknown") from problem
 
 
 def pos_labels(pos_label: str | None, pos_label_pred: str | None) -> Any:

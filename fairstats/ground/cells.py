@@ -14,9 +14,10 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from fairstats.ground.checks import check_given, check_that, check_type, finite_array, is_plain
+from fairstats.ground.checks import check_given, check_that, check_type, check_whole, finite_array, is_plain
 from fairstats.ground.encoding import as_frame_columns, label_text
 from fairstats.ground.errors import InputError
+from fairstats.ground.groups import group_index
 from fairstats.ground.outcomes import MissingReport, Outcomes
 
 if TYPE_CHECKING:
@@ -144,7 +145,9 @@ class CellCounts:
         )  # fmt: skip
 
     @classmethod
-    def from_counts(cls, counts: Any, *, groups: Sequence[Hashable] | None = None) -> Self:
+    def from_counts(
+        cls, counts: Any, *, groups: Sequence[Hashable] | None = None, left_out: Any = None
+    ) -> Self:
         """Table of counts that are already there.
 
         Parameters
@@ -154,13 +157,40 @@ class CellCounts:
             group, the cells as columns, and the groups in its index or in a column ``group``.
         groups : sequence, optional
             Order of the groups; default the order given.
+        left_out : int or mapping, optional
+            Rows that are in no group or cell because something of them is unknown, for worst-case bounds: a
+            number of rows of which nothing is known; or what is known → number, ``{(group, prediction): n}``
+            and with labels ``{(group, label, prediction): n}``, None for unknown.
 
         Raises
         ------
         InputError
             If a cell is missing, negative, not finite or not whole.
         """
-        return cls._given(_as_mapping(counts, cls.cells), groups, whole=True)
+        table = cls._given(_as_mapping(counts, cls.cells), groups, whole=True)
+        return table if left_out is None else replace(table, missing=table.left_out_report(left_out))
+
+    def left_out_report(self, left_out: Any, argument: str = "left_out") -> MissingReport:
+        """What is known of rows that the table has no cell for, as `from_counts` takes it."""
+        roles = ("y_true", "y_pred") if "tp" in self.cells else ("y_pred",)
+        known = left_out if isinstance(left_out, Mapping) else {(None,) * (1 + len(roles)): left_out}
+        words = f"numbers of rows by ({', '.join(('group', *roles))}), None for unknown"
+        patterns: dict[tuple[int, int, int], int] = {}
+        by_column: dict[str, int] = {}
+        for key, number in known.items():
+            fine = isinstance(key, tuple) and len(key) == 1 + len(roles) and None in key
+            fine = fine and all(value in (None, 0, 1) for value in key[1:])
+            check_that(fine, argument, key, words, "{(None, 1): 5, (None, 0): 20}, say")
+            n = check_whole(argument, number, low=0, cure="pass numbers of rows")
+            g = -1 if key[0] is None else group_index(self.groups, key[0], argument)
+            codes = tuple(-1 if value is None else int(value) for value in key[1:])
+            pattern = (g, *((-1,) * (2 - len(codes))), *codes)
+            patterns[pattern] = patterns.get(pattern, 0) + n  # type: ignore[index, arg-type]
+            for name, value in zip(("sensitive_features", *roles), key, strict=True):
+                by_column[name] = by_column.get(name, 0) + (n if value is None else 0)
+        total = sum(patterns.values())
+        rows = tuple((*key, n) for key, n in sorted(patterns.items()) if n)
+        return MissingReport("drop", self.n + total, total, by_column, rows)
 
     @classmethod
     def from_effective(cls, counts: Any) -> Self:

@@ -19,6 +19,7 @@ from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.results import Result
 from fairstats.ground.tally import Tally
 from fairstats.methods.madd.mitigation import MitigationResult
+from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.report.columns import AuditColumns, check_outcomes, columns_of_frame, columns_of_tally
 from fairstats.report.contents import Section, Statement, compares
@@ -33,7 +34,8 @@ from fairstats.report.inputs import (
     tally_input,
 )
 from fairstats.report.report import AuditReport
-from fairstats.report.sections import SECTIONS, SectionEntry
+from fairstats.report.sections import SECTIONS, WORDED, SectionEntry
+from fairstats.report.sections.employment import STATEMENTS, impact_inputs
 from fairstats.report.statements import (
     collect_notes,
     collected_warnings,
@@ -111,10 +113,11 @@ def audit(
 
     Parameters
     ----------
-    frame : DataFrame or Tally
+    frame : DataFrame, Tally or AdverseImpact
         A pandas, polars or pyarrow table (any that narwhals reads); every other argument names its columns.
         Lazy tables (polars LazyFrame, DuckDB relation, Spark, Dask, …) are counted where they are, as
-        `tally` does. Or a `Tally`, which knows its columns and takes no names.
+        `tally` does. Or a `Tally`, which knows its columns and takes no names; or what `adverse_impact`
+        found, which becomes a report.
     y_true, y_pred, score : str, optional; y_pred and score also mappings
         Outcome, prediction, and score in [0, 1] (larger = favourable; adds MADD and, with outcomes, ABROCA).
         At least outcome or prediction. Of several models mappings ``{name: column}``: the first is audited,
@@ -197,6 +200,8 @@ def audit(
     0     B     0.553  undecided
     1     H     0.433  undecided
     """
+    if isinstance(frame, AdverseImpact):
+        return _of_impact(frame, title)
     roles = {"y_true": y_true, "y_pred": y_pred, "score": score}
     roles |= {"sample_weight": sample_weight, "cluster": cluster}
     if isinstance(frame, Tally):
@@ -261,6 +266,17 @@ def _inputs(
     ]
 
 
+def _of_impact(result: AdverseImpact, title: str | None) -> AuditReport:
+    """The report of selections, with the statements that are about any, not about a model."""
+    cure = "result.to_html(path) writes the page of Local Law 144, which judges nothing"
+    check_that(result.template == "ugesp", "frame", result.template, "a result with template 'ugesp'", cure)
+    sections, inputs = impact_inputs(result)
+    one = inputs[0]
+    title = title or f"Adverse impact by {', '.join(one.columns.sensitive_features)}"
+    report = assemble(sections, inputs, one.columns, one.settings, title)
+    return replace(report, statements=tuple(s for s in report.statements if s.title in STATEMENTS))
+
+
 def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:
     """The inputs, of which the first set of attributes with the groups of the mitigation has it."""
     check_type("mitigation", given, MitigationResult, "what MaddMitigator.evaluate returned")
@@ -294,7 +310,7 @@ def assemble(
     tables = tuple(one.counts for one in inputs)
     said: list[Statement] = []
     references: dict[str, None] = {}
-    for entry in SECTIONS:
+    for entry in WORDED:
         own = [section for section in sections if section.key == entry.key]
         methods, cited = methods_and_references(entry, own, settings)
         said.extend(methods)

@@ -39,14 +39,14 @@ chosen_method <- function(metric, i, j, contrast, method, clustered) {
 }
 
 # Whether the verdict of a pair is by exact tests.
-exactly <- function(metric, i, j, contrast, method, threshold, level) {
+exactly <- function(metric, i, j, contrast, method, threshold, level, chosen_among = 1) {
   if (method != "score") return(FALSE)
   cells <- effective_table(metric$parts[[1L]], i, j)
   if (smallest_cell(cells) >= EXACT_BELOW || min(cells[2L], cells[4L]) > EXACT_CASES) return(FALSE)
   fair <- fair_range(contrast, threshold)
   by <- pair_method(metric, i, j, contrast, method)
   shows <- evidence_of(by$z(fair[1L]), by$z(fair[2L]), metric$df, level)
-  isTRUE(min(shows$p_below, shows$p_above, shows$p_inside) <= EXACT_NEAR * (1 - level))
+  isTRUE(min(shows$p_below, shows$p_above, shows$p_inside) <= EXACT_NEAR * (1 - level) / chosen_among)
 }
 
 # One comparison as a row of the tidy table.
@@ -68,7 +68,8 @@ compare_row <- function(of, i, j, name, groups, contrast, method, options, clust
   if (is.na(way)) return(row)
   threshold <- if (contrast == "ratio") options$threshold else options$margin
   level <- options$confidence_level
-  exact <- exactly(of, i, j, contrast, way, threshold, level)
+  chosen <- if (is.null(options$chosen_among)) 1 else options$chosen_among
+  exact <- exactly(of, i, j, contrast, way, threshold, level, chosen)
   found <- compare_pair(of, i, j, contrast, way, exact, critical, threshold, level, clustered)
   row[c("ci_low", "ci_high", "bound_low", "bound_high", "statistic", "pvalue")] <-
     found[c("low", "high", "bound_low", "bound_high", "z_equal", "p_equal")]

@@ -121,8 +121,10 @@ def compare_estimates(
     if simultaneous and count > 1:
         joint = _joint(table, estimates, contrast, chosen_from) if simultaneous == "max-z" else None
         levels = tuple(_level_of_each(v, count, joint) for v in levels)  # type: ignore[assignment]
+    # what every verdict is far from needs no exact test: of chosen pairs those beyond the family's level
+    near = _NEAR * (1 - level) / (count if rule == "highest" else 1)
     compared = [
-        _compare_pair(e, pair, name, contrast, settings, levels, generator)
+        _compare_pair(e, pair, name, contrast, settings, levels, generator, near)
         for name, e in zip(metric.row_names, estimates, strict=True)
         for pair in make_pairs(len(table.groups), index, settings.comparisons)
     ]
@@ -189,6 +191,7 @@ def _compare_pair(
     settings: Inference,
     levels: tuple[float, ...],
     rng: np.random.Generator | None,
+    near: float,
 ) -> tuple[RateComparison, Evidence]:
     (i, j), level = pair, settings.confidence_level
     known = estimates.groups, estimates.rate, estimates.rows
@@ -209,11 +212,11 @@ def _compare_pair(
         known_part = replace(empty, estimate=estimate, std_error=std_error, method=by.name)
         return replace(known_part, note=by.note), Evidence()
     how, degrees = by.how, by.degrees_of_freedom
-    bounds, evidence = _evidence(how, estimates, pair, contrast, settings, by)
+    bounds, evidence = _evidence(how, estimates, pair, contrast, settings, by, near)
     tests = (
         *directed_tests(how, contrast, settings, degrees, by.name),
         *_equivalence_test(how, contrast, settings, degrees, by.name),
-        *_exact_tests(estimates, i, j, contrast, settings),
+        *(_exact_tests(estimates, i, j, contrast, settings) if near >= _NEAR * (1 - level) else ()),
     )
     chosen = next(t for t in tests if t.alternative == settings.alternative)
     directed = settings.alternative != "two-sided"
@@ -234,14 +237,15 @@ def _evidence(
     contrast: Contrast,
     settings: Inference,
     by: Chosen,
+    near: float,
 ) -> tuple[Interval, Evidence]:
     """The one-sided limits and the p-values of the verdict.
 
     By the method of the row; where a cell has fewer than `EXACT_BELOW` rows the score's are exact ones,
-    unless the p-value by score is far from a verdict. Enumerated for thresholds .8 to .95, groups of 10 to
-    400 beside 1 to 50 times as many and rates .005 to .995, the score alone is wrongly "violated" in up to
-    .113, .098, .082 and .073 of samples where the smallest expected cell is below 1, 2, 5 and 10, and in up
-    to .061 beyond.
+    unless the p-value by score is above `near`, far from a verdict. Enumerated for thresholds .8 to .95,
+    groups of 10 to 400 beside 1 to 50 times as many and rates .005 to .995, the score alone is wrongly
+    "violated" in up to .113, .098, .082 and .073 of samples where the smallest expected cell is below 1, 2, 5
+    and 10, and in up to .061 beyond.
     """
     level, degrees = settings.confidence_level, by.degrees_of_freedom
     low, high = settings.fair(contrast)
@@ -250,8 +254,7 @@ def _evidence(
     side = bound_level(width, level, degrees)
     bounds = Interval(*how.interval(2 * side - 1), side, by.name)
     evidence = z_evidence(z_low, z_high, degrees)
-    far = not evidence.smallest[0] <= _NEAR * (1 - level)
-    if far or by.name != "score" or not _countable(estimates, pair):
+    if not evidence.smallest[0] <= near or by.name != "score" or not _countable(estimates, pair):
         return bounds, evidence
     k0, n0, k1, n1 = (int(v) for v in estimates.table(*pair))
     exact = ExactTest((k0, n0, k1, n1), contrast)

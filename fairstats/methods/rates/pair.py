@@ -97,8 +97,9 @@ class Score(_ByCritical):
     """All θ that the score test does not reject.
 
     `correction` is the factor N/(N−1); `continuity` takes (1/n₀ + 1/n₁)/2 off the distance from the estimate
-    (differences only). `scale` multiplies the statistic where the estimate lies above and below the null:
-    of groups that share clusters the standard error if they were independent over their own, and `shrinkage`.
+    (of ratios (1/n₀ + θ/n₁)/2). `scale` multiplies the statistic where the estimate lies above and below the
+    null: of groups that share clusters the standard error if they were independent over their own, and
+    `shrinkage`.
     """
 
     table: Table
@@ -115,13 +116,13 @@ class Score(_ByCritical):
         """The lower (side −1) or the upper end (side 1)."""
         critical /= self.scale[side > 0]
         if self.contrast == "ratio":
-            return ratio_limit(self.table, critical, self.correction, side)
+            return ratio_limit(self.table, critical, self.correction, side, self.continuity)
         return difference_limit(self.table, critical, self.correction, self.continuity, side)
 
     def statistic(self, null: float) -> float:
         """Score statistic."""
         if self.contrast == "ratio":
-            z = ratio_statistic(self.table, null, self.correction)
+            z = ratio_statistic(self.table, null, self.correction, self.continuity)
         else:
             z = difference_statistic(self.table, null, self.correction, self.continuity)
         return self.scale[z < 0] * z

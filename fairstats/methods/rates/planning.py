@@ -22,6 +22,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
+from fairstats.methods.rates.exact import first_true
 from fairstats.methods.rates.score import ratio_score_statistic
 
 Alternative = Literal["less", "greater", "two-sided", "violated", "satisfied"]
@@ -211,10 +212,10 @@ class _Plan:
         weight = np.exp(xlogy(k, p) + xlog1py(n - k, -p) - betaln(k + 1, n - k + 1) - np.log(n + 1))
         found = np.zeros(k.size)
         if self.alternative != "greater":
-            low = _first(lambda j: self.shown_low(k, n, j, m), k.size, m)
+            low = first_true(lambda j: self.shown_low(k, n, j, m), k.size, m)
             found += 1 - np.where(low > 0, bdtr(np.maximum(low - 1.0, 0), m, q), 0.0)
         if self.alternative != "less":
-            high = _first(lambda j: ~self.shown_high(k, n, j, m), k.size, m)
+            high = first_true(lambda j: ~self.shown_high(k, n, j, m), k.size, m)
             found += np.where(high > 0, bdtr(np.maximum(high - 1.0, 0), m, q), 0.0)
         if self.alternative == "satisfied":  # both at once
             found = np.maximum(found - 1, 0.0)
@@ -235,14 +236,16 @@ class _Plan:
         return one.get(self.alternative, min(sum(shown), 1.0))
 
 
-def _first(shown: Callable[[NDArray[np.int64]], NDArray[np.bool_]], rows: int, m: int) -> NDArray[np.int64]:
-    """For each row the first count from 0 to m at which `shown` becomes true, m + 1 where it never does."""
-    low, high = np.zeros(rows, dtype=np.int64), np.full(rows, m + 1, dtype=np.int64)
-    for _ in range((m + 1).bit_length()):
-        middle = (low + high) // 2
-        true = shown(np.minimum(middle, m)) | (middle > m)
-        low, high = np.where(true, low, np.minimum(middle + 1, high)), np.where(true, middle, high)
-    return high
+def equality_power(n: int, n_reference: int, rate_reference: float, ratio: float, level: float) -> float:
+    """Power of the two-sided score test of equal rates; NaN where the rates are no rates in (0, 1).
+
+    Exact, but by the formula of Farrington and Manning where ten of each kind are expected.
+    """
+    if not (0 < rate_reference < 1 and 0 < ratio < 1 and n > 0 and n_reference > 0):
+        return float("nan")
+    plan = _Plan(rate_reference, ratio, 1.0, "two-sided", level)
+    few = _fewest(n, n_reference, plan.rate, rate_reference) < _FEW
+    return plan.power(n, n_reference) if few else plan.normal_power(n, n_reference)
 
 
 def power_ratio(

@@ -281,8 +281,11 @@ class ComparisonResult(Result):
         Returns
         -------
         DataFrame
-            metric, group, reference, estimate, low, high, n_missing. Without missing rows all three agree.
-            For a mean of rates (average odds) the range is that of its parts and may not be attained.
+            metric, group, reference, estimate, low, high, ci_low, ci_high, n_missing. Without missing rows
+            estimate, low and high agree. For a mean of rates (average odds) the range is that of its parts
+            and may not be attained. `ci_low` to `ci_high` holds the true value, which lies somewhere between
+            the bounds of the population, with the confidence level (Imbens & Manski 2004, with the shrinkage
+            of Stoye 2009; limits by the score with continuity correction).
 
         Raises
         ------
@@ -291,7 +294,9 @@ class ComparisonResult(Result):
         """
         import pandas as pd
 
-        return pd.DataFrame(worst_case_rows(self.counts, self.comparisons, self.scale))
+        return pd.DataFrame(
+            worst_case_rows(self.counts, self.comparisons, self.scale, self.settings.confidence_level)
+        )
 
     def _with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> Any:
         """The same result with these adjusted p-values and this family."""

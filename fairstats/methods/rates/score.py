@@ -30,8 +30,11 @@ KEPT = 1 << 13
 _FEW_TABLES = 40
 
 
-def ratio_statistic(table: Table, ratio: float, correction: bool) -> float:
-    """Score statistic of H0: p₀/p₁ = ratio for a table (k₀, n₀, k₁, n₁)."""
+def ratio_statistic(table: Table, ratio: float, correction: bool, continuity: bool = False) -> float:
+    """Score statistic of H0: p₀/p₁ = ratio for a table (k₀, n₀, k₁, n₁).
+
+    With the continuity correction k₀/n₀ − ratio·k₁/n₁ is less by (1/n₀ + ratio/n₁)/2, at least 0.
+    """
     k0, n0, k1, n1 = table
     total = n0 + n1
     b = n0 * ratio + k0 + n1 + k1 * ratio
@@ -40,7 +43,10 @@ def ratio_statistic(table: Table, ratio: float, correction: bool) -> float:
     p1 = min(2 * c / (b + root), 1.0, 1.0 / ratio)
     p0 = ratio * p1
     variance = p0 * (1 - p0) / n0 + ratio * ratio * p1 * (1 - p1) / n1
-    return _standardised(k0 / n0 - ratio * (k1 / n1), variance, total, correction)
+    distance = k0 / n0 - ratio * (k1 / n1)
+    if continuity:
+        distance = copysign(max(abs(distance) - (1 / n0 + ratio / n1) / 2, 0.0), distance)
+    return _standardised(distance, variance, total, correction)
 
 
 def difference_statistic(
@@ -84,7 +90,9 @@ def _standardised(distance: float, variance: float, total: float, correction: bo
 
 
 @functools.lru_cache(maxsize=KEPT)
-def ratio_limit(table: Table, critical: float, correction: bool, side: int) -> float:
+def ratio_limit(
+    table: Table, critical: float, correction: bool, side: int, continuity: bool = False
+) -> float:
     """Lower (side −1) or upper (side 1) end of {ratio : |z(ratio)| ≤ critical}; in [0, ∞]."""
     k0, n0, k1, n1 = table
     if (k1 if side > 0 else k0) == 0:
@@ -92,7 +100,7 @@ def ratio_limit(table: Table, critical: float, correction: bool, side: int) -> f
     center = LOG_SPAN if k1 == 0 else (-LOG_SPAN if k0 == 0 else log(k0 / n0) - log(k1 / n1))
 
     def statistic(log_ratio: float) -> float:
-        return ratio_statistic(table, exp(log_ratio), correction)
+        return ratio_statistic(table, exp(log_ratio), correction, continuity)
 
     left, right = (-LOG_SPAN, center) if side < 0 else (center, LOG_SPAN)
     return exp(_root(statistic, -side * critical, left, right))

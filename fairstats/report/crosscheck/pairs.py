@@ -17,13 +17,15 @@ from fairstats.numerics.paired.change import OVERALL
 from fairstats.report.crosscheck.check import Check, Line, Place, ends
 from fairstats.report.crosscheck.distances import madd
 from fairstats.report.crosscheck.door import ADJUSTED, VERDICT, Bench, column, rows_of
-from fairstats.report.crosscheck.rates import adjusted, design, table_arguments
+from fairstats.report.crosscheck.rates import WORST, adjusted, comparisons, design, table_arguments
 
 if TYPE_CHECKING:
     from fairstats.methods.hfm.risk import DiscriminativeRiskResult
     from fairstats.methods.madd.mitigation import MitigationResult
+    from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
     from fairstats.methods.rates.maxima import MaximumResult
     from fairstats.methods.rates.models.result import ModelComparison
+    from fairstats.methods.rates.result import RatioResult
     from fairstats.methods.rates.stratified import StratifiedRatioResult
     from fairstats.numerics.paired.change import PairedChange
     from fairstats.report.crosscheck.door import Bench
@@ -88,6 +90,28 @@ _TESTS = {
     "Cochran–Mantel–Haenszel": ("cmh", "cmh_p", "stats::mantelhaen.test"),
     "Cochran's Q": ("q", "q_p", _STRATIFIED), "Breslow–Day": ("tarone", "tarone_p", _STRATIFIED),
 }  # fmt: skip
+_IMPACT = "crosscheck_impact"
+#: R's `fisher.test` counts tables as extreme up to a relative error of 1e-7, SciPy's of 1e-14.
+_IMPACT_LINES = (
+    Line("p-value (Fisher)", "fisher", relative=1e-6),
+    Line("p-value (mid-P)", "mid_p", relative=1e-6),
+    Line("z (pooled)", "z"),
+    Line("p-value (z)", "z_pvalue"),
+    Line("Cohen's h", "cohen_h"),
+    Line("phi", "phi"),
+    Line("shortfall to the pooled rate", "shortfall"),
+    Line("selections to be moved to the threshold", "shortfall_four_fifths"),
+    Line("one other decision changes the verdict", "one_decision"),
+    Line("flip-flop", "flip_flop"),
+    Line("power at the threshold", "power", relative=1e-6),
+)
+_UNKNOWN = tuple(
+    Line(f"{words}, people of unknown category", name)
+    for name, words in (
+        ("low", "smallest value"), ("high", "largest value"),
+        ("ci_low", "interval, lower end"), ("ci_high", "interval, upper end"),
+    )
+)  # fmt: skip
 _SHARE = (Line("estimate", "estimate"),)
 _EXACT_SHARE = ends("interval", "confidence_interval", of=" (Clopper–Pearson)")
 _CLUSTERED = "clustered by person: needs every answer of the model"
@@ -288,3 +312,43 @@ def risk(result: DiscriminativeRiskResult, bench: Bench) -> Iterator[Check]:
             continue
         yield place.left_out("interval, lower end", interval.low, _CLUSTERED)
         yield place.left_out("interval, upper end", interval.high, _CLUSTERED)
+
+
+def adverse_impact(result: AdverseImpact, bench: Bench) -> Iterator[Check]:
+    """Every table: ratios with their verdicts, practitioners' figures, bounds, ratios over strata."""
+    for table in result.tables:
+        found: list[Check] = []
+        if table.result is not None:
+            found += [*comparisons(table.result, bench), *_figures(table, table.result, result, bench)]
+            found += _of_unknown(table, table.result, result, bench)
+        if table.stratified is not None:
+            found += stratified(table.stratified, bench)
+        yield from (replace(check, metric=f"{check.metric}, {table.name}") for check in found)
+
+
+def _figures(table: ImpactTable, of: RatioResult, result: AdverseImpact, bench: Bench) -> Iterator[Check]:
+    counts: Any = of.counts
+    at = [[counts.groups.index(name) for name in (c.group, c.reference)] for c in of.comparisons]
+    k, n = counts.totals[:, 0], counts.totals.sum(axis=1)
+    columns = [list(map(float, values[[pair[g] for pair in at]])) for g in (0, 1) for values in (k, n)]
+    found = bench.call(_IMPACT, *columns, result.threshold, result.confidence_level)
+    for c, figures, row in zip(of.comparisons, table.figures, rows_of(found), strict=True):
+        yield from bench.compare(bench.place_of(c), _IMPACT_LINES, figures, row, _IMPACT)
+
+
+def _of_unknown(table: ImpactTable, of: RatioResult, result: AdverseImpact, bench: Bench) -> Iterator[Check]:
+    """Bounds of each ratio: to whichever group would have the highest rate, or to the named one."""
+    counts: Any = of.counts
+    highest = of.settings.reference_rule == "highest"
+    patterns = np.array(counts.missing.patterns, dtype=np.float64).T
+    for group in table.bounds:
+        others = [g for g in counts.groups if g != group] if highest else [of.reference]
+        pairs = [[counts.groups.index(group) + 1] * len(others), [counts.groups.index(g) + 1 for g in others]]
+        rates, scales = (["selection_rate"] * len(others), ["ratio"] * len(others))
+        level = 1 - (1 - result.confidence_level) / len(others)
+        totals = table_arguments(counts)[0]
+        found = bench.call(WORST, totals, *map(list, patterns), rates, *pairs, scales, level)
+        least = {name: float(np.fmin.reduce(column(found, name))) for name in found}
+        least = {name: min(value, 1.0) if highest else value for name, value in least.items()}
+        place = bench.place("adverse_impact", group, "" if highest else of.reference)
+        yield from bench.compare(place, _UNKNOWN, table.bounds_of(group), least, WORST)

@@ -21,8 +21,9 @@ from fairstats.report.crosscheck.door import ADJUSTED, VERDICT, VERDICT_ADJUSTED
 if TYPE_CHECKING:
     from fairstats.ground.counts import CellCounts
     from fairstats.methods.rates.result import ComparisonResult, RateComparison
+    from fairstats.report.sections.rates import WorstCaseResult
 
-_TWIN = "crosscheck_comparisons"
+_TWIN, WORST = "crosscheck_comparisons", "crosscheck_worst_case"
 _RATES = (Line("rate", "rate"), Line("rate of the reference", "rate_reference"))
 _ESTIMATE = (Line("estimate", "estimate"),)
 _ERROR = (Line("standard error", "std_error"),)
@@ -56,6 +57,11 @@ _GLM = 1e-6
 _BY_GLM = (
     Line("estimate", "estimate", relative=_GLM),
     *ends("interval", "confidence_interval", of=" (log)", relative=_GLM),
+)
+_WORST_LINES = (
+    Line("smallest value", "low"),
+    Line("largest value", "high"),
+    *ends("interval", "confidence_interval", "ci_"),
 )
 #: Score method → whether it has the factor N/(N − 1), which `prop.test` has not.
 _FACTORS = {"score": True, "mee": False, "koopman": False}
@@ -281,3 +287,19 @@ def adjusted(
         for c, p in zip(rows, found, strict=True):
             wanted = min(family * p, 1.0) if highest and not math.isnan(p) else p
             yield bench.place_of(c).compare(quantity, getattr(c, f"{name}_adjusted"), wanted, source)
+
+
+def worst_case(result: WorstCaseResult, bench: Bench) -> Iterator[Check]:
+    """Every range over the values of what is missing, with the interval around it."""
+    counts, rows = result.counts, result.bounds
+    patterns = np.array(counts.missing.patterns, dtype=np.float64).T
+    groups = counts.groups
+    at = ([groups.index(c.group) + 1 for c in rows], [groups.index(c.reference) + 1 for c in rows])
+    known = [(find_metric(c.metric), _rate_of(counts, c.metric)) for c in rows]
+    scales = ["ratio" if metric and metric.contrast == "ratio" else "difference" for metric, _ in known]
+    rates = [rate.name if rate else "" for _, rate in known]
+    level = rows[0].confidence_interval.confidence_level
+    found = bench.call(WORST, table_arguments(counts)[0], *map(list, patterns), rates, *at, scales, level)
+    for c, row in zip(rows, rows_of(found), strict=True):
+        place = bench.place(f"worst_case_{c.metric}", c.group, c.reference)
+        yield from bench.compare(place, _WORST_LINES, c, row, WORST)

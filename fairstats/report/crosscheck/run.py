@@ -30,6 +30,7 @@ from fairstats.report.report import AuditReport
 #: that R has no twin; why not stands in `WITHOUT_TWIN`.
 TWINS = {
     "RatioResult": "rates.comparisons", "DifferenceResult": "rates.comparisons",
+    "WorstCaseResult": "rates.worst_case", "AdverseImpact": "pairs.adverse_impact",
     "MaximumResult": "pairs.largest_gap", "ModelComparison": "pairs.models",
     "AmplificationResult": "pairs.models", "StratifiedRatioResult": "pairs.stratified",
     "DiscriminativeRiskResult": "pairs.risk", "AbrocaResult": "distances.abroca",
@@ -41,7 +42,6 @@ TWINS = {
 }  # fmt: skip
 #: Class of a result → why R has no twin of it.
 WITHOUT_TWIN = {
-    "WorstCaseResult": "of missing values: plain arithmetic on the rates, which are recomputed",
     "PowerResult": "a plan before data: tested against R, but no number of a report",
     "StableBandwidth": "part of a MaddResult, which is recomputed",
     "MaddCurve": "part of a MaddResult, which is recomputed",

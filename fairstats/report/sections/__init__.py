@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 from fairstats.ground.registry import METRICS
 from fairstats.ground.results import Result
+from fairstats.methods.rates.employment.result import METRIC
 from fairstats.report.inputs import AuditInput
+from fairstats.report.sections.employment import TITLE, no_section
 from fairstats.report.sections.methods import (
     run_ecd,
     run_hfm,
@@ -37,7 +39,7 @@ class SectionEntry(NamedTuple):
 
     key: str
     title: str
-    run: Callable[[AuditInput], list[Result]]
+    run: Callable[[AuditInput], Sequence[Result]]
 
     def words(self, kind: str) -> dict[str, Words]:
         """By metric (`kind` "words"), method of an interval ("intervals") or kind of test ("tests")."""
@@ -61,7 +63,9 @@ SECTIONS = (
     SectionEntry("um", "Uncertainty Matters: joint posteriors", run_um),
     SectionEntry("ecd", "Extreme counterfactual discrimination", run_ecd),
 )
-_TITLES = {metric: said.title for entry in SECTIONS for metric, said in entry.words("words").items()}
+#: Those that the report has words for: also what no audit computes.
+WORDED = (*SECTIONS, SectionEntry(METRIC, TITLE, no_section))
+_TITLES = {metric: said.title for entry in WORDED for metric, said in entry.words("words").items()}
 
 
 def metric_title(metric: str, otherwise: str) -> str:

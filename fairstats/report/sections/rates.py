@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.registry import METRICS, RATES, Metric
-from fairstats.ground.results import Result
+from fairstats.ground.results import Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.abroca import abroca_from_counts
 from fairstats.methods.rates.bounds import bounded_rate, worst_case_rows
@@ -24,7 +24,10 @@ _ABROCA_RESAMPLES = 999
 @serialisable
 @dataclass(frozen=True)
 class WorstCase:
-    """Range of one estimate (on the complete rows) whatever the `n` rows left out hold."""
+    """Range of one estimate (on the complete rows) whatever the `n` rows left out hold.
+
+    `confidence_interval`: of the true value, which lies somewhere in the population's range.
+    """
 
     metric: str
     group: str
@@ -32,27 +35,31 @@ class WorstCase:
     estimate: float
     low: float
     high: float
+    confidence_interval: Interval
     n: int
 
 
 @serialisable
 @dataclass(frozen=True)
 class WorstCaseResult(Result):
-    """Worst-case bounds, one row per estimate; they are no confidence intervals.
+    """Worst-case bounds with intervals around them, one row per estimate.
 
     Attributes
     ----------
     metric : str
     bounds : tuple of WorstCase
+    counts : CellCounts
+        The sufficient statistics: complete rows, and what is known of those left out.
     """
 
     metric: str
     bounds: tuple[WorstCase, ...]
+    counts: CellCounts
 
     title: ClassVar[str] = "Worst-case bounds for the missing values"
     lacks: ClassVar[Mapping[str, str]] = {
-        "confidence_interval": "worst-case bounds are none; each comparison has low and high",
-        "std_error": "worst-case bounds hold no sampling error", "statistic": "nothing is tested",
+        "std_error": "the ends of a range have one each: see confidence_interval",
+        "statistic": "nothing is tested",
         "pvalue": "nothing is tested", "verdict": "the comparisons of the rates themselves are judged",
         "plot": "its table is in to_frame()",
     }  # fmt: skip
@@ -66,7 +73,8 @@ class WorstCaseResult(Result):
         """One sentence per estimate."""
         return [
             f"{b.metric}, {b.group} against {b.reference}: {b.estimate:.3f} on the complete rows, between "
-            f"{b.low:.3f} and {b.high:.3f} whatever the {b.n:,} rows left out hold."
+            f"{b.low:.3f} and {b.high:.3f} whatever the {b.n:,} rows left out hold "
+            f"({b.confidence_interval.words()})."
             for b in self.bounds
         ]
 
@@ -78,6 +86,8 @@ class WorstCaseResult(Result):
                 "group": b.group,
                 "reference": b.reference,
                 "estimate": b.estimate,
+                "ci_low": b.confidence_interval.low,
+                "ci_high": b.confidence_interval.high,
                 "n": b.n,
                 "method": "worst case",
                 "backend": "numpy",
@@ -90,8 +100,9 @@ class WorstCaseResult(Result):
     def notes(self) -> list[str]:
         """Sentences below the table."""
         return [
-            "Bounds: the estimate if every missing value were what makes it smallest, or largest. They are "
-            "no confidence intervals: sampling error comes on top."
+            "Bounds: the estimate if every missing value were what makes it smallest, or largest. The "
+            "interval around them adds the sampling error: it holds the true value, which lies somewhere "
+            "between the bounds of the population (Imbens and Manski 2004, Stoye 2009)."
         ]
 
 
@@ -101,12 +112,13 @@ def worst_case(results: Sequence[Result]) -> list[Result]:
     for result in results:
         if not isinstance(result, ComparisonResult) or not isinstance(result.counts, CellCounts):
             continue
-        if result.counts.missing.patterns and all(bounded_rate(c.metric) for c in result.comparisons):
-            found += [
-                WorstCase(*row.values())
-                for row in worst_case_rows(result.counts, result.comparisons, result.scale)
-            ]
-    return [WorstCaseResult("worst_case", tuple(found))] if found else []
+        counts, level = result.counts, result.settings.confidence_level
+        if counts.missing.patterns and all(bounded_rate(c.metric) for c in result.comparisons):
+            for row in worst_case_rows(counts, result.comparisons, result.scale, level):
+                interval = Interval(row.pop("ci_low"), row.pop("ci_high"), level, "Imbens–Manski, Stoye")
+                n = row.pop("n_missing")
+                found.append(WorstCase(**row, confidence_interval=interval, n=n))
+    return [WorstCaseResult("worst_case", tuple(found), counts)] if found else []
 
 
 def run_rates(inputs: AuditInput) -> list[Result]:

@@ -20,6 +20,8 @@ from fairstats.methods.hfm.result import HfmEntry
 from fairstats.methods.hfm.risk import RiskComparison
 from fairstats.methods.hfm.set_distance import SetDistance
 from fairstats.methods.madd.result import LargestMadd, MaddComparison
+from fairstats.methods.rates.bounds import Bounds
+from fairstats.methods.rates.employment.figures import ImpactFigures
 from fairstats.methods.rates.maxima import GapComponent, MaximumResult
 from fairstats.methods.rates.result import RateComparison
 from fairstats.methods.um.table import PosteriorRow
@@ -29,6 +31,7 @@ from fairstats.numerics.paired.change import PairedChange
 from fairstats.report.crosscheck import distances, pairs, posteriors, rates, tails
 from fairstats.report.crosscheck.check import Line
 from fairstats.report.crosscheck.run import TWINS, WITHOUT_TWIN
+from fairstats.report.sections.rates import WorstCase
 
 ADJUSTED = {"pvalue_adjusted": "by p.adjust, for the whole family"}
 VERDICT = dict.fromkeys(
@@ -44,6 +47,8 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
         (*rates._RATES, *rates._ESTIMATE, *rates._ERROR, *rates._INTERVALS["two-sided"], *rates._BOUNDS),
         ADJUSTED | TESTED | VERDICT,
     ),
+    "adverse impact of a pair": (ImpactFigures, pairs._IMPACT_LINES, {}),
+    "worst case": (WorstCase, rates._WORST_LINES, {"estimate": "that of the comparison itself"}),
     "difference under a gap": (GapComponent, pairs._COMPONENT, {}),
     "change between models": (PairedChange, pairs._CHANGE, ADJUSTED | NO_VERDICT),
     "share of changed predictions": (
@@ -160,6 +165,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
 #: Second witnesses of numbers that the tables above have, and lines of parts and whole numbers, with the
 #: attributes that they are to compare.
 WITNESSES = {
+    "people of unknown category": (pairs._UNKNOWN, set(Bounds._fields)),
     "limits by exact tests": (rates._EXACT_BOUNDS, {"bounds.low", "bounds.high"}),
     "limits by bootstrap": (rates._BOOTSTRAP_BOUNDS, {"bounds.low", "bounds.high"}),
     "glm": (rates._BY_GLM, {"estimate", "confidence_interval.low", "confidence_interval.high"}),

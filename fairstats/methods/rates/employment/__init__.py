@@ -1,0 +1,1 @@
+"""Adverse impact of selection procedures: uniform guidelines, Local Law 144."""

@@ -1,0 +1,252 @@
+"""`adverse_impact`: selection rates by sex and race, with what employers, courts and the city ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from fairstats.ground.checks import check_choice, check_number, check_that
+from fairstats.ground.counts import SelectionCounts
+from fairstats.ground.encoding import label_text
+from fairstats.ground.errors import InputError
+from fairstats.ground.registry import METRICS, SELECTED
+from fairstats.methods.rates.bounds import Bounds, worst_case_range
+from fairstats.methods.rates.compare import compare_metric
+from fairstats.methods.rates.employment.counting import Counted, count_tables
+from fairstats.methods.rates.employment.figures import impact_figures
+from fairstats.methods.rates.employment.ll144 import ABOUT
+from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
+from fairstats.methods.rates.result import Inference
+from fairstats.methods.rates.setup import make_settings
+from fairstats.methods.rates.stratified import StratifiedRatioResult, stratified_ratio
+
+
+def adverse_impact(
+    data: Any,
+    *,
+    selected: str | Sequence[str] | None = None,
+    score: str | None = None,
+    sex: str | None = None,
+    race: str | None = None,
+    reference: Hashable = "highest",
+    template: Literal["ugesp", "ll144"] = "ugesp",
+    strata: str | None = None,
+    number: str | None = None,
+    unknown: Any = None,
+    measure: Literal["selection", "scoring"] | None = None,
+    threshold: float = 0.8,
+    confidence_level: float = 0.95,
+    adjust: str = "holm",
+    pos_label: Any = None,
+    missing: Literal["drop", "raise"] = "drop",
+    least_share: float = 0.02,
+    reason: str | None = None,
+    about: dict[str, str] | None = None,
+) -> AdverseImpact:
+    """Adverse impact of a selection process by sex, by race and ethnicity, and crossed.
+
+    Parameters
+    ----------
+    data : DataFrame, Tally or mapping
+        Rows of people, whose columns the other arguments name; or counts: ``{group: (selected, not
+        selected)}``; ``{(sex, race): (selected, not selected)}``, added up to three tables; several published
+        tables ``{"sex": {…}, "race": {…}, "sex & race": {…}}``.
+    selected : str or sequence of str, optional
+        Column of the decision. Several in order are the steps of a process: the applicants of a step are
+        those who passed the one before; the whole process comes first. With counts, names of the steps:
+        cells are (applicants, passed the first, passed the second, …).
+    score : str, optional
+        Column of scores in place of decisions: compared are shares above the median of the whole sample.
+    sex, race : str, optional
+        Columns of the categories (attributes of a Tally), at least one. Both are crossed, too.
+    reference : hashable or sequence, default "highest"
+        The group with the highest rate of each table; intervals and verdicts count that the data chose it. Or
+        a group, or several (one of each table): in a table with none of them it is the highest.
+    template : {"ugesp", "ll144"}, default "ugesp"
+        Uniform Guidelines (29 CFR 1607.4D), or the tables of New York City's Local Law 144, with `to_html`
+        and `to_csv`.
+    strata : str, optional
+        Column of jobs or years: adds the Mantel–Haenszel ratio and the Breslow–Day test of each table.
+    number : str, optional
+        Column with the number of people that each row stands for.
+    unknown : int, pair or mapping, optional
+        With counts: people of unknown category; as (selected, not selected) where this is known; a mapping
+        for each table its own.
+    measure : {"selection", "scoring"}, optional
+        What counts are counts of; of rows it follows from `selected` or `score`.
+    threshold : float, default 0.8
+        Four fifths.
+    confidence_level, adjust, pos_label
+        As in `disparate_impact`; `pos_label` also a mapping from step to value.
+    missing : {"drop", "raise"}, default "drop"
+        People without a category are in no rate; worst-case bounds with intervals say what they could change.
+    least_share : float, default 0.02
+        Local Law 144: a category with a smaller share of all people may have no ratio, with a `reason`.
+    reason : str, optional
+        Why such categories are left out of the ratios. Their numbers and rates stay. Without it all are in.
+    about : dict, optional
+        What the page of Local Law 144 says: tool, auditor, audit_date, distribution_date, source,
+        explanation.
+
+    Returns
+    -------
+    AdverseImpact
+        `to_frame()`, `sentences()`, `by("sex")`; ``fs.audit(result)`` makes a report of it.
+
+    Raises
+    ------
+    InputError
+        Where columns or counts cannot be used; the message names the argument and the cure.
+
+    Warns
+    -----
+    InsufficientEvidenceWarning, MissingValuesWarning
+
+    Notes
+    -----
+    Columns beside those of `disparate_impact`: Fisher's exact test, Lancaster's mid-P, z of the pooled rate
+    ("two standard deviations"), Cohen's h, φ, the shortfall to the pooled rate and to four fifths, whether
+    one other decision changes the verdict of the four-fifths rule, flip-flop, power at four fifths.
+
+    Bounds for people of unknown category are those of the ratio to the highest rate, whichever group that
+    would be; intervals around them by Imbens & Manski with Stoye's shrinkage, Bonferroni over the groups.
+
+    References
+    ----------
+    .. [1] Equal Employment Opportunity Commission (1978). Uniform guidelines on employee selection
+       procedures. 29 CFR 1607; Questions and answers, 44 FR 11996.
+    .. [2] Morris (2017). Statistical significance testing in adverse impact analysis. In Morris, Dunleavy:
+       Adverse Impact Analysis. Routledge.
+    .. [3] Biddle, Morris (2011). Using Lancaster's mid-P correction to the Fisher's exact test for adverse
+       impact analyses. Journal of Applied Psychology 96, 956–965.
+    .. [4] New York City, 6 RCNY §§ 5-300 to 5-304 (2023).
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> result = fs.adverse_impact({"women": (2, 8), "men": (15, 10)})
+    >>> row = result.to_frame().iloc[0]
+    >>> print(f"{row.estimate:.3f} z = {row.z:.3f}, p = {row.z_pvalue:.4f}: {row.reading}")
+    0.333 z = -2.139, p = 0.0324: practical and statistical
+    """
+    check_choice("template", template, ("ugesp", "ll144"))
+    check_choice("measure", measure, (None, "selection", "scoring"))
+    settings = make_settings(
+        "ratio", {"threshold": threshold, "confidence_level": confidence_level, "adjust": adjust}
+    )
+    share = check_number("least_share", least_share, low=0, high=1, open_high=True, cure="0.02")
+    check_that(reason is None or (isinstance(reason, str) and reason.strip()), "reason", reason, "a sentence")
+    said = dict(about or {})
+    for key in said:
+        check_choice("about", key, tuple(ABOUT))
+    counted, median = count_tables(
+        data, selected=selected, score=score, sex=sex, race=race, strata=strata, number=number,
+        pos_label=pos_label, missing=missing, unknown=unknown,
+    )  # fmt: skip
+    left_out = share if reason is not None and template == "ll144" else 0.0
+    references = _references(reference, counted)
+    tables = tuple(_table(one, settings, references, left_out, reason or "") for one in counted)
+    if not any(table.result for table in tables):
+        got, allowed = f"one group in {', '.join(t.name for t in tables)}", "two groups with people or more"
+        raise InputError("data", got=got, allowed=allowed, cure="compare with another group")
+    scoring = measure == "scoring" or median is not None
+    return AdverseImpact(
+        tables,
+        template,
+        settings.limit,
+        settings.confidence_level,
+        {key: label_text(value) for key, value in said.items()},
+        "scoring" if scoring else "selection",
+        None if median is None else median.value,
+        0 if median is None else median.n_equal,
+    )
+
+
+def _table(
+    one: Counted, settings: Inference, references: list[str], share: float, reason: str
+) -> ImpactTable:
+    """Ratios, figures, bounds and strata of one table."""
+    counts = one.counts
+    sizes = counts.group_sizes
+    total = counts.n + counts.missing.n_dropped
+    excluded = {
+        group: "nobody" if n == 0 else f"{n / total:.1%} of all people, no impact ratio: {reason}"
+        for group, n in zip(counts.groups, sizes.tolist(), strict=True)
+        if n == 0 or n < share * total
+    }
+    used = _without(counts, tuple(excluded))
+    if len(used.groups) < 2:
+        return ImpactTable(one.by, one.step, counts, None, excluded=excluded)
+    named = next((name for name in references if name in used.groups), "highest")
+    found: Any = compare_metric(METRICS["disparate_impact"], used, settings, named, asked=False)
+    at = used.groups.index
+    k, n = used.totals[:, 0].astype(int).tolist(), used.group_sizes.tolist()
+    figures = tuple(
+        impact_figures((k[i], n[i], k[j], n[j]), settings.limit, settings.confidence_level)
+        for i, j in ((at(c.group), at(c.reference)) for c in found.comparisons)
+    )
+    bounds: dict[str, tuple[float, float, float, float]] = {}
+    if used.missing.patterns:
+        highest = found.settings.reference_rule == "highest"
+        against = None if highest else at(found.reference)
+        bounds = {
+            g: _bounds(used, at(g), against, settings.confidence_level)
+            for g in used.groups if highest or g != found.reference
+        }  # fmt: skip
+    over = _over_strata(one, used, found, settings)
+    return ImpactTable(one.by, one.step, counts, found, figures, bounds, over, excluded)
+
+
+def _references(reference: Any, counted: Sequence[Counted]) -> list[str]:
+    """The groups that were named, none for the highest rate."""
+    given = [reference] if isinstance(reference, str) or not isinstance(reference, Sequence) else reference
+    named = [label_text(name) for name in given if name not in (None, "highest")]
+    known = list(dict.fromkeys(g for one in counted for g in one.counts.groups))
+    for name in named:
+        check_choice("reference", name, ("highest", *known), cure="name a group of one of the tables")
+    return named
+
+
+def _without(counts: SelectionCounts, groups: tuple[str, ...]) -> SelectionCounts:
+    """The table without these groups; of rows left out those that belong to them go, too."""
+    kept = [g for g, name in enumerate(counts.groups) if name not in groups]
+    place = {g: at for at, g in enumerate(kept)}
+    patterns = tuple(
+        (g if g < 0 else place[g], y, p, n) for g, y, p, n in counts.missing.patterns if g < 0 or g in place
+    )
+    return SelectionCounts(
+        tuple(counts.groups[g] for g in kept), counts.totals[kept], counts.rows[kept],
+        n_units=int(counts.rows[kept].sum()), attributes=counts.attributes,
+        missing=replace(counts.missing, patterns=patterns), group_units=counts.group_sizes[kept],
+    )  # fmt: skip
+
+
+def _bounds(counts: SelectionCounts, group: int, reference: int | None, level: float) -> Bounds:
+    """Bounds of the ratio to a reference; or to whichever group would have the highest rate.
+
+    The smallest of a minimum over groups is the smallest of their smallest values; of its largest value the
+    smallest of their largest ones is an upper limit.
+    """
+    others = [g for g in range(len(counts.groups)) if g != group] if reference is None else [reference]
+    each = 1 - (1 - level) / len(others)
+    found = [worst_case_range(counts, SELECTED, group, j, "ratio", each) for j in others]
+    ends = [float(np.fmin.reduce(values)) for values in zip(*found, strict=True)]
+    return Bounds(*(np.minimum(ends, 1.0) if reference is None else np.array(ends)).tolist())
+
+
+def _over_strata(
+    one: Counted, used: SelectionCounts, found: Any, settings: Inference
+) -> StratifiedRatioResult | None:
+    """Mantel–Haenszel ratios to the same reference; the level counts the pairs that it was chosen from."""
+    if one.tally is None:
+        return None
+    pairs = len(used.groups) * (len(used.groups) - 1) // 2
+    chosen = pairs if found.settings.reference_rule == "highest" else 1
+    return stratified_ratio(
+        counts=one.tally, sensitive_features=None, reference=found.reference, threshold=settings.limit,
+        confidence_level=1 - (1 - settings.confidence_level) / chosen,
+        adjust=settings.adjust if chosen == 1 else "none",
+    )  # fmt: skip

@@ -1,0 +1,227 @@
+"""Tables of a selection process: from rows, a tally or counts to selections by sex, by race, and crossed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fairstats.ground.checks import check_choice, check_that, check_whole, column_name, column_names
+from fairstats.ground.counting import tally
+from fairstats.ground.counts import SelectionCounts
+from fairstats.ground.encoding import as_float_column, as_frame_columns, binary_codes, label_text
+from fairstats.ground.errors import InputError, MissingValuesWarning, caution
+from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.tally import Tally
+
+_COUNTS = "a table {group: (selected, not selected)}, or several by name {'sex': {…}, 'race': {…}}"
+_CURE = "pass a data frame with names of columns, a Tally, or {'women': (2, 8), 'men': (15, 10)}"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One table: what its groups are, step of the process, counts; the tally where it has strata."""
+
+    by: tuple[str, ...]
+    step: str
+    counts: SelectionCounts
+    tally: Tally | None = None
+
+
+@dataclass(frozen=True)
+class Median:
+    """The median of all scores, and how many have just this score."""
+
+    value: float
+    n_equal: int
+    n: int
+
+
+def count_tables(
+    data: Any,
+    *,
+    selected: Any,
+    score: str | None,
+    sex: str | None,
+    race: str | None,
+    strata: str | None,
+    number: str | None,
+    pos_label: Any,
+    missing: str,
+    unknown: Any,
+) -> tuple[list[Counted], Median | None]:
+    """All tables that the data give, and the median where they are about scores."""
+    check_choice("missing", missing, ("drop", "raise"))
+    steps = () if selected is None else column_names("selected", selected)
+    for name, column in (("score", score), ("sex", sex), ("race", race), ("strata", strata)):
+        column_name(name, column)
+    if isinstance(data, Tally):
+        found = _of_tally(data, tuple(c for c in (sex, race) if c is not None))
+        return _with_unknown(found, unknown), None
+    if isinstance(data, Mapping):
+        return _with_unknown(_of_counts(data, steps), unknown), None
+    check_that(
+        unknown is None, "unknown", unknown, "None where the rows themselves are given", "leave it out"
+    )
+    if (score is None) == (not steps):
+        got = "neither of them" if score is None else "both"
+        cure = "selected: who went on; score: who scores above the median of all"
+        raise InputError("selected, score", got=got, allowed="one of the two", cure=cure)
+    attributes = [c for c in (sex, race) if c is not None]
+    if not attributes:
+        raise InputError("sex, race", got="None", allowed="a column of groups, or two", cure='sex="sex"')
+    extra = [c for c in (strata, number) if c is not None]
+    frame = as_frame_columns(data, [*steps, *([score] if score else []), *attributes, *extra], "data")
+    if frame.empty:
+        raise InputError("data", got="0 rows", allowed="at least one row", cure="pass data")
+    sets = [(c,) for c in attributes] + ([tuple(attributes)] if len(attributes) > 1 else [])
+    weight = np.ones(len(frame)) if number is None else as_float_column(frame[number], "number")
+    if score is not None:
+        parts, median = _by_median(frame, score, weight)
+    else:
+        parts, median = _by_step(frame, steps, pos_label), None
+    options: dict[str, Any] = {"strata": strata, "number": number, "missing": missing}
+    tables = []
+    for step, rows, passed in parts:
+        here = frame.loc[rows].assign(**{_PASSED: passed[rows]})
+        for names in sets:
+            with warnings.catch_warnings():  # said once, of all tables
+                warnings.simplefilter("ignore", MissingValuesWarning)
+                counted = tally(here, y_pred=_PASSED, sensitive_features=list(names), **options)
+            tables.append(Counted(names, step, counted.selection(), counted if strata else None))
+    lacking = {INTERSECTION.join(t.by): t.counts.missing.n_dropped for t in tables[: len(sets)]}
+    said = ", ".join(f"{n:,} (by {name})" for name, n in lacking.items() if n)
+    if said:
+        caution(f"People of unknown category or outcome are in no rate: {said}.", MissingValuesWarning)
+    return tables, median
+
+
+_PASSED = "(selected)"
+
+
+def _by_median(frame: Any, score: str, weight: Any) -> tuple[list[Any], Median]:
+    """Who scores above the median of all who have a score, whether or not their category is known."""
+    values = as_float_column(frame[score], "score")
+    known = ~np.isnan(values)
+    if not known.any():
+        raise InputError("score", got="no score at all", allowed="numbers", cure="name another column")
+    order = np.argsort(values[known], kind="stable")
+    ranked, sums = values[known][order], np.cumsum(weight[known][order])
+    # the mean of the two middle ones, as of that many rows
+    middle = [ranked[np.searchsorted(sums, sums[-1] / 2, side)] for side in ("left", "right")]
+    value = float(sum(middle) / 2)
+    passed = np.where(known, values > value, np.nan)
+    equal = int(weight[values == value].sum())
+    return [("", np.full(len(frame), True), passed)], Median(value, equal, int(weight[known].sum()))
+
+
+def _by_step(frame: Any, steps: Sequence[str], pos_label: Any) -> list[Any]:
+    """(step, its applicants, who passed it): the whole process first, where it has several steps."""
+    applicants = np.full(len(frame), True)
+    parts, outcome = [], np.ones(len(frame))
+    for step in steps:
+        label = pos_label.get(step) if isinstance(pos_label, Mapping) else pos_label
+        codes = np.full(len(frame), np.nan)
+        codes[applicants] = binary_codes(frame.loc[applicants, step], f"selected ({step})", label).codes
+        codes[codes < 0] = np.nan
+        parts.append((step if len(steps) > 1 else "", applicants, codes))
+        outcome = np.where(applicants, codes, outcome)
+        applicants = applicants & (codes == 1)
+        if not applicants.any():
+            break
+    return parts if len(steps) == 1 else [("overall", np.full(len(frame), True), outcome), *parts]
+
+
+def _of_tally(data: Tally, names: Sequence[str]) -> list[Counted]:
+    attributes = tuple(names) or data.sensitive
+    for name in attributes:
+        check_choice("sex, race", name, data.sensitive, cure="name attributes of the tally")
+    sets = [(a,) for a in attributes] + ([attributes] if len(attributes) > 1 else [])
+    found = []
+    for own in sets:
+        strata = data.attributes[-1:] if data.stratified else ()
+        table = data.by(*own, *strata)
+        counts = table.selection()
+        if counts.weighted:
+            got, cure = "a tally of weighted or clustered rows", "count people, each once"
+            raise InputError("data", got=got, allowed="independent rows of equal weight", cure=cure)
+        found.append(Counted(own, "", counts, table if strata else None))
+    return found
+
+
+def _of_counts(data: Mapping[Any, Any], steps: tuple[str, ...]) -> list[Counted]:
+    """Of one mapping, of tuples (sex, race), or of several tables by name."""
+    if not data:
+        raise InputError("data", got="{}", allowed=_COUNTS, cure=_CURE)
+    if all(
+        isinstance(cells, Mapping) and not {"selected", "not_selected"} & set(cells)
+        for cells in data.values()
+    ):
+        tables = [(tuple(label_text(name).split(INTERSECTION)), table) for name, table in data.items()]
+    elif all(isinstance(group, tuple) and len(group) == 2 for group in data):
+        tables = [(("sex",), _added(data, 0)), (("race",), _added(data, 1))]
+        crossed = {INTERSECTION.join(map(label_text, group)): cells for group, cells in data.items()}
+        tables.append((("sex", "race"), crossed))
+    else:
+        tables = [(("group",), data)]
+    return [counted for by, table in tables for counted in _of_steps(by, table, steps)]
+
+
+def _added(data: Mapping[Any, Any], place: int) -> dict[Any, Any]:
+    """Cells added up over the other part of the group's name."""
+    sums: dict[Any, Any] = {}
+    for group, cells in data.items():
+        own = np.array(list(cells.values()) if isinstance(cells, Mapping) else cells)
+        sums[group[place]] = sums.get(group[place], 0) + own
+    return {group: tuple(cells.tolist()) for group, cells in sums.items()}
+
+
+def _of_steps(by: tuple[str, ...], table: Mapping[Any, Any], steps: tuple[str, ...]) -> list[Counted]:
+    """(selected, not selected) of each group; or with several steps (applicants, passed 1, passed 2, …)."""
+    if len(steps) < 2:
+        return [Counted(by, "", SelectionCounts.from_counts(table))]
+    passed = {}
+    for group, cells in table.items():
+        allowed = f"{1 + len(steps)} numbers: applicants, then those who passed {', '.join(steps)}"
+        fine = (
+            hasattr(cells, "__len__")
+            and not isinstance(cells, (str, Mapping))
+            and len(cells) == 1 + len(steps)
+        )
+        check_that(fine, "data", cells, f"{allowed} (group {group!r})", _CURE)
+        numbers = [check_whole("data", value, low=0) for value in cells]
+        falling = all(a >= b for a, b in pairwise(numbers))
+        check_that(
+            falling, "data", cells, f"{allowed}, none more than before (group {group!r})", "check the order"
+        )
+        passed[group] = numbers
+    spans = [("overall", 0, len(steps)), *((name, at, at + 1) for at, name in enumerate(steps))]
+    return [
+        Counted(by, name, SelectionCounts.from_counts({g: (k[b], k[a] - k[b]) for g, k in passed.items()}))
+        for name, a, b in spans
+    ]
+
+
+def _with_unknown(tables: list[Counted], unknown: Any) -> list[Counted]:
+    """The tables with published numbers of people of unknown category: one, or by the name of the table."""
+    if unknown is None:
+        return tables
+    names = {INTERSECTION.join(t.by) for t in tables}
+    by_table = isinstance(unknown, Mapping) and set(unknown) <= names
+    if not by_table and isinstance(unknown, Mapping):
+        allowed = f"numbers of people by table ({', '.join(sorted(names))}), or one number"
+        raise InputError("unknown", got=repr(unknown), allowed=allowed, cure="{'sex': 12, 'race': (3, 20)}")
+    found = []
+    for t in tables:
+        number = unknown.get(INTERSECTION.join(t.by)) if by_table else unknown
+        if number is not None:
+            both = isinstance(number, Sequence) and not isinstance(number, str) and len(number) == 2
+            left_out = {(None, 1): number[0], (None, 0): number[1]} if both else {(None, None): number}
+            report = t.counts.left_out_report(left_out, "unknown")
+            t = replace(t, counts=replace(t.counts, missing=report))
+        found.append(t)
+    return found

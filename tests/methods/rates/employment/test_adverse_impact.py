@@ -1,0 +1,310 @@
+"""Adverse impact.
+
+Witnesses: Morris (2017), statsmodels, enumeration, every assignment of the unknown, live R.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import hypergeom
+from statsmodels.stats.proportion import proportion_effectsize, proportions_ztest
+
+import fairstats as fs
+from fairstats.methods.rates.employment.figures import impact_figures
+from fairstats.results import AdverseImpact
+
+TABLES = st.tuples(*(st.integers(0, 12) for _ in range(4))).filter(
+    lambda t: t[0] + t[1] > 0 and t[2] + t[3] > 0
+)
+
+
+@pytest.fixture
+def people() -> pd.DataFrame:
+    """Two steps, two jobs, some people without race."""
+    rng = np.random.default_rng(5)
+    n = 900
+    frame = pd.DataFrame(
+        {
+            "sex": rng.choice(["F", "M"], n),
+            "race": rng.choice(["W", "B", "H"], n, p=[0.6, 0.25, 0.15]).astype(object),
+            "job": rng.choice(["x", "y"], n),
+            "score": rng.integers(0, 40, n),
+        }
+    )
+    frame["screen"] = (rng.random(n) < 0.6 - 0.15 * (frame["race"] == "B")).astype(int)
+    offer = (rng.random(n) < 0.5 - 0.1 * (frame["sex"] == "F")).astype(float)
+    frame["offer"] = np.where(frame["screen"] == 1, offer, np.nan)
+    frame.loc[:20, "race"] = None
+    return frame
+
+
+def quiet(*args: Any, **options: Any) -> AdverseImpact:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        return fs.adverse_impact(*args, **options)
+
+
+def test_the_example_of_morris() -> None:
+    row = fs.adverse_impact({"women": (2, 8), "men": (15, 10)}).to_frame().iloc[0]
+    assert (row["group"], row["reference"]) == ("women", "men")
+    assert round(row["z"], 3) == -2.139
+    assert round(row["z_pvalue"], 4) == 0.0324
+    assert row["phi"] == pytest.approx(row["z"] / math.sqrt(35))
+
+
+@settings(max_examples=60)
+@given(table=TABLES)
+def test_figures_against_statsmodels_and_enumeration(table: tuple[int, int, int, int]) -> None:
+    k0, f0, k1, f1 = table
+    n0, n1, total, hits = k0 + f0, k1 + f1, sum(table), k0 + k1
+    found = impact_figures((k0, n0, k1, n1), 0.8, 0.95)
+    every = hypergeom.pmf(np.arange(n0 + 1), total, hits, n0)
+    own = every[k0]
+    fisher = every[every <= own * (1 + 1e-7)].sum()
+    assert found.fisher == pytest.approx(fisher, rel=1e-6, abs=1e-9)
+    assert found.mid_p == pytest.approx(fisher - own / 2, rel=1e-6, abs=1e-9)
+    assert found.cohen_h == pytest.approx(proportion_effectsize(k0 / n0, k1 / n1), abs=1e-12)
+    if 0 < hits < total:
+        z, p = proportions_ztest([k0, k1], [n0, n1])
+        assert (found.z, found.z_pvalue) == pytest.approx((z, p), rel=1e-9)
+    else:
+        assert math.isnan(found.z)
+    assert (k0 + found.shortfall) / n0 == pytest.approx(hits / total)
+
+
+@settings(max_examples=60)
+@given(table=TABLES)
+def test_fewest_moved_and_changed_decisions_by_trying_all(table: tuple[int, int, int, int]) -> None:
+    k0, f0, k1, f1 = table
+    n0, n1 = k0 + f0, k1 + f1
+    found = impact_figures((k0, n0, k1, n1), 0.8, 0.95)
+
+    def below(a: int, b: int) -> bool | None:
+        return None if a == b == 0 else 5 * a * n1 < 4 * b * n0
+
+    moved = next((s for s in range(k1 + 1) if not below(k0 + s, k1 - s)), None)
+    assert found.shortfall_four_fifths == (None if k0 == k1 == 0 else moved)
+    other = [(k0 + 1, k1), (k0 - 1, k1), (k0, k1 + 1), (k0, k1 - 1)]
+    other = [(a, b) for a, b in other if 0 <= a <= n0 and 0 <= b <= n1]
+    assert found.one_decision == any(below(a, b) not in (None, below(k0, k1)) for a, b in other)
+    if k1 > 0 and k0 < n0:
+        assert found.flip_flop == (k0 * n1 < k1 * n0 and (k0 + 1) * n1 > (k1 - 1) * n0)
+
+
+@pytest.mark.parametrize(("table", "same"), [((40, 100, 60, 110), 0.02), ((3, 20, 9, 30), 1e-12)])
+def test_power_is_that_of_the_plan(table: tuple[int, int, int, int], same: float) -> None:
+    """Exact where few are expected, else by the formula: within .02, which planning states for it."""
+    _, n0, k1, n1 = table
+    plan = fs.power_ratio(k1 / n1, 0.8, n=n0, n_reference=n1, alternative="two-sided")
+    assert impact_figures(table, 0.8, 0.95).power == pytest.approx(plan.power, abs=same)
+
+
+def test_ratios_are_those_of_disparate_impact() -> None:
+    counts = {"a": (40, 60), "b": (20, 60), "c": (30, 30)}
+    mine = fs.adverse_impact(counts).to_frame()
+    theirs = fs.disparate_impact(counts=counts, reference="highest").to_frame()
+    for name in ("estimate", "ci_low", "ci_high", "pvalue_adjusted", "verdict", "bound_low"):
+        assert mine[name].tolist() == theirs[name].tolist()
+
+
+def test_tables_of_a_process(people: pd.DataFrame) -> None:
+    result = quiet(people, selected=["screen", "offer"], sex="sex", race="race")
+    assert [t.name for t in result.tables] == [
+        f"{by}, {step}" for step in ("overall", "screen", "offer") for by in ("sex", "race", "sex & race")
+    ]
+    whole, screen, offer = (t for t in result.tables if t.by == ("sex",))
+    passed = people[people["screen"] == 1]
+    for table, rows, column in (
+        (screen, people, "screen"),
+        (offer, passed, "offer"),
+        (whole, people, "offer"),
+    ):
+        share = rows[column].fillna(0).groupby(rows["sex"]).agg(["sum", "size"])
+        for group, (k, n) in zip(table.counts.groups, table.counts.totals, strict=True):
+            assert (k, k + n) == tuple(share.loc[group])
+    assert result.by("race").tables[0].n_unknown == 21
+    assert result.by("sex").tables[0].n_unknown == 0
+
+
+def test_counts_of_steps_equal_rows(people: pd.DataFrame) -> None:
+    rows = quiet(people, selected=["screen", "offer"], sex="sex")
+    counts = {
+        sex: (len(own), int(own["screen"].sum()), int(own["offer"].sum()))
+        for sex, own in people.groupby("sex")
+    }
+    of_counts = quiet(counts, selected=["screen", "offer"])
+    columns = ["step", "group", "reference", "estimate", "ci_low", "fisher", "shortfall"]
+    assert of_counts.to_frame()[columns].equals(rows.to_frame()[columns])
+
+
+def test_tuples_tallies_and_numbered_rows_are_one(people: pd.DataFrame) -> None:
+    full = people.dropna(subset="race")
+    columns = ["by", "group", "reference", "estimate", "ci_high", "mid_p"]
+    rows = quiet(full, selected="screen", sex="sex", race="race").to_frame()[columns]
+    tally = fs.tally(full, y_pred="screen", sensitive_features=["sex", "race"])
+    assert quiet(tally).to_frame()[columns].equals(rows)
+    cells = {k: (int(v.sum()), int((1 - v).sum())) for k, v in full.groupby(["sex", "race"])["screen"]}
+    of_tuples = quiet(cells).to_frame().merge(rows, on=["by", "group", "reference"], suffixes=("", "_rows"))
+    assert len(of_tuples) == len(rows)
+    for name in ("estimate", "mid_p"):
+        assert of_tuples[name].tolist() == of_tuples[f"{name}_rows"].tolist()
+    # groups in another order draw the simultaneous critical value anew: its Monte Carlo error
+    np.testing.assert_allclose(of_tuples["ci_high"], of_tuples["ci_high_rows"], rtol=0.02)
+    numbered = full.groupby(["sex", "race", "screen"]).size().rename("people").reset_index()
+    found = quiet(numbered, selected="screen", sex="sex", race="race", number="people")
+    assert found.to_frame()[columns].equals(rows)
+
+
+def test_strata_give_the_common_ratio(people: pd.DataFrame) -> None:
+    found = quiet(people, selected="screen", sex="sex", strata="job", reference="M").to_frame()
+    alone = fs.stratified_ratio(
+        people["screen"], sensitive_features=people["sex"], strata=people["job"], reference="M"
+    )
+    row = found[found["metric"] == "disparate_impact_stratified"].iloc[0]
+    assert row["estimate"] == pytest.approx(alone.estimate)
+    tests = {t.method.split()[0]: t.pvalue for t in alone.comparisons[0].tests}
+    assert row["breslow_day_pvalue"] == pytest.approx(tests["Breslow–Day"])
+    assert row["cmh_pvalue"] == pytest.approx(tests["Cochran–Mantel–Haenszel"])
+
+
+@settings(max_examples=25)
+@given(
+    cells=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=3),
+    unknown=st.tuples(st.integers(0, 2), st.integers(0, 3)).filter(any),
+)
+def test_bounds_hold_for_every_assignment_of_the_unknown(
+    cells: list[tuple[int, int]], unknown: tuple[int, int]
+) -> None:
+    """The ratio to whichever group has the highest rate, after each way to put everybody somewhere."""
+    names = [f"g{k}" for k in range(len(cells))]
+    table = quiet(dict(zip(names, cells, strict=True)), unknown=unknown).tables[0]
+    low = dict.fromkeys(names, math.inf)
+    high = dict.fromkeys(names, -math.inf)
+    for places in product(range(len(cells)), repeat=sum(unknown)):
+        filled = [list(cell) for cell in cells]
+        for person, g in enumerate(places):
+            filled[g][0 if person < unknown[0] else 1] += 1
+        rates = [k / (k + f) for k, f in filled]
+        for name, rate in zip(names, rates, strict=True):
+            low[name] = min(low[name], rate / max(rates))
+            high[name] = max(high[name], rate / max(rates))
+    for name in names:
+        bounds = table.bounds_of(name)
+        assert bounds.low == pytest.approx(low[name])
+        assert bounds.high >= high[name] - 1e-12
+        if len(cells) == 2:
+            assert bounds.high == pytest.approx(high[name])
+        assert bounds.ci_low <= bounds.low
+        assert bounds.ci_high >= bounds.high
+
+
+def test_named_references_and_readings() -> None:
+    counts = {"sex": {"F": (10, 90), "M": (60, 40)}, "race": {"A": (50, 50), "B": (49, 51)}}
+    found = quiet(counts, reference=["M", "B"]).to_frame()
+    assert found["reference"].tolist() == ["M", "B"]
+    assert found["reading"].tolist() == ["practical and statistical", "neither"]
+    assert quiet({"F": (999, 9001), "M": (1100, 8900)}).to_frame()["reading"].tolist() == ["statistical only"]
+    assert quiet({"F": (1, 9), "M": (2, 8)}).to_frame()["reading"].tolist() == ["practical only"]
+
+
+def test_it_survives_json_and_becomes_a_report(people: pd.DataFrame, tmp_path: Any) -> None:
+    result = quiet(people, selected=["screen", "offer"], sex="sex", race="race", strata="job")
+    again = AdverseImpact.from_dict(result.to_dict())
+    pd.testing.assert_frame_equal(again.to_frame(), result.to_frame())
+    assert len(result.sentences()) == len(result.comparisons)
+    assert any("21 people of unknown category" in note for note in result.notes())
+    report = fs.audit(result)
+    assert [s.attributes for s in report.sections] == [("sex",), ("race",), ("sex", "race")]
+    assert {s.title for s in report.statements} == {
+        "Missing values", "Sampling", "Verdicts", "What it cannot say",
+    }  # fmt: skip
+    report.to_json(tmp_path / "r.json")
+    assert "Biddle" in " ".join(fs.results.AuditReport.from_json(tmp_path / "r.json").references)
+    assert "Adverse impact" in report.to_html(tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "match"),
+    [
+        ({}, {}, "`data`: got {}"),
+        ({"a": (1, 2)}, {}, "two groups"),
+        ({"a": (1, 2), "b": (1, -2)}, {}, "counts"),
+        ({"a": (5, 3, 4), "b": (5, 3, 2)}, {"selected": ["x", "y"]}, "none more than before"),
+        ({"a": (5, 3), "b": (5, 3)}, {"selected": ["x", "y"]}, "3 numbers"),
+        ({"a": (5, 3), "b": (5, 3)}, {"reference": "c"}, "reference"),
+        ({"a": (5, 3), "b": (5, 3)}, {"template": "eeoc"}, "template"),
+        ({"a": (5, 3), "b": (5, 3)}, {"unknown": {"sex": 3}}, "unknown"),
+        ({"a": (5, 3), "b": (5, 3)}, {"unknown": 2.5}, "unknown"),
+        ({"a": (5, 3), "b": (5, 3)}, {"about": {"colour": "red"}}, "about"),
+        ({"a": (5, 3), "b": (5, 3)}, {"threshold": 1.2}, "threshold"),
+    ],
+)
+def test_bad_counts_are_errors_of_ours(data: Any, options: dict[str, Any], match: str) -> None:
+    with pytest.raises(fs.InputError, match=match):
+        fs.adverse_impact(data, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"sex": "sex"}, "selected, score"),
+        ({"selected": "screen", "score": "score", "sex": "sex"}, "selected, score"),
+        ({"selected": "screen"}, "sex, race"),
+        ({"selected": "nothing", "sex": "sex"}, "nothing"),
+        ({"selected": "screen", "sex": "sex", "unknown": 3}, "unknown"),
+        ({"selected": "race", "sex": "sex"}, "selected"),
+    ],
+)
+def test_bad_rows_are_errors_of_ours(people: pd.DataFrame, options: dict[str, Any], match: str) -> None:
+    with pytest.raises(fs.InputError, match=match):
+        fs.adverse_impact(people, **options)
+
+
+@pytest.mark.r
+def test_r_computes_every_number_again(people: pd.DataFrame) -> None:
+    result = quiet(people, selected=["screen", "offer"], sex="sex", race="race", strata="job")
+    checked = fs.crosscheck(result)
+    assert checked.agrees, "\n".join(map(str, checked.disagreements))
+    small = quiet({"a": (1, 7), "b": (9, 3), "c": (0, 6)}, unknown=(1, 2), reference="b")
+    checked = fs.crosscheck(small)
+    assert checked.agrees, "\n".join(map(str, checked.disagreements))
+
+
+@pytest.mark.r
+def test_the_function_of_r(people: pd.DataFrame) -> None:
+    from fairstats.ground import rsession
+
+    full = people.dropna(subset="race").drop(columns="offer")
+    columns = {name: full[name].tolist() for name in full}
+    twin = rsession.call("fs_adverse_impact", columns, "screen", sex="sex", race="race", strata="job")
+    mine = quiet(full, selected="screen", sex="sex", race="race", strata="job").to_frame()
+    theirs = pd.DataFrame({name: np.atleast_1d(values) for name, values in dict(twin).items()})
+    keys = ["by", "metric", "group"]
+    both = mine.merge(theirs, on=keys, suffixes=("", "_r"))
+    assert len(both) == len(mine) == len(theirs)
+    for name in (
+        "estimate",
+        "fisher",
+        "mid_p",
+        "z",
+        "cohen_h",
+        "shortfall",
+        "cmh_pvalue",
+        "breslow_day_pvalue",
+    ):
+        np.testing.assert_allclose(
+            both[name].astype(float), both[f"{name}_r"].astype(float), rtol=1e-6, atol=1e-9
+        )
+    # the critical value of all pairs is simulated on both sides
+    np.testing.assert_allclose(both["ci_low"], both["ci_low_r"].astype(float), rtol=0.02)
+    judged = both[both["metric"] == "adverse_impact"]
+    assert (judged["verdict"] == judged["verdict_r"]).all()

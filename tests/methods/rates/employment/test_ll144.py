@@ -1,0 +1,128 @@
+"""The tables of Local Law 144. Witnesses: the rule's own definitions, counted by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairstats as fs
+from fairstats.results import AdverseImpact
+
+PUBLISHED = {
+    "sex": {"Male": (30, 20), "Female": (20, 30)},
+    "race": {"White": (33, 27), "=Black": (15, 20), "Asian": (2, 3), "Other": (0, 0)},
+}
+
+
+def quiet(*args: Any, **options: Any) -> AdverseImpact:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        return fs.adverse_impact(*args, template="ll144", **options)
+
+
+def cells(result: AdverseImpact) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(str(result.to_csv()))))
+
+
+def test_the_tables_as_counted_by_hand() -> None:
+    head, *rows = cells(quiet(PUBLISHED))
+    assert head == ["Table", "Category", "Number", "Selected", "Selection rate", "Impact ratio"]
+    assert rows == [
+        ["sex", "Male", "50", "30", "0.600", "1.000"],
+        ["sex", "Female", "50", "20", "0.400", "0.667"],
+        ["race", "White", "60", "33", "0.550", "1.000"],
+        ["race", "'=Black", "35", "15", "0.429", "0.779"],
+        ["race", "Asian", "5", "2", "0.400", "0.727"],
+        ["race", "Other", "0", "0", "—", "—"],
+    ]
+
+
+def test_a_small_category_keeps_number_and_rate_but_has_no_ratio_and_is_no_reference() -> None:
+    counts = {"W": (300, 700), "B": (200, 500), "N": (20, 10)}
+    with_all = {row[1]: row for row in cells(quiet(counts))}
+    assert with_all["N"][-1] == "1.000"
+    left_out = quiet(counts, reason="too few to be of use")
+    rows = {row[1]: row for row in cells(left_out)}
+    assert rows["N"][2:] == ["30", "20", "0.667", "—"]
+    assert rows["W"][-1] == "1.000"
+    assert rows["B"][-1] == f"{(2 / 7) / 0.3:.3f}"
+    page = str(left_out.to_html())
+    assert "too few to be of use" in page
+    assert "1.7% of all people" in page
+    kept = {row[1]: row for row in cells(quiet(counts, reason="too few", least_share=0.01))}
+    assert kept["N"][-1] == "1.000"
+
+
+def test_scoring_rates_are_above_the_median_of_everybody() -> None:
+    """Five known and one of unknown sex: the median of all six is 4.5, of the known it would be 4."""
+    frame = pd.DataFrame({"sex": ["f", "f", "m", "m", "m", None], "score": [1, 5, 3, 4, 9, 8]})
+    result = quiet(frame, score="score", sex="sex")
+    assert result.median == 4.5
+    rows = {row[1]: row for row in cells(result)}
+    assert rows["f"][2:6] == ["2", "1", "0.500", "1.000"]
+    assert rows["m"][2:6] == ["3", "1", "0.333", "0.667"]
+    assert rows["Unknown category"][2] == "1"
+    assert cells(result)[0][3:5] == ["Above the median", "Scoring rate"]
+
+
+def test_ties_at_the_median_are_not_above_it_and_are_said() -> None:
+    frame = pd.DataFrame({"sex": list("ffmm"), "score": [1.0, 2.0, 2.0, 3.0]})
+    result = quiet(frame, score="score", sex="sex")
+    assert (result.median, result.n_at_median) == (2.0, 2)
+    assert "2 people have just it" in str(result.to_html())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_median_of_numbered_rows_is_that_of_the_rows(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = pd.DataFrame({"sex": rng.choice(["f", "m"], 41 + seed), "score": rng.integers(0, 9, 41 + seed)})
+    numbered = rows.groupby(["sex", "score"]).size().rename("people").reset_index()
+    by_rows, by_number = (
+        quiet(rows, score="score", sex="sex"),
+        quiet(numbered, score="score", sex="sex", number="people"),
+    )
+    assert by_rows.median == np.median(rows["score"]) == by_number.median
+    assert by_rows.n_at_median == by_number.n_at_median
+    assert sorted(cells(by_rows)) == sorted(cells(by_number))
+
+
+def test_the_page_says_what_was_given_and_judges_nothing() -> None:
+    about = {"tool": "Rank <3", "auditor": "A & B", "audit_date": "2026-05-01", "source": "historical data"}
+    result = quiet(PUBLISHED, unknown={"sex": 3, "race": (2, 5)}, about=about)
+    page = str(result.to_html())
+    for said in (
+        "Rank &lt;3",
+        "A &amp; B",
+        "2026-05-01",
+        "historical data",
+        "7 people of an unknown category",
+    ):
+        assert said in page
+    for word in ("violated", "satisfied", "four fifths", "0.8 "):
+        assert word not in page
+    assert "verdict" not in result.to_frame()
+    assert all("violated" not in said for said in (*result.sentences(), *result.notes(), str(result)))
+    with pytest.raises(fs.InputError, match="ugesp"):
+        fs.audit(result)
+
+
+def test_only_this_template_has_the_page(tmp_path: Any) -> None:
+    result = fs.adverse_impact({"a": (5, 5), "b": (4, 6)})
+    for write in (result.to_html, result.to_csv):
+        with pytest.raises(fs.InputError, match="ll144"):
+            write(tmp_path / "x")
+    written = quiet(PUBLISHED).to_csv(tmp_path / "tables.csv")
+    assert written == tmp_path / "tables.csv"
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", " =", "\t=", "\r"])
+def test_no_cell_is_a_formula(start: str) -> None:
+    counts = {f"{start}cmd": (5, 5), "b": (4, 6)}
+    for row in cells(quiet(counts))[1:]:
+        assert not row[1].lstrip().startswith(("=", "+", "-", "@"))
