@@ -100,7 +100,8 @@ def below(cls: type) -> set[str]:
 
 
 def test_every_class_of_result_prints_in_100_columns() -> None:
-    seen = check_print([*of_posteriors(), *of_amplification(), *of_missing_rows(), *of_estimators()])
+    impact = fs.adverse_impact({"a": (3, 9), LONG: (8, 4)}, unknown=2)
+    seen = check_print([*of_posteriors(), *of_amplification(), *of_missing_rows(), *of_estimators(), impact])
     for name in CASES:
         seen |= check_print(of_case(name))
     slow = {"PowerResult", "SyntheticQuality", "TailSample"}
