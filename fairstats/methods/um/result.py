@@ -317,7 +317,7 @@ class UmPosterior(Result, PosteriorDraws):
                 f"The table has so many rows that it is made of {made:,} draws of its own (see mc_error); "
                 "to_frame(…) of fewer metrics takes more, .metric(name) all."
             )
-        if len(self.groups) > 1:
+        if len(self.groups) > 1 and not self.classes:
             lines.append(
                 f"Differences are group − reference ({self.reference!r}, {self.reference_rule}); "
                 "metrics of all rows weight the groups by the rows evaluated."

@@ -43,6 +43,7 @@ _BETA_DIFFERENCE = (
     *_MOMENTS,
     Line("P(|difference| ≤ RoPE) (closed form)", "p_rope", "p_rope", "p_rope_error"),
 )
+_SEVERAL = "of several classes: R's twin draws two"
 #: Draws of R per batch at most: as many as Python's where these are fewer.
 _MOST = 20_000
 
@@ -57,7 +58,7 @@ def posterior(result: UmPosterior, bench: Bench) -> Iterator[Check]:
     parts: list[Any] = [] if result.classes else [part for each in wanted for part in each]
     why = ""
     if result.classes:
-        why = "of several classes: R's twin draws two"
+        why = _SEVERAL
     elif len(parts) != len(rows) or None in parts or result.n_draws > _MOST:
         why = "of functions of the user's, or of very many draws"
     elif result.stored is not None:
@@ -219,6 +220,8 @@ def _objectives(metrics: tuple[str, ...]) -> list[dict[str, Any]] | None:
 
 def _obstacle(result: UmComparison | UmRanking) -> str:
     joint = result.joint
+    if joint.first.classes:
+        return _SEVERAL
     if _objectives(result.metrics) is None:
         return "of functions of the user's"
     if joint.n_draws > _MOST:

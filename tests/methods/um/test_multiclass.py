@@ -192,6 +192,7 @@ def test_what_does_not_go_together(columns: Any) -> None:
         fs.um_compare(several, two)
     with pytest.raises(InputError, match="macro"):
         fs.um_compare(several, several, metrics="tpr")
+    assert "Differences are group" not in " ".join(several.notes())
     many = np.arange(600) % 12
     crowd = fs.um_multiclass(many, many, sensitive_features=np.arange(600) // 300, rng=1, draws=200)
     ranked = fs.um_compare({"a": crowd, "b": crowd}, rng=1, metrics="accuracy")
@@ -240,3 +241,16 @@ def test_estimators_of_several_classes() -> None:
         fs.um_compare_estimators(
             models, X, y, sensitive_features=group, target="algorithm", cv=4, rng=1, progress=False
         )
+
+
+@pytest.mark.r
+def test_the_cross_check_says_that_it_has_no_twin(columns: Any) -> None:
+    several = fs.um_multiclass(*columns[:2], sensitive_features=columns[2], rng=1, draws=500)
+    compared, ranked = (
+        fs.um_compare(several, several, rng=1),
+        fs.um_compare({"a": several, "b": several}, rng=1),
+    )
+    for result in (several, compared, ranked):
+        checks = fs.crosscheck(result).checks
+        assert checks
+        assert all("several classes" in check.note for check in checks)
