@@ -47,16 +47,9 @@ def contour_extremes(
     called with the numbers of the problems. `side` is +1 for the largest value, −1 for the smallest; `target`
     is q, the critical value of the deviance.
     """
-    search = _Search(likelihood, samples, interest, side, target)
-    with np.errstate(all="ignore"):
-        centre, direction, length = search.tangent()
-        found = np.full(samples.size, np.nan)
-        possible = np.isfinite(direction).all(-1) & np.isfinite(length)
-        for shares in _APPROACHES:
-            todo = np.flatnonzero(possible & np.isnan(found))
-            if todo.size:
-                found[todo] = search.approach(todo, centre, direction, length, shares)
-    return found
+    chart, one = Chart(likelihood, samples, interest), np.ones(samples.size)
+    lowest = likelihood.minimum()[samples]
+    return Lagrange((chart,), (one,), lowest, side * np.sqrt(target), by_root=True).solved()[1]
 
 
 @dataclass(frozen=True)
@@ -70,16 +63,16 @@ class Chart:
     samples: Rows
     interest: Interest
 
-    def tangent(self) -> Triple:
-        """The maximum in the chart, H⁻¹∇h there, and √(∇h·H⁻¹∇h)."""
+    def tangent(self) -> tuple[Floats, ...]:
+        """The maximum in the chart, H⁻¹∇h there, √(∇h·H⁻¹∇h), and h."""
         likelihood, samples = self.likelihood, self.samples
         low, high = likelihood.samples.lower[samples], likelihood.samples.upper[samples]
         theta = likelihood.fits.theta[samples]
         phi = np.log((1.0 + theta * high) / (1.0 + theta * low))
         centre = np.stack([phi, np.log(likelihood.fits.nu[samples]), likelihood.log_rate[samples]], -1)
-        (_, _, f2), (_, h1, _), _ = self.at(np.arange(samples.size), centre)
+        (_, _, f2), (h, h1, _), _ = self.at(np.arange(samples.size), centre)
         direction = solved(*cofactors(f2), h1)
-        return centre, direction, np.sqrt(dot(direction, h1))
+        return centre, direction, np.sqrt(dot(direction, h1)), h
 
     def at(self, rows: Rows, point: Floats) -> tuple[Triple, Triple, Flags]:
         """Value, gradient and Hessian of F and of h in the chart (φ, log ν, ℓ), and whether ξ > −1."""
@@ -95,67 +88,115 @@ class Chart:
         return _in_chart(f, first, second), _in_chart(h, first, second), nu > -theta
 
 
-@dataclass(frozen=True)
-class _Search(Chart):
-    side: Floats
-    target: Floats
+class Lagrange:
+    """Minima of a sum of likelihoods at values of a sum of interests, or extremes of that sum on a contour.
 
-    def approach(
-        self, rows: Rows, centre: Floats, direction: Floats, length: Floats, shares: tuple[float, ...]
-    ) -> Floats:
-        """Values at the last of the radii `shares`, reached one after the other; NaN where one fails."""
-        radius = shares[0] * np.sqrt(self.target[rows])
-        leap = (self.side[rows] * radius / length[rows])[:, None] * direction[rows]
-        previous = centre[rows]
-        point = previous + leap * np.minimum(1.0, 2.0 / np.abs(leap).max(-1))[:, None]
-        multiplier = self.side[rows] * length[rows] / radius
-        value = np.full(rows.size, np.nan)
-        before = reached = 0.0
+    `charts`, one or two, hold one sample each in Q problems; `units`, shape (Q,), multiply their interests;
+    `minimum` is that of the sum of the likelihoods. `given` are the values or, where `by_root`, signed roots
+    of the deviance, whose sign says which extreme.
+    """
+
+    def __init__(
+        self,
+        charts: tuple[Chart, ...],
+        units: tuple[Floats, ...],
+        minimum: Floats,
+        given: Floats,
+        *,
+        by_root: bool = False,
+    ) -> None:
+        self.charts, self.units, self.minimum, self.by_root = charts, units, minimum, by_root
+        with np.errstate(all="ignore"):
+            tangents = [chart.tangent() for chart in charts]
+            self.centres, self.directions = [t[0] for t in tangents], [t[1] for t in tangents]
+            lengths = [u * t[2] for u, t in zip(units, tangents, strict=True)]
+            self.spread = np.sqrt(np.sum(np.square(lengths), axis=0))
+            self.estimate = np.sum([u * t[3] for u, t in zip(units, tangents, strict=True)], axis=0)
+            self.radius = given if by_root else (given - self.estimate) / self.spread
+
+    def solved(self) -> Triple:
+        """Deviances, sums of interests and multipliers, shape (Q,); NaN where nothing settles."""
+        found = np.full((3, self.radius.size), np.nan)
+        with np.errstate(all="ignore"):
+            for shares in _APPROACHES:
+                todo = np.flatnonzero(np.isnan(found[0]))
+                if todo.size:
+                    found[:, todo] = self.approach(todo, shares)
+        return found[0], found[1], found[2]
+
+    def approach(self, rows: Rows, shares: tuple[float, ...]) -> Triple:
+        """Deviances, sums and multipliers at the last share of the radius, by way of the others."""
+        eta = self.radius[rows] / self.spread[rows]
+        tangent = [
+            u[rows, None] * d[rows] * eta[:, None] for u, d in zip(self.units, self.directions, strict=True)
+        ]
+        points = previous = [c[rows] for c in self.centres]
+        before, reached, multiplier = -1.0, 0.0, eta
+        deviance = difference = np.full(rows.size, np.nan)
         for share in shares:
-            if reached > 0.0:  # extrapolate along the path so far
-                forward = point + (point - previous) * (share - reached) / (reached - before)
-                previous, point = point, forward
-                multiplier = multiplier * reached / share
+            ahead = (share - reached) / (reached - before)
+            moves = [(new - old) * ahead for new, old in zip(points, previous, strict=True)]
+            if reached == 0.0:
+                moves = [share * t for t in tangent]
+                moves = [m * np.minimum(1.0, 2.0 / np.abs(m).max(-1))[:, None] for m in moves]
+            previous, points = points, [x + move for x, move in zip(points, moves, strict=True)]
+            multiplier = multiplier * share / reached if reached else eta * share
             before, reached = reached, share
-            value, point, multiplier = self.newton(rows, point, multiplier, share**2)
-        return value
+            deviance, difference, points, multiplier = self.newton(rows, points, multiplier, share)
+        return deviance, difference, multiplier
 
-    def newton(self, rows: Rows, point: Floats, multiplier: Floats, share: float) -> Triple:
-        """Newton's method on the Lagrange conditions for the contour at `share` of the target."""
-        level = self.likelihood.minimum()[self.samples[rows]] + 0.5 * share * self.target[rows]
+    def newton(
+        self, rows: Rows, points: list[Floats], multiplier: Floats, share: float
+    ) -> tuple[Floats, Floats, list[Floats], Floats]:
+        """Newton's method at a share of the radius: deviances, sums of interests, points, multipliers."""
+        radius, spread, estimate = (v[rows] for v in (self.radius, self.spread, self.estimate))
+        goal = 0.5 * (share * radius) ** 2 if self.by_root else estimate + share * radius * spread
         rough = share < 1.0  # a way-point need not be exact
-        tolerance = (1e-2 if rough else 1e-9) * (1.0 + self.target[rows])
-        value = np.full(rows.size, np.nan)
-        point, multiplier = point.copy(), multiplier.copy()
-        a = np.flatnonzero(np.isfinite(point).all(-1) & np.isfinite(multiplier))
+        tolerance = (1e-2 if rough else 1e-10) * (1.0 + radius**2 if self.by_root else spread)
+        deviance, difference = np.full(rows.size, np.nan), np.full(rows.size, np.nan)
+        points, multiplier = [x.copy() for x in points], multiplier.copy()
+        a = np.flatnonzero(np.isfinite(multiplier))
         for _ in range(_ITERATIONS):
             if not a.size:
                 break
-            (f, f1, f2), (h, h1, h2), regular = self.at(rows[a], point[a])
             eta = multiplier[a]
-            excess = f - level[a]
-            matrix = h2 - eta[:, None, None] * f2
-            adjugate, determinant = cofactors(matrix)
-            x1 = solved(adjugate, determinant, eta[:, None] * f1 - h1)
-            x2 = solved(adjugate, determinant, f1)
-            eta_step = -(excess + dot(f1, x1)) / dot(f1, x2)
-            step = x1 + eta_step[:, None] * x2
-            size = np.abs(step).max(-1)
-            settled = (np.abs(excess) < tolerance[a]) & (size < (3e-2 if rough else 1e-6))
+            fall, (gap, base, slope, pull) = -self.minimum[rows[a]], np.zeros((4, a.size))
+            regular, steps = np.ones(a.size, dtype=bool), []
+            for chart, units, x in zip(self.charts, self.units, points, strict=True):
+                (f, f1, f2), (h, h1, h2), inside = chart.at(rows[a], x[a])
+                unit = units[rows[a]]
+                towards = unit[:, None] * h1
+                matrix = f2 - (eta * unit)[:, None, None] * h2
+                inverse = cofactors(matrix)
+                free, tied = solved(*inverse, eta[:, None] * towards - f1), solved(*inverse, towards)
+                normal = f1 if self.by_root else towards
+                base, slope = base + dot(normal, free), slope + dot(normal, tied)
+                pull = pull + dot(towards, tied)
+                fall, gap, regular = fall + f, gap + unit * h, regular & inside
+                steps.append((free, tied, matrix))
+            off = goal[a] - (fall if self.by_root else gap)
+            eta_step = (off - base) / slope
+            moves = [free + eta_step[:, None] * tied for free, tied, _ in steps]
+            size = np.max([np.abs(move).max(-1) for move in moves], axis=0)
+            settled = (np.abs(off) < tolerance[a]) & (size < (3e-2 if rough else 1e-6))
             if settled.any():
-                side = self.side[rows[a]]
-                extreme = settled & (eta * side > 0) & regular
-                extreme &= _definite_across(matrix, adjugate, f1, -side)
-                value[a[extreme]] = h[extreme]
+                which = np.flatnonzero(settled & regular & (eta * radius[a] >= 0))
+                negative = np.sum([np.linalg.eigvalsh(m[which]) < 0 for *_, m in steps], axis=(0, 2))
+                # the least of the likelihoods at its value
+                least = (negative == 0) & (pull[which] > 0) | (negative == 1) & (pull[which] < 0)
+                which = which[least]
+                deviance[a[which]], difference[a[which]] = 2.0 * fall[which], gap[which]
             shrink = np.minimum(1.0, 1.0 / size)
-            point[a] += shrink[:, None] * step
+            for x, move in zip(points, moves, strict=True):
+                x[a] += shrink[:, None] * move
             multiplier[a] += shrink * eta_step
-            alive = ~settled & np.isfinite(step).all(-1)
-            alive &= self.likelihood.inside(self.samples[rows[a]], point[a, 2])
+            alive = ~settled & np.isfinite(size) & np.isfinite(eta_step)
+            for chart, x in zip(self.charts, points, strict=True):
+                alive &= chart.likelihood.inside(chart.samples[rows[a]], x[a, 2])
             a = a[alive]
-        lost = np.isnan(value)
-        point[lost] = np.nan
-        return value, point, multiplier
+        lost = np.isnan(deviance)
+        multiplier[lost] = np.nan
+        return deviance, difference, points, multiplier
 
 
 def dot(a: Floats, b: Floats) -> Floats:
@@ -170,17 +211,6 @@ def _in_chart(of: Triple, first: Floats, second: Floats) -> Triple:
     i = np.arange(3)
     changed[:, i, i] += gradient * second
     return value, gradient * first, changed
-
-
-def _definite_across(matrix: Floats, adjugate: Floats, normal: Floats, sign: Floats) -> Flags:
-    """Whether `sign` times the quadratic form is positive on the plane orthogonal to `normal`.
-
-    On that plane the eigenvalues have the sum tr M − ĝ'Mĝ and the product ĝ'adj(M)ĝ, with ĝ the unit normal.
-    """
-    square = dot(normal, normal)
-    total = np.trace(matrix, axis1=1, axis2=2) * square - dot(normal, _times(matrix, normal))
-    product = dot(normal, _times(adjugate, normal))
-    return np.asarray((sign * total > 0) & (product > 0))
 
 
 def _times(matrix: Floats, vector: Floats) -> Floats:

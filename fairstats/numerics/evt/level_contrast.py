@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairstats.numerics.evt.contour import Chart, cofactors, dot, level_interest, solved
+from fairstats.numerics.evt.contour import Chart, Lagrange, level_interest
 from fairstats.numerics.evt.distributions import Floats, Rows, Triple, power_ratio
 from fairstats.numerics.evt.gpd import GpdLikelihood
 from fairstats.numerics.evt.intervals import TailLikelihood
@@ -26,15 +26,10 @@ from fairstats.numerics.evt.likelihood import Samples, level_profile
 from fairstats.numerics.evt.optimise import find_crossings
 from fairstats.numerics.evt.tail import FittedTail
 
-_STEPS = 60
 #: Roots of the deviance, on each side of the estimate, that a level is interpolated between.
 _NODES = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0])
-_TOLERANCE = 1e-9
-#: Enough for the moments of simulated roots.
-_ROUGHLY = 1e-3
-#: Shares of the way to a goal: two leaps first, smaller steps where these fail.
-_APPROACHES = ((0.5, 1.0), (0.2, 0.4, 0.6, 0.8, 1.0))
-_ITERATIONS = 12
+#: Grids of a search, each 6 times finer than the one before; as many as the moments of simulated roots need.
+_POINTS, _ZOOMS, _ROUGHLY = 15, 10, 5
 
 
 @dataclass(frozen=True)
@@ -60,22 +55,12 @@ class _Side:
         return np.asarray(self.origin + self.unit * power_ratio(s / fits.nu, fits.theta))
 
     def at(self, rows: Rows, levels: Floats) -> tuple[Floats, Floats]:
-        """Fall of the profile log-likelihood at the levels, and its slope; shape (Q,)."""
+        """Fall of the profile log-likelihood at the levels, and its slope (NaN where ξ = −1); shape (Q,)."""
         unit = self.unit[rows]
         d = (levels - self.origin[rows]) / unit
         offset = np.full(d.size, self.log_period)
         points = level_profile(self.standard, rows, d, offset)
-        slope = points.slope
-        edge = np.flatnonzero(~np.isfinite(slope))
-        if edge.size:  # ξ = −1: the profile has a kink there, and no slope of its own
-            step = 1e-6 * (1.0 + np.abs(d[edge]))
-            after, before = (
-                level_profile(self.standard, rows[edge], d[edge] + side * step, offset[edge]).value
-                for side in (1.0, -1.0)
-            )
-            slope = slope.copy()
-            slope[edge] = (after - before) / (2.0 * step)
-        return points.value - self.standard.minimum()[rows], slope / unit
+        return points.value - self.standard.minimum()[rows], points.slope / unit
 
     def chart(self, rows: Rows) -> Chart:
         """The likelihood and the level, in standard units, of the samples `rows`."""
@@ -141,22 +126,17 @@ class LevelContrast:
         rows = np.zeros(difference.size, dtype=np.intp)
         return _deviances(self.first, self.second, (rows, rows), difference)[0]
 
-    def interval(self, target: float) -> tuple[float, float]:
-        """Differences whose deviance is at most `target`."""
-        low, high = self.ends(np.array([-1.0, 1.0]), np.full(2, np.sqrt(target)))
-        return float(low), float(high)
-
     def ends(self, sides: Floats, roots: Floats) -> Floats:
         """Differences below (−1) or above (+1) the estimate with these root deviances, shape (Q,)."""
         rows = np.zeros(roots.size, dtype=np.intp)
         _, found, _ = _lagrange(self.first, self.second, (rows, rows), sides * roots, by_root=True)
         lost = (np.isnan(found) | ~(roots**2 < _at_edge(self.first, self.second, (rows, rows)))) & (roots > 0)
         if lost.any():
-            found[lost] = self._sought(sides[lost], roots[lost])
+            found[lost] = self._sought(sides[lost], roots[lost], found[lost])
         return np.where(roots > 0, found, self.estimate)
 
-    def _sought(self, sides: Floats, roots: Floats) -> Floats:
-        """`ends` by a bracketed search on the deviance."""
+    def _sought(self, sides: Floats, roots: Floats, guess: Floats) -> Floats:
+        """`ends` by a bracketed search on the deviance, from a guess or NaN."""
 
         def deviance(which: Rows, at: Floats) -> tuple[Floats, Floats]:
             rows = np.zeros(at.size, dtype=np.intp)
@@ -164,8 +144,9 @@ class LevelContrast:
 
         step = 0.2 * float(np.hypot(self.first.unit[0], self.second.unit[0]))
         centre = np.full(roots.size, self.estimate)
+        start = np.where(np.isnan(guess), step * sides, (guess - centre) / roots)
         far = centre + 1e3 * step * sides
-        return find_crossings(deviance, centre, step * sides, roots**2, limit=far, max_iterations=30)
+        return find_crossings(deviance, centre, start, roots**2, limit=far, tolerance=1e-6, max_iterations=25)
 
     def root_moments(self, replicates: int, rng: np.random.Generator) -> tuple[float, float]:
         """Mean and standard deviation of the signed root of the deviance at the true difference.
@@ -192,7 +173,7 @@ def _deviances(
     second: _Side,
     rows: tuple[Rows, Rows],
     difference: Floats,
-    tolerance: float = _TOLERANCE,
+    zooms: int = _ZOOMS,
 ) -> tuple[Floats, Floats]:
     """Twice the fall of the log-likelihood at the differences, for these samples of the sides; its slope."""
     found, _, multiplier = _lagrange(first, second, rows, difference)
@@ -200,7 +181,7 @@ def _deviances(
     lost = np.flatnonzero(~(found < _at_edge(first, second, rows)))
     if lost.size:
         own = rows[0][lost], rows[1][lost]
-        sought, level = _deviance(first, second, difference[lost], own, tolerance)
+        sought, level = _searched(first, second, own, difference[lost], zooms)
         lower = ~(found[lost] <= sought)
         lost, level, own = lost[lower], level[lower], (own[0][lower], own[1][lower])
         found[lost] = sought[lower]
@@ -218,143 +199,16 @@ def _at_edge(first: _Side, second: _Side, rows: tuple[Rows, Rows]) -> Floats:
 
 
 def _lagrange(
-    first: _Side,
-    second: _Side,
-    rows: tuple[Rows, Rows],
-    given: Floats,
-    *,
-    by_root: bool = False,
+    first: _Side, second: _Side, rows: tuple[Rows, Rows], given: Floats, *, by_root: bool = False
 ) -> Triple:
-    """Deviances, differences and multipliers; NaN where lost.
-
-    `given` are the differences or, where `by_root`, signed roots of the deviances.
-    """
-    with np.errstate(all="ignore"):
-        search = _Lagrange.of(first, second, rows, given, by_root)
-        found = np.full((3, rows[0].size), np.nan)
-        for shares in _APPROACHES:
-            todo = np.flatnonzero(np.isnan(found[0]))
-            if todo.size:
-                found[:, todo] = search.approach(todo, shares)
-    return found[0], found[1], found[2]
-
-
-@dataclass(frozen=True)
-class _Lagrange:
-    """Minima of F + G at differences, or extremes of the difference at deviances, in Q problems.
-
-    `charts` of the two sides; `units` of their levels, the second one negative, so that the difference is
-    `origin` + Σ unit·level; `centres`, `directions` as `Chart.tangent` has them, `spread` their length in the
-    difference. `radius`: the signed root of the deviance at the goal, or nearly so; `goal`: a difference or,
-    where `by_root`, half a deviance, and `minimum` that of F + G.
-    """
-
-    charts: tuple[Chart, Chart]
-    units: tuple[Floats, Floats]
-    origin: Floats
-    centres: tuple[Floats, Floats]
-    directions: tuple[Floats, Floats]
-    spread: Floats
-    estimate: Floats
-    radius: Floats
-    by_root: bool
-    minimum: Floats
-
-    @classmethod
-    def of(
-        cls, first: _Side, second: _Side, rows: tuple[Rows, Rows], given: Floats, by_root: bool
-    ) -> _Lagrange:
-        """Problems at the maximum."""
-        a, b = rows
-        charts = first.chart(a), second.chart(b)
-        units = first.unit[a], -second.unit[b]
-        (centre, ahead, length), (other, back, reach) = (chart.tangent() for chart in charts)
-        spread = np.hypot(units[0] * length, units[1] * reach)
-        estimate = first.estimate()[a] - second.estimate()[b]
-        radius = given if by_root else (given - estimate) / spread
-        lowest = first.standard.minimum()[a] + second.standard.minimum()[b]
-        return cls(
-            charts, units, first.origin[a] - second.origin[b], (centre, other), (ahead, back), spread,
-            estimate, radius, by_root, lowest,
-        )  # fmt: skip
-
-    def approach(self, rows: Rows, shares: tuple[float, ...]) -> Triple:
-        """Deviances, differences and multipliers at the last share of the radius, by way of the others."""
-        eta = self.radius[rows] / self.spread[rows]
-        tangent = [
-            u[rows, None] * d[rows] * eta[:, None] for u, d in zip(self.units, self.directions, strict=True)
-        ]
-        points = previous = [c[rows] for c in self.centres]
-        before, reached, multiplier = -1.0, 0.0, eta
-        deviance = difference = np.full(rows.size, np.nan)
-        for share in shares:
-            ahead = (share - reached) / (reached - before)
-            moves = [(new - old) * ahead for new, old in zip(points, previous, strict=True)]
-            if reached == 0.0:
-                moves = [share * t for t in tangent]
-                moves = [m * np.minimum(1.0, 2.0 / np.abs(m).max(-1))[:, None] for m in moves]
-            previous, points = points, [x + move for x, move in zip(points, moves, strict=True)]
-            multiplier = multiplier * share / reached if reached else eta * share
-            before, reached = reached, share
-            deviance, difference, points, multiplier = self.newton(rows, points, multiplier, share)
-        return deviance, difference, multiplier
-
-    def newton(
-        self, rows: Rows, points: list[Floats], multiplier: Floats, share: float
-    ) -> tuple[Floats, Floats, list[Floats], Floats]:
-        """Newton's method at a share of the radius: deviances, differences, points and multipliers."""
-        radius, spread, estimate = (v[rows] for v in (self.radius, self.spread, self.estimate))
-        goal = 0.5 * (share * radius) ** 2 if self.by_root else estimate + share * radius * spread
-        rough = share < 1.0  # a way-point need not be exact
-        tolerance = (1e-2 if rough else 1e-10) * (1.0 + radius**2 if self.by_root else spread)
-        deviance, difference = np.full(rows.size, np.nan), np.full(rows.size, np.nan)
-        points, multiplier = [x.copy() for x in points], multiplier.copy()
-        a = np.flatnonzero(np.isfinite(multiplier))
-        for _ in range(_ITERATIONS):
-            if not a.size:
-                break
-            eta = multiplier[a]
-            fall, gap, (base, slope, pull) = (
-                -self.minimum[rows[a]],
-                self.origin[rows[a]],
-                np.zeros((3, a.size)),
-            )
-            regular, steps = np.ones(a.size, dtype=bool), []
-            for chart, units, x in zip(self.charts, self.units, points, strict=True):
-                (f, f1, f2), (h, h1, h2), inside = chart.at(rows[a], x[a])
-                unit = units[rows[a]]
-                towards = unit[:, None] * h1
-                matrix = f2 - (eta * unit)[:, None, None] * h2
-                inverse = cofactors(matrix)
-                free, tied = solved(*inverse, eta[:, None] * towards - f1), solved(*inverse, towards)
-                normal = f1 if self.by_root else towards
-                base, slope = base + dot(normal, free), slope + dot(normal, tied)
-                pull = pull + dot(towards, tied)
-                fall, gap, regular = fall + f, gap + unit * h, regular & inside
-                steps.append((free, tied, matrix))
-            off = goal[a] - (fall if self.by_root else gap)
-            eta_step = (off - base) / slope
-            moves = [free + eta_step[:, None] * tied for free, tied, _ in steps]
-            size = np.maximum(*(np.abs(move).max(-1) for move in moves))
-            settled = (np.abs(off) < tolerance[a]) & (size < (3e-2 if rough else 1e-6))
-            if settled.any():
-                which = np.flatnonzero(settled & regular & (eta * radius[a] >= 0))
-                negative = np.sum([np.linalg.eigvalsh(m[which]) < 0 for *_, m in steps], axis=(0, 2))
-                # the least of F + G at its difference
-                least = (negative == 0) & (pull[which] > 0) | (negative == 1) & (pull[which] < 0)
-                which = which[least]
-                deviance[a[which]], difference[a[which]] = 2.0 * fall[which], gap[which]
-            shrink = np.minimum(1.0, 1.0 / size)
-            for x, move in zip(points, moves, strict=True):
-                x[a] += shrink[:, None] * move
-            multiplier[a] += shrink * eta_step
-            alive = ~settled & np.isfinite(size) & np.isfinite(eta_step)
-            for chart, x in zip(self.charts, points, strict=True):
-                alive &= chart.likelihood.inside(chart.samples[rows[a]], x[a, 2])
-            a = a[alive]
-        lost = np.isnan(deviance)
-        multiplier[lost] = np.nan
-        return deviance, difference, points, multiplier
+    """`Lagrange.solved` for levels in the units of the data: of differences or roots of deviances."""
+    a, b = rows
+    charts, units = (first.chart(a), second.chart(b)), (first.unit[a], -second.unit[b])
+    lowest = first.standard.minimum()[a] + second.standard.minimum()[b]
+    origin = first.origin[a] - second.origin[b]
+    search = Lagrange(charts, units, lowest, given if by_root else given - origin, by_root=by_root)
+    deviance, gap, multiplier = search.solved()
+    return deviance, gap + origin, multiplier
 
 
 def _side(fit: FittedTail, m: float) -> _Side:
@@ -365,58 +219,23 @@ def _side(fit: FittedTail, m: float) -> _Side:
     return _Side(standard, np.array([fit.origin]), float(np.log(m)), likelihood)
 
 
-def _deviance(
-    first: _Side,
-    second: _Side,
-    difference: Floats,
-    rows: tuple[Rows, Rows] | None = None,
-    tolerance: float = _TOLERANCE,
+def _searched(
+    first: _Side, second: _Side, rows: tuple[Rows, Rows], difference: Floats, zooms: int
 ) -> tuple[Floats, Floats]:
-    """Deviance of each difference, and the second side's level at its minimum.
+    """Deviances by ever finer grids of the second side's level, and that level; valleys and kinks do no harm.
 
-    The minimum lies between the two estimates, where one deviance falls and the other rises: a root of the
-    sum of the slopes, found by regula falsi (Illinois) with bisection.
+    The minimum lies between the two estimates, where one deviance falls and the other rises.
     """
-    count = difference.size
-    rows_1, rows_2 = rows or (_rows(first, count), _rows(second, count))
-    ends = second.estimate()[rows_2], first.estimate()[rows_1] - difference
-    low, high = np.minimum(*ends), np.maximum(*ends)
-
-    def slopes(which: Rows, level: Floats) -> tuple[Floats, Floats]:
-        value_1, slope_1 = first.at(rows_1[which], level + difference[which])
-        value_2, slope_2 = second.at(rows_2[which], level)
-        return value_1 + value_2, slope_1 + slope_2
-
-    everyone = np.arange(count)
-    value_low, slope_low = slopes(everyone, low)
-    value_high, slope_high = slopes(everyone, high)
-    best = np.where(value_low < value_high, low, high)
-    value = np.minimum(value_low, value_high)
-    width = high - low
-    active = everyone[(width > 0) & (slope_low < 0) & (slope_high > 0)]
-    side = np.zeros(count)
-    for step in range(_STEPS):
-        if not active.size:
-            break
-        a, b, fa, fb = low[active], high[active], slope_low[active], slope_high[active]
-        middle = 0.5 * (a + b) if step % 4 == 3 else (a * fb - b * fa) / (fb - fa)
-        middle = np.where((middle > a) & (middle < b), middle, 0.5 * (a + b))
-        f, s = slopes(active, middle)
-        better = f < value[active]
-        value[active] = np.where(better, f, value[active])
-        best[active] = np.where(better, middle, best[active])
-        left = s < 0
-        low[active], slope_low[active] = np.where(left, middle, a), np.where(left, s, fa)
-        high[active], slope_high[active] = np.where(left, b, middle), np.where(left, fb, s)
-        again = side[active] == np.where(left, -1.0, 1.0)
-        slope_high[active[again & left]] *= 0.5
-        slope_low[active[again & ~left]] *= 0.5
-        side[active] = np.where(left, -1.0, 1.0)
-        # what is left to gain is at most |slope|·width
-        open_ = np.abs(s) * (high[active] - low[active]) > tolerance * (1.0 + value[active])
-        active = active[open_ & (s != 0)]
-    return np.maximum(2.0 * value, 0.0), best
-
-
-def _rows(side: _Side, count: int) -> Rows:
-    return np.arange(count) if side.unit.size == count else np.zeros(count, dtype=np.intp)
+    ends = second.estimate()[rows[1]], first.estimate()[rows[0]] - difference
+    low, high = np.minimum(*ends)[:, None], np.maximum(*ends)[:, None]
+    centre, width, steps = 0.5 * (low + high), 0.5 * (high - low), np.linspace(-1.0, 1.0, _POINTS)
+    own, each = [np.repeat(r, _POINTS) for r in rows], np.arange(difference.size)
+    total: Floats = np.empty((difference.size, _POINTS))
+    for _ in range(zooms):
+        grid = np.clip(centre + width * steps, low, high)
+        there = (grid + difference[:, None]).ravel()
+        total = first.at(own[0], there)[0] + second.at(own[1], grid.ravel())[0]
+        total = total.reshape(-1, _POINTS)
+        centre = grid[each, total.argmin(axis=1)][:, None]
+        width = width * 2.2 / (_POINTS - 1)
+    return 2.0 * total.min(axis=1), centre[:, 0]

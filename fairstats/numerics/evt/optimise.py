@@ -270,6 +270,7 @@ def find_crossings(
     target: Floats,
     *,
     limit: Floats | None = None,
+    tolerance: float = _CROSSING_TOLERANCE,
     max_iterations: int = 100,
 ) -> Floats:
     """First point on one side of `centre` where the deviance equals `target`; all arrays of shape (Q,).
@@ -287,22 +288,28 @@ def find_crossings(
     bounded = np.zeros(centre.size, dtype=bool)  # whether `high` is known to lie beyond the crossing
     tau = np.minimum(np.arcsinh(root), 0.5 * farthest)
     active = np.arange(centre.size)
-    for _ in range(max_iterations):
+    below, above = np.zeros_like(centre), np.full_like(centre, np.nan)  # √deviance at `low` and `high`
+    for i in range(max_iterations):
         t, step = tau[active], scale[active]
         with np.errstate(all="ignore"):  # impossible points give inf or NaN, which count as beyond
             dev, slope = deviance(active, centre[active] + step * np.sinh(t))
         w = np.sqrt(np.maximum(dev, 0.0))
         beyond = ~(w < root[active])  # NaN counts as beyond
-        high[active] = np.where(beyond, t, high[active])
-        low[active] = np.where(beyond, low[active], t)
+        high[active], above[active] = np.where(beyond, (t, w), (high[active], above[active]))
+        low[active], below[active] = np.where(beyond, (low[active], below[active]), (t, w))
         bounded[active] |= beyond
-        done = np.abs(w - root[active]) <= _CROSSING_TOLERANCE * root[active]
+        done = np.abs(w - root[active]) <= tolerance * root[active]
         bounded[active] |= done
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = t + (root[active] - w) * 2.0 * w / (slope * step * np.cosh(t))
         lo, hi, known = low[active], high[active], bounded[active]
         outward = np.minimum(2.0 * t + 0.5, 0.5 * (t + hi))
-        fallback = np.where(known, 0.5 * (lo + hi), outward)
+        with np.errstate(
+            divide="ignore", invalid="ignore"
+        ):  # where no slope is known, a secant every other time
+            share = (root[active] - below[active]) / (above[active] - below[active])
+        share = np.where(np.isfinite(share) & (i % 2 == 0), share, 0.5)
+        fallback = np.where(known, lo + share * (hi - lo), outward)
         usable = np.isfinite(newton) & (newton > lo) & (newton < hi) & (known | (newton < 3.0 * t + 1.0))
         tau[active] = np.where(done, t, np.where(usable, newton, fallback))
         narrow = (hi - lo) <= 1e-13 * (1.0 + hi)

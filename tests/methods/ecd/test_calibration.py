@@ -28,7 +28,7 @@ def test_the_study_is_about_the_public_function(study: ModuleType) -> None:
     rng = np.random.default_rng(1)
     tops = [study.largest(rng, 5, n, 50, -0.2, 0.05) for n in study.SIZES]
     sides = [study.side(top, n) for top, n in zip(tops, study.SIZES, strict=True)]
-    deviance, _ = study._deviance(*sides, np.zeros(5))
+    deviance = study.deviances(*sides, 0.0)
     values = [
         np.r_[np.zeros(n - 51), top.threshold[3], top.threshold[3] + top.excesses[3]]
         for top, n in zip(tops, study.SIZES, strict=True)

@@ -140,7 +140,7 @@ def test_a_profile_that_is_not_monotone_has_an_interval() -> None:
     fits = [fs.evt.fit_gpd(x, float(np.sort(x)[-11]), backend="scipy") for x in (cd["b"], cd["a"])]
     contrast = LevelContrast.of(*fits, 1000)
     goal = t.ppf(0.975, 10 - 3) ** 2  # k = 10
-    low, high = contrast.interval(goal)
+    low, high = contrast.ends(np.array([-1.0, 1.0]), np.full(2, np.sqrt(goal)))
     assert contrast.deviance(np.array([high]))[0] == pytest.approx(goal, rel=1e-5)
     assert low < -2  # the likelihood allows less than CD does
 

@@ -13,6 +13,7 @@ from fairstats.numerics.evt import EvtFit, fit_gpd, fit_point_process
 from fairstats.numerics.evt.level_contrast import LevelContrast
 
 M = 1000.0
+BOTH, ROOT = np.array([-1.0, 1.0]), np.full(2, np.sqrt(3.84))
 
 
 def tail(seed: int, n: int, shape: float = 0.0, k: int = 50, *, process: bool = False) -> EvtFit:
@@ -89,15 +90,15 @@ def test_against_the_sum_of_the_profiles(shape: float, process: bool) -> None:
 def test_the_estimate_has_deviance_0_and_the_ends_the_target() -> None:
     contrast = LevelContrast.of(tail(5, 3000), tail(6, 25_000, 0.1), M)
     assert contrast.deviance(np.array([contrast.estimate]))[0] == pytest.approx(0, abs=1e-9)
-    low, high = contrast.interval(3.84)
+    low, high = contrast.ends(BOTH, ROOT)
     assert low < contrast.estimate < high
-    np.testing.assert_allclose(contrast.deviance(np.array([low, high])), 3.84, rtol=1e-5)
+    np.testing.assert_allclose(contrast.deviance(np.array([low, high])), 3.84, rtol=1e-9)
 
 
 def test_swapping_the_groups_turns_the_sign() -> None:
     a, b = tail(7, 3000, -0.2), tail(8, 10_000, -0.2)
     there, back = LevelContrast.of(a, b, M), LevelContrast.of(b, a, M)
-    np.testing.assert_allclose(there.interval(3.84), [-v for v in back.interval(3.84)][::-1], rtol=1e-5)
+    np.testing.assert_allclose(there.ends(BOTH, ROOT), -back.ends(BOTH, ROOT)[::-1], rtol=1e-9)
 
 
 def test_the_estimate_is_the_difference_of_the_return_levels() -> None:
