@@ -39,6 +39,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "numerics.evt.profile": ("Endpoint", "ExceedanceProbability", "ProfileCurve"),
     "numerics.evt.result": ("EvtFit",),
     "numerics.evt.return_levels": ("ReturnLevel",),
+    "numerics.evt.shapes": ("ShapeTest",),
     "numerics.evt.tail": ("FittedTail", "TailEstimate", "TailTest"),
     "numerics.evt.tail_types": ("ExponentialityTest", "TailType"),
     "numerics.evt.thresholds": ("ThresholdChoice", "ThresholdStability"),

@@ -31,10 +31,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairstats.ground.checks import (
+    as_generator,
     check_choice,
     check_confidence_level,
     check_number,
     check_that,
+    check_whole,
     float_array,
 )
 from fairstats.ground.errors import InputError
@@ -195,6 +197,25 @@ class FittedTail(Result):
             else:
                 s, origin, (scale, shape) = -np.log1p(-p), self.origin, self.excess_params
             return np.asarray(origin + scale * power_ratio(s, np.asarray(shape)))
+
+    def rvs(self, size: int = 1, rng: Any = None) -> Floats:
+        """Random draws of the fitted values: exceedances, or block maxima; shape (size,)."""
+        generator, _ = as_generator(rng)
+        return self.quantile(generator.random(check_whole("size", size, low=1)))
+
+    @property
+    def mean(self) -> float:
+        """Mean of the fitted values, infinite for ξ ≥ 1: u + σ/(1 − ξ), or μ + σ(Γ(1 − ξ) − 1)/ξ."""
+        if self.shape >= 1.0:
+            return float("inf")
+        if self.model != "gev":
+            scale, shape = self.excess_params
+            return self.origin + float(scale / (1.0 - shape))
+        from scipy.special import gammaln
+
+        small = abs(self.shape) < 1e-9  # the limit is Euler's constant
+        factor = np.euler_gamma if small else np.expm1(gammaln(1.0 - self.shape)) / self.shape
+        return self.location + self.scale * float(factor)
 
     def likelihood(self, *, rate: str = "estimated") -> TailLikelihood:
         """Profile likelihood of the sample, for intervals of one's own."""
