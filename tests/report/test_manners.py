@@ -86,6 +86,11 @@ def of_estimators() -> list[Result]:
     return [compared, fs.hfm_experiment(models, data, measures=("DP", "HFM"), rng=1)]
 
 
+def of_a_tail() -> list[Result]:
+    x = np.random.default_rng(1).exponential(size=500)
+    return [fs.evt.fit_gpd(x, 1.0, backend="scipy").test_shape()]
+
+
 def check_print(found: list[Result]) -> set[str]:
     """Names of the classes, after every result was printed."""
     for result in found:
@@ -101,7 +106,8 @@ def below(cls: type) -> set[str]:
 
 def test_every_class_of_result_prints_in_100_columns() -> None:
     impact = fs.adverse_impact({"a": (3, 9), LONG: (8, 4)}, unknown=2)
-    seen = check_print([*of_posteriors(), *of_amplification(), *of_missing_rows(), *of_estimators(), impact])
+    made = (of_posteriors, of_amplification, of_missing_rows, of_estimators, of_a_tail)
+    seen = check_print([*(result for make in made for result in make()), impact])
     for name in CASES:
         seen |= check_print(of_case(name))
     slow = {"PowerResult", "SyntheticQuality", "TailSample"}
