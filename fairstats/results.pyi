@@ -41,6 +41,7 @@ from fairstats.numerics.evt.profile import ExceedanceProbability as ExceedancePr
 from fairstats.numerics.evt.profile import ProfileCurve as ProfileCurve
 from fairstats.numerics.evt.result import EvtFit as EvtFit
 from fairstats.numerics.evt.return_levels import ReturnLevel as ReturnLevel
+from fairstats.numerics.evt.shapes import ShapeTest as ShapeTest
 from fairstats.numerics.evt.tail import FittedTail as FittedTail
 from fairstats.numerics.evt.tail import TailEstimate as TailEstimate
 from fairstats.numerics.evt.tail import TailTest as TailTest
