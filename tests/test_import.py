@@ -76,6 +76,13 @@ def test_import_loads_nothing_heavy() -> None:
     assert heavy == []
 
 
+@pytest.mark.parametrize("name", ["um_posterior", "disparate_impact", "ConfusionCounts", "evt"])
+def test_a_name_loads_no_pandas(name: str) -> None:
+    """A function as an attribute costs what it computes with, and pandas is for frames."""
+    loaded = loaded_after(f"import fairstats; fairstats.{name}")
+    assert loaded.isdisjoint({"pandas", "matplotlib", "sklearn", "statsmodels"})
+
+
 def test_import_starts_no_other_process_and_no_thread() -> None:
     code = (
         "import subprocess, sys, threading\n"

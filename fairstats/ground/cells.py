@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from fairstats.ground.checks import check_given, check_that, check_type, check_whole, finite_array, is_plain
 from fairstats.ground.encoding import as_frame_columns, label_text
@@ -21,6 +20,7 @@ from fairstats.ground.groups import group_index
 from fairstats.ground.outcomes import MissingReport, Outcomes
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
 _BLOCK = 1 << 20
@@ -242,6 +242,8 @@ class CellCounts:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: the cells' totals and the number of rows."""
+        import pandas as pd
+
         frame = pd.DataFrame(self.totals, columns=list(self.cells))
         if not self.weighted:
             frame = frame.astype("int64")

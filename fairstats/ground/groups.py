@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from fairstats.ground.checks import (
     check_different,
@@ -124,6 +123,8 @@ def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
 
 def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
     """Columns with their names, of a mapping, frame, array, list of rows, or the one column."""
+    import pandas as pd
+
     if isinstance(given, Mapping):
         return given.items()
     if isinstance(given, pd.DataFrame):
@@ -205,6 +206,8 @@ def _ordered(factor: Factor, groups: Sequence[Hashable] | None, number: NDArray[
 def _as_listed(
     factor: Factor, groups: Sequence[Hashable], labels: tuple[str, ...], sizes: NDArray[np.int64]
 ) -> Factor:
+    import pandas as pd
+
     fine = isinstance(groups, (Sequence, np.ndarray, pd.Index, pd.Series)) and not isinstance(
         groups, (str, bytes)
     )
@@ -235,6 +238,8 @@ def find_group(
 
     1, 1.0, ``np.float64(1)`` and True are one value; so are a day and its timestamp.
     """
+    import pandas as pd
+
     if isinstance(group, np.generic) and not isinstance(group, np.datetime64):
         group = group.item()  # NumPy compares with every entry of a tuple
     if levels is not None and group in levels:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from fairstats.ground.checks import LARGEST, check_choice, check_one_length, check_that
 from fairstats.ground.encoding import MISSING, Factor, as_float_column, binary_columns, factorize
@@ -19,6 +18,7 @@ from fairstats.ground.groups import Grouping, encode_groups
 from fairstats.ground.serialise import serialisable
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
 MissingPolicy = Literal["raise", "drop", "group"]
@@ -295,6 +295,8 @@ def check_row_labels(**columns: Any) -> None:
 
     `columns`: argument → column, frame, or mapping of columns; what is not of pandas has no labels.
     """
+    import pandas as pd
+
     first: tuple[str, pd.Index] | None = None
     named = ((f"{a}[{n!r}]", c) for a, v in columns.items() if isinstance(v, Mapping) for n, c in v.items())
     for name, column in (*columns.items(), *named):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
 from fairstats.ground.checks import check_different, check_that, is_plain
 from fairstats.ground.encoding import as_array, as_column, as_narwhals, check_columns
@@ -86,6 +85,8 @@ class _ArrayTable(FeatureTable):
 
 class _PandasTable(FeatureTable):
     def labels_of(self, positions: NDArray[np.intp]) -> NDArray[Any]:
+        import pandas as pd
+
         index = self.data.index
         if isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1):
             return positions
@@ -130,6 +131,8 @@ def as_features(X: Any, argument: str = "X") -> FeatureTable:
     `X`, shape (n, p): pandas, polars, Arrow, or a two-dimensional array; `argument`: name for error messages.
     Raises InputError: no table, no rows, or columns of one name.
     """
+    import pandas as pd
+
     if isinstance(X, pd.DataFrame):
         table: FeatureTable = _PandasTable(X)
         check_different(argument, X.columns)
@@ -168,6 +171,8 @@ def _as_type(values: Sequence[Any], dtype: np.dtype[Any], name: Hashable) -> NDA
 
 def _as_series(values: Sequence[Any], dtype: Any, name: Hashable) -> Any:
     """Values in the type of the column, exactly."""
+    import pandas as pd
+
     if isinstance(dtype, pd.CategoricalDtype) and not set(values) <= set(dtype.categories):
         raise _does_not_fit(values, dtype, name)
     try:

@@ -16,13 +16,14 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 
 from fairstats.ground.errors import InputError, ResultAttributeError
 from fairstats.ground.groups import group_index
 from fairstats.ground.serialise import decode, encode, serialisable
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fairstats.ground.verdict import Ruling
 
 #: The columns that every `to_frame()` begins with.
@@ -285,6 +286,8 @@ class Result(_Answers):
         DataFrame
             Columns `TIDY_COLUMNS` in that order, then those of the method.
         """
+        import pandas as pd
+
         rows = self.rows()
         extra = [name for name in dict.fromkeys(k for row in rows for k in row) if name not in TIDY_COLUMNS]
         return pd.DataFrame(rows, columns=[*TIDY_COLUMNS, *extra])

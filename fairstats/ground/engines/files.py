@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from fairstats.ground.checks import check_choice, check_different, check_that
 from fairstats.ground.engines.sources import ENGINES, engine_errors, need_engine
 from fairstats.ground.errors import FairstatsError, InputError
@@ -114,6 +112,8 @@ def csv_header(source: Any, delimiter: str | None) -> list[str]:
 
     Raises InputError where two are equal: a reader would rename the second, or lose it.
     """
+    import pandas as pd
+
     tab = "\t" if isinstance(source, Path) and ".tsv" in source.name.lower() else ","
     sep, where = delimiter or tab, source.name if isinstance(source, Path) else "standard input"
     with readable(repr(where)):

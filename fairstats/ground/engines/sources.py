@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 
 from fairstats.ground.checks import check_choice, check_different
 from fairstats.ground.errors import EngineError, InputError, MissingDependencyError
@@ -120,6 +119,8 @@ def _cause(problem: BaseException) -> str:
 @contextmanager
 def beside(table: Any, columns: dict[str, NDArray[Any]]) -> Iterator[Any]:
     """A small table of ours in the engine of `table`, to be joined with it within the block."""
+    import pandas as pd
+
     engine, native, small = kind(table), nw.to_native(table), pd.DataFrame(columns)
     if engine == "duckdb":
         # a table of its own connection, whose statistics the join looks at; frames have none

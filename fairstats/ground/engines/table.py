@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 
 from fairstats.ground.cells import CellCounts
 from fairstats.ground.counts import confusion_cells
@@ -19,6 +18,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes, check_changed, check_probability, check_weights
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
 #: Columns of the prepared table; keys and features are numbered.
@@ -232,6 +232,8 @@ class LazyRows:
         The table; the columns to group by; and a function from an answer to the positions that `place` gives.
         Columns of many values, or of other types than text and numbers, stay as they are.
         """
+        import pandas as pd
+
         kept = slice(None) if self.outcomes.kept is None else self.outcomes.kept
         by = [*self.key_names, *names]
         known = self._cells[0].iloc[kept]
@@ -298,6 +300,8 @@ def _flag(condition: Any) -> Any:
 
 def _common_codes(known: Any, found: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """Codes of two columns that agree where values do, missing ones too, and how many there are."""
+    import pandas as pd
+
     a, b = (np.asarray(as_column(v, "frame")) for v in (known, found.to_native()))
     codes, uniques = pd.factorize(np.concatenate([a, b]), use_na_sentinel=True)
     return codes[: a.size] + 1, codes[a.size :] + 1, len(uniques) + 1
