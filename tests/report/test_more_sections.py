@@ -124,6 +124,13 @@ def test_neither_without_its_columns() -> None:
     assert [s.attributes for s in crossed.sections if s.key == "ecd" and s.results] == [("sex",)]
 
 
+def test_weighted_rows_are_left_out_aloud() -> None:
+    """There is no inference on tails of weighted rows: a note says so, and what to do."""
+    weighted = audit(frame().assign(w=1.0 + np.arange(N) % 3), sample_weight="w", features=())
+    assert results(weighted, "ecd") == []
+    assert sum("keep each row with probability" in note for note in weighted.notes) == 1
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [

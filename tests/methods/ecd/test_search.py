@@ -155,6 +155,7 @@ def test_exponentiated_gradient_against_the_plain_model() -> None:
         ({"splits": (0.5, 0.5, 0.5)}, "splits"),
         ({"n_iter": 0}, "n_iter"),
         ({"sampler": "grid"}, "sampler"),
+        ({"backend": "R"}, "backend"),
         ({"param_distributions": {}}, "param_distributions"),
         ({"param_distributions": {"max_depth": 3}}, "int for 'max_depth'"),
         ({"sensitive_features": "gender"}, "no column"),
@@ -170,3 +171,20 @@ def test_bad_labels() -> None:
         search().fit(X, Y[:5])
     with pytest.raises(fs.InputError, match="three ways"):
         search().fit(X.iloc[[0, 1, *np.flatnonzero(X["sex"] != X["sex"][0])[:2]]], Y[:4])
+
+
+def test_trials_are_by_scipy_whatever_the_report_is_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """R is asked for the results that are reported only: two fits of two groups here."""
+    from fairstats.methods.ecd import search as module
+
+    asked: list[Any] = []
+
+    def spied(*args: Any, backend: Any, **options: Any) -> Any:
+        asked.append(backend)
+        return fs.ecd(*args, backend="scipy", **options)
+
+    monkeypatch.setattr(module, "ecd", spied)
+    found = search(backend="r", n_iter=2).fit(X, Y)
+    assert asked[:3] == ["scipy"] * 3
+    assert set(asked[3:]) == {"r"}
+    assert clone(found).backend == "r"
