@@ -103,28 +103,27 @@ _REGIMES = (
     (100, (0.2, 0.8), (0.4, 0.5), 0.5),
     (2_000, (0.03, 0.97), (0.1, 0.2), 0.5),
 )
+#: Metric, rate, contrast, what is missing, regimes.
 _METRICS = (
-    ("disparate_impact", "selection_rate", "ratio", ("group", "prediction")),
-    ("conditional_accuracy", "tpr", "ratio", ("outcome",)),
-    ("demographic_parity_difference", "selection_rate", "difference", ("group",)),
+    ("disparate_impact", "selection_rate", "ratio", "group", _REGIMES),
+    ("disparate_impact", "selection_rate", "ratio", "prediction", _REGIMES),
+    ("conditional_accuracy", "tpr", "ratio", "outcome", _REGIMES),
+    ("demographic_parity_difference", "selection_rate", "difference", "group", _REGIMES),
 )
 
 
-def _cell(metric: tuple[str, str, str, tuple[str, ...]], missing: str, regime: Any, share: float) -> Cell:
+def _cell(name: str, rate: str, contrast: str, missing: str, regime: Any, share: float) -> Cell:
     n, shares, rates, base = regime
-    name, rate, contrast, _ = metric
     given = {"n": n, "shares": shares, "rates": rates, "base": base, "missing": missing, "share": share}
     groups = f"{round(n * shares[0])} and {round(n * shares[1])} rows, TPR {rates[0]:g} and {rates[1]:g}"
     words = f"{groups}, {missing} missing in {100 * share:g}% (twice where ŷ=1)"
     at = partial(simulate, **given, rate=rate, contrast=contrast)
-    name = f"{name}(…).worst_case_bounds()"
-    return Cell("rates", name, words, at, claim="conservative")
+    return Cell("rates", f"{name}(…).worst_case_bounds()", words, at, claim="conservative")
 
 
 CELLS = [
-    _cell(metric, missing, regime, share)
-    for metric in _METRICS
-    for missing in metric[3]
-    for regime in _REGIMES
+    _cell(*metric, regime, share)
+    for *metric, regimes in _METRICS
+    for regime in regimes
     for share in (0.0, 0.002, 0.02, 0.2)
 ]
