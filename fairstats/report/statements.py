@@ -253,7 +253,13 @@ def _verdicts(s: AuditSettings, columns: AuditColumns) -> str:
             f"Each comparison is judged by itself, with an error of {alpha}: of many verdicts some are wrong "
             'by chance; adjust="holm" guards all comparisons of one metric at once.'
         )
-    return text + f"Over all comparisons of one metric the error is at most {alpha} ({s.adjust})."
+    chosen = ", all pairs counted where the data chose the reference" if _chosen(s) else ""
+    return text + f"Over all comparisons of one metric the error is at most {alpha} ({s.adjust}{chosen})."
+
+
+def _chosen(s: AuditSettings) -> bool:
+    """Whether a reference was asked for that the data choose."""
+    return "highest" in s.references.values()
 
 
 def _pvalues(s: AuditSettings) -> str:
@@ -266,7 +272,7 @@ def _pvalues(s: AuditSettings) -> str:
     within = (
         f"adjusted by {method} within one metric over all its group comparisons" if method else "not adjusted"
     )
-    if "highest" in s.references.values():
+    if _chosen(s):
         within += " (over all pairs, as the intervals are, where the data chose the reference)"
     return (
         f"Adjusted p-values (two-sided tests of equality) are {within}. Across metrics, and between sets of "
