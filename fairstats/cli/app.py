@@ -84,10 +84,7 @@ def audit_command(file: Path, **given: Any) -> None:
 
     delivery = {option.name: given.pop(option.name) for option in tables.DELIVERY}
     _check_delivery(delivery, [file])
-    frame, plain = _read(file, given)
-    groups, changed = plain["sensitive_features"], plain["counterfactual_score"]
-    plain["reference"] = tables.reference_of(plain["reference"], groups)
-    plain |= {"sensitive_features": groups or None, "counterfactual_score": changed or None}
+    frame, plain = _asked(file, given)
     if plain["mitigation"] is not None:
         plain["mitigation"] = _mitigation(plain["mitigation"])
     with warnings.catch_warnings():
@@ -95,6 +92,14 @@ def audit_command(file: Path, **given: Any) -> None:
         with _as_written("file", file) if isinstance(frame, Tally) else nullcontext():
             report = audit(frame, **plain)
     _deliver(report, delivery)
+
+
+def _asked(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """What `audit` reads (nothing without a file), and its keyword arguments."""
+    frame, plain = _read(file, given)
+    groups, changed = plain["sensitive_features"], plain["counterfactual_score"]
+    plain["reference"] = tables.reference_of(plain["reference"], groups)
+    return frame, plain | {"sensitive_features": groups or None, "counterfactual_score": changed or None}
 
 
 def _mitigation(path: Path) -> Any:
@@ -105,12 +110,13 @@ def _mitigation(path: Path) -> Any:
     return decode(read_json(path, "--mitigation", written))
 
 
-def _read(file: Path, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _read(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What a command reads, and its other options as the arguments of `fairstats.audit`."""
     groups, strata = given.pop("group") or [], given.get("strata")
     changed = by_column(given["counterfactual_score"], groups, "--counterfactual-score")
     given |= {name: by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")}
-    frame = _table(file, given, [*groups, *changed.values(), *([] if strata is None else [strata])])
+    names = [*groups, *changed.values(), *([] if strata is None else [strata])]
+    frame = None if file is None else _table(file, given, names)
     given |= {"sensitive_features": groups, "counterfactual_score": changed}
     given["pos_label"] = pos_labels(given["pos_label"], given.pop("pos_label_pred"))
     given["features"] = tuple(given["features"] or ())
@@ -227,11 +233,11 @@ def demo(intersections: bool, **delivery: Any) -> None:
     _deliver(demo_report(intersections=intersections), delivery)
 
 
-def _register(name: str, command: Any, parameters: Sequence[inspect.Parameter]) -> None:
+def _register(name: str, command: Any, parameters: Sequence[inspect.Parameter], to: Any = app) -> None:
     """Give a command the parameters of a table, and typer the command."""
     command.__signature__ = inspect.Signature(list(parameters))
     command.__annotations__ = {p.name: p.annotation for p in parameters}
-    app.command(name)(command)
+    to.command(name)(command)
 
 
 _register("audit", audit_command, [_FILE, *(option.parameter() for option in (*OPTIONS, *tables.DELIVERY))])
@@ -321,6 +327,14 @@ class Renderer(StrEnum):
     r = "r"
 
 
+class Kind(StrEnum):
+    """What is written."""
+
+    html = "html"
+    docx = "docx"
+    pdf = "pdf"
+
+
 Names = Annotated[
     list[str] | None,
     typer.Argument(metavar="[NAME]…", help="Name, part of it, or .Rmd file; none: all.", show_default=False),
@@ -337,6 +351,32 @@ def list_command() -> None:
         typer.echo(f"{name:28} {read_vignette(find_vignette(name)).title}")
 
 
+def new_command(path: Path, data: Path | None, **given: Any) -> None:
+    """Write a vignette about a table: the audit in Python and R, sentences that follow the data.
+
+    It is R Markdown to be edited; fairstats vignettes build renders it, and rmarkdown::render does.
+    """
+    from fairstats.report.vignettes.own import write_vignette
+
+    if data is None or not given["group"]:
+        name, cure = ("--data", "--data people.csv") if data is None else ("--group", "--group sex")
+        raise InputError(name, got="nothing", allowed="a file, and a sensitive column of it", cure=cure)
+    _, plain = _asked(None, given)
+    default = {option.name: option.default for option in OPTIONS}
+    asked = {k: v for k, v in plain.items() if v != default.get(k) or k == "rng"}
+    typer.echo(f"Written: {write_vignette(path, data, asked)}")
+
+
+_NEW = [o for o in OPTIONS if o.name not in ("mitigation", *(reading.name for reading in tables.READING))]
+_DATA = tables.Option("data", "CSV or Parquet file with one row per person.", Path)
+_PLACE = inspect.Parameter(
+    "path",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    annotation=Annotated[Path, typer.Argument(help="The file to write: .Rmd, or .qmd for Quarto.")],
+)
+_register("new", new_command, [_PLACE, *(option.parameter() for option in (_DATA, *_NEW))], vignettes)
+
+
 @vignettes.command()
 def build(
     names: Names = None,
@@ -350,13 +390,20 @@ def build(
         bool, typer.Option("--fast", help="Fewer draws: chunks see FAIRSTATS_VIGNETTE_FAST=1.")
     ] = False,
     jobs: Jobs = 2,
+    to: Annotated[Kind, typer.Option("--to", help="Word by pandoc, PDF by a browser or LaTeX.")] = Kind.html,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", help="NAME=VALUE of the head's params, as data=july.csv; repeat."),
+    ] = None,
 ) -> None:
     """Build vignettes as self-contained HTML files, which need no network to be read."""
     from fairstats.report.vignettes.build import build_vignettes
 
     if out is None:  # typer 0.16 with click 8.5 does not ask for a required option
         raise InputError("--out", got="nothing", allowed="a folder", cure="--out build/vignettes")
-    build_vignettes(names or (), out=out, renderer=renderer.value, fast=fast, jobs=jobs, tell=_tell)
+    params = {name: value for name, _, value in (text.partition("=") for text in param or ())}
+    how: dict[str, Any] = {"renderer": renderer.value, "fast": fast, "jobs": jobs, "to": to.value}
+    build_vignettes(names or (), out=out, tell=_tell, params=params, **how)
 
 
 @vignettes.command()
@@ -390,7 +437,11 @@ def _deliver(report: AuditReport, delivery: Mapping[str, Any]) -> None:
     out, json = delivery["out"], delivery["json"]
     piped = STANDARD in (str(out), str(json))
     show(report, full=delivery["full"], stream=sys.stderr if piped else sys.stdout)
-    written = [deliver(out, render_html(report))] if out is not None else []
+    written = []
+    if out is not None and out.suffix.lower() in (".docx", ".pdf"):
+        written = [f"Written: {report.to_document(out)}"]
+    elif out is not None:
+        written = [deliver(out, render_html(report))]
     if json is not None:
         written.append(deliver(json, report.json_text()))
     for said in filter(None, written):

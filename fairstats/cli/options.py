@@ -168,7 +168,11 @@ SHARED = (
 )  # fmt: skip
 #: What every command that makes a report delivers.
 DELIVERY = (
-    Option("out", "Write the report as one HTML file; - is standard output.", Path),
+    Option(
+        "out",
+        "Write the report as one HTML file (Word or PDF: name.docx, name.pdf); - is standard output.",
+        Path,
+    ),
     Option("json", "Write the results as JSON; - is standard output.", Path),
     Option("full", "Print every comparison of intersections, too.", bool, False, flag="--full"),
     Option("fail_on", "Exit with 1 when a comparison is violated.", choice("FailOn", "violated")),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import math
 import textwrap
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -307,6 +307,21 @@ class Result(_Answers):
         columns = ((name, frame[name].tolist()) for name in self._summary_columns(frame))
         return [name for name, values in columns if any(v is not None and v == v and v != "" for v in values)]
 
+    def to_latex(self) -> str:
+        r"""The printed table in LaTeX (package booktabs), with the notes below it; all text is escaped.
+
+        Examples
+        --------
+        >>> import fairstats as fs
+        >>> result = fs.disparate_impact(counts={"a_1": (40, 60), "b": (25, 75)}, reference="a_1")
+        >>> print(result.to_latex().splitlines()[4][:44])
+        disparate\_impact & b & a\_1 & 0.625 & 0.1277
+        """
+        frame = self.to_frame()
+        frame = _rounded(frame[self._telling_columns(frame)])
+        rows = [[_cell_text(value) for value in row] for row in frame.itertuples(index=False)]
+        return latex_table([str(name) for name in frame.columns], rows, self.title, self.notes())
+
     def notes(self) -> list[str]:
         """Sentences below the table: settings, reference, what could not be computed."""
         return []
@@ -358,6 +373,39 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
             tiny = (shown[low].abs() < _NOTHING * shown[high].abs()).to_numpy(dtype=bool)
             shown.loc[tiny, low] = 0.0
     return shown
+
+
+#: Character → what LaTeX prints it as.
+_LATEX = str.maketrans(
+    {c: f"\\{c}" for c in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$"}
+    | {"∞": r"$\infty$", "≥": r"$\geq$", "≤": r"$\leq$", "±": r"$\pm$", "ŷ": r"$\hat{y}$"}
+)
+
+
+def latex_table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str, notes: Iterable[str] = ()
+) -> str:
+    """A table of texts in LaTeX, with rules of booktabs; notes stand below it."""
+    lines = [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in (heads, *rows)]
+    align = "".join(
+        "l" if any(c.isalpha() for row in rows for c in row[k]) else "r" for k in range(len(heads))
+    )
+    below = [rf"\par\footnotesize {note.translate(_LATEX)}" for note in notes]
+    head = [
+        r"\begin{table}",
+        rf"\caption{{{caption.translate(_LATEX)}}}",
+        rf"\begin{{tabular}}{{{align}}} \toprule",
+    ]
+    return "\n".join(
+        [*head, lines[0] + r" \midrule", *lines[1:], r"\bottomrule", r"\end{tabular}", *below, r"\end{table}"]
+    )
+
+
+def _cell_text(value: Any) -> str:
+    if isinstance(value, float):
+        return "—" if math.isnan(value) else _short(value)
+    return str(value)
 
 
 def printed(title: str, frame: pd.DataFrame, notes: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairstats.ground.errors import MissingDependencyError
 from fairstats.report.format import Axis, count, isolate, number, printable, pvalue
-from fairstats.report.parts import set_parts
+from fairstats.report.parts import Part, set_parts
 from fairstats.report.render import MARKS, headline
 from fairstats.report.svg import svg
 from fairstats.report.view import Block, Row, SetView, view_sets
@@ -69,8 +69,7 @@ def _place(axis: Axis, value: float) -> str:
     return f"{axis.place(value):.2f}%"
 
 
-def render_html(report: Contents, crosscheck: Crosscheck | None = None) -> str:
-    """The HTML text of a report, with the cross-check where there is one; needs jinja2."""
+def _environment() -> Any:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as problem:
@@ -86,8 +85,19 @@ def render_html(report: Contents, crosscheck: Crosscheck | None = None) -> str:
     )  # fmt: skip
     environment.filters.update(number=number, pvalue=pvalue, count=count, svg=svg, split=split_rows)
     environment.globals.update(drawing=drawing, marks=MARKS, place=_place)
-    template = environment.get_template("report.html.j2")
+    return environment
+
+
+def render_html(report: Contents, crosscheck: Crosscheck | None = None) -> str:
+    """The HTML text of a report, with the cross-check where there is one; needs jinja2."""
+    template = _environment().get_template("report.html.j2")
     return str(template.render(**_context(report), crosscheck=crosscheck))
+
+
+def render_part(part: Part) -> str:
+    """HTML of one part, for notebooks and vignettes: it brings its own style."""
+    text = _environment().get_template("part.html.j2").render(part=part)
+    return "\n".join(line for line in text.splitlines() if line.strip())  # Markdown ends HTML at empty lines
 
 
 def _context(report: Contents) -> dict[str, Any]:

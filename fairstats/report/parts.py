@@ -12,6 +12,7 @@ import numpy as np
 
 from fairstats.ground.backends import unless_asked
 from fairstats.ground.errors import FairstatsWarning
+from fairstats.ground.results import latex_table
 from fairstats.methods.ecd.result import EcdResult
 from fairstats.methods.hfm.result import HfmResult
 from fairstats.methods.madd.result import MaddResult
@@ -25,6 +26,7 @@ from fairstats.plots.picture import Picture
 from fairstats.plots.planes import posterior_plane, power_curves, return_levels
 from fairstats.plots.scores import calibration_curves, madd_by_bandwidth, roc_curves, score_histograms
 from fairstats.report.format import count, isolate, number, percent, printable, pvalue
+from fairstats.report.render import headline
 from fairstats.report.view import Chart, SetView
 
 if TYPE_CHECKING:
@@ -66,6 +68,10 @@ class Table:
     notes: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
 
+    def to_latex(self) -> str:
+        """The table in LaTeX (booktabs), text escaped; the notes below it."""
+        return latex_table(self.heads, self.rows, self.title, self.notes)
+
 
 @dataclass(frozen=True)
 class Part:
@@ -77,6 +83,48 @@ class Part:
     charts: tuple[Chart, ...] = ()
     figures: tuple[tuple[str, tuple[Picture, ...]], ...] = ()
     tables: tuple[Table, ...] = ()
+
+    def all_tables(self) -> Iterator[Table]:
+        """Its tables, with the rows of its forest plots as one, too."""
+        rows = tuple(
+            (block.title.partition(":")[0], row.label, row.reference, row.rates_text, row.estimate_text,
+             row.interval_text, row.verdict)
+            for chart in self.charts for block in chart.blocks for row in block.rows
+        )  # fmt: skip
+        if rows:
+            heads = ("metric", "group", "reference", "rates", "estimate", "interval", "verdict")
+            yield Table(self.title, heads, rows)
+        yield from self.tables
+
+    def to_latex(self) -> str:
+        """Every table in LaTeX (booktabs)."""
+        return "\n\n".join(table.to_latex() for table in self.all_tables() if table.rows)
+
+    def __str__(self) -> str:
+        return f"{self.title}\n{self.lead}"
+
+    def _repr_html_(self) -> str:
+        from fairstats.report.html import render_part
+
+        return render_part(self)
+
+
+def general_parts(report: Contents, view: SetView) -> list[Part]:
+    """What a report says beside the parts of its sections: what was found, its limits, its references."""
+    groups = view.groups
+    sizes = () if groups is None else (
+        Table(
+            f"{groups.total} rows", ("group", "rows", "share", *(name for name, _ in groups.headings)),
+            tuple((label, n, share, *(c.rate for c in cells)) for label, n, share, cells in groups.rows),
+        ),
+    )  # fmt: skip
+    limits = [f"{said.title}. {said.text}" for said in report.statements]
+    found = ("limits", "Limits", [*limits, *report.notes]), ("references", "References", report.references)
+    told = [
+        Part(key, title, "", tables=(Table(title, (), (), tuple(map(printable, said))),))
+        for key, title, said in found
+    ]
+    return [Part("summary", "What was found", headline(report), tables=sizes), *told]
 
 
 def set_parts(report: Contents, view: SetView) -> list[Part]:

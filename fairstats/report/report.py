@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import fairstats.report.sections  # noqa: F401 - knows every class that a stored report may hold
 from fairstats._version import __version__
-from fairstats.ground.checks import check_flag, check_type
+from fairstats.ground.checks import check_choice, check_flag, check_type
 from fairstats.ground.errors import FairstatsWarning, InputError, caution
 from fairstats.ground.serialise import (
     check_path,
@@ -23,8 +23,11 @@ from fairstats.ground.serialise import (
     write_text,
 )
 from fairstats.report.contents import Contents
+from fairstats.report.convert import convert
 from fairstats.report.html import render_html
+from fairstats.report.parts import Part, general_parts, set_parts
 from fairstats.report.render import render_fragment, render_terminal, render_text
+from fairstats.report.view import view_sets
 
 if TYPE_CHECKING:
     from fairstats.report.crosscheck.table import Crosscheck
@@ -159,6 +162,78 @@ class AuditReport(Contents):
             Without jinja2 (extra ``report``).
         """
         return write_text(path, render_html(self, crosscheck))
+
+    def part(self, key: str, sensitive_features: str | None = None) -> Part:
+        """One part of the report: a plain sentence, its pictures, its tables; it shows itself in notebooks.
+
+        Parameters
+        ----------
+        key : str
+            "summary", "rates", "power", "madd", "hfm", "um", "ecd", "models", "limits", "references": those
+            that the audit has.
+        sensitive_features : str, optional
+            Of which groups, as ``"race"`` or ``"race & sex"``; default the first.
+
+        Returns
+        -------
+        Part
+            With `lead`, the sentence, `figures`, `tables` and `to_latex()`.
+
+        Raises
+        ------
+        InputError
+            For a part, or groups, that the report does not have.
+        """
+        known = self.parts()
+        name = next(iter(known)) if sensitive_features is None else sensitive_features
+        check_choice("sensitive_features", name, tuple(known))
+        check_choice("key", key, tuple(known[name]))
+        return known[name][key]
+
+    def parts(self) -> dict[str, dict[str, Part]]:
+        """Every part by its key, by set of sensitive columns; of two with one key the first."""
+        return {
+            view.name: {
+                part.key: part for part in [*general_parts(self, view), *reversed(set_parts(self, view))]
+            }
+            for view in view_sets(self)
+        }
+
+    def to_document(self, path: str | PathLike[str], *, crosscheck: Crosscheck | None = None) -> Path:
+        """Write the report as Word (``.docx``, by pandoc) or as PDF (``.pdf``, by a browser or LaTeX).
+
+        Parameters
+        ----------
+        path : path-like
+        crosscheck : Crosscheck, optional
+            As in `to_html`.
+
+        Raises
+        ------
+        InputError
+            For another ending, or where the tool is missing; the message names the cure.
+        """
+        return convert(render_html(self, crosscheck), Path(check_path("path", path)))
+
+    def to_vignette(self, path: str | PathLike[str], data: str | PathLike[str] | None = None) -> Path:
+        """Write an R Markdown vignette about this audit, to be edited: see ``fairstats vignettes new``.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, ``.Rmd`` or ``.qmd``.
+        data : path-like, optional
+            CSV or Parquet file with the audited rows, which the vignette reads. Default: the report itself,
+            as JSON beside the vignette.
+
+        Raises
+        ------
+        InputError
+            For another ending, or a file that is there already.
+        """
+        from fairstats.report.vignettes.own import vignette_of_report
+
+        return vignette_of_report(self, Path(check_path("path", path)), data)
 
     def summary(self, *, full: bool = True) -> str:
         """The report as plain text.

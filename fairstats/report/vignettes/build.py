@@ -7,17 +7,19 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 from fairstats._version import __version__
 from fairstats.ground.checks import check_choice, check_whole
 from fairstats.ground.errors import VignetteError
 from fairstats.ground.rprobe import probe_r
+from fairstats.report.convert import convert
 from fairstats.report.vignettes.by_python import render_by_python
 from fairstats.report.vignettes.page import finish, footnote
 from fairstats.report.vignettes.source import (
@@ -72,7 +74,9 @@ def _python_is_too_new() -> str | None:
     )
 
 
-def render_by_r(vignette: Vignette, *, fast: bool, library: Path, r_version: str) -> str:
+def render_by_r(
+    vignette: Vignette, *, fast: bool, library: Path, r_version: str, params: Mapping[str, str] | None = None
+) -> str:
     """Render a vignette by R Markdown and return its page; a `VignetteError` names the chunk that fails.
 
     `library` is the R library with the R package fairstats, `r_version` is for the page's last line.
@@ -81,7 +85,8 @@ def render_by_r(vignette: Vignette, *, fast: bool, library: Path, r_version: str
     if lacking is not None:
         raise VignetteError(f"the R renderer cannot be used: {lacking}")
     ours = files("fairstats.report.vignettes")
-    with surroundings(fast=fast, library=library) as place:
+    given = vignette.parameters(params or {})
+    with surroundings(fast=fast, library=library, params=given) as place:
         source = place.folder / f"{vignette.name}.Rmd"  # reticulate wants the input in the working directory
         source.write_text(vignette.text, encoding="utf-8")
         pictures = vignette.path.parent / "images"
@@ -133,17 +138,21 @@ def build_vignettes(
     fast: bool = False,
     jobs: int = 2,
     tell: Callable[[Built], None] | None = None,
+    params: Mapping[str, str] | None = None,
+    to: str = "html",
 ) -> list[Built]:
     """Build vignettes as self-contained HTML files.
 
     `names`: names, parts of names or paths; empty: all; `out`: folder for ``NAME.html``; made where it is
     missing; `renderer`, {"python", "r"}: jupytext and nbconvert, or R Markdown; `fast`: fewer draws: chunks
-    see ``FAIRSTATS_VIGNETTE_FAST=1``; `jobs`: how many run at a time; `tell`: called with each as it is done.
+    see ``FAIRSTATS_VIGNETTE_FAST=1``; `jobs`: how many run at a time; `tell`: called with each as it is done;
+    `params`: of the head, in place of what stands there; `to`, {"html", "docx", "pdf"}.
     Returns them in the order of `names`. Raises VignetteError for the first that fails (those that run are
     finished), and InputError for a name that is none.
     """
     check_choice("renderer", renderer, ("python", "r"))
     check_whole("jobs", jobs, low=1)
+    check_choice("to", to, ("html", "docx", "pdf"))
     wanted = _wanted(names)
     lacking = lacking_for_r() if renderer == "r" else None
     if lacking is not None:
@@ -152,12 +161,15 @@ def build_vignettes(
     with _r_at_hand(required=renderer == "r") as (library, r_version):
 
         def write(vignette: Vignette) -> Path:
+            how: dict[str, Any] = {"fast": fast, "r_version": r_version, "params": params or {}}
             if renderer == "r" and library is not None:
-                page = render_by_r(vignette, fast=fast, library=library, r_version=r_version)
+                page = render_by_r(vignette, library=library, **how)
             else:
-                page, _ = render_by_python(vignette, fast=fast, library=library, r_version=r_version)
-            path = out / f"{vignette.name}.html"
+                page, _ = render_by_python(vignette, library=library, **how)
+            path = out / f"{vignette.name}.{to}"
             path.parent.mkdir(parents=True, exist_ok=True)
+            if to != "html":
+                return convert(page, path)
             path.write_text(page, encoding="utf-8")
             return path
 

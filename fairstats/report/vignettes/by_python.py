@@ -42,7 +42,7 @@ _R_CELL = "%%R\nsource(exprs = parse(text = {}, keep.source = FALSE), print.eval
 
 
 def render_by_python(
-    vignette: Vignette, *, fast: bool, library: Path | None, r_version: str
+    vignette: Vignette, *, fast: bool, library: Path | None, r_version: str, params: Any = ()
 ) -> tuple[str, dict[int, str]]:
     """Run a vignette and make its page; beside it, what each R chunk printed, by the chunk's number.
 
@@ -57,7 +57,8 @@ def render_by_python(
     # not from the package, which replaces itself while another thread may be importing it
     from pygments.formatters.html import HtmlFormatter
 
-    with surroundings(fast=fast, library=library) as place:
+    given = vignette.parameters(dict(params))
+    with surroundings(fast=fast, library=library, params=given) as place:
         prose, cells = _read(vignette)
         ran = _run_chunks(vignette, cells, place, with_r=library is not None)
     recorded = Recorded() if library is not None else read_recorded(vignette.path)

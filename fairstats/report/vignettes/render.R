@@ -27,4 +27,8 @@ format <- rmarkdown::html_document(
   self_contained = TRUE, theme = NULL, mathjax = NULL, highlight = "tango", css = given[[3L]],
   fig_width = 7, fig_height = 5, fig_retina = 2, pandoc_args = "--mathml"
 )
-rmarkdown::render(given[[1L]], format, output_file = given[[2L]], quiet = TRUE, envir = new.env())
+params <- jsonlite::fromJSON(Sys.getenv("FAIRSTATS_PARAMS", "{}"))
+rmarkdown::render(
+  given[[1L]], format, output_file = given[[2L]], quiet = TRUE, envir = new.env(),
+  params = if (length(params)) as.list(params)
+)

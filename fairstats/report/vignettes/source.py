@@ -16,6 +16,8 @@ _OPEN = re.compile(r"^(?P<fence>`{3,})\s*\{(?P<head>[^}]*)\}\s*$")
 _FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,})")
 _HEADER = re.compile(r"\A---\n(?P<fields>.*?)^---\s*$", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^(?P<name>[\w-]+):\s*(?P<value>.*?)\s*$", re.MULTILINE)
+_PARAMS = re.compile(r"^params:\n(?P<lines>(?:[ \t]+.*\n)*)", re.MULTILINE)
+_PARAM = re.compile(r"^[ \t]+(?P<name>[\w-]+):\s*(?P<value>.*?)\s*$", re.MULTILINE)
 _OPTION = re.compile(
     r"""\s*(?P<name>[A-Za-z][\w.]*)\s*=\s*(?P<value>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^,]*)(?:,|$)"""
 )
@@ -54,7 +56,7 @@ def vignette_names(folder: Path | None = None) -> tuple[str, ...]:
 def find_vignette(name: str) -> Path:
     """The ``.Rmd`` file of a name (``"02-madd"``), of a part that no other has (``"madd"``), or a path."""
     path = Path(name)
-    if path.suffix == ".Rmd" and path.is_file():
+    if path.suffix in (".Rmd", ".qmd") and path.is_file():
         return path
     folder = vignette_folder()
     names = vignette_names(folder)
@@ -127,6 +129,22 @@ class Vignette:
     def name(self) -> str:
         """The file's name without its ending."""
         return self.path.stem
+
+    def parameters(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The header's `params`, with those that are given; paths of files are made absolute.
+
+        Raises InputError for one that the header does not have.
+        """
+        header = _HEADER.match(self.text)
+        block = _PARAMS.search(header["fields"]) if header else None
+        found = {m["name"]: m["value"].strip("\"'") for m in _PARAM.finditer(block["lines"] if block else "")}
+        for name in given:
+            if name not in found:
+                allowed = ", ".join(found) or "none: the vignette has no params in its head"
+                raise InputError("--param", got=repr(name), allowed=allowed, cure="--param data=FILE")
+        held = {name: str(self.path.resolve().parent / value) for name, value in found.items()}
+        found = {name: held[name] if Path(held[name]).is_file() else found[name] for name in found}
+        return found | {k: str(Path(v).resolve()) if Path(v).is_file() else v for k, v in given.items()}
 
 
 def read_vignette(path: Path) -> Vignette:

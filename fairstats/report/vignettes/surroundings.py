@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,8 +16,10 @@ from fairstats.ground.errors import VignetteError
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
-#: The one documented variable: chunks take fewer draws where it is "1".
+#: Chunks take fewer draws where it is "1".
 FAST = "FAIRSTATS_VIGNETTE_FAST"
+#: The parameters of the vignette's head as JSON.
+PARAMS = "FAIRSTATS_PARAMS"
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,13 @@ class Surroundings:
 
 
 @contextmanager
-def surroundings(*, fast: bool, library: Path | None) -> Iterator[Surroundings]:
-    """Make the folders and the environment of one build; `library`: the R library to look into first."""
+def surroundings(
+    *, fast: bool, library: Path | None, params: Mapping[str, str] | None = None
+) -> Iterator[Surroundings]:
+    """Make the folders and the environment of one build.
+
+    `library`: the R library to look into first; `params`: of the vignette's head, which chunks read.
+    """
     with _folder() as top:
         folder, aside = Path(top, "work"), Path(top, "aside")
         folder.mkdir()
@@ -42,6 +50,7 @@ def surroundings(*, fast: bool, library: Path | None) -> Iterator[Surroundings]:
         variables = {k: v for k, v in os.environ.items() if k not in (FAST, "MPLBACKEND", "PYTHONSTARTUP")}
         # R's own fits are for R chunks: within knitr's process rpy2 cannot start another R.
         variables.update(FAIRSTATS_BACKEND="scipy", PYTHONHASHSEED="0")
+        variables[PARAMS] = json.dumps(dict(params or {}))
         if fast:
             variables[FAST] = "1"
         if library is not None:

@@ -1,0 +1,68 @@
+"""A page as Word or PDF: pandoc writes the one, a headless browser prints the other, or LaTeX does."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from fairstats.ground.errors import InputError
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "microsoft-edge")
+_LATEX = ("xelatex", "lualatex", "pdflatex")
+#: A drawing that holds no other one.
+_DRAWING = re.compile(r"<svg\b(?:(?!<svg\b).)*?</svg>", re.DOTALL)
+
+
+def convert(page: str, target: Path) -> Path:
+    """Write a page of HTML as the file that the ending of its name asks for: ``.docx`` or ``.pdf``.
+
+    Raises InputError for another ending, and where the tool is missing or fails.
+    """
+    kind = target.suffix.lower()
+    if kind not in (".docx", ".pdf"):
+        got, cure = f"a name that ends in {kind!r}", "to_html(path) writes a page"
+        raise InputError("path", got=got, allowed=".docx or .pdf", cure=cure)
+    browser, latex, pandoc = (_first(names) for names in (_BROWSERS, _LATEX, ("pandoc",)))
+    with tempfile.TemporaryDirectory(prefix="fs-") as folder:
+        held, made = Path(folder, "page.html"), Path(folder, f"page{kind}")
+        held.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
+        if kind == ".pdf" and browser:
+            quiet = "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer", "--no-first-run"
+            command = [
+                browser,
+                *quiet,
+                f"--user-data-dir={folder}/profile",
+                f"--print-to-pdf={made}",
+                held.as_uri(),
+            ]
+        elif pandoc and (kind == ".docx" or latex):
+            held.write_text(_plain(page), encoding="utf-8", errors="xmlcharrefreplace")
+            engine = [f"--pdf-engine={latex}"] if kind == ".pdf" else []
+            command = [pandoc, "--quiet", *engine, "--from=html", str(held), "--output", str(made)]
+        else:
+            what = "pandoc" if kind == ".docx" else "a browser (chromium), or pandoc with LaTeX"
+            cure = "apt-get install " + ("pandoc" if kind == ".docx" else "chromium") + ", or write HTML"
+            raise InputError(
+                "path", got=f"{kind!r} without {what} on PATH", allowed="a format that can be made", cure=cure
+            )
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)  # noqa: S603 - our page
+        if not made.is_file():
+            got = f"{Path(command[0]).name} that failed: {done.stderr.strip()[-300:]}"
+            raise InputError("path", got=got, allowed="a document", cure="write HTML and print it")
+        target.write_bytes(made.read_bytes())
+    return target
+
+
+def _first(names: tuple[str, ...]) -> str | None:
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def _plain(page: str) -> str:
+    """The page without drawings, which pandoc does not carry over: tables and legends say the same."""
+    found = 1
+    while found:
+        page, found = _DRAWING.subn("", page)
+    return page

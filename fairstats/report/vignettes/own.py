@@ -1,0 +1,119 @@
+"""Vignettes about the user's own data: R Markdown that audits, shows and cross-checks, to be edited."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.groups import INTERSECTION
+from fairstats.report.files import read_table
+
+if TYPE_CHECKING:
+    from fairstats.report.report import AuditReport
+
+#: Arguments of `audit` that name columns.
+_COLUMNS = (
+    "sensitive_features", "y_true", "y_pred", "score", "sample_weight", "cluster", "features",
+    "counterfactual_score",
+)  # fmt: skip
+#: Settings of a report that are arguments of `audit`.
+_SETTINGS = (
+    "confidence_level", "threshold", "margin", "method", "simultaneous", "comparisons", "adjust", "family",
+    "missing", "evaluated_on", "n_resamples",
+)  # fmt: skip
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#$|~^])")
+
+
+def write_vignette(path: Path, data: str | os.PathLike[str], options: Mapping[str, Any]) -> Path:
+    """Write a vignette that audits the rows of a file; `options` are keyword arguments of `audit`.
+
+    Raises InputError for another ending than .Rmd or .qmd, a file that is there already, rows that cannot be
+    read or lack a column.
+    """
+    asked = {"rng": 1, **{name: v for name, v in options.items() if v is not None and v not in ((), [], {})}}
+    named = {role: _names(asked[role]) for role in _COLUMNS if role in asked}
+    columns = list(dict.fromkeys(name for names in named.values() for name in names))
+    read_table(Path(data), columns)
+    sensitive = named["sensitive_features"]
+    crossed = len(sensitive) > 1 and asked.get("intersections", True)
+    sets = [*sensitive, *([INTERSECTION.join(sensitive)] if crossed else [])]
+    both, weighted = "y_true" in asked and "y_pred" in asked, "sample_weight" in asked
+    present = {
+        "power": not weighted and "cluster" not in asked, "models": isinstance(asked.get("y_pred"), Mapping),
+        "madd": "score" in asked, "hfm": both and "features" in asked, "um": both and not weighted,
+    }  # fmt: skip
+    keys = [key for key, there in present.items() if there]
+    changed = asked.get("counterfactual_score", {})
+    tails = list(changed) if isinstance(changed, Mapping) else sensitive[:1]
+    held = os.path.relpath(data, path.parent)
+    return _write(
+        path, asked.get("title", f"Fairness audit of {Path(data).name}"), {"data": Path(held).as_posix()},
+        {name: [*keys, "ecd"] if name in tails else keys for name in sets}, options=asked, columns=columns,
+        threshold=asked.get("threshold", 0.8), margin=asked.get("margin", 0.1),
+    )  # fmt: skip
+
+
+def _names(given: Any) -> list[str]:
+    return (
+        [given] if isinstance(given, str) else list(given.values() if isinstance(given, Mapping) else given)
+    )
+
+
+def vignette_of_report(report: AuditReport, path: Path, data: str | os.PathLike[str] | None) -> Path:
+    """Write a vignette about a report: it audits the file of its rows, or shows the report without one."""
+    s, c = report.settings, report.columns
+    if data is None:
+        held = path.with_suffix(".report.json")
+        keys = {name: list(parts) for name, parts in report.parts().items()}
+        made = {"options": None, "columns": (), "threshold": s.threshold, "margin": s.margin}
+        written = _write(path, report.title, {"report": held.name}, keys, **made)
+        report.to_json(held)
+        return written
+    labels = {"y_true": c.pos_label_true, "y_pred": c.pos_label_pred}
+    named = {k: v for k, v in s.references.items() if INTERSECTION not in k and v != "largest"}
+    own = {
+        **c.roles, "sensitive_features": list(c.sensitive_features), "features": c.features, "rng": s.seed,
+        "counterfactual_score": c.counterfactual_scores, "title": report.title, "reference": named,
+        "pos_label": {k: int(v) if v.isdigit() else v for k, v in labels.items() if v is not None},
+        "intersections": any(len(section.attributes) > 1 for section in report.sections),
+        **{name: getattr(s, name) for name in _SETTINGS},
+    }  # fmt: skip
+    own |= {"y_pred": c.models} if c.models else {}
+    own |= {"score": c.model_scores} if c.model_scores else {}
+    return write_vignette(path, data, own)
+
+
+def _write(
+    path: Path, title: str, params: dict[str, str], keys: Mapping[str, Sequence[str]], **more: Any
+) -> Path:
+    if path.suffix not in (".Rmd", ".qmd"):
+        got, cure = f"a name that ends in {path.suffix!r}", "audit.Rmd"
+        raise InputError("path", got=got, allowed="a name that ends in .Rmd or .qmd", cure=cure)
+    if path.exists() or not path.parent.is_dir():
+        got = repr(str(path)) + (
+            ", which is there already" if path.exists() else ", whose folder is not there"
+        )
+        raise InputError("path", got=got, allowed="a new file in a folder", cure="choose another name")
+    try:
+        from jinja2 import Environment, PackageLoader
+    except ImportError as problem:
+        raise MissingDependencyError(
+            "jinja2", extra="report", purpose="Writing a vignette", alternative="to_html(path)"
+        ) from problem
+    environment = Environment(  # noqa: S701 - R Markdown, no HTML
+        loader=PackageLoader("fairstats.report", "vignettes"), trim_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters.update(
+        python=repr, json=lambda value: json.dumps(value, ensure_ascii=False),
+        text=lambda value: _MARKUP.sub(r"\\\1", " ".join(str(value).split())),
+    )  # fmt: skip
+    template = environment.get_template("own.Rmd.j2")
+    path.write_text(
+        template.render(title=title, params=params, keys=keys, stem=path.stem, **more), encoding="utf-8"
+    )
+    return path

@@ -1,0 +1,46 @@
+"""Reports as Word and PDF: the files are what their names say, and what is missing is said."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import fairstats as fs
+from fairstats.report import convert
+from fairstats.report.report import AuditReport
+
+pytest.importorskip("jinja2")
+
+
+def test_a_report_as_word(report: AuditReport, tmp_path: Path) -> None:
+    if shutil.which("pandoc") is None:
+        pytest.skip("pandoc is not on PATH")
+    with zipfile.ZipFile(report.to_document(tmp_path / "r.docx")) as held:
+        text = held.read("word/document.xml").decode("utf-8")
+    assert report.part("rates").lead.split(":")[0] in text
+    assert "svg" not in text
+
+
+@pytest.mark.browser
+def test_a_report_as_pdf(report: AuditReport, chromium: str, tmp_path: Path) -> None:
+    assert report.to_document(tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_other_endings_and_missing_tools(
+    report: AuditReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(fs.InputError, match=r"\.docx or \.pdf"):
+        report.to_document(tmp_path / "r.odt")
+    monkeypatch.setattr(convert.shutil, "which", lambda name: None)
+    with pytest.raises(fs.InputError, match="apt-get install pandoc"):
+        report.to_document(tmp_path / "r.docx")
+    with pytest.raises(fs.InputError, match="apt-get install chromium"):
+        report.to_document(tmp_path / "r.pdf")
+
+
+def test_nested_drawings_go() -> None:
+    page = "<p>a<svg><svg><path/></svg><text>b</text></svg>c</p>"
+    assert convert._plain(page) == "<p>ac</p>"

@@ -1,0 +1,171 @@
+"""Vignettes about the user's own data: what is written, what it needs, and that it can be built again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import fairstats as fs
+from fairstats.cli.app import app
+from fairstats.report.report import AuditReport
+from fairstats.report.vignettes.build import build_vignettes, lacking_for_r
+from fairstats.report.vignettes.own import write_vignette
+from fairstats.report.vignettes.source import faults, find_vignette, read_vignette
+from tests.report.conftest import made_up
+
+pytest.importorskip("jinja2")
+OPTIONS = ("--group", "region", "--y-true", "repaid", "--y-pred", "granted", "--pos-label", "yes")
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    made_up(300).to_csv(path, index=False)
+    return path
+
+
+def new(*arguments: object) -> Any:
+    return CliRunner().invoke(app, ["vignettes", "new", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("suffix", [".Rmd", ".qmd"])
+def test_the_command_writes_what_both_renderers_read(tmp_path: Path, people: Path, suffix: str) -> None:
+    path = tmp_path / f"audit{suffix}"
+    done = new(path, "--data", people, *OPTIONS, "--pos-label-pred", 1, "--score", "score", "--group", "sex")
+    assert done.exit_code == 0, done.output
+    vignette = read_vignette(find_vignette(str(path)))
+    assert faults(vignette) == []
+    assert vignette.parameters({}) == {"data": str(people.resolve())}
+    labels = {chunk.label for chunk in vignette.chunks}
+    assert {"data", "data-r", "rates-1", "madd-2", "um-3", "power-1", "crosscheck", "limits"} <= labels
+    assert not any(label.startswith(("hfm", "ecd")) for label in labels)
+    code = next(chunk.code for chunk in vignette.chunks if chunk.label == "data")
+    assert "sensitive_features=['region', 'sex']" in code
+    assert "confidence_level" not in code  # a default is not written out
+
+
+def test_prose_holds_no_number_of_the_data(tmp_path: Path, people: Path) -> None:
+    """Whatever the data say is computed where it stands: of mirrored data the same file is written."""
+    other = people.with_name("people2.csv")
+    frame = pd.read_csv(people)
+    frame.assign(granted=1 - frame["granted"]).to_csv(other, index=False)
+    asked = {"y_true": "repaid", "y_pred": "granted", "sensitive_features": "region"}
+    texts = [
+        write_vignette(tmp_path / f"v{k}.Rmd", data, asked).read_text(encoding="utf-8").replace(f"v{k}", "v")
+        for k, data in enumerate((people, other))
+    ]
+    assert texts[0] == texts[1].replace("people2.csv", "people.csv")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("audit.txt", "--data", "people.csv", *OPTIONS), ".Rmd or .qmd"),
+        (("audit.Rmd", *OPTIONS), "--data"),
+        (("audit.Rmd", "--data", "people.csv"), "--group"),
+        (("audit.Rmd", "--data", "nowhere.csv", *OPTIONS), "nowhere.csv"),
+        (("audit.Rmd", "--data", "people.csv", *OPTIONS, "--score", "nothing"), "nothing"),
+        (("no/audit.Rmd", "--data", "people.csv", *OPTIONS), "folder is not there"),
+        (("there.Rmd", "--data", "people.csv", *OPTIONS), "is there already"),
+    ],
+)
+def test_bad_requests(
+    tmp_path: Path, people: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], says: str
+) -> None:
+    monkeypatch.chdir(people.parent)
+    (tmp_path / "there.Rmd").write_text("mine", encoding="utf-8")
+    done = new(*arguments)
+    assert done.exit_code == 2
+    assert says in done.output
+    assert (tmp_path / "there.Rmd").read_text(encoding="utf-8") == "mine"
+    assert not (tmp_path / "audit.Rmd").exists()
+
+
+def test_hostile_columns_stay_text(tmp_path: Path) -> None:
+    name = "a`{r}` <b>\n# x"
+    frame = made_up(60).rename(columns={"region": name})
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    asked = {"y_pred": "granted", "sensitive_features": [name, "sex"], "title": 'a "title"\nb: c'}
+    vignette = read_vignette(write_vignette(tmp_path / "v.Rmd", tmp_path / "p.csv", asked))
+    assert faults(vignette) == []
+    assert "<b>" not in re.sub(r"```.*?```", "", vignette.text, flags=re.DOTALL).replace(r"\<b\>", "")
+
+
+def test_a_report_writes_one_with_its_rows_or_without(
+    report: AuditReport, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    vignette = read_vignette(report.to_vignette(tmp_path / "a.Rmd", tmp_path / "rows.csv"))
+    (code,) = (chunk.code for chunk in vignette.chunks if chunk.label == "data")
+    scope: dict[str, Any] = {
+        "fs": fs, "read_table": lambda path, columns: frame[columns], "given": vignette.parameters({}),
+    }  # fmt: skip
+    call = code[: code.index("report.to_json")]
+    exec(call, scope)  # noqa: S102 - the chunk that was written
+    assert scope["report"].to_frame().equals(report.to_frame())
+    alone = read_vignette(report.to_vignette(tmp_path / "b.Rmd"))
+    assert AuditReport.from_json(alone.parameters({})["report"]).to_frame().equals(report.to_frame())
+    assert all(chunk.language == "python" or chunk.label == "parameters" for chunk in alone.chunks)
+
+
+def test_parameters_of_the_head(tmp_path: Path, people: Path) -> None:
+    vignette = read_vignette(
+        write_vignette(tmp_path / "v.Rmd", people, {"y_pred": "granted", "sensitive_features": "sex"})
+    )
+    july = tmp_path / "july.csv"
+    july.write_text("x", encoding="utf-8")
+    assert vignette.parameters({"data": str(july)}) == {"data": str(july.resolve())}
+    with pytest.raises(fs.InputError, match="--param"):
+        vignette.parameters({"month": "july"})
+
+
+def test_parts_show_themselves(report: AuditReport) -> None:
+    part = report.part("madd", "region & sex")
+    assert str(part).endswith(part.lead)
+    page = part._repr_html_()
+    assert page.count('<figure class="picture">') == sum(len(row) for _, row in part.figures)
+    assert "\n\n" not in page  # an empty line would end HTML within Markdown
+    assert report.part("summary").lead.endswith(".")
+    assert report.part("references").tables[0].notes
+    with pytest.raises(fs.InputError, match="key"):
+        report.part("nothing")
+    with pytest.raises(fs.InputError, match="sensitive_features"):
+        report.part("rates", "nothing")
+
+
+def test_latex_is_escaped_and_complete(report: AuditReport) -> None:
+    result = fs.disparate_impact(counts={"a_1 & 50%": (40, 60), "b": (25, 75)}, reference="a_1 & 50%")
+    text = result.to_latex()
+    assert r"a\_1 \& 50\%" in text
+    assert text.count(r"\\") == 2  # heading and one row
+    assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
+    rows = report.part("rates", "region").to_latex()
+    assert rows.count(r"\begin{table}") == 1
+    assert len(re.findall(r"(?<!\\)&", rows.splitlines()[3])) == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("renderer", ["python", "r"])
+def test_both_renderers_build_it_and_numbers_agree(tmp_path: Path, people: Path, renderer: str) -> None:
+    why = lacking_for_r()
+    if renderer == "r" and why:
+        pytest.skip(why)
+    asked = {
+        "y_true": "repaid",
+        "y_pred": "granted",
+        "sensitive_features": "region",
+        "pos_label": {"y_true": "yes", "y_pred": 1},
+    }
+    path = write_vignette(tmp_path / "audit.Rmd", people, asked)
+    (built,) = build_vignettes([str(path)], out=tmp_path / "out", renderer=renderer)
+    page = built.path.read_text(encoding="utf-8")
+    assert page.count('<figure class="picture">') >= 3
+    agree = re.search(r"(\d+) of (\d+) agree", page)
+    if why is None:
+        assert agree is not None
+        assert agree[1] == agree[2]
