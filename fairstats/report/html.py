@@ -94,10 +94,14 @@ def render_html(report: Contents, crosscheck: Crosscheck | None = None) -> str:
     return str(template.render(**_context(report), crosscheck=crosscheck))
 
 
-def render_part(part: Part) -> str:
-    """HTML of one part, for notebooks and vignettes: it brings its own style."""
-    text = _environment().get_template("part.html.j2").render(part=part)
-    return "\n".join(line for line in text.splitlines() if line.strip())  # Markdown ends HTML at empty lines
+class ShownPart(Part):
+    """A part that shows itself in notebooks and vignettes, with its own style."""
+
+    def _repr_html_(self) -> str:
+        text = _environment().get_template("part.html.j2").render(part=self)
+        return "\n".join(
+            line for line in text.splitlines() if line.strip()
+        )  # Markdown ends HTML at empty lines
 
 
 def _context(report: Contents) -> dict[str, Any]:

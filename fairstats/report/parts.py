@@ -103,11 +103,6 @@ class Part:
     def __str__(self) -> str:
         return f"{self.title}\n{self.lead}"
 
-    def _repr_html_(self) -> str:
-        from fairstats.report.html import render_part
-
-        return render_part(self)
-
 
 def general_parts(report: Contents, view: SetView) -> list[Part]:
     """What a report says beside the parts of its sections: what was found, its limits, its references."""

@@ -24,8 +24,8 @@ from fairstats.ground.serialise import (
 )
 from fairstats.report.contents import Contents
 from fairstats.report.convert import convert
-from fairstats.report.html import render_html
-from fairstats.report.parts import Part, general_parts, set_parts
+from fairstats.report.html import ShownPart, render_html
+from fairstats.report.parts import general_parts, set_parts
 from fairstats.report.render import render_fragment, render_terminal, render_text
 from fairstats.report.view import view_sets
 
@@ -163,7 +163,7 @@ class AuditReport(Contents):
         """
         return write_text(path, render_html(self, crosscheck))
 
-    def part(self, key: str, sensitive_features: str | None = None) -> Part:
+    def part(self, key: str, sensitive_features: str | None = None) -> ShownPart:
         """One part of the report: a plain sentence, its pictures, its tables; it shows itself in notebooks.
 
         Parameters
@@ -176,7 +176,7 @@ class AuditReport(Contents):
 
         Returns
         -------
-        Part
+        ShownPart
             With `lead`, the sentence, `figures`, `tables` and `to_latex()`.
 
         Raises
@@ -190,11 +190,12 @@ class AuditReport(Contents):
         check_choice("key", key, tuple(known[name]))
         return known[name][key]
 
-    def parts(self) -> dict[str, dict[str, Part]]:
+    def parts(self) -> dict[str, dict[str, ShownPart]]:
         """Every part by its key, by set of sensitive columns; of two with one key the first."""
         return {
             view.name: {
-                part.key: part for part in [*general_parts(self, view), *reversed(set_parts(self, view))]
+                part.key: ShownPart(**vars(part))
+                for part in [*general_parts(self, view), *reversed(set_parts(self, view))]
             }
             for view in view_sets(self)
         }
@@ -233,7 +234,12 @@ class AuditReport(Contents):
         """
         from fairstats.report.vignettes.own import vignette_of_report
 
-        return vignette_of_report(self, Path(check_path("path", path)), data)
+        path = Path(check_path("path", path))
+        keys = {name: list(parts) for name, parts in self.parts().items()} if data is None else {}
+        written = vignette_of_report(self, path, data, keys)
+        if data is None:
+            self.to_json(path.with_suffix(".report.json"))
+        return written
 
     def summary(self, *, full: bool = True) -> str:
         """The report as plain text.

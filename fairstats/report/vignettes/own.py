@@ -14,7 +14,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.report.files import read_table
 
 if TYPE_CHECKING:
-    from fairstats.report.report import AuditReport
+    from fairstats.report.contents import Contents
 
 #: Arguments of `audit` that name columns.
 _COLUMNS = (
@@ -64,16 +64,17 @@ def _names(given: Any) -> list[str]:
     )
 
 
-def vignette_of_report(report: AuditReport, path: Path, data: str | os.PathLike[str] | None) -> Path:
-    """Write a vignette about a report: it audits the file of its rows, or shows the report without one."""
+def vignette_of_report(
+    report: Contents, path: Path, data: str | os.PathLike[str] | None, keys: Mapping[str, Sequence[str]]
+) -> Path:
+    """Write a vignette about a report: it audits the file of its rows, or shows the report without one.
+
+    `keys`: parts that are shown without rows, by set of sensitive columns.
+    """
     s, c = report.settings, report.columns
     if data is None:
-        held = path.with_suffix(".report.json")
-        keys = {name: list(parts) for name, parts in report.parts().items()}
         made = {"options": None, "columns": (), "threshold": s.threshold, "margin": s.margin}
-        written = _write(path, report.title, {"report": held.name}, keys, **made)
-        report.to_json(held)
-        return written
+        return _write(path, report.title, {"report": path.with_suffix(".report.json").name}, keys, **made)
     labels = {"y_true": c.pos_label_true, "y_pred": c.pos_label_pred}
     named = {k: v for k, v in s.references.items() if INTERSECTION not in k and v != "largest"}
     own = {
