@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from fairstats.ground.errors import MissingDependencyError
 from fairstats.report.format import Axis, count, isolate, number, printable, pvalue
-from fairstats.report.parts import Part, set_parts
+from fairstats.report.parts import set_parts
 from fairstats.report.render import MARKS, headline
 from fairstats.report.svg import svg
+from fairstats.report.tables import Part
 from fairstats.report.view import Block, Row, SetView, view_sets
 
 if TYPE_CHECKING:

@@ -5,29 +5,27 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairstats.ground.backends import unless_asked
 from fairstats.ground.errors import FairstatsWarning
-from fairstats.ground.results import latex_table
 from fairstats.methods.ecd.result import EcdResult
 from fairstats.methods.hfm.result import HfmResult
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.abroca import AbrocaResult
 from fairstats.methods.rates.models.amplification import AmplificationResult
-from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.planning import chance_of_verdict, detectable_ratio
 from fairstats.methods.rates.result import RatioResult
 from fairstats.methods.um.result import UmPosterior
 from fairstats.plots.picture import Picture
 from fairstats.plots.planes import posterior_plane, power_curves, return_levels
 from fairstats.plots.scores import calibration_curves, madd_by_bandwidth, roc_curves, score_histograms
-from fairstats.report.format import count, isolate, number, percent, printable, pvalue
+from fairstats.report.format import count, isolate, number, percent, printable
 from fairstats.report.render import headline
-from fairstats.report.view import Chart, SetView
+from fairstats.report.tables import Part, Table, table_of, told
+from fairstats.report.view import SetView
 
 if TYPE_CHECKING:
     from fairstats.report.contents import Contents, Section
@@ -45,63 +43,6 @@ _MEANS = {
     "undecided": "the data do not settle whether that is within the limit that was set",
     "insufficient evidence": "too few cases to say anything",
 }
-#: Column of a tidy table → heading.
-_HEADS = {
-    "ci_low": "interval from", "ci_high": "to", "pvalue": "p-value", "pvalue_adjusted": "p-value, adjusted",
-    "std_error": "standard error", "p_rope": "probability of practical equivalence", "n": "rows",
-    "bound_low": "lowest", "bound_high": "highest", "undefined": "share of draws undefined",
-    "baseline": "compared with", "verdict": "finding", "n_reference": "rows of the reference",
-    "row_group": "row of the group", "row_reference": "row of the reference",
-    "stability_low": "5% of subsamples", "stability_high": "95% of subsamples",
-}  # fmt: skip
-#: Columns that say the same in every row, or repeat another one.
-_LEFT_OUT = ("backend", "confidence_level", "pvalue_verdict", "pvalue_verdict_adjusted", "note")
-
-
-@dataclass(frozen=True)
-class Table:
-    """Headings and rows of text, below a title; `notes` stand below, `sentences` are folded away."""
-
-    title: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-    sentences: tuple[str, ...] = ()
-
-    def to_latex(self) -> str:
-        """The table in LaTeX (booktabs), text escaped; the notes below it."""
-        return latex_table(self.heads, self.rows, self.title, self.notes)
-
-
-@dataclass(frozen=True)
-class Part:
-    """`lead`: what a manager needs to know; `figures`: pictures by comparison, each row with its heading."""
-
-    key: str
-    title: str
-    lead: str
-    charts: tuple[Chart, ...] = ()
-    figures: tuple[tuple[str, tuple[Picture, ...]], ...] = ()
-    tables: tuple[Table, ...] = ()
-
-    def all_tables(self) -> Iterator[Table]:
-        """Its tables, with the rows of its forest plots as one, too."""
-        rows = tuple(
-            (block.title.partition(":")[0], row.label, row.reference, row.rates_text, row.estimate_text,
-             row.interval_text, row.verdict)
-            for chart in self.charts for block in chart.blocks for row in block.rows
-        )  # fmt: skip
-        if rows:
-            heads = ("metric", "group", "reference", "rates", "estimate", "interval", "verdict")
-            yield Table(self.title, heads, rows)
-        yield from self.tables
-
-    def to_latex(self) -> str:
-        """Every table in LaTeX (booktabs)."""
-        return "\n\n".join(table.to_latex() for table in self.all_tables() if table.rows)
-
-    def __str__(self) -> str:
-        return f"{self.title}\n{self.lead}"
 
 
 def general_parts(report: Contents, view: SetView) -> list[Part]:
@@ -115,11 +56,11 @@ def general_parts(report: Contents, view: SetView) -> list[Part]:
     )  # fmt: skip
     limits = [f"{said.title}. {said.text}" for said in report.statements]
     found = ("limits", "Limits", [*limits, *report.notes]), ("references", "References", report.references)
-    told = [
+    others = [
         Part(key, title, "", tables=(Table(title, (), (), tuple(map(printable, said))),))
         for key, title, said in found
     ]
-    return [Part("summary", "What was found", headline(report), tables=sizes), *told]
+    return [Part("summary", "What was found", headline(report), tables=sizes), *others]
 
 
 def set_parts(report: Contents, view: SetView) -> list[Part]:
@@ -140,24 +81,19 @@ def _others(section: Section, view: SetView) -> Iterator[Part]:
 
 
 def _plain_part(key: str, result: Any) -> Part:
-    told = _told(result)
-    title, lead = printable(result.title), told[0] if told else ""
+    said = told(result)
+    title, lead = printable(result.title), said[0] if said else ""
     if isinstance(result, AmplificationResult):
         title = "Amplification: whether the predictions repeat the differences of the outcomes"
         sizes = [c for c in result.comparisons if c.verdict == "amplified"]
         lead = "In no group are the predictions shown to be further from parity than the recorded outcomes."
         if sizes:
             groups = list(dict.fromkeys(c.group for c in sizes))
-            said = (
+            text = (
                 f"The predictions are further from parity than the recorded outcomes for {', '.join(groups)}."
             )
-            lead = _said(said, *groups)
+            lead = _said(text, *groups)
     return Part(key, title, lead, tables=(table_of(result),))
-
-
-def _told(result: Any) -> list[str]:
-    groups = [printable(name) for c in result.comparisons for name in (c.group, c.reference) if name]
-    return [isolate(printable(said), groups) for said in result.sentences()]
 
 
 def _pair(c: Any) -> str:
@@ -426,31 +362,3 @@ def _ecd(section: Section, view: SetView) -> Iterator[Part]:
 _MAKERS: dict[str, Callable[[Any, SetView], Iterator[Part]]] = {
     "rates": _rates, "madd": _madd, "hfm": _hfm, "um": _um, "ecd": _ecd,
 }  # fmt: skip
-
-
-# ---------------------------------------------------------------- tables
-
-
-def table_of(result: Any) -> Table:
-    """A result as headings in words and rows of text; columns without an entry are left out."""
-    frame = result.to_frame()
-    names = [n for n in result._telling_columns(frame) if n not in _LEFT_OUT]
-    records = frame[names].to_dict("records")
-    heads = tuple(_HEADS.get(str(name), str(name).replace("_", " ")) for name in names)
-    rows = tuple(tuple(_text(name, record[name]) for name in names) for record in records)
-    sentences = tuple(_told(result)) if "verdict" in frame or isinstance(result, ModelComparison) else ()
-    return Table(printable(result.title), heads, rows, tuple(map(printable, result.notes())), sentences)
-
-
-def _text(name: str, value: Any) -> str:
-    if name == "metric":
-        return printable(value).replace("_", " ")
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return printable(value)
-    if isinstance(value, float) and value.is_integer() and name.startswith("n"):
-        return count(value)
-    if name.startswith("pvalue"):
-        return pvalue(value)
-    if name == "p_rope":
-        return percent(value)
-    return number(value) if isinstance(value, float) else count(value)
