@@ -50,7 +50,7 @@ WITHOUT_TWIN = {
     "SyntheticQuality": "of a classifier that Python fits",
     "ScottKnott": "of bootstraps at every split: R has no twin of it",
     **dict.fromkeys(
-        ("ReturnLevel", "ProfileCurve", "Endpoint", "ExceedanceProbability", "TailType"),
+        ("ReturnLevel", "ProfileCurve", "Endpoint", "ExceedanceProbability", "TailType", "ShapeTest"),
         "of a fit: pass the fit, whose likelihood R recomputes",
     ),
     **dict.fromkeys(

@@ -149,9 +149,11 @@ def run_ecd(inputs: AuditInput) -> list[Result]:
     reference chosen by its rate ("highest") means nothing here: the largest is taken. Clusters are people.
     """
     groups = _of_tally(inputs) if inputs.outcomes is None else _of_rows(inputs)
-    if groups and inputs.counts.weighted:
+    # clusters of rows are people; a tally with clusters has no groups here, and says so
+    weighted = inputs.counts.weighted if inputs.outcomes is None else inputs.outcomes.weight is not None
+    if groups and weighted:
         caution(f"ECD is not computed of weighted rows: {WEIGHTED}.", DataWarning)
-    if not groups or inputs.counts.weighted:
+    if not groups or weighted:
         return []
     s, labels = inputs.settings, [g.group for g in groups]
     named = None if inputs.reference == "highest" else inputs.reference
