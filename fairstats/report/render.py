@@ -41,12 +41,15 @@ def headline(report: Contents) -> str:
     alpha = f"{100 * (1 - report.settings.confidence_level):.3g}%"
     if not total:
         return "Nothing was compared."
-    head = f"{v['violated']} of {total} comparisons show a violation"
+    head = f"{v['violated']} of {total} comparisons show{'s' if v['violated'] == 1 else ''} a violation"
     if not v["violated"]:
         head = f"None of {total} comparisons shows a violation"
-    rest = [f"{v['satisfied']} satisfy the threshold", f"{v['undecided']} are undecided"]
-    if v["insufficient evidence"]:
-        rest.append(f"{v['insufficient evidence']} lack the evidence")
+    few = v["insufficient evidence"]
+    rest = [
+        f"{v['satisfied']} {'satisfies' if v['satisfied'] == 1 else 'satisfy'} the threshold",
+        f"{v['undecided']} {'is' if v['undecided'] == 1 else 'are'} undecided",
+        *([f"{few} {'lacks' if few == 1 else 'lack'} the evidence"] if few else []),
+    ]
     changed = count_changed(report.results, 1 - report.settings.confidence_level)
     alone = f" Judged one by one, {changed} more would be decided." if changed else ""
     return f"{head}, with an error of {alpha} per metric; {', '.join(rest)}.{alone}"

@@ -20,7 +20,7 @@ ROOMS: dict[str, dict[str, str]] = _WORDS["rooms"]
 _INFERENCE = {"confidence_level", "n_resamples", "prob", "power", "alternative", "false_discovery_rate"}
 #: Public names without a cell → why they need none.
 EXCEPTIONS = {
-    "adverse_impact": "tabulates `disparate_impact` with `reference=\"highest\"` and the bounds below",
+    "adverse_impact": 'tabulates `disparate_impact` with `reference="highest"` and the bounds below',
     "audit": "calls the methods below and prints what they give",
     "counterfactual_discrimination": "makes the sample that `ecd` infers from",
     "hfm_experiment": "measures models on test rows and hands the ranks to `rank_rules`",

@@ -340,7 +340,9 @@ class UmPosterior(Result, PosteriorDraws):
         if self.cross_validation is not None:
             lines += self.cross_validation.notes(self.groups)
         else:
-            lines.append("Conditional on the fitted model and on rows that it was not trained on.")
+            lines.append(
+                "Conditional on the fitted model; of new people only if these rows did not train it."
+            )
         if self.counts.missing.n_dropped:
             lines.append(self.counts.missing.sentence)
         return lines

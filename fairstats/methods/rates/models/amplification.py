@@ -36,12 +36,16 @@ class AmplificationResult(ModelComparison):
         if c.verdict == "insufficient evidence":
             return f"{who}: insufficient evidence. {c.note}".strip()
         low, high = c.confidence_interval
+        open_words = "the data do not settle whether the predictions are closer to parity than the labels"
+        if not low <= 1 <= high:  # of this group alone
+            open_words = (
+                "the interval leaves out 1, but the verdict, which counts all groups and asks on which side "
+                "of parity both lie, leaves open which is closer to parity"
+            )
         said = {
             "amplified": "the predictions are further from parity than the labels",
             "reduced": "the predictions are closer to parity than the labels",
-        }.get(
-            c.verdict, "the data do not settle whether the predictions are closer to parity than the labels"
-        )
+        }.get(c.verdict, open_words)
         return (
             f"{who}: disparate impact {c.before:.3f} of the labels, {c.after:.3f} of the predictions, ratio "
             f"{c.estimate:.3f} ({self.settings.level_text} interval {low:.3f} to {high:.3f}): "
