@@ -308,7 +308,7 @@ def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:
         raise InputError(argument, got=got, allowed="one number per row", cure=cure) from problem
 
 
-def binary_columns(pos_label: Any, **columns: Any) -> dict[str, Factor | None]:
+def binary_columns(pos_label: Any, /, **columns: Any) -> dict[str, Factor | None]:
     """Codes 0/1 of several label columns that share `pos_label`; None stays None."""
     if isinstance(pos_label, Mapping) and set(pos_label) - set(columns):
         got, cure = (

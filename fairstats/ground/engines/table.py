@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from fairstats.ground.cells import CellCounts
+from fairstats.ground.checks import check_different
 from fairstats.ground.counts import confusion_cells
 from fairstats.ground.encoding import as_column, as_frame_columns, check_columns
 from fairstats.ground.engines.sources import collected, joinable, real, whole
@@ -48,6 +49,9 @@ class Question:
     groups: Sequence[Hashable] | None = None
     score_range: tuple[float, float] = (0.0, 1.0)
     number: str | None = None
+
+    def __post_init__(self) -> None:
+        check_different("sensitive_features, strata", self.keys)
 
     @property
     def names(self) -> list[str]:

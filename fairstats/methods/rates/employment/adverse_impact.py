@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from fairstats.ground.checks import check_choice, check_number, check_that
+from fairstats.ground.checks import check_choice, check_label, check_number, check_that, check_type
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
@@ -44,7 +44,7 @@ def adverse_impact(
     missing: Literal["drop", "raise"] = "drop",
     least_share: float = 0.02,
     reason: str | None = None,
-    about: dict[str, str] | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> AdverseImpact:
     """Adverse impact of a selection process by sex, by race and ethnicity, and crossed.
 
@@ -139,7 +139,8 @@ def adverse_impact(
     )
     share = check_number("least_share", least_share, low=0, high=1, open_high=True, cure="0.02")
     check_that(reason is None or (isinstance(reason, str) and reason.strip()), "reason", reason, "a sentence")
-    said = dict(about or {})
+    allowed = "a mapping from what is said to its text"
+    said = {} if about is None else dict(check_type("about", about, Mapping, allowed, "{'tool': 'Ranker 2'}"))
     for key in said:
         check_choice("about", key, tuple(ABOUT))
     counted, median = count_tables(
@@ -203,11 +204,13 @@ def _table(
 def _references(reference: Any, counted: Sequence[Counted]) -> list[str]:
     """The groups that were named, none for the highest rate."""
     given = [reference] if isinstance(reference, str) or not isinstance(reference, Sequence) else reference
-    named = [label_text(name) for name in given if name not in (None, "highest")]
-    known = list(dict.fromkeys(g for one in counted for g in one.counts.groups))
+    known = ("highest", *dict.fromkeys(g for one in counted for g in one.counts.groups))
+    for name in given:
+        check_label("reference", name, "a group, or several", "name a group of one of the tables")
+    named = [label_text(name) for name in given if name is not None]
     for name in named:
-        check_choice("reference", name, ("highest", *known), cure="name a group of one of the tables")
-    return named
+        check_choice("reference", name, known, cure="name a group of one of the tables")
+    return [name for name in named if name != "highest"]
 
 
 def _without(counts: SelectionCounts, groups: tuple[str, ...]) -> SelectionCounts:

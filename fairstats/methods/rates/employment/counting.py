@@ -13,7 +13,13 @@ import numpy as np
 from fairstats.ground.checks import check_choice, check_that, check_whole, column_name, column_names
 from fairstats.ground.counting import tally
 from fairstats.ground.counts import SelectionCounts
-from fairstats.ground.encoding import as_float_column, as_frame_columns, binary_codes, label_text
+from fairstats.ground.encoding import (
+    as_float_column,
+    as_frame_columns,
+    binary_codes,
+    binary_columns,
+    label_text,
+)
 from fairstats.ground.errors import InputError, MissingValuesWarning, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.tally import Tally
@@ -121,6 +127,8 @@ def _by_median(frame: Any, score: str, weight: Any) -> tuple[list[Any], Median]:
 
 def _by_step(frame: Any, steps: Sequence[str], pos_label: Any) -> list[Any]:
     """(step, its applicants, who passed it): the whole process first, where it has several steps."""
+    if pos_label is not None:
+        binary_columns(pos_label, **{step: frame[step] for step in steps})  # raises where it does not occur
     applicants = np.full(len(frame), True)
     parts, outcome = [], np.ones(len(frame))
     for step in steps:

@@ -245,6 +245,8 @@ def test_it_survives_json_and_becomes_a_report(people: pd.DataFrame, tmp_path: A
         ({"a": (5, 3), "b": (5, 3)}, {"unknown": {"sex": 3}}, "unknown"),
         ({"a": (5, 3), "b": (5, 3)}, {"unknown": 2.5}, "unknown"),
         ({"a": (5, 3), "b": (5, 3)}, {"about": {"colour": "red"}}, "about"),
+        ({"a": (5, 3), "b": (5, 3)}, {"about": 2}, "about"),
+        ({"a": (5, 3), "b": (5, 3)}, {"reference": np.array(["a", "b"])}, "reference"),
         ({"a": (5, 3), "b": (5, 3)}, {"threshold": 1.2}, "threshold"),
     ],
 )
@@ -262,6 +264,9 @@ def test_bad_counts_are_errors_of_ours(data: Any, options: dict[str, Any], match
         ({"selected": "nothing", "sex": "sex"}, "nothing"),
         ({"selected": "screen", "sex": "sex", "unknown": 3}, "unknown"),
         ({"selected": "race", "sex": "sex"}, "selected"),
+        ({"selected": "screen", "sex": "sex", "strata": "sex"}, "strata"),
+        ({"selected": "screen", "sex": "sex", "pos_label": "Yes"}, "pos_label"),
+        ({"selected": "screen", "sex": "sex", "pos_label": {"offer": 1}}, "pos_label"),
     ],
 )
 def test_bad_rows_are_errors_of_ours(people: pd.DataFrame, options: dict[str, Any], match: str) -> None:
