@@ -180,11 +180,11 @@ def test_one_comparison_is_its_own_family() -> None:
 
 @pytest.mark.slow
 def test_the_interval_of_the_largest_covers() -> None:
-    """300 samples of four exponential tails, two of them alike: at least 95% less three standard errors."""
+    """120 samples of four exponential tails, two of them alike: at least 95% less three standard errors."""
     scale = {"a": 0.04, "b": 0.04, "c": 0.05, "d": 0.06}
     truth = 0.02 * np.log(1000)
     covered = 0
-    for seed in range(300):
+    for seed in range(120):
         rng = np.random.default_rng(seed)
         cd = {g: np.minimum(rng.exponential(s, 4000 if g == "a" else 1000), 1) for g, s in scale.items()}
         options: dict[str, Any] = {
@@ -194,7 +194,7 @@ def test_the_interval_of_the_largest_covers() -> None:
             "other_interactions": (),
         }
         covered += truth in fs.ecd(cd, backend="scipy", rng=seed, **options).largest.confidence_interval
-    assert covered / 300 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 300)
+    assert covered / 120 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 120)
 
 
 def test_ecd_against_the_exceedances(found: fs.results.EcdResult) -> None:

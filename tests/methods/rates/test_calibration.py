@@ -255,7 +255,7 @@ def at_least(share: float, replicates: int) -> float:
 
 def test_the_interval_of_the_largest_gap_covers(simulated: ModuleType) -> None:
     """25 samples of each design, alike groups among them: coverage 94% less three binomial standard errors
-    (14%), and size of the test at most .06 with three of them; the slow test below has 2,000.
+    (14%), and size of the test at most .06 with three of them; the slow test below has 1,000.
     """
     for words, (cases, rates) in simulated.GAPS.items():
         counts = simulated.largest(np.random.default_rng(5), 25, cases=cases, rates=rates)
@@ -337,8 +337,8 @@ def test_errors_hold_where_a_part_of_the_samples_is_refused(where: str) -> None:
 @pytest.mark.slow
 def test_the_interval_of_the_largest_gap_covers_94_per_cent(simulated: ModuleType) -> None:
     for words, (cases, rates) in simulated.GAPS.items():
-        counts = simulated.largest(np.random.default_rng(7), 2_000, cases=cases, rates=rates)
-        assert counts["coverage"][0] >= 2_000 * at_least(0.94, 2_000), words
+        counts = simulated.largest(np.random.default_rng(7), 1_000, cases=cases, rates=rates)
+        assert counts["coverage"][0] >= 1_000 * at_least(0.94, 1_000), words
 
 
 def test_simultaneous_intervals_hold_together(simulated: ModuleType) -> None:
@@ -360,15 +360,15 @@ def test_abroca_covers() -> None:
 
 @pytest.mark.slow
 def test_abroca_covers_94_per_cent_and_its_verdicts_keep_their_level() -> None:
-    """300 samples of every regime: coverage 94%, wrong verdicts and size 6%, each with three binomial
+    """150 samples of every regime: coverage 94%, wrong verdicts and size 6%, each with three binomial
     standard errors.
     """
     for cell in module_of("power").CELLS:
         if cell.method == "abroca":
-            counts = cell.simulate(np.random.default_rng(4), 300)
-            assert counts["coverage"][0] >= 300 * at_least(0.94, 300), cell.key
+            counts = cell.simulate(np.random.default_rng(4), 150)
+            assert counts["coverage"][0] >= 150 * at_least(0.94, 150), cell.key
             for name in {"size", "false verdict"} & set(counts):
-                assert counts[name][0] <= 300 * (0.06 + 3 * np.sqrt(0.06 * 0.94 / 300)), (cell.key, name)
+                assert counts[name][0] <= 150 * (0.06 + 3 * np.sqrt(0.06 * 0.94 / 150)), (cell.key, name)
 
 
 def test_binormal_areas() -> None:

@@ -69,7 +69,7 @@ def test_ranks_of_what_is_sampled_are_uniform(method: str, groups: int) -> None:
     pytest.importorskip("pymc")
     from scipy import stats
 
-    ranks = list(study.ranks(np.random.default_rng(5), 25, method=method, groups=groups, n=30))
+    ranks = list(study.ranks(np.random.default_rng(5), 12, method=method, groups=groups, n=30))
     assert stats.kstest(ranks, "uniform").pvalue > 1e-3
 
 
