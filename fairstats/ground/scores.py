@@ -86,7 +86,7 @@ class ScoreCounts:
         """Whether rows carry weights."""
         return self.totals is not None
 
-    @property
+    @cached_property
     def group_sizes(self) -> NDArray[np.int64]:
         """Rows per group, shape (G,)."""
         return np.asarray(self.counts.sum(axis=(1, 2)))
@@ -189,7 +189,8 @@ class ScoreCounts:
 
         def moved(part: NDArray[Any]) -> NDArray[Any]:
             new = np.zeros((len(groups), *part.shape[1:]), dtype=part.dtype)
-            np.add.at(new, list(position), part)
+            for g, own in zip(position, part, strict=True):
+                new[g] += own
             return new
 
         return replace(self, groups=groups, missing=self.missing.regrouped(position), **self._each(moved))

@@ -24,6 +24,7 @@ import numpy as np
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.madd.scores import Sample, cluster_codes
+from fairstats.numerics.draws import drawn_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +77,7 @@ class MultinomialNoise:
     def distances(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Bootstrap draws of MADD, shape (B,): both groups drawn again from their own shares."""
         groups = zip(*self._sizes_and_shares, strict=True)
-        first, second = (rng.multinomial(int(n[0]), d, size=n_resamples) / n for n, d in groups)
+        first, second = (drawn_rows(int(n[0]), d, n_resamples, rng) / n for n, d in groups)
         return np.asarray(np.abs(first - second).sum(axis=1))
 
     def laws(self) -> NDArray[np.float64]:
@@ -103,7 +104,7 @@ class MultinomialNoise:
         drawn = []
         for laws in self.laws():
             first, second = (
-                rng.multinomial(int(n), p, size=n_resamples) / n - p
+                drawn_rows(int(n), p, n_resamples, rng) / n - p
                 for n, p in zip(sizes, laws / laws.sum(axis=1, keepdims=True), strict=True)
             )
             drawn.append(first - second)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,12 +52,12 @@ class Sample:
         """Whether rows have neither weights nor clusters."""
         return self.weights is None and self.clusters is None
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of rows."""
         return int(self.scores.size if self.counts is None else self.counts.sum())
 
-    @property
+    @cached_property
     def total(self) -> float:
         """Sum of the weights; the number of rows without any."""
         return float(self.n if self.weights is None else self.weights.sum())
@@ -184,10 +185,13 @@ class GroupScores:
 
         Then they are the bins: no cut-off can tell more, and they do not depend on the labels.
         """
+        most = max(number for number, _ in ATOMS)
+        if self.merged or any(np.count_nonzero(np.diff(s.scores)) >= most for s in self.samples):
+            return None
         values = np.unique(np.concatenate([np.unique(s.scores) for s in self.samples]))
         units = sum(s.n_units for s in self.samples)
         few = any(2 <= values.size <= most and values.size * rows <= units for most, rows in ATOMS)
-        return values if few and not self.merged else None
+        return values if few else None
 
 
 def read_scores(counts: Any, most_bins: int, **columns: Any) -> GroupScores:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
@@ -29,7 +30,7 @@ from fairstats.methods.rates.result import (
     with_verdicts,
 )
 from fairstats.methods.rates.setup import Shared, check_groups, documented, make_settings, rows_among
-from fairstats.numerics.draws import split_rows
+from fairstats.numerics.draws import drawn_rows, split_rows
 from fairstats.numerics.paired.distance import MIN_ROWS
 
 if TYPE_CHECKING:
@@ -286,7 +287,12 @@ def abroca_from_counts(
     # the pairs that could have been chosen count too
     chosen_among = len(make_pairs(len(curves), index, "all")) if rule == "highest" else 0
     level = 1 - (1 - settings.confidence_level) / max(chosen_among, 1)
-    compared = [_compare(scores, curves, auc, draw, pair, settings, level) for pair in pairs]
+    with ThreadPoolExecutor() as pool:  # sorting and sums of millions of scores let other threads run
+        areas = list(pool.map(lambda pair: _area(*(curves[g] for g in pair)), pairs))
+    compared = [
+        _compare(scores, area, auc, draw, pair, settings, level)
+        for pair, area in zip(pairs, areas, strict=True)
+    ]
     evidence = [found for _, found, _ in compared]
     judged = with_verdicts([c for c, _, _ in compared], evidence, settings, chosen_among=chosen_among)
     if chosen_among:
@@ -342,7 +348,7 @@ class _Draws:
         """The curve of a group on the grid, shape (1, grid), and as many drawn ones as wanted."""
         if g not in self._known:
             cells = self._cells[g]
-            drawn = [self._rng.multinomial(int(c.sum()), c / c.sum(), size=self._n) for c in cells]
+            drawn = [drawn_rows(int(c.sum()), c / c.sum(), self._n, self._rng) for c in cells]
             self._known[g] = roc_on_grid(*cells[:, None]), roc_on_grid(*drawn)
         return self._known[g]
 
@@ -391,9 +397,13 @@ def roc_on_grid(negatives: NDArray[Any], positives: NDArray[Any]) -> NDArray[np.
     return height
 
 
+def _area(first: RocCurve | None, second: RocCurve | None) -> float | None:
+    return None if first is None or second is None else area_between(first, second)
+
+
 def _compare(
     scores: ScoreCounts,
-    curves: list[RocCurve | None],
+    estimate: float | None,
     auc: NDArray[np.float64],
     draw: _Draws,
     pair: tuple[int, int],
@@ -402,8 +412,7 @@ def _compare(
 ) -> tuple[RateComparison, Evidence, float]:
     known = scores.groups, auc, scores.group_sizes
     empty = RateComparison.unknown("abroca", settings, pair, *known, (0.0, 1.0))
-    first, second = (curves[g] for g in pair)
-    if first is None or second is None:
+    if estimate is None:
         lacking = [
             f"{scores.groups[g]} has no row with {'a favourable' if label else 'an unfavourable'} label"
             for g in pair
@@ -415,7 +424,7 @@ def _compare(
     if few:
         note = f"{few}: fewer than {MIN_ROWS} rows of one label, too few to resample a ROC curve."
         return replace(empty, note=note), Evidence(), float("nan")
-    estimate, noise = area_between(first, second), draw.noise(*pair)
+    noise = draw.noise(*pair)
     # The triangle inequality bounds each side by the same distance: no gain for a one-sided limit.
     reach, pvalue = noise.reach(level), noise.pvalue(estimate)
     interval = Interval(
