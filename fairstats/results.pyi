@@ -34,6 +34,7 @@ from fairstats.methods.um.comparison import UmComparison as UmComparison
 from fairstats.methods.um.estimators import UmEstimators as UmEstimators
 from fairstats.methods.um.events import UmRanking as UmRanking
 from fairstats.methods.um.result import UmPosterior as UmPosterior
+from fairstats.numerics.evt.clusters import ExtremalIndex as ExtremalIndex
 from fairstats.numerics.evt.diagnostics import GoodnessOfFit as GoodnessOfFit
 from fairstats.numerics.evt.diagnostics import MeanResidualLife as MeanResidualLife
 from fairstats.numerics.evt.profile import Endpoint as Endpoint
@@ -41,6 +42,7 @@ from fairstats.numerics.evt.profile import ExceedanceProbability as ExceedancePr
 from fairstats.numerics.evt.profile import ProfileCurve as ProfileCurve
 from fairstats.numerics.evt.result import EvtFit as EvtFit
 from fairstats.numerics.evt.return_levels import ReturnLevel as ReturnLevel
+from fairstats.numerics.evt.return_levels import ReturnLevels as ReturnLevels
 from fairstats.numerics.evt.shapes import ShapeTest as ShapeTest
 from fairstats.numerics.evt.tail import FittedTail as FittedTail
 from fairstats.numerics.evt.tail import TailEstimate as TailEstimate

@@ -88,7 +88,8 @@ def of_estimators() -> list[Result]:
 
 def of_a_tail() -> list[Result]:
     x = np.random.default_rng(1).exponential(size=500)
-    return [fs.evt.fit_gpd(x, 1.0, backend="scipy").test_shape()]
+    fit = fs.evt.fit_gpd(x, 1.0, backend="scipy")
+    return [fit.test_shape(), fit.return_level([100, 1000]), fs.evt.extremal_index(x, 2.0, rng=1)]
 
 
 def check_print(found: list[Result]) -> set[str]:

@@ -1,5 +1,6 @@
 """Extreme values: fits of tails, return levels with honest intervals, and diagnostics (``fairstats.evt``)."""
 
+from fairstats.numerics.evt.clusters import decluster, extremal_index
 from fairstats.numerics.evt.diagnostics import goodness_of_fit, mean_residual_life
 from fairstats.numerics.evt.fit import fit_gev, fit_gpd, fit_point_process
 from fairstats.numerics.evt.result import EvtFit
@@ -8,7 +9,7 @@ from fairstats.numerics.evt.tail_types import exponentiality_test, tail_type
 from fairstats.numerics.evt.thresholds import choose_threshold, threshold_stability
 
 __all__ = [
-    "EvtFit", "ReturnLevel", "choose_threshold", "empirical_return_level", "exponentiality_test", "fit_gev",
-    "fit_gpd", "fit_point_process", "goodness_of_fit", "mean_residual_life", "tail_type",
-    "threshold_stability",
+    "EvtFit", "ReturnLevel", "choose_threshold", "decluster", "empirical_return_level", "exponentiality_test",
+    "extremal_index", "fit_gev", "fit_gpd", "fit_point_process", "goodness_of_fit", "mean_residual_life",
+    "tail_type", "threshold_stability",
 ]  # fmt: skip

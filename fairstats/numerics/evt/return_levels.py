@@ -6,8 +6,9 @@ eq. 4.15). Delta intervals are for display: the likelihood interval is skewed an
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -17,10 +18,12 @@ from fairstats.ground.checks import (
     check_choice,
     check_confidence_level,
     check_number,
+    check_that,
     check_whole,
+    finite_array,
 )
 from fairstats.ground.errors import InputError
-from fairstats.ground.results import HypothesisTest, Interval
+from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.bootstrap import POWER_TAIL, PowerTail, resampled_levels, simulated_deviances
 from fairstats.numerics.evt.checks import as_series
@@ -83,9 +86,48 @@ class ReturnLevel(TailEstimate):
         return lines
 
 
-def return_level(
+@serialisable
+@dataclass(frozen=True)
+class ReturnLevels(Result):
+    """The levels of several numbers of observations.
+
+    Attributes
+    ----------
+    levels : tuple of ReturnLevel
+        One for each, in the order asked for; each interval is for itself.
+    """
+
+    title: ClassVar[str] = "Return levels"
+    lacks: ClassVar[Mapping[str, str]] = TailEstimate.lacks
+
+    levels: tuple[ReturnLevel, ...]
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """One row per level."""
+        return tuple(level.comparisons[0] for level in self.levels)
+
+    @property
+    def backend(self) -> str:
+        """What computed the fit."""
+        return self.levels[0].backend
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per level, with `m` and its standard error."""
+        return [row for level in self.levels for row in level.rows()]
+
+    def sentences(self) -> list[str]:
+        """Each level in words."""
+        return [level.sentences()[0] for level in self.levels]
+
+
+@overload
+def return_level(fit: FittedTail, m: float, **settings: Any) -> ReturnLevel: ...
+@overload
+def return_level(fit: FittedTail, m: Sequence[float] | Floats, **settings: Any) -> ReturnLevels: ...
+def return_level(  # type: ignore[misc] # the settings are written out once
     fit: FittedTail,
-    m: float,
+    m: Any,
     *,
     method: str = "auto",
     rate: str = "estimated",
@@ -93,12 +135,12 @@ def return_level(
     calibrated: bool = False,
     n_resamples: int = 999,
     rng: Any = None,
-) -> ReturnLevel:
+) -> ReturnLevel | ReturnLevels:
     """Level of m observations: RL(m) = u + σ/ξ·((mλ)^ξ − 1), the 1 − 1/m quantile.
 
     Parameters
     ----------
-    m : float
+    m : float, or several of them
         Observations, or blocks for block maxima (m > 1). On average at least one of m exceeds the threshold
         (m·λ ≥ 1).
     method : {"auto", "profile", "power_tail", "delta", "bootstrap"}
@@ -121,13 +163,13 @@ def return_level(
 
     Returns
     -------
-    ReturnLevel
-        In the units of the data.
+    ReturnLevel, or ReturnLevels with a row for each of several m
+        In the units of the data. Seeds are those of the single calls.
 
     Raises
     ------
     InputError
-        m too small; a delta interval of a fit that is not regular; a likelihood interval of a fit by
+        m too small, or none; a delta interval of a fit that is not regular; a likelihood interval of a fit by
         L-moments; a bootstrap of a fit that was read from a dictionary, which does not carry the series.
 
     Notes
@@ -147,7 +189,17 @@ def return_level(
     (6.92, [6.42, 7.79])
     >>> fit.return_level(1000, method="delta").confidence_interval.width < level.confidence_interval.width
     True
+    >>> fit.return_level([100, 1000]).to_frame()[["m", "estimate"]].round(2).to_numpy().tolist()
+    [[100.0, 4.67], [1000.0, 6.92]]
     """
+    if isinstance(m, Iterable) and not isinstance(m, str) and getattr(m, "ndim", True):
+        periods = finite_array("m", m, "a number of observations, or several").ravel().tolist()
+        check_that(periods, "m", m, "a number of observations, or several", "[100, 1000]")
+        settings = {
+            "method": method, "rate": rate, "confidence_level": confidence_level, "calibrated": calibrated,
+            "n_resamples": n_resamples, "rng": rng,
+        }  # fmt: skip
+        return ReturnLevels(tuple(return_level(fit, float(each), **settings) for each in periods))
     check_choice("method", method, _METHODS)
     check_choice("rate", rate, _RATES)
     level = fit.level_of(confidence_level)

@@ -50,11 +50,12 @@ WITHOUT_TWIN = {
     "SyntheticQuality": "of a classifier that Python fits",
     "ScottKnott": "of bootstraps at every split: R has no twin of it",
     **dict.fromkeys(
-        ("ReturnLevel", "ProfileCurve", "Endpoint", "ExceedanceProbability", "TailType", "ShapeTest"),
+        ("ReturnLevel", "ReturnLevels", "ProfileCurve", "Endpoint", "ExceedanceProbability"),
         "of a fit: pass the fit, whose likelihood R recomputes",
     ),
+    **dict.fromkeys(("TailType", "ShapeTest"), "of a fit: pass the fit, whose likelihood R recomputes"),
     **dict.fromkeys(
-        ("GoodnessOfFit", "ExponentialityTest"), "of a parametric bootstrap: R has no twin of it"
+        ("GoodnessOfFit", "ExponentialityTest", "ExtremalIndex"), "of a bootstrap: R has no twin of it"
     ),
     **dict.fromkeys(
         ("MeanResidualLife", "ThresholdStability", "ThresholdChoice"),

@@ -20,6 +20,7 @@ from fairstats.numerics.evt import (
     fit_point_process,
 )
 from fairstats.numerics.evt.bootstrap import resample_exceedances, values_a_bootstrap_reaches
+from fairstats.results import ReturnLevels
 
 from .conftest import gpd_series
 
@@ -100,6 +101,27 @@ def test_return_level_is_the_quantile(fit: EvtFit) -> None:
         level = fit.return_level(m)
         assert fit.exceedance_probability(level.estimate).estimate == pytest.approx(1.0 / m, rel=1e-9)
         assert level.to_frame()["m"].tolist() == [m]
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "delta"}, {"method": "bootstrap", "n_resamples": 50}])
+def test_several_levels_are_the_single_ones(fit: EvtFit, settings: dict) -> None:
+    several = fit.return_level([100, 1000.0], rng=3, **settings)
+    each = [fit.return_level(m, rng=3, **settings) for m in (100, 1000)]
+    assert several.levels == tuple(each)
+    np.testing.assert_array_equal(several.estimate, [one.estimate for one in each])
+    frame = several.to_frame()
+    assert frame["m"].tolist() == [100, 1000]
+    assert frame["ci_high"].tolist() == [one.confidence_interval.high for one in each]
+    assert [len(several.sentences()), several.backend] == [2, fit.backend]
+    assert ReturnLevels.from_dict(json.loads(json.dumps(several.to_dict()))) == several
+    assert "1000" in several.summary()
+
+
+def test_several_levels_are_checked(gpd: EvtFit) -> None:
+    for m in ([], [100, np.nan], [100, 1.0], [[1], [1, 2]], ["a"]):
+        with pytest.raises(InputError, match="m"):
+            gpd.return_level(m)  # type: ignore[call-overload]
+    assert gpd.return_level(np.array([500])).to_frame()["m"].tolist() == [500]
 
 
 def test_exceedance_interval_inverts_the_return_level(fit: EvtFit) -> None:
