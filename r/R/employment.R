@@ -5,12 +5,13 @@
 #' practitioners expect beside it. Applicants of a step are those who passed the one before. Who has no category is in no
 #' rate of that table.
 #'
-#' @param data A data frame of people, or `NULL`.
-#' @param selected Columns of the decisions, one or several in the order of the steps; 1, `TRUE` or "yes" for passed.
+#' @param data A data frame of people.
+#' @param selected Columns of the decisions, one or several in the order of the steps.
 #' @param score In place of `selected`: column of scores; compared are shares above the median of the whole sample.
 #' @param sex,race Columns of the categories, at least one.
 #' @param reference "highest", or a group: in a table without it the highest.
 #' @param strata Column of jobs or years: adds the Mantel-Haenszel ratio with its tests as rows of their own.
+#' @param pos_label The value of `selected` that means passed.
 #' @param threshold,confidence_level As in [fs_audit()].
 #' @return A data frame: by, step, metric, group, reference, n, rate, rate_reference, estimate, ci_low, ci_high, pvalue,
 #'   verdict, fisher, mid_p (Fisher's two-sided p less half the probability of the table), z and z_pvalue (pooled),
@@ -24,8 +25,9 @@
 #' fs_adverse_impact(people, "hired", sex = "sex", race = "origin")[c("by", "group", "estimate", "z", "verdict")]
 #' @export
 fs_adverse_impact <- function(data, selected = NULL, score = NULL, sex = NULL, race = NULL, reference = "highest",
-                              strata = NULL, threshold = 0.8, confidence_level = 0.95) {
+                              strata = NULL, pos_label = 1, threshold = 0.8, confidence_level = 0.95) {
   audit_options(confidence_level, threshold)
+  data <- checked_frame(data)
   if (is.null(selected) == is.null(score)) stop_argument("selected, score", "both or neither", "one of the two")
   attributes <- Filter(Negate(is.null), list(sex = column_of(data, sex, "sex"), race = column_of(data, race, "race")))
   if (!length(attributes)) stop_argument("sex, race", "NULL", "a column of groups, or two")
@@ -34,12 +36,18 @@ fs_adverse_impact <- function(data, selected = NULL, score = NULL, sex = NULL, r
   names(attributes) <- ifelse(lengths(named) == 1L, vapply(named, function(x) as.character(x)[1L], ""), names(attributes))
   attributes <- lapply(attributes, label_text)
   stratum <- if (!is.null(strata)) label_text(column_of(data, strata, "strata"))
-  n <- length(attributes[[1L]])
+  known <- unique(unlist(c("highest", attributes, if (length(attributes) > 1L) do.call(paste, c(attributes, sep = INTERSECTION)))))
+  choice_of(reference, "reference", known[!is.na(known)])
+  n <- nrow(data)
   if (is.null(selected)) {
-    values <- as.numeric(column_of(data, score, "score"))
+    values <- column_of(data, score, "score")
+    if (!is.numeric(values)) stop_argument("score", paste("a", class(values)[1L]), "numbers")
     steps <- list(list(step = "", from = rep(TRUE, n), passed = as.numeric(values > stats::median(values, na.rm = TRUE))))
   } else {
-    steps <- process_steps(data, selected, n)
+    if (!is.character(selected) || !length(selected)) {
+      stop_argument("selected", listed(selected), "names of columns, in the order of the steps")
+    }
+    steps <- process_steps(data, selected, pos_label, n)
   }
   sets <- c(as.list(names(attributes)), if (length(attributes) > 1L) list(names(attributes)))
   found <- lapply(steps, function(step) lapply(sets, function(set) {
@@ -53,14 +61,15 @@ fs_adverse_impact <- function(data, selected = NULL, score = NULL, sex = NULL, r
   bind_frames(unlist(found, recursive = FALSE))
 }
 
-process_steps <- function(data, selected, n) {
+process_steps <- function(data, selected, pos_label, n) {
   from <- rep(TRUE, n)
   outcome <- rep(1, n)
   found <- list()
   for (name in selected) {
     value <- column_of(data, name, "selected")
-    passed <- ifelse(is.na(value), NA, value %in% c(1, TRUE, "1", "yes", "TRUE", "True"))
-    passed <- ifelse(from, as.numeric(passed), NA)
+    passed <- rep(NA_real_, n)
+    passed[!is.na(value)] <- favorable_codes(value[!is.na(value)], pos_label, name)
+    passed[!from] <- NA
     found <- c(found, list(list(step = name, from = from, passed = passed)))
     outcome <- ifelse(from, passed, outcome)
     from <- from & passed %in% 1

@@ -90,6 +90,19 @@ test_that("an argument that is left out is named by every public function", {
   expect_match(said(fs_power_ratio(0.5, n = 20)), "`ratio`: got nothing", fixed = TRUE)
 })
 
+test_that("adverse impact", {
+  impact <- function(...) fs_adverse_impact(rows, selected = "hat", sex = "sex", ...)
+  refused(impact, c("race", "reference", "strata", "pos_label", "threshold", "confidence_level"))
+  refused(function(...) fs_adverse_impact(rows, sex = "sex", ...), c("selected", "score"))
+  refused(function(...) fs_adverse_impact(rows, selected = "hat", ...), "sex")
+  refused(fs_adverse_impact, "data", c(never[names(never) != "frame"], nobody = list(rows[0, ])))
+  expect_error(impact(score = "score"), "`selected, score`: got both")
+  expect_error(fs_adverse_impact(rows, "hat"), "`sex, race`: got NULL")
+  expect_error(fs_adverse_impact(rows, "sex", sex = "sex"), "`pos_label`: got 1, which does not occur in `sex`")
+  expect_error(fs_adverse_impact(rows, score = "sex", sex = "sex"), "`score`: got a character; allowed: numbers")
+  expect_equal(impact(pos_label = 0)$rate, 1 - impact(reference = "m")$rate)
+})
+
 test_that("files and limits", {
   refused(fs_read_report, "path")
   refused(fs_read_tally, "path")
