@@ -370,7 +370,8 @@ def _rounded(frame: pd.DataFrame) -> pd.DataFrame:
     shown = frame.copy()
     for low, high in _ENDS:
         if low in shown and high in shown:
-            tiny = (shown[low].abs() < _NOTHING * shown[high].abs()).to_numpy(dtype=bool)
+            reach = shown[high].abs()
+            tiny = ((shown[low].abs() < _NOTHING * reach) & (reach < np.inf)).to_numpy(dtype=bool)
             shown.loc[tiny, low] = 0.0
     return shown
 

@@ -201,7 +201,10 @@ def explain(
         return ""
     limits = f"the one-sided limits {low:.3g} and {high:.3g}"
     if alone == verdict:
-        printed = "two-sided and wider" if alternative == "two-sided" else f"one-sided ({alternative})"
+        printed = f"one-sided ({alternative})"
+        if alternative == "two-sided":
+            least, most = interval
+            printed = "two-sided and " + ("wider" if least <= low <= high <= most else "by another method")
         return f"The verdict rests on {limits}; the printed interval is {printed}."
     if adjusted:
         return f"Alone this comparison would be {alone}; over all comparisons of the metric it is {verdict}."

@@ -244,8 +244,8 @@ def _verdicts(s: AuditSettings, columns: AuditColumns) -> str:
         "“Violated” means that the data show a value outside the fair range (a ratio below "
         f"{s.threshold:g} or above {1 / s.threshold:.4g}; a difference beyond ±{s.margin:g}; a gap or area "
         f"above {s.margin:g}{distance}), “satisfied” that they show one inside. Otherwise the verdict is "
-        "“undecided”, which is no evidence of fairness. “Insufficient evidence” means that the data cannot "
-        "give the statistic at all. Beside a verdict stands the p-value of its own null hypothesis, and the "
+        "“undecided”, which is no evidence of fairness. “Insufficient evidence” means that the data are "
+        "too few for an interval, or cannot give the statistic at all. Beside a verdict stands the p-value of its own null hypothesis, and the "
         "one-sided limits that belong to it. "
     )
     if s.adjust == "none":

@@ -8,11 +8,12 @@ from dataclasses import FrozenInstanceError, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fairstats.ground.checks import check_choice, check_confidence_level
 from fairstats.ground.errors import FairstatsError, InputError, ResultAttributeError
-from fairstats.ground.results import TIDY_COLUMNS, Comparison, HypothesisTest, Interval, Result
+from fairstats.ground.results import TIDY_COLUMNS, Comparison, HypothesisTest, Interval, Result, printed
 from fairstats.ground.serialise import serialisable
 
 
@@ -71,6 +72,13 @@ def test_the_summary_is_title_table_notes() -> None:
     for shown in ("0.5", "123456", "1.00e-07", "∞", "—"):
         assert shown in text
     assert "pvalue" not in text
+
+
+def test_an_end_is_printed_whatever_the_other_one_is() -> None:
+    """Only what is nothing beside a finite end is printed as 0; beside an infinite one every number counts."""
+    frame = pd.DataFrame({"metric": list("abc"), "ci_low": [0.846, 1e-20, 0.0], "ci_high": [math.inf, 2.0, math.inf]})
+    rows = [line.split() for line in printed("T", frame, []).splitlines()[2:]]
+    assert rows == [["a", "0.846", "∞"], ["b", "0", "2"], ["c", "0", "∞"]]
 
 
 def test_html_is_escaped() -> None:

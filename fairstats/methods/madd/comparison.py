@@ -190,6 +190,7 @@ def largest_of(
         group=top.group, reference=top.reference, limited_by=lowest.names, estimate=top.binned,
         null_mean=test.null_mean, confidence_interval=projected((1 - level) / 2, level),
         bounds=projected(1 - level, level), statistic=test.statistic, pvalue=test.pvalue,
-        mid_pvalue=test.mid_pvalue, n=sum(s.n for s in samples), method=test.method,
+        mid_pvalue=test.mid_pvalue, pvalue_adjusted=test.pvalue, n=sum(s.n for s in samples),
+        method=test.method,
     )  # fmt: skip
     return largest.ruled(ruling)

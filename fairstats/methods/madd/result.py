@@ -140,7 +140,7 @@ class LargestMadd(Comparison):
     noisy values; `null_mean`: mean of the largest MADD over the permutations; `confidence_interval`,
     `bounds`: for the largest δ_m, from limits that hold for all comparisons at once (Bonferroni);
     `statistic`, `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "all groups have one score distribution", by
-    the largest standardised MADD; accounts for the search. The last is adjusted only where the family is the
+    the largest standardised MADD; accounts for the search. The last is another only where the family is the
     whole audit; `n`: rows of all groups; `method`: of the test.
     """
 

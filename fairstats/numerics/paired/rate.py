@@ -100,22 +100,25 @@ class PairedRate:
 
     def change(self, *groups: int) -> Change | str:
         """Of a group, or of a group against its reference; in words why there is none."""
-        names = [self.counts.groups[g] for g in groups]
-        if np.isnan(self.values[:, groups]).any():
-            return f"{' or '.join(names)} has no {self.rate.case_words} under one of the models."
+        if lacking := self._where(np.isnan(self.values), groups):
+            return f"{lacking}: no {self.rate.case_words} under one of the models."
         with np.errstate(divide="ignore", invalid="ignore"):
             std_error = float(np.sqrt(self._variance(groups, -1)))
         if self.counts.weighted:
             return self._linearised(groups, std_error)
         shift, total = (_combined([self._parts[sign][g] for g in groups]) for sign in (-1, 1))
-        note = "" if np.isfinite(shift.estimate) else f"{' or '.join(names)} has a rate of 0."
+        note = "" if np.isfinite(shift.estimate) else f"{self._where(self.values == 0, groups)}: a rate of 0."
         return Change(shift, total, std_error, note=note)
+
+    def _where(self, true: NDArray[np.bool_], groups: tuple[int, ...]) -> str:
+        """Names of those of the groups of which something is true under a model."""
+        return " and ".join(self.counts.groups[g] for g in groups if true[:, g].any())
 
     def _linearised(self, groups: tuple[int, ...], std_error: float) -> Change | str:
         """By the delta method with Satterthwaite's degrees of freedom; groups with few changes by score."""
         counts = self.counts
-        if self.ratio and (self.values[:, groups] == 0).any():
-            return f"{' or '.join(counts.groups[g] for g in groups)} has a rate of 0."
+        if self.ratio and (lacking := self._where(self.values == 0, groups)):
+            return f"{lacking}: a rate of 0."
         units = counts.group_units
         few = [g for g in groups if counts.clustered and units is not None and units[g] < MIN_UNITS]
         if few:

@@ -180,7 +180,7 @@ def test_largest_accounts_for_the_search() -> None:
     assert largest is not None
     assert largest.estimate == result.binned.max()
     assert {largest.group, largest.reference} <= {"x", "y", "z"}
-    assert largest.pvalue == 1 / 2000
+    assert largest.pvalue == largest.pvalue_adjusted == 1 / 2000
     assert largest.confidence_interval.low <= largest.estimate <= largest.confidence_interval.high
     assert largest.confidence_interval.high >= max(c.confidence_interval.high for c in result.comparisons)
     assert largest.null_mean > max(c.binned_null_mean for c in result.comparisons) * 0.9

@@ -129,7 +129,7 @@ TABLE: dict[str, Row] = {
     "0/0, models": Row(
         lambda: fs.compare_models(Y, [0] * 8, P, sensitive_features=G),
         SPARE,
-        "has a rate of 0",
+        "a and b: a rate of 0|b and a: a rate of 0",
     ),
     "0/0, stratified": Row(
         lambda: fs.stratified_ratio([0, 0, 0, 0], sensitive_features=list("aabb"), strata=[1, 2, 1, 2]),

@@ -342,7 +342,7 @@ def test_a_group_without_rows_is_insufficient_evidence() -> None:
     """A division by zero once: no rows, no rate, and every value of the change is possible."""
     y, a, b = [1, 0] * 10, [1, 1, 0, 0] * 5, [1, 0, 0, 1] * 5
     for metric in ("disparate_impact", "demographic_parity_difference"):
-        with pytest.warns(fs.FairstatsWarning, match="z or g has no rows"):
+        with pytest.warns(fs.FairstatsWarning, match="change: z: no rows|models: z: no rows"):
             found = fs.compare_models(
                 y, a, b, sensitive_features=["g", "h"] * 10, groups=["g", "h", "z"], metrics=metric
             )
@@ -350,3 +350,13 @@ def test_a_group_without_rows_is_insufficient_evidence() -> None:
         assert np.isnan(row["estimate"])
         assert row["ci_high"] == np.inf
         assert row["verdict"] == "insufficient evidence"
+
+
+@pytest.mark.parametrize("cluster", [None, np.repeat(np.arange(30), 10)], ids=["rows", "clusters"])
+def test_the_group_is_named_that_has_a_rate_of_0(cluster: Any) -> None:
+    group, pred = np.repeat(["a", "b"], [200, 100]), np.tile([1, 0], 150)
+    none = np.where(group == "b", 0, pred)
+    rows = {"sensitive_features": group, "reference": "a", "metrics": "disparate_impact", "cluster": cluster}
+    with pytest.warns(fs.FairstatsWarning, match="b: a rate of 0"):
+        result = fs.compare_models(None, none, pred, **rows)
+    assert [c.note for c in result.comparisons] == ["b: a rate of 0."]
