@@ -52,7 +52,8 @@ def headline(report: Contents) -> str:
     ]
     changed = count_changed(report.results, 1 - report.settings.confidence_level)
     alone = f" Judged one by one, {changed} more would be decided." if changed else ""
-    return f"{head}, with an error of {alpha} per metric; {', '.join(rest)}.{alone}"
+    family = "per comparison" if report.settings.adjust == "none" else "per metric"
+    return f"{head}, with an error of {alpha} {family}; {', '.join(rest)}.{alone}"
 
 
 @dataclass(frozen=True)

@@ -156,7 +156,8 @@ def _note(members: Sequence[Sequence[_Judged]], settings: AuditSettings) -> str:
             f"difference of {(threshold - 1) * rate:.3f}".replace("-", "−")
             + ": these are two questions."
         )
-    if any(one.scale == "maximum" for one in members[0]):
+    of_scale = {s: {one.verdict for one in members[0] if one.scale == s} for s in ("maximum", "difference")}
+    if of_scale["maximum"] - of_scale["difference"]:
         text += " The largest gap is judged over all pairs at once, and needs more evidence."
     return text
 
@@ -240,20 +241,21 @@ def _references(sections: Sequence[Section]) -> str:
 def _verdicts(s: AuditSettings, columns: AuditColumns) -> str:
     alpha = f"{100 * (1 - s.confidence_level):.3g}%"
     distance = "" if columns.score is None else f"; MADD {min(2 * s.margin, 2.0):g}"
+    distance += "; ECD beyond ±0.05" if columns.counterfactual_scores else ""
     text = (
         "“Violated” means that the data show a value outside the fair range (a ratio below "
         f"{s.threshold:g} or above {1 / s.threshold:.4g}; a difference beyond ±{s.margin:g}; a gap or area "
         f"above {s.margin:g}{distance}), “satisfied” that they show one inside. Otherwise the verdict is "
         "“undecided”, which is no evidence of fairness. “Insufficient evidence” means that the data are "
-        "too few for an interval, or cannot give the statistic at all. Beside a verdict stands the p-value of its own null hypothesis, and the "
-        "one-sided limits that belong to it. "
+        "too few for an interval, or cannot give the statistic at all. Beside a verdict stands the "
+        "p-value of its own null hypothesis, and the one-sided limits that belong to it. "
     )
+    chosen = ", all pairs counted where the data chose the reference" if _chosen(s) else ""
     if s.adjust == "none":
         return text + (
-            f"Each comparison is judged by itself, with an error of {alpha}: of many verdicts some are wrong "
-            'by chance; adjust="holm" guards all comparisons of one metric at once.'
+            f"Each comparison is judged by itself, with an error of {alpha}{chosen}: of many verdicts some "
+            'are wrong by chance; adjust="holm" guards all comparisons of one metric at once.'
         )
-    chosen = ", all pairs counted where the data chose the reference" if _chosen(s) else ""
     return text + f"Over all comparisons of one metric the error is at most {alpha} ({s.adjust}{chosen})."
 
 
@@ -268,15 +270,19 @@ def _pvalues(s: AuditSettings) -> str:
             "Adjusted p-values are adjusted by Holm over all p-values of the audit (two-sided tests of "
             f"equality, largest gaps), by Bonferroni where the data chose the reference. {_OF_VERDICTS}"
         )
-    method = {"holm": "Holm", "fdr_bh": "Benjamini–Hochberg", "none": ""}.get(s.adjust, s.adjust.title())
-    within = (
-        f"adjusted by {method} within one metric over all its group comparisons" if method else "not adjusted"
-    )
-    if _chosen(s):
-        within += " (over all pairs, as the intervals are, where the data chose the reference)"
+    method = {"holm": "Holm", "fdr_bh": "Benjamini–Hochberg"}.get(s.adjust, s.adjust.title())
+    within = f"adjusted by {method} within one metric over all its group comparisons"
+    pairs = "over all pairs, as the intervals are, where the data chose the reference"
+    if s.adjust == "none":
+        within = f"adjusted {pairs}, and not elsewhere" if _chosen(s) else "not adjusted"
+    elif _chosen(s):
+        within += f" ({pairs})"
+    of_verdicts = _OF_VERDICTS
+    if s.adjust == "none":
+        of_verdicts = of_verdicts.replace("adjusted over the comparisons of its metric", "adjusted likewise")
     return (
         f"Adjusted p-values (two-sided tests of equality) are {within}. Across metrics, and between sets of "
-        f"attributes, nothing is adjusted. {_OF_VERDICTS}"
+        f"attributes, nothing is adjusted. {of_verdicts}"
     )
 
 

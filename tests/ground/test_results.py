@@ -75,8 +75,10 @@ def test_the_summary_is_title_table_notes() -> None:
 
 
 def test_an_end_is_printed_whatever_the_other_one_is() -> None:
-    """Only what is nothing beside a finite end is printed as 0; beside an infinite one every number counts."""
-    frame = pd.DataFrame({"metric": list("abc"), "ci_low": [0.846, 1e-20, 0.0], "ci_high": [math.inf, 2.0, math.inf]})
+    """Only what is nothing beside a finite end is 0 in print; beside an infinite one every number counts."""
+    frame = pd.DataFrame(
+        {"metric": list("abc"), "ci_low": [0.846, 1e-20, 0.0], "ci_high": [math.inf, 2.0, math.inf]}
+    )
     rows = [line.split() for line in printed("T", frame, []).splitlines()[2:]]
     assert rows == [["a", "0.846", "∞"], ["b", "0", "2"], ["c", "0", "∞"]]
 

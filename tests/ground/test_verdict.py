@@ -152,7 +152,7 @@ def test_the_sentence_where_interval_and_verdict_seem_to_differ():
     assert explain(bounds, bounds, fair, "violated", adjusted=False) == ""
     assert "Alone" in explain(bounds, bounds, fair, "undecided", adjusted=True)
     assert "two-sided and wider" in explain(interval, bounds, fair, "violated", adjusted=False)
-    # exact limits beside an interval by score: of 21 of 21 against 1,199 of 1,300 the former are the wider ones
+    # exact limits beside an interval by score, 21 of 21 against 1,199 of 1,300: the former are wider
     exact = Interval(0.776, 1.104, 0.95, "exact unconditional")
     words = explain(Interval(0.916, 1.103, 0.95, "score"), exact, fair, "undecided", adjusted=True)
     assert words.endswith("0.776 and 1.1; the printed interval is two-sided and by another method.")

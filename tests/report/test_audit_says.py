@@ -168,3 +168,49 @@ def test_a_declared_group_without_rows_is_a_note() -> None:
         report = audit(frame, y_pred="hired", sensitive_features="s")
     assert "gone" not in set(report.to_frame()["group"])
     assert "declared values 'gone' has no rows" in report.notes[0]
+
+
+def test_what_is_judged_by_itself_and_what_among_all_pairs() -> None:
+    """With adjust="none" and a reference that the data chose no sentence contradicts another."""
+    cells = {"a": (1199, 201), "b": (192, 35), "c": (21, 4), "d": (28, 0)}
+    rows = [
+        (g, hat) for g, own in cells.items() for hat, n in zip((1, 0), own, strict=True) for _ in range(n)
+    ]
+    frame = pd.DataFrame(rows, columns=["g", "hat"])
+    alone, chosen = (
+        fs.audit(frame, y_pred="hat", sensitive_features="g", adjust="none", reference=reference, rng=1)
+        for reference in ("a", "highest")
+    )
+    for report in (alone, chosen):
+        assert "with an error of 5% per comparison" in str(report).splitlines()[2]
+        assert "Each comparison is judged by itself, with an error of 5%" in statement(report, "Verdicts")
+    assert "are not adjusted. " in statement(alone, "p-values")
+    assert "all pairs" not in statement(alone, "Verdicts")
+    assert "all pairs counted where the data chose the reference: of many" in statement(chosen, "Verdicts")
+    said = statement(chosen, "p-values")
+    assert "are adjusted over all pairs, as the intervals are, where the data chose the reference" in said
+    assert "is about its own null hypothesis, and is adjusted likewise" in said
+    # a against d: limits inside the fair range, and yet undecided among six pairs
+    (ratio,) = (r for r in chosen.results if getattr(r, "metric", "") == "disparate_impact")
+    low, high = ratio["a"].bounds
+    assert 0.8 < low < high < 1.25
+    assert ratio["a"].verdict == "undecided"
+    (words,) = (line for line in ratio.sentences() if line.startswith("a against d"))
+    assert words.endswith(
+        "Alone this comparison would be satisfied; over all comparisons of the metric it is undecided."
+    )
+
+
+def test_ecd_is_adjusted_as_the_audit_says() -> None:
+    rng = np.random.default_rng(3)
+    score, group = rng.beta(2, 5, 900), np.repeat(["a", "b", "c"], 300)
+    frame = pd.DataFrame(
+        {"g": group, "hat": score > 0.3, "s": score, "other": np.clip(score + rng.normal(0, 0.02, 900), 0, 1)}
+    )
+    report = fs.audit(
+        frame, y_pred="hat", score="s", sensitive_features="g", counterfactual_score="other", adjust="none"
+    )
+    (found,) = (r for r in report.results if isinstance(r, fs.results.EcdResult))
+    assert found.settings.adjust == "none"
+    assert [c.pvalue_adjusted for c in found.comparisons] == [c.pvalue for c in found.comparisons]
+    assert f"ECD beyond ±{found.settings.margin:g})" in statement(report, "Verdicts")

@@ -262,8 +262,8 @@ class HfmResult(Result):
             more = "further apart than" if e.hfm > 0 else "less far apart than"
             more = "as far apart as" if e.hfm == 0 else more
             text = (
-                f"{who}: D = {e.d:.4g}, D_f = {e.d_f:.4g}, HFM = {e.hfm:.4g}; the predictions set the groups "
-                f"{more} the labels do"
+                f"{who}: D = {e.d:.4g}, D_f = {e.d_f:.4g}, HFM = {e.hfm:.4g}; in these rows the "
+                f"predictions set the groups {more} the labels do"
             )
             if e.tests:
                 text += f" (p = {e.tests[2].pvalue:.3g} for no added distance)"

@@ -223,6 +223,7 @@ class ComparisonResult(Result):
             side = c.direction if c.verdict == "violated" else c.verdict
             tail = self.tails.get(side, self.tails[c.verdict]).format(low=f"{low:.4g}", high=f"{high:.4g}")
             family = self.settings.adjust != "none" and len(self.comparisons) > 1
+            family |= self.settings.reference_rule == "highest"
             asked = self.settings.alternative
             why = explain(
                 c.confidence_interval, c.bounds, fair, c.verdict, adjusted=family, alternative=asked

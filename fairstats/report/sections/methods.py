@@ -161,7 +161,7 @@ def run_ecd(inputs: AuditInput) -> list[Result]:
     first = [g for g in groups if g.group == reference]
     others = [g for g in groups if g.group != reference and g.n]
     sample = CounterfactualSample(inputs.attributes[0], (*first, *others), "other", s.confidence_level)
-    how: dict[str, Any] = {"confidence_level": s.confidence_level, "rng": s.seed}
+    how: dict[str, Any] = {"confidence_level": s.confidence_level, "adjust": s.adjust, "rng": s.seed}
     return [sample, ecd(sample, reference=reference, **how)] if others else [sample]
 
 
