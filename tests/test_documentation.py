@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -89,8 +90,18 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     }
     for name in names:
         assert f'id="fairstats.{name}"' in everything, f"{name} is not on the site"
-    for study in (ROOT / "vignettes").glob("*.md"):
-        assert any(path.stem == study.stem for path in pages), study.name
+    for page in (ROOT / "vignettes").glob("**/*.md"):
+        made = Path("made", page.relative_to(ROOT / "vignettes")).with_suffix(".html")
+        assert made in pages or "site" in page.parts, page.name
+    first = pages[Path("index.html")]
+    questions = re.findall(r"<dt><strong>[^<]*\?[^<]*</strong></dt>\s*<dd>(.*?)</dd>", first, re.DOTALL)
+    assert len(questions) == 3
+    for answer in questions:  # each leads to pages that are there
+        links = re.findall(r'href="(made/[^"#]+)', answer)
+        assert links
+        assert all(Path(link) in pages for link in links), links
+    assert re.search(r'<a [^>]*href="report.html"><img alt="A fairness report', first)
+    assert "COMPAS risk classes" in pages[Path("report.html")]
     remote = {str(path): remote_addresses(page) for path, page in pages.items()}
     assert not {path: found for path, found in remote.items() if found}
     styles = [p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.css")]

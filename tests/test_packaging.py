@@ -101,7 +101,7 @@ def test_wheel_holds_the_r_files(wheel: Path) -> None:
 
 
 def test_wheel_holds_the_vignettes(wheel: Path) -> None:
-    """The texts and the recorded outputs of R; not the studies, the site, or the README's picture."""
+    """The texts and the recorded outputs of R; not studies, how-tos, the site, or the README's picture."""
     folder = ROOT / "vignettes"
     built = {n for n in contents(wheel) if n.startswith("fairstats/_vignettes/")}
     wanted = {p for pattern in ("*.Rmd", "recorded/*.json", "images/*") for p in folder.glob(pattern)}

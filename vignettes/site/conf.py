@@ -1,7 +1,7 @@
 """Documentation site: ``sphinx-build -W vignettes/site build/site``.
 
-Everything is made at the start of a build: pages of the public names from their docstrings, the studies of
-``vignettes/``, and a list of the vignettes with links to those that lie built in ``build/vignettes``.
+Everything is made at the start of a build: pages of the public names from their docstrings, those of
+``vignettes/``, a report, and a list of vignettes with links to those that lie built in ``build/vignettes``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ html_theme = "furo"
 html_title = f"fairstats {release}"
 html_show_sourcelink = False
 html_copy_source = False
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 default_role = "py:obj"
@@ -46,5 +47,5 @@ numpydoc_validation_checks: set[str] = set()
 toc_object_entries = False
 
 write_pages(HERE)
-html_extra_path = ["made/extra"] if (HERE / "made" / "extra").is_dir() else []
+html_extra_path = ["made/extra"]
 exclude_patterns = ["made/extra"]

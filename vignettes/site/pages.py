@@ -1,8 +1,9 @@
-"""Writes the pages that follow from the package: groups of public names, studies, vignettes."""
+"""Writes the pages that follow from the package: public names, pages of the repository, vignettes, report."""
 
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import shutil
 from pathlib import Path
@@ -31,12 +32,22 @@ GROUPS = (
 )
 
 
+#: Page of the repository → its place in the site; those of `vignettes/` keep their own.
+ELSEWHERE = {
+    "README.md": ("start.md", "Start"),
+    "CHANGELOG.md": ("changelog.md", "Changelog"),
+    ".github/CONTRIBUTING.md": ("contributing.md", "Map of the project"),
+    ".github/CODE_OF_CONDUCT.md": ("conduct.md", "Code of conduct"),
+}
+ROOT = VIGNETTES.parent
+
+
 def write_pages(folder: Path) -> None:
     """Write every generated page into ``folder/made``, which git ignores."""
     made = folder / "made"
     if made.is_dir():
         shutil.rmtree(made)
-    made.mkdir()
+    (made / "extra").mkdir(parents=True)
     listed: dict[str, list[str]] = {name: [] for _, name, _ in GROUPS}
     for path, home in _public():
         group = next(name for beginning, name, _ in GROUPS if home.startswith(beginning))
@@ -45,16 +56,26 @@ def write_pages(folder: Path) -> None:
         paths = sorted(listed[name], key=lambda path: inspect.isclass(_value(path)))  # functions first
         (made / f"{name}.rst").write_text(_group(title, paths), encoding="utf-8")
     (made / "vignettes.md").write_text(_vignettes(made / "extra" / "vignettes"), encoding="utf-8")
-    start = (VIGNETTES.parent / "README.md").read_text(encoding="utf-8")
-    start = start.replace("# fairstats", "# Start", 1).replace("](vignettes/", "](../")
-    (made / "start.md").write_text(_within_site(start), encoding="utf-8")
-    for study in sorted(VIGNETTES.glob("*.md")):
-        (made / study.name).write_text(_within_site(study.read_text(encoding="utf-8")), encoding="utf-8")
-    studies = [path.stem for path in sorted(VIGNETTES.glob("*.md")) if path.stem not in ("guide", "methods")]
-    names = "\n".join(f"   made/{name}" for name in studies)
+    places = places_of_pages()
+    for page, place in places.items():
+        target = made / place
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(_within_site(page, place, places), encoding="utf-8")
+    # What the first page does not list by name is a study.
+    first = (folder / "index.rst").read_text(encoding="utf-8")
+    names = [f"made/{place.with_suffix('').as_posix()}" for place in sorted(places.values())]
+    studies = "\n".join(f"   {name}" for name in names if f"   {name}\n" not in first)
     groups = "\n".join(f"   made/{name}" for _, name, _ in GROUPS)
-    (made / "studies.txt").write_text(_toctree("Studies", names), encoding="utf-8")
+    (made / "studies.txt").write_text(_toctree("Studies", studies), encoding="utf-8")
     (made / "names.txt").write_text(_toctree("Reference", groups), encoding="utf-8")
+    fairstats.report.audit.demo_report().to_html(made / "extra" / "report.html")
+
+
+def places_of_pages() -> dict[Path, Path]:
+    """Every page of the repository that the site shows, and its path below `made`."""
+    own = [*VIGNETTES.glob("*.md"), *VIGNETTES.glob("howto/*.md")]
+    places = {page: page.relative_to(VIGNETTES) for page in sorted(own)}
+    return {ROOT / name: Path(place) for name, (place, _) in ELSEWHERE.items()} | places
 
 
 def _vignette_page(name: str) -> str:
@@ -62,23 +83,28 @@ def _vignette_page(name: str) -> str:
     return f"vignettes/{name}.html" if (BUILT / f"{name}.html").is_file() else "made/vignettes.html"
 
 
-def _within_site(text: str) -> str:
-    """Links of a page of the repository made to fit; what is no part of the site is named, not linked."""
+def _within_site(page: Path, place: Path, places: dict[Path, Path]) -> str:
+    """A page with links that fit its place in the site; what is no part of the site is named, not linked."""
+    text = page.read_text(encoding="utf-8")
+    if page.relative_to(ROOT).as_posix() in ELSEWHERE:
+        text = re.sub(r"\A# .*", f"# {ELSEWHERE[page.relative_to(ROOT).as_posix()][1]}", text)
+    up = "../" * len(place.parent.parts)  # to `made`
 
     def fit(match: re.Match[str]) -> str:
         words, target = match["words"], match["target"]
-        path = Path(target.partition("#")[0].removeprefix("../"))
         if re.match(r"https?:|#", target):
             return match[0]
-        if path.parts[0] == "images":
-            return f"[{words}](../../{path.as_posix()})"
-        if path.parent == Path() and (VIGNETTES / path).suffix == ".md" and (VIGNETTES / path).is_file():
-            return f"[{words}]({target.removeprefix('../')})"
+        name, _, heading = target.partition("#")
+        path = Path(os.path.normpath(page.parent / name))
+        if path in places:
+            return f"[{words}]({up}{places[path].as_posix()}{'#' * bool(heading)}{heading})"
+        if path.parent == VIGNETTES / "images":
+            return f"[{words}]({up}../../images/{path.name})"
         if path.suffix == ".Rmd":
-            return f'<a href="../{_vignette_page(path.stem)}">{words}</a>'
-        return f"{words} (`{path.as_posix()}`)"
+            return f'<a href="{up}../{_vignette_page(path.stem)}">{words}</a>'
+        return f"{words} (`{path.relative_to(ROOT).as_posix()}`)"
 
-    return re.sub(r"\[(?P<words>[^]]*)\]\((?P<target>[^)]+)\)", fit, text)
+    return re.sub(r"\[(?P<words>[^]]*)\]\((?P<target>[^)\s]+)\)", fit, text)
 
 
 def _public() -> list[tuple[str, str]]:
