@@ -189,6 +189,7 @@ def test_core_dependencies_are_those_of_the_design() -> None:
     assert names == {
         "numpy", "scipy", "pandas", "statsmodels", "scikit-learn", "narwhals", "packaging", "tqdm",
         "threadpoolctl",
+        "formulaic",  # statsmodels 0.15 cannot do without it
     }  # fmt: skip
 
 

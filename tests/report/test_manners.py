@@ -89,7 +89,11 @@ def of_estimators() -> list[Result]:
 def of_a_tail() -> list[Result]:
     x = np.random.default_rng(1).exponential(size=500)
     fit = fs.evt.fit_gpd(x, 1.0, backend="scipy")
-    return [fit.test_shape(), fit.return_level([100, 1000]), fs.evt.extremal_index(x, 2.0, rng=1)]
+    age = np.linspace(20.0, 70.0, 500)
+    by_age = fs.evt.fit_gpd(x, 1.0, covariates={"age": age}, scale="~ age")
+    levels = by_age.return_level(100, {"age": 30.0})
+    index = fs.evt.extremal_index(x, 2.0, rng=1)
+    return [fit.test_shape(), fit.return_level([100, 1000]), index, by_age, levels, *levels.levels]
 
 
 def check_print(found: list[Result]) -> set[str]:

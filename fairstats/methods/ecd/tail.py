@@ -295,7 +295,7 @@ def _fit(sample: GroupSample, threshold: float, settings: EcdSettings) -> EvtFit
     options["n_total"], options["grid"] = sample.n, _grid(cd[cd > threshold]) or None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*no maximum", DataWarning)  # told as `degenerate`
-        return fit_gpd(cd, threshold, **options)
+        return fit_gpd(cd, threshold, covariates=None, **options)
 
 
 def refitted(sample: GroupSample, k: int, tail: GroupTail, settings: EcdSettings) -> EvtFit | None:

@@ -7,7 +7,7 @@ build the `EvtFit`.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fairstats.ground.checks import (
     check_choice,
     check_confidence_level,
     check_number,
+    check_rows,
     check_that,
     check_whole,
 )
@@ -24,6 +25,7 @@ from fairstats.ground.rprobe import probe_r
 from fairstats.numerics.evt import scipy_backend
 from fairstats.numerics.evt.bootstrap import values_a_bootstrap_reaches
 from fairstats.numerics.evt.checks import are_tied, as_maxima, as_series, exceedances_of, warn_of_ties
+from fairstats.numerics.evt.covariates import CovariateFit, fit_covariates
 from fairstats.numerics.evt.distributions import Floats, jackknife_covariance
 from fairstats.numerics.evt.grid import LEAST_CELLS, GridLikelihood, grid_width
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
@@ -40,16 +42,24 @@ _OFF = 0.05
 Method = Literal["mle", "lmoments"]
 
 
-def fit_gpd(
+@overload
+def fit_gpd(x: Any, threshold: float, *, covariates: None = None, **settings: Any) -> EvtFit: ...
+@overload
+def fit_gpd(x: Any, threshold: Any, *, covariates: object, **settings: Any) -> CovariateFit: ...
+def fit_gpd(  # type: ignore[misc] # the settings are written out once
     x: Any,
-    threshold: float,
+    threshold: Any,
     *,
     method: Method = "mle",
     confidence_level: float = 0.95,
     backend: str | None = None,
     n_total: int | None = None,
     grid: float | str | None = "auto",
-) -> EvtFit:
+    covariates: Any = None,
+    scale: str = "~ 1",
+    shape: str = "~ 1",
+    scale_link: str = "log",
+) -> EvtFit | CovariateFit:
     """Fit the generalised Pareto distribution to the excesses over a threshold.
 
     P(X − u > y | X > u) = (1 + ξy/σ)^(−1/ξ), exp(−y/σ) at ξ = 0. Heavy tails have ξ > 0; ξ < 0 has the
@@ -75,11 +85,19 @@ def fit_gpd(
         threshold goes to the lower end of the lowest exceeding cell. "auto": where more than half of the
         exceedances are tied, the width that all are multiples of, if there is one. None: values as they are.
         Not with L-moments, nor where R is asked for by name.
+    covariates : frame or mapping, optional
+        One row for each value of x, exceeding or not. The fit is then by maximum likelihood and SciPy, of
+        values as they are, and `threshold` may hold one number for each row.
+    scale, shape : str
+        One-sided formulas of the covariates, in the syntax of R (formulaic reads them): "~ age + C(sex)".
+    scale_link : {"log", "identity"}
+        Whether the formula of the scale gives log σ, which is always possible, or σ (extRemes' default).
 
     Returns
     -------
     EvtFit
-        With `params` "scale" and "shape".
+        With `params` "scale" and "shape". With covariates a `CovariateFit`: coefficients with likelihood
+        intervals, levels at given covariates, likelihood-ratio tests.
 
     Raises
     ------
@@ -122,7 +140,24 @@ def fit_gpd(
     >>> bool(low < np.log(1000) < high)
     True
     """
-    return _above_threshold(x, threshold, None, n_total, method, confidence_level, backend, grid)
+    formulas = {"scale": scale, "shape": shape}
+    if covariates is None:
+        _need_covariates(formulas)
+        return _above_threshold(x, threshold, None, n_total, method, confidence_level, backend, grid)
+    check_that(grid in (None, "auto"), "grid", grid, "None or 'auto' with covariates")
+    series = as_series("x", x)
+    u: Any = threshold
+    if np.ndim(threshold):
+        u = as_series("threshold", threshold)
+        check_rows("threshold", u, series.size)
+    else:
+        u = np.full(series.size, check_number("threshold", u, cure="choose_threshold(x) suggests one"))
+    keep = series > u
+    warn_of_ties(exceedances_of(series - u, 0.0), "exceedances")
+    total = series.size if n_total is None else check_whole("n_total", n_total, low=series.size)
+    origin = u[keep] if np.ndim(threshold) else float(threshold)
+    level = _for_covariates(method, confidence_level, backend)
+    return fit_covariates(series[keep], origin, keep, covariates, formulas, scale_link, total, level)
 
 
 def fit_point_process(
@@ -179,9 +214,22 @@ def fit_point_process(
     return _above_threshold(x, threshold, size, n_total, method, confidence_level, backend, grid)
 
 
-def fit_gev(
-    block_maxima: Any, *, method: Method = "mle", confidence_level: float = 0.95, backend: str | None = None
-) -> EvtFit:
+@overload
+def fit_gev(block_maxima: Any, *, covariates: None = None, **settings: Any) -> EvtFit: ...
+@overload
+def fit_gev(block_maxima: Any, *, covariates: object, **settings: Any) -> CovariateFit: ...
+def fit_gev(  # type: ignore[misc] # the settings are written out once
+    block_maxima: Any,
+    *,
+    method: Method = "mle",
+    confidence_level: float = 0.95,
+    backend: str | None = None,
+    covariates: Any = None,
+    location: str = "~ 1",
+    scale: str = "~ 1",
+    shape: str = "~ 1",
+    scale_link: str = "log",
+) -> EvtFit | CovariateFit:
     """Fit the generalised extreme value distribution to block maxima.
 
     P(M ≤ x) = exp(−(1 + ξ(x − μ)/σ)^(−1/ξ)).
@@ -190,12 +238,14 @@ def fit_gev(
     ----------
     block_maxima : array-like, shape (n,)
         One value per block, at least ten.
-    method, confidence_level, backend
+    method, confidence_level, backend, covariates, scale, shape, scale_link
         As for `fit_gpd`.
+    location : str
+        Formula of the location, as those of scale and shape.
 
     Returns
     -------
-    EvtFit
+    EvtFit (CovariateFit with covariates)
         With `params` "location", "scale" and "shape". Return levels are in blocks: the level of m blocks is
         exceeded by a block's maximum with probability 1/m.
 
@@ -219,7 +269,14 @@ def fit_gev(
     >>> {name: round(value, 2) for name, value in fit.params.items()}
     {'location': 9.98, 'scale': 1.94, 'shape': -0.04}
     """
+    formulas = {"location": location, "scale": scale, "shape": shape}
     maxima = as_maxima(block_maxima)
+    if covariates is not None:
+        series = as_series("block_maxima", block_maxima)
+        level = _for_covariates(method, confidence_level, backend)
+        every = np.ones(series.size, dtype=bool)
+        return fit_covariates(series, 0.0, every, covariates, formulas, scale_link, series.size, level)
+    _need_covariates(formulas)
     level = _checked(method, confidence_level, backend)
     warn_of_ties(maxima, "block maxima")
     fitted, used = fit_parameters("gev", maxima, method, backend)
@@ -316,6 +373,22 @@ def _kept(model: str, fitted: ParameterFit, sample: Floats, method: str, **known
         at_boundary=fitted.at_boundary,
         **known,
     )
+
+
+def _need_covariates(formulas: dict[str, str]) -> None:
+    """Raise where a formula speaks of covariates and there are none."""
+    for name, formula in formulas.items():
+        check_that(formula == "~ 1", name, formula, "'~ 1' without covariates", "covariates=frame")
+
+
+def _for_covariates(method: Any, confidence_level: float, backend: Any) -> float:
+    """The confidence level, where method and back end are those of fits with covariates."""
+    level = _checked(method, confidence_level, backend)
+    check_that(method == "mle", "method", method, "'mle' with covariates")
+    check_that(
+        backend != "r", "backend", backend, "'scipy' with covariates: extRemes is compared in the tests"
+    )
+    return level
 
 
 def _checked(method: Any, confidence_level: float, backend: Any) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairstats.ground.results import TIDY_COLUMNS, Comparison
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt import diagnostics, return_levels, shapes
+from fairstats.numerics.evt import diagnostics, return_levels
 from fairstats.numerics.evt import profile as profiles
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, FEW_VALUES, FittedTail
@@ -74,7 +74,7 @@ class EvtFit(FittedTail):
     # what can be asked of a fit; each in its module, with arguments, errors and an example
     return_level = return_levels.return_level
     test_return_level = return_levels.return_level_test
-    test_shape = shapes.shape_test
+    test_shape = profiles.shape_test
     profile = profiles.profile_curve
     interval = profiles.parameter_interval
     endpoint = profiles.endpoint
