@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.results import Interval
@@ -117,6 +118,15 @@ def test_violations_of_narrow_ranges_keep_their_level(width):
     for place in (0.0, width / 2, width):
         estimate = place + z
         assert np.mean((estimate < -critical) | (estimate > width + critical)) <= 0.0521
+
+
+@pytest.mark.parametrize("width", [0.5, 1.5, 2.5, 3.5, 4.5])
+def test_the_other_direction_counts_as_long_as_it_has_digits(width):
+    """Φ(−z) + Φ(−z − width) = 5% by SciPy's normal law, also where the second term is 4e-10."""
+    level = bound_level(width, 0.95)
+    z = norm.ppf(level)
+    assert norm.sf(z) + norm.sf(z + width) == pytest.approx(0.05, abs=1e-13)
+    assert level - 0.95 == pytest.approx(norm.sf(z + width), rel=1e-3)
 
 
 def test_verdicts_of_a_family_by_hand():

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fairstats.ground.checks import check_choice
+from fairstats.ground.checks import check_choice, check_type
 from fairstats.ground.encoding import MISSING, as_float_column, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, caution
-from fairstats.ground.parts import dates_as_days
+from fairstats.ground.parts import RowCounts, dates_as_days
+from fairstats.ground.tally import Tally
 from fairstats.methods.hfm.rows import Rows, as_pandas, as_rows, check_unique
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from fairstats.ground.tally import Tally
 
 SCALES = ("minmax", "none")
 #: Labels with more values than this are scores.
@@ -205,12 +204,17 @@ def refuse_missing(codes: NDArray[Any], argument: str, where: str = "") -> None:
         raise InputError(argument, got=got, allowed="a value in every row", cure=cure)
 
 
+def counted_rows(counts: Tally) -> RowCounts:
+    """The rows that a tally counted; raises InputError if it is none, or has no features."""
+    return check_type("counts", counts, Tally, "a Tally with features", "fs.tally(…, features=[…])").rows()
+
+
 def pair_of_groups(counts: Tally) -> tuple[Rows, Rows]:
     """The features of the two groups of a tally: numbers as they are, categories one-hot.
 
     Raises InputError if the tally has no features, or not two groups.
     """
-    part = counts.rows()
+    part = counted_rows(counts)
     if len(part.groups) != 2:
         allowed, cure = "two groups: the two sets", "fs.hfm(counts=…) compares every group with all others"
         raise InputError("counts", got=f"a tally of {len(part.groups)} groups", allowed=allowed, cure=cure)

@@ -11,7 +11,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.groups import encode_groups, sensitive_columns
 from fairstats.ground.outcomes import check_row_labels
 from fairstats.ground.tally import Tally, counts_or_rows
-from fairstats.methods.hfm.encoding import FrameEncoder, encode_labels, refuse_missing
+from fairstats.methods.hfm.encoding import FrameEncoder, counted_rows, encode_labels, refuse_missing
 from fairstats.methods.hfm.result import ANY_VALUE, JOINT, REST
 from fairstats.methods.hfm.rows import Rows, as_pandas
 
@@ -122,7 +122,7 @@ def make_scene(
 
 def _columns_of(counts: Tally) -> tuple[Any, Any, Any, dict[str, NDArray[Any]]]:
     """Features, labels, predictions and sensitive columns from the distinct rows of a tally."""
-    part = counts.rows()
+    part = counted_rows(counts)
     for name, labels in (("y_true", part.y_true), ("y_pred", part.y_pred)):
         if labels is None:
             allowed = "distinct rows of features, labels and predictions"

@@ -7,6 +7,7 @@ measured differences stay below 1e-11.
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -200,3 +201,11 @@ def test_rows_that_both_sets_hold() -> None:
     rows = find_common_rows(np.array([[0.0], [1.0], [0.0]]), np.array([[-0.0], [2.0]]))
     assert (rows.only_a.tolist(), rows.only_b.tolist(), rows.common) == ([1], [1], (0, 0))
     assert (rows.distinct_a.tolist(), rows.inverse_a.tolist()) == ([0, 1], [0, 1, 0])
+
+
+@pytest.mark.parametrize("function", [fs.set_distance, fs.approx_set_distance, fs.hfm])
+def test_counts_that_are_no_tally(function: Callable[..., object]) -> None:
+    with pytest.raises(
+        InputError, match=r"`counts`: got a value of type dict; allowed: a Tally with features"
+    ):
+        function(counts={"a": (1, 2, 3, 4), "b": (1, 2, 3, 4)})

@@ -11,7 +11,10 @@ import pytest
 from scipy.stats import barnard_exact, binom
 
 import fairstats as fs
-from fairstats.methods.rates.compare import MAX_CASES
+from fairstats.ground.counts import SelectionCounts
+from fairstats.ground.registry import RATES
+from fairstats.methods.rates.compare import MAX_CASES, _countable
+from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.exact import exact_unconditional_pvalue
 from fairstats.methods.rates.score import (
     difference_score_statistic,
@@ -201,3 +204,22 @@ def test_peaks_near_the_ends_are_found(k0: int, n0: int, k1: int, n1: int) -> No
         largest = (binom.pmf(np.arange(n0 + 1)[:, None], n0, 0.8 * p1) * (extreme @ pmf1)).sum(axis=0).max()
         assert pvalue >= largest * (1 - 1e-4)
         assert pvalue <= largest * (1 + 1e-2) + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("group", "reference", "exact"),
+    [
+        ((9, 91), (50, 50), True),
+        ((10, 90), (50, 50), False),
+        ((50, 50), (91, 9), True),
+        ((50, 50), (90, 10), False),
+        ((5, 1_995), (5_000, 5_000), True),
+        ((5, 1_996), (5_000, 5_000), False),
+    ],
+)
+def test_which_tables_are_judged_by_exact_tests(
+    group: tuple[int, int], reference: tuple[int, int], exact: bool
+) -> None:
+    """Fewer than ten rows in a cell of either group, at most 2,000 cases in the smaller one."""
+    counts = SelectionCounts.from_counts({"a": group, "b": reference})
+    assert _countable(estimate_rate(counts, RATES["selection_rate"]), (0, 1)) == exact

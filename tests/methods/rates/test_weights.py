@@ -18,6 +18,8 @@ import fairstats as fs
 from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.estimates import estimate_rate, joint_covariance
+from fairstats.methods.rates.maxima import _Band
+from fairstats.methods.rates.pair import Score, pair_method, shrinkage
 
 FILE = Path(__file__).resolve().parents[2] / "reference" / "survey_ratio.json"
 RELATIVE = 1e-8
@@ -396,3 +398,36 @@ def test_coverage_beside_many_clusters(clusters: int, rate: float) -> None:
         above += found.comparisons[0].tests[1].pvalue < 0.05
     assert held / 300 >= 0.95 - 0.038
     assert max(below, above) / 300 <= 0.05 + 0.038
+
+
+def test_a_mean_of_rates_has_the_units_of_its_poorer_part() -> None:
+    """Effective clusters by hand: of 40 equal ones 10 hold the favourable labels, 30 the others."""
+    group, cluster = np.repeat(["a", "b"], 400), np.repeat(np.arange(80), 10)
+    y, pred = (cluster % 40 < 10).astype(int), np.tile([1, 1, 0, 1, 0], 160)
+    counts = fs.ConfusionCounts.from_arrays(y, pred, sensitive_features=group, cluster=cluster)
+    units = {
+        name: np.asarray(estimate_rate(counts, RATES[name]).units).tolist()
+        for name in ("tpr", "fpr", "average_odds")
+    }
+    assert units == {"tpr": [10.0, 10.0], "fpr": [30.0, 30.0], "average_odds": [10.0, 10.0]}
+
+
+def test_weighted_limits_of_a_largest_gap_are_those_of_the_pair() -> None:
+    """Limits and statistics by the code of single differences: shrunk where successes of a group are few."""
+    group = np.repeat(["a", "b"], [70, 400])
+    pred = np.concatenate([np.arange(70) < 20, np.arange(400) < 240]).astype(int)
+    weight = np.random.default_rng(5).gamma(8.0, size=470)
+    counts = fs.ConfusionCounts.from_arrays(
+        pred, pred, sensitive_features=group, sample_weight=weight, groups=["a", "b"]
+    )
+    estimates = estimate_rate(counts, RATES["selection_rate"])
+    (few, *others) = shrinkage(estimates).ravel()
+    assert 0.5 < few < 0.95
+    assert others == [1.0, 1.0, 1.0]
+    band = _Band.of(counts, [estimates])
+    single = pair_method(estimates, 0, 1, "difference", "score", n_resamples=1, rng=None).how
+    assert isinstance(single, Score)
+    for critical in (1.0, 2.5):
+        assert np.ravel(band.limits(critical)) == pytest.approx(single.limits(critical), rel=1e-9)
+    for null in (-0.45, -0.1, 0.2):
+        assert band.statistic(null) == pytest.approx([single.statistic(null)], rel=1e-9)
