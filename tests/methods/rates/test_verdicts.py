@@ -17,6 +17,8 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import test_proportions_2indep as proportions_2indep
 
 import fairstats as fs
+from fairstats.methods.rates.exact import exact_unconditional_pvalue
+from fairstats.methods.rates.score import ratio_score_statistic
 
 RATIO_METHODS = ("log", "delta", "score", "koopman", "bootstrap")
 DIFFERENCE_METHODS = ("score", "delta", "mee", "bootstrap")
@@ -142,6 +144,22 @@ def test_a_chosen_reference_is_paid_for_by_the_verdicts() -> None:
         assert one.pvalue_verdict == other.pvalue_verdict
         assert one.pvalue_verdict_adjusted == pytest.approx(min(1, 6 * other.pvalue_verdict), rel=1e-12)
         assert (one.verdict == "violated") == (6 * other.pvalue_verdict <= 0.05)
+    counts = {"a": (1199, 201), "b": (192, 35), "c": (21, 4), "d": (28, 0)}
+    row = fs.disparate_impact(counts=counts, reference="highest")["a"]
+    assert row.pvalue_verdict < 0.05 < row.pvalue_verdict_adjusted == 6 * row.pvalue_verdict
+    assert row.verdict == "undecided"
+
+
+def test_an_exact_verdict_counts_both_directions_where_the_range_is_narrow() -> None:
+    """p + Φ(Φ⁻¹(p) − Δ), Δ the standard errors between the ends (Hodges & Lehmann); p by enumeration."""
+    (row,) = fs.disparate_impact(
+        counts={"a": (6, 34), "b": (100, 100)}, reference="b", threshold=0.95
+    ).comparisons
+    z_low, z_high = (float(ratio_score_statistic(6, 40, 100, 200, end)) for end in (0.95, 1 / 0.95))
+    p = exact_unconditional_pvalue(6, 40, 100, 200, null=0.95, alternative="less")[1]
+    both = p + normal.cdf(normal.ppf(p) - (z_low - z_high))
+    assert both > 1.1 * p
+    assert row.pvalue_verdict == pytest.approx(both, rel=1e-9)
 
 
 @pytest.mark.parametrize(("contrast", "method"), [("ratio", "bootstrap"), ("difference", "bootstrap")])

@@ -66,6 +66,13 @@ def test_threshold_stability_is_the_fits() -> None:
     assert len(frame) == 6
 
 
+@pytest.mark.parametrize(("shape", "said"), [(-0.3, False), (0.45, True)])
+def test_a_mean_residual_life_says_where_its_intervals_are_too_short(shape: float, said: bool) -> None:
+    """Where the calibration table claims nothing of them: tails that are heavier than exponential."""
+    x = np.expm1(shape * np.random.default_rng(2).standard_exponential(1_000)) / shape
+    assert any("too short" in line for line in mean_residual_life(x, [0.5]).sentences()) == said
+
+
 @pytest.mark.parametrize("result", [mean_residual_life, threshold_stability, choose_threshold])
 def test_results_survive_json(result) -> None:  # type: ignore[no-untyped-def]
     x = np.random.default_rng(3).exponential(size=300)
