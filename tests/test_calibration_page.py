@@ -187,5 +187,49 @@ def test_the_page_is_what_the_record_gives() -> None:
     assert all(json.loads(line)["seed"] == seed_of(json.loads(line)["key"]) for line in _lines())
 
 
+#: Setting of the peers → cells of ours, of the ratio and of the difference.
+PEERS = {
+    f"{sizes} rows, rates {first} and {second}": (
+        f"{sizes} rows, rate {first}, ratio {ratio}",
+        f"{sizes} rows, rate {first}, difference {difference}",
+    )
+    for sizes, first, second, ratio, difference in (
+        ("100 and 100", "0.5", "0.5", "1", "0"),
+        ("100 and 100", "0.5", "0.4", "0.8", "-0.1"),
+        ("2,000 and 40", "0.5", "0.5", "1", "0"),
+        ("2,000 and 40", "0.5", "0.4", "0.8", "-0.1"),
+        ("2,000 and 40", "0.95", "0.76", "0.8", "-0.19"),
+    )
+}
+
+
+def compared_rows() -> list[str]:
+    """The table of `vignettes/comparison.md`, from the record."""
+    record = read_record()
+
+    def share(key: str) -> str:
+        return str(page.shares(record[key])["coverage"]) if key in record else "–"
+
+    rows = []
+    for setting, (ratio, difference) in PEERS.items():
+        sizes, rates = setting.split(" rows, rates ")
+        cells = [
+            f"peers | fairlearn: MetricFrame(n_boot=200).ratio_ci() | {setting}",
+            f"rates | disparate_impact(): interval and tests | {ratio}",
+            f"peers | fairlearn: MetricFrame(n_boot=200).difference_ci() | {setting}",
+            f"rates | demographic_parity_difference(): interval and tests | {difference}",
+        ]
+        rows.append(f"| {sizes} | {rates} | {' | '.join(map(share, cells))} |")
+    return rows
+
+
+@pytest.mark.skipif(not RECORD.is_file(), reason="the table was not run yet")
+def test_the_comparison_shows_what_the_record_has() -> None:
+    text = (page.PAGE.parent / "comparison.md").read_text(encoding="utf-8")
+    shown = [line for line in text.splitlines() if line.startswith(("| 100 and", "| 2,000 and"))]
+    assert shown == compared_rows()
+    assert "–" not in "".join(shown[:4])
+
+
 def _lines() -> list[str]:
     return [line for line in RECORD.read_text(encoding="utf-8").splitlines() if line]

@@ -92,7 +92,7 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
         assert f'id="fairstats.{name}"' in everything, f"{name} is not on the site"
     for page in (ROOT / "vignettes").glob("**/*.md"):
         made = Path("made", page.relative_to(ROOT / "vignettes")).with_suffix(".html")
-        assert made in pages or "site" in page.parts, page.name
+        assert made in pages or {"site", "paper"} & set(page.parts), page.name
     first = pages[Path("index.html")]
     questions = re.findall(r"<dt><strong>[^<]*\?[^<]*</strong></dt>\s*<dd>(.*?)</dd>", first, re.DOTALL)
     assert len(questions) == 3
@@ -106,3 +106,21 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     assert not {path: found for path, found in remote.items() if found}
     styles = [p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.css")]
     assert not [url for css in styles for url in remote_addresses(f"<style>{css}</style>")]
+
+
+@pytest.mark.skipif(
+    not (ROOT / "vignettes" / "paper").is_dir(), reason="the paper is not in this source tree"
+)
+def test_the_paper_has_the_sections_and_references_of_its_journal() -> None:
+    folder = ROOT / "vignettes" / "paper"
+    text = (folder / "paper.md").read_text(encoding="utf-8")
+    _, head, body = text.split("---\n", 2)
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(
+        re.findall(r"^(\w+):", head, flags=re.MULTILINE)
+    )
+    sections = re.findall(r"^# (.+)$", body, flags=re.MULTILINE)
+    assert sections[:4] == ["Summary", "Statement of need", "State of the field", "Software design"]
+    assert sections[-1] == "References"
+    assert 250 <= len(body.split()) <= 1750
+    entries = re.findall(r"^@\w+\{(\w+),", (folder / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(entries) == sorted(set(re.findall(r"@(\w+)", body)))
