@@ -264,6 +264,9 @@ def calls() -> dict[str, Call]:
             "support": None, "backend": "scipy", "estimator": "kde", "discrete": None, "gridsize": 64}),
         # ------------------------------------------------ evt
         "evt.fit_gpd": Call("evt", fs.evt.fit_gpd, {"x": tail, "threshold": 0.5, **fit, "n_total": None}),
+        "evt.extremal_index": Call("evt", fs.evt.extremal_index, {"x": tail, "threshold": 0.5,
+            "method": "intervals", "run_length": 1, "confidence_level": 0.95, "n_resamples": 19, "rng": 1}),
+        "evt.decluster": Call("evt", fs.evt.decluster, {"x": tail, "threshold": 0.5, "run_length": 1}),
         "evt.fit_gev": Call("evt", fs.evt.fit_gev, {"block_maxima": tail, **fit}),
         "evt.fit_point_process": Call("evt", fs.evt.fit_point_process, {"x": tail, "threshold": 0.5,
             "block_size": 10, **fit, "n_total": None}),

@@ -15,6 +15,7 @@ from fairstats.ground.checks import (
     check_one_length,
     check_rows,
     check_that,
+    check_type,
     finite_array,
     listed,
 )
@@ -251,6 +252,7 @@ class CovariateFit(Result):
         """
         from scipy.special import chdtrc
 
+        check_type("null", null, CovariateFit, "a fit with covariates", "fit_gpd(x, u, covariates=frame)")
         mine, theirs = self._made_of()[0], null._made_of()[0]
         series = [one.values * one.unit + one.origin for one in (mine, theirs)]
         same = (
@@ -310,6 +312,7 @@ def fit_covariates(
     check_rows("covariates", frame, len(keep))
     specs, columns, turns = {}, {}, {}
     for name, formula in formulas.items():
+        check_type(name, formula, str, "a formula", "'~ age'")
         matrix, specs[name] = design(name, formula, frame)
         matrix = matrix[keep]
         orthogonal, turn = np.linalg.qr(matrix)

@@ -144,7 +144,8 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     if covariates is None:
         _need_covariates(formulas)
         return _above_threshold(x, threshold, None, n_total, method, confidence_level, backend, grid)
-    check_that(grid in (None, "auto"), "grid", grid, "None or 'auto' with covariates")
+    fine = grid is None or (isinstance(grid, str) and grid == "auto")
+    check_that(fine, "grid", grid, "None or 'auto' with covariates")
     series = as_series("x", x)
     u: Any = threshold
     if np.ndim(threshold):

@@ -176,6 +176,7 @@ def test_frames_and_round_trip() -> None:
 @pytest.mark.parametrize(("changed", "named"), [
     ({"scale": "~ height"}, "scale"), ({"scale": "age ~ sex"}, "scale"), ({"scale": "~ age +"}, "scale"),
     ({"shape": "~ age + I(2 * age)"}, "shape"), ({"scale": "~ 0"}, "scale"), ({"scale": 3}, "scale"),
+    ({"shape": {}}, "shape"), ({"grid": np.ones(2)}, "grid"),
     ({"covariates": ROWS.iloc[:5]}, "covariates"), ({"covariates": 7}, "covariates"),
     ({"covariates": {"age": [np.nan] * len(X)}, "scale": "~ age"}, "scale"),
     ({"covariates": {"a": [1, 2], "b": [1]}}, "covariates"), ({"scale_link": "probit"}, "scale_link"),
@@ -201,6 +202,6 @@ def test_bad_questions() -> None:
         fit.return_level(100, {"age": 1.0, "sex": "f"}, method="bootstrap")
     with pytest.raises(InputError, match="name"):
         fit.interval("scale: height")
-    for null in (fit, gpd(shape="~ age"), fit_gpd(X, 1.0, covariates=ROWS)):
+    for null in (None, fit_gpd(X, U), fit, gpd(shape="~ age"), fit_gpd(X, 1.0, covariates=ROWS)):
         with pytest.raises(InputError, match="null"):
             fit.test_against(null)
