@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.methods.ecd.contrast import level_of_each
+from fairstats.methods.ecd.contrast import level_of_each, person_bootstrap
+from fairstats.methods.ecd.sample import GroupSample
 from fairstats.methods.ecd.tail import CHARACTERISTICS
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -244,3 +245,18 @@ def test_forward_stop_goes_down_to_where_the_model_fits() -> None:
     assert "ForwardStop" not in tied["good"].sentence
     with pytest.raises(fs.InputError, match="forward_stop"):
         fs.ecd(values, threshold="best")
+
+
+def test_every_person_is_left_out_of_a_third_of_the_resamples() -> None:
+    """(1 − 1/n)^n, about e⁻¹: one person owns all the largest values, and without them the level is low."""
+    rng = np.random.default_rng(4)
+    low, high = rng.uniform(0.0, 0.2, 300), rng.uniform(0.6, 0.8, 80)
+    for owner in (0, 600):  # the first, and the last, of all people
+        person = np.concatenate([np.arange(1, 301), np.full(80, owner)])
+        first = GroupSample.of("a", "other", np.concatenate([low, high]), np.arange(380), None, person)
+        second = GroupSample.of(
+            "b", "other", rng.uniform(0, 0.2, 299), np.arange(299), None, np.arange(301, 600)
+        )
+        drawn = person_bootstrap(first, second, (50, 50), 20.0, 400, np.random.default_rng(5))
+        # of 400 resamples, four standard errors
+        assert np.mean(drawn < 0.3) == pytest.approx(np.exp(-1), abs=4 * (0.37 * 0.63 / 400) ** 0.5)
