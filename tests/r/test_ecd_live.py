@@ -80,7 +80,7 @@ def test_tails_of_all_kinds(u: Any, p: Any, m: float) -> None:
             calibrated=False,
             backend="scipy",
         )
-        found = call("fs_ecd", u, p, m)
+        found = call("fs_ecd", u, p, m, rng=1)
 
     def same(mine: float, theirs: float, near: float) -> None:
         if math.isnan(mine):
@@ -89,7 +89,7 @@ def test_tails_of_all_kinds(u: Any, p: Any, m: float) -> None:
             assert theirs == pytest.approx(mine, abs=near)
 
     def close(mine: list[float], row: Any, estimate: str = "return_level") -> None:
-        """Median and ends of 2,000 draws on either side: five Monte Carlo errors of an end are .12 widths."""
+        """Median and ends of 2,000 draws on either side, seeded: errors of an end are .02 to .04 widths."""
         theirs = [row[name] for name in (estimate, "ci_low", "ci_high")]
         assert theirs == pytest.approx(mine, abs=0.12 * (mine[2] - mine[1]))
 
