@@ -123,6 +123,23 @@ def _type(shape: float, k: int) -> Callable[[np.random.Generator, int], Counts]:
     return simulate
 
 
+def _clusters(theta: float, n: int) -> Callable[[np.random.Generator, int], Counts]:
+    """Maxima of the last value, shrunk, and a new one (Fréchet): extremal index `theta`; 5% exceed."""
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        intervals = []
+        for _ in range(runs):
+            fresh, x = theta / rng.exponential(size=n), np.empty(n)
+            x[0] = 1 / rng.exponential()
+            for t in range(1, n):
+                x[t] = max((1 - theta) * x[t - 1], fresh[t])
+            found = fs.evt.extremal_index(x, float(np.quantile(x, 0.95)), n_resamples=499, rng=rng)
+            intervals.append(tuple(found.confidence_interval))
+        return tally_interval(theta, intervals)
+
+    return simulate
+
+
 def _ranks(groups: int, n: int) -> Callable[[np.random.Generator, int], Counts]:
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
         split = 0
@@ -172,6 +189,11 @@ def _cells() -> Iterator[Cell]:
         yield evt(
             "fit_point_process", f"{name}, 100 of 2,000 values, ξ = .1", quiet(_point_process(name)), 500
         )
+    for theta, n in ((0.3, 1_000), (0.3, 5_000), (0.8, 1_000), (0.8, 5_000)):
+        yield evt(
+            "extremal_index", f"{n:,} values, 5% exceed, θ = {theta:g}", quiet(_clusters(theta, n)), 2_000,
+            "fails", "an estimate that jumps with the number of clusters: the result says so",
+        )  # fmt: skip
     for shape in (-0.2, 0.2):
         yield evt("goodness_of_fit", f"60 exceedances, ξ = {shape:g}", quiet(_fit(shape)), 500)
     yield evt(

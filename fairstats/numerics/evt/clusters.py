@@ -55,9 +55,12 @@ class ExtremalIndex(TailEstimate):
     seed: int | None
 
     def notes(self) -> list[str]:
-        """Clusters and what separates them."""
+        """Clusters, what separates them, and what the interval lacks."""
         clusters = f"{self.n_exceedances} exceedances in {self.n_clusters} clusters"
-        return [f"{clusters}, which lie more than {self.run_length} observations apart."]
+        return [
+            f"{clusters}, which lie more than {self.run_length} observations apart.",
+            "95% intervals of the extremal index are somewhat too narrow: they cover 88–94%.",
+        ]
 
 
 def extremal_index(
