@@ -114,6 +114,43 @@ def of_auc(rng: np.random.Generator, runs: int, *, n: int, noise: float) -> Coun
     return tally_interval(truth, intervals)
 
 
+def _abroca_of(signals: tuple[float, float], agree: float, redrawn: float) -> float:
+    """ABROCA where positives score N(s, 1), a share 1 − `agree` of the small group's N(`redrawn`·s, 1)."""
+    from scipy.stats import norm
+
+    cut = norm.isf((np.arange(100_000) + 0.5) / 100_000)
+    small, large = (norm.sf(cut - s) for s in signals)
+    small = agree * small + (1 - agree) * norm.sf(cut - redrawn * signals[0])
+    return float(np.abs(small - large).mean())
+
+
+def of_abroca(rng: np.random.Generator, runs: int, *, agree: float, redrawn: float) -> Counts:
+    """150 beside 1,500 rows; the share 1 − `agree` is scored anew by B, the small group's with less signal.
+
+    "size" is of the test of no change, where B draws from the law of A (`redrawn` 1).
+    """
+    from scipy.stats import norm
+
+    signals, group = (0.8, 1.6), np.repeat(["small", "large"], [150, 1_500])
+    truth = _abroca_of(signals, agree, redrawn) - _abroca_of(signals, 1.0, 1.0)
+    signal, rejected, intervals = np.where(group == "small", *signals), 0, []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        for _ in range(runs):
+            y = rng.integers(0, 2, group.size)
+            first = signal * y + rng.standard_normal(group.size)
+            weaker = np.where(group == "small", redrawn, 1.0) * signal * y
+            second = np.where(rng.random(group.size) < agree, first, weaker + rng.standard_normal(group.size))
+            found = fs.compare_models(
+                y, score={"A": norm.cdf(first), "B": norm.cdf(second)}, metrics="abroca",
+                sensitive_features=group, reference="large", rng=int(rng.integers(2**31)),
+            ).comparisons[0]  # fmt: skip
+            intervals.append(tuple(found.confidence_interval))
+            rejected += found.pvalue < 0.05
+    counts = tally_interval(truth, intervals)
+    return {**counts, "size": (rejected, runs)} if redrawn == 1 else counts
+
+
 def of_clusters(rng: np.random.Generator, runs: int, *, clusters: int) -> Counts:
     """Few clusters of 20 rows beside 94, one of ten decisions changed; ICC about .1."""
     truth, intervals = 0.0, []
@@ -157,6 +194,13 @@ def _cells() -> Iterator[Cell]:
             "paired", 'compare_models(metrics="auc")', f"{n} rows, noise {noise:g} of the signal",
             partial(of_auc, n=n, noise=noise), runs=2_000,
         )  # fmt: skip
+    for agree in (0.80, 0.90, 0.95, 0.99):
+        for redrawn, words in ((1.0, "no change"), (0.0, "the small group's other scores without signal")):
+            yield Cell(
+                "paired", 'compare_models(metrics="abroca")',
+                f"150 beside 1,500, {agree:.0%} of the scores alike, {words}",
+                partial(of_abroca, agree=agree, redrawn=redrawn), runs=500, claim="conservative",
+            )  # fmt: skip
     for clusters in (6, 20):
         yield Cell(
             "paired", 'compare_models(metrics="demographic_parity_difference", cluster=)',
