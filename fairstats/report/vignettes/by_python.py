@@ -77,7 +77,7 @@ def render_by_python(
     page = whole_page(
         vignette.title,
         "\n".join(filter(None, body)),
-        HtmlFormatter(style="friendly").get_style_defs(".highlight"),
+        HtmlFormatter(style="xcode").get_style_defs(".highlight"),
     )
     printed = {n: r_output(o) for n, o in ran.items() if n in keys}
     return finish(page, vignette.name, footnote("python", r_version, fast=fast)), printed
