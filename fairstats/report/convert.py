@@ -1,17 +1,30 @@
-"""A page as Word or PDF: pandoc writes the one, a headless browser prints the other, or LaTeX does."""
+"""A page as Word or PDF: pandoc writes the one, a headless browser prints the other, or LaTeX does.
+
+Pandoc carries no SVG over: pictures of a report are drawn by Matplotlib for it.
+"""
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from fairstats.ground.errors import InputError
+from fairstats.plots.canvas import pyplot
+from fairstats.plots.picture import Picture, draw
+from fairstats.report.format import escaped
+from fairstats.report.svg import svg
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "microsoft-edge")
 _LATEX = ("xelatex", "lualatex", "pdflatex")
+#: A picture of a part of a report, as SVG.
+_PICTURE = re.compile(r'(<figure class="picture">)<svg\b.*?</svg>(?=<figcaption>)', re.DOTALL)
+_IMAGE = re.compile(r'(?<=src=")data:image/png;base64,([^"]+)')
 #: A drawing that holds no other one.
 _DRAWING = re.compile(r"<svg\b(?:(?!<svg\b).)*?</svg>", re.DOTALL)
 
@@ -39,7 +52,7 @@ def convert(page: str, target: Path) -> Path:
                 held.as_uri(),
             ]
         elif pandoc and (kind == ".docx" or latex):
-            held.write_text(_plain(page), encoding="utf-8", errors="xmlcharrefreplace")
+            held.write_text(_filed(_plain(page), Path(folder)), encoding="utf-8", errors="xmlcharrefreplace")
             engine = [f"--pdf-engine={latex}"] if kind == ".pdf" else []
             command = [pandoc, "--quiet", *engine, "--from=html", str(held), "--output", str(made)]
         else:
@@ -56,13 +69,40 @@ def convert(page: str, target: Path) -> Path:
     return target
 
 
+def picture_for(target: Path) -> Callable[[Picture], str]:
+    """How a page that becomes this file draws a picture."""
+    return svg if target.suffix.lower() == ".pdf" and _first(_BROWSERS) else png
+
+
+def png(picture: Picture) -> str:
+    """The drawing with its legend as an image within the page; MissingDependencyError without Matplotlib."""
+    plot, held = pyplot(), io.BytesIO()
+    figure, ax = plot.subplots(figsize=(6, 4.2))
+    draw(picture, ax)
+    figure.savefig(held, format="png", dpi=150, bbox_inches="tight")
+    plot.close(figure)
+    data = base64.b64encode(held.getvalue()).decode("ascii")
+    return f'<p><img alt="{escaped(picture.title)}" width="430" src="data:image/png;base64,{data}"></p>'
+
+
+def _filed(page: str, folder: Path) -> str:
+    """The page with its images as files: pandoc repeats the text of an image in the document."""
+
+    def written(found: re.Match[str]) -> str:
+        path = folder / f"drawing-{found.start()}.png"
+        path.write_bytes(base64.b64decode(found[1]))
+        return str(path)
+
+    return _IMAGE.sub(written, page)
+
+
 def _first(names: tuple[str, ...]) -> str | None:
     return next((path for name in names if (path := shutil.which(name))), None)
 
 
 def _plain(page: str) -> str:
-    """The page without drawings, which pandoc does not carry over: tables and legends say the same."""
-    found = 1
+    """The page without SVG, which pandoc does not carry over: tables and legends say the same."""
+    page, found = _PICTURE.sub(r"\1<p><i>The drawing is in the HTML page.</i></p>", page), 1
     while found:
         page, found = _DRAWING.subn("", page)
     return page

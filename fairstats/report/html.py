@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from fairstats.ground.errors import MissingDependencyError
+from fairstats.plots.picture import Picture
 from fairstats.report.format import Axis, count, isolate, number, printable, pvalue
 from fairstats.report.parts import set_parts
 from fairstats.report.render import MARKS, headline
@@ -66,11 +67,20 @@ def split_rows(block: Block, axis: Axis) -> tuple[tuple[Row, ...], tuple[Row, ..
     )
 
 
+#: Rows of one metric with drawing, sentence and tests; of more only those that stand open have them.
+_DRAWN = 60
+
+
+def told_rows(block: Block, axis: Axis) -> tuple[Row, ...]:
+    """The rows of a metric that have a sentence and their tests on the page."""
+    return block.rows if len(block.rows) <= _DRAWN else split_rows(block, axis)[0]
+
+
 def _place(axis: Axis, value: float) -> str:
     return f"{axis.place(value):.2f}%"
 
 
-def _environment() -> Any:
+def _environment(picture: Callable[[Picture], str] = svg) -> Any:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as problem:
@@ -84,14 +94,18 @@ def _environment() -> Any:
         autoescape=True, loader=PackageLoader("fairstats.report", "templates"), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters.update(number=number, pvalue=pvalue, count=count, svg=svg, split=split_rows)
-    environment.globals.update(drawing=drawing, marks=MARKS, place=_place)
+    environment.filters.update(
+        number=number, pvalue=pvalue, count=count, picture=picture, split=split_rows, told=told_rows
+    )
+    environment.globals.update(drawing=drawing, marks=MARKS, place=_place, drawn=_DRAWN, most=_DRAWN * 4)
     return environment
 
 
-def render_html(report: Contents, crosscheck: Crosscheck | None = None) -> str:
+def render_html(
+    report: Contents, crosscheck: Crosscheck | None = None, picture: Callable[[Picture], str] = svg
+) -> str:
     """The HTML text of a report, with the cross-check where there is one; needs jinja2."""
-    template = _environment().get_template("report.html.j2")
+    template = _environment(picture).get_template("report.html.j2")
     return str(template.render(**_context(report), crosscheck=crosscheck))
 
 

@@ -23,7 +23,7 @@ from fairstats.ground.serialise import (
     write_text,
 )
 from fairstats.report.contents import Contents
-from fairstats.report.convert import convert
+from fairstats.report.convert import convert, picture_for
 from fairstats.report.html import ShownPart, render_html
 from fairstats.report.parts import general_parts, set_parts
 from fairstats.report.render import render_fragment, render_terminal, render_text
@@ -214,7 +214,8 @@ class AuditReport(Contents):
         InputError
             For another ending, or where the tool is missing; the message names the cure.
         """
-        return convert(render_html(self, crosscheck), Path(check_path("path", path)))
+        target = Path(check_path("path", path))
+        return convert(render_html(self, crosscheck, picture_for(target)), target)
 
     def to_vignette(self, path: str | PathLike[str], data: str | PathLike[str] | None = None) -> Path:
         """Write an R Markdown vignette about this audit, to be edited: see ``fairstats vignettes new``.

@@ -20,8 +20,20 @@ def test_a_report_as_word(report: AuditReport, tmp_path: Path) -> None:
         pytest.skip("pandoc is not on PATH")
     with zipfile.ZipFile(report.to_document(tmp_path / "r.docx")) as held:
         text = held.read("word/document.xml").decode("utf-8")
+        images = [held.read(name) for name in held.namelist() if name.startswith("word/media/")]
+    shown = [
+        p
+        for parts in report.parts().values()
+        for part in parts.values()
+        for _, row in part.figures
+        for p in row
+    ]
+    assert len(images) >= len({p.title for p in shown}) > 0
+    assert all(image.startswith(b"\x89PNG") for image in images)
+    assert shown[0].title in text
     assert report.part("rates").lead.split(":")[0] in text
-    assert "svg" not in text
+    assert "<svg" not in text
+    assert "base64" not in text
 
 
 @pytest.mark.browser
@@ -44,3 +56,6 @@ def test_other_endings_and_missing_tools(
 def test_nested_drawings_go() -> None:
     page = "<p>a<svg><svg><path/></svg><text>b</text></svg>c</p>"
     assert convert._plain(page) == "<p>ac</p>"
+    figure = f'<figure class="picture">{page[4:-5]}<figcaption>d</figcaption></figure>'
+    said = "<p><i>The drawing is in the HTML page.</i></p>"
+    assert convert._plain(figure) == f'<figure class="picture">{said}<figcaption>d</figcaption></figure>'

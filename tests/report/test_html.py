@@ -208,3 +208,18 @@ def test_a_verdict_by_other_bounds_than_the_interval_says_so() -> None:
 def test_a_reference_that_falls_below_the_rule_is_said() -> None:
     frame = pd.DataFrame({"y": [1, 0, 0, 0] * 100 + [1, 1, 1, 0] * 90, "s": ["a"] * 400 + ["b"] * 360})
     assert "a is below 0.8 of b" in Page(render_html(audit(frame, y_pred="y", sensitive_features="s"))).text
+
+
+def test_a_page_of_two_hundred_groups_stays_small_and_names_them_all() -> None:
+    """Every group with its estimate; drawing, sentence and tests only of those furthest from equality."""
+    names = [f"g{i:03d}" for i in range(200)]
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame({"g": np.repeat(names, 40), "y": rng.integers(0, 2, 8000)})
+    rows["hat"] = np.where(rng.random(8000) < 0.8, rows["y"], 1 - rows["y"])
+    page = audit(rows, y_true="y", y_pred="hat", sensitive_features="g").to_html()
+    assert len(str(page)) < 2_000_000
+    folded = re.findall(r"<summary>Disparate impact:.*?</details>", str(page), re.DOTALL)
+    assert len(folded) == 1
+    assert "187 more groups" in folded[0]
+    assert folded[0].count("<li ") == 187
+    assert folded[0].count("<svg") == 0
