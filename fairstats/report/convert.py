@@ -71,7 +71,9 @@ def convert(page: str, target: Path) -> Path:
 
 def picture_for(target: Path) -> Callable[[Picture], str]:
     """How a page that becomes this file draws a picture."""
-    return svg if target.suffix.lower() == ".pdf" and _first(_BROWSERS) else png
+    kind = target.suffix.lower()
+    by_pandoc = kind == ".docx" or (kind == ".pdf" and not _first(_BROWSERS))
+    return png if by_pandoc and _first(("pandoc",)) else svg
 
 
 def png(picture: Picture) -> str:

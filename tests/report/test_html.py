@@ -210,6 +210,7 @@ def test_a_reference_that_falls_below_the_rule_is_said() -> None:
     assert "a is below 0.8 of b" in Page(render_html(audit(frame, y_pred="y", sensitive_features="s"))).text
 
 
+@pytest.mark.slow
 def test_a_page_of_two_hundred_groups_stays_small_and_names_them_all() -> None:
     """Every group with its estimate; drawing, sentence and tests only of those furthest from equality."""
     names = [f"g{i:03d}" for i in range(200)]
