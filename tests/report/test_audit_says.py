@@ -87,6 +87,8 @@ def test_missing_rows_are_dropped_counted_and_bounded(audit_all: Any, holes: pd.
     bounds = table.loc[("worst_case_disparate_impact", "south")]
     estimate = table.loc[("disparate_impact", "south"), "estimate"]
     assert bounds["bound_low"] < estimate < bounds["bound_high"]
+    said = [text for s in report.sections for r in s.results for text in r.sentences()]
+    assert any(text.startswith("Disparate impact, south against ") for text in said)
 
 
 def test_worst_case_bounds_of_outcomes_hold_for_every_completion() -> None:

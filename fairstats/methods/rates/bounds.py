@@ -202,7 +202,7 @@ def _extreme(
             choices[pair] = choices.get(pair, 0) + count
     tables = cells[None, :]
     for (first, second), count in choices.items():
-        share = np.unique(np.linspace(0, count, min(count, _MAX_SPLITS) + 1).round())
+        share = np.linspace(0, count, min(count, _MAX_SPLITS) + 1).round()
         split = np.zeros((share.size, 4))
         split[:, _PLACES.index(first)], split[:, _PLACES.index(second)] = share, count - share
         tables = (tables[:, None, :] + split[None, :, :]).reshape(-1, 4)
