@@ -14,7 +14,7 @@ from fairstats.report.report import AuditReport
 pytest.importorskip("jinja2")
 pytestmark = pytest.mark.browser
 
-WIDTHS = (1280, 390)
+WIDTHS = (1280, 768, 390)
 OPEN_ALL = "document.querySelectorAll('details').forEach(d => d.open = true)"
 BEYOND = """
 [...document.querySelectorAll('body *')].filter(e => {
