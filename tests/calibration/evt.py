@@ -263,6 +263,49 @@ def _verdict(covered: np.ndarray, k: int, least: float) -> dict[str, object]:
     return {"target": f"{least:.2f}–{most:.2f}", "within": bool(least <= share <= most)}
 
 
+def penalised_study(
+    replicates: int = 10_000,
+    seed: int = 5,
+    exceedances: tuple[int, ...] = (15, 30, 50),
+    shapes: tuple[float, ...] = (-0.2, 0.0, 0.2, 0.4),
+) -> pd.DataFrame:
+    """`fit_gpd(method="coles_dixon")` beside maximum likelihood, N = 20k values of which k exceed.
+
+    Bias and root mean square error of the shape and of the level with mλ = 20 (relative to the true one),
+    and coverage of normal 95% intervals, of fits with standard errors.
+    """
+    rows = []
+    z = float(np.sqrt(chdtri(1.0, 1.0 - CONFIDENCE)))
+    for k in exceedances:
+        for shape in shapes:
+            draw = _draw(_rng(seed, "order", k, shape, 20.0, 2), "order", k, shape, replicates)
+            samples = Samples.from_excesses(draw.excesses, draw.n)
+            m = 20.0 * draw.total / k
+            truth = float(power_ratio(np.asarray(np.log(m)), np.asarray(shape)))
+            row: dict = {"k": k, "shape": shape, "replicates": replicates}
+            for name, penalised in (("mle", False), ("coles_dixon", True)):
+                fits = fit_gpd_samples(samples, penalised=penalised)
+                level = draw.threshold + fits.scale * power_ratio(np.log(m * draw.n / draw.total), fits.shape)
+                off, relative = fits.shape - shape, level / truth - 1.0
+                rate = draw.n / draw.total
+                error = excess_level_error(
+                    fits.scale, fits.shape, fits.covariance, rate, rate * (1.0 - rate) / draw.total, m
+                )
+                regular = np.isfinite(error)
+                inside = np.abs(off) <= z * np.sqrt(fits.covariance[:, 1, 1])
+                row |= {
+                    f"shape bias, {name}": off.mean(),
+                    f"shape rmse, {name}": np.sqrt((off**2).mean()),
+                    f"level bias, {name}": relative.mean(),
+                    f"level rmse, {name}": np.sqrt((relative**2).mean()),
+                    f"shape coverage, {name}": inside[regular].mean(),
+                    f"level coverage, {name}": (np.abs(level - truth) <= z * error)[regular].mean(),
+                    f"exactly 0, {name}": (fits.shape == 0).mean(),
+                }
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
 # ---------------------------------------------------------------- cells of the published table
 
 #: Values that are fitted, and shapes.

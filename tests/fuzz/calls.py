@@ -104,6 +104,8 @@ def calls() -> dict[str, Call]:
     tail = rng.standard_exponential(80).round(6)
     cd = {"a": (rng.random(60) - 0.5).tolist(), "b": (rng.random(60) - 0.4).tolist()}
     gpd = fs.evt.fit_gpd(tail, 0.5, backend="scipy")
+    age, town = np.linspace(0.0, 1.0, 80), np.resize(["n", "s"], 80)
+    by_age = fs.evt.fit_gpd(tail, 0.5, covariates={"age": age}, scale="~ age")
     curve = fs.madd_curve(rng.random(400), sensitive_features=["a", "b"] * 200, max_bins=200)
     posterior = fs.um_posterior(y, p, sensitive_features=g, draws=100, rng=1)
     plane = fs.hdr(rng.random((99, 2)), [0.5, 0.9], backend="scipy")
@@ -264,6 +266,14 @@ def calls() -> dict[str, Call]:
             "support": None, "backend": "scipy", "estimator": "kde", "discrete": None, "gridsize": 64}),
         # ------------------------------------------------ evt
         "evt.fit_gpd": Call("evt", fs.evt.fit_gpd, {"x": tail, "threshold": 0.5, **fit, "n_total": None}),
+        "evt.fit_gpd by covariates": Call("evt", fs.evt.fit_gpd, {"x": tail, "threshold": 0.5,
+            "covariates": pd.DataFrame({"age": age, "town": town}), "scale": "~ age", "shape": "~ town",
+            "scale_link": "log", "confidence_level": 0.95, "n_total": None}, weight=0.5),
+        "evt.fit_gev by covariates": Call("evt", fs.evt.fit_gev, {"block_maxima": tail,
+            "covariates": {"age": age, "town": town}, "location": "~ age", "scale": "~ town", "shape": "~ 1",
+            "confidence_level": 0.95}, weight=0.5),
+        "CovariateFit.return_level": Call("results", by_age.return_level, {"m": 20, "at": {"age": [0.2, 0.8]},
+            "method": "delta", "confidence_level": 0.9}, weight=0.3),
         "evt.extremal_index": Call("evt", fs.evt.extremal_index, {"x": tail, "threshold": 0.5,
             "method": "intervals", "run_length": 1, "confidence_level": 0.95, "n_resamples": 19, "rng": 1}),
         "evt.decluster": Call("evt", fs.evt.decluster, {"x": tail, "threshold": 0.5, "run_length": 1}),

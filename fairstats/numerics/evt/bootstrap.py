@@ -120,7 +120,8 @@ def fit_excess_batch(batch: ExcessBatch, method: str) -> tuple[Floats, Floats]:
         l1, l2, _ = sample_lmoments(ascending, batch.n)
         params = gpd_from_lmoments(l1, l2)
         return params[:, 0], params[:, 1]
-    fits = fit_gpd_samples(Samples.from_excesses(batch.excesses, batch.n), covariance=False)
+    samples = Samples.from_excesses(batch.excesses, batch.n)
+    fits = fit_gpd_samples(samples, covariance=False, penalised=method == "coles_dixon")
     return fits.scale, fits.shape
 
 
@@ -129,7 +130,8 @@ def fit_maxima_batch(maxima: Floats, method: str) -> Triple:
     if method == "lmoments":
         params = gev_from_lmoments(*sample_lmoments(np.sort(maxima, axis=1)))
     else:
-        fits = fit_gev_samples(Samples.from_maxima(maxima), covariance=False)
+        penalised = method == "coles_dixon"
+        fits = fit_gev_samples(Samples.from_maxima(maxima), covariance=False, penalised=penalised)
         params = np.where(fits.unbounded[:, None], np.nan, fits.params)
     return params[:, 0], params[:, 1], params[:, 2]
 

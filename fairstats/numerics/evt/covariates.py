@@ -314,7 +314,13 @@ def fit_covariates(
     for name, formula in formulas.items():
         check_type(name, formula, str, "a formula", "'~ age'")
         matrix, specs[name] = design(name, formula, frame)
-        matrix = matrix[keep]
+        columns[name] = matrix[keep]
+    count = sum(matrix.shape[1] for matrix in columns.values())
+    if count >= values.size:
+        got = f"{count} coefficients for {values.size} values"
+        raise InputError("covariates", got=got, allowed="fewer", cure="shorter formulas, a lower threshold")
+    for name, formula in formulas.items():
+        matrix = columns[name]
         orthogonal, turn = np.linalg.qr(matrix)
         if not (matrix.size and (np.abs(np.diag(turn)) > 1e-9 * np.linalg.norm(matrix, axis=0)).all()):
             got = (
@@ -332,9 +338,6 @@ def fit_covariates(
     where = specs, columns, turns, total if model == "gpd" else 0, link
     regression = TailRegression((values - origin) / unit, unit, origin, *where)
     matrix, shift = regression.coefficients()
-    if len(shift) >= values.size:
-        got = f"{len(shift)} coefficients for {values.size} values"
-        raise InputError("covariates", got=got, allowed="fewer", cure="shorter formulas, a lower threshold")
     found = regression.fitted()
     if found is None:
         got = "a likelihood that has no maximum with shapes above −1"
@@ -370,14 +373,14 @@ def design(argument: str, formula: Any, frame: pd.DataFrame) -> tuple[Floats, An
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # a category that the fit has not seen
             found = model_matrix(formula, frame, context={}, na_action="raise")
-        if isinstance(found, ModelMatrix):
+            if not isinstance(found, ModelMatrix):
+                raise TypeError("a formula of two sides")
             matrix = np.asarray(found, dtype=np.float64)
-            if np.isfinite(matrix).all():
-                return matrix, found.model_spec
-        why = (
-            "a formula of two sides" if not isinstance(found, ModelMatrix) else "columns that are not finite"
-        )
-    except (FormulaicError, ValueError, TypeError, Warning) as problem:
+        size = np.abs(matrix).max(axis=0, initial=0.0)
+        if ((size == 0) | ((size > 1e-100) & (size < 1e100))).all():
+            return matrix, found.model_spec
+        why = "columns that are not finite, or beyond 1e±100"
+    except (FormulaicError, ValueError, TypeError, SyntaxError, Warning) as problem:
         why = str(problem).partition("\n")[0]
     columns = f"columns {listed(list(frame.columns))}"
     got = f"{formula!r}: {why}" if isinstance(formula, str) else f"{columns}: {why}"

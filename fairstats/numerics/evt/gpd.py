@@ -22,12 +22,19 @@ from fairstats.numerics.evt.distributions import (
     SMALL,
     Flags,
     Floats,
+    Numbers,
     Rows,
     Triple,
     exponential_scale_partials,
     mean_exponential_scale,
 )
-from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, SampleFits, SampleLikelihood, Samples
+from fairstats.numerics.evt.likelihood import (
+    REGULAR_ABOVE,
+    SampleFits,
+    SampleLikelihood,
+    Samples,
+    coles_dixon,
+)
 from fairstats.numerics.evt.optimise import OneObjective, minimise_convex, minimise_over_tail
 
 RateTerm = Literal["binomial", "poisson", "fixed"]
@@ -52,12 +59,13 @@ def profile_in_theta(theta: Floats, d: Triple) -> Triple:
     )
 
 
-def fit_gpd_samples(samples: Samples, *, covariance: bool = True) -> SampleFits:
+def fit_gpd_samples(samples: Samples, *, covariance: bool = True, penalised: bool = False) -> SampleFits:
     """Best point of every sample of excesses in the region ξ ≥ −1.
 
     For ξ < −1 the likelihood grows without bound as the end point approaches the largest excess, so the
     region ends at −1, where the best scale is the largest excess itself (Grimshaw 1993). The lowest
     interior minimum and that boundary point are compared; where the boundary wins, `at_boundary` is set.
+    `penalised`: by the likelihood of Coles and Dixon; `nll` is without the penalty all the same.
     """
     inner, lowest = _interior_minimum(samples, np.log(samples.n), _start_from_thinned(samples))
     boundary = np.log(samples.upper)
@@ -72,7 +80,7 @@ def fit_gpd_samples(samples: Samples, *, covariance: bool = True) -> SampleFits:
     if covariance:
         regular = shape > REGULAR_ABOVE
         cov[regular] = _covariance(samples, theta, nu, d)[regular]
-    return SampleFits(
+    fits = SampleFits(
         np.stack([samples.unit / nu, shape], -1),
         samples.n * (value + np.log(samples.unit)),
         at_boundary,
@@ -81,6 +89,23 @@ def fit_gpd_samples(samples: Samples, *, covariance: bool = True) -> SampleFits:
         nu,
         cov,
     )
+    return _penalised(samples, fits) if penalised else fits
+
+
+def _penalised(samples: Samples, fits: SampleFits) -> SampleFits:
+    """The fits with the penalised estimates where these differ."""
+    rows, shape, nu, extra = coles_dixon(GpdLikelihood(samples, fits, samples.n, "fixed"))
+    part, theta = samples.take(rows), shape * nu
+    d = mean_partials(part, theta[:, None])
+    value = (theta + nu) * d[0][:, 0] - np.log(nu) + np.log(part.unit)
+    changed: dict[str, Floats] = {
+        "params": np.stack([part.unit / nu, shape], -1),
+        "nll": part.n * value,
+        "theta": theta,
+        "nu": nu,
+        "covariance": _covariance(part, theta, nu, d, extra),
+    }
+    return fits.with_rows(rows, changed)
 
 
 def _interior_minimum(samples: Samples, log_n: Floats, start: Floats | None = None) -> tuple[Floats, Floats]:
@@ -124,11 +149,17 @@ def _start_from_thinned(samples: Samples) -> Floats | None:
     return _interior_minimum(thin, np.log(samples.n))[0]
 
 
-def _covariance(samples: Samples, theta: Floats, nu: Floats, d: Triple) -> Floats:
-    """Inverse observed information of (θ, ν), carried to (σ, ξ) = (1/ν, θ/ν); shape (P, 2, 2)."""
+def _covariance(
+    samples: Samples, theta: Floats, nu: Floats, d: Triple, extra: tuple[Numbers, ...] = (0.0, 0.0, 0.0)
+) -> Floats:
+    """Inverse observed information of (θ, ν), carried to (σ, ξ) = (1/ν, θ/ν); shape (P, 2, 2).
+
+    `extra`: what a penalty adds to the information.
+    """
     d1, d2 = d[1][:, 0], d[2][:, 0]
     n = samples.n
-    h_tt, h_tv, h_vv = n * (2.0 * d1 + (theta + nu) * d2), n * d1, n / nu**2
+    h_tt, h_tv = n * (2.0 * d1 + (theta + nu) * d2) + extra[0], n * d1 + extra[1]
+    h_vv = n / nu**2 + extra[2]
     with np.errstate(divide="ignore", invalid="ignore"):
         determinant = h_tt * h_vv - h_tv**2
         v_tt, v_tv, v_vv = h_vv / determinant, -h_tv / determinant, h_tt / determinant

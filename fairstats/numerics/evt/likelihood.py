@@ -8,7 +8,7 @@ from it for levels, shapes and scales is here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -96,6 +96,13 @@ class SampleFits:
     def shape(self) -> Floats:
         """ξ, shape (P,)."""
         return self.params[:, -1]
+
+    def with_rows(self, rows: Rows, changed: dict[str, Floats]) -> SampleFits:
+        """The fits with other values in some rows of some fields."""
+        fields = {name: getattr(self, name).copy() for name in changed}
+        for name, values in changed.items():
+            fields[name][rows] = values
+        return replace(self, **fields)
 
 
 class SampleLikelihood(Protocol):
@@ -268,3 +275,41 @@ def scale_profile(likelihood: SampleLikelihood, rows: Rows, nu: Floats, start: F
     theta = np.where(np.isfinite(inner), inner, 0.0)
     f_v = likelihood.partials(rows, theta[:, None], nu[:, None])[2][:, 0]
     return ProfilePoints(lowest, np.where(np.isfinite(lowest), f_v, np.nan), theta, nu)
+
+
+def coles_dixon(likelihood: SampleLikelihood) -> tuple[Rows, Floats, Floats, Triple]:
+    """Estimates by Coles and Dixon's penalised likelihood, where they differ from those of the likelihood.
+
+    The penalty is P = ξ/(1 − ξ) for 0 < ξ < 1 (exp(−P) multiplies the likelihood), 0 for ξ ≤ 0 and infinite
+    for ξ ≥ 1. It only matters where the maximum has ξ > 0 or lies at infinity. Its slope at ξ = 0 is 1, so
+    that ξ = 0 is the estimate where the profile log-likelihood rises more slowly than that.
+
+    Returns the samples concerned, ξ and ν, and what P adds to the information of (θ, ν): entries θθ, θν, νν.
+    """
+    fits = likelihood.fits
+    rows = np.flatnonzero((fits.shape > 0) | fits.unbounded)
+    none = np.zeros(rows.size)
+    flat = shape_profile(likelihood, rows, none, np.where(fits.unbounded[rows], 1.0, fits.nu[rows]))
+    concerned = ~(fits.unbounded[rows] & (flat.slope > 0))  # there the estimate would be below 0
+    rows, nu, at_zero = rows[concerned], flat.nu[concerned], flat.slope[concerned]
+    shape = np.zeros(rows.size)
+    inside = np.flatnonzero(at_zero < -1.0)
+    highest = np.where(fits.unbounded[rows], 1.0, np.minimum(fits.shape[rows], 1.0))[inside] - 1e-12
+
+    def objective(which: Rows, xi: Floats) -> Triple:
+        at = shape_profile(likelihood, rows[which], xi[:, 0], nu[which])
+        partials = likelihood.partials(rows[which], at.theta[:, None], at.nu[:, None])
+        f_t, (f_tt, f_tv, f_vv) = partials[1], partials[3:]
+        near, v = 1.0 - xi, at.nu[:, None]
+        mixed = f_t + v * (f_tv + xi * f_tt)
+        curvature = f_tt * v**2 - mixed**2 / (f_vv + 2.0 * xi * f_tv + xi**2 * f_tt)
+        return at.value[:, None] + xi / near, at.slope[:, None] + near**-2, curvature + 2.0 * near**-3
+
+    start = np.minimum(0.7 * highest, 0.5)
+    shape[inside] = newton_in_bracket(objective, inside, start, np.zeros(inside.size), highest)
+    points = shape_profile(likelihood, rows, shape, nu)
+    first = np.where(shape > 0, (1.0 - shape) ** -2, -points.slope)
+    second = np.where(shape > 0, 2.0 * (1.0 - shape) ** -3, 0.0)
+    v = points.nu
+    of_v = (second * shape**2 + 2.0 * first * shape) / v**2
+    return rows, shape, v, (second / v**2, -(first + second * shape) / v**2, of_v)

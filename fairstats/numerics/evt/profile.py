@@ -219,7 +219,7 @@ def profile_curve(
 
 
 def parameter_interval(fit: FittedTail, parameter: str, confidence_level: float | None = None) -> Interval:
-    """Likelihood interval of a parameter; normal with the jackknife error for L-moments."""
+    """Likelihood interval of a parameter; normal with the standard error for other methods."""
     check_choice("parameter", parameter, tuple(fit.params))
     level = fit.level_of(confidence_level)
     if fit.method == "mle":
@@ -230,7 +230,8 @@ def parameter_interval(fit: FittedTail, parameter: str, confidence_level: float 
 
     reach = float(ndtri(0.5 + 0.5 * level)) * fit.std_error[parameter]
     estimate = fit.params[parameter]
-    return Interval(estimate - reach, estimate + reach, level, "jackknife")
+    error = "jackknife" if fit.method == "lmoments" else "observed information"
+    return Interval(estimate - reach, estimate + reach, level, error)
 
 
 def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float | None = None) -> Endpoint:

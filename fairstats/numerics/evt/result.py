@@ -25,6 +25,11 @@ _NAMES = {
     "point_process": "Point process of exceedances",
 }
 
+_PENALISED = (
+    "Coles and Dixon's penalty pulls heavy tails towards ξ = 0: levels err less, and are too low on average. "
+    "Delta intervals cover .68 to .80 of the levels at ξ = .4 (15 to 50 values): take those of method='mle'."
+)
+
 
 @serialisable
 @dataclass(frozen=True, eq=False)
@@ -37,17 +42,17 @@ class EvtFit(FittedTail):
     params : dict of str to float
         "location" (not for excesses), "scale" and "shape": ξ, positive for heavy tails.
     covariance : ndarray of float, shape (p, p)
-        Of the parameters, in their order: inverse observed information (jackknife for L-moments); NaN where
-        the fit is not regular.
+        Of the parameters, in their order: inverse observed information, penalty included (jackknife for
+        L-moments); NaN where the fit is not regular.
     nll : float
-        Negative log-likelihood.
+        Negative log-likelihood, without a penalty.
     sample : ndarray of float, shape (k,)
         What was fitted, ascending: the values above the threshold, or the block maxima.
     n_total : int
         N: observations in the series, or blocks.
     threshold, block_size : float or None
         u, and the observations in a block of the point process.
-    method : {"mle", "lmoments"}
+    method : {"mle", "lmoments", "coles_dixon"}
     regular : bool
         Whether standard errors exist: ξ > −1/2 and not at the edge of the parameter space (L-moments: ξ <
         1/2). Otherwise neither standard errors nor delta intervals are given; likelihood intervals are,
@@ -152,6 +157,8 @@ class EvtFit(FittedTail):
             lines.append("ξ ≥ 1/2: L-moments have no finite variance here.")
         elif self.method == "mle" and self.n_exceedances < FEW_EXCEEDANCES:
             lines.append(FEW_VALUES.format(self.n_exceedances))
+        if self.method == "coles_dixon":
+            lines.append(_PENALISED)
         if not self.regular and self.method == "mle" and not self.at_boundary:
             lines.append(
                 "ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail."

@@ -31,19 +31,29 @@ def gpd_mle(excesses: Floats) -> ParameterFit:
     return _only(fit_gpd_samples(Samples.from_excesses(excesses[None, :])))
 
 
-def gev_mle(maxima: Floats) -> ParameterFit:
+def gpd_coles_dixon(excesses: Floats) -> ParameterFit:
+    """Penalised likelihood of the generalised Pareto distribution."""
+    return _only(fit_gpd_samples(Samples.from_excesses(excesses[None, :]), penalised=True))
+
+
+def gev_coles_dixon(maxima: Floats) -> ParameterFit:
+    """Penalised likelihood of the generalised extreme value distribution."""
+    return gev_mle(maxima, penalised=True)
+
+
+def gev_mle(maxima: Floats, *, penalised: bool = False) -> ParameterFit:
     """Maximum likelihood of the generalised extreme value distribution.
 
     Raises InputError where the likelihood has no maximum, so that no back end may return one.
     """
-    fits = fit_gev_samples(Samples.from_maxima(maxima[None, :]))
+    fits = fit_gev_samples(Samples.from_maxima(maxima[None, :]), penalised=penalised)
     if fits.unbounded[0]:
         raise InputError(
             "block_maxima",
             got=f"{maxima.size} values whose likelihood has no maximum: it rises without bound towards heavy "
             "tails that start at the smallest value",
             allowed="maxima whose likelihood has one: ties at the smallest value may spoil it",
-            cure="method='lmoments', more blocks, or values that are not rounded",
+            cure="method='coles_dixon' or 'lmoments', more blocks, or values that are not rounded",
         )
     return _only(fits)
 

@@ -260,7 +260,9 @@ class FittedTail(Result):
     def by_power(self) -> bool:
         """Whether levels and end point are those of a power tail: ξ < −1/2, threshold, no grid."""
         irregular = (
-            self.method == "mle" and self.model != "gev" and (self.at_boundary or self.shape < REGULAR_ABOVE)
+            self.method != "lmoments"
+            and self.model != "gev"
+            and (self.at_boundary or self.shape < REGULAR_ABOVE)
         )
         return irregular and self.grid is None and bool(self.sample[-1] > self.sample[-2])
 

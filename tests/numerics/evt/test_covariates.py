@@ -205,3 +205,27 @@ def test_bad_questions() -> None:
     for null in (None, fit_gpd(X, U), fit, gpd(shape="~ age"), fit_gpd(X, 1.0, covariates=ROWS)):
         with pytest.raises(InputError, match="null"):
             fit.test_against(null)
+
+
+@pytest.mark.parametrize(("formula", "match"), [
+    ("~ open(1).read()", "invalid syntax"), ("~ number", "coefficients for"),
+    ("~ C(age)", "coefficients for"),
+    ("~ huge", "beyond"), ("~ tiny", "beyond"), ("~ cplx", "imaginary"), ("~ endless", "not finite"),
+    ("~ lacking", "null"), ("~ 0", "columns"), ("~ one", "follows"), ("~ age + twice", "follows"),
+    ("~ when", "`"),
+    ("~ bag", "`"), ("~ nope", "nope"), ("~ age | one", "two sides"), ("~ (age", "formula"),
+    ("~ lag(age)", "null"),
+])  # fmt: skip
+@pytest.mark.parametrize("name", ["scale", "shape"])
+def test_odd_formulas_are_errors_of_ours(formula: str, match: str, name: str) -> None:
+    n = 60
+    age = np.linspace(0.1, 1.0, n)
+    frame = pd.DataFrame({
+        "age": age, "number": np.arange(n).astype(str), "huge": 1e300 * age, "tiny": 1e-300 * age,
+        "cplx": age + 1j, "endless": np.where(age < 0.2, np.inf, age), "bag": [{} for _ in age], "one": 1.0,
+        "lacking": np.where(age < 0.2, np.nan, age), "twice": 2.0 * age,
+        "when": pd.date_range("2020", periods=n),
+    })  # fmt: skip
+    x = np.random.default_rng(1).exponential(size=n)
+    with pytest.raises(InputError, match=match):
+        fit_gpd(x, 0.3, covariates=frame, **{name: formula})
