@@ -1,21 +1,23 @@
-"""Extreme counterfactual discrimination on the paper's real data: table IV of Monjezi et al., with intervals.
+"""Extreme counterfactual discrimination on the paper's real data: tables IV, V and VII of Monjezi et al.
 
-    python -m tests.benchmarks.ecd_real_data [--minutes M] [--out FILE] [--table FILE]
+    python -m tests.benchmarks.ecd_real_data [--minutes M] [--record FILE]
 
-Every finished piece is a line of JSON in FILE; a run that was broken off, or that used up its CPU minutes,
-goes on where it stopped. One piece is a data set, a model and a seed: a random 60% of the rows train the
-model, and the other 40% — held out — are evaluated; the same for fairlearn's `ExponentiatedGradient` with
-demographic parity around the model, as it predicts ("EG": the probability of the random prediction) and with
-the probabilities of its predictors mixed ("EG, mixed"). Per group: N, ACD, CVaR, threshold, parameters of the
-point process with m interactions, type and horizon; between the groups: difference of ACD, ECD with interval
-and likelihood ratio. m = 1,000 where both groups have 500 held-out rows, 100 where not; k = 50 exceedances,
-or a quarter of the smaller group's rows where that is fewer. Data sets that are neither bundled nor in
-``../shared/data`` are left out, and named.
+Every finished piece is at once a line of JSON in FILE (gzip); a run that was broken off, or that used up its
+CPU minutes, goes on where it stopped. One piece is a data set, a model, a seed and a mitigator of
+`ecd_real_mitigators`: a random 60% of the rows train the model, and the other 40% — held out — are evaluated.
+"EG" holds the original model, fairlearn's `ExponentiatedGradient` with demographic parity around it as it
+predicts ("EG": the probability of the random prediction) and with the probabilities of its predictors mixed
+("EG, mixed"); the others one fit each. Per group: N, ACD, CVaR, threshold, parameters of the point process
+with m interactions, type and horizon; between the groups: difference of ACD, ECD with interval and likelihood
+ratio. m = 1,000 where both groups have 500 held-out rows, 100 where not; k = 50 exceedances, or a quarter of
+the smaller group's rows where that is fewer. Data sets that are neither bundled nor in ``../shared/data`` are
+left out, and named. The pages are then written by ``python -m tests.benchmarks.ecd_real_page``.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import sys
 import time
@@ -27,32 +29,22 @@ from typing import Any
 import numpy as np
 
 import fairstats as fs
-from tests.benchmarks.ecd_real_sets import (
-    MODELS,
-    MOST_TRAINING_ROWS,
-    TASKS,
-    Missing,
-    Mixture,
-    Task,
-    encoder,
-    estimator,
-    mitigated,
-)
+from tests.benchmarks.ecd_real_mitigators import HARD, MITIGATORS, SEARCHED, Data
+from tests.benchmarks.ecd_real_sets import MODELS, TASKS, Missing, Task
 
-HERE = Path(__file__).parent
+RECORD = Path(__file__).parent / "ecd_real_data.jsonl.gz"
 #: Interactions where both groups have `ENOUGH` held-out rows, and where not.
 INTERACTIONS, FEWER_INTERACTIONS, ENOUGH = 1000, 100, 500
 EXCEEDANCES = 50
-TRAINING_SHARE = 0.6
-#: Seeds of every data set, and of those that have more.
-SEEDS, MORE_SEEDS = 3, {"Adult, race": 5, "Adult, sex": 5, "COMPAS, race": 5}
+#: Of every data set, model and mitigator.
+SEEDS = 5
 #: Share of the worst in CVaR: 5%.
 CVAR_LEVEL = 0.95
 REVERSED = ", label 1 as printed"
 
 
-def piece(task: Task, model: str, seed: int, limit: int | None = None) -> dict[str, Any]:
-    """One data set, model and seed.
+def piece(task: Task, model: str, seed: int, what: str, limit: int | None = None) -> dict[str, Any]:
+    """One data set, model, seed and mitigator.
 
     Parameters
     ----------
@@ -60,38 +52,25 @@ def piece(task: Task, model: str, seed: int, limit: int | None = None) -> dict[s
     model : {"LR", "SVM", "RF", "MLP"}
     seed : int
         Of the split, the model and the resampling.
+    what : str
+        Of `MITIGATORS`; "EG" has the original model beside it.
     limit : int, optional
         Rows of the data set at most (for tests).
     """
-    frame, label = task.read()
-    order = np.random.default_rng(seed).permutation(len(frame))[:limit]
-    cut = int(TRAINING_SHARE * order.size)
-    train, held_out = order[:cut][: MOST_TRAINING_ROWS[model]], order[cut:]
-    prepared = encoder(frame.iloc[train])
-    X, y = prepared.transform(frame.iloc[train]), label[train]
-    group = frame[task.protected].to_numpy()[train]
-    fitted = estimator(model, seed).fit(X, y)
-    found: dict[str, Any] = {"train": int(train.size), "fits": {}}
-
-    def original(rows: Any) -> np.ndarray:
-        return fitted.predict_proba(prepared.transform(rows))[:, 1]
-
-    scores = {"original": original}
+    data = Data(task, model, seed, limit)
+    found: dict[str, Any] = {"train": int(data.train.size), "fits": {}}
+    scores = {"original": data.score(data.fitted)} if what == "EG" else {}
     try:
-        gradient = mitigated(model, seed, X, y, group)
-    except ValueError as error:  # a fold of the SVM's calibration without one of the classes
-        found["EG failed"] = str(error)[:120]
-    else:
-        found["gap"] = significant(float(gradient.best_gap_))
-        mixture = Mixture(gradient, prepared.transform)
-        scores |= {"EG": mixture.hard, "EG, mixed": mixture.mixed}
+        scores |= MITIGATORS[what](data)
+    except ValueError as error:  # a fold without one of the classes, a part of few rows
+        found["failed"] = f"{what}: {error}"[:160]
     both = [task.privileged, task.unprivileged]
     for name, score in scores.items():
         sample = fs.counterfactual_discrimination(
-            score, frame.iloc[held_out], sensitive_features=task.protected, values=both
+            score, data.frame.iloc[data.held_out], sensitive_features=task.protected, values=both
         )
         found["fits"][name] = {
-            **performance(sample, label, task, soft=name == "EG"),
+            **performance(sample, data.label, task, soft=name in HARD),
             **measures(sample, task, seed),
         }
         if task.reverse and name == "original":
@@ -101,18 +80,16 @@ def piece(task: Task, model: str, seed: int, limit: int | None = None) -> dict[s
 
 
 def performance(sample: Any, label: np.ndarray, task: Task, soft: bool) -> dict[str, Any]:
-    """Accuracy, difference of favourable rates and average odds difference; expected ones where soft."""
+    """Accuracy, and differences of favourable rates, of odds on average, and of opportunity."""
     right, rates = [], []
     for group in (task.unprivileged, task.privileged):
         score, y = sample[group].actual, label[sample[group].rows]
         chosen = score if soft else (score > 0.5).astype(float)
         right.append(np.where(y == 1, chosen, 1 - chosen))
         of_class = [chosen[y == c].mean() if (y == c).any() else np.nan for c in (0, 1)]
-        rates.append((chosen.mean(), np.mean(of_class)))
-    parity, odds = np.subtract(*rates)
-    return dict(
-        zip(("accuracy", "SPD", "AOD"), numbers(np.concatenate(right).mean(), parity, odds), strict=True)
-    )
+        rates.append((chosen.mean(), np.mean(of_class), of_class[1]))
+    figures = (np.concatenate(right).mean(), *np.subtract(*rates))
+    return dict(zip(("accuracy", "SPD", "AOD", "EOD"), numbers(*figures), strict=True))
 
 
 def measures(sample: Any, task: Task, seed: int) -> dict[str, Any]:
@@ -122,7 +99,7 @@ def measures(sample: Any, task: Task, seed: int) -> dict[str, Any]:
     m = INTERACTIONS if least >= ENOUGH else FEWER_INTERACTIONS
     result = fs.ecd(
         sample, privileged=task.privileged, unprivileged=task.unprivileged, interactions=m,
-        threshold=k, other_interactions=(), n_resamples=199, rng=seed, backend="scipy",
+        threshold=k, other_interactions=(), sensitivity=(), n_resamples=199, rng=seed, backend="scipy",
     )  # fmt: skip
     value, interval, test = sample.difference(task.unprivileged, task.privileged)
     return {
@@ -134,11 +111,12 @@ def measures(sample: Any, task: Task, seed: int) -> dict[str, Any]:
     }
 
 
-#: What a group's record holds; "own" is the location at the group's own block of e exceedances.
+#: What a group's record holds; "own" is the location at the group's own block of e exceedances, "law" the
+#: likelihood: of the values, of the cells of a grid, or of a power tail below a near end point.
 FIELDS = (
     *("n", "acd", "acd_se", "cvar", "cvar_low", "cvar_high", "k", "tau", "maximum"),
     *("level", "level_low", "level_high", "own", "own_se", "scale", "scale_se", "shape", "shape_se"),
-    *("shape_low", "shape_high", "horizon", "fit_p"),
+    *("shape_low", "shape_high", "horizon", "fit_p", "law"),
 )
 
 
@@ -156,13 +134,14 @@ def group_record(sample: Any, tail: Any) -> list[Any]:
     )
     if fit is None:
         own = np.quantile(chosen.values(), 1 - min(tail.rate, 1) / np.e)
-        return [*numbers(*averages, *tops, own), *[None] * 9, reason(tail.degenerate)]
+        return [*numbers(*averages, *tops, own), *[None] * 10, reason(tail.degenerate)]
     block = fit.return_level(np.e / tail.rate)
     error, interval = fit.std_error, tail.type.confidence_interval
     inference = (block.estimate, block.std_error, fit.scale, error["scale"], fit.shape, error["shape"])
     horizon = tail.type.horizon if np.isfinite(tail.type.horizon) else str(tail.type.horizon)
     rest = [*numbers(*averages, *tops, *inference, *interval), horizon, *numbers(tail.goodness_pvalue)]
-    return [*rest, tail.type.type]
+    law = "grid" if fit.grid is not None else "power" if fit.by_power else "values"
+    return [*rest, law, tail.type.type]
 
 
 def reason(degenerate: str) -> str:
@@ -171,6 +150,7 @@ def reason(degenerate: str) -> str:
         "distinct": "ties",
         "tied": "ties",
         "equal": "constant",
+        "are 0": "constant",
         "end point": "end point",
         "fewer": "few values",
     }
@@ -189,52 +169,59 @@ def significant(value: Any) -> Any:
     return None if np.isnan(value) else float(f"{value:.4g}")
 
 
-def keys() -> Iterator[tuple[Task, str, int]]:
-    """All pieces: one seed of everything, so that a short run has every data set, then the sets with more."""
-    rounds = [(task, 0) for task in TASKS]
-    for chosen in (True, False):
-        some = [task for task in TASKS if (task.name in MORE_SEEDS) == chosen]
-        rounds += [(t, s) for s in range(1, max(MORE_SEEDS.values())) for t in some]
-    for task, seed in rounds:
-        if seed < MORE_SEEDS.get(task.name, SEEDS):
-            for model in MODELS:
-                yield task, model, seed
+def keys() -> Iterator[tuple[Task, str, int, str]]:
+    """All pieces: the original models and EG with every seed, then the other mitigators, seed by seed."""
+    for what in (["EG"], [name for name in MITIGATORS if name != "EG"]):
+        for seed in range(SEEDS):
+            for name in what:
+                for task in TASKS:
+                    for model in SEARCHED if name in ("MiniMax", "EcdSearch") else MODELS:
+                        yield task, model, seed, name
 
 
-def run(out: Path, minutes: float) -> None:
-    """Compute pieces until the CPU minutes are used up."""
-    done = {json.loads(line)["key"] for line in out.read_text().splitlines()} if out.exists() else set()
+def read(record: Path) -> list[dict[str, Any]]:
+    """Lines of the record."""
+    return list(map(json.loads, gzip.decompress(record.read_bytes()).decode().splitlines()))
+
+
+def run(record: Path, minutes: float) -> None:
+    """Compute pieces until the CPU minutes are used up; each is kept at once."""
+    done = {line["key"] for line in read(record)} if record.exists() else set()
     missing = set()
-    with out.open("a") as file:
-        for task, model, seed in keys():
-            key = json.dumps([task.name, model, seed])
-            if key in done or task.name in missing:
-                continue
-            if time.process_time() > 60 * minutes:
-                return
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # unfinished optimisers; ties, which the record names
-                    answer = piece(task, model, seed)
-            except Missing as reason:
-                sys.stderr.write(f"{task.name}: left out, {reason}\n")
-                missing.add(task.name)
-                continue
-            file.write(json.dumps({"key": key, **answer}, separators=(",", ":")) + "\n")
-            file.flush()
+    for task, model, seed, what in keys():
+        key = json.dumps([task.name, model, seed, what])
+        if key in done or task.name in missing:
+            continue
+        if time.process_time() > 60 * minutes:
+            break
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # unfinished optimisers; ties, which the record names
+                answer = piece(task, model, seed, what)
+        except Missing as reason:
+            sys.stderr.write(f"{task.name}: left out, {reason}\n")
+            missing.add(task.name)
+            continue
+        line = json.dumps({"key": key, **answer}, separators=(",", ":")) + "\n"
+        with record.open("ab") as file:  # a further gzip member, which any reader takes as more lines
+            file.write(gzip.compress(line.encode(), 9, mtime=0))
+    if record.exists():
+        record.write_bytes(packed(read(record)))
+
+
+def packed(lines: list[dict[str, Any]]) -> bytes:
+    """The lines in the order of their keys, as one gzip member."""
+    text = (json.dumps(line, separators=(",", ":")) + "\n" for line in sorted(lines, key=lambda x: x["key"]))
+    return gzip.compress("".join(text).encode(), 9, mtime=0)
 
 
 def main() -> None:
-    """Parse the command line, compute, write the table."""
-    from tests.benchmarks.ecd_real_table import page
-
+    """Parse the command line, compute."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.ecd_real_data", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=40.0, help="CPU minutes")
-    parser.add_argument("--out", type=Path, default=HERE / "ecd_real_data.jsonl")
-    parser.add_argument("--table", type=Path, default=HERE / "ecd_real_data.md")
+    parser.add_argument("--minutes", type=float, default=60.0, help="CPU minutes")
+    parser.add_argument("--record", type=Path, default=RECORD)
     options = parser.parse_args()
-    run(options.out, options.minutes)
-    options.table.write_text(page(options.out))
+    run(options.record, options.minutes)
 
 
 if __name__ == "__main__":
