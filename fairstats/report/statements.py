@@ -157,8 +157,11 @@ def _note(members: Sequence[Sequence[_Judged]], settings: AuditSettings) -> str:
             + ": these are two questions."
         )
     of_scale = {s: {one.verdict for one in members[0] if one.scale == s} for s in ("maximum", "difference")}
-    if of_scale["maximum"] - of_scale["difference"]:
-        text += " The largest gap is judged over all pairs at once, and needs more evidence."
+    unlike = of_scale["maximum"] - of_scale["difference"]
+    if unlike:
+        how = {"undecided": "and needs more evidence", "violated": "any of which may show it"}
+        told = how.get(*unlike, "by limits that hold together")  # type: ignore[call-overload]
+        text += f" The largest gap is judged over all pairs at once, {told}."
     return text
 
 
@@ -324,7 +327,11 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns, settings: 
 def _bounds_notes(result: Any) -> list[tuple[str, str]]:
     """Pairs (metric, note) of verdicts by exact tests, for want of cases."""
     return [
-        (c.metric, f"{c.group}: fewer than 10 successes or failures, the verdict is by the exact test.")
+        (
+            c.metric,
+            f"{c.group} against {c.reference}: fewer than 10 successes or failures in one or both, the "
+            "verdict is by the exact test.",
+        )
         for c in compared(result)
         if rests_on_exact_test(c) and not c.note
     ]

@@ -178,14 +178,17 @@ paired_rate <- function(totals, cells, metric, ratio) {
     }))
   }
   cases <- if (length(metric$parts) == 1L) metric$parts[[1L]]$case else 1:4
-  counted <- rowSums(do.call(cbind, lapply(members, function(m) m[, cases, drop = FALSE]))) > 0
-  list(values = matrix(unlist(lapply(found, `[[`, "rate")), nrow(totals)), slopes = slopes, part = part, counted = counted)
+  counted <- function(case) rowSums(do.call(cbind, lapply(members, function(m) m[, case, drop = FALSE]))) > 0
+  each <- if (length(metric$parts) > 1L) lapply(metric$parts, function(p) counted(p$case)) else list(counted(cases))
+  values <- matrix(unlist(lapply(found, `[[`, "rate")), nrow(totals))
+  list(values = values, slopes = slopes, part = part, counted = counted(cases), each = each)
 }
 
 # Parts of the change and of the sum, standard error and degrees of freedom of one group, or of one against another (`at`).
 # Under weights and clusters (`scatter` over `n_units` sampling units) by the delta method with Satterthwaite's degrees of
-# freedom; groups with fewer than five changed rows by score, as so many rows as they are worth.
-paired_parts <- function(totals, rows, at, cells, metric, ratio, scatter = NULL, n_units = 0, units = NULL) {
+# freedom over effective units, standard errors wider by 1/sqrt(1 - 2/units); groups with fewer than five changed rows by
+# score, as so many rows as they are worth.
+paired_parts <- function(totals, rows, at, cells, metric, ratio, scatter = NULL, n_units = 0) {
   scale <- if (ratio) log else identity
   known <- paired_rate(totals, cells, metric, ratio)
   values <- known$values[at, , drop = FALSE]
@@ -207,14 +210,22 @@ paired_parts <- function(totals, rows, at, cells, metric, ratio, scatter = NULL,
     changed <- substr(cells, 2L, 2L) != substr(cells, 3L, 3L)
     scarce <- rowSums(rows[at, changed, drop = FALSE]) < 5 | own <= 0
     weight <- if (sum(own) > 0) own else rep(1, length(at))
-    df <- if (is.null(units)) n_units - 1 else sum(weight)^2 / sum(weight^2 / pmax(units[at] - 1, 1))
+    units <- vapply(at, function(g) {
+      min(vapply(known$each, function(own) {
+        place <- (g - 1L) * length(cells) + which(own)
+        sum(totals[g, own])^2 / sum(scatter[place, place])
+      }, 0))
+    }, 0)
+    if (any(units < 8)) stop("too few effective units")
+    df <- sum(weight)^2 / sum(weight^2 / (units - 1))
+    wide <- 1 / sqrt((1 - 2 / units) * n_units / (n_units - 1))
+    overall <- sqrt(sum(weight * wide^2) / sum(weight))
     part <- function(sign) {
       value <- scale(values[, 2L]) + sign * scale(values[, 1L])
-      if (!any(scarce)) return(normal_part(sum(sides * value), sqrt(variance(both, sign))))
+      if (!any(scarce)) return(normal_part(sum(sides * value), overall * sqrt(variance(both, sign))))
       made <- lapply(both, function(k) {
-        if (!scarce[k]) return(normal_part(value[k], sqrt(variance(k, sign))))
-        g <- (at[k] - 1L) * length(cells) + which(known$counted)
-        known$part(totals[at[k], ] * sum(totals[at[k], known$counted]) / sum(scatter[g, g]), sign)
+        if (!scarce[k]) return(normal_part(value[k], wide[k] * sqrt(variance(k, sign))))
+        known$part(totals[at[k], ] * units[k] / sum(totals[at[k], known$counted]), sign)
       })
       if (length(at) == 1L) made[[1L]] else mover(made[[1L]], made[[2L]])
     }
@@ -225,11 +236,11 @@ paired_parts <- function(totals, rows, at, cells, metric, ratio, scatter = NULL,
 
 # Change of a rate from model A to B in a group, or of its comparison with the reference. `levels`: of the interval, of the
 # simultaneous one, and of the distance from parity.
-crosscheck_paired <- function(totals, rows, at, cells, metric, contrast, levels, scatter = NULL, n_units = 0, units = NULL) {
+crosscheck_paired <- function(totals, rows, at, cells, metric, contrast, levels, scatter = NULL, n_units = 0) {
   ratio <- contrast == "ratio"
   scale <- if (ratio) log else identity
   natural <- if (ratio) exp else identity
-  p <- paired_parts(totals, rows, at, cells, metric, ratio, scatter, n_units, units)
+  p <- paired_parts(totals, rows, at, cells, metric, ratio, scatter, n_units)
   q <- stats::qt((1 + levels) / 2, p$df)
   interval <- natural(p$shift$limits(q[1L]))
   joint <- natural(p$shift$limits(q[2L]))
@@ -246,11 +257,11 @@ crosscheck_paired <- function(totals, rows, at, cells, metric, contrast, levels,
 }
 
 # Change of the largest gap between any two groups: all gaps under it at once (Bonferroni).
-crosscheck_paired_gap <- function(totals, rows, cells, metrics, levels, scatter = NULL, n_units = 0, units = NULL) {
+crosscheck_paired_gap <- function(totals, rows, cells, metrics, levels, scatter = NULL, n_units = 0) {
   pairs <- utils::combn(nrow(totals), 2L)
   made <- unlist(lapply(metrics, function(metric) {
     lapply(seq_len(ncol(pairs)), function(k) {
-      paired_parts(totals, rows, pairs[, k], cells, metric, FALSE, scatter, n_units, units)
+      paired_parts(totals, rows, pairs[, k], cells, metric, FALSE, scatter, n_units)
     })
   }), recursive = FALSE)
   made <- made[vapply(made, function(p) all(is.finite(p$ends)), NA)]
@@ -288,7 +299,7 @@ amplification_rows <- function(cells, pairs, options) {
     )
     one <- tryCatch(crosscheck_paired(
       cells$totals %*% spread, cells$rows %*% spread, pairs[k, ], PAIRED_CELLS, "selection_rate", "ratio", levels, scatter,
-      cells$units, cells$group_units
+      cells$units
     ), error = function(problem) NULL)
     if (is.null(one) || is.na(one$estimate)) return(row)
     row[c("estimate", "std_error", "statistic", "pvalue", "before", "after")] <-

@@ -151,12 +151,19 @@ def of_abroca(rng: np.random.Generator, runs: int, *, agree: float, redrawn: flo
     return {**counts, "size": (rejected, runs)} if redrawn == 1 else counts
 
 
-def of_clusters(rng: np.random.Generator, runs: int, *, clusters: int) -> Counts:
-    """Few clusters of 20 rows beside 94, one of ten decisions changed; ICC about .1."""
+def of_clusters(rng: np.random.Generator, runs: int, *, clusters: int, variation: float) -> Counts:
+    """Few clusters of 20 rows on average beside 94, one of ten decisions changed; ICC about .1.
+
+    `variation`: of the sizes of the few (gamma).
+    """
     truth, intervals = 0.0, []
-    owner = np.repeat(np.arange(clusters + 94), 20)
-    group = np.where(owner < clusters, "small", "large")
+    sizes = np.full(clusters + 94, 20)
     for _ in range(runs):
+        if variation:
+            drawn = rng.gamma(1 / variation**2, 20 * variation**2, clusters)
+            sizes[:clusters] = np.maximum(np.rint(drawn), 1)
+        owner = np.repeat(np.arange(clusters + 94), sizes)
+        group = np.where(owner < clusters, "small", "large")
         lean = rng.normal(0, 0.15, clusters + 94)[owner]
         a = rng.random(owner.size) < np.clip(0.5 + lean, 0, 1)
         often = np.clip(0.1 + rng.normal(0, 0.04, clusters + 94)[owner], 0, 1)
@@ -165,7 +172,8 @@ def of_clusters(rng: np.random.Generator, runs: int, *, clusters: int) -> Counts
             None, a.astype(int), b.astype(int), sensitive_features=pd.Categorical(group), reference="large",
             cluster=owner, metrics="demographic_parity_difference",
         ).comparisons[0]  # fmt: skip
-        intervals.append(tuple(found.confidence_interval))
+        known = found.verdict != "insufficient evidence"
+        intervals.append(tuple(found.confidence_interval) if known else (np.nan, np.nan))
     return tally_interval(truth, intervals)
 
 
@@ -201,11 +209,12 @@ def _cells() -> Iterator[Cell]:
                 f"150 beside 1,500, {agree:.0%} of the scores alike, {words}",
                 partial(of_abroca, agree=agree, redrawn=redrawn), runs=500, claim="conservative",
             )  # fmt: skip
-    for clusters in (6, 20):
+    for clusters, variation in ((8, 0.0), (20, 0.0), (24, 0.7)):
+        uneven = f" (CV {variation:g})" if variation else ""
         yield Cell(
             "paired", 'compare_models(metrics="demographic_parity_difference", cluster=)',
-            f"{clusters} clusters of 20 beside 94, 10% changed", partial(of_clusters, clusters=clusters),
-            runs=2_000,
+            f"{clusters} clusters of 20{uneven} beside 94, 10% changed",
+            partial(of_clusters, clusters=clusters, variation=variation), runs=2_000,
         )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import pytest
 import fairstats as fs
 from fairstats.datasets import load_adult, load_german_credit, load_ricci
 from fairstats.ground.registry import find_metric
+from fairstats.ground.verdict import fair_range, judge
 from fairstats.report.render import headline
 from fairstats.report.report import AuditReport
 
@@ -114,6 +115,68 @@ def test_a_violated_difference_beside_an_undecided_gap_of_other_groups() -> None
     assert verdicts["demographic_parity_max", "c"] == "undecided"
     (note,) = [n for n in report.notes if "all pairs at once, of which" in n]
     assert "is undecided (c against d: 0.750), although a difference is violated for a against ref" in note
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_violated_gap_beside_an_undecided_difference_of_the_same_groups() -> None:
+    """Two others show it; that it "needs more evidence" would be the wrong way round."""
+    counts = {"a": (240, 333), "b": (44, 161), "c": (27, 56), "d": (18, 21)}
+    rows = [(group, y) for group, (k, f) in counts.items() for y in [1] * k + [0] * f]
+    report = fs.audit(
+        pd.DataFrame(rows, columns=["group", "y"]), y_pred="y", sensitive_features="group",
+        reference="highest",
+    )  # fmt: skip
+    verdicts = report.to_frame().set_index(["metric", "group"])["verdict"]
+    assert verdicts["demographic_parity_difference", "b"] == "undecided"
+    assert verdicts["demographic_parity_max", "b"] == "violated"
+    (note,) = [n for n in report.notes if "b (" in n and "against d" in n]
+    assert note.endswith("The largest gap is judged over all pairs at once, any of which may show it.")
+
+
+def three_attributes(**options: Any) -> AuditReport:
+    """Small groups, scores and several attributes, as nobody has tuned for."""
+    rng = np.random.default_rng(5)
+    n = 900
+    frame = pd.DataFrame(
+        {
+            "a": rng.choice(list("abcd"), n, p=[0.6, 0.25, 0.1, 0.05]),
+            "b": rng.choice(["x", "y"], n, p=[0.85, 0.15]),
+            "c": rng.choice(["old", "mid", "young"], n, p=[0.5, 0.4, 0.1]),
+            "w": rng.gamma(2, 1, n),
+        }
+    )
+    frame["y"] = (rng.random(n) < 0.35 + 0.1 * (frame.a == "a") - 0.1 * (frame.b == "y")).astype(int)
+    lower = 0.07 * (frame.a == "b") + 0.1 * (frame.b == "y")
+    frame["s"] = np.clip(0.35 + 0.25 * frame.y + 0.15 * rng.standard_normal(n) - lower, 0, 1)
+    frame["hat"] = (frame.s > 0.5).astype(int)
+    return fs.audit(
+        frame, y_true="y", y_pred="hat", score="s", sensitive_features=["a", "b", "c"], rng=1,
+        intersections=False, n_resamples=199, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"reference": "highest"}, {"sample_weight": "w"}, {"adjust": "none", "threshold": 0.9}],
+    ids=["plain", "highest", "weights", "alone"],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore")
+def test_where_interval_and_verdict_seem_to_differ_a_sentence_says_why(options: dict[str, Any]) -> None:
+    """Line by line: what the printed interval says alone is the verdict, or the sentence has a reason."""
+    apart = 0
+    for result in (r for s in three_attributes(**options).sections for r in s.results):
+        judged = [c for c in result.comparisons if c.verdict in DECIDED and c.pvalue_verdict >= 0]
+        largest = getattr(result, "largest", None)
+        for c in [*judged, *([largest] if largest else [])]:
+            settings = result.settings
+            scale = {"ratio": "ratio", "difference": "difference"}.get(getattr(result, "scale", ""), "gap")
+            fair = fair_range(scale, getattr(settings, "limit", None) or settings.margin)
+            if judge(*c.confidence_interval, fair=fair) == c.verdict:
+                continue
+            apart += 1
+            names = ("Largest",) if c is largest else (f"{c.group} against {c.reference}", c.group)
+            own = [s for s in result.sentences() if any(name in s for name in names)]
+            assert any("rests on the" in s or "Alone this comparison" in s for s in own), (c.metric, own)
+    assert apart > 2
 
 
 @pytest.mark.filterwarnings("ignore")

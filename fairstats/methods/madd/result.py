@@ -11,6 +11,7 @@ import numpy as np
 from fairstats.ground.checks import check_choice
 from fairstats.ground.results import LEVEL, OF_VERDICT, Comparison, HypothesisTest, Result, columns_of
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.verdict import explain, fair_range
 from fairstats.methods.madd.binning import bin_edges
 from fairstats.methods.madd.curve import MaddCurve, StableBandwidth
 from fairstats.methods.madd.scores import GridCounts
@@ -26,13 +27,16 @@ REST = "all others"
 _NAN = math.nan
 
 
-def _judged(verdict: str, margin: float) -> str:
+def _judged(row: MaddComparison | LargestMadd, margin: float, *, adjusted: bool) -> str:
+    """The verdict in words, and why where the printed interval seems to say something else."""
     tail = {
         "violated": f"the data show a distance above {margin:g}",
         "satisfied": f"the data show a distance below {margin:g} in these bins",
         "undecided": f"the data do not settle on which side of {margin:g} it lies",
-    }[verdict]
-    return f"{verdict}; {tail}."
+    }[row.verdict]
+    fair = fair_range("gap", margin)
+    why = explain(row.confidence_interval, row.bounds, fair, row.verdict, adjusted=adjusted)
+    return f"{row.verdict}; {tail}. {why}".strip()
 
 
 @serialisable
@@ -119,7 +123,7 @@ class MaddComparison(Comparison):
         judged = (
             f"{pair}: MADD {self.binned:.3f} in {self.grid_bins} {bins} ({level} interval {low:.3f} to "
             f"{high:.3f}; alike groups would show {self.binned_null_mean:.3f}): "
-            f"{_judged(self.verdict, settings.margin)}"
+            f"{_judged(self, settings.margin, adjusted=settings.adjust != 'none')}"
         )
         if not settings.apart:
             return [judged]
@@ -157,7 +161,7 @@ class LargestMadd(Comparison):
         level = f"{100 * self.confidence_interval.confidence_level:g}%"
         said = (
             f"Largest MADD {self.estimate:.3f} ({level} interval {low:.3f} to {high:.3f}), between "
-            f"{self.group} and {self.reference}: {_judged(self.verdict, margin)}"
+            f"{self.group} and {self.reference}: {_judged(self, margin, adjusted=False)}"
         )
         if self.verdict != "violated" or self.limited_by == (self.group, self.reference):
             return said

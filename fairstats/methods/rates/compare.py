@@ -68,9 +68,9 @@ def run(name: str, **given: Any) -> _Result:  # type: ignore[type-var]
     if aggregate:
         name = name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]
     settings = make_settings(METRICS[name].contrast, given)
-    chosen = given["reference"], given.get("rng")
     asked = given.get("method") is not None
-    result: Any = compare_metric(METRICS[name], table, settings, *chosen, asked=asked)
+    reference, rng = given["reference"], given.get("rng")
+    result: Any = compare_metric(METRICS[name], table, settings, reference, rng, asked=asked)
     return result  # type: ignore[no-any-return]
 
 
@@ -82,10 +82,12 @@ def compare_metric(
     rng: Any = None,
     *,
     asked: bool = True,
+    chosen: bool = False,
 ) -> RatioResult | DifferenceResult | MaximumResult:
     """Compare the rates of a metric over all groups of a table, and warn of what could not be computed.
 
-    `asked` says that the method was asked for; otherwise it is the score.
+    `asked` says that the method was asked for; otherwise it is the score. `chosen`: the data chose the
+    reference, as "highest" does.
     """
     check_groups(table.groups)
     if not asked:
@@ -93,7 +95,7 @@ def compare_metric(
     if metric.contrast == "gap":
         return warned(largest_gap(table, metric, settings))
     estimates = [estimate_rate(table, RATES[name]) for name in metric.rates]
-    return compare_estimates(metric, table, estimates, settings, reference, rng)
+    return compare_estimates(metric, table, estimates, settings, reference, rng, chosen=chosen)
 
 
 def compare_estimates(
@@ -103,10 +105,13 @@ def compare_estimates(
     settings: Inference,
     reference: Hashable | None,
     rng: Any = None,
+    *,
+    chosen: bool = False,
 ) -> RatioResult | DifferenceResult:
     """Compare estimated rates, those of one metric in one family."""
     contrast: Contrast = "ratio" if metric.contrast == "ratio" else "difference"
     index, rule = find_reference(table.groups, reference, sizes=table.group_sizes, rates=estimates[0].rate)
+    rule = "highest" if chosen else rule
     smooth = any(e.smooth for e in estimates)
     if smooth:
         settings = replace(settings, method="log" if contrast == "ratio" else "delta")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -24,8 +25,8 @@ from fairstats.numerics.paired.score import (
     sum_within,
 )
 
-#: A group needs so many clusters.
-MIN_UNITS = 6
+#: A group of weighted or clustered rows needs so many effective sampling units.
+MIN_UNITS = 8.0
 #: Fewer changed rows than this in a group of weighted or clustered rows give no variance to rely on.
 FEW_CHANGED = 5
 _STEP = 1e-30
@@ -119,31 +120,31 @@ class PairedRate:
         counts = self.counts
         if self.ratio and (lacking := self._where(self.values == 0, groups)):
             return f"{lacking}: a rate of 0."
-        units = counts.group_units
-        few = [g for g in groups if counts.clustered and units is not None and units[g] < MIN_UNITS]
-        if few:
-            return f"{counts.groups[few[0]]}: {units[few[0]]} clusters, too few for an interval."  # type: ignore[index]
+        units = self.units[list(groups)]
+        if (units < MIN_UNITS).any():
+            g = groups[int(np.argmax(units < MIN_UNITS))]
+            kind = "clusters" if counts.clustered else "rows"
+            return f"{counts.groups[g]}: {self.units[g]:.3g} effective {kind}, too few for an interval."
         variance = np.array([max(self._covariance(g, g, -1), 0.0) for g in groups])
         sparse = [
             bool(counts.rows[g][CHANGED].sum() < FEW_CHANGED or not v > 0)
             for g, v in zip(groups, variance, strict=True)
         ]
-        degrees = counts.degrees_of_freedom
-        if units is not None:
-            free = np.maximum(units[list(groups)] - 1, 1)
-            weight = variance if variance.sum() > 0 else np.ones(len(groups))
-            degrees = float(weight.sum() ** 2 / np.sum(weight**2 / free))
+        weight = variance if variance.sum() > 0 else np.ones(len(groups))
+        degrees = float(weight.sum() ** 2 / np.sum(weight**2 / (units - 1)))
+        wider = 1 / np.sqrt((1 - 2 / units) * counts.unit_factor)
+        overall = math.sqrt(weight @ wider**2 / weight.sum())
         found = []
         for sign in (-1, 1):
             if not any(sparse):
                 value = self._scaled[1] + sign * self._scaled[0]
                 at = float(value[groups[0]] - (value[groups[1]] if len(groups) == 2 else 0.0))
-                found.append(Part.normal(at, float(np.sqrt(self._variance(groups, sign)))))
+                found.append(Part.normal(at, overall * float(np.sqrt(self._variance(groups, sign)))))
                 continue
             parts = []
-            for g, scarce in zip(groups, sparse, strict=True):
+            for g, scarce, wide in zip(groups, sparse, wider, strict=True):
                 at = float(self._scaled[1, g] + sign * self._scaled[0, g])
-                spread = float(np.sqrt(max(self._covariance(g, g, sign), 0.0)))
+                spread = float(wide * np.sqrt(max(self._covariance(g, g, sign), 0.0)))
                 parts.append(self._part(self._effective(g), sign) if scarce else Part.normal(at, spread))
             found.append(_combined(parts))
         return Change(found[0], found[1], std_error, degrees)
@@ -152,12 +153,28 @@ class PairedRate:
     def _scaled(self) -> NDArray[np.float64]:
         return np.log(self.values) if self.ratio else self.values
 
+    @cached_property
+    def units(self) -> NDArray[np.float64]:
+        """Effective sampling units behind the rate in each group, (Σd)²/Σd², d the cases of a unit.
+
+        As in comparisons of one model: copies of a row, and unequal clusters or weights, count as fewer.
+        """
+        counts, n = self.counts, len(CHANGED)
+        groups = np.arange(len(counts.groups))
+        squares = counts.scatter.reshape(groups.size, n, groups.size, n)[groups, :, groups]  # type: ignore[union-attr]
+        found = []
+        for part in self.rate.parts or (self.rate,):
+            own = _members(part)[1].any(axis=0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found.append(
+                    counts.totals[:, own].sum(axis=1) ** 2 / squares[:, own][..., own].sum(axis=(1, 2))
+                )
+        return np.asarray(np.min(found, axis=0))
+
     def _effective(self, g: int) -> NDArray[np.float64]:
         """Cells of a group as so many independent rows as its weights or clusters are worth (Kish)."""
-        totals, n = self.counts.totals[g], len(CHANGED)
         cases = _members(self.rate)[1].any(axis=0)
-        scatter = self.counts.scatter[n * g : n * (g + 1), n * g : n * (g + 1)]  # type: ignore[index]
-        return np.asarray(totals * totals[cases].sum() / scatter[np.ix_(cases, cases)].sum())
+        return np.asarray(self.counts.totals[g] * self.units[g] / self.counts.totals[g][cases].sum())
 
     @property
     def method(self) -> str:
@@ -230,12 +247,14 @@ def change_of_gap(metric: Metric, counts: PairedCounts, pair: ModelPair) -> Foun
 
     max|b| − max|a| lies between the least and the largest |b_j| − |a_j|.
     """
-    changes, gaps, groups = [], [], []
+    changes, gaps, groups, lacking = [], [], [], ""
     for name in metric.rates:
         rate = PairedRate(counts, RATES[name], False)
         for i, j in make_pairs(len(counts.groups), 0, "all"):
             one = rate.change(i, j)
-            if not isinstance(one, str):
+            if isinstance(one, str) and np.isfinite(rate.values[:, [i, j]]).all():
+                lacking = one  # a gap that may be the largest
+            elif not isinstance(one, str):
                 changes.append(one)
                 gaps.append(np.abs(rate.values[:, i] - rate.values[:, j]))
                 groups.append((counts.groups[i], counts.groups[j]))
@@ -243,8 +262,9 @@ def change_of_gap(metric: Metric, counts: PairedCounts, pair: ModelPair) -> Foun
         "name": metric.name, "pair": pair, "kind": "size", "n": counts.n,
         "method": f"{rate.method}, all gaps",
     }  # fmt: skip
-    if not changes:
-        return Found(groups=counts.groups[:2], change="No gap is known under both models.", **row)  # type: ignore[arg-type]
+    if lacking or not changes:
+        lacking = lacking or "No gap is known under both models."
+        return Found(groups=counts.groups[:2], change=lacking, **row)  # type: ignore[arg-type]
     before, after = np.max(gaps, axis=0)
     top = int(np.argmax(np.array(gaps)[:, 1]))
 

@@ -249,8 +249,6 @@ def _change(result: _Compared, c: PairedChange, family: int, bench: Bench) -> It
     levels = [joint if chosen > 1 else level, joint]
     levels += [level if result.adjust == "none" else joint]
     design = {"scatter": counts.scatter, "n_units": float(counts.n_units)}
-    units = counts.group_units
-    design |= {"units": None if units is None else np.asarray(units, dtype=np.float64)}
     tables = np.asarray(counts.totals), np.asarray(counts.rows, dtype=np.float64)
     if metric is not None and metric.contrast == "gap":
         found = bench.call(

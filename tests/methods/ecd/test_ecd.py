@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import genpareto, norm
+from scipy.stats import genpareto, norm, t
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
@@ -118,6 +118,9 @@ def test_the_root_is_standardised() -> None:
     assert found.statistic == plain.statistic
     assert (plain.comparisons[0].root_mean, plain.comparisons[0].root_sd) == (0, 1)
     root = np.copysign(np.sqrt(found.statistic), found.estimate)
+    # as it is: Student's t, of the fewer exceedances less the tail's three parameters
+    fewer = min(found[name].n_exceedances for name in close)
+    assert plain.pvalue == pytest.approx(2 * t.sf(abs(root), fewer - 3), rel=1e-9)
     assert c.pvalue == pytest.approx(2 * norm.sf(abs(root - c.root_mean) / c.root_sd), rel=1e-9)
     contrast = LevelContrast.of(found["black"].fit, found["white"].fit, 1000)
     for (low, high), level in ((c.confidence_interval, 0.975), (c.bounds, c.bounds.confidence_level)):

@@ -16,6 +16,7 @@ from fairstats.methods.hfm import resampling
 from fairstats.methods.hfm.nearest import nearest_rows
 from fairstats.methods.hfm.resampling import (
     NeighbourLists,
+    harmonics,
     label_exchange,
     label_permutation,
     make_distances,
@@ -313,3 +314,9 @@ def test_fewer_resamples_where_many_comparisons_are_made() -> None:
     x, y, group = rng.random((5_100, 2)), rng.integers(0, 2, 5_100), rng.integers(0, 4, 5_100)
     result = fs.hfm(x, y, y, sensitive_features=group, n_resamples=0, rng=1)
     assert (result.n_resamples, result.n_subsamples) == (0, 50)
+
+
+def test_hfm_of_sets_without_distance() -> None:
+    """0/0 is 0 (no harm where the sets are the same), x/0 infinite, an unknown distance unknown."""
+    d, d_f = np.array([0.0, 0.0, 0.5, np.nan]), np.array([0.0, 0.1, 0.25, 0.2])
+    np.testing.assert_array_equal(harmonics(d, d_f), [0.0, np.inf, -0.5, np.nan])

@@ -190,6 +190,24 @@ def test_the_interval_is_that_of_the_extreme_tables() -> None:
     assert found["ci_low"] < found["low"] < found["estimate"] < found["high"] < found["ci_high"]
 
 
+def test_a_mean_of_rates_of_which_one_is_known_has_the_two_sided_value() -> None:
+    """Only predictions of label 0 are missing: the bounds of the TPR meet, so that c is z at 97.5% for both.
+
+    Against MOVER by hand over the score limits of each part's own extreme table.
+    """
+    cells = {"a": (30, 40, 20, 110), "b": (60, 30, 40, 170)}
+    counts = fs.ConfusionCounts.from_counts(cells, left_out={("a", 0, None): 60, ("b", 0, None): 50})
+    found = fs.average_odds_difference(counts=counts, reference="b").worst_case_bounds().loc[0]
+    z = norm.ppf(0.975)
+    tpr = (30, 50, 60, 100)
+    for side, fpr, name in ((-1, (40, 210, 80, 250), "low"), (1, (100, 210, 30, 250), "high")):
+        parts = [Score(math.inf, part, "difference", correction=True, continuity=True) for part in (tpr, fpr)]
+        differences = [k0 / n0 - k1 / n1 for k0, n0, k1, n1 in (tpr, fpr)]
+        reach = [score.limit(z, side) - d for score, d in zip(parts, differences, strict=True)]
+        assert found[name] == pytest.approx(sum(differences) / 2)
+        assert found[f"ci_{name}"] == pytest.approx(sum(differences) / 2 + side * math.hypot(*reach) / 2)
+
+
 def test_counts_with_what_is_known_of_the_left_out_equal_the_rows() -> None:
     rows = (
         [(1, 1, "a")] * 30 + [(0, 1, "a")] * 12 + [(1, 0, "b")] * 9 + [(1, 1, "b")] * 20 + [(0, 0, "b")] * 7

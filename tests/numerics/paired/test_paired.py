@@ -405,10 +405,13 @@ def test_a_selection_rate_needs_no_labels() -> None:
 
 
 def test_degrees_of_freedom_of_few_clusters_by_satterthwaite() -> None:
-    """6 clusters beside 94: about those of the small group, where all units less 1 would be 99."""
+    """8 clusters beside 92: about those of the small group, where all units less 1 would be 99.
+
+    Variances are wider by 1/(1 − 2/m), m clusters of the group, as of a rate of one model (Bell & McCaffrey).
+    """
     rng = np.random.default_rng(3)
     cluster = np.repeat(np.arange(100), 20)
-    group = np.where(cluster < 6, "b", "a")
+    group = np.where(cluster < 8, "b", "a")
     shift = rng.normal(0, 0.15, 100)[cluster]
     a = (rng.random(2_000) < np.clip(0.5 + shift, 0, 1)).astype(int)
     b = np.where(rng.random(2_000) < np.clip(0.15 + shift, 0, 1), 1 - a, a)
@@ -420,10 +423,49 @@ def test_degrees_of_freedom_of_few_clusters_by_satterthwaite() -> None:
     for name in "ab":
         totals = np.array([(b - a)[cluster == c].sum() for c in np.unique(cluster[group == name])])
         n = (group == name).sum()
-        means[name] = 100 / 99 * np.sum((totals - 20 * (b - a)[group == name].mean()) ** 2) / n**2
-    df = (means["a"] + means["b"]) ** 2 / (means["a"] ** 2 / 93 + means["b"] ** 2 / 5)
-    width = t.ppf(0.975, df) * np.sqrt(means["a"] + means["b"])
+        means[name] = np.sum((totals - 20 * (b - a)[group == name].mean()) ** 2) / n**2
+    df = (means["a"] + means["b"]) ** 2 / (means["a"] ** 2 / 91 + means["b"] ** 2 / 7)
+    width = t.ppf(0.975, df) * np.sqrt(means["a"] / (1 - 2 / 92) + means["b"] / (1 - 2 / 8))
     assert change.confidence_interval.high - change.estimate == pytest.approx(width, rel=1e-6)
+    assert change.std_error == pytest.approx(np.sqrt(100 / 99 * (means["a"] + means["b"])), rel=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["disparate_impact", "average_odds_difference", "f1_ratio"])
+def test_unequal_clusters_count_as_fewer(metric: str) -> None:
+    """Twelve clusters of which one is large are worth (Σd)²/Σd² = 5.1; copies of rows change nothing."""
+    rng = np.random.default_rng(8)
+    sizes = np.r_[60, np.full(11, 8), np.full(60, 10)]
+    cluster = np.repeat(np.arange(72), sizes)
+    group = np.where(cluster < 12, "b", "a")
+    y, a, b = (rng.integers(0, 2, cluster.size) for _ in range(3))
+    given = {"sensitive_features": group, "reference": "a", "metrics": metric}
+    with pytest.warns(fs.FairstatsWarning, match="effective clusters"):
+        few = fs.compare_models(y, a, b, cluster=cluster, **given).comparisons[0]
+    assert few.verdict == "insufficient evidence"
+    if metric == "disparate_impact":
+        assert f"{148**2 / (60**2 + 11 * 8**2):.3g} effective clusters" in few.note
+    even = np.arange(cluster.size) % 30
+    once = fs.compare_models(y, a, b, cluster=np.where(group == "a", even, 100 + even), **given)
+    thrice = [np.repeat(part, 3) for part in (y, a, b, group, np.where(group == "a", even, 100 + even))]
+    given["sensitive_features"] = thrice[3]
+    copied = fs.compare_models(*thrice[:3], cluster=thrice[4], **given)
+    assert once.verdict == copied.verdict
+    for field in ("estimate", "pvalue", "std_error"):
+        assert getattr(copied, field) == pytest.approx(getattr(once, field), rel=1e-9, nan_ok=True)
+
+
+def test_a_gap_that_cannot_be_judged_may_be_the_largest() -> None:
+    rng = np.random.default_rng(9)
+    cluster = np.repeat(np.arange(65), 10)
+    group = np.select([cluster < 5, cluster < 35], ["few", "b"], "a")
+    a, b = (rng.random(650) < 0.5 + 0.3 * (group == "few") for _ in range(2))
+    given = {"sensitive_features": group, "cluster": cluster, "metrics": "demographic_parity_max"}
+    with pytest.warns(fs.FairstatsWarning, match="few: 5 effective clusters"):
+        change = fs.compare_models(None, a, b, **given).comparisons[0]
+    assert change.verdict == "insufficient evidence"
+    kept = group != "few"
+    parts = {name: given[name][kept] for name in ("sensitive_features", "cluster")}
+    assert fs.compare_models(None, a[kept], b[kept], **{**given, **parts}).comparisons[0].pvalue > 0
 
 
 @pytest.mark.parametrize(

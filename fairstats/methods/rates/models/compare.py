@@ -74,13 +74,19 @@ def compare_models(
     differences: Tango); groups, and the two rates of average odds, are combined by MOVER. So no changed
     decision is evidence of little change, not a variance of 0. Rates whose cases depend on the prediction
     (predictive values), and functions such as F1, are by the delta method with half a row in every cell;
-    weights and clusters by the delta method with Satterthwaite's degrees of freedom (a group with fewer than
-    five changed rows by the score test with as many rows as its weights or clusters are worth). AUCs are
-    compared by DeLong's covariance, Brier scores by paired t. MADD (on one grid for all models, which depends
-    on the group sizes only) and ABROCA are compared by drawing rows again, all models together; where the
-    groups may be alike, both what a smooth difference and what its size would do is allowed for: the interval
-    is wide (ABROCA, 150 beside 1,500 rows, 80 to 99% of the scores alike: coverage .96 to 1.00, size at most
-    .04). A largest gap changes by no less, and no more, than all gaps under it allow together.
+    weights and clusters by the delta method with Satterthwaite's degrees of freedom over effective units, as
+    for one model (a group with fewer than five changed rows by the score test with as many rows as its
+    weights or clusters are worth). A group with fewer than 8 effective clusters or rows, (Σd)²/Σd², gets no
+    interval; effective successes and failures have no limit here, as the change rests on the decisions that
+    differ. AUCs are compared by DeLong's covariance, Brier scores by paired t. MADD (on one grid for all
+    models, which depends on the group sizes only) and ABROCA are compared by drawing rows again, all models
+    together; where the groups may be alike, both what a smooth difference and what its size would do is
+    allowed for: the interval is wide (ABROCA, 150 beside 1,500 rows, 80 to 99% of the scores alike: coverage
+    .96 to 1.00, size at most .04). A largest gap changes by no less, and no more, than all gaps under it
+    allow together.
+
+    With ``reference="highest"`` the group with the highest selection rate under the first baseline is the
+    reference of every metric and model; intervals and verdicts hold over all pairs, as for one model.
 
     The p-value is below α exactly where the interval excludes no change. `simultaneous` intervals hold for
     all changes of a metric at once (Bonferroni), and so does the verdict, unless ``adjust="none"``.

@@ -136,6 +136,11 @@ class ModelComparison(OfPairs, Result):
         kind = "after / before" if len(ratios) == len(self.metrics) else "after − before"
         kind += " (of ratios after / before)" if ratios and len(ratios) < len(self.metrics) else ""
         lines = [f"The estimate is {kind}; the interval uses that all models saw the same rows."]
+        if self.settings.reference_rule == "highest":
+            lines.append(
+                f"Reference: {self.reference}, the highest selection rate under {self.pairs[0].baseline}, "
+                "chosen by the data: intervals, p-values and verdicts hold over all pairs of groups."
+            )
         if len(self.comparisons) > len(self.metrics):
             alone = "each by itself" if self.adjust == "none" else "over all changes of a metric at once"
             lines.append(f"p-values adjusted by {self.adjust}; what is said to change is shown {alone}.")
@@ -184,7 +189,8 @@ def _values_of(
     own = make_settings(metric.contrast, {**limits, **kept})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the changes warn of the same
-        result = compare_metric(metric, counts, own, reference, asked=False)
+        chosen = settings.reference_rule == "highest"
+        result = compare_metric(metric, counts, own, reference, asked=False, chosen=chosen)
     return [_of_one(c, model) for c in result.comparisons]
 
 

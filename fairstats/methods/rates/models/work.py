@@ -20,10 +20,10 @@ from fairstats.ground.multiplicity import make_pairs, normal_quantile
 from fairstats.ground.outcomes import Outcomes, check_probability, check_row_labels
 from fairstats.ground.registry import METRICS, RATES, find_metric
 from fairstats.ground.results import Interval
-from fairstats.ground.verdict import Evidence, settle
+from fairstats.ground.verdict import Evidence
 from fairstats.methods.rates.models.result import QUANTITIES, ModelComparison, ModelValue
 from fairstats.methods.rates.models.scores import DrawnCurves, abroca, auc, brier, score_cuts
-from fairstats.methods.rates.result import Inference
+from fairstats.methods.rates.result import Inference, with_verdicts
 from fairstats.methods.rates.setup import check_groups, rows_among
 from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, PairedChange, finished
 from fairstats.numerics.paired.distance import Level, Measured, grid_table, madd
@@ -191,8 +191,9 @@ class _Work:
         self.values: list[ModelValue] = []
         self.compared = make_pairs(len(self.groups), self.reference, self.settings.comparisons)
         every = len(make_pairs(len(self.groups), 0, "all"))
-        #: comparisons that the data could have chosen, per one that was made
-        self.chosen = every / len(self.compared) if self.settings.reference_rule == "highest" else 1.0
+        #: comparisons that the data could have chosen: their number (0: none), and how many per one made
+        self.among = every if self.settings.reference_rule == "highest" else 0
+        self.chosen = every / len(self.compared) if self.among else 1.0
 
     def of_rates(self, name: str) -> list[PairedChange]:
         """Changes of a metric of rates, or of accuracy."""
@@ -262,21 +263,24 @@ class _Work:
                 ends = (nan, nan) if known is None else (known.level.estimates[a], known.level.estimates[b])
                 found.append(Found(**row, pair=p, change=change, ends=ends))
             level = note if known is None else known.level
-            self.values += [_score_value(row, m, level, k, s.confidence_level) for k, m in enumerate(models)]
+            each = 1 - (1 - s.confidence_level) / (1 if single else max(self.among, 1))
+            self.values += [
+                _score_value(row, m, level, k, s.confidence_level, each) for k, m in enumerate(models)
+            ]
             evidence += [None] * len(models) if known is None or single else list(known.level.evidence)
         if not single:
             self._judge(models, evidence)
         return self._finished(found, 1.0 if single else self.chosen)
 
     def _judge(self, models: list[str], evidence: list[Evidence | None]) -> None:
-        """Verdicts of distances, over the pairs of groups of a model."""
+        """Verdicts of distances, over the pairs of groups of a model, or all that the data chose from."""
         first = len(self.values) - len(evidence)
         for k in range(len(models)):
             own = [(i, e) for i, e in list(enumerate(evidence))[k :: len(models)] if e is not None]
-            level, adjust = self.settings.confidence_level, self.settings.adjust
-            rulings = settle([e for _, e in own], confidence_level=level, adjust=adjust)
-            for (i, _), ruling in zip(own, rulings, strict=True):
-                self.values[first + i] = self.values[first + i].ruled(ruling)
+            judged: Any = [self.values[first + i] for i, _ in own]
+            ruled = with_verdicts(judged, [e for _, e in own], self.settings, chosen_among=self.among)
+            for (i, _), value in zip(own, ruled, strict=True):
+                self.values[first + i] = value  # type: ignore[call-overload]
 
     def _keep_grid(self, scores: Mapping[str, Any], codes: NDArray[Any], bins: int) -> None:
         """Rows per group and bins of both models' scores: what the change of MADD rests on."""
@@ -292,16 +296,16 @@ class _Work:
 
 
 def _score_value(
-    row: dict[str, Any], model: str, level: Level | str, k: int, confidence: float
+    row: dict[str, Any], model: str, level: Level | str, k: int, confidence: float, each: float
 ) -> ModelValue:
-    """A quantity of scores of one model; `level`: in words why there is none."""
+    """A quantity of scores of one model; `level`: in words why there is none; `each`: level of its limits."""
     names = (*row["groups"], "")
     known: dict[str, Any]
     ends = nan, nan
     if isinstance(level, str):
         known = {"verdict": "insufficient evidence", "note": level}
     else:
-        ends = level.parts[k].limits(normal_quantile((1 + confidence) / 2, level.degrees_of_freedom))
+        ends = level.parts[k].limits(normal_quantile((1 + each) / 2, level.degrees_of_freedom))
         known = {"estimate": float(level.estimates[k]), "std_error": float(level.std_errors[k])}
     return ModelValue(
         metric=row["name"], group=names[0], reference=names[1],

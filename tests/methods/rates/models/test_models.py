@@ -183,7 +183,7 @@ def test_weights_and_clusters_without_a_changed_decision(people: dict[str, Any])
         assert c.estimate == 0
         assert tuple(c.confidence_interval) == pytest.approx(tuple(other.confidence_interval), rel=1e-9)
         assert -0.2 < c.confidence_interval.low < 0 < c.confidence_interval.high < 0.2
-    with pytest.warns(fs.FairstatsWarning, match="5 clusters"):
+    with pytest.warns(fs.FairstatsWarning, match="5 effective clusters"):
         few = fs.compare_models(None, pred, pred, sensitive_features=np.repeat(["a", "b"], n // 2),
                             cluster=np.repeat(np.arange(10), n // 10), **options)  # fmt: skip
     assert few.verdict == "insufficient evidence"
@@ -199,6 +199,49 @@ def test_the_highest_reference_counts_what_could_have_been_chosen(people: dict[s
     for c, other in zip(result.comparisons, named.comparisons, strict=True):
         assert c.confidence_interval.low < other.confidence_interval.low
         assert c.pvalue_adjusted == min(6 * other.pvalue, 1)  # two models, three pairs of groups
+
+
+def test_a_model_is_judged_against_the_highest_as_it_is_by_itself(people: dict[str, Any]) -> None:
+    """Over all pairs: interval and verdict of the public function, never those of a named reference."""
+    chosen = {"reference": "highest", "baseline": "logit", "n_resamples": 199}
+    result = compare(people, metrics=["disparate_impact", "madd", "abroca"], **chosen)
+    assert any("hold over all pairs of groups" in note for note in result.notes())
+    own = [v for v in result.values if v.model == "logit"]
+    alone = fs.disparate_impact(
+        y_pred=people["pred"]["logit"], sensitive_features=people["group"], reference="highest"
+    )
+    assert alone.reference == result.reference
+    for c, v in zip(alone.comparisons, own, strict=False):
+        assert (v.group, v.verdict, v.pvalue_verdict_adjusted) == (
+            c.group,
+            c.verdict,
+            c.pvalue_verdict_adjusted,
+        )
+        assert tuple(v.confidence_interval) == tuple(c.confidence_interval)
+    named = compare(people, metrics=result.metrics, **{**chosen, "reference": result.reference})
+    for v, other in zip(result.values, named.values, strict=True):
+        wide, narrow = v.confidence_interval, other.confidence_interval
+        assert (wide.low, -wide.high) <= (narrow.low, -narrow.high)
+        assert wide.high - wide.low > narrow.high - narrow.low
+        if v.metric != "disparate_impact":
+            assert v.pvalue_verdict_adjusted == pytest.approx(min(3 * other.pvalue_verdict, 1))
+
+
+def test_a_change_is_said_over_its_family_or_alone(people: dict[str, Any]) -> None:
+    """Verdicts rest on limits of `simultaneous`, those of ``adjust="none"`` on the interval itself."""
+    metrics = ["accuracy", "demographic_parity_difference"]
+    family, alone = (compare(people, metrics=metrics, adjust=how) for how in ("holm", "none"))
+    accuracy = [c for c in family.comparisons if c.metric == "accuracy_change"]
+    assert {c.verdict for c in accuracy} > {"undecided"}
+    for c in accuracy:
+        low, high = c.simultaneous
+        assert c.verdict == ("better" if low > 0 else "worse" if high < 0 else "undecided")
+        assert tuple(c.distance_interval) == (low, high)
+    for c in (c for c in alone.comparisons if c.metric == "accuracy_change"):
+        assert tuple(c.distance_interval) == tuple(c.confidence_interval)
+    for c, other in zip(family.comparisons, alone.comparisons, strict=True):
+        one, more = other.distance_interval, c.distance_interval
+        assert more.low < one.low <= one.high < more.high
 
 
 def test_a_largest_gap_moves_within_what_its_gaps_allow(people: dict[str, Any]) -> None:
