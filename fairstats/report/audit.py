@@ -210,7 +210,7 @@ def audit(
         columns = columns_of_tally(frame, sensitive_features, others)
     else:
         columns = columns_of_frame(roles, sensitive_features, features, counterfactual_score, pos_label)
-    check_outcomes(columns)
+    check_outcomes(columns.y_true, columns.y_pred)
     check_flag("intersections", intersections)
     names = columns.sensitive_features
     sets = [(name,) for name in names] + ([names] if intersections and len(names) > 1 else [])

@@ -151,9 +151,9 @@ def _pos_labels(pos_label: Any) -> dict[str, str | None]:
     return {part: None if value is None else label_text(value) for part, value in values.items()}
 
 
-def check_outcomes(columns: AuditColumns) -> None:
+def check_outcomes(y_true: Any, y_pred: Any) -> None:
     """Raise where there is neither a prediction nor an outcome."""
-    if columns.y_true is None and columns.y_pred is None:
+    if y_true is None and y_pred is None:
         allowed, cure = "the column of the predictions, of the outcomes, or both", "name at least one of them"
         raise InputError("y_pred", got="None for both y_true and y_pred", allowed=allowed, cure=cure)
 

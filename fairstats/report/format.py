@@ -92,6 +92,11 @@ def percent(value: float) -> str:
     return "—" if math.isnan(value) else f"{100 * value:.1f}%"
 
 
+def chance(share: float) -> str:
+    """A probability in percent, which is never rounded to certainty."""
+    return "less than 0.1%" if share < 0.001 else "more than 99.9%" if share > 0.999 else percent(share)
+
+
 def count(value: float) -> str:
     """Whole number with separators."""
     return f"{int(value):,}"

@@ -22,7 +22,7 @@ from fairstats.methods.um.result import UmPosterior
 from fairstats.plots.picture import Picture
 from fairstats.plots.planes import posterior_plane, power_curves, return_levels
 from fairstats.plots.scores import calibration_curves, madd_by_bandwidth, roc_curves, score_histograms
-from fairstats.report.format import count, isolate, number, percent, printable
+from fairstats.report.format import chance, count, isolate, number, percent, printable
 from fairstats.report.render import headline
 from fairstats.report.tables import Part, Table, table_of, told
 from fairstats.report.view import SetView
@@ -113,19 +113,19 @@ def _rest(shown: Any, comparisons: Sequence[Any]) -> str:
     if not others:
         return ""
     beyond, within = others.count("violated"), others.count("satisfied")
+    if len(others) == 1:
+        what = "shown to be beyond it" if beyond else "shown to be within it" if within else "open"
+        return f" The other comparison is {what}."
     found = f"{beyond or 'none'} shown to be beyond it, {within or 'none'} within it"
     return f" Of {len(others)} other comparisons, {found}, {len(others) - beyond - within or 'none'} open."
 
 
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
+
+
 def _said(text: str, *names: str) -> str:
     return isolate(printable(text), [printable(name) for name in names])
-
-
-def _chance(share: float) -> str:
-    """A probability in percent, which is never rounded to certainty."""
-    if math.isnan(share):
-        return "—"
-    return "less than 0.1%" if share < 0.001 else "more than 99.9%" if share > 0.999 else percent(share)
 
 
 # ---------------------------------------------------------------- rates, and what could have been shown
@@ -200,7 +200,7 @@ def _power(result: RatioResult) -> Iterator[Part]:
         (
             printable(c.group), printable(c.reference), count(c.n), count(c.n_reference),
             percent(c.rate_reference), f"{shown:.3f} or less" if shown > 0 else "none: too few cases",
-            _chance(equal),
+            chance(equal),
         )
         for shown, equal, c in found
     )  # fmt: skip
@@ -213,7 +213,10 @@ def _power(result: RatioResult) -> Iterator[Part]:
         f"{100 * level:.4g}% that each of {size} comparisons has. It rests on the numbers of cases and the "
         "rate of the reference, not on what was found."
     )
-    if rows:
+    if not rows:
+        lead = "Nobody, or everybody, of the reference had a favourable result: no ratio could be shown."
+        yield Part("power", "What this audit could have shown", lead)
+    else:
         table = Table("Smallest effects that could have been shown", heads, rows, (about_it,))
         figures = (("", (power_curves(curves, s.threshold),)),) if curves else ()
         yield Part("power", "What this audit could have shown", lead, figures=figures, tables=(table,))
@@ -248,7 +251,7 @@ def _madd(section: Section, view: SetView) -> Iterator[Part]:
             lead += _rest(c, ordered)
         left = len(ordered) - len(figures)
         if left > 0:
-            lead += f" {len(figures)} comparisons have pictures; {left} more are in the tables."
+            lead += f" {len(figures)} comparisons have pictures; {left} more {_are(left)} in the tables."
         yield Part("madd", "Scores: how alike they are", lead, charts, tuple(figures))
 
 
@@ -307,15 +310,16 @@ def _um(section: Section, view: SetView) -> Iterator[Part]:
         if planes:
             planes.sort(key=lambda plane: plane[0])
             share, group, _ = planes[0]
-            more = f" {len(planes) - 1} other groups are more nearly equal." if len(planes) > 1 else ""
+            left = len(planes) - 1
+            more = f" {left} other group{'s'[: left != 1]} {_are(left)} more nearly equal." if left else ""
             lead = _said(
                 "The chances of being rightly and of being wrongly favoured are practically the same for "
                 f"{group} and {result.reference}, within ±{rope:g} each, with a probability of "
-                f"{_chance(share)}.{more}",
+                f"{chance(share)}.{more}",
                 group, result.reference,
             )  # fmt: skip
         for share, group, known in planes[:_PICTURED]:
-            title = f"{group} against {result.reference}: {_chance(share)} practically equal"
+            title = f"{group} against {result.reference}: {chance(share)} practically equal"
             labels = "difference of true positive rates", "difference of false positive rates"
             pictures.append(_plane(known, labels, (rope, rope), title))
         shown = tuple(p for p in pictures if p is not None)

@@ -9,7 +9,7 @@ from typing import Any
 from fairstats.ground.results import latex_table
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.plots.picture import Picture
-from fairstats.report.format import count, isolate, number, percent, printable, pvalue
+from fairstats.report.format import chance, count, isolate, number, printable, pvalue
 from fairstats.report.view import Chart
 
 #: Column of a tidy table → heading.
@@ -87,12 +87,12 @@ def _text(name: str, value: Any) -> str:
         return printable(value).replace("_", " ")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return printable(value)
-    if isinstance(value, float) and value.is_integer() and name.startswith("n"):
+    if isinstance(value, float) and value.is_integer() and name.startswith(("n", "row_", "interactions")):
         return count(value)
     if name.startswith("pvalue"):
         return pvalue(value)
     if name == "p_rope":
-        return percent(value)
+        return chance(value)
     return number(value) if isinstance(value, float) else count(value)
 
 

@@ -67,7 +67,8 @@ favorable_codes <- function(x, favorable, argument) {
   if (anyNA(x)) stop_argument(argument, paste(sum(is.na(x)), "missing values"), "none: leave those rows out first")
   values <- sort(unique(label_text(x)))
   wanted <- label_text(favorable)
-  if (wanted == "1" && (is.logical(x) || setequal(values, c("-1", "1")))) wanted <- label_text(x)[which(x == 1)[1L]]
+  if (wanted == "1" && all(values %in% c("True", "False"))) wanted <- "True"
+  if (wanted == "1" && setequal(values, c("-1", "1"))) wanted <- values[values != "-1"]
   binary <- c("0", "1", "True", "False")
   if (!wanted %in% c(values, if (all(values %in% binary)) binary)) {
     stop_argument(

@@ -28,7 +28,7 @@
 #'   verdict; `tails`, a data frame with threshold, rate, scale, shape, return level and its interval per group,
 #'   and why there is no model of a tail (`degenerate`); `averages`, a data frame with mean, interval and z-test
 #'   per group and of their difference, and the conditional value at risk.
-#' @references Monjezi, Kreinovich, Trivedi, Tizpaz-Niari. Fairness testing through extreme value theory. Coles
+#' @references Monjezi, Trivedi, Kreinovich, Tizpaz-Niari. Fairness testing through extreme value theory. Coles
 #'   (2001). An introduction to statistical modeling of extreme values. Grimshaw (1993). Computing maximum likelihood
 #'   estimates for the generalized Pareto distribution. Technometrics 35, 185-191. Zou, Donner (2008). Construction of
 #'   confidence limits about effect measures. Statistics in Medicine 27, 1693-1702. Rockafellar, Uryasev (2000).

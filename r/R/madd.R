@@ -183,9 +183,8 @@ permutation_p <- function(observed, drawn) {
   more <- sum(drawn > observed + 1e-12)
   ties <- sum(drawn >= observed - 1e-12) - more
   p <- (1 + ties + more) / (n + 1)
-  list(
-    pvalue = p, mid = (more + (1 + ties) / 2) / (n + 1), pvalue_error = share_error(p, n)
-  )
+  mid <- (more + (1 + ties) / 2) / (n + 1)
+  list(pvalue = p, mid = mid, pvalue_error = share_error(p, n), mid_error = share_error(mid, n))
 }
 
 sd_with_error <- function(x) {

@@ -119,7 +119,9 @@ print.fairstats_report <- function(x, ...) {
   sections <- factor(x$table$section, unique(x$table$section))
   counts <- table(sections)
   cat(nrow(x$table), " rows: ", paste(names(counts), counts, collapse = ", "), "\n", sep = "")
-  verdicts <- table(factor(x$table$verdict, c("violated", "undecided", "insufficient evidence", "satisfied")))
+  # as in Python's report: changes between models, and from outcomes to predictions, are judged otherwise
+  judged <- x$table$section != "models" & !grepl("amplification", x$table$metric)
+  verdicts <- table(factor(x$table$verdict[judged], c("violated", "undecided", "insufficient evidence", "satisfied")))
   cat(paste(verdicts, names(verdicts), collapse = ", "), "\n", sep = "")
   invisible(x)
 }
@@ -133,7 +135,7 @@ print.fairstats_report <- function(x, ...) {
 #'
 #' @param report From [fs_read_report()], or the path of the file.
 #' @param audit From [fs_audit()], with the same columns and settings; or the data frame that the report was made
-#'   from, which is then audited with the columns and settings of the report.
+#'   from, or its CSV file as pandas writes it, which is then audited with the columns and settings of the report.
 #' @param tolerance Relative tolerance of what is deterministic.
 #' @param quantities Columns to compare; default all numbers of the tidy table.
 #' @return A data frame of class `fairstats_comparison`: section, sensitive_features, metric, group, reference,
@@ -159,7 +161,10 @@ fs_compare <- function(report, audit, tolerance = 1e-6, quantities = NULL) {
   if (!inherits(report, "fairstats_report")) {
     stop_argument("report", paste("a", class(report)[1L]), "what fs_read_report() returned, or the path of the file")
   }
-  if (!is.list(audit)) stop_argument("audit", paste("a", class(audit)[1L]), "what fs_audit() returned, or the data")
+  if (is.character(audit) && length(audit) == 1L && file.exists(audit)) audit <- written_rows(audit)
+  if (!is.list(audit)) {
+    stop_argument("audit", paste("a", class(audit)[1L]), "what fs_audit() returned, the data, or the path of their file")
+  }
   if (!all(c("sensitive_features", "metric", "group") %in% names(audit))) audit <- audit_as_reported(report, audit)
   numbers_in(tolerance, "tolerance", 0)
   if (is.null(quantities)) quantities <- NUMBERS
@@ -180,6 +185,16 @@ fs_compare <- function(report, audit, tolerance = 1e-6, quantities = NULL) {
     ),
     settings = different_settings(report$settings, attr(audit, "settings"))
   )
+}
+
+# Rows of a CSV file that Python wrote: only an empty cell is missing, and a number is one without a zero before it.
+written_rows <- function(path) {
+  number <- "^-?(0|[1-9][0-9]*)([.][0-9]+)?(e[+-]?[0-9]+)?$"
+  rows <- utils::read.csv(path,
+    check.names = FALSE, colClasses = "character", na.strings = "", encoding = "UTF-8", strip.white = FALSE
+  )
+  rows[] <- lapply(rows, function(x) if (all(is.na(x) | grepl(number, x))) as.numeric(x) else x)
+  rows
 }
 
 # The audit of the data with the columns and settings of a report.

@@ -84,7 +84,7 @@ madd_pair <- function(first, second, names, atoms, options) {
       null_mean = found$null_mean, bias_corrected = found$bias_corrected, mid_pvalue = found$mid, n_bins = bins,
       h_low = if (is.null(atoms)) 1 / bins else NaN, h_high = if (is.null(atoms)) 1 / bins else NaN,
       h_sup = stable$h_sup, mc_std_error = found$sd_error, mc_ci_low = found$low_error,
-      mc_bound_low = found$bound_low_error, mc_pvalue = found$pvalue_error, mc_mid_pvalue = found$pvalue_error,
+      mc_bound_low = found$bound_low_error, mc_pvalue = found$pvalue_error, mc_mid_pvalue = found$mid_error,
       mc_pvalue_verdict = if (is.na(side)) NaN else found[[paste0(side, "_error")]], mc_bias_corrected = found$bias_error
     )
   )
@@ -129,7 +129,7 @@ largest_madd_row <- function(scores, pairs, grouping, atoms, options) {
     verdict = if (p[side] > 1 - level) "undecided" else c("violated", "satisfied")[side],
     null_mean = test$null_mean, mid_pvalue = test$mid, mc_ci_low = error("low"), mc_bound_low = error("bound_low"),
     mc_pvalue_verdict = length(known) * error("p_above"), mc_pvalue_verdict_adjusted = length(known) * error("p_above"),
-    mc_statistic = test$statistic_error, mc_pvalue = test$pvalue_error, mc_mid_pvalue = test$pvalue_error,
+    mc_statistic = test$statistic_error, mc_pvalue = test$pvalue_error, mc_mid_pvalue = test$mid_error,
     mc_null_mean = test$null_mean_error
   )
 }

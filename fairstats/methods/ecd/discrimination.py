@@ -116,7 +116,7 @@ def counterfactual_discrimination(
 
     References
     ----------
-    Monjezi, V., Kreinovich, V., Trivedi, A., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory,
+    Monjezi, V., Trivedi, A., Kreinovich, V., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory,
     section III.
 
     Examples

@@ -130,7 +130,7 @@ def ecd(
 
     References
     ----------
-    Monjezi, V., Kreinovich, V., Trivedi, A., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory,
+    Monjezi, V., Trivedi, A., Kreinovich, V., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory,
     sections III and IV.
     Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values, chapters 4 and 7.
     DiCiccio, T. J., Martin, M. A. and Stern, S. E. (2001). Simple and accurate one-sided inference from

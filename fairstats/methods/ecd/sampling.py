@@ -234,7 +234,7 @@ def sample_tail(
 
     References
     ----------
-    Monjezi, V., Kreinovich, V., Trivedi, A., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory,
+    Monjezi, V., Trivedi, A., Kreinovich, V., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory,
     Algorithm 1.
 
     Examples

@@ -151,7 +151,8 @@ class PairedRate:
 
     @property
     def _scaled(self) -> NDArray[np.float64]:
-        return np.log(self.values) if self.ratio else self.values
+        with np.errstate(divide="ignore"):  # a rate of 0 is refused where it is used
+            return np.log(self.values) if self.ratio else self.values
 
     @cached_property
     def units(self) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.groups import INTERSECTION
+from fairstats.report.columns import check_outcomes
 from fairstats.report.files import read_table
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def write_vignette(path: Path, data: str | os.PathLike[str], options: Mapping[st
     read or lack a column.
     """
     asked = {"rng": 1, **{name: v for name, v in options.items() if v is not None and v not in ((), [], {})}}
+    check_outcomes(asked.get("y_true"), asked.get("y_pred"))
     named = {role: _names(asked[role]) for role in _COLUMNS if role in asked}
     columns = list(dict.fromkeys(name for names in named.values() for name in names))
     read_table(Path(data), columns)
@@ -43,13 +45,14 @@ def write_vignette(path: Path, data: str | os.PathLike[str], options: Mapping[st
     crossed = len(sensitive) > 1 and asked.get("intersections", True)
     sets = [*sensitive, *([INTERSECTION.join(sensitive)] if crossed else [])]
     both, weighted = "y_true" in asked and "y_pred" in asked, "sample_weight" in asked
+    counted = not weighted and "cluster" not in asked
     present = {
-        "power": not weighted and "cluster" not in asked, "models": isinstance(asked.get("y_pred"), Mapping),
-        "madd": "score" in asked, "hfm": both and "features" in asked, "um": both and not weighted,
+        "power": counted, "models": isinstance(asked.get("y_pred"), Mapping),
+        "madd": "score" in asked, "hfm": both and "features" in asked, "um": both and counted,
     }  # fmt: skip
     keys = [key for key, there in present.items() if there]
     changed = asked.get("counterfactual_score", {})
-    tails = list(changed) if isinstance(changed, Mapping) else sensitive[:1]
+    tails = [] if weighted else list(changed) if isinstance(changed, Mapping) else sensitive[:1]
     held = os.path.relpath(data, path.parent)
     return _write(
         path, asked.get("title", f"Fairness audit of {Path(data).name}"), {"data": Path(held).as_posix()},

@@ -137,7 +137,7 @@ class Vignette:
         """
         header = _HEADER.match(self.text)
         block = _PARAMS.search(header["fields"]) if header else None
-        found = {m["name"]: m["value"].strip("\"'") for m in _PARAM.finditer(block["lines"] if block else "")}
+        found = {m["name"]: _scalar(m["value"]) for m in _PARAM.finditer(block["lines"] if block else "")}
         for name in given:
             if name not in found:
                 allowed = ", ".join(found) or "none: the vignette has no params in its head"
@@ -169,10 +169,20 @@ def parse(text: str, path: Path) -> Vignette:
     """
     text = text.replace("\r\n", "\n")
     header = _HEADER.match(text)
-    fields = {m["name"]: m["value"].strip("\"'") for m in _FIELD.finditer(header["fields"])} if header else {}
+    fields = {m["name"]: _scalar(m["value"]) for m in _FIELD.finditer(header["fields"])} if header else {}
     if not fields.get("title"):
         raise VignetteError(f"vignette {path.stem}: no title. To fix: begin with a YAML header that has one.")
-    return Vignette(path, text, fields["title"], tuple(_chunks(text, path.stem)))
+    title = re.sub(r"\\([^\w\s])", r"\1", fields["title"])  # Markdown: a sign after a backslash is the sign
+    return Vignette(path, text, title, tuple(_chunks(text, path.stem)))
+
+
+def _scalar(value: str) -> str:
+    """A value of the header without its quotes: in double ones YAML escapes as JSON does."""
+    try:
+        found = json.loads(value)
+    except json.JSONDecodeError:
+        found = value[1:-1].replace("''", "'") if value[:1] == value[-1:] == "'" else value
+    return found if isinstance(found, str) else value
 
 
 def _chunks(text: str, name: str) -> Iterator[Chunk]:

@@ -64,6 +64,19 @@ test_that("what differs is found", {
   expect_false(all(compared$agree))
 })
 
+test_that("rows that Python wrote are read as Python read them", {
+  path <- tempfile(fileext = ".csv")
+  writeLines(c("\"a \"\"b\"\"\",zip,y,x", "NA,007,True,1e-05", "T,12,False,2.0", ",1,True,"), path)
+  rows <- written_rows(path)
+  expect_equal(names(rows), c("a \"b\"", "zip", "y", "x"))
+  expect_equal(rows[[1L]], c("NA", "T", NA))
+  expect_equal(rows$zip, c("007", "12", "1"))
+  expect_equal(rows$x, c(1e-05, 2, NA))
+  expect_equal(favorable_codes(rows$y, 1, "y"), c(1, 0, 1))
+  expect_equal(favorable_codes(c(FALSE, FALSE), 1, "y"), c(0, 0))
+  expect_equal(favorable_codes(c(-1, 1), 1, "y"), c(0, 1))
+})
+
 test_that("files that hold no report are refused in words", {
   expect_error(fs_read_report("no-such-file.json"), "no file")
   broken <- tempfile(fileext = ".json")

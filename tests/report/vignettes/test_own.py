@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -147,6 +149,72 @@ def test_latex_is_escaped_and_complete(report: AuditReport) -> None:
     rows = report.part("rates", "region").to_latex()
     assert rows.count(r"\begin{table}") == 1
     assert len(re.findall(r"(?<!\\)&", rows.splitlines()[3])) == 6
+
+
+def strange(rows: int = 160) -> pd.DataFrame:
+    """Signs in the names, numbers as groups, one of them without positive outcomes, booleans, weights."""
+    rng = np.random.default_rng(18)
+    group = rng.choice([1.5, 2.0, 100000.0], rows, p=[0.5, 0.35, 0.15])
+    return pd.DataFrame({
+        'Herkunft "alt" d\'été': group, "zurück?": (rng.random(rows) < 0.5) & (group < 9),
+        "1 hat %": rng.random(rows) < 0.4 + 0.2 * (group == 2), "w": rng.gamma(2, 1, rows).round(3),
+        "site": rng.integers(0, 30, rows),
+    })  # fmt: skip
+
+
+STRANGE = {
+    "sensitive_features": 'Herkunft "alt" d\'été', "y_true": "zurück?", "y_pred": "1 hat %",
+    "sample_weight": "w", "cluster": "site", "title": 'Über "alles" <b>',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("always", "left"), [(0, ()), (1, ("cluster",)), (1, ("sample_weight",))])
+def test_every_part_that_was_promised_is_there(always: int, left: tuple[str, ...], tmp_path: Path) -> None:
+    """Next month everybody, or nobody, may be selected; weights and clusters leave parts out."""
+    rng = np.random.default_rng(2)
+    frame = strange().assign(
+        **{"1 hat %": always, "s": rng.random(160).round(3), "cf": rng.random(160).round(3)}
+    )
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    asked = {
+        key: value for key, value in STRANGE.items() if key not in ("sample_weight", "cluster") or key in left
+    }
+    asked |= {"score": "s", "counterfactual_score": "cf", "n_resamples": 100}
+    text = write_vignette(tmp_path / "v.Rmd", tmp_path / "p.csv", asked).read_text(encoding="utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        report = fs.audit(frame, rng=1, **asked)
+    keys = re.findall(r'report\.part\("(\w+)"', text)
+    assert {"summary", "rates", "madd", "limits"} <= set(keys)
+    assert {"power", "um"}.isdisjoint(keys) == bool(left)
+    assert ("ecd" in keys) == ("sample_weight" not in left)
+    assert all(report.part(key)._repr_html_() for key in keys)
+
+
+def test_a_vignette_without_outcomes_and_predictions_is_refused(tmp_path: Path) -> None:
+    made_up(60).to_csv(tmp_path / "p.csv", index=False)
+    with pytest.raises(fs.InputError, match="y_pred"):
+        write_vignette(
+            tmp_path / "v.Rmd", tmp_path / "p.csv", {"sensitive_features": "sex", "score": "score"}
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("renderer", ["python", "r"])
+def test_a_strange_table_from_parquet(tmp_path: Path, renderer: str) -> None:
+    """R reads what Python read: as many numbers agree as there are, of booleans and odd names, too."""
+    if why := lacking_for_r():
+        pytest.skip(why)
+    strange().to_parquet(tmp_path / "people.parquet")
+    path = write_vignette(tmp_path / "audit.Rmd", tmp_path / "people.parquet", STRANGE)
+    (built,) = build_vignettes([str(path)], out=tmp_path / "out", renderer=renderer)
+    page = built.path.read_text(encoding="utf-8")
+    agree = re.search(r"(\d+) of (\d+) agree", page)
+    assert agree is not None
+    assert agree[1] == agree[2]
+    assert int(agree[1]) > 100
+    assert "Warning" not in re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    assert "<title>Über &quot;alles&quot; &lt;b&gt;</title>" in page
 
 
 @pytest.mark.slow

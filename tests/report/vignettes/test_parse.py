@@ -173,3 +173,13 @@ def test_where_the_vignettes_are(tmp_path: Path) -> None:
     assert vignette_folder(package) == package / "_vignettes", "site-packages may hold a folder of that name"
     (tmp_path / "pyproject.toml").touch()
     assert vignette_folder(package) == tmp_path / "vignettes"
+
+
+def test_values_of_the_header_are_read_as_yaml() -> None:
+    head = (
+        '---\ntitle: "The \\"new\\" \\\\<b\\\\> one"\nparams:\n  data: "a \\"b\\".csv"\n'
+        "  other: 'it''s'\n  plain: 3\n---\n"
+    )
+    v = parse(head, Path("t.Rmd"))
+    assert v.title == 'The "new" <b> one'
+    assert v.parameters({}) == {"data": 'a "b".csv', "other": "it's", "plain": "3"}

@@ -77,7 +77,7 @@ def page(result: Any) -> str:
 def remarks(result: Any, table: Any) -> list[str]:
     """What stands below a table: people of unknown category, categories without a ratio."""
     n = table.n_unknown
-    unknown = f"{n:,} people of an unknown category are in none of the rates."
+    unknown = f"{n:,} {'person' if n == 1 else 'people'} of an unknown category: in none of the rates."
     return [unknown if n else "No category was unknown."] + [
         f"{name}: {why}" for name, why in table.excluded.items()
     ]
@@ -91,10 +91,15 @@ def meaning(result: Any) -> list[str]:
         at = (
             ""
             if result.median is None
-            else f" ({result.median:g}; {result.n_at_median:,} people have just it)"
+            else f" ({result.median:g}; number of people who have just it: {result.n_at_median:,})"
         )
         rate += f"{at}; a score at the median is not above it."
     found = [rate, "The impact ratio is the rate over that of the category with the highest rate."]
+    found += [
+        f"Not so in the table {table.name}: there it is the rate over that of {table.result.reference}."
+        for table in result.tables
+        if table.result is not None and table.result.settings.reference_rule != "highest"
+    ]
     if any(table.bounds for table in result.tables):
         found.append(
             "Bounds: the smallest and largest impact ratio that people of unknown category could make, with "

@@ -206,7 +206,7 @@ class AdverseImpact(Result):
         if self.median is not None:
             lines.append(
                 f"Scoring rate: share above the median of the whole sample, {self.median:g}; "
-                f"{self.n_at_median:,} people have just this score and do not count as above it."
+                f"people with just this score ({self.n_at_median:,}) do not count as above it."
             )
         for table in self.tables:
             if table.n_unknown:

@@ -119,14 +119,16 @@ class ModelComparison(OfPairs, Result):
         return [self._sentence(c) for c in self.comparisons]
 
     def _sentence(self, c: PairedChange) -> str:
-        metric = c.metric.removesuffix("_change")
+        metric = c.metric.removesuffix("_change").replace("_", " ")
         who = f"{c.group} against {c.reference}" if c.reference else c.group
-        named = "" if self.models == ("A", "B") else f", {c.model} against {c.baseline}"
+        unnamed = self.models == ("A", "B")
+        named = "" if unnamed else f", {c.model} against {c.baseline}"
+        first, then = ("before", "after") if unnamed else (f"with {c.baseline}", f"with {c.model}")
         if c.verdict == "insufficient evidence":
             return f"{who}{named}: insufficient evidence. {c.note}".strip()
         low, high = c.confidence_interval
         return (
-            f"{who}{named}: {metric} {c.before:.3f} before, {c.after:.3f} after; change {c.estimate:.3f} "
+            f"{who}{named}: {metric} {c.before:.3f} {first}, {c.after:.3f} {then}; change {c.estimate:.3f} "
             f"({self.settings.level_text} interval {low:.3f} to {high:.3f}): {c.verdict}."
         )
 

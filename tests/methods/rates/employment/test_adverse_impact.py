@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from decimal import Decimal, localcontext
 from itertools import product
 from typing import Any
 
@@ -79,6 +80,30 @@ def test_figures_against_statsmodels_and_enumeration(table: tuple[int, int, int,
     else:
         assert math.isnan(found.z)
     assert (k0 + found.shortfall) / n0 == pytest.approx(hits / total)
+
+
+@pytest.mark.parametrize(
+    "table", [(19825, 40542, 189789, 385751), (697, 2582, 326, 666), (0, 900, 700, 1000)]
+)
+def test_fisher_of_large_tables_keeps_its_digits(table: tuple[int, int, int, int]) -> None:
+    """Witness: exact ratios of whole numbers, to forty digits; factorials lose eleven of sixteen here."""
+    k0, n0, k1, n1 = table
+    hits, first = k0 + k1, max(0, k0 + k1 - n1)
+    with localcontext() as context:
+        context.prec = 40
+        weights = [Decimal(1)]
+        for k in range(first, min(n0, hits)):
+            weights.append(weights[-1] * ((hits - k) * (n0 - k)) / ((k + 1) * (n1 - hits + k + 1)))
+        own, total = weights[k0 - first], sum(weights)
+        fisher = sum(w for w in weights if w <= own * (1 + Decimal("1e-7"))) / total
+        mid = fisher - own / total / 2
+    found = impact_figures(table, 0.8, 0.95)
+    assert (found.fisher, found.mid_p) == pytest.approx((float(fisher), float(mid)), rel=1e-13)
+
+
+def test_fisher_far_beyond_all_numbers_is_zero() -> None:
+    """log₁₀ p is about −3 million: no floating-point number is so small."""
+    assert impact_figures((0, 10_000_000, 9_000_000, 10_000_000), 0.8, 0.95).fisher == 0.0
 
 
 @settings(max_examples=60)

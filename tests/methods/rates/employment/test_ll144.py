@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fairstats as fs
 from fairstats.results import AdverseImpact
@@ -75,7 +77,7 @@ def test_ties_at_the_median_are_not_above_it_and_are_said() -> None:
     frame = pd.DataFrame({"sex": list("ffmm"), "score": [1.0, 2.0, 2.0, 3.0]})
     result = quiet(frame, score="score", sex="sex")
     assert (result.median, result.n_at_median) == (2.0, 2)
-    assert "2 people have just it" in str(result.to_html())
+    assert "number of people who have just it: 2)" in str(result.to_html())
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -126,3 +128,51 @@ def test_no_cell_is_a_formula(start: str) -> None:
     counts = {f"{start}cmd": (5, 5), "b": (4, 6)}
     for row in cells(quiet(counts))[1:]:
         assert not row[1].lstrip().startswith(("=", "+", "-", "@"))
+
+
+@st.composite
+def published(draw: st.DrawFn) -> tuple[dict[str, tuple[int, int]], str, int, int]:
+    """A table as audits publish it: counts, the comparator of its ratios, their digits, people unknown."""
+    sizes = draw(st.lists(st.integers(20, 3000), min_size=2, max_size=6))
+    counts = {}
+    for g, n in enumerate(sizes):
+        k = draw(st.integers(1, n))
+        counts[f"g{g}"] = (k, n - k)
+    return counts, draw(st.sampled_from(sorted(counts))), draw(st.integers(2, 3)), draw(st.integers(0, 60))
+
+
+@settings(max_examples=40)
+@given(audit=published(), data=st.data())
+def test_published_ratios_are_met_by_rounding_or_by_their_comparator(audit: Any, data: st.DataObject) -> None:
+    """As in 116 published audits: ratios that are not those to the highest rate differ by one factor.
+
+    Named as the reference, the auditor's comparator gives what was printed, up to half a unit of its last
+    digit; the page then says whose rate it is. People of unknown category never leave the bounds.
+    """
+    counts, comparator, digits, unknown = audit
+    rates = {g: k / (k + f) for g, (k, f) in counts.items()}
+    printed = {g: round(rate / rates[comparator], digits) for g, rate in rates.items()}
+    known = {**counts, "nobody": (0, 0)}
+    own = quiet(known, unknown=unknown or None)
+    named = quiet(known, reference=comparator, unknown=unknown or None)
+    rows, again = ({row[1]: row for row in cells(result)} for result in (own, named))
+    step = 0.5 * 10.0**-digits + 0.0005 + 1e-9
+    for g in counts:
+        assert abs(float(again[g][5]) - printed[g]) <= step
+        factor = rates[comparator] / max(rates.values())
+        assert abs(float(rows[g][5]) - printed[g] * factor) <= step
+    assert rows["nobody"][4:6] == ["—", "—"]
+    assert "nobody: nobody" in str(own.to_html())
+    other = f"there it is the rate over that of {comparator}."
+    assert other in str(named.to_html())
+    assert other not in str(own.to_html())
+    if unknown:
+        assert rows["Unknown category"][2] == str(unknown)
+        inner = 2 * len(counts) - 1
+        cuts = sorted(data.draw(st.lists(st.integers(0, unknown), min_size=inner, max_size=inner)))
+        parts = np.diff([0, *cuts, unknown])
+        filled = [(k + parts[2 * i], f + parts[2 * i + 1]) for i, (k, f) in enumerate(counts.values())]
+        true = [k / (k + f) for k, f in filled]
+        for g, rate in zip(counts, true, strict=True):
+            low, high, *_ = own.tables[0].bounds_of(g)
+            assert low - 1e-9 <= rate / max(true) <= high + 1e-9
