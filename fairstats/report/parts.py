@@ -189,7 +189,7 @@ def _power(result: RatioResult) -> Iterator[Part]:
         if other is not c:
             lead += f", and only if it is {least:.2f} or less for {other.group} ({other.n:,} cases)"
         left = len(found) - len(known)
-        lead = _said(lead, c.group, other.group) + (f"; {left} more with too few cases." if left else ".")
+        lead = _said(lead, c.group, other.group) + (f"; {left} more: too few cases." if left else ".")
     curves = []
     for shown, _, c in [*known[:2], *known[2:][-2:]]:
         x = np.linspace(max(0.02, min(0.4, shown - 0.1)), 1.0, 41)
@@ -206,7 +206,7 @@ def _power(result: RatioResult) -> Iterator[Part]:
     )  # fmt: skip
     heads = (
         "group", "reference", "cases", "cases of the reference", "rate of the reference",
-        "ratio found as a violation in 8 of 10 audits", "equal groups shown to be so",
+        "ratio found as a violation in 8 of 10 audits", "chance to show that equal groups are so",
     )  # fmt: skip
     about_it = (
         "About, by the normal approximation to the score test (Farrington and Manning 1990), at the level "

@@ -21,6 +21,8 @@ _HEADS = {
     "row_group": "row of the group", "row_reference": "row of the reference",
     "stability_low": "5% of subsamples", "stability_high": "95% of subsamples",
 }  # fmt: skip
+#: The same where two models, or predictions and labels, are compared.
+_OF_MODELS = {"before": "value of what it is compared with", "after": "value of the model"}
 #: Columns that say the same in every row, or repeat another one.
 _LEFT_OUT = ("backend", "confidence_level", "pvalue_verdict", "pvalue_verdict_adjusted", "note")
 
@@ -76,9 +78,11 @@ def table_of(result: Any) -> Table:
     frame = result.to_frame()
     names = [n for n in result._telling_columns(frame) if n not in _LEFT_OUT]
     records = frame[names].to_dict("records")
-    heads = tuple(_HEADS.get(str(name), str(name).replace("_", " ")) for name in names)
+    models = isinstance(result, ModelComparison)
+    named = _HEADS | (_OF_MODELS if models else {})
+    heads = tuple(named.get(str(name), str(name).replace("_", " ")) for name in names)
     rows = tuple(tuple(_text(name, record[name]) for name in names) for record in records)
-    sentences = tuple(told(result)) if "verdict" in frame or isinstance(result, ModelComparison) else ()
+    sentences = tuple(told(result)) if "verdict" in frame or models else ()
     return Table(printable(result.title), heads, rows, tuple(map(printable, result.notes())), sentences)
 
 
@@ -99,4 +103,7 @@ def _text(name: str, value: Any) -> str:
 def told(result: Any) -> list[str]:
     """The sentences of a result as text that can be shown."""
     groups = [printable(name) for c in result.comparisons for name in (c.group, c.reference) if name]
-    return [isolate(printable(said), groups) for said in result.sentences()]
+    sentences = result.sentences()
+    for name in result.metrics if isinstance(result, ModelComparison) else ():
+        sentences = [said.replace(f" {name} ", f" {name.replace('_', ' ')} ") for said in sentences]
+    return [isolate(printable(said), groups) for said in sentences]

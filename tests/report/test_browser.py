@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from fairstats import adverse_impact
 from fairstats.report.audit import audit
 from fairstats.report.report import AuditReport
 
@@ -112,3 +113,18 @@ def test_it_prints_with_everything_open(browser: Any, report: AuditReport, tmp_p
     assert browser.evaluate(shown)
     assert browser.evaluate("document.scrollingElement.scrollWidth") <= 690
     assert browser.pdf(tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_page_of_local_law_144_is_whole(browser: Any, tmp_path: Path) -> None:
+    """On paper nothing scrolls; on screens tables that are too wide do, in their own box."""
+    counts = {"race": {"White": (33, 27), "Native Hawaiian or Pacific Islander": (15, 20), "Asian": (2, 3)}}
+    result = adverse_impact(counts, template="ll144", unknown={"race": (2, 5)}, about={"tool": "Ranker 2"})
+    path = Path(result.to_html(tmp_path / "audit.html"))
+    for width, media in ((690, "print"), (1280, "screen"), (768, "screen"), (390, "screen")):
+        browser.open(path, width=width)
+        browser.send("Emulation.setEmulatedMedia", media=media)
+        assert browser.evaluate("document.scrollingElement.scrollWidth") <= width
+        cut = "[...document.querySelectorAll('.wide')].some(e => e.scrollWidth > e.clientWidth)"
+        assert browser.evaluate(cut) == (width < 1000 and media == "screen")
+        assert browser.complaints() == []
+        assert browser.requests() == [path.resolve().as_uri()]

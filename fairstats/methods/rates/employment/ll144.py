@@ -20,8 +20,10 @@ _STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
 .wide{overflow-x:auto}table{border-collapse:collapse;margin:.5rem 0 1.5rem;width:100%}
 th,td{border-bottom:1px solid #8886;padding:.35rem .6rem;text-align:right;white-space:nowrap}
-th:first-child,td:first-child{text-align:left;white-space:normal}caption{text-align:left;font-weight:600}
-dt{font-weight:600}dd{margin:0 0 .5rem}small,.note{font-size:.875rem}
+th{white-space:normal;vertical-align:bottom}th:first-child{text-align:left}caption{text-align:left;font-weight:600}
+dt{font-weight:600}dd{margin:0 0 .5rem}.note{font-size:.875rem}
+@media print{body{margin:0;max-width:none;padding:0}.wide{overflow:visible}
+table{font-size:.8rem}th,td{padding:.3rem}}
 """
 
 

@@ -119,7 +119,7 @@ class ModelComparison(OfPairs, Result):
         return [self._sentence(c) for c in self.comparisons]
 
     def _sentence(self, c: PairedChange) -> str:
-        metric = c.metric.removesuffix("_change").replace("_", " ")
+        metric = c.metric.removesuffix("_change")
         who = f"{c.group} against {c.reference}" if c.reference else c.group
         unnamed = self.models == ("A", "B")
         named = "" if unnamed else f", {c.model} against {c.baseline}"
