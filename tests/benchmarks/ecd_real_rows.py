@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import time
 import warnings
 from collections.abc import Iterator
@@ -46,6 +47,8 @@ def learnt(name: str, seed: int, epochs: int) -> Any:
     """A seeded generator of ctgan, or the name of a built-in one."""
     if name not in ("CTGAN", "TVAE"):
         return name
+    # ctgan encodes columns in as many processes as there are cores, each of which imports torch first
+    os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
     import ctgan
 
     options = {"enable_gpu": False, "epochs": epochs}

@@ -98,6 +98,11 @@ quantiles: the 18th largest value of 11,000 people is further out than that of 1
 
 {{claims RQ3}}
 
+The same two claims of mitigators that the paper does not have{{count further}}; they do not count among its
+claims above.
+
+{{claims further}}
+
 Wins, ties and losses are of Scott–Knott's procedure (`fs.scott_knott`) on the seeds of each task and
 model, mitigated against original, by |AOD| and by |ECD|; where no seed was repeated there are none.
 
