@@ -150,7 +150,7 @@ def _plot_density(fit: Any, ax: Axes) -> None:
 
 def _level_band(fit: Any, periods: NDArray[np.float64]) -> NDArray[np.float64]:
     """Levels and interval ends, shape (3, K); delta intervals for fits without likelihood."""
-    method = "profile" if fit.method == "mle" else "delta"
+    method = "signed_root" if fit.by_root else "profile" if fit.method == "mle" else "delta"
     out = np.full((3, periods.size), np.nan)
     for i, m in enumerate(periods):
         try:

@@ -295,7 +295,34 @@ minimise <- function(fall, start, step) {
   best
 }
 
-# Level of m observations: estimate, delta standard error, likelihood interval.
+# Mean and standard deviation of the signed root sign(estimate - psi) * sqrt(deviance) of a level with s = log(m * rate),
+# for k excesses of a shape: 0 + a / sqrt(k) and sqrt(1 + b / k), where a and b are quadratic in the shape and linear between
+# the knots of s. Shape and end point are as the last knot. The numbers are those of fairstats.numerics.evt.intervals,
+# simulated by tests/calibration/roots.py.
+ROOT_KNOTS <- c(0.3, 0.7, 1.5, 3, 5, 8)
+ROOT_MEAN <- rbind(
+  c(0.16, -0.49, 0.27), c(0.41, -0.88, 0.54), c(-0.13, -0.97, 0.67),
+  c(-1.79, 1.09, -0.42), c(-2.35, 2.49, -1.62), c(-2.46, 2.77, -1.86)
+)
+ROOT_VARIANCE <- rbind(
+  c(-0.2, 0.3, -0.1), c(0.6, -0.9, 1), c(4.4, -6.1, 5.3),
+  c(6.2, -8.5, 6.1), c(4.2, -0.7, -2.1), c(3.7, -1.2, -0.9)
+)
+
+root_moments <- function(shape, s, k) {
+  shape <- min(max(shape, -0.5), 0.8)
+  at <- function(table) {
+    sum(apply(table, 2L, function(column) stats::approx(ROOT_KNOTS, column, s, rule = 2)$y) * shape^(0:2))
+  }
+  list(mean = at(ROOT_MEAN) / sqrt(k), sd = sqrt(1 + at(ROOT_VARIANCE) / k))
+}
+
+# Root of the deviance less its goal at an end on that side (-1 below the estimate, 1 above): the standardised root is +-z.
+beyond_root <- function(deviance, side, z, moments) {
+  sqrt(max(deviance, 0)) - max(moments$sd * z - side * moments$mean, 0)
+}
+
+# Level of m observations: estimate, delta standard error, likelihood interval by the standardised signed root.
 tail_level <- function(excess, n, threshold, m, level, law = "poisson", grid = 0) {
   group <- level_fall(excess, n, threshold, m, law, grid)
   out <- list(estimate = group$estimate, std_error = NaN, low = NaN, high = NaN)
@@ -312,15 +339,20 @@ tail_level <- function(excess, n, threshold, m, level, law = "poisson", grid = 0
   spread[2:3, 2:3] <- tail$covariance
   out$std_error <- sqrt(max(0, drop(gradient %*% spread %*% gradient)))
   if (k == n) out$std_error <- sqrt(max(0, drop(gradient[2:3] %*% tail$covariance %*% gradient[2:3])))
-  goal <- stats::qchisq(level, 1)
-  last <- group$start
-  deviance <- function(r) {
-    found <- minimise(function(p) group$at(r, p), last, c(1 / sqrt(k), 1 / sqrt(k)))
-    if (found$value < 1e9) last <<- found$par
-    2 * (found$value - group$least) - goal
+  z <- stats::qnorm((1 + level) / 2)
+  end <- function(side) {
+    last <- group$start
+    ends_of(function(r) {
+      # a start that was good for another level may be impossible here; without an end point none is
+      starts <- list(last, group$start, c(group$start[1L], 0))
+      start <- starts[[which.min(vapply(starts, function(p) group$at(r, p), 0))]]
+      found <- minimise(function(p) group$at(r, p), start, c(1 / sqrt(k), 1 / sqrt(k)))
+      if (found$value < 1e9) last <<- found$par
+      beyond_root(2 * (found$value - group$least), side, z, root_moments(found$par[2L], log(m * rate), k))
+    }, group$estimate, width, threshold, c(end = side))$end
   }
   width <- if (is.finite(out$std_error) && out$std_error > 0) out$std_error else (max(excess) - min(excess)) / 4
-  utils::modifyList(out, ends_of(deviance, group$estimate, width, threshold))
+  utils::modifyList(out, list(low = end(-1), high = end(1)))
 }
 
 # Where a deviance (less its goal) crosses 0 on either side; infinite where it does not within 60 widths.
@@ -344,14 +376,14 @@ ends_of <- function(deviance, centre, width, floor = -Inf, sides = c(low = -1, h
   lapply(sides, side)
 }
 
-# Likelihood interval of the shape.
+# Likelihood interval of the shape, by the standardised signed root.
 tail_shape <- function(excess, level, grid = 0) {
   tail <- tail_twin(excess, grid)
   if (tail$at_boundary) return(list(low = NaN, high = NaN))
-  goal <- stats::qchisq(level, 1)
+  z <- stats::qnorm((1 + level) / 2)
   largest <- max(excess) - grid / 2
   cells <- cells_of(excess, grid)
-  deviance <- function(shape) {
+  deviance <- function(shape, side) {
     if (shape < -1) return(1e10)
     least <- if (shape < 0) -shape * largest * (1 + 1e-12) else 1e-8 * mean(excess)
     fall <- function(l) tail_nll(excess, exp(l), shape, cells)
@@ -360,11 +392,15 @@ tail_shape <- function(excess, level, grid = 0) {
     value <- vapply(points, fall, 0)
     top <- which.min(value)
     around <- points[c(max(top - 1, 1), min(top + 1, length(points)))]
-    2 * (min(stats::optimize(fall, around, tol = 1e-11)$objective, value[top]) - tail$nll) - goal
+    lowest <- min(stats::optimize(fall, around, tol = 1e-11)$objective, value[top])
+    beyond_root(2 * (lowest - tail$nll), side, z, root_moments(shape, Inf, length(excess)))
   }
   shape <- tail$estimate[[2L]]
   spread <- if (is.finite(tail$std_error[2L]) && tail$std_error[2L] > 0) tail$std_error[2L] else 0.2
-  ends_of(deviance, shape, spread, -1)
+  list(
+    low = ends_of(function(x) deviance(x, -1), shape, spread, -1, c(low = -1))$low,
+    high = ends_of(function(x) deviance(x, 1), shape, spread, -1, c(high = 1))$high
+  )
 }
 
 # Difference of two groups' levels of m observations: likelihood ratio of no difference, and its interval. The

@@ -26,7 +26,7 @@ SAID_ELSEWHERE = {
     ("ecd", "power tail"): "words of ECD: the level of one group",
     ("ecd", "ECD, twice the exceedances"): "words of ECD: how sensitive it is",
     ("ecd", "likelihood ratio, t with N degrees of freedom"): "words of ECD: of the sensitivity",
-    ("ecd", "profile likelihood"): "words of ECD: the level of one group",
+    ("ecd", "standardised signed root"): "words of ECD: the level of one group",
     **dict.fromkeys(
         (("ecd", name) for name in ("difference of ACD", "shape", "return level")), "words of ECD and ACD"
     ),

@@ -275,6 +275,10 @@ class GpdLikelihood(SampleLikelihood):
 
         return minimise_convex(derivatives, start, cap)
 
+    def free_nu(self, rows: Rows, theta: Floats) -> Floats:
+        """ν that minimises at fixed θ, at least −θ, where ξ = −1; shape (Q, K)."""
+        return np.maximum(1.0 / self.prepared(rows, theta)[0], -theta)
+
     def inside(self, rows: Rows, ell: Floats) -> Flags:
         """Whether ℓ is a possible log rate."""
         return (ell < 0) | (self.rate_term == "poisson")

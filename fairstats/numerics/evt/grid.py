@@ -104,7 +104,7 @@ class GridLikelihood(GpdLikelihood):
 
         theta, _ = minimise_over_tail(objective, samples.lower, samples.upper, np.log(samples.n))
         theta = np.nan_to_num(theta)
-        nu = self._free_nu(self.prepared(rows, theta[:, None]), theta[:, None])[:, 0]
+        nu = self.free_nu(rows, theta[:, None])[:, 0]
         f, _, _, f_tt, f_tv, f_vv = (a[:, 0] for a in self._cells(rows, theta[:, None], nu[:, None]))
         xi, unit = theta / nu, samples.unit
         covariance = np.full((rows.size, 2, 2), np.nan)
@@ -129,7 +129,7 @@ class GridLikelihood(GpdLikelihood):
 
     def free(self, rows: Rows, theta: Floats) -> Triple:
         """Profile in θ alone, with slope and curvature; the rate at its own maximum."""
-        nu = self._free_nu(self.prepared(rows, theta), theta)
+        nu = self.free_nu(rows, theta)
         clamped = nu <= -theta
         f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, theta, nu)
         slope = np.where(clamped, f_t - f_v, f_t)
@@ -166,8 +166,9 @@ class GridLikelihood(GpdLikelihood):
 
         return minimise_convex(derivatives, np.minimum(self._start(data), 0.5 * cap), cap)
 
-    def _free_nu(self, data: Triple, theta: Floats) -> Floats:
+    def free_nu(self, rows: Rows, theta: Floats) -> Floats:
         """ν that minimises at fixed θ, at least −θ, where ξ = −1."""
+        data = self.prepared(rows, theta)
         return np.maximum(minimise_convex(lambda nu: self._in_nu(data, nu), self._start(data)), -theta)
 
     def _start(self, data: Triple) -> Floats:

@@ -1,5 +1,10 @@
 """Likelihood intervals: of levels for many samples at once, and of everything that one fit says.
 
+An interval holds the values ψ whose deviance D(ψ) is at most a χ² quantile or, where it is *standardised*,
+whose signed root r(ψ) = sign(ψ̂ − ψ)·√D(ψ) lies within ±z after its mean and standard deviation are taken off:
+few excesses give roots below 0 on average (tails look lighter than they are) and more spread than 1. Both
+moments come from `root_moments`, at the shape ξ that fits best with ψ: the test of ψ and the interval agree.
+
 A period of m observations (or m blocks, for block maxima) has the log period τ: log m for exceedances, and
 −log(−log(1 − 1/m)) for block maxima. The location of block maxima is the level with τ = 0, that of a point
 process the level with τ = log(block size).
@@ -23,11 +28,12 @@ from fairstats.numerics.evt.contour import (
     return_level_interest,
     shape_interest,
 )
-from fairstats.numerics.evt.distributions import Flags, Floats, Rows, power_ratio
+from fairstats.numerics.evt.distributions import Flags, Floats, Numbers, Rows, power_ratio
 from fairstats.numerics.evt.gev import GevLikelihood
 from fairstats.numerics.evt.gpd import GpdLikelihood, RateTerm
 from fairstats.numerics.evt.grid import GridLikelihood
 from fairstats.numerics.evt.likelihood import (
+    ProfilePoints,
     SampleLikelihood,
     Samples,
     level_profile,
@@ -38,6 +44,9 @@ from fairstats.numerics.evt.optimise import find_crossings, tail_parameter
 
 #: (side, critical value) → the end of the interval on that side.
 Search = Callable[[float, float], float]
+#: Critical values → ends of intervals; ends → mean and standard deviation of the signed root there.
+Ends = Callable[[Floats], Floats]
+Moments = Callable[[Floats], tuple[Floats, Floats]]
 
 
 #: Log period of a probability that counts as 0, and of one so small that only its limit, 0, matters.
@@ -46,6 +55,66 @@ _LONGEST, _FAR = 600.0, 60.0
 _OUTSIDE = 1e30
 #: The only sample of a fit.
 _ONLY = np.zeros(1, dtype=np.intp)
+
+#: s = log(m·λ) of the levels whose signed roots were simulated; shape and end point are as the last.
+ROOT_KNOTS = (0.3, 0.7, 1.5, 3.0, 5.0, 8.0)
+#: √k·mean and k·(variance − 1) of the roots of k excesses: coefficients of 1, ξ, ξ² at each knot.
+ROOT_MEAN = (
+    (0.16, -0.49, 0.27), (0.41, -0.88, 0.54), (-0.13, -0.97, 0.67),
+    (-1.79, 1.09, -0.42), (-2.35, 2.49, -1.62), (-2.46, 2.77, -1.86),
+)  # fmt: skip
+ROOT_VARIANCE = (
+    (-0.2, 0.3, -0.1), (0.6, -0.9, 1.0), (4.4, -6.1, 5.3),
+    (6.2, -8.5, 6.1), (4.2, -0.7, -2.1), (3.7, -1.2, -0.9),
+)  # fmt: skip
+#: Shapes of the simulation, beyond which the moments stay.
+ROOT_SHAPES = (-0.5, 0.8)
+#: Standardised ends are found where their root would move by less (the rest of the way goes along the
+#: secant), and lie at least the second from the estimate.
+_SETTLED, _LEAST_ROOT, _ITERATIONS = 1e-4, 1e-6, 30
+
+
+def root_moments(shape: Numbers, s: Numbers, k: Numbers) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the signed root of a level with s = log(m·λ), for k excesses of shape ξ.
+
+    mean = a(ξ, s)/√k, variance = 1 + b(ξ, s)/k, where a and b are quadratic in ξ and linear between the knots
+    of s (simulated: `tests/calibration/roots.py`). At s = ∞ those of the shape and of the end point. They
+    broadcast.
+    """
+    xi, s = np.broadcast_arrays(np.clip(shape, *ROOT_SHAPES), s)
+    powers = np.stack([np.ones_like(xi), xi, xi**2], -1)
+    a, b = (
+        (powers * np.stack([np.interp(s, ROOT_KNOTS, column) for column in np.transpose(table)], -1)).sum(-1)
+        for table in (ROOT_MEAN, ROOT_VARIANCE)
+    )
+    return a / np.sqrt(k), np.sqrt(1.0 + b / k)
+
+
+def standardised_ends(
+    ends: Ends, moments: Moments, side: Floats, z: Floats, shape: Numbers, s: Numbers, k: Numbers
+) -> Floats:
+    """Ends below (side −1) and above (+1) the estimate where the standardised root is ±z, shape (Q,).
+
+    The moments at an end say which critical value belongs to it: a fixed point, by secants, from the moments
+    at the fitted `shape`. The interval holds the estimate also where z is less than the mean.
+    """
+    mean, sd = root_moments(shape, s, k)
+    root = np.maximum(sd * z - side * mean, _LEAST_ROOT)
+    found = np.full((2, z.size), np.nan)
+    before, off_before = root, np.full_like(z, np.nan)
+    for _ in range(_ITERATIONS):
+        found[0], found[1] = found[1], ends(root**2)
+        mean, sd = moments(found[1])
+        off = np.maximum(sd * z - side * mean, _LEAST_ROOT) - root
+        with np.errstate(all="ignore"):
+            slope = (off - off_before) / (root - before)
+            step = np.where(slope < -0.25, -off / slope, off)
+            if np.abs(step).max() <= _SETTLED and not np.isnan(off_before).any():
+                last = step * (found[1] - found[0]) / (root - before)
+                found[1] += np.where(np.isfinite(last), last, 0.0)
+                break
+        before, off_before, root = root, off, np.maximum(root + step, _LEAST_ROOT)
+    return np.asarray(found[1])
 
 
 def chi2_quantile(confidence_level: float) -> float:
@@ -60,23 +129,22 @@ def level_ends(
     rows: Rows,
     d: Floats,
     offset: Floats,
+    side: Floats,
     target: Floats,
     *,
     in_offset: bool = False,
     newton: bool = True,
-) -> tuple[Floats, Floats]:
-    """Both ends of likelihood intervals for levels or, where `in_offset`, for their periods; shape (Q,).
+) -> Floats:
+    """Ends of likelihood intervals for levels or, where `in_offset`, for their periods; shape (Q,).
 
     `rows` says which of the P samples each interval belongs to; `d` and `offset` are the level in standard
-    units and its log period at the maximum of the likelihood, `target` the critical value of the deviance.
+    units and its log period at the maximum of the likelihood, `side` −1 for lower and +1 for upper ends,
+    `target` the critical value of the deviance.
     `newton`: whether to try the Lagrange conditions.
     """
-    q = rows.size
-    both, side = np.tile(np.arange(q), 2), np.repeat([-1.0, 1.0], q)
-    rows, d, offset, target = rows[both], d[both], offset[both], target[both]
     unit = np.maximum(np.abs(d), 1.0 / likelihood.fits.nu[rows])
     minimum = likelihood.minimum()[rows]
-    found = np.full(2 * q, np.nan)
+    found = np.full(rows.size, np.nan)
     if newton:
         with np.errstate(over="ignore"):
             if in_offset:
@@ -88,7 +156,7 @@ def level_ends(
         found[2.0 * (likelihood.boundary()[rows] - minimum) <= target] = np.nan
     rest = np.flatnonzero(~np.isfinite(found))
     if not rest.size:
-        return found[:q], found[q:]
+        return found
 
     def deviance(which: Rows, x: Floats) -> tuple[Floats, Floats]:
         # each point is found anew: the profile may have two valleys
@@ -103,7 +171,7 @@ def level_ends(
         found[rest] = np.where(np.abs(ends) >= _LONGEST, np.sign(ends) * np.inf, ends)
     else:
         found[rest] = find_crossings(deviance, d[rest], 0.2 * unit[rest] * side[rest], target[rest])
-    return found[:q], found[q:]
+    return found
 
 
 @dataclass(frozen=True)
@@ -149,12 +217,21 @@ class TailLikelihood:
         """Level of a log period at the maximum of the likelihood."""
         return self.origin + self.unit * self._standard_level(log_period)
 
-    def level_interval(self, log_period: Floats, target: Floats) -> tuple[Floats, Floats]:
+    def level_interval(
+        self, log_period: Floats, target: Floats, *, standardised: bool = False
+    ) -> tuple[Floats, Floats]:
         """Likelihood intervals of levels, one for each log period and critical value; shape (Q,)."""
-        rows = np.zeros(log_period.size, dtype=np.intp)
-        d = np.array([self._standard_level(t) for t in log_period])
-        low, high = level_ends(self.standard, rows, d, log_period, target)
-        return self.origin + self.unit * low, self.origin + self.unit * high
+        periods = np.tile(log_period, 2)
+        rows, side = np.zeros(periods.size, dtype=np.intp), np.repeat([-1.0, 1.0], log_period.size)
+        d = np.array([self._standard_level(t) for t in periods])
+
+        def ends(goal: Floats) -> Floats:
+            return self.origin + self.unit * level_ends(self.standard, rows, d, periods, side, goal)
+
+        def moments(levels: Floats) -> tuple[Floats, Floats]:
+            return self._level_moments(levels, periods)
+
+        return self._both(ends, moments, target, standardised, periods + self.standard.log_rate[0])
 
     def level_deviance(self, log_period: float, levels: Floats) -> Floats:
         """Twice the fall of the profile log-likelihood at given levels, shape of `levels`."""
@@ -163,39 +240,114 @@ class TailLikelihood:
         points = level_profile(self.standard, rows, d, np.full(d.size, log_period))
         return np.asarray(np.maximum(2.0 * (points.value - self._minimum), 0.0))
 
-    def log_period_interval(self, level: float, log_period: float, target: float) -> tuple[float, float]:
+    def log_period_interval(
+        self, level: float, log_period: float, target: float, *, standardised: bool = False
+    ) -> tuple[float, float]:
         """Shortest and longest likely log period of a level, infinite where an end point below it is likely.
 
         `log_period` is its estimate, infinite where the level lies beyond the fitted end point.
         """
         d = np.array([(level - self.origin) / self.unit])
-        unreachable = self._deviance_of_endpoint(d) <= target
-        if not np.isfinite(log_period):
-            return (self._shortest_beyond(d, target) if unreachable else np.inf), np.inf
-        period, goal = np.array([log_period]), np.array([target])
-        low, high = level_ends(self.standard, _ONLY, d, period, goal, in_offset=True)
-        return float(low[0]), np.inf if unreachable else float(high[0])
+        at_endpoint, estimate = self._deviance_of_endpoint(d), np.array([log_period])
 
-    def parameter_ends(self, name: str, target: Floats) -> tuple[Floats, Floats]:
+        def end(side: float, goal: float) -> float:
+            if np.isfinite(log_period):
+                if side > 0 and at_endpoint <= goal:
+                    return np.inf
+                one = np.array([side]), np.array([goal])
+                return float(level_ends(self.standard, _ONLY, d, estimate, *one, in_offset=True)[0])
+            return self._shortest_beyond(d, goal) if side < 0 and at_endpoint <= goal else np.inf
+
+        def ends(goal: Floats) -> Floats:
+            return np.array([end(-1.0, float(goal[0])), end(1.0, float(goal[1]))])
+
+        def moments(periods: Floats) -> tuple[Floats, Floats]:
+            mean, sd = self._level_moments(np.full(2, level), np.minimum(periods, _FAR))
+            return -mean, sd  # the shortest period is that of which the level is the upper limit
+
+        low, high = self._both(ends, moments, np.array([target]), standardised)
+        return float(low[0]), float(high[0])
+
+    def parameter_ends(
+        self, name: str, target: Floats, *, standardised: bool = False
+    ) -> tuple[Floats, Floats]:
         """Ends of likelihood intervals of a parameter for critical values of the deviance, shape (Q,).
 
-        `name` is "location" (only where there are blocks), "scale" or "shape", which ends at −1, where the
-        parameter space does.
+        `name` is "location" (only where there are blocks), "scale" (never standardised) or "shape", which
+        ends at −1, where the parameter space does.
         """
         if name == "location":
             location = 0.0 if self.block_period is None else self.block_period
-            return self.level_interval(np.full(target.size, location), target)
+            return self.level_interval(np.full(target.size, location), target, standardised=standardised)
         if name == "shape":
-            return self._ends(shape_interest(), target, self._search_shape)
-        if self.block_period is None:
-            low, high = self._ends(log_scale_interest(None), target, self._search_log_scale)
-        else:
-            period = np.full(2 * target.size, self.block_period)
-            low, high = self._ends(log_scale_interest(period), target, self._search_block_scale)
-        return self.unit * np.exp(low), self.unit * np.exp(high)
 
-    def endpoint_interval(self, target: float) -> tuple[float, float]:
+            def shapes(goal: Floats) -> Floats:
+                return self._ends(shape_interest(), goal, self._search_shape)
+
+            return self._both(shapes, self._shape_moments, target, standardised)
+        interest, search = log_scale_interest(None), self._search_log_scale
+        if self.block_period is not None:
+            period = np.full(2 * target.size, self.block_period)
+            interest, search = log_scale_interest(period), self._search_block_scale
+        ends = self.unit * np.exp(self._ends(interest, np.tile(target, 2), search))
+        return ends[: target.size], ends[target.size :]
+
+    def endpoint_interval(self, target: float, *, standardised: bool = False) -> tuple[float, float]:
         """Likelihood interval of the end point: at least the largest value, infinite if ξ ≥ 0 is likely."""
+
+        def ends(goal: Floats) -> Floats:
+            return np.array([self._endpoint_end(-1.0, goal[:1]), self._endpoint_end(1.0, goal[1:])])
+
+        def moments(points: Floats) -> tuple[Floats, Floats]:
+            d = np.maximum((points - self.origin) / self.unit, self.standard.samples.upper[0])
+            theta = -1.0 / d[:, None]
+            with np.errstate(all="ignore"):
+                nu = self.standard.free_nu(np.zeros(2, dtype=np.intp), theta)  # type: ignore[union-attr]
+                return self._shape_moments(np.nan_to_num(theta / nu, nan=-1.0)[:, 0])
+
+        low, high = self._both(ends, moments, np.array([target]), standardised)
+        return float(low[0]), float(high[0])
+
+    def level_root(self, log_period: float, level: float) -> float:
+        """Standardised signed root of a level, negative where it lies above the estimate."""
+        d = np.array([(level - self.origin) / self.unit])
+        points = level_profile(self.standard, _ONLY, d, np.array([log_period]))
+        s = log_period + float(self.standard.log_rate[0])
+        return self._root(points, level > self.level(log_period), s)
+
+    def shape_root(self, points: ProfilePoints, shape: float) -> float:
+        """Standardised signed root of a shape, at its profile."""
+        return self._root(points, shape > self._shape, np.inf)
+
+    def _root(self, points: ProfilePoints, above: bool, s: float) -> float:
+        size = np.sqrt(max(2.0 * float(points.value[0] - self._minimum), 0.0))
+        mean, sd = root_moments(points.theta / points.nu, s, self.standard.samples.n[0])
+        return float(((-size if above else size) - mean[0]) / sd[0])
+
+    def _both(
+        self, ends: Ends, moments: Moments, target: Floats, standardised: bool, s: Numbers = np.inf
+    ) -> tuple[Floats, Floats]:
+        """Lower and upper ends for critical values of the deviance, or of the standardised root's square."""
+        side, both = np.repeat([-1.0, 1.0], target.size), np.tile(target, 2)
+        if standardised:
+            known = self._shape, s, float(self.standard.samples.n[0])
+            found = standardised_ends(ends, moments, side, np.sqrt(both), *known)
+        else:
+            found = ends(both)
+        return found[: target.size], found[target.size :]
+
+    def _shape_moments(self, shape: Floats) -> tuple[Floats, Floats]:
+        return root_moments(shape, np.inf, self.standard.samples.n[0])
+
+    def _level_moments(self, levels: Floats, periods: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the signed root at levels of periods, shape (Q,)."""
+        d = (levels - self.origin) / self.unit
+        start = np.repeat(self.standard.fits.theta, d.size)
+        points = level_profile(self.standard, np.zeros(d.size, dtype=np.intp), d, periods, start=start)
+        shape = np.nan_to_num(points.theta / points.nu)
+        return root_moments(shape, periods + self.standard.log_rate[0], self.standard.samples.n[0])
+
+    def _endpoint_end(self, side: float, goal: Floats) -> float:
         standard, low, high = self.standard, self.standard.samples.lower, self.standard.samples.upper
 
         def deviance(which: Rows, phi: Floats) -> tuple[Floats, Floats]:
@@ -210,14 +362,18 @@ class TailLikelihood:
 
         with np.errstate(divide="ignore"):
             phi = np.log((1.0 + standard.fits.theta * high) / (1.0 + standard.fits.theta * low))
-        goal = np.array([target])
-        nearest = self.origin + self.unit * float(high[0])
-        if not self._edge_is_likely(goal)[0] and np.isfinite(phi[0]):
-            nearest = level_at(find_crossings(deviance, phi, np.array([-0.3]), goal, limit=np.array([-40.0])))
-        if phi[0] >= 0 or deviance(_ONLY, np.zeros(1))[0][0] <= target:
-            return nearest, np.inf
+        if side < 0:
+            if self._edge_is_likely(goal)[0] or not np.isfinite(phi[0]):
+                return self.origin + self.unit * float(high[0])
+            return level_at(find_crossings(deviance, phi, np.array([-0.3]), goal, limit=np.array([-40.0])))
+        if phi[0] >= 0 or deviance(_ONLY, np.zeros(1))[0][0] <= goal[0]:
+            return np.inf
         start = np.maximum(phi, -40.0)
-        return nearest, level_at(find_crossings(deviance, start, np.array([0.3]), goal, limit=np.zeros(1)))
+        return level_at(find_crossings(deviance, start, np.array([0.3]), goal, limit=np.zeros(1)))
+
+    @property
+    def _shape(self) -> float:
+        return float(self.standard.fits.theta[0] / self.standard.fits.nu[0])
 
     @property
     def _minimum(self) -> float:
@@ -247,14 +403,13 @@ class TailLikelihood:
         nearest = np.array([-_FAR if isinstance(self.standard, GevLikelihood) else 0.0])
         return float(find_crossings(deviance, far, np.array([-1.0]), np.array([target]), limit=nearest)[0])
 
-    def _ends(self, interest: Interest, target: Floats, search: Search) -> tuple[Floats, Floats]:
-        q = target.size
-        side = np.repeat([-1.0, 1.0], q)
-        both = np.tile(target, 2)
-        found = contour_extremes(self.standard, np.zeros(2 * q, dtype=np.intp), interest, side, both)
-        for i in np.flatnonzero(~np.isfinite(found) | self._edge_is_likely(both)):
-            found[i] = search(float(side[i]), float(both[i]))
-        return found[:q], found[q:]
+    def _ends(self, interest: Interest, target: Floats, search: Search) -> Floats:
+        """Lower ends for the first half of the critical values, upper ends for the other."""
+        side = np.repeat([-1.0, 1.0], target.size // 2)
+        found = contour_extremes(self.standard, np.zeros(side.size, dtype=np.intp), interest, side, target)
+        for i in np.flatnonzero(~np.isfinite(found) | self._edge_is_likely(target)):
+            found[i] = search(float(side[i]), float(target[i]))
+        return found
 
     def _edge_is_likely(self, target: Floats) -> Flags:
         """Whether ξ = −1 lies within the likelihood region, so that no smooth contour bounds it."""

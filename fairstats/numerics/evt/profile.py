@@ -16,12 +16,19 @@ from fairstats.numerics.evt.distributions import Floats, exponential_scale_parti
 from fairstats.numerics.evt.gev import GevLikelihood
 from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, ProfilePoints, shape_profile
-from fairstats.numerics.evt.return_levels import power_draws
-from fairstats.numerics.evt.tail import FittedTail, TailEstimate, TailTest, to_point_process
+from fairstats.numerics.evt.return_levels import power_draws, two_sided
+from fairstats.numerics.evt.tail import (
+    PROFILE,
+    SIGNED_ROOT,
+    FittedTail,
+    TailEstimate,
+    TailTest,
+    to_point_process,
+)
 
 #: Points on either side of the estimate, and how far beyond the critical value the curve goes.
 _POINTS, _BEYOND = 16, 1.6
-#: With fewer values the likelihood interval of an end point is too narrow.
+#: With fewer values the χ² interval of an end point is too narrow.
 _FEW_FOR_ENDPOINT = 300
 #: Smaller probabilities count as 0.
 _SMALLEST = 1e-300
@@ -88,10 +95,10 @@ class Endpoint(TailEstimate):
     def notes(self) -> list[str]:
         """Largest value seen, level of the interval."""
         lines = [f"Largest value seen: {self.largest:g}. {super().notes()[0]}"]
-        if self.n_exceedances < _FEW_FOR_ENDPOINT and self.confidence_interval.method != POWER_TAIL:
+        if self.n_exceedances < _FEW_FOR_ENDPOINT and self.confidence_interval.method == PROFILE:
             lines.append(
-                f"{self.n_exceedances} values, fewer than {_FEW_FOR_ENDPOINT}: the interval of an end point "
-                "is too narrow (at ξ = −.4 it covers 88% with 30 values, 91% with 80, 94% with 300)."
+                f"{self.n_exceedances} values, fewer than {_FEW_FOR_ENDPOINT}: by χ² the interval of an end "
+                "point is too narrow (at ξ = −.4 it covers 88% with 30 values, 91% with 80, 94% with 300)."
             )
         return lines
 
@@ -132,7 +139,9 @@ class ShapeTest(TailTest):
     nll : float
         Their negative log-likelihood.
     statistic, pvalue : float
-        Twice the fall of the log-likelihood, and its probability under χ² of one degree of freedom.
+        The standardised signed root of the deviance, with its two-sided normal probability; or the deviance
+        (twice the fall of the log-likelihood) with that of χ² of one degree of freedom.
+    test : {"standardised signed root", "likelihood ratio"}
     n_exceedances : int
     model, backend : str
     """
@@ -144,6 +153,7 @@ class ShapeTest(TailTest):
     nll: float
     statistic: float
     pvalue: float
+    test: str
     n_exceedances: int
     model: str
     backend: str
@@ -151,11 +161,14 @@ class ShapeTest(TailTest):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """The only row."""
-        return (self.row(f"shape = {self.null:g}", self.n_exceedances, "likelihood ratio"),)
+        return (self.row(f"shape = {self.null:g}", self.n_exceedances, self.test),)
 
     def sentences(self) -> list[str]:
         """The p-value in words, then the fit with that shape."""
-        return [f"Likelihood ratio test of the shape {self.null:g}: p = {self.pvalue:.3g}.", *self.notes()]
+        return [
+            f"Likelihood ratio test of the shape {self.null:g}: p = {self.pvalue:.3g} ({self.test}).",
+            *self.notes(),
+        ]
 
     def notes(self) -> list[str]:
         """The fit with that shape."""
@@ -166,7 +179,7 @@ class ShapeTest(TailTest):
 def profile_curve(
     fit: FittedTail, parameter: str = "shape", *, confidence_level: float | None = None
 ) -> ProfileCurve:
-    """Profile likelihood of a parameter of a fit by maximum likelihood.
+    """Profile likelihood of a parameter of a fit by maximum likelihood, with its χ² interval.
 
     Parameters
     ----------
@@ -210,7 +223,7 @@ def profile_curve(
     return ProfileCurve(
         parameter=parameter,
         estimate=fit.params[parameter],
-        confidence_interval=Interval(float(low[-1]), float(high[-1]), level, "profile likelihood"),
+        confidence_interval=Interval(float(low[-1]), float(high[-1]), level, PROFILE),
         values=values[keep],
         deviance=deviance[keep],
         critical_value=critical,
@@ -218,14 +231,22 @@ def profile_curve(
     )
 
 
-def parameter_interval(fit: FittedTail, parameter: str, confidence_level: float | None = None) -> Interval:
-    """Likelihood interval of a parameter; normal with the standard error for other methods."""
+def parameter_interval(
+    fit: FittedTail, parameter: str, confidence_level: float | None = None, *, method: str = "auto"
+) -> Interval:
+    """Likelihood interval of a parameter; normal with the standard error for other methods.
+
+    Above a threshold those of shape and location are by the standardised signed root, as in `return_level`
+    ("auto"; the location of a point process is a return level); by "profile", and all others, by χ².
+    """
     check_choice("parameter", parameter, tuple(fit.params))
+    check_choice("method", method, ("auto", "profile"))
     level = fit.level_of(confidence_level)
     if fit.method == "mle":
         target = np.array([chi2_quantile(level)])
-        low, high = fit.likelihood().parameter_ends(parameter, target)
-        return Interval(float(low[0]), float(high[0]), level, "profile likelihood")
+        by_root = fit.by_root and method == "auto" and parameter != "scale"
+        low, high = fit.likelihood().parameter_ends(parameter, target, standardised=by_root)
+        return Interval(float(low[0]), float(high[0]), level, SIGNED_ROOT if by_root else PROFILE)
     from scipy.special import ndtri
 
     reach = float(ndtri(0.5 + 0.5 * level)) * fit.std_error[parameter]
@@ -237,10 +258,10 @@ def parameter_interval(fit: FittedTail, parameter: str, confidence_level: float 
 def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float | None = None) -> Endpoint:
     """Upper end point of a fit by maximum likelihood, with its likelihood interval.
 
-    For shapes below −1/2 the interval is that of a power tail, and the estimate its median, as for
-    `return_level`, unless `method` is "profile" (default: "auto"). Raises InputError for a fit by L-moments.
-    With fewer than 300 values the likelihood interval is too narrow (at ξ = −.4 it covers .88 with 30, .91
-    with 80, .94 with 300), and the result says so.
+    As for `return_level`, the interval is by the standardised signed root above a threshold and, for shapes
+    below −1/2, that of a power tail, with its median as the estimate; by χ² of block maxima, and where
+    `method` is "profile" (default: "auto"), which is too narrow below 300 values (at ξ = −.4 it covers .88
+    with 30, .91 with 80, .94 with 300): the result says so. Raises InputError for a fit by L-moments.
 
     Examples
     --------
@@ -261,8 +282,9 @@ def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float |
         low, estimate, high = np.quantile(drawn, [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level]).tolist()
         interval = Interval(max(low, largest), high, level, POWER_TAIL)
     else:
-        low, high = fit.likelihood().endpoint_interval(chi2_quantile(level))
-        interval = Interval(max(low, largest), high, level, "profile likelihood")
+        by_root = fit.by_root and method == "auto"
+        low, high = fit.likelihood().endpoint_interval(chi2_quantile(level), standardised=by_root)
+        interval = Interval(max(low, largest), high, level, SIGNED_ROOT if by_root else PROFILE)
     return Endpoint(estimate=estimate, confidence_interval=interval, largest=largest, **fit.source)
 
 
@@ -281,6 +303,9 @@ def exceedance_probability(
     fit: FittedTail, value: float, *, confidence_level: float | None = None
 ) -> ExceedanceProbability:
     """Probability that an observation exceeds `value`: λ·(1 + ξ(x − u)/σ)^(−1/ξ), with its interval.
+
+    It holds 1/m where the likelihood interval of the level of m observations (by the standardised signed root
+    above a threshold, by χ² of block maxima) holds the value.
 
     Parameters
     ----------
@@ -315,7 +340,7 @@ def exceedance_probability(
     survival = float(fit.sf(x))
     target = chi2_quantile(level)
     low, high = _probability_interval(fit, x, survival, target)
-    interval = Interval(low, high, level, "profile likelihood")
+    interval = Interval(low, high, level, SIGNED_ROOT if fit.by_root else PROFILE)
     return ExceedanceProbability(
         value=x, estimate=fit.rate * survival, confidence_interval=interval, **fit.source
     )
@@ -325,7 +350,8 @@ def _probability_interval(fit: FittedTail, x: float, survival: float, target: fl
     period = np.inf  # beyond the fitted end point
     if survival > _SMALLEST:
         period = -np.log(fit.rate * survival) if fit.model != "gev" else -np.log(-np.log1p(-survival))
-    shortest, longest = fit.likelihood().log_period_interval(x, float(period), target)
+    by_root = fit.by_root
+    shortest, longest = fit.likelihood().log_period_interval(x, float(period), target, standardised=by_root)
     return _probability(fit, longest), min(_probability(fit, shortest), 1.0)
 
 
@@ -335,13 +361,16 @@ def _probability(fit: FittedTail, log_period: float) -> float:
     return float(-np.expm1(-rate) if fit.model == "gev" else rate)
 
 
-def shape_test(fit: FittedTail, null: float = 0.0) -> ShapeTest:
+def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> ShapeTest:
     """Likelihood-ratio test of a shape, by default ξ = 0: an exponential tail, or Gumbel maxima.
 
     Parameters
     ----------
     null : float
         ξ > −1/2: below, the likelihood is not regular, and χ² no law of its ratio.
+    method : {"auto", "profile"}
+        "auto": above a threshold by the standardised signed root, so that it rejects where the interval of
+        the shape ends; by χ² of block maxima, and by "profile".
 
     Returns
     -------
@@ -365,14 +394,20 @@ def shape_test(fit: FittedTail, null: float = 0.0) -> ShapeTest:
     from scipy.special import chdtrc
 
     fit.need_likelihood()
+    check_choice("method", method, ("auto", "profile"))
     xi = check_number("null", null, low=REGULAR_ABOVE, high=10.0, open_low=True, cure="0, exponential")
-    standard = fit.likelihood().standard
+    tail = fit.likelihood()
+    standard = tail.standard
     points = shape_profile(standard, np.zeros(1, dtype=np.intp), np.array([xi]), standard.fits.nu)
     deviance = max(2.0 * float(points.value[0] - standard.minimum()[0]), 0.0)
     params = dict(zip(fit.params, map(float, _at_shape(fit, points, xi)), strict=True))
+    statistic, pvalue, name = deviance, float(chdtrc(1.0, deviance)), "likelihood ratio"
+    if fit.by_root and method == "auto":
+        statistic, pvalue = two_sided(tail.shape_root(points, xi))
+        name = SIGNED_ROOT
     return ShapeTest(
-        null=xi, params=params, nll=fit.nll + 0.5 * deviance, statistic=deviance,
-        pvalue=float(chdtrc(1.0, deviance)), model=fit.model, **fit.source,
+        null=xi, params=params, nll=fit.nll + 0.5 * deviance, statistic=statistic, pvalue=pvalue, test=name,
+        model=fit.model, **fit.source,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt import diagnostics, return_levels
 from fairstats.numerics.evt import profile as profiles
 from fairstats.numerics.evt.distributions import Floats
-from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, FEW_VALUES, FittedTail
+from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, FEW_FOR_SCALE, FittedTail
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,8 +155,8 @@ class EvtFit(FittedTail):
             )
         elif not self.regular and self.method == "lmoments":
             lines.append("ξ ≥ 1/2: L-moments have no finite variance here.")
-        elif self.method == "mle" and self.n_exceedances < FEW_EXCEEDANCES:
-            lines.append(FEW_VALUES.format(self.n_exceedances))
+        elif self.by_root and self.n_exceedances < FEW_EXCEEDANCES and self.model == "gpd":
+            lines.append(FEW_FOR_SCALE.format(self.n_exceedances))
         if self.method == "coles_dixon":
             lines.append(_PENALISED)
         if not self.regular and self.method == "mle" and not self.at_boundary:

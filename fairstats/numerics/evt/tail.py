@@ -51,11 +51,17 @@ from fairstats.numerics.evt.gpd import RateTerm
 from fairstats.numerics.evt.intervals import TailLikelihood
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
 
-#: With fewer values likelihood intervals are too narrow: at 30 those of shape and level cover .89 to .93.
+#: How the likelihood intervals of tails above a threshold are called; by χ² they are the second.
+SIGNED_ROOT, PROFILE = "standardised signed root", "profile likelihood"
+#: With fewer values χ² intervals are too narrow: above a threshold at 30 they cover .88 to .93.
 FEW_EXCEEDANCES = 100
 FEW_VALUES = (
-    "{0} values, fewer than 100: 95% likelihood intervals of shape and levels are a little too narrow (they "
-    "cover 89–93% at 30); return_level(m, calibrated=True) allows for it."
+    "{0} values, fewer than 100: a 95% likelihood interval by χ² is too narrow (above a threshold it covers "
+    "88–93% at 30); method='signed_root', the default, allows for it."
+)
+FEW_FOR_SCALE = (
+    "{0} values, fewer than 100: the 95% interval of the scale, by χ², is a little too narrow (it covers 90–94% "
+    "at 30); those of shape, levels and end point allow for it."
 )
 #: m·λ = 1 up to rounding is taken.
 _ROUNDING = 1e-12
@@ -265,6 +271,11 @@ class FittedTail(Result):
             and (self.at_boundary or self.shape < REGULAR_ABOVE)
         )
         return irregular and self.grid is None and bool(self.sample[-1] > self.sample[-2])
+
+    @property
+    def by_root(self) -> bool:
+        """Whether likelihood intervals are by the standardised signed root: above a threshold."""
+        return self.method == "mle" and self.model != "gev"
 
     def level_of(self, confidence_level: float | None) -> float:
         """The confidence level asked for, by default the fit's."""

@@ -245,7 +245,7 @@ class TailType(TailEstimate):
     estimate : float
         ξ.
     confidence_interval : Interval
-        Likelihood interval of ξ.
+        Likelihood interval of ξ, by the standardised signed root.
     horizon : float
         B: the largest m whose return level has an interval narrower than `max_relative_width` of its
         estimate, and ending below `bound`; NaN if there is none, infinite if there is no limit up to 10⁶
@@ -390,7 +390,8 @@ def _horizon(fit: EvtFit, bound: float | None, width: float, level: float) -> tu
 def _passes(
     likelihood: TailLikelihood, periods: Floats, critical: float, bound: float | None, width: float
 ) -> tuple[Flags, list[str]]:
-    low, high = likelihood.level_interval(periods, np.full(periods.size, critical))
+    target = np.full(periods.size, critical)
+    low, high = likelihood.level_interval(periods, target, standardised=True)
     estimate = np.array([likelihood.level(t) for t in periods])
     narrow = high - low < width * np.abs(estimate)
     below = np.ones(periods.size, dtype=bool) if bound is None else high < bound

@@ -26,9 +26,14 @@ from fairstats.numerics.evt.contour import contour_extremes, shape_interest
 from fairstats.numerics.evt.diagnostics import STATISTICS, OverThresholds, excess_pvalue
 from fairstats.numerics.evt.distributions import Counts, Floats
 from fairstats.numerics.evt.gpd import GpdLikelihood, fit_gpd_samples
-from fairstats.numerics.evt.intervals import TailLikelihood, chi2_quantile
+from fairstats.numerics.evt.intervals import (
+    TailLikelihood,
+    chi2_quantile,
+    root_moments,
+    standardised_ends,
+)
 from fairstats.numerics.evt.likelihood import Samples
-from fairstats.numerics.evt.tail import tail_row
+from fairstats.numerics.evt.tail import SIGNED_ROOT, tail_row
 
 
 @serialisable
@@ -40,7 +45,7 @@ class ThresholdStability(OverThresholds):
     ----------
     thresholds : ndarray of float, shape (K,)
     shape, shape_low, shape_high : ndarray of float, shape (K,)
-        ξ with its likelihood interval.
+        ξ with its likelihood interval, by the standardised signed root.
     modified_scale, modified_scale_error : ndarray of float, shape (K,)
         σ − ξu, which does not depend on u where the model holds, and its standard error (NaN for ξ ≤ −1/2).
     n_exceedances : ndarray of int, shape (K,)
@@ -66,7 +71,7 @@ class ThresholdStability(OverThresholds):
         for i, n in enumerate(self.n_exceedances):
             scale, error = float(self.modified_scale[i]), float(self.modified_scale_error[i])
             ends = float(self.shape_low[i]), float(self.shape_high[i])
-            likely = Interval(*ends, level, "profile likelihood")
+            likely = Interval(*ends, level, SIGNED_ROOT)
             around = Interval(scale - z * error, scale + z * error, level, "delta")
             rows.append(tail_row("shape", self.shape[i], likely, n))
             rows.append(tail_row("modified scale", scale, around, n, error))
@@ -139,11 +144,21 @@ def _shape_intervals(
     q = n.size
     likelihood = GpdLikelihood.from_samples(samples, np.full(q, float(total)), "fixed")
     rows, side = np.tile(np.arange(q), 2), np.repeat([-1.0, 1.0], q)
-    found = contour_extremes(likelihood, rows, shape_interest(), side, np.full(2 * q, critical))
-    edge = 2.0 * (likelihood.boundary() - likelihood.minimum()) <= critical
-    for i in np.flatnonzero(np.isnan(found[:q]) | np.isnan(found[q:]) | edge):
+    edge = 2.0 * (likelihood.boundary() - likelihood.minimum())[rows]
+    k = samples.n[rows]
+
+    def ends(target: Floats) -> Floats:
+        found = contour_extremes(likelihood, rows, shape_interest(), side, target)
+        return np.where(edge <= target, np.nan, found)
+
+    def moments(found: Floats) -> tuple[Floats, Floats]:
+        return root_moments(np.nan_to_num(found), np.inf, k)
+
+    shapes, z = (likelihood.fits.theta / likelihood.fits.nu)[rows], np.full(2 * q, np.sqrt(critical))
+    found = standardised_ends(ends, moments, side, z, shapes, np.inf, k)
+    for i in np.flatnonzero(np.isnan(found[:q]) | np.isnan(found[q:])):
         one = TailLikelihood.of_excesses(excesses[i, : n[i]], 0.0, total, "fixed", None)
-        low, high = one.parameter_ends("shape", np.array([critical]))
+        low, high = one.parameter_ends("shape", np.array([critical]), standardised=True)
         found[i], found[q + i] = low[0], high[0]
     return found[:q], found[q:]
 

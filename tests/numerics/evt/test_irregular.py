@@ -98,7 +98,7 @@ def test_shape_interval_at_the_edge(shape: float) -> None:
     """Where ξ = −1 is likely the interval of ξ begins there, and its upper end has the critical deviance."""
     fit = fitted(5, 25, shape)
     y, n = fit.sample, 25
-    low, high = fit.interval("shape")
+    low, high = fit.interval("shape", method="profile")
     at_edge = 2 * (n * np.log(y.max()) - fit.nll)
     assert (low == -1.0) == (at_edge <= CRITICAL)
     cap = 1 / (-high * y.max()) if high < 0 else 50 / y.mean()

@@ -292,12 +292,13 @@ def test_contour_and_search_agree(family: str, shape: float) -> None:
         maxima = np.asarray(power_ratio(-np.log(e), np.array(shape)))
         likelihood = GevLikelihood.from_samples(Samples.from_maxima(maxima))
         periods = (2.0, 20.0, 100.0)
-    rows, target = np.arange(30), np.full(30, CRITICAL)
+    rows, side, target = np.tile(np.arange(30), 2), np.repeat([-1.0, 1.0], 30), np.full(60, CRITICAL)
     for m in periods:
         tau = np.full(30, np.log(m) if family == "gpd" else -np.log(-np.log1p(-1 / m)))
         d = np.asarray(power_ratio((likelihood.log_rate + tau) / likelihood.fits.nu, likelihood.fits.theta))
-        fast = np.array(level_ends(likelihood, rows, d, tau, target))
-        slow = np.array(level_ends(likelihood, rows, d, tau, target, newton=False))
+        given = likelihood, rows, d[rows], tau[rows], side, target
+        fast = level_ends(*given).reshape(2, 30)
+        slow = level_ends(*given, newton=False).reshape(2, 30)
         np.testing.assert_allclose(fast, slow, atol=float(1e-6 * np.min(slow[1] - slow[0])))
 
 

@@ -54,7 +54,7 @@ def test_a_fit_uses_it_by_itself() -> None:
     assert fit.return_level(1000).confidence_interval == level.confidence_interval
     assert fit.return_level(1000, method="profile").confidence_interval.method == "profile likelihood"
     regular = fit_gpd(np.random.default_rng(1).exponential(size=2000), 3.0, backend="scipy")
-    assert regular.return_level(1000).confidence_interval.method == "profile likelihood"
+    assert regular.return_level(1000).confidence_interval.method == "standardised signed root"
 
 
 @pytest.mark.filterwarnings("ignore:the likelihood has no maximum")
@@ -62,7 +62,7 @@ def test_ties_at_the_maximum_are_no_power_tail() -> None:
     x = genpareto.rvs(-0.9, size=2000, random_state=np.random.default_rng(2))
     x = np.minimum(x, np.sort(x)[-3])
     fit = fit_gpd(x, float(np.sort(x)[-51]), backend="scipy")
-    assert fit.return_level(1000).confidence_interval.method == "profile likelihood"
+    assert fit.return_level(1000).confidence_interval.method == "standardised signed root"
     with pytest.raises(InputError, match="tied at the maximum"):
         fit.return_level(1000, method="power_tail")
     assert PowerTail.of(np.sort(x)[-50:], 2000) is None

@@ -141,7 +141,7 @@ def test_profile_intervals_of_the_parameters(case: dict[str, Any], fit: EvtFit) 
         if not recorded["ok"] or None in recorded["ci"]:
             continue
         low, high = recorded["ci"]
-        interval = fit.interval(name)
+        interval = fit.interval(name, method="profile")
         assert abs(interval.low - low) < PROFILE * (high - low), name
         assert abs(interval.high - high) < PROFILE * (high - low), name
 

@@ -29,7 +29,7 @@ def test_shape_0_against_extremes(case: dict) -> None:
 
     Their optimiser leaves up to 1e-6 of log likelihood, so that parameters agree to 1e-3 of a standard error.
     """
-    found = fitted(case).test_shape()
+    found = fitted(case).test_shape(method="profile")
     assert found.nll == pytest.approx(case["nll0"], abs=2e-6)
     assert found.statistic == pytest.approx(case["statistic"], abs=5e-6)
     assert found.pvalue == pytest.approx(case["pvalue"], abs=1e-5)
@@ -49,7 +49,7 @@ def test_the_interval_ends_where_the_test_rejects(make: object) -> None:
     fit = make()  # type: ignore[operator]
     for end in fit.interval("shape"):
         assert fit.test_shape(end).pvalue == pytest.approx(0.05, abs=1e-6)
-    there = fit.test_shape(fit.shape)
+    there = fit.test_shape(fit.shape, method="profile")
     assert there.statistic == pytest.approx(0.0, abs=1e-8)
     assert there.params == pytest.approx(fit.params, rel=1e-4)
     assert there.to_frame()["n"].tolist() == [fit.n_exceedances]
