@@ -4,8 +4,8 @@ r(ψ) = sign(ψ̂ − ψ)·√D(ψ) of shape, scale, return levels and end point
 Both are simulated at the truth, for exact generalised Pareto excesses over a fixed threshold (N = 20k values,
 k of which exceed it on average), and their expansions mean = a(ξ)/√k, variance = 1 + b(ξ)/k are fitted by
 quadratics in ξ: the tables `ROOT_MEAN` and `ROOT_VARIANCE` of `fairstats.numerics.evt.intervals`, and those
-of `r/R/tails.R`. With 10,000 samples a setting (four minutes) ``python -m tests.calibration.roots`` prints
-them again.
+of `r/R/tails.R` (their last knot has the mean of the level with s = 8 and the variance of the shape). With
+10,000 samples a setting (four minutes) ``python -m tests.calibration.roots`` prints them again.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ _OUTSIDE = 1e30
 #: The only sample of a fit.
 _ONLY = np.zeros(1, dtype=np.intp)
 
-#: s = log(m·λ) of the levels whose signed roots were simulated; shape and end point are as the last.
+#: s = log(m·λ) of the levels whose signed roots were simulated; shape and end point are as the last, whose
+#: variance is the shape's.
 ROOT_KNOTS = (0.3, 0.7, 1.5, 3.0, 5.0, 8.0)
 #: √k·mean and k·(variance − 1) of the roots of k excesses: coefficients of 1, ξ, ξ² at each knot.
 ROOT_MEAN = (

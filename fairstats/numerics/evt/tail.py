@@ -60,8 +60,8 @@ FEW_VALUES = (
     "88–93% at 30); method='signed_root', the default, allows for it."
 )
 FEW_FOR_SCALE = (
-    "{0} values, fewer than 100: the 95% interval of the scale, by χ², is a little too narrow (it covers 90–94% "
-    "at 30); those of shape, levels and end point allow for it."
+    "{0} values, fewer than 100: the 95% interval of the scale, by χ², is a little too narrow (it covers "
+    "90–94% at 30); those of shape, levels and end point allow for it."
 )
 #: m·λ = 1 up to rounding is taken.
 _ROUNDING = 1e-12
