@@ -331,7 +331,7 @@ def exceedance_probability(
     >>> x = np.random.default_rng(1).exponential(size=5000)
     >>> found = fit_gpd(x, threshold=3.0, backend="scipy").exceedance_probability(7.0)
     >>> round(found.estimate, 5), [round(end, 5) for end in found.confidence_interval]
-    (0.00091, [0.00044, 0.00179])
+    (0.00091, [0.00046, 0.00187])
     """
     fit.need_likelihood()
     level = fit.level_of(confidence_level)
@@ -389,7 +389,7 @@ def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> S
     >>> x = np.random.default_rng(1).exponential(size=2000)
     >>> found = fit_gpd(x, threshold=2.0, backend="scipy").test_shape()
     >>> round(found.params["scale"], 3), round(found.pvalue, 3)
-    (1.018, 0.648)
+    (1.018, 0.544)
     """
     from scipy.special import chdtrc
 
