@@ -297,7 +297,7 @@ minimise <- function(fall, start, step) {
 
 # Mean and standard deviation of the signed root sign(estimate - psi) * sqrt(deviance) of a level with s = log(m * rate),
 # for k excesses of a shape: 0 + a / sqrt(k) and sqrt(1 + b / k), where a and b are quadratic in the shape and linear between
-# the knots of s. Shape and end point are as the last knot. The numbers are those of fairstats.numerics.evt.intervals,
+# the knots of s. Shape and end point are as the last knot. The numbers are those of fairstats.numerics.evt.contour,
 # simulated by tests/calibration/roots.py.
 ROOT_KNOTS <- c(0.3, 0.7, 1.5, 3, 5, 8)
 ROOT_MEAN <- rbind(

@@ -18,10 +18,10 @@ import pandas as pd
 from scipy.special import chdtri, ndtri
 
 from fairstats.numerics.evt.bootstrap import PowerTail
+from fairstats.numerics.evt.contour import root_moments
 from fairstats.numerics.evt.distributions import power_ratio, random_excesses
 from fairstats.numerics.evt.gev import GevLikelihood
 from fairstats.numerics.evt.gpd import GpdLikelihood, fit_gpd_samples
-from fairstats.numerics.evt.intervals import root_moments
 from fairstats.numerics.evt.likelihood import SampleFits, Samples, level_profile, shape_profile
 from fairstats.numerics.evt.return_levels import excess_level_error
 from tests.calibration.study import Cell, Counts

@@ -3,7 +3,7 @@
 r(ψ) = sign(ψ̂ − ψ)·√D(ψ) of shape, scale, return levels and end point has not quite mean 0 and variance 1.
 Both are simulated at the truth, for exact generalised Pareto excesses over a fixed threshold (N = 20k values,
 k of which exceed it on average), and their expansions mean = a(ξ)/√k, variance = 1 + b(ξ)/k are fitted by
-quadratics in ξ: the tables `ROOT_MEAN` and `ROOT_VARIANCE` of `fairstats.numerics.evt.intervals`, and those
+quadratics in ξ: the tables `ROOT_MEAN` and `ROOT_VARIANCE` of `fairstats.numerics.evt.contour`, and those
 of `r/R/tails.R` (their last knot has the mean of the level with s = 8 and the variance of the shape). With
 10,000 samples a setting (four minutes) ``python -m tests.calibration.roots`` prints them again.
 """
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairstats.numerics.evt.contour import ROOT_KNOTS
 from fairstats.numerics.evt.distributions import power_ratio, random_samples
 from fairstats.numerics.evt.gpd import GpdLikelihood
-from fairstats.numerics.evt.intervals import ROOT_KNOTS
 from fairstats.numerics.evt.likelihood import Samples, level_profile, scale_profile, shape_profile
 
 EXCEEDANCES = (20, 30, 50, 80)

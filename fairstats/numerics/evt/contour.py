@@ -20,6 +20,7 @@ import numpy as np
 from fairstats.numerics.evt.distributions import (
     Flags,
     Floats,
+    Numbers,
     Rows,
     Triple,
     exponential_scale_partials,
@@ -31,6 +32,27 @@ from fairstats.numerics.evt.optimise import tail_parameter
 
 #: Value (Q,), gradient (Q, 3) and Hessian (Q, 3, 3) in (θ, ν, ℓ) at points of the problems `rows`.
 Interest = Callable[[Rows, Floats, Floats, Floats], Triple]
+#: Critical values → ends of intervals; ends → mean and standard deviation of the signed root there.
+Ends = Callable[[Floats], Floats]
+Moments = Callable[[Floats], tuple[Floats, Floats]]
+
+#: s = log(m·λ) of the levels whose signed roots were simulated; shape and end point are as the last, whose
+#: variance is the shape's.
+ROOT_KNOTS = (0.3, 0.7, 1.5, 3.0, 5.0, 8.0)
+#: √k·mean and k·(variance − 1) of the roots of k excesses: coefficients of 1, ξ, ξ² at each knot.
+ROOT_MEAN = (
+    (0.16, -0.49, 0.27), (0.41, -0.88, 0.54), (-0.13, -0.97, 0.67),
+    (-1.79, 1.09, -0.42), (-2.35, 2.49, -1.62), (-2.46, 2.77, -1.86),
+)  # fmt: skip
+ROOT_VARIANCE = (
+    (-0.2, 0.3, -0.1), (0.6, -0.9, 1.0), (4.4, -6.1, 5.3),
+    (6.2, -8.5, 6.1), (4.2, -0.7, -2.1), (3.7, -1.2, -0.9),
+)  # fmt: skip
+#: Shapes of the simulation, beyond which the moments stay.
+ROOT_SHAPES = (-0.5, 0.8)
+#: Standardised ends are found where their root would move by less (the rest of the way goes along the
+#: secant), and lie at least the second from the estimate.
+_SETTLED, _LEAST_ROOT, _SECANTS = 1e-4, 1e-6, 30
 
 
 _ITERATIONS = 15
@@ -329,3 +351,46 @@ def _second_in_theta(theta: Floats, omega: Floats, in_theta: Floats, in_omega: F
     series = omega**3 * (1 / 3 + z * (1 / 4 + z * (1 / 10 + z * (1 / 36 + z * (1 / 168 + z / 960)))))
     safe = np.where(small, 1.0, theta)
     return np.where(small, series, (omega**2 * in_omega - 2.0 * in_theta) / safe)
+
+
+def root_moments(shape: Numbers, s: Numbers, k: Numbers) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the signed root of a level with s = log(m·λ), for k excesses of shape ξ.
+
+    mean = a(ξ, s)/√k, variance = 1 + b(ξ, s)/k, where a and b are quadratic in ξ and linear between the knots
+    of s (simulated: `tests/calibration/roots.py`). At s = ∞ those of the shape and of the end point. They
+    broadcast.
+    """
+    xi, s = np.broadcast_arrays(np.clip(shape, *ROOT_SHAPES), s)
+    powers = np.stack([np.ones_like(xi), xi, xi**2], -1)
+    a, b = (
+        (powers * np.stack([np.interp(s, ROOT_KNOTS, column) for column in np.transpose(table)], -1)).sum(-1)
+        for table in (ROOT_MEAN, ROOT_VARIANCE)
+    )
+    return a / np.sqrt(k), np.sqrt(1.0 + b / k)
+
+
+def standardised_ends(
+    ends: Ends, moments: Moments, side: Floats, z: Floats, shape: Numbers, s: Numbers, k: Numbers
+) -> Floats:
+    """Ends below (side −1) and above (+1) the estimate where the standardised root is ±z, shape (Q,).
+
+    The moments at an end say which critical value belongs to it: a fixed point, by secants, from the moments
+    at the fitted `shape`. The interval holds the estimate also where z is less than the mean.
+    """
+    mean, sd = root_moments(shape, s, k)
+    root = np.maximum(sd * z - side * mean, _LEAST_ROOT)
+    found = np.full((2, z.size), np.nan)
+    before, off_before = root, np.full_like(z, np.nan)
+    for _ in range(_SECANTS):
+        found[0], found[1] = found[1], ends(root**2)
+        mean, sd = moments(found[1])
+        off = np.maximum(sd * z - side * mean, _LEAST_ROOT) - root
+        with np.errstate(all="ignore"):
+            slope = (off - off_before) / (root - before)
+            step = np.where(slope < -0.25, -off / slope, off)
+            if np.abs(step).max() <= _SETTLED and not np.isnan(off_before).any():
+                last = step * (found[1] - found[0]) / (root - before)
+                found[1] += np.where(np.isfinite(last), last, 0.0)
+                break
+        before, off_before, root = root, off, np.maximum(root + step, _LEAST_ROOT)
+    return np.asarray(found[1])

@@ -22,16 +22,16 @@ from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.checks import LEAST_EXCEEDANCES, as_series, kth_largest, usable_thresholds
-from fairstats.numerics.evt.contour import contour_extremes, shape_interest
+from fairstats.numerics.evt.contour import (
+    contour_extremes,
+    root_moments,
+    shape_interest,
+    standardised_ends,
+)
 from fairstats.numerics.evt.diagnostics import STATISTICS, OverThresholds, excess_pvalue
 from fairstats.numerics.evt.distributions import Counts, Floats
 from fairstats.numerics.evt.gpd import GpdLikelihood, fit_gpd_samples
-from fairstats.numerics.evt.intervals import (
-    TailLikelihood,
-    chi2_quantile,
-    root_moments,
-    standardised_ends,
-)
+from fairstats.numerics.evt.intervals import TailLikelihood, chi2_quantile
 from fairstats.numerics.evt.likelihood import Samples
 from fairstats.numerics.evt.tail import SIGNED_ROOT, tail_row
 

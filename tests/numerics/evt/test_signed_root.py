@@ -12,7 +12,7 @@ from scipy.stats import genpareto
 
 from fairstats.ground.errors import InputError
 from fairstats.numerics.evt import EvtFit, fit_gev, fit_gpd, fit_point_process, tail_type, threshold_stability
-from fairstats.numerics.evt.intervals import ROOT_KNOTS, ROOT_MEAN, ROOT_VARIANCE, root_moments
+from fairstats.numerics.evt.contour import ROOT_KNOTS, ROOT_MEAN, ROOT_VARIANCE, root_moments
 
 from ...calibration import roots
 from ...calibration.evt import _endpoint, _gpd_level, _gpd_shape
