@@ -147,7 +147,8 @@ def audit(
         For ratios: below it, or above 1/threshold, lies a violation.
     margin : float, default 0.1
         For differences, gaps and areas: beyond it lies a violation. For MADD, half of which bounds the
-        differences of selection rates, beyond twice of it.
+        differences of selection rates, beyond twice of it. Not for ECD, which is judged against ±0.05
+        (`ecd(margin=…)` takes another).
     method : {None, "log", "score", "koopman", "delta", "bootstrap"}
         Interval method; None takes the default of each metric (score; under weights log or delta).
     simultaneous : {None, "bonferroni", "max-z"}

@@ -85,6 +85,8 @@ def synthetic_quality(
 ) -> SyntheticQuality:
     """Measure how like the real rows synthetic ones are.
 
+    The interval of the detection is conservative where they are alike: 1 is the end of its range.
+
     Parameters
     ----------
     real, synthetic : DataFrame, shape (n, p) and (m, p)

@@ -105,9 +105,9 @@ def hfm(
     of samples does not estimate that of populations at usable n. So there is no interval, but a stability
     range over subsamples, which claims no confidence, and two tests: of D and D_f by permuting the sensitive
     values among the rows, and of HFM by exchanging y and ŷ within rows. Both are exact permutation tests,
-    one-sided upwards. With "max" the test of HFM is valid and nearly without power, since a maximum hardly
-    moves when labels change places (no rejection in 471 samples): a large p-value says nothing there, and
-    ``statistic="mean"`` asks the same question with power.
+    one-sided upwards (conservative where distances are tied). With "max" the test of HFM is valid and nearly
+    without power, since a maximum hardly moves when labels change places (no rejection in 471 samples): a
+    large p-value says nothing there, and ``statistic="mean"`` asks the same question with power.
 
     Over values and attributes D and D_f are maxima, each by itself, and HFM is computed from them. Over one
     attribute with two values there is one comparison.

@@ -127,7 +127,8 @@ def madd(
 
     The interval is for the binned distance δ_m = Σ_k |p0_k − p1_k| on the grid. For the L1 distance of the
     densities, δ_m ≤ ∫|f0 − f1|, only the lower limit holds: without smoothness no upper one exists. The
-    percentile bootstrap is not offered: it never covers equal groups.
+    percentile bootstrap is not offered: it never covers equal groups. Intervals that do are conservative, as
+    signs of bins are left open where groups may be alike.
 
     References
     ----------

@@ -273,7 +273,8 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         MitigationResult
             Changes of MADD, disparate impact and accuracy (1 − error), by group, with paired intervals that
-            take the map as given; MADD before and after.
+            take the map as given (those of MADD are conservative, as are limits of `loss_curve_`); MADD
+            before and after.
 
         Warns
         -----

@@ -16,6 +16,8 @@ from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import Evidence, explain, fair_range, settle
 from fairstats.methods.rates.bounds import worst_case_rows
+from fairstats.methods.rates.estimates import estimate_rate
+from fairstats.methods.rates.pair import SMALL_CELL, shrinkage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,6 +137,12 @@ def with_verdicts(
     alone = settle(evidence, confidence_level=1 - size / chosen_among, adjust="none")
     rulings = tuple(replace(r, pvalue_adjusted=min(chosen_among * r.pvalue, 1.0)) for r in alone)
     return tuple(c.ruled(r) for c, r in zip(comparisons, rulings, strict=True))
+
+
+def _rarest(c: RateComparison) -> float:
+    """Successes or failures of either group, whichever are the fewest; NaN where there is no rate."""
+    sides = (c.n, c.rate), (c.n_reference or 0, c.rate_reference)
+    return min(n * min(rate, 1 - rate) for n, rate in sides)
 
 
 _RULES = {
@@ -270,7 +278,38 @@ class ComparisonResult(Result):
         if exact:
             names = ", ".join(exact)
             lines.append(f"Fewer than 10 successes or failures: verdicts on {names} by the exact test.")
-        return lines + self._common_notes()
+        return lines + self._of_regime() + self._common_notes()
+
+    def _of_regime(self) -> list[str]:
+        """Where simulation (`vignettes/calibration.md`) shows less than is nominal on such data."""
+        counts, metric = self.counts, find_metric(self.metric)
+        if not isinstance(counts, CellCounts) or self.backend != "numpy":
+            return []
+        lines = []
+        answered = [c for c in self.comparisons if c.verdict != "insufficient evidence"]
+        if counts.weighted and metric is not None:
+            shown = {g for c in answered for g in (c.group, c.reference)}
+            least = np.ones(len(counts.groups))
+            for rate in (RATES[name] for name in metric.rates):
+                for part in rate.parts or (rate,):
+                    least = np.minimum(least, shrinkage(estimate_rate(counts, part)).min(axis=0))
+            scarce = [g for g, factor in zip(counts.groups, least, strict=True) if g in shown and factor < 1]
+            if scarce:
+                lines.append(
+                    f"{', '.join(scarce)}: few effective successes or failures. Limits are wider for it; "
+                    "many such samples get no answer, and those that do are a selection (coverage .92 to 1)."
+                )
+        elif not counts.weighted and self.method in ("log", "delta"):
+            lines.append(
+                f"The {self.method} method, asked for, is too liberal beside a small group: there its "
+                "verdicts are wrong in up to 10% of samples."
+            )
+        elif not counts.weighted and self.method in ("score", "koopman", "mee"):
+            few = [c.group for c in answered if _rarest(c) < SMALL_CELL]
+            if few:
+                told = "Intervals may be too narrow where fewer than 5 successes or failures are expected"
+                lines.append(f"{told}: {', '.join(dict.fromkeys(few))}.")
+        return lines
 
     def _common_notes(self) -> list[str]:
         dropped = [self.counts.missing.sentence] if self.counts.missing.n_dropped else []
@@ -286,7 +325,7 @@ class ComparisonResult(Result):
             estimate, low and high agree. For a mean of rates (average odds) the range is that of its parts
             and may not be attained. `ci_low` to `ci_high` holds the true value, which lies somewhere between
             the bounds of the population, with the confidence level (Imbens & Manski 2004, with the shrinkage
-            of Stoye 2009; limits by the score with continuity correction).
+            of Stoye 2009; limits by the score with continuity correction): it is conservative (.95 to .99).
 
         Raises
         ------

@@ -236,7 +236,8 @@ def um_compare(
     paired : {"auto", True, False}
         "auto": where both posteriors hold predictions of the same rows, the draws are of label × ŷ_A × ŷ_B
         jointly; effective counts of different size are paired up to the smaller. Independent draws are the
-        paper's way; for algorithms that agree on most rows they overstate the variance of Δ.
+        paper's way; for algorithms that agree on most rows they overstate the variance of Δ, and intervals
+        are conservative (as paired ones are where both gaps are 0).
     names : (str, str), default ("A", "B")
     draws : int, optional
         Default as many as `a` has.

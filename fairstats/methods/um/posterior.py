@@ -118,6 +118,8 @@ def um_posterior(
     The uniform prior pulls accuracy towards .5, by two errors and two hits a group: with fewer than about 10
     errors in a group 95% intervals of accuracy over all rows cover .88 to .92 (accuracy .96 in 40 + 400 rows:
     .91; .95 in 100 + 100: .88), and a note says so. "jeffreys" covers .94 to .98 there, "perks" .86 to .98.
+    What a prior adds to each group adds up: over 4 and 8 groups of 100 "uniform" covers .73 and .45,
+    "jeffreys" .92 and .84, "perks" .93 at 8. The size of a gap ("…_max") is never 0 among draws.
 
     Metrics of all rows weight the groups by their numbers of rows, which are held fixed. Under "parameter"
     metrics of disjoint pairs of cells, such as ΔTPR and ΔFPR, are independent (the paper's Remark 2.1); under

@@ -140,7 +140,7 @@ def exponentiality_test(
     max_looks : int or None
         Where the test is repeated on a growing sample: how often at the most, stated beforehand. Each look
         has the level α/`max_looks`, so that an exponential tail is rejected at any of them with
-        probability α at the most. None: looks at level α without a limit; the result then says
+        probability α at the most (conservative). None: looks at level α without a limit; the result then says
         that passing has no error guarantee.
     n_resamples : int
         Simulated exponential samples.

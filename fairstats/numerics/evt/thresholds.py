@@ -267,7 +267,7 @@ def choose_threshold(
     thresholds, n_thresholds
         Candidates; default as for `mean_residual_life`.
     false_discovery_rate : float
-        In (0, 1).
+        In (0, 1); over candidates that share their values the rule is conservative.
     statistic : {"anderson_darling", "cramer_von_mises"}
     n_resamples : int
         Simulated samples per candidate.

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import norm, t
+from scipy.optimize import brentq
+from scipy.stats import multivariate_normal, norm, t
 from statsmodels.stats.proportion import confint_proportions_2indep, tost_proportions_2indep
 
 import fairstats as fs
@@ -22,6 +23,7 @@ from fairstats.methods.rates.score import (
     ratio_score_statistic,
     ratio_statistic,
 )
+from fairstats.results import SelectionCounts
 
 from .score_arrays import difference_score_interval
 
@@ -274,3 +276,19 @@ def test_clusters_that_are_all_alike(weight: Any) -> None:
     with pytest.warns(fs.FairstatsWarning):
         gap = fs.demographic_parity_difference(None, [1, 0, 1, 0] * 10, **columns)
     assert gap.verdict == "insufficient evidence"
+
+
+def test_simultaneous_ratios_share_the_relative_error_of_their_reference() -> None:
+    """The critical value is that of two contrasts of log rates; SciPy's bivariate normal gives it."""
+    counts = SelectionCounts.from_counts({"ref": (10, 90), "a": (90, 10), "b": (90, 10)})
+    found = fs.disparate_impact(counts=counts, reference="ref", method="log", simultaneous="max-z")
+    own, common = 0.1 / 90, 0.9 / 10  # (1 − r)/k
+    law = multivariate_normal(cov=[[1, common / (common + own)], [common / (common + own), 1]])
+
+    def outside(c: float) -> float:
+        return 1 - float(law.cdf([c, c], lower_limit=[-c, -c])) - 0.05
+
+    critical = brentq(outside, 1.9, 2.3, xtol=1e-4)
+    for c in found.comparisons:
+        reach = np.log(c.confidence_interval.high / c.estimate) / np.sqrt(own + common)
+        assert reach == pytest.approx(critical, abs=0.01), "drawn by 2^17 of the joint law"

@@ -8,6 +8,7 @@ note says how. Tolerance: 1e-8 relative; for numbers that are sums of cancelling
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -431,3 +432,15 @@ def test_weighted_limits_of_a_largest_gap_are_those_of_the_pair() -> None:
         assert np.ravel(band.limits(critical)) == pytest.approx(single.limits(critical), rel=1e-9)
     for null in (-0.45, -0.1, 0.2):
         assert band.statistic(null) == pytest.approx([single.statistic(null)], rel=1e-9)
+
+
+@pytest.mark.parametrize(("clusters", "answered"), [(7, False), (8, True)])
+def test_fewest_clusters_of_an_answer(clusters: int, answered: bool) -> None:
+    """Eight equal ones, as the docstring says."""
+    group = np.repeat(["b", "a"], [20 * clusters, 800])
+    owner = np.arange(group.size) // 20
+    y = np.random.default_rng(4).integers(0, 2, group.size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        found = fs.disparate_impact(y_pred=y, sensitive_features=group, reference="a", cluster=owner)
+    assert (found.verdict != "insufficient evidence") == answered
