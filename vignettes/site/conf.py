@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -49,3 +50,17 @@ toc_object_entries = False
 write_pages(HERE)
 html_extra_path = ["made/extra"]
 exclude_patterns = ["made/extra"]
+
+
+def make_accessible(app: Any, problem: Exception | None) -> None:
+    """Captions of contents get the level of a heading; code and tables that are wide scroll by keys."""
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8").replace('role="heading">', 'role="heading" aria-level="2">')
+        text = text.replace("<pre>", '<pre tabindex="0">')
+        text = text.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+        page.write_text(text, encoding="utf-8")
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("build-finished", make_accessible)

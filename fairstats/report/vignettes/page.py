@@ -48,6 +48,9 @@ _SRC = re.compile(r"""\bsrc\s*=\s*(?P<quote>["'])(?P<src>.*?)(?P=quote)""", re.I
 _ALT = re.compile(r"""\balt\s*=\s*(?:"[^"]+"|'[^']+')""", re.IGNORECASE)
 _EMPTY_ALT = re.compile(r"""\s*\balt\s*=\s*(?:""|'')""", re.IGNORECASE)
 
+#: What scrolls where it is wider than the screen.
+_WIDE = re.compile(r"<(pre|table)(?=[\s>])(?![^>]*tabindex)")
+
 
 def footnote(renderer: str, r_version: str, *, fast: bool) -> str:
     """Who built the page, as HTML; `r_version` is empty where the R chunks were not run."""
@@ -72,8 +75,9 @@ def whole_page(title: str, body: str, code_style: str) -> str:
 
 
 def finish(page: str, name: str, foot: str) -> str:
-    """Let displayed formulas scroll, give pictures words, end with `foot`, refuse what would be loaded."""
+    """Let what is wide scroll, also by keys, name pictures, end with `foot`, refuse what would be loaded."""
     page = _DISPLAYED.sub(lambda m: f'<span class="formula">{m[0]}</span>', page)
+    page = _WIDE.sub(r'<\1 tabindex="0"', page)
     head, end, tail = page.rpartition("</body>")
     page = f"{head}{foot}\n{end}{tail}" if end else page + foot
     return refuse_remote(name_pictures(page), name)
