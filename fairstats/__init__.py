@@ -14,12 +14,11 @@ from fairstats._version import __version__
 #: Module → the public names that it defines.
 _NAMES: dict[str, tuple[str, ...]] = {
     "ground.backends": ("use_backend",),
-    "ground.counting": ("tally",),
     "ground.engines.sql": ("tally_sql",),
     "ground.counts": ("ConfusionCounts",),
     "ground.doctor": ("doctor",),
     "ground.errors": ("FairstatsError", "FairstatsWarning", "InputError"),
-    "ground.tally": ("Tally",),
+    "ground.tally": ("Tally", "tally"),
     "methods.ecd.discrimination": ("counterfactual_discrimination",),
     "methods.ecd.ecd": ("ecd",),
     "methods.ecd.quality": ("synthetic_quality",),

@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from fairstats._version import __version__
 from fairstats.ground.errors import FairstatsError, FairstatsWarning, InputError, MissingDependencyError
+from fairstats.report.report import AuditReport
+from fairstats.report.vignettes.build import Built
 
 try:
     import typer
@@ -28,10 +30,6 @@ except ImportError as problem:
 
 from fairstats.cli import options as tables
 from fairstats.cli.options import OPTIONS, by_column, by_model, pos_labels
-
-if TYPE_CHECKING:
-    from fairstats.report.report import AuditReport
-    from fairstats.report.vignettes.build import Built
 
 DEMO_REPORT = "fairstats-report.html"
 
@@ -147,7 +145,7 @@ def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
 
 def tally_command(file: Path, **given: Any) -> None:
     """Count a table once: a tally holds all that an audit needs, and no person."""
-    from fairstats.ground.counting import tally
+    from fairstats.ground.tally import tally
     from fairstats.report.files import check_targets, deliver
 
     check_targets({"--out": given["out"]}, [file])

@@ -13,9 +13,8 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Literal
 
-import pandas as pd
-
 from fairstats.datasets.description import CatalogueEntry, Dataset, adult_subset, compas_subset, entry
+from fairstats.ground.lazy import pd
 
 
 def read_bundled(file: str, known: CatalogueEntry) -> pd.DataFrame:

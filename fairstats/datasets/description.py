@@ -8,12 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from fairstats.ground.checks import check_that
-
-if TYPE_CHECKING:
-    import pandas as pd
+from fairstats.ground.lazy import pd
 
 _WIDTH = 100
 

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import pandas as pd
-
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import pd
 
 StrPath = str | os.PathLike[str]
 #: What pandas and the decompressors raise for a file that is not the table it should be.

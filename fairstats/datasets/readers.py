@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Final, Literal
-
-import pandas as pd
+from pathlib import Path
+from typing import Final, Literal
 
 from fairstats.datasets.description import Dataset, compas_subset, entry
 from fairstats.datasets.files import (
@@ -21,10 +20,7 @@ from fairstats.datasets.files import (
     typed,
 )
 from fairstats.ground.errors import DataWarning, InputError, MissingDependencyError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
+from fairstats.ground.lazy import pd
 
 _EXCEL_ENGINES: Final = {".xls": "xlrd", ".xlsx": "openpyxl"}
 

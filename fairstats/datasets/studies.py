@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from typing import Final
 
-import pandas as pd
-
 from fairstats.datasets.description import Dataset, entry
 from fairstats.datasets.files import (
     StrPath,
@@ -22,6 +20,7 @@ from fairstats.datasets.files import (
 )
 from fairstats.ground.checks import check_choice, check_that, check_whole
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import pd
 
 # ---------------------------------------------------------------- Open University Learning Analytics Dataset
 

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_given, check_that, check_type, check_whole, finite_array, is_plain
 from fairstats.ground.encoding import as_frame_columns, label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
+from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import MissingReport, Outcomes
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
 
 _BLOCK = 1 << 20
 _Kind = TypeVar("_Kind", bound="CellCounts")
@@ -242,8 +240,6 @@ class CellCounts:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: the cells' totals and the number of rows."""
-        import pandas as pd
-
         frame = pd.DataFrame(self.totals, columns=list(self.cells))
         if not self.weighted:
             frame = frame.astype("int64")

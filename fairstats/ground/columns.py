@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.cells import CellCounts
 from fairstats.ground.checks import check_given, check_number, check_that, column_name, column_names
@@ -20,10 +21,6 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes, check_changed
 from fairstats.ground.parts import RowCounts, TailCounts
 from fairstats.ground.scores import ScoreCounts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 #: Arguments that name one column.
 _SINGLE = (

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.cells import CellCounts, column_of
 from fairstats.ground.checks import column_name, column_names
 from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.serialise import serialisable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["CellCounts", "ConfusionCounts", "PairedCounts", "SelectionCounts", "confusion_cells"]
 

@@ -12,16 +12,14 @@ from dataclasses import dataclass, fields
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from packaging.requirements import Requirement
 
 from fairstats._version import __version__
 from fairstats.ground.backends import current_backend, r_package_cure
+from fairstats.ground.lazy import pd
 from fairstats.ground.rprobe import R_PACKAGES, RProbe, forget_probe, probe_r, run_aside
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Status = Literal["ok", "missing", "broken"]
 #: Extras that are reported, in this order, and what they are for.
@@ -86,8 +84,6 @@ class DoctorReport:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per thing: part, name, version, status, detail, cure."""
-        import pandas as pd
-
         return pd.DataFrame(self.rows, columns=[f.name for f in fields(DoctorRow)])
 
     def __str__(self) -> str:

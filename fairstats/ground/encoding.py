@@ -5,10 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import (
     as_number,
@@ -22,11 +23,7 @@ from fairstats.ground.checks import (
     shown,
 )
 from fairstats.ground.errors import DataWarning, InputError, caution
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
+from fairstats.ground.lazy import pd
 
 #: Code of a missing value.
 MISSING = -1
@@ -65,8 +62,6 @@ def as_column(values: Any, argument: str) -> Any:
     `values`: NumPy, list, tuple, pandas, polars or pyarrow column; what a masked array hides is missing;
     `argument`: name for error messages. Raises InputError if the values have no single dimension.
     """
-    import pandas as pd
-
     if isinstance(values, (pd.Series, pd.Index, pd.Categorical)) and not isinstance(values, pd.MultiIndex):
         return values
     came = f"a value of type {type(values).__name__}"
@@ -112,8 +107,6 @@ def as_narwhals(values: Any, argument: str = "frame", *, collect: bool = True) -
 
 
 def _through_narwhals(values: Any, argument: str) -> Any:
-    import pandas as pd
-
     native = as_narwhals(values, argument)
     if isinstance(native, nw.DataFrame) and native.shape[1] == 1:
         native = native[native.columns[0]]
@@ -169,8 +162,6 @@ def factorize(values: Any, argument: str) -> Factor:
     `values`: a column, as `as_column` takes it; `argument`: name for error messages. Returns Factor: codes
     and levels. Integers with a small range and booleans are coded without hashing.
     """
-    import pandas as pd
-
     column = as_column(values, argument)
     if isinstance(column, pd.Categorical) or isinstance(getattr(column, "dtype", None), pd.CategoricalDtype):
         return _factor_of_categories(column if isinstance(column, pd.Categorical) else pd.Categorical(column))
@@ -268,8 +259,6 @@ def _factor_of_few(array: NDArray[Any]) -> Factor | None:
 
 def _plain(value: Any) -> Hashable:
     """Python value of a NumPy scalar; whole floats become integers (a column with NaN turns 1 into 1.0)."""
-    import pandas as pd
-
     if isinstance(value, (np.datetime64, np.timedelta64)):
         value = pd.Timestamp(value) if isinstance(value, np.datetime64) else pd.Timedelta(value)
     if isinstance(value, np.generic):
@@ -286,8 +275,6 @@ def label_text(value: Hashable) -> str:
 
 def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:
     """Float column; missing values become NaN, what is no number (text, dates, complex ones) is an error."""
-    import pandas as pd
-
     column = as_column(values, argument)
     try:
         if not isinstance(column, np.ndarray):
@@ -404,8 +391,6 @@ def check_columns(
 
 def as_frame_columns(frame: Any, names: Sequence[str], argument: str) -> pd.DataFrame:
     """The named columns of a frame of any kind, as pandas."""
-    import pandas as pd
-
     if isinstance(frame, pd.DataFrame) and frame.columns.is_unique:
         check_columns(argument, names, list(frame.columns))
         return frame[list(dict.fromkeys(names))]

@@ -10,10 +10,11 @@ import datetime
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import (
     check_different,
@@ -26,9 +27,7 @@ from fairstats.ground.checks import (
 )
 from fairstats.ground.encoding import MISSING, Factor, as_column, as_narwhals, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, caution
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from fairstats.ground.lazy import pd
 
 #: Name of the group of rows whose sensitive value is missing, under ``missing="group"``.
 MISSING_GROUP = "(missing)"
@@ -123,8 +122,6 @@ def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
 
 def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
     """Columns with their names, of a mapping, frame, array, list of rows, or the one column."""
-    import pandas as pd
-
     if isinstance(given, Mapping):
         return given.items()
     if isinstance(given, pd.DataFrame):
@@ -206,8 +203,6 @@ def _ordered(factor: Factor, groups: Sequence[Hashable] | None, number: NDArray[
 def _as_listed(
     factor: Factor, groups: Sequence[Hashable], labels: tuple[str, ...], sizes: NDArray[np.int64]
 ) -> Factor:
-    import pandas as pd
-
     fine = isinstance(groups, (Sequence, np.ndarray, pd.Index, pd.Series)) and not isinstance(
         groups, (str, bytes)
     )
@@ -238,8 +233,6 @@ def find_group(
 
     1, 1.0, ``np.float64(1)`` and True are one value; so are a day and its timestamp.
     """
-    import pandas as pd
-
     if isinstance(group, np.generic) and not isinstance(group, np.datetime64):
         group = group.item()  # NumPy compares with every entry of a tuple
     if levels is not None and group in levels:

@@ -6,15 +6,12 @@ import functools
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from fairstats.ground.checks import check_choice
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 ADJUSTMENTS = ("holm", "bonferroni", "sidak", "hommel", "fdr_bh", "none")
 _SEED = 20180721

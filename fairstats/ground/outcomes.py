@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import LARGEST, check_choice, check_one_length, check_that
 from fairstats.ground.encoding import MISSING, Factor, as_float_column, binary_columns, factorize
 from fairstats.ground.errors import DataWarning, InputError, MissingValuesWarning, caution
 from fairstats.ground.groups import Grouping, encode_groups
+from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
 
 MissingPolicy = Literal["raise", "drop", "group"]
 
@@ -295,8 +293,6 @@ def check_row_labels(**columns: Any) -> None:
 
     `columns`: argument → column, frame, or mapping of columns; what is not of pandas has no labels.
     """
-    import pandas as pd
-
     first: tuple[str, pd.Index] | None = None
     named = ((f"{a}[{n!r}]", c) for a, v in columns.items() if isinstance(v, Mapping) for n, c in v.items())
     for name, column in (*columns.items(), *named):

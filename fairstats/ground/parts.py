@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.encoding import as_float_column, factorize
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
 
 #: Groups of up to this size are kept whole.
 LEAST_KEPT = 1_000
@@ -117,8 +114,6 @@ def _largest(
 
 def dates_as_days(values: Any) -> NDArray[np.float64] | None:
     """Dates, times and durations of any frame as days (since 1970), NaN where missing; None for others."""
-    import pandas as pd
-
     if getattr(getattr(values, "dtype", None), "kind", "O") in "biuf":  # plain numbers, without a Series
         return None
     column = pd.Series(values)
@@ -184,8 +179,6 @@ class RowCounts:
         y_true: NDArray[Any] | None, y_pred: NDArray[Any] | None, numbers: NDArray[np.int64] | None,
     ) -> Self:  # fmt: skip
         """The rows as they come."""
-        import pandas as pd
-
         table: dict[str, NDArray[Any]] = {}
         levels: list[tuple[str, ...]] = []
         for name in features.columns:
@@ -226,8 +219,6 @@ class RowCounts:
         )  # fmt: skip
 
     def _table(self) -> pd.DataFrame:
-        import pandas as pd
-
         table: dict[str, Any] = dict(zip(self.columns, self.features, strict=True))
         table |= {GROUP: self.group, NUMBER: self.numbers}
         table[TRUE] = -1 if self.y_true is None else self.y_true
@@ -236,8 +227,6 @@ class RowCounts:
 
     def frame(self) -> pd.DataFrame:
         """Features as a frame, one row per person: numbers, and text as categories."""
-        import pandas as pd
-
         columns = {
             name: pd.Categorical(values, categories=list(own)) if own else values
             for name, values, own in zip(self.columns, self.features, self.levels, strict=True)
@@ -255,8 +244,6 @@ class RowCounts:
         return self._counted(moved._table(), groups, self.levels)
 
     def __add__(self, other: RowCounts) -> RowCounts:
-        import pandas as pd
-
         levels = tuple(tuple(sorted({*a, *b})) for a, b in zip(self.levels, other.levels, strict=True))
         table = pd.concat([self._table(), other._table()], ignore_index=True)
         return self._counted(table, self.groups, levels)

@@ -5,23 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_different, check_that, is_plain
 from fairstats.ground.encoding import as_array, as_column, as_narwhals, check_columns
 from fairstats.ground.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Codes = NDArray[np.signedinteger[Any]]
-
+from fairstats.ground.lazy import pd
 
 #: Column → (values, code of the value for each row).
-Replacement = Mapping[Hashable, tuple[Sequence[Any], "Codes"]]
+Replacement = Mapping[Hashable, tuple[Sequence[Any], NDArray[np.signedinteger[Any]]]]
 
 
 @dataclass(frozen=True)
@@ -85,8 +81,6 @@ class _ArrayTable(FeatureTable):
 
 class _PandasTable(FeatureTable):
     def labels_of(self, positions: NDArray[np.intp]) -> NDArray[Any]:
-        import pandas as pd
-
         index = self.data.index
         if isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1):
             return positions
@@ -131,8 +125,6 @@ def as_features(X: Any, argument: str = "X") -> FeatureTable:
     `X`, shape (n, p): pandas, polars, Arrow, or a two-dimensional array; `argument`: name for error messages.
     Raises InputError: no table, no rows, or columns of one name.
     """
-    import pandas as pd
-
     if isinstance(X, pd.DataFrame):
         table: FeatureTable = _PandasTable(X)
         check_different(argument, X.columns)
@@ -171,8 +163,6 @@ def _as_type(values: Sequence[Any], dtype: np.dtype[Any], name: Hashable) -> NDA
 
 def _as_series(values: Sequence[Any], dtype: Any, name: Hashable) -> Any:
     """Values in the type of the column, exactly."""
-    import pandas as pd
-
     if isinstance(dtype, pd.CategoricalDtype) and not set(values) <= set(dtype.categories):
         raise _does_not_fit(values, dtype, name)
     try:

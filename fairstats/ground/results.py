@@ -19,12 +19,9 @@ import numpy as np
 
 from fairstats.ground.errors import InputError, ResultAttributeError
 from fairstats.ground.groups import group_index
+from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import decode, encode, serialisable
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairstats.ground.verdict import Ruling
+from fairstats.ground.verdict import Ruling
 
 #: The columns that every `to_frame()` begins with.
 TIDY_COLUMNS = (
@@ -286,8 +283,6 @@ class Result(_Answers):
         DataFrame
             Columns `TIDY_COLUMNS` in that order, then those of the method.
         """
-        import pandas as pd
-
         rows = self.rows()
         extra = [name for name in dict.fromkeys(k for row in rows for k in row) if name not in TIDY_COLUMNS]
         return pd.DataFrame(rows, columns=[*TIDY_COLUMNS, *extra])

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_given, check_type
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.serialise import serialisable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @serialisable

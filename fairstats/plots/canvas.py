@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairstats.ground.checks import check_that
 from fairstats.ground.errors import InputError, MissingDependencyError
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fairstats.ground.lazy import Axes
 
 
 def pyplot() -> Any:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from fairstats.ground.checks import check_that
+from fairstats.ground.lazy import Axes
 from fairstats.plots.canvas import axes_or_new, panels_or_new
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
 
 _GROUPS = ("C3", "C0", "C2", "C4", "C1")
 #: More points than this are drawn as a random share: the eye sees no more, and a picture stays small.

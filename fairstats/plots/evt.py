@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import Axes
 from fairstats.plots.canvas import axes_or_new, panels_or_new
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 COLOUR = "C0"
 _MARKS: dict[str, Any] = {

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairstats.ground.checks import check_type
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import Axes
 from fairstats.ground.registry import find_metric
 from fairstats.plots.canvas import axes_or_new
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: Verdict → colour, marker, face; shape and word say the same as the colour.
 STYLES = {

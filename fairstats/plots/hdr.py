@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import Axes
 from fairstats.plots.canvas import axes_or_new
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COLOUR = "C0"
 _SHOWN = 2_000

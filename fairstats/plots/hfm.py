@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import Axes
 from fairstats.plots.canvas import axes_or_new
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _POINT, _RANGE, _LINE = "#0072b2", "#56b4e9", "0.4"
 _NAMES = {"D": "D", "D_f": "$D_f$", "HFM": "HFM = $D_f/D$ − 1"}

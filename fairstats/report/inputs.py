@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairstats.ground.checks import check_choice, check_confidence_level, check_names, check_number
-from fairstats.ground.counting import tally
+from fairstats.ground.tally import tally
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.encoding import as_float_column, label_text
 from fairstats.ground.errors import InputError

@@ -44,7 +44,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def begun(*given: Any, **more: Any) -> None:
         pytest.fail("the work began")
 
-    for name in ("report.audit.audit", "ground.counting.tally", "report.crosscheck.run.crosscheck"):
+    for name in ("report.audit.audit", "ground.tally.tally", "report.crosscheck.run.crosscheck"):
         monkeypatch.setattr(f"fairstats.{name}", begun)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from fairstats.ground.checks import check_choice, check_different, check_that
 from fairstats.ground.engines.sources import ENGINES, engine_errors, need_engine
 from fairstats.ground.errors import FairstatsError, InputError
+from fairstats.ground.lazy import pd
 
 #: Files from this size on are not loaded where DuckDB is installed.
 LARGE = 256 * 1024**2
@@ -112,8 +113,6 @@ def csv_header(source: Any, delimiter: str | None) -> list[str]:
 
     Raises InputError where two are equal: a reader would rename the second, or lose it.
     """
-    import pandas as pd
-
     tab = "\t" if isinstance(source, Path) and ".tsv" in source.name.lower() else ","
     sep, where = delimiter or tab, source.name if isinstance(source, Path) else "standard input"
     with readable(repr(where)):

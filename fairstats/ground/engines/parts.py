@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache, reduce
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.engines.sources import beside, real, whole
@@ -15,9 +16,6 @@ from fairstats.ground.engines.table import CHANGED, CODE, FEATURE, NUMBER, PRED,
 from fairstats.ground.errors import InputError
 from fairstats.ground.parts import RowCounts, TailCounts, number_kept
 from fairstats.ground.scores import ScoreCounts
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Up to so many distinct scores are counted one by one.
 MOST_EXACT = 1 << 16

@@ -6,16 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_choice, check_different
 from fairstats.ground.errors import EngineError, InputError, MissingDependencyError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from fairstats.ground.lazy import pd
 
 ENGINES = ("auto", "rows", "duckdb", "polars", "spark")
 #: Name in `engine=` → narwhals' name, package, extra of ours that brings it.
@@ -119,8 +118,6 @@ def _cause(problem: BaseException) -> str:
 @contextmanager
 def beside(table: Any, columns: dict[str, NDArray[Any]]) -> Iterator[Any]:
     """A small table of ours in the engine of `table`, to be joined with it within the block."""
-    import pandas as pd
-
     engine, native, small = kind(table), nw.to_native(table), pd.DataFrame(columns)
     if engine == "duckdb":
         # a table of its own connection, whose statistics the join looks at; frames have none

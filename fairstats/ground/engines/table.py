@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.cells import CellCounts
 from fairstats.ground.checks import check_different
@@ -16,11 +17,8 @@ from fairstats.ground.counts import confusion_cells
 from fairstats.ground.encoding import as_column, as_frame_columns, check_columns
 from fairstats.ground.engines.sources import collected, joinable, real, whole
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import Outcomes, check_changed, check_probability, check_weights
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
 
 #: Columns of the prepared table; keys and features are numbered.
 TRUE, PRED, PRED_B, SCORE, CHANGED, WEIGHT, CLUSTER = (
@@ -236,8 +234,6 @@ class LazyRows:
         The table; the columns to group by; and a function from an answer to the positions that `place` gives.
         Columns of many values, or of other types than text and numbers, stay as they are.
         """
-        import pandas as pd
-
         kept = slice(None) if self.outcomes.kept is None else self.outcomes.kept
         by = [*self.key_names, *names]
         known = self._cells[0].iloc[kept]
@@ -304,8 +300,6 @@ def _flag(condition: Any) -> Any:
 
 def _common_codes(known: Any, found: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """Codes of two columns that agree where values do, missing ones too, and how many there are."""
-    import pandas as pd
-
     a, b = (np.asarray(as_column(v, "frame")) for v in (known, found.to_native()))
     codes, uniques = pd.factorize(np.concatenate([a, b]), use_na_sentinel=True)
     return codes[: a.size] + 1, codes[a.size :] + 1, len(uniques) + 1

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from math import ceil, log10
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import as_generator, check_number, check_share, check_whole
 from fairstats.ground.tally import Tally, counts_or_rows
@@ -16,9 +17,6 @@ from fairstats.methods.hfm.encoding import pair_of_groups
 from fairstats.methods.hfm.guarantee import choose
 from fairstats.methods.hfm.rows import Rows, as_pair, portions
 from fairstats.methods.hfm.set_distance import DirectedDistance, SetDistance, in_range
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Numbers held in one portion of rows.
 _CELLS = 1 << 16

@@ -15,15 +15,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from fairstats.methods.hfm.rows import portions
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Two squared distances that differ by less than this share are one.
 TIE = 1e-12

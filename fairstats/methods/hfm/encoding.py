@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_choice, check_type
 from fairstats.ground.encoding import MISSING, as_float_column, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, caution
+from fairstats.ground.lazy import pd
 from fairstats.ground.parts import RowCounts, dates_as_days
 from fairstats.ground.tally import Tally
 from fairstats.methods.hfm.rows import Rows, as_pandas, as_rows, check_unique
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SCALES = ("minmax", "none")
 #: Labels with more values than this are scores.

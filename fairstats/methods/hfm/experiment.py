@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import (
     as_generator,
@@ -24,6 +25,7 @@ from fairstats.ground.checks import (
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.encoding import as_array
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.predictions import as_features
 from fairstats.ground.registry import CELLS, RATES
 from fairstats.ground.results import Comparison, Result
@@ -35,11 +37,6 @@ from fairstats.methods.hfm.rows import Rows, as_pandas
 from fairstats.methods.hfm.scene import make_scene
 from fairstats.methods.hfm.selection import RankingResult, rank_rules, select_model
 from fairstats.methods.hfm.set_distance import measure as measure_sets
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 #: Measures of the paper, and the rate whose largest gap some of them are.
 _GAPS = {"DP": "selection_rate", "EO": "tpr", "PQP": "ppv"}
@@ -147,8 +144,6 @@ class HfmExperiment(Result):
 
     def wins(self, measure: str = "") -> pd.DataFrame:
         """Wins, ties, losses of the baseline against each rule; tests that Nadeau and Bengio's confirms."""
-        import pandas as pd
-
         found = {r: dict.fromkeys(("win", "tie", "loss", "confirmed"), 0) for r in self.rules}
         for c in self.compare(measure):
             if c.outcome:
@@ -163,7 +158,6 @@ class HfmExperiment(Result):
         frame with `alpha`, `rule`, means over cases of `error`, `fairness` and `cost`, and the cost's t
         interval `ci_low`, `ci_high`.
         """
-        import pandas as pd
         from scipy.stats import t
 
         n, rows = len(self.cases), []

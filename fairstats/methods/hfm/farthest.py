@@ -15,16 +15,14 @@ A row is dropped only if a target within L is certain, and L comes from exact sc
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.methods.hfm.blocks import TIE, Targets
 from fairstats.methods.hfm.nearest import FLAT, TreeTargets, nearest_on_line, tree_is_cheaper
 from fairstats.methods.hfm.rows import portions
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _SEED = 3
 #: Rows that are scanned first: at random, and far from the centre.

@@ -12,15 +12,12 @@ density, Eq. (9), that is 0 for every finite set (vignettes/hfm-approximation.md
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.errors import InputError
 from fairstats.methods.hfm.rows import portions
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Distances held at a time.
 _CELLS = 1 << 20

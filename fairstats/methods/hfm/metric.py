@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from fairstats.ground.checks import as_generator, check_flag, check_whole
 from fairstats.ground.errors import DataWarning, caution
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.results import HypothesisTest
+from fairstats.ground.tally import Tally
 from fairstats.methods.hfm.resampling import (
     Distances,
     harmonics,
@@ -25,9 +26,6 @@ from fairstats.methods.hfm.result import HfmEntry, HfmResult, harmonic
 from fairstats.methods.hfm.rows import Rows
 from fairstats.methods.hfm.scene import Comparison, Scene, make_scene
 from fairstats.methods.hfm.set_distance import SetDistance, Statistic, check_statistic, measure
-
-if TYPE_CHECKING:
-    from fairstats.ground.tally import Tally
 
 #: Resamples and subsamples that are made without being asked for: up to so many rows × comparisons.
 _UNASKED = ((20_000, 999, 200), (100_000, 199, 50))

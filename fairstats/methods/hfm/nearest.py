@@ -8,16 +8,12 @@ does. A wrong choice costs time, never exactness. Its constants are nanoseconds 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from fairstats.methods.hfm.blocks import TIE, Targets, Work, squared_pairs
 from fairstats.methods.hfm.rows import portions
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: In no more dimensions than this the nearest target is as quick to find as a near one.
 FLAT = 3

@@ -19,21 +19,17 @@ are left out, and which way it drifts with their number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from fairstats.methods.hfm.blocks import Targets, Work
 from fairstats.methods.hfm.farthest import farthest_row
 from fairstats.methods.hfm.nearest import nearest_rows, row_minima
 from fairstats.methods.hfm.result import StabilityRange
+from fairstats.methods.hfm.scene import Comparison, Scene, Side
 from fairstats.methods.hfm.set_distance import Statistic, over_minima
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairstats.methods.hfm.scene import Comparison, Scene, Side
 
 #: All pairs are taken for so many rows at most, and where they are fewer than this by the number of sides.
 _MOST_ROWS, _PER_SIDE = 2_000, 100_000

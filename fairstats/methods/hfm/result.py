@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import astuple, dataclass, fields
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from fairstats.ground.checks import check_choice, check_label
 from fairstats.ground.groups import group_index
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import Comparison, HypothesisTest, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.hfm.set_distance import SetDistance
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 #: The other side of a comparison of one value with all others.
 REST = "all others"
@@ -286,8 +283,6 @@ class HfmResult(Result):
             reference" or back), `row`, `nearest`, `distance`, `attains` (whether it is the larger direction).
             Empty for the mean, which no row attains.
         """
-        import pandas as pd
-
         names = ["attribute", "group", "reference", "quantity", "direction", "row", "nearest", "distance"]
         rows = []
         for e in self.entries:
@@ -310,8 +305,6 @@ class HfmResult(Result):
             Columns `attribute`, `group`, `reference`, `quantity`, `share`, `low` (5%), `median`, `high`
             (95%), `drift`, `n_subsamples`.
         """
-        import pandas as pd
-
         names = [f.name for f in fields(StabilityRange)]
         rows = [
             (e.attribute, e.group, e.reference, *astuple(found))

@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import as_generator, check_confidence_level, check_that, check_whole, is_plain
 from fairstats.ground.encoding import factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import group_index
 from fairstats.ground.outcomes import check_row_labels
-from fairstats.ground.predictions import as_features
+from fairstats.ground.predictions import FeatureTable, as_features
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.hfm.encoding import refuse_missing
 from fairstats.methods.hfm.result import JOINT
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairstats.ground.predictions import FeatureTable
 
 ALL_ROWS = "all rows"
 #: Rows that are predicted twice, to see whether the model is deterministic.

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import as_number, check_different, listed
 from fairstats.ground.encoding import as_column, as_float_column, as_narwhals, without_mask
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import pd
 from fairstats.ground.parts import dates_as_days
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _SEED = 5
 #: Numbers that are handled at a time: they fit into the cache.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import encode_groups, sensitive_columns
@@ -14,9 +15,6 @@ from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.hfm.encoding import FrameEncoder, counted_rows, encode_labels, refuse_missing
 from fairstats.methods.hfm.result import ANY_VALUE, JOINT, REST
 from fairstats.methods.hfm.rows import Rows, as_pandas
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)

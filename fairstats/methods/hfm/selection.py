@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_confidence_level, check_flag, check_share, check_type
 from fairstats.ground.encoding import as_float_column
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Comparison, HypothesisTest, Result
 from fairstats.ground.serialise import serialisable
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 
 def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:

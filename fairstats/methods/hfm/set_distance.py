@@ -6,9 +6,10 @@ import time
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_number
 from fairstats.ground.results import Result
@@ -19,9 +20,6 @@ from fairstats.methods.hfm.encoding import pair_of_groups
 from fairstats.methods.hfm.farthest import farthest_row
 from fairstats.methods.hfm.nearest import row_minima
 from fairstats.methods.hfm.rows import Rows, as_pair, find_common_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Statistic = str | float
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_whole
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: More bins than this are asked for by mistake.
 MOST_BINS = 100_000

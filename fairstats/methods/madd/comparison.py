@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import bandwidth_order, label_blind_bins
@@ -25,9 +26,6 @@ from fairstats.methods.madd.permutation import (
 from fairstats.methods.madd.result import LargestMadd, MaddComparison
 from fairstats.methods.madd.scores import TIED, GridCounts, Sample
 from fairstats.methods.madd.settings import MaddSettings
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _NAN = float("nan")
 _METHOD = "directional delta"

@@ -6,23 +6,20 @@ import html
 import textwrap
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_number, check_whole, shown
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import WIDTH, Result
 from fairstats.ground.scores import bandwidth_order
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.madd.binning import check_bins, distances_from_below, farey_grid
 from fairstats.methods.madd.scores import Sample, read_scores
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 #: Searching more numbers of bins than this would need gigabytes for edges.
 MOST_SEARCHED = 5_000
@@ -70,8 +67,6 @@ class MaddCurve(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per number of bins: n_bins, bandwidth, madd."""
-        import pandas as pd
-
         return pd.DataFrame({"n_bins": self.n_bins, "bandwidth": self.bandwidth, "madd": self.madd})
 
     def sentences(self) -> list[str]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.methods.madd.binning import bin_edges
 from fairstats.numerics.paired.distance import effective_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _LEAST_PROBABILITY = 1e-15
 #: A difference of bin shares within so many standard errors of 0 may be 0.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_choice
 from fairstats.ground.counts import PairedCounts
 from fairstats.ground.errors import InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import find_reference
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.multiplicity import make_pairs
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import RATES
@@ -21,11 +23,6 @@ from fairstats.methods.madd.settings import MaddSettings
 from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, OfPairs, PairedChange, finished
 from fairstats.numerics.paired.distance import grid_table, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_rate
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 _WORDS = {"madd": "MADD", "disparate_impact": "disparate impact", "accuracy": "accuracy"}
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from inspect import signature
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 from warnings import warn
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,6 +25,7 @@ from fairstats.ground.checks import (
 )
 from fairstats.ground.encoding import binary_codes
 from fairstats.ground.errors import DataWarning, InputError
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.outcomes import Outcomes
 from fairstats.methods.madd.curve import curve_of, stable_bandwidth
 from fairstats.methods.madd.mapping import (
@@ -40,11 +42,6 @@ from fairstats.methods.madd.metric import madd_of_scores, warn_of
 from fairstats.methods.madd.mitigation import MitigationResult, mitigation_result
 from fairstats.methods.madd.scores import GroupScores, Sample
 from fairstats.methods.madd.settings import make_settings
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 Loss = Literal["error", "log_loss"] | Callable[[Any, Any], float]
 
@@ -361,7 +358,6 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return max(stable_bandwidth(curve).n_bins[0] for curve in curves)
 
     def _losses(self, samples: list[LabelledSample]) -> pd.DataFrame:
-        import pandas as pd
         from statsmodels.stats.proportion import proportion_confint
 
         lambdas = np.linspace(0, 1, self.n_lambdas)

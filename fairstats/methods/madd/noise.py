@@ -17,17 +17,15 @@ there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.madd.scores import Sample, cluster_codes
 from fairstats.numerics.draws import drawn_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Pooled rows added to either group before its noise is drawn (z² ≈ 4, as Agresti and Coull add).
 PSEUDO_ROWS = 4.0

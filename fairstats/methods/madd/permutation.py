@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.methods.madd.binning import MOST_WHOLE, distances_from_below, farey_grid, histogram_distance
 from fairstats.methods.madd.noise import Noise
 from fairstats.methods.madd.scores import Sample, cluster_codes
 from fairstats.numerics.draws import split_each, split_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Values of MADD that differ by less are equal.
 _ROUNDING = 1e-12

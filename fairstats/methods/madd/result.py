@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_choice
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import LEVEL, OF_VERDICT, Comparison, HypothesisTest, Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain, fair_range
@@ -16,11 +18,6 @@ from fairstats.methods.madd.binning import bin_edges
 from fairstats.methods.madd.curve import MaddCurve, StableBandwidth
 from fairstats.methods.madd.scores import GridCounts
 from fairstats.methods.madd.settings import MaddSettings
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 #: The other side of a comparison of one group with all others.
 REST = "all others"
@@ -284,8 +281,6 @@ class MaddResult(Result):
         Columns: group, reference, bin (from 1), low, high (its ends), share, share_reference, contribution:
         the difference of the shares; the absolute values sum to MADD on the grid.
         """
-        import pandas as pd
-
         names = ("group", "reference", "bin", "low", "high", "share", "share_reference", "contribution")
         frames, atoms = [], self.counts.atoms
         for c in self.comparisons:

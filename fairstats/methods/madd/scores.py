@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_two_groups
 from fairstats.ground.errors import DataWarning, InputError, caution
@@ -16,9 +17,6 @@ from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.madd.binning import below, bin_edges, farey_grid, histogram
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Scores merged between the edges of all grids of up to so many bins are as good as single ones.
 EXACT_BINS = 1_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import as_generator, check_choice, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import find_reference
+from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import make_pairs
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import METRICS
@@ -32,9 +33,6 @@ from fairstats.methods.rates.result import (
 from fairstats.methods.rates.setup import Shared, check_groups, documented, make_settings, rows_among
 from fairstats.numerics.draws import drawn_rows, split_rows
 from fairstats.numerics.paired.distance import MIN_ROWS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 #: False positive rates at which drawn curves are compared; a prime number, so that few curves jump there.
 _GRID = (np.arange(257) + 0.5) / 257

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground import results
 from fairstats.ground.counts import CellCounts
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.registry import RATES, find_metric
 from fairstats.ground.results import HypothesisTest, Interval, Result
 from fairstats.ground.scores import ScoreCounts
@@ -18,11 +20,6 @@ from fairstats.ground.verdict import Evidence, explain, fair_range, settle
 from fairstats.methods.rates.bounds import worst_case_rows
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.pair import SMALL_CELL, shrinkage
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 
 @serialisable
@@ -209,8 +206,6 @@ class ComparisonResult(Result):
 
     def tests(self) -> pd.DataFrame:
         """Every test of every comparison: both directions against the threshold, equality, equivalence."""
-        import pandas as pd
-
         return pd.DataFrame(
             [
                 {"metric": c.metric, "group": c.group, "reference": c.reference, **vars(test)}
@@ -332,8 +327,6 @@ class ComparisonResult(Result):
         InputError
             Under weights or clusters, and for metrics that are not rates.
         """
-        import pandas as pd
-
         return pd.DataFrame(
             worst_case_rows(self.counts, self.comparisons, self.scale, self.settings.confidence_level)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack, overload
+from typing import Any, ClassVar, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from fairstats.ground.backends import unless_asked
 from fairstats.ground.checks import as_generator, check_choice, check_share, check_that
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.draws import check_draws, check_rope, without_undefined
@@ -21,11 +22,6 @@ from fairstats.methods.um.joint import JointDraws, join
 from fairstats.methods.um.metrics import as_objectives
 from fairstats.methods.um.posterior import posteriors_of_pairs
 from fairstats.methods.um.result import NO_INTERVAL, NO_TEST, UmPosterior
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
 
 #: RoPE sizes, relative to the one asked for, at which the probabilities are given.
 SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
@@ -140,8 +136,6 @@ class UmComparison(Result):
         DataFrame
             One row per multiple of the RoPE: ``scale``, then one column per event.
         """
-        import pandas as pd
-
         return pd.DataFrame(
             [{"scale": scale} | {e.name: e.probability for e in events} for scale, events in self.by_scale]
         ).fillna(0.0)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um import fitting
@@ -19,10 +20,6 @@ from fairstats.methods.um.events import Event, UmRanking
 from fairstats.methods.um.metrics import as_objectives, parse_metric, several
 from fairstats.methods.um.posterior import Request
 from fairstats.methods.um.result import NO_INTERVAL, NO_TEST, UmPosterior
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 
 @serialisable

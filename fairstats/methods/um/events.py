@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.lazy import pd
 from fairstats.ground.results import Comparison, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.draws import without_undefined
 from fairstats.methods.um.joint import JointDraws
 from fairstats.methods.um.metrics import Objectives
 from fairstats.methods.um.result import NO_INTERVAL, NO_TEST
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: A difference this little above the RoPE is on its boundary.
 TOLERANCE = 1e-12
@@ -164,14 +162,10 @@ class UmRanking(Result):
 
     def matrix(self) -> pd.DataFrame:
         """P(row ≫ column)."""
-        import pandas as pd
-
         return pd.DataFrame(self.better, index=list(self.names), columns=list(self.names))
 
     def pareto(self) -> pd.DataFrame:
         """Probability of being on the Pareto front: columns algorithm, probability, mc_error."""
-        import pandas as pd
-
         rows = [self[name] for name in self.names]
         return pd.DataFrame(
             [{"algorithm": r.group, "probability": r.estimate, "mc_error": r.std_error} for r in rows]
@@ -183,8 +177,6 @@ class UmRanking(Result):
         Columns algorithm, outperforms and outperformed (means of P(≫) over the others), net (their
         difference, by which the rows are ordered) and front.
         """
-        import pandas as pd
-
         up, down = (self.better.sum(axis=k) / (len(self.names) - 1) for k in (1, 0))
         columns = {"outperforms": up, "outperformed": down, "net": up - down, "front": self.front}
         table = pd.DataFrame({"algorithm": self.names, **columns})

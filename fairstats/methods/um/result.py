@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from fairstats.ground.backends import unless_asked
 from fairstats.ground.checks import check_flag, check_names, check_number, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import TIDY_COLUMNS, Result, printed
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.counting import PRIORS, Rows
@@ -21,13 +22,7 @@ from fairstats.methods.um.effective import CrossValidation
 from fairstats.methods.um.metrics import CLASS_METRICS, Evaluator, evaluator, name_of, several
 from fairstats.methods.um.pymc_models import Diagnostics, as_arviz
 from fairstats.methods.um.table import PosteriorRow, posterior_rows, table_draws, usual_metrics
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-
-    from fairstats.numerics.hdr.result import HdrResult
-
+from fairstats.numerics.hdr.result import HdrResult
 
 #: What no posterior has, and where to look instead.
 NO_TEST = {
@@ -280,8 +275,6 @@ class UmPosterior(Result, PosteriorDraws):
             ``confidence_level`` (probability that the interval holds). Above 10 million rows × draws the
             table is made of fewer draws, at least 1,000, and a note says how many.
         """
-        import pandas as pd
-
         rows = [row.row(self.backend) for row in self._table(metrics, prob, rope)]
         return pd.DataFrame(rows, columns=[*TIDY_COLUMNS, *(k for k in rows[0] if k not in TIDY_COLUMNS)])
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import float_array, is_plain, shown
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.hdr.grids import FloatArray, Surface
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 
 def level_error(at_samples: FloatArray, prob: float) -> float:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.ground.counting import tally
+from fairstats.ground.tally import tally
 from fairstats.methods.rates.setup import documented
 
 FUNCTIONS = (

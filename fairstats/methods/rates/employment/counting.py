@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fairstats.ground.checks import check_choice, check_that, check_whole, column_name, column_names
-from fairstats.ground.counting import tally
+from fairstats.ground.tally import tally
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.encoding import (
     as_float_column,

@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from fairstats.ground import results
 from fairstats.ground.checks import check_choice
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import FairstatsWarning
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.registry import find_metric
 from fairstats.ground.results import Interval, Result
@@ -21,10 +22,6 @@ from fairstats.methods.rates.result import Inference, with_adjusted
 from fairstats.methods.rates.setup import make_settings
 from fairstats.numerics.paired.change import ModelPair, OfPairs, PairedChange
 from fairstats.numerics.paired.score import wilson_limits
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 #: Quantities that are no comparison of rates → title, whether larger is better (None: closer to 0 is).
 QUANTITIES: dict[str, tuple[str, bool | None]] = {
@@ -102,8 +99,6 @@ class ModelComparison(OfPairs, Result):
 
     def values_frame(self) -> pd.DataFrame:
         """One row per metric, model and group: estimate, interval, verdict."""
-        import pandas as pd
-
         return pd.DataFrame([v.row(self.backend) for v in self.values])
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
