@@ -8,6 +8,7 @@ R runs without the user's profile (its library paths are kept), so that numbers 
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import signal
@@ -145,8 +146,6 @@ def _after_fork_in_child() -> None:
     global _lock
     _lock = threading.RLock()
     if _running is not None:
-        import atexit
-
         atexit.unregister(_running.ri.endr)
 
 

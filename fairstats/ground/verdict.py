@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import scipy
+
 from fairstats.ground.multiplicity import adjust_pvalues, normal_cdf, normal_quantile
 
 __all__ = [
@@ -105,14 +107,13 @@ def bound_level(width: float, confidence_level: float, degrees_of_freedom: float
     alpha = 1 - confidence_level
     if not normal_cdf(-normal_quantile(confidence_level) - width, degrees_of_freedom) > 1e-12:
         return confidence_level  # so wide that the other direction does not count, or infinite, or NaN
-    from scipy.optimize import brentq
 
     def excess(z: float) -> float:
         return _tail(z, width=max(width, 0.0), degrees_of_freedom=degrees_of_freedom) - alpha
 
     ends = (normal_quantile(level, degrees_of_freedom) for level in (confidence_level, 1 - alpha / 2))
     least, most = (z + shift for z, shift in zip(ends, (-1e-9, 1e-9), strict=True))
-    return 1 - normal_cdf(-float(brentq(excess, least, most, xtol=1e-14)), degrees_of_freedom)
+    return 1 - normal_cdf(-float(scipy.optimize.brentq(excess, least, most, xtol=1e-14)), degrees_of_freedom)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairstats.ground.checks import check_choice, check_confidence_level, check_names, check_number
-from fairstats.ground.tally import tally
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.encoding import as_float_column, label_text
 from fairstats.ground.errors import InputError
@@ -17,7 +16,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.outcomes import Outcomes, check_changed, check_probability
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.tally import Tally
+from fairstats.ground.tally import Tally, tally
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.work import ModelRows
 from fairstats.report.columns import AuditColumns

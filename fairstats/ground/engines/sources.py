@@ -10,6 +10,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import NarwhalsError
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_choice, check_different
@@ -52,8 +53,6 @@ def as_lazy(frame: Any, engine: str = "auto") -> Any:
     `engine`: "auto" leaves lazy tables with their own engine and counts others by rows; "rows" collects;
     a name moves the rows of a frame into that engine. Raises InputError for a lazy table of another engine.
     """
-    from narwhals.exceptions import NarwhalsError
-
     check_choice("engine", engine, ENGINES)
     try:
         native = nw.from_native(frame, pass_through=True)

@@ -26,6 +26,7 @@ from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.encoding import as_array
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes, pd
+from fairstats.ground.multiplicity import normal_quantile, two_sided_pvalue
 from fairstats.ground.predictions import as_features
 from fairstats.ground.registry import CELLS, RATES
 from fairstats.ground.results import Comparison, Result
@@ -158,10 +159,8 @@ class HfmExperiment(Result):
         frame with `alpha`, `rule`, means over cases of `error`, `fairness` and `cost`, and the cost's t
         interval `ci_low`, `ci_high`.
         """
-        from scipy.stats import t
-
         n, rows = len(self.cases), []
-        quantile = t.isf((1 - self.confidence_level) / 2, n - 1) / math.sqrt(n)
+        quantile = normal_quantile((1 + self.confidence_level) / 2, n - 1) / math.sqrt(n)
         for alpha in np.linspace(0, 1, 21).tolist() if alphas is None else alphas:
             for rule in self.rules[1:]:
                 both = [self.scores(rule, m, alpha) for m in ("", measure or rule)]
@@ -199,14 +198,12 @@ def _mean(values: NDArray[np.float64]) -> float:
 
 def _paired_t(differences: NDArray[np.float64], ratio: float) -> tuple[float, float, float]:
     """t, its p-value, and that of Nadeau and Bengio, over the folds where both are defined."""
-    from scipy.stats import t
-
     known = differences[~np.isnan(differences)]
     k, mean = known.size, float(known.mean()) if known.size else 0.0
     if k < 2 or np.ptp(known) <= _EQUAL:
         return (0.0, 1.0, 1.0) if k < 2 or abs(mean) <= _EQUAL else (math.copysign(math.inf, mean), 0.0, 0.0)
     found, corrected = (mean / math.sqrt(known.var(ddof=1) * share) for share in (1 / k, 1 / k + ratio))
-    return found, float(2 * t.sf(abs(found), k - 1)), float(2 * t.sf(abs(corrected), k - 1))
+    return found, two_sided_pvalue(found, k - 1), two_sided_pvalue(corrected, k - 1)
 
 
 def hfm_experiment(

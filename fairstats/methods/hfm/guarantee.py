@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from fairstats.ground.errors import InputError
 from fairstats.methods.hfm.rows import portions
@@ -82,7 +83,5 @@ def _from(levels: NDArray[np.intp], values: NDArray[np.float64], m2: NDArray[np.
 
 def _blocks(a: NDArray[np.float64], b: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     """Distances of some rows of `a` to all of `b`."""
-    from scipy.spatial.distance import cdist
-
     for rows in portions(len(a), max(_CELLS // len(b), 1)):
         yield rows, cdist(a[rows], b)

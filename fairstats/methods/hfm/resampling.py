@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from tqdm import tqdm
 
 from fairstats.methods.hfm.blocks import Targets, Work
@@ -58,8 +59,6 @@ class AllPairs:
     """
 
     def __init__(self, rows: NDArray[np.float64], sides: Sequence[Side]) -> None:
-        from scipy.spatial.distance import cdist
-
         self.squared = cdist(rows, rows, "sqeuclidean")  # sums of squared differences: exact
         self.parts: list[tuple[NDArray[np.intp], int, list[int]]] = []
         for attribute in dict.fromkeys(side.attribute for side in sides):

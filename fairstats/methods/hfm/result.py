@@ -13,6 +13,7 @@ from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import Comparison, HypothesisTest, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.hfm.set_distance import SetDistance
+from fairstats.plots.hfm import plot_hfm
 
 #: The other side of a comparison of one value with all others.
 REST = "all others"
@@ -352,6 +353,4 @@ class HfmResult(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """HFM of every entry with its stability range; see `fairstats.plots.hfm.plot_hfm`."""
-        from fairstats.plots.hfm import plot_hfm
-
         return plot_hfm(self, ax=ax)

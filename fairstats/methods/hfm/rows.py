@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -107,8 +108,6 @@ def as_pandas(values: Any, argument: str) -> pd.DataFrame | None:
     if isinstance(values, pd.DataFrame):
         frame = values
     else:
-        import narwhals as nw
-
         native = as_narwhals(values)
         if not isinstance(native, nw.DataFrame):
             return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_confidence_level, check_flag, check_share, check_type
@@ -15,6 +16,8 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Comparison, HypothesisTest, Result
 from fairstats.ground.serialise import serialisable
+from fairstats.methods.hfm.rows import as_rows
+from fairstats.plots.hfm import plot_ranks
 
 
 def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
@@ -151,8 +154,6 @@ class RankingResult(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Friedman chart: average ranks with the critical difference (the paper's figure 2a)."""
-        from fairstats.plots.hfm import plot_ranks
-
         return plot_ranks(self, ax=ax)
 
 
@@ -199,10 +200,6 @@ def rank_rules(
     >>> round(result.critical_difference, 3)
     1.914
     """
-    from scipy.stats import friedmanchisquare, rankdata, studentized_range
-
-    from fairstats.methods.hfm.rows import as_rows
-
     level = check_confidence_level(confidence_level)
     table = as_rows(scores, "scores")
     n, k = table.values.shape
@@ -217,15 +214,15 @@ def rank_rules(
         raise InputError("rules", got=f"{len(names)} names", allowed=f"one per column of scores: {k}")
     check_flag("larger_is_better", larger_is_better)
     values = -table.values if larger_is_better else table.values
-    ranks = rankdata(values, axis=1).mean(axis=0)
+    ranks = scipy.stats.rankdata(values, axis=1).mean(axis=0)
     if (np.ptp(values, axis=1) == 0).all():
         statistic, pvalue = 0.0, 1.0
     else:
-        statistic, pvalue = map(float, friedmanchisquare(*values.T))
+        statistic, pvalue = map(float, scipy.stats.friedmanchisquare(*values.T))
     std_error = np.sqrt(k * (k + 1) / (6 * n))
-    critical = float(studentized_range.ppf(level, k, np.inf) / np.sqrt(2) * std_error)
+    critical = float(scipy.stats.studentized_range.ppf(level, k, np.inf) / np.sqrt(2) * std_error)
     apart = np.abs(ranks[:, None] - ranks) / std_error * np.sqrt(2)
-    pairs = np.where(apart == 0, 1.0, studentized_range.sf(apart, k, np.inf))
+    pairs = np.where(apart == 0, 1.0, scipy.stats.studentized_range.sf(apart, k, np.inf))
     return RankingResult(
         rules=names, ranks=tuple(ranks.tolist()),
         friedman=HypothesisTest("all rules perform alike", "two-sided", statistic, pvalue, "Friedman"),

@@ -20,6 +20,7 @@ from fairstats.ground.scores import bandwidth_order
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.madd.binning import check_bins, distances_from_below, farey_grid
 from fairstats.methods.madd.scores import Sample, read_scores
+from fairstats.plots.madd import plot_curve
 
 #: Searching more numbers of bins than this would need gigabytes for edges.
 MOST_SEARCHED = 5_000
@@ -88,8 +89,6 @@ class MaddCurve(Result):
 
     def plot(self, ax: Axes | None = None, *, stable: Any = None) -> Axes:
         """Draw MADD against h, with a stable stretch if given; see `fairstats.plots.madd.plot_curve`."""
-        from fairstats.plots.madd import plot_curve
-
         return plot_curve(self, stable=stable, ax=ax)
 
 

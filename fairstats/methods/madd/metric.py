@@ -8,6 +8,7 @@ from typing import Any, Literal
 from warnings import warn
 
 import numpy as np
+from tqdm import tqdm
 
 from fairstats.ground.checks import as_generator
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning
@@ -171,8 +172,6 @@ def madd_of_scores(
 
     `few`: whether few distinct scores are the bins.
     """
-    from tqdm import tqdm
-
     generator, seed = as_generator(rng)
     pairs, rule = _pairs(scores, reference, settings)
     settings = replace(settings, seed=seed, reference_rule=rule)

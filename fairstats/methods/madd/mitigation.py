@@ -23,6 +23,7 @@ from fairstats.methods.madd.settings import MaddSettings
 from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, OfPairs, PairedChange, finished
 from fairstats.numerics.paired.distance import grid_table, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_rate
+from fairstats.plots.madd import plot_before_after
 
 _WORDS = {"madd": "MADD", "disparate_impact": "disparate impact", "accuracy": "accuracy"}
 
@@ -113,8 +114,6 @@ change", the latter as a ratio, of every group against `reference`; "accuracy_ch
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the distributions before and after; see `fairstats.plots.madd.plot_before_after`."""
-        from fairstats.plots.madd import plot_before_after
-
         return plot_before_after(self, ax=ax)
 
 

@@ -42,6 +42,7 @@ from fairstats.methods.madd.metric import madd_of_scores, warn_of
 from fairstats.methods.madd.mitigation import MitigationResult, mitigation_result
 from fairstats.methods.madd.scores import GroupScores, Sample
 from fairstats.methods.madd.settings import make_settings
+from fairstats.plots.madd import plot_losses, plot_trade_off
 
 Loss = Literal["error", "log_loss"] | Callable[[Any, Any], float]
 
@@ -305,8 +306,6 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         `ax` is where to draw, by default a new figure.
         """
-        from fairstats.plots.madd import plot_losses, plot_trade_off
-
         check_is_fitted(self, "lambda_")
         check_choice("kind", kind, ("losses", "trade-off"))
         return (plot_losses if kind == "losses" else plot_trade_off)(self, ax=ax)

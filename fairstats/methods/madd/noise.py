@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
@@ -213,8 +214,6 @@ def _cluster_covariance(first: Sample, second: Sample, edges: NDArray[np.float64
     With u_c the contribution of cluster c to the differences, C/(C − 1)·Σ_c u_c u_c'. A cluster may lie in
     both groups.
     """
-    from scipy.sparse import csr_matrix
-
     samples = (first, second)
     cluster, group = cluster_codes(samples)
     n_clusters, n_bins = int(cluster.max()) + 1, edges.size + 1
@@ -222,8 +221,8 @@ def _cluster_covariance(first: Sample, second: Sample, edges: NDArray[np.float64
     own_shares = [(np.ones(s.n) if s.weights is None else s.weights) / s.total for s in samples]
     weight = np.concatenate(own_shares) * np.where(group == 0, 1.0, -1.0)
     shape: Any = (n_clusters, n_bins)
-    rows = csr_matrix((weight, (cluster, bins)), shape=shape)
-    totals = csr_matrix((weight, (cluster, group)), shape=(n_clusters, 2))
+    rows = scipy.sparse.csr_matrix((weight, (cluster, bins)), shape=shape)
+    totals = scipy.sparse.csr_matrix((weight, (cluster, group)), shape=(n_clusters, 2))
     shares = np.vstack([s.histogram(edges) / s.total for s in samples])
     cross = (rows.T @ totals).toarray() @ shares
     own = shares.T @ (totals.T @ totals).toarray() @ shares

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaln
+from tqdm import tqdm
 
 from fairstats.methods.madd.binning import MOST_WHOLE, distances_from_below, farey_grid, histogram_distance
 from fairstats.methods.madd.noise import Noise
@@ -48,8 +50,6 @@ def mean_deviation(count: NDArray[Any], n0: int, n1: int) -> NDArray[np.float64]
 
     With a = ⌊EX⌋ + 1 it is 2a(n1 − c + a)/n · P(X = a), De Moivre's formula for draws without replacement.
     """
-    from scipy.special import betaln
-
     n = n0 + n1
     c = np.asarray(count, dtype=np.int64)
     a = (c * n0 // n if n * n0 < MOST_WHOLE else (c * (n0 / n)).astype(np.int64)) + 1
@@ -174,8 +174,6 @@ def search_test(
     Of plain rows. `observed` is the mean of MADD over the stable stretch, `estimate_of` makes the same of a
     curve, shape (M,), in the order of ascending m.
     """
-    from tqdm import tqdm
-
     grid = farey_grid(max_bins)
     n0, n1 = first.n, second.n
     position = Sample.joined([first, second]).below(grid.edges)

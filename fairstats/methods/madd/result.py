@@ -18,6 +18,7 @@ from fairstats.methods.madd.binning import bin_edges
 from fairstats.methods.madd.curve import MaddCurve, StableBandwidth
 from fairstats.methods.madd.scores import GridCounts
 from fairstats.methods.madd.settings import MaddSettings
+from fairstats.plots.madd import plot_contributions, plot_histograms, plot_search
 
 #: The other side of a comparison of one group with all others.
 REST = "all others"
@@ -311,8 +312,6 @@ class MaddResult(Result):
 
         The last two show the first comparison. `ax` is where to draw, by default a new figure.
         """
-        from fairstats.plots.madd import plot_contributions, plot_histograms, plot_search
-
         draw = {"histograms": plot_histograms, "curve": plot_search, "contributions": plot_contributions}
         check_choice("kind", kind, tuple(draw))
         return draw[kind](self, ax=ax)

@@ -33,6 +33,8 @@ from fairstats.methods.rates.result import (
 from fairstats.methods.rates.setup import Shared, check_groups, documented, make_settings, rows_among
 from fairstats.numerics.draws import drawn_rows, split_rows
 from fairstats.numerics.paired.distance import MIN_ROWS
+from fairstats.plots.picture import draw
+from fairstats.plots.scores import calibration_curves, roc_curves
 
 #: False positive rates at which drawn curves are compared; a prime number, so that few curves jump there.
 _GRID = (np.arange(257) + 0.5) / 257
@@ -158,9 +160,6 @@ class AbrocaResult(ComparisonResult):
         check_choice("kind", kind, ("forest", "roc", "calibration"))
         if kind == "forest":
             return super().plot(ax)
-        from fairstats.plots.picture import draw
-        from fairstats.plots.scores import calibration_curves, roc_curves
-
         chosen = self.comparisons[0] if group is None else self[group]
         allowed, cure = "a comparison of groups with both labels", 'kind="calibration"'
         fine = kind == "calibration" or np.isfinite(chosen.estimate)

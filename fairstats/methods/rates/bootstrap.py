@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from fairstats.methods.rates.score import Contrast
 
@@ -25,8 +26,6 @@ class BcaDistribution:
 
     def interval(self, confidence_level: float) -> tuple[float, float]:
         """BCa interval."""
-        from scipy.special import ndtr, ndtri
-
         tail = (1 - confidence_level) / 2
         ends = []
         for probability in (tail, 1 - tail):
@@ -43,8 +42,6 @@ class BcaDistribution:
         Where replicates are tied the share below `null` is a range: the end nearer to the middle counts, so
         that the interval excludes `null` exactly when |z| is beyond the critical value.
         """
-        from scipy.special import ndtri
-
         n = self.replicates.size
         finite = self.replicates[np.isfinite(self.replicates)]
         if null > finite[-1]:  # beyond it the quantile jumps to infinity
@@ -84,8 +81,6 @@ def bca_distribution(
 
     From successes and cases of group and reference; no cell may be 0.
     """
-    from scipy.special import ndtri
-
     cells = np.array([k0, n0 - k0, k1, n1 - k1])
     estimate = float(_contrast(cells, contrast))
     draws = rng.multinomial(int(cells.sum()), cells / cells.sum(), size=n_resamples).astype(np.float64)

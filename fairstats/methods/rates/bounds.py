@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from fairstats.ground.counts import CellCounts, SelectionCounts
@@ -94,10 +95,10 @@ def imbens_manski(width: float, level: float, *, n: int) -> float:
         return normal_quantile((1 + level) / 2)
     if width > 2 * _FAR:
         return normal_quantile(level)
-    from scipy.optimize import brentq
-
     ends = normal_quantile(level) - 1e-9, normal_quantile((1 + level) / 2)
-    return float(brentq(lambda c: normal_cdf(c + width) - normal_cdf(-c) - level, *ends, xtol=1e-14))
+    return float(
+        scipy.optimize.brentq(lambda c: normal_cdf(c + width) - normal_cdf(-c) - level, *ends, xtol=1e-14)
+    )
 
 
 def _standard_errors(low: tuple[float, Score], high: tuple[float, Score]) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtr, bdtrc, gammaln
 
 from fairstats.methods.rates.score import (
     KEPT,
@@ -228,8 +229,6 @@ def _outermost(
         sums = np.zeros((rate.size, n + 2))
         np.cumsum(each if up else each[:, ::-1], axis=1, out=sums[:, 1:])
         return np.minimum(sums, 1.0)[:, size]
-    from scipy.special import bdtr, bdtrc
-
     last = np.maximum(size - 1.0, 0.0)
     tail = bdtr(last, n, rate[:, None]) if up else bdtrc(n - last - 1, n, rate[:, None])
     return np.where(size < 1, 0.0, np.asarray(tail, dtype=np.float64))
@@ -249,8 +248,6 @@ def _binomial_pmf(n: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
 @functools.lru_cache(maxsize=KEPT)
 def _log_choose(n: int) -> NDArray[np.float64]:
     """Logarithms of the binomial coefficients, shape (n+1,)."""
-    from scipy.special import gammaln
-
     k = np.arange(n + 1)
     logs: NDArray[np.float64] = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     return logs

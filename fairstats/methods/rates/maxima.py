@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from fairstats.ground.counts import CellCounts
@@ -307,8 +308,6 @@ class _Band:
         self, excess: Callable[[float, NDArray[np.intp]], NDArray[np.float64]], *, largest: bool
     ) -> float:
         """Largest (least) root of monotone functions, that of one, then those that beat it."""
-        from scipy.optimize import brentq
-
         best, left = (0.0 if largest else _FAR), np.arange(self.difference.size)
         while True:
             ahead = excess(best, left)
@@ -319,7 +318,7 @@ class _Band:
             ends = excess(0.0, one)[0], excess(_FAR, one)[0]
             if min(ends) > 0:  # on this side for every critical value
                 return _FAR if largest else 0.0
-            best = float(brentq(lambda c, one=one: excess(c, one)[0], 0.0, _FAR, xtol=1e-12))
+            best = float(scipy.optimize.brentq(lambda c, one=one: excess(c, one)[0], 0.0, _FAR, xtol=1e-12))
             left = left[left != one[0]]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from fairstats.ground.errors import InputError
@@ -183,9 +184,7 @@ class Mover(_ByCritical):
             return float(np.copysign(z(low)[0], distance))
         if excess(high) <= 0:
             return float(np.copysign(z(high)[1], distance))
-        from scipy.optimize import brentq
-
-        return float(np.copysign(max(z(brentq(excess, low, high, xtol=1e-16))), distance))
+        return float(np.copysign(max(z(scipy.optimize.brentq(excess, low, high, xtol=1e-16))), distance))
 
 
 def point_estimate(estimates: RateEstimates, i: int, j: int, contrast: Contrast) -> float:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtr, betaln, ndtr, xlog1py, xlogy
 
 from fairstats.ground.checks import check_choice, check_confidence_level, check_number, check_that
 from fairstats.ground.errors import InputError
@@ -198,14 +199,10 @@ class _Plan:
         """Whether the statistics of the near and of the far end of the fair range show that it is left."""
         if self.alternative != "violated":
             return np.asarray(near >= self.critical)
-        from scipy.special import ndtr
-
         return np.asarray(ndtr(-near) + ndtr(-far) <= 1 - self.level)  # the test of an interval hypothesis
 
     def power(self, n: int, m: int) -> float:
         """P(the test rejects), over all tables of n and m cases that are not all but impossible."""
-        from scipy.special import bdtr, betaln, xlog1py, xlogy
-
         p, q = self.rate, self.rate_reference
         reach = 9 * sqrt(n * p * (1 - p)) + 40  # all but 1e-16 of the probability
         k = np.arange(max(0, int(n * p - reach)), min(n, ceil(n * p + reach)) + 1)

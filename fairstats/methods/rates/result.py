@@ -20,6 +20,7 @@ from fairstats.ground.verdict import Evidence, explain, fair_range, settle
 from fairstats.methods.rates.bounds import worst_case_rows
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.pair import SMALL_CELL, shrinkage
+from fairstats.plots.forest import forest_plot
 
 
 @serialisable
@@ -344,8 +345,6 @@ class ComparisonResult(Result):
         ax : matplotlib Axes, optional
             Where to draw; default a new figure.
         """
-        from fairstats.plots.forest import forest_plot
-
         return forest_plot(self, ax=ax)
 
 

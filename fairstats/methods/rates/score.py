@@ -19,6 +19,7 @@ from math import acos, copysign, cos, exp, inf, log, pi, sqrt
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 LOG_SPAN = 60.0
@@ -123,14 +124,13 @@ def difference_limit(table: Table, critical: float, correction: bool, continuity
 
 def _root(statistic: Callable[[float], float], target: float, left: float, right: float) -> float:
     """Where the decreasing statistic meets the target, between left and right."""
-    from scipy.optimize import brentq
 
     def distance(x: float) -> float:
         return min(max(statistic(x), -1e6), 1e6) - target
 
     if target == 0:
         return right if distance(right) == 0 else left
-    return float(brentq(distance, left, right, xtol=1e-15, rtol=8.9e-16))
+    return float(scipy.optimize.brentq(distance, left, right, xtol=1e-15, rtol=8.9e-16))
 
 
 def _ratio_constrained(

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, TypeVar, cast, get_type_hints
 
+import narwhals as nw
+
 from fairstats.ground.checks import check_choice, check_confidence_level, check_number, check_whole
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.errors import InputError
@@ -305,8 +307,6 @@ def _holds_selections(counts: Any) -> bool:
     if isinstance(counts, Mapping):
         cells = next(iter(counts.values()), ())
         return hasattr(cells, "__len__") and len(cells) == 2
-    import narwhals as nw
-
     native = nw.from_native(counts, pass_through=True)
     return isinstance(native, (nw.DataFrame, nw.LazyFrame)) and "selected" in native.collect_schema().names()
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtrc
 
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.encoding import label_text
@@ -213,8 +214,6 @@ def _tests_of_strata(
     stratified: Any, k: NDArray[np.float64], n: NDArray[np.float64]
 ) -> tuple[HypothesisTest, ...]:
     """Cochran–Mantel–Haenszel, and homogeneity of ratios and of odds ratios."""
-    from scipy.special import chdtrc
-
     null = stratified.test_null_odds(correction=False)
     name = "Cochran–Mantel–Haenszel (statsmodels)"
     found = float(null.statistic), float(null.pvalue)

@@ -22,6 +22,8 @@ from fairstats.methods.um.joint import JointDraws, join
 from fairstats.methods.um.metrics import as_objectives
 from fairstats.methods.um.posterior import posteriors_of_pairs
 from fairstats.methods.um.result import NO_INTERVAL, NO_TEST, UmPosterior
+from fairstats.numerics.hdr.region import hdr as highest_density
+from fairstats.plots.hdr import plot_comparison
 
 #: RoPE sizes, relative to the one asked for, at which the probabilities are given.
 SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
@@ -93,11 +95,9 @@ class UmComparison(Result):
 
     @cached_property
     def _region(self) -> Any:
-        from fairstats.numerics.hdr.region import hdr
-
         if len(self.metrics) != 2:
             return None
-        return hdr(self.delta, self.hdr or 0.95, backend=unless_asked())
+        return highest_density(self.delta, self.hdr or 0.95, backend=unless_asked())
 
     @property
     def given(self) -> str:
@@ -169,8 +169,6 @@ class UmComparison(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw ΔΘ with its RoPE and the events (the paper's figure 3), for two metrics."""
-        from fairstats.plots.hdr import plot_comparison
-
         return plot_comparison(self, self._region, ax)
 
 
@@ -302,8 +300,6 @@ def um_compare(
     known, undefined = without_undefined(every[:, 0] - every[:, 1])
     region, kept = None, known
     if level is not None:
-        from fairstats.numerics.hdr.region import hdr as highest_density
-
         columns = known[:, 0] if known.shape[1] == 1 else known
         region = highest_density(columns, level, backend=unless_asked(backend))
         kept = known[region.contains(columns)]

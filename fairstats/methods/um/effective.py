@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import fdtri, stdtrit
 
 from fairstats.ground.checks import check_number
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
@@ -126,8 +127,6 @@ def variance_ratio_of(
     scale, t with J − 1 degrees of freedom. Everything is NaN where a variance is 0, the limits also where one
     vanishes without some split, and for J = 1.
     """
-    from scipy.special import stdtrit
-
     squares = (values[:, :, 0] - values[:, :, 1]) ** 2
     sums, splits = squares.sum(axis=1), squares.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -184,8 +183,6 @@ def checked_factors(
         )
     known = np.where(unknown, 1.0, ratio)
     if splits:
-        from scipy.special import fdtri
-
         spread = fdtri(splits, splits, (np.arange(_SPREAD) + 0.5) / _SPREAD)
         tables = strategy_factors(correlation, folds, np.outer(known, spread).ravel())
         factor, clipped = (table.reshape(len(known), -1).mean(axis=1) for table in tables)

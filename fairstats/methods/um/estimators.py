@@ -20,6 +20,7 @@ from fairstats.methods.um.events import Event, UmRanking
 from fairstats.methods.um.metrics import as_objectives, parse_metric, several
 from fairstats.methods.um.posterior import Request
 from fairstats.methods.um.result import NO_INTERVAL, NO_TEST, UmPosterior
+from fairstats.plots.hdr import plane_of_estimators
 
 
 @serialisable
@@ -87,8 +88,6 @@ class UmEstimators(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the medians and 95% intervals of the first two metrics, every target in a shade of its own."""
-        from fairstats.plots.hdr import plane_of_estimators
-
         first = self.rankings[0]
         objectives = as_objectives(first.metrics, first.joint.first.groups, bool(first.joint.first.classes))
         clouds = {r.joint.first.target: r.joint.objectives(objectives)[..., :2] for r in self.rankings}

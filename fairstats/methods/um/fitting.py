@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from fairstats.ground.checks import check_whole
 from fairstats.ground.encoding import factorize
@@ -220,7 +221,6 @@ def cross_predict(
 ) -> list[tuple[NDArray[np.uint8], NDArray[np.float64]]]:
     """Of every run the coded out-of-fold predictions, and the share of favourable ones of the extra rows."""
     from sklearn.utils.parallel import Parallel, delayed
-    from tqdm import tqdm
 
     tasks = [(i, k) for i, run in enumerate(runs) for k in np.unique(run.fold)]
     for i, k in tasks:

@@ -22,7 +22,11 @@ from fairstats.methods.um.effective import CrossValidation
 from fairstats.methods.um.metrics import CLASS_METRICS, Evaluator, evaluator, name_of, several
 from fairstats.methods.um.pymc_models import Diagnostics, as_arviz
 from fairstats.methods.um.table import PosteriorRow, posterior_rows, table_draws, usual_metrics
+from fairstats.numerics.hdr.region import hdr
 from fairstats.numerics.hdr.result import HdrResult
+from fairstats.plots.hdr import plot_posterior
+from fairstats.plots.picture import draw
+from fairstats.plots.planes import posterior_plane
 
 #: What no posterior has, and where to look instead.
 NO_TEST = {
@@ -222,8 +226,6 @@ class UmPosterior(Result, PosteriorDraws):
         >>> posterior.hdr(["tpr", "fpr"], group="f", backend="scipy").mode.round(1)
         array([0.8, 0.1])
         """
-        from fairstats.numerics.hdr.region import hdr
-
         check_names("hdr", options, ("bandwidth", "support", "estimator", "discrete", "gridsize"))
         found = self.metrics(names, group=group)
         columns = np.column_stack([v.reshape(self.n_draws, -1) for v in found.values()])
@@ -390,8 +392,6 @@ class UmPosterior(Result, PosteriorDraws):
         InputError
             For more than two metrics, or a box around other than two.
         """
-        from fairstats.plots.hdr import plot_posterior
-
         if metrics is None:
             metrics = [
                 "accuracy",
@@ -403,9 +403,6 @@ class UmPosterior(Result, PosteriorDraws):
         wanted = tuple(several(metrics))
         region = self.hdr(wanted, prob, backend=unless_asked())
         if rope is not None:
-            from fairstats.plots.picture import draw
-            from fairstats.plots.planes import posterior_plane
-
             check_number("rope", rope, low=0, open_low=True, allowed="a half-width above 0", cure="rope=0.1")
             cure = 'metrics=("equal_opportunity", "predictive_equality")'
             check_that(region.dimension == 2, "metrics", metrics, "two metrics for a box", cure)

@@ -42,6 +42,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
+from scipy.special import ndtr
 
 from fairstats.ground.errors import InputError
 from fairstats.numerics.hdr.grids import Curve, FloatArray
@@ -108,9 +110,6 @@ def _least_risk(level: float, steepness: FloatArray, bend: FloatArray, n: int) -
     With m = b·h² and s = c·h^(−1/2): d/dh ∝ Σ [−c·φ(u) + 2|b|·h^(5/2)·(2Φ(u) − 1)], u = |b|·h^(5/2)/c, which
     increases with h from below 0.
     """
-    from scipy.optimize import brentq
-    from scipy.special import ndtr
-
     steepness = np.maximum(steepness, 1e-8 * level)
     drift = ((bend / steepness).sum() - steepness.sum() / level) / (1 / steepness).sum()
     b = np.abs(bend - drift) / (2 * steepness)
@@ -128,7 +127,9 @@ def _least_risk(level: float, steepness: FloatArray, bend: FloatArray, n: int) -
         low -= 2.0
     while derivative(high) < 0 and high < 600:
         high += 2.0
-    return math.exp(0.4 * (brentq(derivative, low, high, xtol=1e-14) if derivative(high) > 0 else high))
+    return math.exp(
+        0.4 * (scipy.optimize.brentq(derivative, low, high, xtol=1e-14) if derivative(high) > 0 else high)
+    )
 
 
 def pilot_bandwidth(spectrum: Spectrum, order: int) -> float:

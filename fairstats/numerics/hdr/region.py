@@ -11,7 +11,7 @@ import numpy as np
 from fairstats.ground.backends import BACKENDS, resolve
 from fairstats.ground.checks import LARGEST, check_choice, check_that, check_whole, finite_array
 from fairstats.ground.errors import BackendError, DataWarning, InputError, caution
-from fairstats.numerics.hdr import scipy_backend
+from fairstats.numerics.hdr import r_backend, scipy_backend
 from fairstats.numerics.hdr.bandwidth import hdr_bandwidth, hdr_bandwidth_2d
 from fairstats.numerics.hdr.grids import Curve, FloatArray, Kernel, Surface
 from fairstats.numerics.hdr.line import errors_with_atoms, find_atom, given_curve, line_regions
@@ -316,8 +316,6 @@ def _kernel(backend: str | None, dimension: int, estimator: str = "kde") -> Kern
     purpose = "highest density regions"
     if dimension > 2 or resolve(backend, purpose=purpose, r_packages=packages) == "scipy":
         return scipy_backend
-    from fairstats.numerics.hdr import r_backend
-
     return r_backend
 
 

@@ -16,6 +16,7 @@ from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.hdr.grids import FloatArray, Surface
+from fairstats.plots.hdr import plot_hdr
 
 
 def level_error(at_samples: FloatArray, prob: float) -> float:
@@ -295,8 +296,6 @@ class HdrResult(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the density and the regions; see `fairstats.plots.hdr.plot_hdr`."""
-        from fairstats.plots.hdr import plot_hdr
-
         return plot_hdr(self, ax)
 
 

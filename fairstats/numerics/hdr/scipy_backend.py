@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 
 from fairstats.numerics.hdr.grids import Curve, FloatArray, Levels, Surface
 
@@ -20,8 +21,6 @@ BINS, SHIFTS = 20, 5
 
 def version() -> str:
     """Name and version for `Result.backend`."""
-    import scipy
-
     return f"scipy {scipy.__version__}"
 
 

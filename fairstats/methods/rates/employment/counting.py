@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from fairstats.ground.checks import check_choice, check_that, check_whole, column_name, column_names
-from fairstats.ground.tally import tally
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.encoding import (
     as_float_column,
@@ -22,7 +21,7 @@ from fairstats.ground.encoding import (
 )
 from fairstats.ground.errors import InputError, MissingValuesWarning, caution
 from fairstats.ground.groups import INTERSECTION
-from fairstats.ground.tally import Tally
+from fairstats.ground.tally import Tally, tally
 
 _COUNTS = "a table {group: (selected, not selected)}, or several by name {'sex': {…}, 'race': {…}}"
 _CURE = "pass a data frame with names of columns, a Tally, or {'women': (2, 8), 'men': (15, 10)}"

@@ -22,6 +22,7 @@ from fairstats.methods.rates.result import Inference, with_adjusted
 from fairstats.methods.rates.setup import make_settings
 from fairstats.numerics.paired.change import ModelPair, OfPairs, PairedChange
 from fairstats.numerics.paired.score import wilson_limits
+from fairstats.plots.forest import model_forest, model_table
 
 #: Quantities that are no comparison of rates → title, whether larger is better (None: closer to 0 is).
 QUANTITIES: dict[str, tuple[str, bool | None]] = {
@@ -161,8 +162,6 @@ class ModelComparison(OfPairs, Result):
         metric : str, optional
             Default: the first (forest), all (table).
         """
-        from fairstats.plots.forest import model_forest, model_table
-
         check_choice("kind", kind, ("forest", "table"))
         return model_forest(self, ax=ax, metric=metric) if kind == "forest" else model_table(self, ax=ax)
 

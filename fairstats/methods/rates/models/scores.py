@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -43,12 +44,10 @@ def auc(scores: Floats, y: NDArray[np.int64], pairs: Sequence[tuple[int, int]]) 
 
 def delong(negatives: Floats, positives: Floats) -> tuple[Floats, Floats]:
     """AUC of every model, shape (M,), and their covariance, shape (M, M)."""
-    from scipy.stats import rankdata
-
     m, n = positives.shape[1], negatives.shape[1]
-    every = rankdata(np.hstack([positives, negatives]), axis=1)
-    places = (every[:, :m] - rankdata(positives, axis=1)) / n
-    others = 1 - (every[:, m:] - rankdata(negatives, axis=1)) / m
+    every = scipy.stats.rankdata(np.hstack([positives, negatives]), axis=1)
+    places = (every[:, :m] - scipy.stats.rankdata(positives, axis=1)) / n
+    others = 1 - (every[:, m:] - scipy.stats.rankdata(negatives, axis=1)) / m
     covariance = np.atleast_2d(np.cov(places)) / m + np.atleast_2d(np.cov(others)) / n
     return places.mean(axis=1), covariance
 
