@@ -9,9 +9,8 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,8 +27,18 @@ except ImportError as problem:
         "typer", extra="cli", purpose="The command line", alternative="call fairstats.audit(…) from Python"
     ) from problem
 
-from fairstats.cli import options as tables
-from fairstats.cli.options import OPTIONS, by_column, by_model, pos_labels
+from fairstats.cli.options import (
+    TABLES,
+    by_column,
+    by_key,
+    by_model,
+    columns_of,
+    numbers_of,
+    parameter,
+    plain_values,
+    pos_labels,
+    reference_of,
+)
 
 DEMO_REPORT = "fairstats-report.html"
 
@@ -60,6 +69,18 @@ vignettes = typer.Typer(
 app.add_typer(vignettes, name="vignettes")
 
 
+def command(name: str, *tables: str, to: typer.Typer = app) -> Callable[[Callable[..., None]], None]:
+    """Make a command with the parameters of tables in ``options.toml``."""
+
+    def register(function: Any) -> None:
+        parameters = [parameter(*item) for table in tables for item in TABLES[table].items()]
+        function.__signature__ = inspect.Signature(parameters)
+        function.__annotations__ = {p.name: p.annotation for p in parameters}
+        to.command(name)(function)
+
+    return register
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"fairstats {__version__}")
@@ -75,12 +96,13 @@ def root(
     """Inference-grade algorithmic fairness: every figure with an interval and a test."""
 
 
+@command("audit", "file", "rows", "audit", "mitigation", "delimiter", "engine", "delivery")
 def audit_command(file: Path, **given: Any) -> None:
     """Audit the predictions in a table, or a tally of it, for differences between groups."""
     from fairstats.ground.tally import Tally
     from fairstats.report.audit import audit
 
-    delivery = {option.name: given.pop(option.name) for option in tables.DELIVERY}
+    delivery = {name: given.pop(name) for name in TABLES["delivery"]}
     _check_delivery(delivery, [file])
     frame, plain = _asked(file, given)
     if plain["mitigation"] is not None:
@@ -96,7 +118,7 @@ def _asked(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any
     """What `audit` reads (nothing without a file), and its keyword arguments."""
     frame, plain = _read(file, given)
     groups, changed = plain["sensitive_features"], plain["counterfactual_score"]
-    plain["reference"] = tables.reference_of(plain["reference"], groups)
+    plain["reference"] = reference_of(plain["reference"], groups)
     return frame, plain | {"sensitive_features": groups or None, "counterfactual_score": changed or None}
 
 
@@ -118,7 +140,7 @@ def _read(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]
     given |= {"sensitive_features": groups, "counterfactual_score": changed}
     given["pos_label"] = pos_labels(given["pos_label"], given.pop("pos_label_pred"))
     given["features"] = tuple(given["features"] or ())
-    return frame, {name: v.value if isinstance(v, StrEnum) else v for name, v in given.items()}
+    return frame, plain_values(given)
 
 
 def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
@@ -138,11 +160,10 @@ def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
     chosen = "rows" if held is not None else engine_for(file, engine.value)
     if chosen != "rows":
         return open_files(file, chosen, memory=memory, delimiter=delimiter, progress=sys.stdout.isatty())
-    named = [value for option in OPTIONS if option.column and (value := given.get(option.name)) is not None]
-    columns = [*columns, *(name for value in named for name in tables.columns_in(value))]
-    return read_table(file, columns, delimiter=delimiter, held=held)
+    return read_table(file, [*columns, *columns_of("rows", given)], delimiter=delimiter, held=held)
 
 
+@command("tally", "file", "rows", "delimiter", "engine", "tally")
 def tally_command(file: Path, **given: Any) -> None:
     """Count a table once: a tally holds all that an audit needs, and no person."""
     from fairstats.ground.tally import tally
@@ -166,6 +187,7 @@ def tally_command(file: Path, **given: Any) -> None:
     typer.echo("\n".join(filter(None, (str(counted), written))), err=not written)
 
 
+@command("adverse-impact", "file", "adverse-impact", "delimiter", "delivery")
 def adverse_impact_command(file: Path, **given: Any) -> None:
     """Adverse impact of a selection process by sex and race: uniform guidelines, or Local Law 144.
 
@@ -178,12 +200,12 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
     from fairstats.report.audit import audit
     from fairstats.report.files import STANDARD, check_targets, deliver, held_input, read_table
 
-    delivery = {option.name: given.pop(option.name) for option in tables.DELIVERY}
+    delivery = {name: given.pop(name) for name in TABLES["delivery"]}
     out, target, title = delivery["out"], given.pop("csv"), given.pop("title")
     check_targets({"--out": out, "--json": delivery["json"], "--csv": target}, [file])
     delimiter, held = delimiter_of(given.pop("delimiter")), held_input(file)
-    given["about"] = tables.by_key(given["about"], "--about")
-    given["unknown"] = tables.numbers_of(given["unknown"])
+    given["about"] = by_key(given["about"], "--about")
+    given["unknown"] = numbers_of(given["unknown"])
     given["reference"] = given["reference"] or "highest"
     data: Any
     if file.suffix == ".json" or (held or b"").lstrip().startswith(b"{"):
@@ -193,13 +215,10 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
         )
         data = Tally.from_json(text.decode("utf-8", "replace")) if "class" in data else data
     else:
-        named = [v for o in tables.IMPACT if o.column and (v := given.get(o.name)) is not None]
-        wanted = [name for value in named for name in tables.columns_in(value)]
-        data = read_table(file, wanted, delimiter=delimiter, held=held)
+        data = read_table(file, columns_of("adverse-impact", given), delimiter=delimiter, held=held)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
-        plain: dict[str, Any] = {k: v.value if isinstance(v, StrEnum) else v for k, v in given.items()}
-        result = adverse_impact(data, **plain)
+        result = adverse_impact(data, **plain_values(given))
         report = audit(result, title=title) if result.template == "ugesp" else None
     if report is not None:
         _deliver(report, delivery)
@@ -209,19 +228,7 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
             typer.echo(said, err=True)
 
 
-_FILE = inspect.Parameter(
-    "file",
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    annotation=Annotated[
-        Path,
-        typer.Argument(
-            help="CSV or Parquet, one row per person: file, folder or quoted glob. Or a tally (.json). "
-            "- is standard input."
-        ),
-    ],
-)
-
-
+@command("demo", "demo", "delivery")
 def demo(intersections: bool, **delivery: Any) -> None:
     """Audit the COMPAS scores that come with the package (ProPublica's 6,172 rows) by race and sex."""
     from fairstats.report.audit import demo_report
@@ -229,22 +236,6 @@ def demo(intersections: bool, **delivery: Any) -> None:
     delivery["out"] = delivery["out"] or Path(DEMO_REPORT)
     _check_delivery(delivery, [])
     _deliver(demo_report(intersections=intersections), delivery)
-
-
-def _register(name: str, command: Any, parameters: Sequence[inspect.Parameter], to: Any = app) -> None:
-    """Give a command the parameters of a table, and typer the command."""
-    command.__signature__ = inspect.Signature(list(parameters))
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    to.command(name)(command)
-
-
-_register("audit", audit_command, [_FILE, *(option.parameter() for option in (*OPTIONS, *tables.DELIVERY))])
-_WANTED = [option for option in OPTIONS if option.name in tables.SHARED]
-_register("tally", tally_command, [_FILE, *(option.parameter() for option in (*_WANTED, *tables.TALLIED))])
-_MORE = [option.parameter() for option in (*tables.IMPACT, *tables.DELIVERY)]
-_register("adverse-impact", adverse_impact_command, [_FILE, *_MORE])
-_CROSS = tables.Option("intersections", "Cross race and sex, too.", bool, False, flag="--intersections")
-_register("demo", demo, [option.parameter() for option in (_CROSS, *tables.DELIVERY)])
 
 
 @app.command()
@@ -255,24 +246,14 @@ def doctor() -> None:
     typer.echo(str(examine()))
 
 
-@app.command("crosscheck")
+@command("crosscheck", "crosscheck", "delimiter")
 def crosscheck_command(
-    report: Annotated[
-        Path, typer.Argument(help="JSON file that audit or demo wrote with --json; - is standard input.")
-    ],
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", help="The audited CSV or Parquet file, for what counts cannot give."),
-    ] = None,
-    tolerance: Annotated[
-        float | None,
-        typer.Option("--tolerance", help="Largest difference, relative to the larger of 1 and the value."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write the report with the cross-check as one HTML file.")
-    ] = None,
-    brief: Annotated[bool, typer.Option("--brief", help="Print only what does not agree.")] = False,
-    delimiter: Annotated[str | None, typer.Option("--delimiter", help="Separator of the CSV file.")] = None,
+    report: Path,
+    data: Path | None,
+    tolerance: float | None,
+    out: Path | None,
+    brief: bool,
+    delimiter: str | None,
 ) -> None:
     """Recompute every number of a report in R by independent code, and print both with their difference.
 
@@ -318,28 +299,6 @@ def _as_written(argument: str, file: Path) -> Iterator[None]:
         raise InputError(argument, got=got, allowed=allowed, cure=cure) from problem
 
 
-class Renderer(StrEnum):
-    """Whose tools render."""
-
-    python = "python"
-    r = "r"
-
-
-class Kind(StrEnum):
-    """What is written."""
-
-    html = "html"
-    docx = "docx"
-    pdf = "pdf"
-
-
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[NAME]…", help="Name, part of it, or .Rmd file; none: all.", show_default=False),
-]
-Jobs = Annotated[int, typer.Option("--jobs", min=1, help="How many run at a time.")]
-
-
 @vignettes.command("list")
 def list_command() -> None:
     """List the vignettes: name and title."""
@@ -349,6 +308,7 @@ def list_command() -> None:
         typer.echo(f"{name:28} {read_vignette(find_vignette(name)).title}")
 
 
+@command("new", "new", "rows", "audit", to=vignettes)
 def new_command(path: Path, data: Path | None, **given: Any) -> None:
     """Write a vignette about a table: the audit in Python and R, sentences that follow the data.
 
@@ -360,52 +320,24 @@ def new_command(path: Path, data: Path | None, **given: Any) -> None:
         name, cure = ("--data", "--data people.csv") if data is None else ("--group", "--group sex")
         raise InputError(name, got="nothing", allowed="a file, and a sensitive column of it", cure=cure)
     _, plain = _asked(None, given)
-    default = {option.name: option.default for option in OPTIONS}
+    default = {name: said.get("default") for name, said in (TABLES["rows"] | TABLES["audit"]).items()}
     asked = {k: v for k, v in plain.items() if v != default.get(k) or k == "rng"}
     typer.echo(f"Written: {write_vignette(path, data, asked)}")
 
 
-_NEW = [o for o in OPTIONS if o.name not in ("mitigation", *(reading.name for reading in tables.READING))]
-_DATA = tables.Option("data", "CSV or Parquet file with one row per person.", Path)
-_PLACE = inspect.Parameter(
-    "path",
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    annotation=Annotated[Path, typer.Argument(help="The file to write: .Rmd, or .qmd for Quarto.")],
-)
-_register("new", new_command, [_PLACE, *(option.parameter() for option in (_DATA, *_NEW))], vignettes)
-
-
-@vignettes.command()
-def build(
-    names: Names = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the HTML files; needed.", show_default=False)
-    ] = None,
-    renderer: Annotated[
-        Renderer, typer.Option("--renderer", help="jupytext and nbconvert, or R Markdown.")
-    ] = Renderer.python,
-    fast: Annotated[
-        bool, typer.Option("--fast", help="Fewer draws: chunks see FAIRSTATS_VIGNETTE_FAST=1.")
-    ] = False,
-    jobs: Jobs = 2,
-    to: Annotated[Kind, typer.Option("--to", help="Word by pandoc, PDF by a browser or LaTeX.")] = Kind.html,
-    param: Annotated[
-        list[str] | None,
-        typer.Option("--param", help="NAME=VALUE of the head's params, as data=july.csv; repeat."),
-    ] = None,
-) -> None:
+@command("build", "names", "build", "jobs", to=vignettes)
+def build(names: list[str] | None, out: Path | None, param: list[str] | None, **how: Any) -> None:
     """Build vignettes as self-contained HTML files, which need no network to be read."""
     from fairstats.report.vignettes.build import build_vignettes
 
     if out is None:  # typer 0.16 with click 8.5 does not ask for a required option
         raise InputError("--out", got="nothing", allowed="a folder", cure="--out build/vignettes")
     params = {name: value for name, _, value in (text.partition("=") for text in param or ())}
-    how: dict[str, Any] = {"renderer": renderer.value, "fast": fast, "jobs": jobs, "to": to.value}
-    build_vignettes(names or (), out=out, tell=_tell, params=params, **how)
+    build_vignettes(names or (), out=out, tell=_tell, params=params, **plain_values(how))
 
 
-@vignettes.command()
-def record(names: Names = None, jobs: Jobs = 2) -> None:
+@command("record", "names", "jobs", to=vignettes)
+def record(names: list[str] | None, jobs: int) -> None:
     """Run vignettes in full and keep what their R chunks print, for machines without R."""
     from fairstats.report.vignettes.build import record_vignettes
 

@@ -36,6 +36,8 @@ from fairstats.ground.rprobe import RProbe, diagnose, probe_r, settle_probe
 
 #: Options of the embedded R: no workspace, no profile.
 _OPTIONS = ("rpy2", "--quiet", "--no-save", "--no-restore", "--no-init-file", "--no-site-file")
+#: R functions that load the code and call a function of it.
+_IN_R = Path(__file__).with_name("session.R").read_text(encoding="utf-8")
 _FUNCTION = re.compile(r"(?:[A-Za-z][\w.]*::)?[A-Za-z.][\w.]*")
 
 
@@ -48,7 +50,6 @@ class _Session:
     callbacks: Any
     rlib: Any
     home: Any
-    code: str
     caller: Any
 
 
@@ -90,18 +91,6 @@ def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
             error.add_note(f"R had printed:\n{printed.strip()}")
         raise error
     return value
-
-
-def is_running() -> bool:
-    """Whether R runs in this process."""
-    return _running is not None and _running.pid == os.getpid()
-
-
-def code_home() -> str:
-    """Where the project's R code was taken from; starts R."""
-    _refuse_forked_child()
-    with _lock:
-        return _start().code
 
 
 def r_code_folder(package: Path | None = None) -> Path | None:
@@ -191,8 +180,8 @@ def _open(found: RProbe) -> _Session:
     with rconvert.console(callbacks) as printed:
         folder = str(r_code_folder() or "")
         try:
-            load = ri.evalr(rconvert.LOAD, envir=ri.baseenv)
-            loaded = load(to_r(__version__, ri), to_r(folder, ri), to_r(list(found.libraries), ri))
+            load, caller = ri.evalr(_IN_R, envir=ri.baseenv)
+            home = load(to_r(__version__, ri), to_r(folder, ri), to_r(list(found.libraries), ri))
         except embedded.RRuntimeError as error:
             raise RBackendError(f"R cannot load the R code of fairstats: {error}{''.join(printed)}") from None
         return _Session(
@@ -200,9 +189,8 @@ def _open(found: RProbe) -> _Session:
             ri=ri,
             callbacks=callbacks,
             rlib=openrlib.rlib,
-            home=loaded[0],
-            code=str(loaded[1][0]),
-            caller=ri.evalr(rconvert.CALL, envir=ri.baseenv),
+            home=home,
+            caller=caller,
         )
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from fairstats.ground import rsession
 from fairstats.ground.errors import RBackendError
-from fairstats.ground.rsession import call, code_home, is_running
+from fairstats.ground.rsession import call
 
 pytestmark = pytest.mark.r
 ROOT = Path(__file__).parents[2]
@@ -24,14 +24,14 @@ ROOT = Path(__file__).parents[2]
 
 def test_import_starts_nothing(python):
     assert "False" in python(
-        "import sys; from fairstats.ground.rsession import is_running; "
-        "print(is_running() or 'rpy2.rinterface' in sys.modules)"
+        "import sys; from fairstats.ground import rsession; "
+        "print(rsession._running is not None or 'rpy2.rinterface' in sys.modules)"
     )
 
 
 def test_running():
     call("base::sum", 1.0)
-    assert is_running()
+    assert rsession._running is not None
 
 
 def test_users_profile_and_workspace_are_left_out(python, tmp_path):
@@ -188,7 +188,7 @@ def test_start_in_a_worker_thread_leaves_ctrl_c_alone(python):
 
 
 def test_code_of_the_source_tree_is_used():
-    assert Path(code_home()) == ROOT / "r" / "R"
+    assert Path(call("get0", "CODE_FOLDER")) == ROOT / "r" / "R"
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def wheel(tmp_path):
     return tmp_path / "site"
 
 
-HOME = "from fairstats.ground.rsession import call, code_home; print(code_home())"
+HOME = "from fairstats.ground.rsession import call; print(call('get0', 'CODE_FOLDER'))"  # None: a package
 
 
 def test_code_of_the_wheel_is_used(python, wheel):
@@ -217,12 +217,12 @@ def test_installed_r_package_of_the_same_version_is_used(python, wheel, tmp_path
     install = ["R", "CMD", "INSTALL", "--no-docs", "--no-test-load", f"--library={library}", str(package)]
     subprocess.run(install, check=True, capture_output=True, timeout=120)
     libraries = {"R_LIBS": os.pathsep.join(filter(None, [str(library), os.environ.get("R_LIBS")]))}
-    assert "installed R package" in python(HOME, libraries, path=wheel)
+    assert python(HOME, libraries, path=wheel).strip() == "None"
     assert Path(python(HOME, libraries).strip()) == ROOT / "r" / "R"  # a source tree keeps its own
     description = library / "fairstats" / "DESCRIPTION"
     description.write_text(description.read_text().replace("Version: 0.", "Version: 99."))
     (library / "fairstats" / "Meta" / "package.rds").unlink()
-    assert "installed R package" not in python(HOME, libraries, path=wheel)
+    assert python(HOME, libraries, path=wheel).strip() != "None"
 
 
 # --- threads and processes --------------------------------------------------------------------------
@@ -394,4 +394,4 @@ def test_errors_keep_no_objects_of_r():
         for value in trace.tb_frame.f_locals.values():
             assert not type(value).__module__.startswith("rpy2")
         trace = trace.tb_next
-    assert rsession.is_running()
+    assert rsession._running is not None
