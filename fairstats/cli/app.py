@@ -27,18 +27,7 @@ except ImportError as problem:
         "typer", extra="cli", purpose="The command line", alternative="call fairstats.audit(…) from Python"
     ) from problem
 
-from fairstats.cli.options import (
-    TABLES,
-    by_column,
-    by_key,
-    by_model,
-    columns_of,
-    numbers_of,
-    parameter,
-    plain_values,
-    pos_labels,
-    reference_of,
-)
+from fairstats.cli import options
 
 DEMO_REPORT = "fairstats-report.html"
 
@@ -73,7 +62,7 @@ def command(name: str, *tables: str, to: typer.Typer = app) -> Callable[[Callabl
     """Make a command with the parameters of tables in ``options.toml``."""
 
     def register(function: Any) -> None:
-        parameters = [parameter(*item) for table in tables for item in TABLES[table].items()]
+        parameters = [options.parameter(*item) for table in tables for item in options.TABLES[table].items()]
         function.__signature__ = inspect.Signature(parameters)
         function.__annotations__ = {p.name: p.annotation for p in parameters}
         to.command(name)(function)
@@ -102,7 +91,7 @@ def audit_command(file: Path, **given: Any) -> None:
     from fairstats.ground.tally import Tally
     from fairstats.report.audit import audit
 
-    delivery = {name: given.pop(name) for name in TABLES["delivery"]}
+    delivery = {name: given.pop(name) for name in options.TABLES["delivery"]}
     _check_delivery(delivery, [file])
     frame, plain = _asked(file, given)
     if plain["mitigation"] is not None:
@@ -118,7 +107,7 @@ def _asked(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any
     """What `audit` reads (nothing without a file), and its keyword arguments."""
     frame, plain = _read(file, given)
     groups, changed = plain["sensitive_features"], plain["counterfactual_score"]
-    plain["reference"] = reference_of(plain["reference"], groups)
+    plain["reference"] = options.reference_of(plain["reference"], groups)
     return frame, plain | {"sensitive_features": groups or None, "counterfactual_score": changed or None}
 
 
@@ -133,14 +122,16 @@ def _mitigation(path: Path) -> Any:
 def _read(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What a command reads, and its other options as the arguments of `fairstats.audit`."""
     groups, strata = given.pop("group") or [], given.get("strata")
-    changed = by_column(given["counterfactual_score"], groups, "--counterfactual-score")
-    given |= {name: by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")}
+    changed = options.by_column(given["counterfactual_score"], groups, "--counterfactual-score")
+    given |= {
+        name: options.by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")
+    }
     names = [*groups, *changed.values(), *([] if strata is None else [strata])]
     frame = None if file is None else _table(file, given, names)
     given |= {"sensitive_features": groups, "counterfactual_score": changed}
-    given["pos_label"] = pos_labels(given["pos_label"], given.pop("pos_label_pred"))
+    given["pos_label"] = options.pos_labels(given["pos_label"], given.pop("pos_label_pred"))
     given["features"] = tuple(given["features"] or ())
-    return frame, plain_values(given)
+    return frame, options.plain_values(given)
 
 
 def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
@@ -160,7 +151,7 @@ def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
     chosen = "rows" if held is not None else engine_for(file, engine.value)
     if chosen != "rows":
         return open_files(file, chosen, memory=memory, delimiter=delimiter, progress=sys.stdout.isatty())
-    return read_table(file, [*columns, *columns_of("rows", given)], delimiter=delimiter, held=held)
+    return read_table(file, [*columns, *options.columns_of("rows", given)], delimiter=delimiter, held=held)
 
 
 @command("tally", "file", "rows", "delimiter", "engine", "tally")
@@ -200,12 +191,12 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
     from fairstats.report.audit import audit
     from fairstats.report.files import STANDARD, check_targets, deliver, held_input, read_table
 
-    delivery = {name: given.pop(name) for name in TABLES["delivery"]}
+    delivery = {name: given.pop(name) for name in options.TABLES["delivery"]}
     out, target, title = delivery["out"], given.pop("csv"), given.pop("title")
     check_targets({"--out": out, "--json": delivery["json"], "--csv": target}, [file])
     delimiter, held = delimiter_of(given.pop("delimiter")), held_input(file)
-    given["about"] = by_key(given["about"], "--about")
-    given["unknown"] = numbers_of(given["unknown"])
+    given["about"] = options.by_key(given["about"], "--about")
+    given["unknown"] = options.numbers_of(given["unknown"])
     given["reference"] = given["reference"] or "highest"
     data: Any
     if file.suffix == ".json" or (held or b"").lstrip().startswith(b"{"):
@@ -215,10 +206,10 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
         )
         data = Tally.from_json(text.decode("utf-8", "replace")) if "class" in data else data
     else:
-        data = read_table(file, columns_of("adverse-impact", given), delimiter=delimiter, held=held)
+        data = read_table(file, options.columns_of("adverse-impact", given), delimiter=delimiter, held=held)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
-        result = adverse_impact(data, **plain_values(given))
+        result = adverse_impact(data, **options.plain_values(given))
         report = audit(result, title=title) if result.template == "ugesp" else None
     if report is not None:
         _deliver(report, delivery)
@@ -320,7 +311,9 @@ def new_command(path: Path, data: Path | None, **given: Any) -> None:
         name, cure = ("--data", "--data people.csv") if data is None else ("--group", "--group sex")
         raise InputError(name, got="nothing", allowed="a file, and a sensitive column of it", cure=cure)
     _, plain = _asked(None, given)
-    default = {name: said.get("default") for name, said in (TABLES["rows"] | TABLES["audit"]).items()}
+    default = {
+        name: said.get("default") for name, said in (options.TABLES["rows"] | options.TABLES["audit"]).items()
+    }
     asked = {k: v for k, v in plain.items() if v != default.get(k) or k == "rng"}
     typer.echo(f"Written: {write_vignette(path, data, asked)}")
 
@@ -333,7 +326,7 @@ def build(names: list[str] | None, out: Path | None, param: list[str] | None, **
     if out is None:  # typer 0.16 with click 8.5 does not ask for a required option
         raise InputError("--out", got="nothing", allowed="a folder", cure="--out build/vignettes")
     params = {name: value for name, _, value in (text.partition("=") for text in param or ())}
-    build_vignettes(names or (), out=out, tell=_tell, params=params, **plain_values(how))
+    build_vignettes(names or (), out=out, tell=_tell, params=params, **options.plain_values(how))
 
 
 @command("record", "names", "jobs", to=vignettes)

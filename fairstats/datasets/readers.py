@@ -6,26 +6,15 @@ import warnings
 from pathlib import Path
 from typing import Final, Literal
 
+from fairstats.datasets import files
 from fairstats.datasets.description import Dataset, compas_subset, entry
-from fairstats.datasets.files import (
-    StrPath,
-    damaged,
-    existing_file,
-    header_of,
-    read_with_header,
-    read_without_header,
-    require_columns,
-    require_values,
-    strings,
-    typed,
-)
 from fairstats.ground.errors import DataWarning, InputError, MissingDependencyError
 from fairstats.ground.lazy import pd
 
 _EXCEL_ENGINES: Final = {".xls": "xlrd", ".xlsx": "openpyxl"}
 
 
-def read_compas(path: StrPath, *, subset: Literal["propublica", "besse"] | None = None) -> Dataset:
+def read_compas(path: files.StrPath, *, subset: Literal["propublica", "besse"] | None = None) -> Dataset:
     """Read ``compas-scores-two-years.csv`` or ``compas-scores-two-years-violent.csv`` of ProPublica.
 
     Only the 17 columns of `load_compas` are kept: names, dates of birth, case numbers and all dates are
@@ -56,17 +45,17 @@ def read_compas(path: StrPath, *, subset: Literal["propublica", "besse"] | None 
     """
     general = entry("compas_two_years")
     general.check_subset(subset)
-    file = existing_file("path", path)
-    violent = "two_year_recid.1" in header_of("path", file, sep=",")
+    file = files.existing_file("path", path)
+    violent = "two_year_recid.1" in files.header_of("path", file, sep=",")
     if violent and subset == "besse":
         raise InputError("subset", got="'besse' with the violent file", allowed="'propublica' or None")
     known = entry("compas_two_years_violent") if violent else general
-    frame = read_with_header("path", file, known.dtypes, missing=("", "N/A"))
+    frame = files.read_with_header("path", file, known.dtypes, missing=("", "N/A"))
     frame = compas_subset(frame, subset, score="v_score_text" if violent else "score_text")
     return known.dataset(frame, subset=general.subsets[subset] if subset else None)
 
 
-def read_adult(train: StrPath, test: StrPath | None = None) -> Dataset:
+def read_adult(train: files.StrPath, test: files.StrPath | None = None) -> Dataset:
     """Read UCI Adult: ``adult.data`` and, if given, ``adult.test``.
 
     ``?`` becomes missing; the comment line and the full stops after the labels of ``adult.test`` go.
@@ -99,19 +88,19 @@ def read_adult(train: StrPath, test: StrPath | None = None) -> Dataset:
     return entry("adult").dataset(pd.concat(parts, ignore_index=True).astype({"split": "str"}))
 
 
-def _adult_part(argument: Literal["train", "test"], path: StrPath) -> pd.DataFrame:
+def _adult_part(argument: Literal["train", "test"], path: files.StrPath) -> pd.DataFrame:
     dtypes = {name: dtype for name, dtype in entry("adult").dtypes.items() if name != "split"}
-    frame = read_without_header(argument, path, dtypes, comment="|")
+    frame = files.read_without_header(argument, path, dtypes, comment="|")
     if argument == "test":
         frame["income"] = frame["income"].str.removesuffix(".")
     elif frame["income"].eq("<=50K.").any():
         got = "labels that end with a full stop, as in adult.test"
-        raise damaged("train", got, "adult.data", "pass adult.data as `train` and adult.test as `test`")
-    require_values(argument, frame, "income", ("<=50K", ">50K"))
+        raise files.damaged("train", got, "adult.data", "pass adult.data as `train` and adult.test as `test`")
+    files.require_values(argument, frame, "income", ("<=50K", ">50K"))
     return frame
 
 
-def read_bank(path: StrPath) -> Dataset:
+def read_bank(path: files.StrPath) -> Dataset:
     """Read UCI Bank Marketing, ``bank-full.csv`` (semicolons).
 
     Parameters
@@ -135,12 +124,12 @@ def read_bank(path: StrPath) -> Dataset:
     >>> frame, description = read_bank("bank-full.csv")  # doctest: +SKIP
     """
     known = entry("bank_full")
-    frame = read_with_header("path", path, known.dtypes, sep=";")
-    require_values("path", frame, "y", ("no", "yes"))
+    frame = files.read_with_header("path", path, known.dtypes, sep=";")
+    files.require_values("path", frame, "y", ("no", "yes"))
     return known.dataset(frame)
 
 
-def read_heart(path: StrPath) -> Dataset:
+def read_heart(path: files.StrPath) -> Dataset:
     """Read UCI Heart Disease, ``processed.cleveland.data``.
 
     Parameters
@@ -169,7 +158,7 @@ def read_heart(path: StrPath) -> Dataset:
     >>> frame, description = read_heart("processed.cleveland.data")  # doctest: +SKIP
     """
     known = entry("heart_cleveland")
-    frame = read_without_header("path", path, known.dtypes)
+    frame = files.read_without_header("path", path, known.dtypes)
     odd = frame.loc[~frame["num"].between(0, 4), "num"]
     if len(odd):
         warnings.warn(
@@ -181,7 +170,7 @@ def read_heart(path: StrPath) -> Dataset:
     return known.dataset(frame)
 
 
-def read_student(mat: StrPath, por: StrPath) -> Dataset:
+def read_student(mat: files.StrPath, por: files.StrPath) -> Dataset:
     """Read UCI Student Performance, ``student-mat.csv`` and ``student-por.csv`` (semicolons).
 
     Parameters
@@ -208,13 +197,13 @@ def read_student(mat: StrPath, por: StrPath) -> Dataset:
     known = entry("student")
     dtypes = {name: dtype for name, dtype in known.dtypes.items() if name != "subject"}
     parts = [
-        read_with_header(subject, path, dtypes, sep=";").assign(subject=subject)
+        files.read_with_header(subject, path, dtypes, sep=";").assign(subject=subject)
         for subject, path in (("mat", mat), ("por", por))
     ]
     return known.dataset(pd.concat(parts, ignore_index=True).astype({"subject": "str"}))
 
 
-def read_credit_default(path: StrPath) -> Dataset:
+def read_credit_default(path: files.StrPath) -> Dataset:
     """Read UCI Default of Credit Card Clients, the original ``.xls`` or the sheet saved as CSV.
 
     The sheet has two header lines (X1, X2, …, then the names); a CSV with the names alone is read too. The
@@ -242,14 +231,14 @@ def read_credit_default(path: StrPath) -> Dataset:
     >>> from fairstats.datasets import read_credit_default
     >>> frame, description = read_credit_default("default of credit card clients.xls")  # doctest: +SKIP
     """
-    file = existing_file("path", path)
+    file = files.existing_file("path", path)
     engine = _EXCEL_ENGINES.get(file.suffix.lower())
-    cells = strings("path", file, header=None) if engine is None else _excel_cells(file, engine)
+    cells = files.strings("path", file, header=None) if engine is None else _excel_cells(file, engine)
     header, first_row = _names(cells)
     known = entry("credit_default")
-    require_columns("path", file, header, known.dtypes, sep=",")
+    files.require_columns("path", file, header, known.dtypes, sep=",")
     frame = cells.iloc[first_row:].set_axis(header, axis="columns").reset_index(drop=True)
-    return known.dataset(typed("path", frame, known.dtypes))
+    return known.dataset(files.typed("path", frame, known.dtypes))
 
 
 def _names(cells: pd.DataFrame) -> tuple[list[str], int]:
@@ -273,4 +262,4 @@ def _excel_cells(file: Path, engine: str) -> pd.DataFrame:
     except Exception as error:  # the readers raise whatever a damaged sheet leads them to
         got = f"{str(file)!r}, which {engine} cannot read ({type(error).__name__}: {error})"
         allowed = "the sheet as published, or saved as CSV"
-        raise damaged("path", got, allowed, "download it again") from error
+        raise files.damaged("path", got, allowed, "download it again") from error

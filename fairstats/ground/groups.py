@@ -16,15 +16,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import (
-    check_different,
-    check_label,
-    check_one_length,
-    check_that,
-    is_plain,
-    listed,
-    shown,
-)
+from fairstats.ground import checks
 from fairstats.ground.encoding import MISSING, Factor, as_column, as_narwhals, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import pd
@@ -83,7 +75,7 @@ def encode_groups(
             factor = Factor(codes, (*factor.levels, _missing_name(factor.levels)), factor.ordered_by_user)
         factors[name] = factor
     lengths = {name: factor.codes.size for name, factor in factors.items()}
-    check_one_length("sensitive_features", lengths)
+    checks.check_one_length("sensitive_features", lengths)
     factor = next(iter(factors.values())) if len(factors) == 1 else _cross(factors)
     ordered = _ordered(factor, groups, number)
     return Grouping(ordered.codes, _labels(ordered.levels), ordered.levels, tuple(factors), n_missing)
@@ -95,8 +87,8 @@ def say_what_is_empty(name: str, factor: Factor) -> None:
     if empty:
         have = "have" if len(empty) > 1 else "has"
         caution(
-            f"{name}: of the declared values {listed(empty, 8)} {have} no rows, and no place among the "
-            "groups; where an argument lists the groups, it keeps them.",
+            f"{name}: of the declared values {checks.listed(empty, 8)} {have} no rows, and no place among "
+            "the groups; where an argument lists the groups, it keeps them.",
             DataWarning,
         )
 
@@ -114,9 +106,9 @@ def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
     found = [(str(name), column) for name, column in _columns_of(sensitive_features)]
     names = [name for name, _ in found]
     if not found:
-        got, allowed = f"no columns ({shown(sensitive_features)})", "one column or several"
+        got, allowed = f"no columns ({checks.shown(sensitive_features)})", "one column or several"
         raise InputError("sensitive_features", got=got, allowed=allowed, cure="add a column")
-    check_different("sensitive_features", names)
+    checks.check_different("sensitive_features", names)
     return dict(found)
 
 
@@ -127,7 +119,7 @@ def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(given, pd.DataFrame):
         return ((name, given.iloc[:, j]) for j, name in enumerate(given.columns))
     if isinstance(given, (pd.Series, pd.Index)):
-        return [(given.name if is_plain(given.name) and given.name else "group", given)]
+        return [(given.name if checks.is_plain(given.name) and given.name else "group", given)]
     if isinstance(given, np.ndarray) and given.ndim == 2:
         return ((f"feature_{j}", given[:, j]) for j in range(given.shape[1]))
     if isinstance(given, (list, tuple)) and given and isinstance(given[0], (list, tuple)):
@@ -207,10 +199,10 @@ def _as_listed(
         groups, (str, bytes)
     )
     fine = fine and not (isinstance(groups, np.ndarray) and groups.ndim == 0)
-    check_that(fine, "groups", groups, "a list of all groups in order", f"groups={list(labels)!r}")
+    checks.check_that(fine, "groups", groups, "a list of all groups in order", f"groups={list(labels)!r}")
     wanted = [tuple(g) if isinstance(g, list) else g for g in groups]
     for group in wanted:
-        check_label("groups", group, "values or labels of groups", f"groups={list(labels)!r}")
+        checks.check_label("groups", group, "values or labels of groups", f"groups={list(labels)!r}")
     found = [find_group(labels, group, factor.levels) for group in wanted]
     left_out = [label for g, (label, n) in enumerate(zip(labels, sizes, strict=True)) if n and g not in found]
     final = tuple(g if at is None else factor.levels[at] for g, at in zip(wanted, found, strict=True))
@@ -263,10 +255,10 @@ def group_index(
     labels: Sequence[str], group: Hashable, argument: str, levels: Sequence[Hashable] | None = None
 ) -> int:
     """Position of a group named by value or by label; an error if there is no such group."""
-    found = find_group(labels, group, levels) if is_plain(group) else None
+    found = find_group(labels, group, levels) if checks.is_plain(group) else None
     if found is None:
-        allowed = "one of " + listed(labels)
-        raise InputError(argument, got=shown(group), allowed=allowed, cure="name an existing group")
+        allowed = "one of " + checks.listed(labels)
+        raise InputError(argument, got=checks.shown(group), allowed=allowed, cure="name an existing group")
     return found
 
 

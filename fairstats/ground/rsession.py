@@ -21,16 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from fairstats._version import __version__
-from fairstats.ground import rconvert
+from fairstats.ground import errors, rconvert
 from fairstats.ground.checks import as_generator
-from fairstats.ground.errors import (
-    BackendError,
-    FairstatsError,
-    FairstatsWarning,
-    InputError,
-    RBackendError,
-    caution,
-)
 from fairstats.ground.rconvert import from_r, to_r
 from fairstats.ground.rprobe import RProbe, diagnose, probe_r, settle_probe
 
@@ -71,7 +63,9 @@ def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
     each warning of R.
     """
     if not _FUNCTION.fullmatch(function):
-        raise InputError("function", got=repr(function), allowed='an R function, "name" or "package::name"')
+        raise errors.InputError(
+            "function", got=repr(function), allowed='an R function, "name" or "package::name"'
+        )
     seed = int(as_generator(rng)[0].integers(2**31 - 1))
     _refuse_forked_child()
     with _lock:
@@ -80,13 +74,13 @@ def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
             kind, value, warned, printed = _evaluate(session, function, args, kwargs, seed)
     if stopped or kind == "interrupt":
         rconvert.interrupt()
-    if isinstance(value, FairstatsError):
+    if isinstance(value, errors.FairstatsError):
         raise value
     for text, where in warned:
-        warnings.warn(f"R: {text.strip()}{_in(where)}", FairstatsWarning, stacklevel=2)
+        warnings.warn(f"R: {text.strip()}{_in(where)}", errors.FairstatsWarning, stacklevel=2)
     if kind == "error":
         text, where = value
-        error = RBackendError(f"R: {text.strip()}{_in(where)}")
+        error = errors.RBackendError(f"R: {text.strip()}{_in(where)}")
         if printed.strip():
             error.add_note(f"R had printed:\n{printed.strip()}")
         raise error
@@ -118,7 +112,7 @@ def _refuse_forked_child() -> None:
         match = re.search(r"current_pid=(\d+)", os.environ.get("PYTHON_SESSION_INITIALIZED", ""))
         started = match[1] if match else None
     if started is not None and started != str(os.getpid()):
-        raise BackendError(
+        raise errors.BackendError(
             f"R was started in process {started}, of which this process ({os.getpid()}) is a forked child; "
             "R cannot be shared between processes. To fix: start workers with "
             'multiprocessing.get_context("spawn") or joblib\'s "loky", use threads, or pass backend="scipy".'
@@ -151,9 +145,9 @@ def _start() -> _Session:
         if embedded is None or not embedded.isinitialized():
             found = probe_r()
             if not found.works:
-                raise BackendError(f"R cannot be used: {found.cause}. To fix: {found.cure}.")
+                raise errors.BackendError(f"R cannot be used: {found.cause}. To fix: {found.cure}.")
             if found.cause:
-                caution(f"{found.cause}. To fix: {found.cure}.", FairstatsWarning)
+                errors.caution(f"{found.cause}. To fix: {found.cure}.", errors.FairstatsWarning)
             settle_probe(found)
         _running = _open(found)
     return _running
@@ -173,7 +167,7 @@ def _open(found: RProbe) -> _Session:
                     ri.initr()
     except Exception as error:  # ffi.error, RuntimeError, ValueError, …
         cause, cure = diagnose(f"{type(error).__name__}: {error}")
-        raise BackendError(f"R cannot be started: {cause}. To fix: {cure}.") from error
+        raise errors.BackendError(f"R cannot be started: {cause}. To fix: {cure}.") from error
     finally:
         if threading.current_thread() is threading.main_thread() and before is not None:
             signal.signal(signal.SIGINT, before)  # rpy2 takes SIGINT at the start
@@ -183,7 +177,9 @@ def _open(found: RProbe) -> _Session:
             load, caller = ri.evalr(_IN_R, envir=ri.baseenv)
             home = load(to_r(__version__, ri), to_r(folder, ri), to_r(list(found.libraries), ri))
         except embedded.RRuntimeError as error:
-            raise RBackendError(f"R cannot load the R code of fairstats: {error}{''.join(printed)}") from None
+            raise errors.RBackendError(
+                f"R cannot load the R code of fairstats: {error}{''.join(printed)}"
+            ) from None
         return _Session(
             pid=os.getpid(),
             ri=ri,
@@ -221,7 +217,7 @@ def _evaluate(
             out = session.caller(session.home, to_r(function, ri), values, to_r(seed, ri))
             warned = [(str(w[0]), str(w[1])) for w in out[2]]
             return str(out[0][0]), from_r(out[1], ri), warned, "".join(printed)
-        except FairstatsError as error:  # a value that cannot be converted
+        except errors.FairstatsError as error:  # a value that cannot be converted
             return "error", error.with_traceback(None), [], ""
         except Exception as error:  # noqa: BLE001 - rpy2's RRuntimeError is a bare Exception
             return "error", (str(error), ""), [], "".join(printed)

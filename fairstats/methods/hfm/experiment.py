@@ -12,16 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import (
-    as_generator,
-    check_choice,
-    check_confidence_level,
-    check_flag,
-    check_names,
-    check_share,
-    check_that,
-    check_whole,
-)  # fmt: skip
+from fairstats.ground import checks
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.encoding import as_array
 from fairstats.ground.errors import InputError
@@ -102,8 +93,8 @@ class HfmExperiment(Result):
 
     def scores(self, rule: str, measure: str = "", alpha: float | None = None) -> list[NDArray[np.float64]]:
         """Value on test rows of what a rule chooses with α, per case one of every fold."""
-        check_choice("rule", rule, self.rules)
-        check_choice("measure", measure, ("", *self.rules))
+        checks.check_choice("rule", rule, self.rules)
+        checks.check_choice("measure", measure, ("", *self.rules))
         k, wanted = self.rules.index(rule), self.rules.index(measure or self.rules[0])
         alpha = 1.0 if k == 0 else self.alpha if alpha is None else alpha
         found = []
@@ -284,29 +275,31 @@ def hfm_experiment(
     >>> result.cases, [round(rank, 2) for rank in result.ranking().ranks]
     (('made, sex', 'made, old'), [2.75, 1.5, 1.75])
     """
-    check_names("measures", measures, _MEASURES)
-    check_choice("error", error, ("accuracy", "f1"))
+    checks.check_names("measures", measures, _MEASURES)
+    checks.check_choice("error", error, ("accuracy", "f1"))
     rules = ({"accuracy": "Accuracy", "f1": "F1"}[error], *measures)
     baseline = rules[-1] if baseline is None else baseline
-    check_choice("baseline", baseline, rules)
-    check_flag("refit", refit)
-    level = check_confidence_level(confidence_level)
-    alpha = check_share("alpha", alpha, closed=True, cure="0.05, as in the paper")
-    check_that(isinstance(models, Mapping), "models", models, "a mapping of name to estimator")
-    check_that(isinstance(data, Mapping), "data", data, "a mapping of name to (X, y, sensitive)")
-    generator, seed = as_generator(rng)
+    checks.check_choice("baseline", baseline, rules)
+    checks.check_flag("refit", refit)
+    level = checks.check_confidence_level(confidence_level)
+    alpha = checks.check_share("alpha", alpha, closed=True, cure="0.05, as in the paper")
+    checks.check_that(isinstance(models, Mapping), "models", models, "a mapping of name to estimator")
+    checks.check_that(isinstance(data, Mapping), "data", data, "a mapping of name to (X, y, sensitive)")
+    generator, seed = checks.as_generator(rng)
     cases: list[str] = []
     parts: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]] = ([], [])
     ratios: list[float] = []
     for name, given in data.items():
-        check_that(isinstance(given, tuple) and len(given) == 3, "data", given, "(X, y, sensitive)")
+        checks.check_that(isinstance(given, tuple) and len(given) == 3, "data", given, "(X, y, sensitive)")
         pool = models[name] if isinstance(models.get(name), Mapping) else models
         found, sensitive, ratio = _run(pool, given, rules, cv, refit, pos_label, generator)
         cases += [f"{name}, {column}" for column in sensitive]
         ratios += [ratio] * len(sensitive)
         for part, values in zip(parts, found, strict=True):
             part += list(values)
-    check_that(len(cases) > 1 and len(rules) > 2, "data, measures", (cases, measures), "two or more of each")
+    checks.check_that(
+        len(cases) > 1 and len(rules) > 2, "data, measures", (cases, measures), "two or more of each"
+    )
     train, test = (tuple(part) for part in parts)
     return HfmExperiment(rules, tuple(cases), train, test, tuple(ratios), baseline, alpha, level, seed)
 
@@ -321,9 +314,11 @@ def _run(
 
     needs, models = ("fit", "predict") if refit else ("predict",), list(pool.values())
     able = [not isinstance(m, type) and all(callable(getattr(m, a, None)) for a in needs) for m in models]
-    check_that(all(able) and len(able) > 1, "models", pool, "two or more estimators with " + ", ".join(needs))
+    checks.check_that(
+        all(able) and len(able) > 1, "models", pool, "two or more estimators with " + ", ".join(needs)
+    )
     X, y, columns = given
-    check_that(as_pandas(X, "data") is not None, "data", X, "a data frame with the sensitive columns")
+    checks.check_that(as_pandas(X, "data") is not None, "data", X, "a data frame with the sensitive columns")
     table, labels = as_features(X), as_array(y, "y")
     attributes = find_attributes(table, columns)
     strata = np.unique(labels, return_inverse=True)[1]
@@ -331,12 +326,12 @@ def _run(
         strata = strata * len(attribute.levels) + attribute.codes
     try:
         if isinstance(cv, (int, np.integer)):
-            cv = check_whole("cv", cv, low=2, cure="cv=5")
+            cv = checks.check_whole("cv", cv, low=2, cure="cv=5")
             fold = np.empty(table.n_rows, dtype=int)
             fold[np.lexsort((rng.random(fold.size), strata))] = np.arange(fold.size) % cv
             cv = PredefinedSplit(fold)
         splits = list(check_cv(cv).split(np.zeros(strata.size), strata))
-        check_that(bool(splits), "cv", cv, "at least one split of the rows", "cv=5")
+        checks.check_that(bool(splits), "cv", cv, "at least one split of the rows", "cv=5")
         found = []
         for split in splits:
             train = table.rows(split[0])
@@ -373,7 +368,9 @@ class _Part:
         for k, group in enumerate(self.groups.values()):
             given = {"sensitive_features": group, "pos_label": self.pos_label}
             counts = ConfusionCounts.from_arrays(self.y, y_pred, **given)
-            check_that(len(counts.totals) > 1, "cv", "a part with one group", "two groups in every part")
+            checks.check_that(
+                len(counts.totals) > 1, "cv", "a part with one group", "two groups in every part"
+            )
             cells = dict(zip(CELLS, counts.totals.T, strict=True))
             whole = {name: cell.sum() for name, cell in cells.items()}
             found[k, 0] = 1 - RATES[rules[0].lower()].evaluate(whole)

@@ -12,16 +12,7 @@ from fairstats.ground.errors import DataWarning, caution
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.results import HypothesisTest
 from fairstats.ground.tally import Tally
-from fairstats.methods.hfm.resampling import (
-    Distances,
-    harmonics,
-    label_exchange,
-    label_permutation,
-    make_distances,
-    of_comparisons,
-    stability_ranges,
-    upper_pvalue,
-)
+from fairstats.methods.hfm import resampling
 from fairstats.methods.hfm.result import HfmEntry, HfmResult, harmonic
 from fairstats.methods.hfm.rows import Rows
 from fairstats.methods.hfm.scene import Comparison, Scene, make_scene
@@ -147,12 +138,14 @@ def hfm(
     comparisons = scene.comparisons()
     entries = _entries(scene, comparisons, level)
     if resamples or subsamples:
-        lists = make_distances(scene)
+        lists = resampling.make_distances(scene)
         if resamples:
             entries = _tested(entries, scene, comparisons, lists, level, resamples, generator)
         if subsamples:
             values = np.array([[e.d, e.d_f, e.hfm] for e in entries]).T
-            ranges = stability_ranges(scene, comparisons, values, lists, level, subsamples, generator)
+            ranges = resampling.stability_ranges(
+                scene, comparisons, values, lists, level, subsamples, generator
+            )
             entries = [replace(e, stability=r) for e, r in zip(entries, ranges, strict=True)]
     infinite = ", ".join(f"{e.attribute}: {e.group}" for e in entries if np.isinf(e.hfm))
     if infinite:
@@ -192,16 +185,20 @@ def _entries(scene: Scene, comparisons: list[Comparison], statistic: Statistic) 
 
 
 def _tested(
-    entries: list[HfmEntry], scene: Scene, comparisons: list[Comparison], lists: Distances,
+    entries: list[HfmEntry], scene: Scene, comparisons: list[Comparison], lists: resampling.Distances,
     statistic: Statistic, n_resamples: int, rng: np.random.Generator,
 ) -> list[HfmEntry]:  # fmt: skip
     """The entries with their three tests each, Holm over single values."""
-    permuted = of_comparisons(label_permutation(scene, lists, statistic, n_resamples, rng), comparisons)
-    exchanged = of_comparisons(label_exchange(scene, statistic, n_resamples, rng), comparisons)
-    drawn = (permuted[0], permuted[1], harmonics(exchanged[0], exchanged[1]))
+    permuted = resampling.of_comparisons(
+        resampling.label_permutation(scene, lists, statistic, n_resamples, rng), comparisons
+    )
+    exchanged = resampling.of_comparisons(
+        resampling.label_exchange(scene, statistic, n_resamples, rng), comparisons
+    )
+    drawn = (permuted[0], permuted[1], resampling.harmonics(exchanged[0], exchanged[1]))
     tests = [
         tuple(
-            HypothesisTest(null, "greater", value, upper_pvalue(value, of_null[:, k]), method)
+            HypothesisTest(null, "greater", value, resampling.upper_pvalue(value, of_null[:, k]), method)
             for value, of_null, (null, method) in zip((e.d, e.d_f, e.hfm), drawn, _NULLS, strict=True)
         )
         for k, e in enumerate(entries)

@@ -12,17 +12,10 @@ from numpy.typing import NDArray
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import bandwidth_order, label_blind_bins
 from fairstats.ground.verdict import Evidence, settle
+from fairstats.methods.madd import permutation
 from fairstats.methods.madd.binning import bin_edges, farey_grid, grid_counts, histogram_distance
 from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
 from fairstats.methods.madd.noise import SMALLEST_GROUP, DistanceLimits, distance_limits, noise_of
-from fairstats.methods.madd.permutation import (
-    DistributionTest,
-    largest_test,
-    multiplier_test,
-    null_mean,
-    pair_test,
-    search_test,
-)
 from fairstats.methods.madd.result import LargestMadd, MaddComparison
 from fairstats.methods.madd.scores import TIED, GridCounts, Sample
 from fairstats.methods.madd.settings import MaddSettings
@@ -71,9 +64,9 @@ def compare(
     limits = distance_limits(noise, min(first.n_units, second.n_units), max(draws, limit_draws), rng)
     distances = noise.distances(draws, rng)
     measurable = bool(np.isfinite(limits.shortfall))
-    test = pair_test(first, second, edges, draws, rng)
+    test = permutation.pair_test(first, second, edges, draws, rng)
     if test is None:
-        test = multiplier_test(noise, draws, rng)
+        test = permutation.multiplier_test(noise, draws, rng)
         if not measurable:
             test = replace(test, pvalue=_NAN, mid_pvalue=_NAN, null_mean=_NAN)
     remark = ""
@@ -111,7 +104,7 @@ def _with_estimate(
         if settings.n_bins == comparison.grid_bins:
             return comparison
         bins = [s.histogram(bin_edges(settings.n_bins)) for s in pair.samples]
-        expected = null_mean(bins[0] + bins[1], first.n, second.n) if plain else _NAN
+        expected = permutation.null_mean(bins[0] + bins[1], first.n, second.n) if plain else _NAN
         return replace(comparison, estimate=float(histogram_distance(*bins)), null_mean=expected)
     curve = curve_of(first, second, settings.max_bins, pair.names)
 
@@ -125,12 +118,12 @@ def _with_estimate(
         grid, (fewest, most) = farey_grid(settings.max_bins), stable.n_bins
         below = first.below_grids(settings.max_bins) + second.below_grids(settings.max_bins)
         counts = grid_counts(grid, below, first.n + second.n, fewest, most)
-        expected = null_mean(counts, first.n, second.n) / (most - fewest + 1)
+        expected = permutation.null_mean(counts, first.n, second.n) / (most - fewest + 1)
     found = replace(comparison, estimate=stable.mean, bandwidth=stable, curve=curve, null_mean=expected)
     if settings.permutations == "grid":
         return found
     draws, estimate_of = settings.n_resamples, lambda madd: stretch(madd).mean
-    test = search_test(first, second, stable.mean, estimate_of, settings.max_bins, draws, rng)
+    test = permutation.search_test(first, second, stable.mean, estimate_of, settings.max_bins, draws, rng)
     null = HypothesisTest(_NULL, "two-sided", stable.mean, test.pvalue, test.method)
     return replace(found, search_pvalue=test.pvalue, null_mean=test.null_mean, tests=(*found.tests, null))
 
@@ -174,12 +167,12 @@ def largest_of(
         return tuple(int(place[g]) for g in side if samples[g].n)
 
     sides = [(placed(p.groups[0]), placed(p.groups[1]), grids.grid(c.grid_bins)) for p, c, _ in known]
-    test = largest_test([s for s in samples if s.n], sides, settings.n_resamples, rng)
+    test = permutation.largest_test([s for s in samples if s.n], sides, settings.n_resamples, rng)
     if test is None:
         pvalues = [c.pvalue for _, c, _ in known if np.isfinite(c.pvalue)]
         bonferroni = min(1.0, count * min(pvalues)) if pvalues else _NAN
         name = "multiplier bootstrap, Bonferroni"
-        test = DistributionTest(top.binned, bonferroni, bonferroni, _NAN, name)
+        test = permutation.DistributionTest(top.binned, bonferroni, bonferroni, _NAN, name)
     own = [limits.evidence(settings.margin) for *_, limits in known]
     above = min(count * min(e.above for e in own), 1.0)
     inside = min(count * max(e.inside for e in own), 1.0) if complete else 1.0

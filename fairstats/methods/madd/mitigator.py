@@ -14,30 +14,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fairstats.ground.checks import (
-    as_generator,
-    check_choice,
-    check_given,
-    check_number,
-    check_share,
-    check_that,
-    check_whole,
-)
+from fairstats.ground import checks
 from fairstats.ground.encoding import binary_codes
 from fairstats.ground.errors import DataWarning, InputError
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.outcomes import Outcomes
+from fairstats.methods.madd import mapping
 from fairstats.methods.madd.curve import curve_of, stable_bandwidth
-from fairstats.methods.madd.mapping import (
-    GroupCdf,
-    LabelledSample,
-    MixtureCdfs,
-    error_losses,
-    fairness_limits,
-    left_out,
-    log_loss,
-    mapped_losses,
-)
 from fairstats.methods.madd.metric import madd_of_scores, warn_of
 from fairstats.methods.madd.mitigation import MitigationResult, mitigation_result
 from fairstats.methods.madd.scores import GroupScores, Sample
@@ -184,7 +167,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         samples = _labelled(outcomes)
         self.groups_ = outcomes.groups.labels
         self.classes_ = _label_pair(y, self.pos_label)
-        self.maps_ = MixtureCdfs.fit([s.scores for s in samples], [s.weights for s in samples])
+        self.maps_ = mapping.MixtureCdfs.fit([s.scores for s in samples], [s.weights for s in samples])
         fitted = zip(self.groups_, self.maps_.cdfs, strict=True)
         self.cdfs_ = {name: (cdf.values, cdf.heights) for name, cdf in fitted}
         self.n_bins_ = self._bins(samples)
@@ -217,7 +200,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             column "score" after ``set_output(transform="pandas")`` (or "polars").
         """
         check_is_fitted(self, "lambda_")
-        at = self.lambda_ if lambda_ is None else check_share("lambda_", lambda_, closed=True)
+        at = self.lambda_ if lambda_ is None else checks.check_share("lambda_", lambda_, closed=True)
         outcomes = Outcomes.from_arrays(score=self._scores(score), sensitive_features=sensitive_features)
         return self._mapped(outcomes, at)
 
@@ -288,7 +271,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             warn(f"MaddMitigator.evaluate: {text}; pass other rows.", DataWarning, stacklevel=2)
         reference = options.pop("reference", None)
         settings = make_settings(**options)
-        generator, seed = as_generator(self.random_state)
+        generator, seed = checks.as_generator(self.random_state)
         stages = (np.asarray(outcomes.score), self._mapped(outcomes, self.lambda_))
         results = []
         for values in stages:
@@ -307,36 +290,38 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         `ax` is where to draw, by default a new figure.
         """
         check_is_fitted(self, "lambda_")
-        check_choice("kind", kind, ("losses", "trade-off"))
+        checks.check_choice("kind", kind, ("losses", "trade-off"))
         return (plot_losses if kind == "losses" else plot_trade_off)(self, ax=ax)
 
     def _outcomes(self, score: Any, y: Any, groups: Any, weight: Any) -> Outcomes:
-        check_given("y", y, "one label per row")
+        checks.check_given("y", y, "one label per row")
         columns = {"score": self._scores(score), "sensitive_features": groups, "sample_weight": weight}
         return Outcomes.from_arrays(y, pos_label=self.pos_label, **columns)
 
     def _scores(self, given: Any) -> Any:
         """The scores, or those that the classifier gives to features."""
         if self.estimator is None:
-            return check_given("score", given, "one score per row")
+            return checks.check_given("score", given, "one score per row")
         able = hasattr(self.estimator, "predict_proba") and len(getattr(self.estimator, "classes_", ())) == 2
         words = "a fitted classifier of two labels with predict_proba"
-        check_that(able, "estimator", self.estimator, words, "fit it first, or pass its scores")
+        checks.check_that(able, "estimator", self.estimator, words, "fit it first, or pass its scores")
         favourable = binary_codes(self.estimator.classes_, "estimator.classes_", self.pos_label).codes == 1
         return self.estimator.predict_proba(given)[:, favourable].ravel()
 
     def _check_parameters(self) -> None:
-        check_share("theta", self.theta, closed=True, cure="0.5: fairness weighs as much as accuracy")
-        check_number("threshold", self.threshold, low=0, high=1, open_low=True, cure="a score in (0, 1]: 0.5")
-        check_whole("n_lambdas", self.n_lambdas, low=2, cure="1000")
+        checks.check_share("theta", self.theta, closed=True, cure="0.5: fairness weighs as much as accuracy")
+        checks.check_number(
+            "threshold", self.threshold, low=0, high=1, open_low=True, cure="a score in (0, 1]: 0.5"
+        )
+        checks.check_whole("n_lambdas", self.n_lambdas, low=2, cure="1000")
         if self.splits is not None:
-            check_whole("splits", self.splits, low=1, cure="splits=5; None takes the rows of the fit")
+            checks.check_whole("splits", self.splits, low=1, cure="splits=5; None takes the rows of the fit")
         named = isinstance(self.loss, str) and self.loss in ("error", "log_loss")
         words, cure = "'error', 'log_loss' or a function of (labels, scores)", "the paper's is 'error'"
-        check_that(named or _takes_two(self.loss), "loss", self.loss, words, cure)
+        checks.check_that(named or _takes_two(self.loss), "loss", self.loss, words, cure)
         make_settings(bandwidth=self.bandwidth)
 
-    def _warn_of_ties(self, samples: list[LabelledSample]) -> None:
+    def _warn_of_ties(self, samples: list[mapping.LabelledSample]) -> None:
         distinct = [int(np.unique(s.scores).size) for s in samples]
         tied = [
             f"{name!r} ({k} values)"
@@ -348,7 +333,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             cure = "and narrow bins see the mapped values apart; use scores with more values"
             warn(f"MaddMitigator: {text}, {cure}.", DataWarning, stacklevel=3)
 
-    def _bins(self, samples: list[LabelledSample]) -> int:
+    def _bins(self, samples: list[mapping.LabelledSample]) -> int:
         given = make_settings(bandwidth=self.bandwidth).n_bins
         if given is not None:
             return given
@@ -356,7 +341,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         curves = [curve_of(first, second, 1000, ("", "")) for first, second in pairs]
         return max(stable_bandwidth(curve).n_bins[0] for curve in curves)
 
-    def _losses(self, samples: list[LabelledSample]) -> pd.DataFrame:
+    def _losses(self, samples: list[mapping.LabelledSample]) -> pd.DataFrame:
         from statsmodels.stats.proportion import proportion_confint
 
         lambdas = np.linspace(0, 1, self.n_lambdas)
@@ -364,19 +349,21 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         splits = self.splits or 0
         held_out = splits > 0 and min(s.scores.size for s in samples) > 1
         if held_out:
-            rng = as_generator(0 if self.random_state is None else self.random_state)[0]
-            fitted = left_out(samples, splits, rng)
+            rng = checks.as_generator(0 if self.random_state is None else self.random_state)[0]
+            fitted = mapping.left_out(samples, splits, rng)
         elif splits:
             text = "a group of one row has no halves: λ is searched on the rows that fitted the maps"
             warn(f"MaddMitigator: {text}.", DataWarning, stacklevel=3)
         accuracy_band: Any = (np.nan, np.nan)
         if self.loss == "error":
-            accuracy = error_losses(fitted, lambdas, float(self.threshold))
+            accuracy = mapping.error_losses(fitted, lambdas, float(self.threshold))
             n = sum(s.n_effective for s in samples)
             accuracy_band = proportion_confint(accuracy * n, n, method="wilson")
         else:
-            accuracy = mapped_losses(fitted, lambdas, self.loss if callable(self.loss) else log_loss)
-        fairness, low, high = fairness_limits(fitted, lambdas, self.n_bins_)
+            accuracy = mapping.mapped_losses(
+                fitted, lambdas, self.loss if callable(self.loss) else mapping.log_loss
+            )
+        fairness, low, high = mapping.fairness_limits(fitted, lambdas, self.n_bins_)
         loss = (1 - self.theta) * accuracy + self.theta * fairness
         columns = {"lambda_": lambdas, "loss": loss, "accuracy_loss": accuracy, "fairness_loss": fairness}
         frame = pd.DataFrame(columns).assign(accuracy_low=accuracy_band[0], accuracy_high=accuracy_band[1])
@@ -391,7 +378,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for g, cdf in enumerate(self.maps_.cdfs):
             own = codes == g
             weights = None if outcomes.weight is None else outcomes.weight[own]
-            again = GroupCdf.fit(scores[own], weights)
+            again = mapping.GroupCdf.fit(scores[own], weights)
             if again.n != cdf.n or not np.array_equal(again.values, cdf.values):
                 return False
         return True
@@ -410,7 +397,7 @@ def _takes_two(function: Any) -> bool:
     return True
 
 
-def _labelled(outcomes: Outcomes) -> list[LabelledSample]:
+def _labelled(outcomes: Outcomes) -> list[mapping.LabelledSample]:
     """Sorted scores of every group with labels and weights; one group, or one without rows, is an error."""
     labels, codes, weights = outcomes.groups.labels, outcomes.groups.codes, outcomes.weight
     scores, y = np.asarray(outcomes.score), np.asarray(outcomes.y_true)
@@ -425,7 +412,7 @@ def _labelled(outcomes: Outcomes) -> list[LabelledSample]:
             cure="leave the empty group out" if empty else "add rows of another group",
         )
     ordered = [r[np.argsort(scores[r], kind="stable")] for r in rows]
-    return [LabelledSample(scores[r], y[r], None if weights is None else weights[r]) for r in ordered]
+    return [mapping.LabelledSample(scores[r], y[r], None if weights is None else weights[r]) for r in ordered]
 
 
 def _label_pair(y: Any, pos_label: Any) -> NDArray[Any]:

@@ -11,18 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground import multiplicity
 from fairstats.ground.checks import as_generator, check_choice
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import find_reference
-from fairstats.ground.multiplicity import (
-    MaxZ,
-    adjust_pvalues,
-    make_pairs,
-    normal_cdf,
-    normal_quantile,
-    two_sided_pvalue,
-)
 from fairstats.ground.registry import ENDINGS, METRICS, RATES, Metric
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.verdict import Evidence, bound_level, z_evidence
@@ -118,7 +111,9 @@ def compare_estimates(
     generator, seed = as_generator(rng) if settings.method == "bootstrap" else (None, None)
     settings = replace(settings, reference_rule=rule, seed=seed)
     # with a reference that the data choose, all pairs could have been compared
-    chosen_from = make_pairs(len(table.groups), index, "all" if rule == "highest" else settings.comparisons)
+    chosen_from = multiplicity.make_pairs(
+        len(table.groups), index, "all" if rule == "highest" else settings.comparisons
+    )
     simultaneous = settings.simultaneous or ("max-z" if rule == "highest" else None)
     level, count = settings.confidence_level, len(estimates) * len(chosen_from)
     levels = (level, 2 * level - 1)
@@ -131,7 +126,7 @@ def compare_estimates(
     compared = [
         _compare_pair(e, pair, name, contrast, settings, levels, generator, near)
         for name, e in zip(metric.row_names, estimates, strict=True)
-        for pair in make_pairs(len(table.groups), index, settings.comparisons)
+        for pair in multiplicity.make_pairs(len(table.groups), index, settings.comparisons)
     ]
     evidence = [found for _, found in compared]
     chosen_among = count if rule == "highest" else 0  # the pairs that could have been chosen count too
@@ -148,12 +143,12 @@ def compare_estimates(
 
 def adjusted(comparisons: Sequence[RateComparison], method: str) -> tuple[RateComparison, ...]:
     """The comparisons of one family with their adjusted p-values."""
-    return with_adjusted(comparisons, adjust_pvalues([c.pvalue for c in comparisons], method))
+    return with_adjusted(comparisons, multiplicity.adjust_pvalues([c.pvalue for c in comparisons], method))
 
 
 def _joint(
     table: CellCounts, estimates: list[RateEstimates], contrast: Contrast, pairs: list[tuple[int, int]]
-) -> MaxZ | None:
+) -> multiplicity.MaxZ | None:
     """Joint distribution of all contrasts (log ratios or differences); None where one has no variance."""
     n_groups = len(table.groups)
     covariance: NDArray[np.float64] = estimates[0].covariance
@@ -170,21 +165,21 @@ def _joint(
     if not np.isfinite(variance.reshape(-1, n_groups)[:, used]).all():
         return None
     places = np.array(pairs)[None] + n_groups * np.arange(len(estimates))[:, None, None]
-    return MaxZ(covariance, table.degrees_of_freedom, places.reshape(-1, 2))
+    return multiplicity.MaxZ(covariance, table.degrees_of_freedom, places.reshape(-1, 2))
 
 
-def _level_of_each(level: float, count: int, joint: MaxZ | None) -> float:
+def _level_of_each(level: float, count: int, joint: multiplicity.MaxZ | None) -> float:
     """Level of each of `count` intervals so that all hold at once; by Bonferroni without `joint`."""
     if joint is None:
         return 1 - (1 - level) / count
-    return 2 * normal_cdf(joint.quantile(level), joint.degrees_of_freedom) - 1
+    return 2 * multiplicity.normal_cdf(joint.quantile(level), joint.degrees_of_freedom) - 1
 
 
-def _pvalue_of_all(pvalue: float, sides: int, count: int, joint: MaxZ | None) -> float:
+def _pvalue_of_all(pvalue: float, sides: int, count: int, joint: multiplicity.MaxZ | None) -> float:
     """The p-value of one of `count` comparisons over all, by the law of their simultaneous intervals."""
     if joint is None or math.isnan(pvalue):
         return min(count * pvalue, 1.0)
-    z = -normal_quantile(min(pvalue / sides, 0.5), joint.degrees_of_freedom)
+    z = -multiplicity.normal_quantile(min(pvalue / sides, 0.5), joint.degrees_of_freedom)
     return max(joint.pvalue(z) * sides / 2, pvalue)
 
 
@@ -266,7 +261,9 @@ def _evidence(
     tail = {}
     for end, alternative in product((low, high), ("less", "greater")):
         p = exact.pvalue(end, alternative)
-        tail[end, alternative] = min(p + normal_cdf(normal_quantile(p) - width), 1.0)
+        tail[end, alternative] = min(
+            p + multiplicity.normal_cdf(multiplicity.normal_quantile(p) - width), 1.0
+        )
     inside = max(tail[low, "greater"], tail[high, "less"])
     least = exact.limit(side, "greater", (low, high), bounds.low)
     most = exact.limit(side, "less", (low, high), bounds.high)
@@ -296,11 +293,11 @@ def directed_tests(
     """Both directions against the threshold, and equality."""
     null = settings.nulls(contrast)
     less, greater, equal = (method.statistic(null[side]) for side in ("less", "greater", "two-sided"))
-    both = two_sided_pvalue(equal, degrees)
+    both = multiplicity.two_sided_pvalue(equal, degrees)
     words = f"{contrast} >= {null['less']:.6g}", f"{contrast} <= {null['greater']:.6g}"
     return [
-        HypothesisTest(words[0], "less", less, normal_cdf(less, degrees), name),
-        HypothesisTest(words[1], "greater", greater, normal_cdf(-greater, degrees), name),
+        HypothesisTest(words[0], "less", less, multiplicity.normal_cdf(less, degrees), name),
+        HypothesisTest(words[1], "greater", greater, multiplicity.normal_cdf(-greater, degrees), name),
         HypothesisTest(f"{contrast} = {null['two-sided']:g}", "two-sided", equal, both, name),
     ]
 
@@ -312,7 +309,7 @@ def _equivalence_test(
     if not low < high:
         return []
     z_low, z_high = method.statistic(low), method.statistic(high)
-    p_low, p_high = normal_cdf(-z_low, degrees), normal_cdf(z_high, degrees)
+    p_low, p_high = multiplicity.normal_cdf(-z_low, degrees), multiplicity.normal_cdf(z_high, degrees)
     statistic = z_low if p_low >= p_high else z_high
     null = f"{contrast} outside ({low:.6g}, {high:.6g})"
     return [HypothesisTest(null, "equivalence", statistic, max(p_low, p_high), f"TOST ({name})")]

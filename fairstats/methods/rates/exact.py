@@ -16,13 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, gammaln
 
-from fairstats.methods.rates.score import (
-    KEPT,
-    LOG_SPAN,
-    Contrast,
-    difference_score_statistic,
-    ratio_score_statistic,
-)
+from fairstats.methods.rates import score
 
 #: Points of the first grid of nuisance rates, besides one per standard error; of each refinement.
 _FIRST, _REFINED = 160, (24, 24, 24)
@@ -35,14 +29,14 @@ _PEAKS, _HIGH = 3, 0.8
 _FULL_SUMS = 16
 
 
-@functools.lru_cache(maxsize=KEPT)
+@functools.lru_cache(maxsize=score.KEPT)
 def exact_unconditional_pvalue(
     k0: int,
     n0: int,
     k1: int,
     n1: int,
     *,
-    contrast: Contrast = "ratio",
+    contrast: score.Contrast = "ratio",
     null: float = 1.0,
     alternative: str = "two-sided",
 ) -> tuple[float, float]:
@@ -62,7 +56,7 @@ def exact_unconditional_pvalue(
     >>> print(f"{pvalue:.5f}")
     0.00398
     """
-    test = ratio_score_statistic if contrast == "ratio" else difference_score_statistic
+    test = score.ratio_score_statistic if contrast == "ratio" else score.difference_score_statistic
     observed = float(test(k0, n0, k1, n1, null, correction=False))
     slack = 1e-9 * max(1.0, abs(observed)) if np.isfinite(observed) else 0.0
     few, many = min(n0, n1), max(n0, n1)
@@ -120,7 +114,7 @@ class ExactTest:
     """Exact unconditional tests of one table as p-values of both sides, and limits by their inversion."""
 
     table: tuple[int, int, int, int]
-    contrast: Contrast
+    contrast: score.Contrast
 
     def pvalue(self, null: float, alternative: str) -> float:
         """Of H0: contrast ≥ null ("less") or ≤ null ("greater")."""
@@ -162,8 +156,8 @@ class ExactTest:
             outer, step = max(side * x, side * inner + 1e-9) * side, 0.05
             while excess(outer) >= 0:
                 outer, step = outer + side * step, 2 * step
-                if abs(outer) > LOG_SPAN:
-                    return back(side * LOG_SPAN)
+                if abs(outer) > score.LOG_SPAN:
+                    return back(side * score.LOG_SPAN)
         # By halves over multiples of a fixed step: where p jumps back and forth over the level, a root
         # depends on the last digits of where the search began; this does not.
         while (middle := _between(inner, outer)) is not None:
@@ -245,7 +239,7 @@ def _binomial_pmf(n: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
     return pmf
 
 
-@functools.lru_cache(maxsize=KEPT)
+@functools.lru_cache(maxsize=score.KEPT)
 def _log_choose(n: int) -> NDArray[np.float64]:
     """Logarithms of the binomial coefficients, shape (n+1,)."""
     k = np.arange(n + 1)

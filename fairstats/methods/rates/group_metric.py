@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, Unpack
 
+from fairstats.ground import registry
 from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import InputError
 from fairstats.ground.formula import as_function
-from fairstats.ground.registry import (
-    CELLS,
-    CRITERIA,
-    ENDINGS,
-    METRICS,
-    RATES,
-    Contrast,
-    Metric,
-    Rate,
-    derive_metric,
-    find_metric,
-)
 from fairstats.methods.rates.compare import compare_estimates, compare_metric
 from fairstats.methods.rates.estimates import estimate_smooth
 from fairstats.methods.rates.maxima import MaximumResult
@@ -100,18 +89,18 @@ def group_metric(
     """
     given: dict[str, Any] = {"y_true": y_true, "y_pred": y_pred, "method": method, **options}
     given |= {"threshold": threshold, "margin": margin}
-    check_choice("contrast", contrast, (None, *ENDINGS))
+    check_choice("contrast", contrast, (None, *registry.ENDINGS))
     check_choice("method", method, (None, "delta", "score"))
     if callable(metric):
         name, kind = getattr(metric, "__name__", "metric").strip("<>"), contrast or "difference"
-        chosen = Metric(f"{name}_{kind}", f"{name}: {kind} between groups", (name,), kind, "")
+        chosen = registry.Metric(f"{name}_{kind}", f"{name}: {kind} between groups", (name,), kind, "")
         function, by_delta = metric, True
     else:
         chosen = _of_name(metric, contrast)
         name = chosen.rates[0]
-        function = as_function(RATES[name].formula, CELLS)
+        function = as_function(registry.RATES[name].formula, registry.CELLS)
         by_delta = method == "delta" or (method is None and metric in _BY_DELTA)
-    smooth = callable(metric) or any(RATES[rate].interval == "delta" for rate in chosen.rates)
+    smooth = callable(metric) or any(registry.RATES[rate].interval == "delta" for rate in chosen.rates)
     if chosen.contrast == "gap" and smooth:
         cure = 'contrast="difference" with comparisons="all"'
         raise InputError("contrast", got=f"'gap' of {name}", allowed="shares, and means of shares", cure=cure)
@@ -119,19 +108,19 @@ def group_metric(
     check_groups(table.groups)
     settings = make_settings(chosen.contrast, given, any_margin=True)
     if by_delta and len(chosen.rates) == 1 and chosen.contrast != "gap":
-        known_as = metric if isinstance(metric, str) and metric in CRITERIA else name
-        estimates = estimate_smooth(table, Rate(known_as, known_as, ""), function)
+        known_as = metric if isinstance(metric, str) and metric in registry.CRITERIA else name
+        estimates = estimate_smooth(table, registry.Rate(known_as, known_as, ""), function)
         return compare_estimates(chosen, table, [estimates], settings, given["reference"])
     return compare_metric(chosen, table, settings, given["reference"], asked=method is not None)
 
 
-def _of_name(name: str, contrast: Contrast | None) -> Metric:
+def _of_name(name: str, contrast: registry.Contrast | None) -> registry.Metric:
     """The metric of a full name, or of the name of a rate or criterion with a contrast."""
-    metric = find_metric(name) if isinstance(name, str) else None
+    metric = registry.find_metric(name) if isinstance(name, str) else None
     if metric is None:
-        check_choice("metric", name, (*RATES, *CRITERIA))
-        derived = derive_metric(name, contrast or "difference")
-        entry = METRICS.get(derived.name, derived)
+        check_choice("metric", name, (*registry.RATES, *registry.CRITERIA))
+        derived = registry.derive_metric(name, contrast or "difference")
+        entry = registry.METRICS.get(derived.name, derived)
         return entry if entry.function == "group_metric" else derived
     if not metric.rates:
         cure = f"call fs.{metric.function}"

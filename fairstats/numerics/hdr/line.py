@@ -27,19 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.numerics.hdr.grids import (
-    Curve,
-    FloatArray,
-    Kernel,
-    Levels,
-    bounded,
-    fold,
-    given_how,
-    given_levels,
-    own_kernels,
-    plan_axis,
-    without_empty_stretches,
-)
+from fairstats.numerics.hdr import grids
+from fairstats.numerics.hdr.grids import Curve, FloatArray, Levels
 from fairstats.numerics.hdr.result import HdrRegion, level_error, size_error
 from fairstats.numerics.hdr.scipy_backend import gaussian
 
@@ -179,15 +168,15 @@ def displacement_errors(
 
 def line_regions(
     samples: FloatArray, probs: FloatArray, *, bandwidth: float, support: tuple[float, float],
-    gridsize: int | None, kernel: Kernel,
+    gridsize: int | None, kernel: grids.Kernel,
 ) -> dict[str, Any]:  # fmt: skip
     """Fields of the result for draws of one quantity, shape (n,)."""
-    axis = plan_axis(samples, bandwidth, CUT * bandwidth, gridsize or GRIDSIZE, support, LARGEST_GRID)
+    axis = grids.plan_axis(samples, bandwidth, CUT * bandwidth, gridsize or GRIDSIZE, support, LARGEST_GRID)
     curve = kernel.density_1d(samples, bandwidth, axis.low, axis.high, axis.size)
-    curve = Curve(bounded(curve.grid, axis, support), fold(curve.values, axis))
+    curve = Curve(grids.bounded(curve.grid, axis, support), grids.fold(curve.values, axis))
     if curve.grid.size > (gridsize or GRIDSIZE):
-        curve = without_empty_stretches(curve)
-    levels = kernel.levels(curve, samples, probs, own_kernels(samples, bandwidth, axis, support))
+        curve = grids.without_empty_stretches(curve)
+    levels = kernel.levels(curve, samples, probs, grids.own_kernels(samples, bandwidth, axis, support))
 
     def errors_of(prob: float, level: float, ends: FloatArray) -> tuple[FloatArray, float]:
         inside, rise = levels.at_samples >= level, slopes(curve, ends)
@@ -198,10 +187,10 @@ def line_regions(
 
 
 def given_curve(
-    curve: Curve, samples: FloatArray | None, probs: FloatArray, kernel: Kernel
+    curve: Curve, samples: FloatArray | None, probs: FloatArray, kernel: grids.Kernel
 ) -> dict[str, Any]:
     """Fields of the result for a given density, its levels from draws or, without them, exact."""
-    levels = given_levels(curve, samples, probs, kernel, lambda prob: level_of_mass(curve, prob))
+    levels = grids.given_levels(curve, samples, probs, kernel, lambda prob: level_of_mass(curve, prob))
 
     def errors_of(prob: float, level: float, ends: FloatArray) -> tuple[FloatArray, float]:
         """The density is known: an end moves with the level alone."""
@@ -210,7 +199,7 @@ def given_curve(
         error, steep = level_error(levels.at_samples, prob), np.abs(slopes(curve, ends))
         return np.divide(error, steep, out=np.full(steep.shape, math.inf), where=steep > 0), error
 
-    return _fields(curve, probs, levels, errors_of, samples) | given_how(samples)
+    return _fields(curve, probs, levels, errors_of, samples) | grids.given_how(samples)
 
 
 def _fields(

@@ -12,18 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.numerics.hdr.grids import (
-    FloatArray,
-    Kernel,
-    Levels,
-    Surface,
-    bounded,
-    fold,
-    given_how,
-    given_levels,
-    own_kernels,
-    plan_axis,
-)
+from fairstats.numerics.hdr import grids
+from fairstats.numerics.hdr.grids import FloatArray, Levels
 from fairstats.numerics.hdr.result import HdrRegion, level_error, size_error
 
 #: Grid points per axis (as `ks::kde`), and how far the grid goes beyond the draws: this share of their range
@@ -50,7 +40,7 @@ class Triangles:
         return float((self.area * (self.low + self.middle + self.high)).sum() / 3)
 
 
-def triangles(surface: Surface) -> Triangles:
+def triangles(surface: grids.Surface) -> Triangles:
     """Cut a surface into triangles."""
     z = surface.values
     corners = [z[:-1, :-1], z[1:, :-1], z[1:, 1:], z[:-1, 1:]]
@@ -107,7 +97,7 @@ def level_of_mass(pieces: Triangles, prob: float) -> float:
     return low
 
 
-def local_maxima(surface: Surface, level: float) -> FloatArray:
+def local_maxima(surface: grids.Surface, level: float) -> FloatArray:
     """Grid points with density ≥ `level` and above their eight neighbours, shape (k, 2), highest first."""
     z = np.pad(surface.values, 1, constant_values=-np.inf)
     centre = z[1:-1, 1:-1]
@@ -125,27 +115,29 @@ def local_maxima(surface: Surface, level: float) -> FloatArray:
 
 def plane_regions(
     samples: FloatArray, probs: FloatArray, *, bandwidth: FloatArray,
-    support: tuple[tuple[float, float], ...], gridsize: int | None, kernel: Kernel,
+    support: tuple[tuple[float, float], ...], gridsize: int | None, kernel: grids.Kernel,
 ) -> dict[str, Any]:  # fmt: skip
     """Fields of the result for draws of two quantities, shape (n, 2)."""
     axes = []
     for k in (0, 1):
         h, x = float(bandwidth[k]), samples[:, k]
         reach = max(MARGIN * float(np.ptp(x)), CUT * h)
-        axes.append(plan_axis(x, h, reach, gridsize or GRIDSIZE, support[k], LARGEST_GRID))
+        axes.append(grids.plan_axis(x, h, reach, gridsize or GRIDSIZE, support[k], LARGEST_GRID))
     surface = kernel.density_2d(
         samples, bandwidth, np.array([axis.low for axis in axes]), np.array([axis.high for axis in axes]),
         (axes[0].size, axes[1].size),
     )  # fmt: skip
-    x, y = (bounded(grid, axes[k], support[k]) for k, grid in enumerate((surface.x, surface.y)))
-    surface = Surface(x, y, fold(fold(surface.values, axes[0]), axes[1], along=1))
-    first, second = (own_kernels(samples[:, k], float(bandwidth[k]), axes[k], support[k]) for k in (0, 1))
+    x, y = (grids.bounded(grid, axes[k], support[k]) for k, grid in enumerate((surface.x, surface.y)))
+    surface = grids.Surface(x, y, grids.fold(grids.fold(surface.values, axes[0]), axes[1], along=1))
+    first, second = (
+        grids.own_kernels(samples[:, k], float(bandwidth[k]), axes[k], support[k]) for k in (0, 1)
+    )
     levels = kernel.levels(surface, samples, probs, first * second)
     fields = {"bandwidth": bandwidth, "method": "product Gaussian kernel density"}
     return _fields(surface, probs, levels, samples) | fields
 
 
-def histogram_regions(samples: FloatArray, probs: FloatArray, kernel: Kernel) -> dict[str, Any]:
+def histogram_regions(samples: FloatArray, probs: FloatArray, kernel: grids.Kernel) -> dict[str, Any]:
     """Fields of the result by hdrcde's default density, an averaged shifted histogram."""
     low, high = samples.min(axis=0), samples.max(axis=0)
     margin = MARGIN * (high - low)
@@ -156,16 +148,16 @@ def histogram_regions(samples: FloatArray, probs: FloatArray, kernel: Kernel) ->
 
 
 def given_surface(
-    surface: Surface, samples: FloatArray | None, probs: FloatArray, kernel: Kernel
+    surface: grids.Surface, samples: FloatArray | None, probs: FloatArray, kernel: grids.Kernel
 ) -> dict[str, Any]:
     """Fields of the result for a given density, its levels from draws or, without them, exact."""
     pieces = triangles(surface)
-    levels = given_levels(surface, samples, probs, kernel, lambda prob: level_of_mass(pieces, prob))
-    return _fields(surface, probs, levels, samples, pieces) | given_how(samples)
+    levels = grids.given_levels(surface, samples, probs, kernel, lambda prob: level_of_mass(pieces, prob))
+    return _fields(surface, probs, levels, samples, pieces) | grids.given_how(samples)
 
 
 def _fields(
-    surface: Surface, probs: FloatArray, levels: Levels, samples: FloatArray | None,
+    surface: grids.Surface, probs: FloatArray, levels: Levels, samples: FloatArray | None,
     pieces: Triangles | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     pieces = triangles(surface) if pieces is None else pieces

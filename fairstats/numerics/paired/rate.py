@@ -15,15 +15,8 @@ from fairstats.ground.counts import PairedCounts
 from fairstats.ground.formula import as_function
 from fairstats.ground.multiplicity import make_pairs, normal_quantile, two_sided_pvalue
 from fairstats.ground.registry import CELLS, RATES, Metric, Rate
+from fairstats.numerics.paired import score
 from fairstats.numerics.paired.change import Change, Found, ModelPair
-from fairstats.numerics.paired.score import (
-    Part,
-    Table,
-    change_within,
-    contrast,
-    distance_limits,
-    sum_within,
-)
 
 #: A group of weighted or clustered rows needs so many effective sampling units.
 MIN_UNITS = 8.0
@@ -55,15 +48,15 @@ class PairedRate:
         rates = (self.rate,) if self.rate.successes else () if self.ratio else self.rate.parts
         return rates if all(map(fixed, rates)) else ()
 
-    def _part(self, cells: NDArray[np.float64], sign: int) -> Part:
+    def _part(self, cells: NDArray[np.float64], sign: int) -> score.Part:
         """Change (−1) or sum (+1) of a group with these cells."""
         if not self._rates:
             return self._smoothed(cells, sign)
-        within = change_within if sign < 0 else sum_within
+        within = score.change_within if sign < 0 else score.sum_within
         parts = [within(_table(cells, rate), ratio=self.ratio) for rate in self._rates]
-        return parts[0] if len(parts) == 1 else Part.mean(parts)
+        return parts[0] if len(parts) == 1 else score.Part.mean(parts)
 
-    def _smoothed(self, cells: NDArray[np.float64], sign: int) -> Part:
+    def _smoothed(self, cells: NDArray[np.float64], sign: int) -> score.Part:
         """B plus or minus A by the delta method on the cells, half a row added to each (Moskowitz & Pepe).
 
         So models with the same predictions do not have a variance of 0.
@@ -73,10 +66,10 @@ class PairedRate:
         std_error = float(np.sqrt((cells + 0.5) @ (gradient[1] + sign * gradient[0]) ** 2))
         with np.errstate(invalid="ignore"):
             at, centre = (float(value[1] + sign * value[0]) for value in (plain, rough))
-        return Part.normal(at, std_error, centre)
+        return score.Part.normal(at, std_error, centre)
 
     @cached_property
-    def _parts(self) -> dict[int, list[Part]]:
+    def _parts(self) -> dict[int, list[score.Part]]:
         """Of unweighted rows: sign → one part per group."""
         return {sign: [self._part(cells, sign).kept() for cells in self.counts.totals] for sign in (-1, 1)}
 
@@ -139,13 +132,15 @@ class PairedRate:
             if not any(sparse):
                 value = self._scaled[1] + sign * self._scaled[0]
                 at = float(value[groups[0]] - (value[groups[1]] if len(groups) == 2 else 0.0))
-                found.append(Part.normal(at, overall * float(np.sqrt(self._variance(groups, sign)))))
+                found.append(score.Part.normal(at, overall * float(np.sqrt(self._variance(groups, sign)))))
                 continue
             parts = []
             for g, scarce, wide in zip(groups, sparse, wider, strict=True):
                 at = float(self._scaled[1, g] + sign * self._scaled[0, g])
                 spread = float(wide * np.sqrt(max(self._covariance(g, g, sign), 0.0)))
-                parts.append(self._part(self._effective(g), sign) if scarce else Part.normal(at, spread))
+                parts.append(
+                    self._part(self._effective(g), sign) if scarce else score.Part.normal(at, spread)
+                )
             found.append(_combined(parts))
         return Change(found[0], found[1], std_error, degrees)
 
@@ -185,8 +180,8 @@ class PairedRate:
         return "paired score, MOVER" if self._rates else "paired delta with half a row per cell, MOVER"
 
 
-def _combined(parts: list[Part]) -> Part:
-    return parts[0] if len(parts) == 1 else contrast(*parts)
+def _combined(parts: list[score.Part]) -> score.Part:
+    return parts[0] if len(parts) == 1 else score.contrast(*parts)
 
 
 def fixed(rate: Rate) -> bool:
@@ -206,7 +201,7 @@ def _members(rate: Rate) -> NDArray[np.bool_]:
     return np.stack([_MAPS[:, :, own].sum(axis=2) > 0 for own in owns])
 
 
-def _table(cells: NDArray[np.float64], rate: Rate) -> Table:
+def _table(cells: NDArray[np.float64], rate: Rate) -> score.Table:
     """Successes of both models, of A only, of B only, of neither, of one group."""
     (a, b), (cases, _) = _members(rate)
     both, only_a, only_b = (float(cells[own].sum()) for own in (a & b, a & ~b, ~a & b))
@@ -272,10 +267,12 @@ def change_of_gap(metric: Metric, counts: PairedCounts, pair: ModelPair) -> Foun
     def end(z: float, side: int) -> float:
         share = two_sided_pvalue(z, degrees) / len(changes)
         critical = normal_quantile(1 - share / 2, degrees)
-        found = [distance_limits(c.shift.limits(critical), c.total.limits(critical))[side] for c in changes]
+        found = [
+            score.distance_limits(c.shift.limits(critical), c.total.limits(critical))[side] for c in changes
+        ]
         return max(found) if side else min(found)
 
     degrees = min(c.degrees_of_freedom for c in changes)
-    part = Part(float(after - before), lambda z: end(z, 0), lambda z: end(z, 1))
+    part = score.Part(float(after - before), lambda z: end(z, 0), lambda z: end(z, 1))
     change = Change(part, part, changes[top].std_error, degrees)
     return Found(groups=groups[top], change=change, ends=(float(before), float(after)), **row)  # type: ignore[arg-type]
