@@ -1,24 +1,26 @@
 """The registry: every rate and every metric that compares it between groups, once.
 
-Public functions, worst-case bounds, the audit, its words, the cross-check and R derive from these tables; R
-reads them as ``r/inst/metrics.json``, which ``python -m fairstats.ground.registry`` writes. A new metric is
-one entry in `RATES`, if its rate is new, and one in `METRICS`.
+Public functions, worst-case bounds, the audit, its words, the cross-check and R derive from the tables in
+``registry.toml``; R reads them as ``r/inst/metrics.json``, which ``python -m fairstats.ground.registry``
+writes. A new metric is one entry of its rates, if its rate is new, and one of its metrics.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from fairstats.ground.formula import evaluate, shape_of
 
 #: Cells of a confusion matrix, in the order of every count table.
 CELLS = ("tp", "fp", "fn", "tn")
 Contrast = Literal["ratio", "difference", "gap"]
+_Entry = TypeVar("_Entry")
 #: Contrast → how a metric's name ends.
 ENDINGS: dict[Contrast, str] = {"ratio": "_ratio", "difference": "_difference", "gap": "_max"}
 
@@ -138,185 +140,24 @@ def _named(formula: str) -> Rate:
     return next(same, Rate(formula, formula, formula, "cases"))
 
 
-_ALL = "(tp + fp + fn + tn)"
-_NOT_MONOTONE = "it may be largest between the assignments that push its cells furthest"
+with Path(__file__).with_name("registry.toml").open("rb") as _stream:
+    _TABLES = tomllib.load(_stream)
 
-RATES: dict[str, Rate] = {
-    rate.name: rate
-    for rate in (
-        Rate("selection_rate", "selection rate", f"(tp + fp) / {_ALL}", "rows", "higher"),
-        Rate("base_rate", "base rate", f"(tp + fn) / {_ALL}", "rows", "higher"),
-        Rate("accuracy", "accuracy", f"(tp + tn) / {_ALL}", "rows", "none", True, "acc"),
-        Rate("tpr", "true positive rate", "tp / (tp + fn)", "rows with a favourable label", "higher", True),
-        Rate("fnr", "false negative rate", "fn / (tp + fn)", "rows with a favourable label", "none", False),
-        Rate("tnr", "true negative rate", "tn / (tn + fp)", "rows with an unfavourable label", "none", True),
-        Rate(
-            "fpr", "false positive rate", "fp / (tn + fp)", "rows with an unfavourable label", "none", False,
-        ),
-        Rate(
-            "ppv", "positive predictive value", "tp / (tp + fp)", "rows with a favourable prediction",
-            "none", True,
-        ),
-        Rate(
-            "npv", "negative predictive value", "tn / (tn + fn)", "rows with an unfavourable prediction",
-            "none", True,
-        ),
-        Rate(
-            "false_omission_rate", "false omission rate", "fn / (tn + fn)",
-            "rows with an unfavourable prediction", "none", False,
-        ),
-        Rate("average_odds", "average odds", "(tp / (tp + fn) + fp / (tn + fp)) / 2", "rows of both labels"),
-        Rate(
-            "balanced_accuracy", "balanced accuracy", "(tp / (tp + fn) + tn / (tn + fp)) / 2",
-            "rows of both labels", "none", True, "bacc",
-        ),
-        Rate(
-            "f1", "F1", "2 * tp / (2 * tp + fp + fn)",
-            larger_is_better=True, no_bounds=_NOT_MONOTONE,
-        ),
-        Rate(
-            "mcc", "Matthews correlation",
-            "(tp * tn - fp * fn) / sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))",
-            larger_is_better=True, low=-1.0, no_bounds=_NOT_MONOTONE,
-        ),
-        Rate(
-            "error_ratio", "false negatives per false positive", "fn / fp",
-            high=math.inf, no_bounds="it has no upper end: a group may be left without false positives",
-        ),
-    )
-}  # fmt: skip
 
+def _entries(kind: Callable[..., _Entry], table: str) -> dict[str, _Entry]:
+    """Entries of a table by name; lists are tuples."""
+    found = {}
+    for name, said in _TABLES[table].items():
+        said |= {"arguments": tuple(said["arguments"].items())} if "arguments" in said else {}
+        found[name] = kind(name, **{k: tuple(v) if isinstance(v, list) else v for k, v in said.items()})
+    return found
+
+
+RATES = _entries(Rate, "rates")
 #: Selection rate of a table that knows selected and not selected only.
-SELECTED = Rate("selection_rate", "selection rate", "selected / (selected + not_selected)", "rows", "higher")
-
-CRITERIA: dict[str, Criterion] = {
-    criterion.name: criterion
-    for criterion in (
-        Criterion("demographic_parity", "demographic parity", ("selection_rate",), "DP"),
-        Criterion("equal_opportunity", "equal opportunity", ("tpr",), "EOp"),
-        Criterion("predictive_equality", "predictive equality", ("fpr",), "PE"),
-        Criterion("predictive_parity", "predictive parity", ("ppv",), "PP"),
-        Criterion("equalized_odds", "equalized odds", ("tpr", "fpr"), "EO"),
-        Criterion("treatment_equality", "treatment equality", ("error_ratio",), "TE"),
-    )
-}
-
-_ENTRIES = (
-    Metric(
-        "disparate_impact", "Disparate impact: ratio of selection rates", ("selection_rate",), "ratio",
-        "T = P(ŷ=1 | S=s) / P(ŷ=1 | S=reference), estimated by the ratio of the shares selected (Tₙ of "
-        "Theorem 3.1 of Besse et al.). The threshold is that of the four-fifths rule.", ("besse", "eeoc"),
-        function="disparate_impact", needs=("predictions",), audit="yes",
-    ),
-    Metric(
-        "disparate_impact_labels", "Disparate impact of the labels: ratio of base rates", ("base_rate",),
-        "ratio",
-        "P(Y=1 | S=s) / P(Y=1 | S=reference): the same ratio for the recorded outcomes. It describes the "
-        "data, not the predictions.", ("besse",), needs=("labels",), audit="yes",
-    ),
-    Metric(
-        "conditional_accuracy_1", "Conditional accuracy, label 1: ratio of true positive rates", ("tpr",),
-        "ratio",
-        "P(ŷ=1 | Y=1, S=s) / P(ŷ=1 | Y=1, S=reference): Rₙ of Besse et al., Theorem 3.2, as the plain "
-        "ratio of rates.", ("besse",), function="conditional_accuracy", arguments=(("label", 1),),
-        audit="yes",
-    ),
-    Metric(
-        "conditional_accuracy_0", "Conditional accuracy, label 0: ratio of true negative rates", ("tnr",),
-        "ratio", "P(ŷ=0 | Y=0, S=s) / P(ŷ=0 | Y=0, S=reference) (Theorem 3.2).", ("besse",),
-        function="conditional_accuracy", arguments=(("label", 0),), audit="yes",
-    ),
-    Metric(
-        "conditional_use_accuracy_1", "Conditional use accuracy, prediction 1: ratio of precisions",
-        ("ppv",), "ratio",
-        "P(Y=1 | ŷ=1, S=s) / P(Y=1 | ŷ=1, S=reference): Uₙ of Besse et al., Theorem 3.3.", ("besse",),
-        function="conditional_use_accuracy", arguments=(("prediction", 1),), audit="yes",
-    ),
-    Metric(
-        "conditional_use_accuracy_0",
-        "Conditional use accuracy, prediction 0: ratio of negative predictive values", ("npv",), "ratio",
-        "P(Y=0 | ŷ=0, S=s) / P(Y=0 | ŷ=0, S=reference) (Theorem 3.3).", ("besse",),
-        function="conditional_use_accuracy", arguments=(("prediction", 0),), audit="yes",
-    ),
-    Metric(
-        "demographic_parity_difference", "Demographic parity: difference of selection rates",
-        ("selection_rate",), "difference",
-        "P(ŷ=1 | S=s) − P(ŷ=1 | S=reference), also known as statistical parity difference.",
-        function="demographic_parity_difference", needs=("predictions",), audit="yes",
-    ),
-    Metric(
-        "demographic_parity_difference_labels",
-        "Demographic parity of the labels: difference of base rates", ("base_rate",), "difference",
-        "P(Y=1 | S=s) − P(Y=1 | S=reference), for the recorded outcomes.", needs=("labels",),
-        audit="labels only",
-    ),
-    Metric(
-        "equal_opportunity_difference", "Equal opportunity: difference of true positive rates", ("tpr",),
-        "difference", "P(ŷ=1 | Y=1, S=s) − P(ŷ=1 | Y=1, S=reference).", ("hardt",),
-        function="equal_opportunity_difference", audit="yes",
-    ),
-    Metric(
-        "predictive_parity_difference", "Predictive parity: difference of precisions", ("ppv",),
-        "difference", "P(Y=1 | ŷ=1, S=s) − P(Y=1 | ŷ=1, S=reference).", ("chouldechova",),
-        function="predictive_parity_difference", audit="yes",
-    ),
-    Metric(
-        "average_odds_difference", "Average odds: mean of the differences of TPR and FPR",
-        ("average_odds",), "difference",
-        "½ [(TPRₛ − TPR_ref) + (FPRₛ − FPR_ref)]. Opposite differences cancel: read it beside equalised "
-        "odds.", ("bellamy",), function="average_odds_difference", audit="yes",
-    ),
-    Metric(
-        "equalized_odds_difference", "Equalised odds: differences of TPR and FPR", ("tpr", "fpr"),
-        "difference", "The differences of both rates against the reference, in one family.", ("hardt",),
-        function="equalized_odds_difference", audit="yes", components=("tpr_difference", "fpr_difference"),
-    ),
-    Metric(
-        "balanced_accuracy_difference", "Balanced accuracy: difference of the means of TPR and TNR",
-        ("balanced_accuracy",), "difference",
-        "½ [(TPRₛ − TPR_ref) + (TNRₛ − TNR_ref)]: quality of the model for a group, whatever its base rate.",
-        ("Brodersen et al. (2010). The balanced accuracy and its posterior distribution. ICPR 20.",),
-        audit="yes",
-    ),
-    Metric(
-        "false_omission_rate_difference", "Conditional use: difference of false omission rates",
-        ("false_omission_rate",), "difference",
-        "P(Y=1 | ŷ=0, S=s) − P(Y=1 | ŷ=0, S=reference): the favourable labels among the rejected.",
-        ("Berk et al. (2021). Fairness in criminal justice risk assessments. Sociol. Methods Res. 50.",),
-        audit="yes",
-    ),
-    Metric(
-        "tpr_difference", "Equalised odds: difference of true positive rates", ("tpr",), "difference",
-        "P(ŷ=1 | Y=1, S=s) − P(ŷ=1 | Y=1, S=reference), in one family with the false positive rates.",
-        ("hardt",), function="equalized_odds_difference",
-    ),
-    Metric(
-        "fpr_difference", "Equalised odds: difference of false positive rates", ("fpr",), "difference",
-        "P(ŷ=1 | Y=0, S=s) − P(ŷ=1 | Y=0, S=reference), in one family with the true positive rates.",
-        ("hardt",), function="equalized_odds_difference",
-    ),
-    Metric(
-        "demographic_parity_max", "Demographic parity: largest gap between any two groups",
-        ("selection_rate",), "gap",
-        "max |P(ŷ=1 | S=s) − P(ŷ=1 | S=t)| over all pairs of groups. A maximum of estimates is biased "
-        "upwards; its interval covers the population maximum with at least the nominal probability.",
-        ("hothorn",), function="demographic_parity_difference", arguments=(("agg", "max"),),
-        needs=("predictions",), audit="yes",
-    ),
-    Metric(
-        "equalized_odds_max", "Equalised odds: largest gap in TPR or FPR between any two groups",
-        ("tpr", "fpr"), "gap",
-        "The largest of |TPRₛ − TPRₜ| and |FPRₛ − FPRₜ| over all pairs of groups, with the interval of a "
-        "maximum.", ("hardt", "hothorn"), function="equalized_odds_difference", arguments=(("agg", "max"),),
-        audit="yes",
-    ),
-    Metric(
-        "abroca", "ABROCA: area between ROC curves", (), "gap",
-        "∫₀¹ |ROCₛ(t) − ROC_ref(t)| dt, exact for the empirical curves. As the size of a noisy difference "
-        "it is biased upwards.", ("gardner",), function="abroca", needs=("labels", "scores"), audit="yes",
-    ),
-)  # fmt: skip
-METRICS: dict[str, Metric] = {metric.name: metric for metric in _ENTRIES}
+SELECTED = replace(RATES["selection_rate"], formula="selected / (selected + not_selected)")
+CRITERIA = _entries(Criterion, "criteria")
+METRICS = _entries(Metric, "metrics")
 
 
 def _gap(metric: Metric) -> Metric:
@@ -334,8 +175,8 @@ def _gap(metric: Metric) -> Metric:
     )
 
 
-_COMPONENTS = {name for metric in _ENTRIES for name in metric.components}
-for _metric in _ENTRIES:
+_COMPONENTS = {name for metric in METRICS.values() for name in metric.components}
+for _metric in list(METRICS.values()):
     _shares = all(RATES[rate].interval != "delta" for rate in _metric.rates)
     if _metric.contrast == "difference" and _shares and _metric.name not in _COMPONENTS:
         METRICS.setdefault((_derived := _gap(_metric)).name, _derived)
