@@ -203,6 +203,12 @@ def find_metric(name: str) -> Metric | None:
     return None
 
 
+def is_ratio(metric: str) -> bool:
+    """Whether a metric is a ratio, whose changes are ratios, too."""
+    known = find_metric(metric)
+    return known is not None and known.contrast == "ratio"
+
+
 def derive_metric(stem: str, contrast: Contrast) -> Metric:
     """The comparison of a rate or of a criterion's rates, in words made from theirs."""
     rates = CRITERIA[stem].rates if stem in CRITERIA else (stem,)

@@ -252,6 +252,8 @@ class Result(_Answers):
 
     #: One line above the table.
     title: ClassVar[str] = "Result"
+    #: Columns of the printed table, where these are not all of the tidy one.
+    _shown: ClassVar[tuple[str, ...]] = ()
 
     def __dir__(self) -> Iterable[str]:
         known = set(super().__dir__()) | {f.name for f in fields(self)}
@@ -295,7 +297,8 @@ class Result(_Answers):
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns that the printed table may show; those without any entry are left out."""
-        return [c for c in frame.columns if c not in ("backend", "method")]
+        shown = self._shown or [c for c in frame.columns if c not in ("backend", "method")]
+        return [c for c in shown if c in frame]
 
     def _telling_columns(self, frame: pd.DataFrame) -> list[str]:
         """Of the columns of the printed table those that say something in some row."""

@@ -11,7 +11,7 @@ import numpy as np
 from fairstats.ground.checks import check_type
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
-from fairstats.ground.registry import find_metric
+from fairstats.ground.registry import find_metric, is_ratio
 from fairstats.plots.canvas import axes_or_new
 
 #: Verdict → colour, marker, face; shape and word say the same as the colour.
@@ -217,7 +217,7 @@ def model_forest(result: Any, *, ax: Axes | None = None, metric: str | None = No
     values = _of_metric(result, wanted)
     groups = list(dict.fromkeys(_pair(v) for v in values))
     ax = axes_or_new(ax, figsize=(7.2, 1.4 + 0.34 * len(values)))
-    ratio = _is_ratio(wanted)
+    ratio = is_ratio(wanted)
     if ratio:
         ax.set_xscale("log")
     labels, places = [], []
@@ -256,7 +256,7 @@ def model_table(result: Any, *, ax: Axes | None = None) -> Axes:
     for v in judged:
         at = result.models.index(v.model), columns.index((v.metric, _pair(v)))
         with np.errstate(divide="ignore"):
-            size = abs(float(np.log(v.estimate))) if _is_ratio(v.metric) else abs(v.estimate)
+            size = abs(float(np.log(v.estimate))) if is_ratio(v.metric) else abs(v.estimate)
         shade[at] = min(size, 1.0)
         texts[at] = f"{v.estimate:.2f} {MARKS.get(v.verdict, '·')}"
     ax = axes_or_new(ax, figsize=(1.6 + 1.1 * shape[1], 1.6 + 0.5 * shape[0]))
@@ -267,11 +267,6 @@ def model_table(result: Any, *, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(shape[0]), [shortened(m) for m in result.models])
     ax.set_xticks(range(shape[1]), [shortened(f"{m}\n{g}", 60) for m, g in columns], rotation=30, ha="right")
     return ax
-
-
-def _is_ratio(metric: str) -> bool:
-    known = find_metric(metric)
-    return known is not None and known.contrast == "ratio"
 
 
 def _of_metric(result: Any, metric: str) -> list[Any]:

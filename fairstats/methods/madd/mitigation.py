@@ -12,7 +12,7 @@ from fairstats.ground.checks import check_choice
 from fairstats.ground.counts import PairedCounts
 from fairstats.ground.errors import InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import find_reference
-from fairstats.ground.lazy import Axes, pd
+from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import make_pairs
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import RATES
@@ -49,6 +49,10 @@ change", the latter as a ratio, of every group against `reference`; "accuracy_ch
     threshold: float
 
     title: ClassVar[str] = "MADD mitigation: what changes on the same rows"
+    _shown: ClassVar[tuple[str, ...]] = (
+        "metric", "stage", "group", "reference", "before", "after", "estimate", "ci_low", "ci_high", "pvalue",
+        "n", "verdict",
+    )  # fmt: skip
     backend: ClassVar[str] = "numpy"
     metrics: ClassVar[tuple[str, ...]] = tuple(_WORDS)
     models: ClassVar[tuple[str, ...]] = ("before", "after")
@@ -94,14 +98,6 @@ change", the latter as a ratio, of every group against `reference`; "accuracy_ch
             f"(change {c.estimate:.3f}, {100 * self.confidence_level:g}% interval {low:.3f} to {high:.3f}): "
             f"{c.verdict}."
         )
-
-    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
-        """Columns of the printed table: the changes have before and after."""
-        wanted = (
-            "metric", "stage", "group", "reference", "before", "after", "estimate", "ci_low", "ci_high",
-            "pvalue", "n", "verdict",
-        )  # fmt: skip
-        return [c for c in wanted if c in frame.columns]
 
     def notes(self) -> list[str]:
         """Sentences below the table."""

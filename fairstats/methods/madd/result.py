@@ -196,6 +196,10 @@ class MaddResult(Result):
     backend: str = "numpy"
 
     title: ClassVar[str] = "MADD: distance between the score distributions"
+    _shown: ClassVar[tuple[str, ...]] = (
+        "metric", "group", "reference", "estimate", "null_mean", "ci_low", "ci_high", "pvalue",
+        "pvalue_adjusted", "n_bins", "h_low", "h_high", "n", "n_reference", "verdict",
+    )  # fmt: skip
     metric: ClassVar[str] = "madd"
     scale: ClassVar[str] = "distance"
 
@@ -219,14 +223,8 @@ class MaddResult(Result):
         return found if self.largest is None else [*found, self.largest.sentence(self.settings.margin)]
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
-        """Columns of the printed table."""
-        wanted = [
-            "metric", "group", "reference", "estimate", "null_mean", "ci_low", "ci_high", "pvalue",
-            "pvalue_adjusted", "n_bins", "h_low", "h_high", "n", "n_reference", "verdict",
-        ]  # fmt: skip
-        if len(self.comparisons) < 2:
-            wanted.remove("pvalue_adjusted")
-        return [c for c in wanted if not (frame[c].isna() | (frame[c] == "")).all()]
+        shown = super()._summary_columns(frame)
+        return [c for c in shown if c != "pvalue_adjusted" or len(self.comparisons) > 1]
 
     def notes(self) -> list[str]:
         """What was done, and what could not be computed."""

@@ -180,6 +180,10 @@ class ComparisonResult(Result):
     scale: ClassVar[str] = "estimate"
     #: Verdict, or direction where it is violated → what the data do, with the ends of the fair range.
     tails: ClassVar[dict[str, str]] = {}
+    _shown: ClassVar[tuple[str, ...]] = (
+        "metric", "group", "reference", "attained_by", "rate", "rate_reference", "estimate", "ci_low",
+        "ci_high", "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict",
+    )  # fmt: skip
 
     @property
     def title(self) -> str:  # type: ignore[override]
@@ -197,13 +201,8 @@ class ComparisonResult(Result):
         return self.comparisons[0].reference
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
-        """Columns of the printed table."""
-        wanted = (
-            "metric", "group", "reference", "attained_by", "rate", "rate_reference", "estimate", "ci_low",
-            "ci_high", "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict",
-        )  # fmt: skip
         idle = {"pvalue_adjusted": len(self.comparisons) < 2, "metric": frame["metric"].nunique() < 2}
-        return [c for c in wanted if c in frame and not frame[c].isna().all() and not idle.get(c)]
+        return [c for c in super()._summary_columns(frame) if not idle.get(c)]
 
     def tests(self) -> pd.DataFrame:
         """Every test of every comparison: both directions against the threshold, equality, equivalence."""

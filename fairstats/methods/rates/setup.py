@@ -10,7 +10,13 @@ from typing import Any, Literal, TypedDict, TypeVar, cast, get_type_hints
 
 import narwhals as nw
 
-from fairstats.ground.checks import check_choice, check_confidence_level, check_number, check_whole
+from fairstats.ground.checks import (
+    check_choice,
+    check_confidence_level,
+    check_number,
+    check_two_groups,
+    check_whole,
+)
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import ADJUSTMENTS
@@ -313,7 +319,4 @@ def _holds_selections(counts: Any) -> bool:
 
 def check_groups(groups: tuple[str, ...]) -> None:
     """Raise where there is nothing to compare with."""
-    if len(groups) < 2:
-        got = f"one group ({groups[0]!r})"
-        cure = "compare with another group, or declare an empty one with groups="
-        raise InputError("sensitive_features", got=got, allowed="two groups or more", cure=cure)
+    check_two_groups(groups, cure="compare with another group, or declare an empty one with groups=")

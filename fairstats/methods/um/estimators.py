@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import InputError
-from fairstats.ground.lazy import Axes, pd
+from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um import fitting
@@ -35,6 +35,7 @@ class UmEstimators(Result):
     rankings: tuple[UmRanking, ...]
 
     title: ClassVar[str] = "Uncertainty Matters: estimators on the same folds"
+    _shown: ClassVar[tuple[str, ...]] = ("group", "event", "estimate", "std_error", "method")
     lacks: ClassVar[dict[str, str]] = {**NO_TEST, **NO_INTERVAL}
 
     @property
@@ -69,10 +70,6 @@ class UmEstimators(Result):
             else f"{row.group} is outperformed by none with probability {row.estimate:.3f} ({row.method})."
             for row in self.comparisons
         ]
-
-    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
-        """Columns of the printed table."""
-        return ["group", "event", "estimate", "std_error", "method"]
 
     def notes(self) -> list[str]:
         """Order under each target, RoPE, pairing, and the correlations of every estimator."""

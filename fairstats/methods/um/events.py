@@ -127,6 +127,7 @@ class UmRanking(Result):
     events: tuple[Event, ...] = ()
 
     title: ClassVar[str] = "Uncertainty Matters: several algorithms"
+    _shown: ClassVar[tuple[str, ...]] = ("group", "event", "reference", "estimate", "std_error")
     lacks: ClassVar[dict[str, str]] = {**NO_TEST, **NO_INTERVAL, "plot": "its table is in .matrix()"}
 
     @property
@@ -181,10 +182,6 @@ class UmRanking(Result):
         columns = {"outperforms": up, "outperformed": down, "net": up - down, "front": self.front}
         table = pd.DataFrame({"algorithm": self.names, **columns})
         return table.sort_values("net", ascending=False, kind="stable", ignore_index=True)
-
-    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
-        """Columns of the printed table."""
-        return ["group", "event", "reference", "estimate", "std_error"]
 
     def notes(self) -> list[str]:
         """RoPE and pairing."""

@@ -14,7 +14,7 @@ from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import FairstatsWarning
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.ground.registry import find_metric
+from fairstats.ground.registry import find_metric, is_ratio
 from fairstats.ground.results import Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.compare import compare_metric
@@ -75,6 +75,10 @@ class ModelComparison(OfPairs, Result):
     backend: str = "numpy"
 
     title: ClassVar[str] = "Models on the same people"
+    _shown: ClassVar[tuple[str, ...]] = (
+        "metric", "model", "baseline", "group", "reference", "before", "after", "estimate", "ci_low",
+        "ci_high", "pvalue", "pvalue_adjusted", "n", "verdict",
+    )  # fmt: skip
 
     @property
     def counts(self) -> PairedCounts | None:
@@ -101,14 +105,6 @@ class ModelComparison(OfPairs, Result):
     def values_frame(self) -> pd.DataFrame:
         """One row per metric, model and group: estimate, interval, verdict."""
         return pd.DataFrame([v.row(self.backend) for v in self.values])
-
-    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
-        """Columns of the printed table."""
-        wanted = (
-            "metric", "model", "baseline", "group", "reference", "before", "after", "estimate", "ci_low",
-            "ci_high", "pvalue", "pvalue_adjusted", "n", "verdict",
-        )  # fmt: skip
-        return [c for c in wanted if c in frame]
 
     def sentences(self) -> list[str]:
         """One sentence per change."""
@@ -164,12 +160,6 @@ class ModelComparison(OfPairs, Result):
         """
         check_choice("kind", kind, ("forest", "table"))
         return model_forest(self, ax=ax, metric=metric) if kind == "forest" else model_table(self, ax=ax)
-
-
-def is_ratio(metric: str) -> bool:
-    """Whether a metric is a ratio, whose changes are ratios, too."""
-    known = find_metric(metric)
-    return known is not None and known.contrast == "ratio"
 
 
 def _values_of(
