@@ -53,6 +53,7 @@ from fairstats.numerics.evt.tail_types import ExponentialityTest as Exponentiali
 from fairstats.numerics.evt.tail_types import TailType as TailType
 from fairstats.numerics.evt.thresholds import ThresholdChoice as ThresholdChoice
 from fairstats.numerics.evt.thresholds import ThresholdStability as ThresholdStability
+from fairstats.numerics.evt.thresholds import ThresholdTests as ThresholdTests
 from fairstats.numerics.hdr.result import HdrRegion as HdrRegion
 from fairstats.numerics.hdr.result import HdrResult as HdrResult
 from fairstats.report.crosscheck.table import Crosscheck as Crosscheck

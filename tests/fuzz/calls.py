@@ -299,6 +299,8 @@ def calls() -> dict[str, Call]:
             "confidence_level"), weight=0.3),
         "evt.threshold_stability": Call("evt", fs.evt.threshold_stability, {"x": tail, "thresholds": None,
             "n_thresholds": 3, "confidence_level": 0.95}, ("x", "thresholds"), weight=0.3),
+        "evt.threshold_tests": Call("evt", fs.evt.threshold_tests, {"x": tail, "thresholds": [0.2, 0.5, 0.8],
+            "n_thresholds": 5, "n_resamples": 99, "rng": 1}),
         # ------------------------------------------------ methods of results
         **{f"EvtFit.{name}": Call("results", getattr(gpd, name), good, weight=weight)
            for name, good, weight in (
