@@ -109,6 +109,22 @@ def _threshold(rng: np.random.Generator, runs: int) -> Counts:
     return {"size": (rejected, runs)}
 
 
+def _tests_of_thresholds(which: str, shape: float) -> Callable[[np.random.Generator, int], Counts]:
+    """The lowest of ten thresholds, or any change among them, on exact tails."""
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        rejected = 0
+        for _ in range(runs):
+            x = tail(rng, 500, shape)
+            draws = 99 if which == "white noise" else 19  # the score test draws nothing
+            found = fs.evt.threshold_tests(x, n_thresholds=10, n_resamples=draws, rng=rng)
+            pvalue = found.change_pvalue if which == "white noise" else found.pvalues[0]
+            rejected += pvalue <= 1 - LEVEL
+        return {"size": (rejected, runs)}
+
+    return simulate
+
+
 def _type(shape: float, k: int) -> Callable[[np.random.Generator, int], Counts]:
     """A type that the tail has not: bounded for ξ ≥ 0, heavy for ξ ≤ 0."""
 
@@ -200,6 +216,12 @@ def _cells() -> Iterator[Cell]:
         "choose_threshold(false_discovery_rate=0.05)", "600 exact values, three thresholds",
         quiet(_threshold), 300, "conservative",
     )  # fmt: skip
+    for which in ("score test", "white noise"):
+        for shape in (-0.2, 0.2):
+            simulate = quiet(_tests_of_thresholds(which, shape))
+            yield evt(
+                "threshold_tests", f"{which}, 500 values, ten thresholds, ξ = {shape:g}", simulate, 1_000
+            )
     for shape, k in ((0.0, 50), (0.0, 200)):
         yield evt("tail_type", f"ξ = {shape:g}, {k} of {20 * k:,} values", quiet(_type(shape, k)), 1_000)
     for groups, n in ((4, 10), (8, 30)):
