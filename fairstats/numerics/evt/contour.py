@@ -33,8 +33,9 @@ from fairstats.numerics.evt.optimise import tail_parameter
 #: Value (Q,), gradient (Q, 3) and Hessian (Q, 3, 3) in (θ, ν, ℓ) at points of the problems `rows`.
 Interest = Callable[[Rows, Floats, Floats, Floats], Triple]
 #: Critical values → ends of intervals; ends → mean and standard deviation of the signed root there.
-Ends = Callable[[Floats], Floats]
-Moments = Callable[[Floats], tuple[Floats, Floats]]
+#: Critical values of all ends and the numbers of those wanted → these ends; these ends → the moments there.
+Ends = Callable[[Floats, Rows], Floats]
+Moments = Callable[[Floats, Rows], tuple[Floats, Floats]]
 
 #: s = log(m·λ) of the levels whose signed roots were simulated; shape and end point are as the last, whose
 #: variance is the shape's.
@@ -51,8 +52,9 @@ ROOT_VARIANCE = (
 #: Shapes of the simulation, beyond which the moments stay.
 ROOT_SHAPES = (-0.5, 0.8)
 #: Standardised ends are found where their root would move by less (the rest of the way goes along the
-#: secant), and lie at least the second from the estimate.
-_SETTLED, _LEAST_ROOT, _SECANTS = 1e-4, 1e-6, 30
+#: secant), and lie at least the second from the estimate; or where they themselves move by less than the third
+#: of their distance.
+_SETTLED, _LEAST_ROOT, _STILL, _SECANTS = 1e-4, 1e-6, 1e-9, 30
 
 
 _ITERATIONS = 15
@@ -375,22 +377,28 @@ def standardised_ends(
     """Ends below (side −1) and above (+1) the estimate where the standardised root is ±z, shape (Q,).
 
     The moments at an end say which critical value belongs to it: a fixed point, by secants, from the moments
-    at the fitted `shape`. The interval holds the estimate also where z is less than the mean.
+    at the fitted `shape`. The interval holds the estimate also where z is less than the mean. `ends` and
+    `moments` are asked for the ends that still move; one stands still, too, where the deviance jumps.
     """
-    mean, sd = root_moments(shape, s, k)
+    mean, sd = (np.broadcast_to(m, z.shape) for m in root_moments(shape, s, k))
     root = np.maximum(sd * z - side * mean, _LEAST_ROOT)
-    found = np.full((2, z.size), np.nan)
-    before, off_before = root, np.full_like(z, np.nan)
+    before, off_before, found, last = (np.full_like(z, np.nan) for _ in range(4))
+    a = np.arange(z.size)
     for _ in range(_SECANTS):
-        found[0], found[1] = found[1], ends(root**2)
-        mean, sd = moments(found[1])
-        off = np.maximum(sd * z - side * mean, _LEAST_ROOT) - root
+        last[a], found[a] = found[a], ends(root**2, a)
+        mean, sd = moments(found[a], a)
+        off = np.maximum(sd * z[a] - side[a] * mean, _LEAST_ROOT) - root[a]
         with np.errstate(all="ignore"):
-            slope = (off - off_before) / (root - before)
+            slope = (off - off_before[a]) / (root[a] - before[a])
             step = np.where(slope < -0.25, -off / slope, off)
-            if np.abs(step).max() <= _SETTLED and not np.isnan(off_before).any():
-                last = step * (found[1] - found[0]) / (root - before)
-                found[1] += np.where(np.isfinite(last), last, 0.0)
-                break
-        before, off_before, root = root, off, np.maximum(root + step, _LEAST_ROOT)
-    return np.asarray(found[1])
+            moved = found[a] - last[a]
+            apart = (found[z.size // 2 :] - found[: z.size // 2])[a % (z.size // 2)]
+            still = np.abs(moved) <= np.where(np.isfinite(apart), _STILL * apart, 0.0)
+            done = (np.abs(step) <= _SETTLED) & ~np.isnan(off_before[a]) | still
+            rest = np.where(still, 0.0, step * moved / (root[a] - before[a]))
+        found[a[done]] += np.where(np.isfinite(rest), rest, 0.0)[done]
+        before[a], off_before[a], root[a] = root[a], off, np.maximum(root[a] + step, _LEAST_ROOT)
+        a = a[~done]
+        if not a.size:
+            break
+    return found

@@ -166,11 +166,12 @@ class TailLikelihood:
         rows, side = np.zeros(periods.size, dtype=np.intp), np.repeat([-1.0, 1.0], log_period.size)
         d = np.array([self._standard_level(t) for t in periods])
 
-        def ends(goal: Floats) -> Floats:
-            return self.origin + self.unit * level_ends(self.standard, rows, d, periods, side, goal)
+        def ends(goal: Floats, a: Rows) -> Floats:
+            found = level_ends(self.standard, rows[a], d[a], periods[a], side[a], goal[a])
+            return self.origin + self.unit * found
 
-        def moments(levels: Floats) -> tuple[Floats, Floats]:
-            return self._level_moments(levels, periods)
+        def moments(levels: Floats, a: Rows) -> tuple[Floats, Floats]:
+            return self._level_moments(levels, periods[a])
 
         return self._both(ends, moments, target, standardised, periods + self.standard.log_rate[0])
 
@@ -199,11 +200,11 @@ class TailLikelihood:
                 return float(level_ends(self.standard, _ONLY, d, estimate, *one, in_offset=True)[0])
             return self._shortest_beyond(d, goal) if side < 0 and at_endpoint <= goal else np.inf
 
-        def ends(goal: Floats) -> Floats:
-            return np.array([end(-1.0, float(goal[0])), end(1.0, float(goal[1]))])
+        def ends(goal: Floats, a: Rows) -> Floats:
+            return np.array([end((-1.0, 1.0)[i], float(goal[i])) for i in a])
 
-        def moments(periods: Floats) -> tuple[Floats, Floats]:
-            mean, sd = self._level_moments(np.full(2, level), np.minimum(periods, _FAR))
+        def moments(periods: Floats, a: Rows) -> tuple[Floats, Floats]:
+            mean, sd = self._level_moments(np.full(a.size, level), np.minimum(periods, _FAR))
             return -mean, sd  # the shortest period is that of which the level is the upper limit
 
         low, high = self._both(ends, moments, np.array([target]), standardised)
@@ -222,8 +223,8 @@ class TailLikelihood:
             return self.level_interval(np.full(target.size, location), target, standardised=standardised)
         if name == "shape":
 
-            def shapes(goal: Floats) -> Floats:
-                return self._ends(shape_interest(), goal, self._search_shape)
+            def shapes(goal: Floats, a: Rows) -> Floats:
+                return self._ends(shape_interest(), goal, self._search_shape)[a]
 
             return self._both(shapes, self._shape_moments, target, standardised)
         interest, search = log_scale_interest(None), self._search_log_scale
@@ -236,14 +237,14 @@ class TailLikelihood:
     def endpoint_interval(self, target: float, *, standardised: bool = False) -> tuple[float, float]:
         """Likelihood interval of the end point: at least the largest value, infinite if ξ ≥ 0 is likely."""
 
-        def ends(goal: Floats) -> Floats:
-            return np.array([self._endpoint_end(-1.0, goal[:1]), self._endpoint_end(1.0, goal[1:])])
+        def ends(goal: Floats, a: Rows) -> Floats:
+            return np.array([self._endpoint_end((-1.0, 1.0)[i], goal[i : i + 1]) for i in a])
 
-        def moments(points: Floats) -> tuple[Floats, Floats]:
+        def moments(points: Floats, a: Rows) -> tuple[Floats, Floats]:
             d = np.maximum((points - self.origin) / self.unit, self.standard.samples.upper[0])
             theta = -1.0 / d[:, None]
             with np.errstate(all="ignore"):
-                nu = self.standard.free_nu(np.zeros(2, dtype=np.intp), theta)  # type: ignore[union-attr]
+                nu = self.standard.free_nu(np.zeros(a.size, dtype=np.intp), theta)  # type: ignore[union-attr]
                 return self._shape_moments(np.nan_to_num(theta / nu, nan=-1.0)[:, 0])
 
         low, high = self._both(ends, moments, np.array([target]), standardised)
@@ -274,10 +275,10 @@ class TailLikelihood:
             known = self._shape, s, float(self.standard.samples.n[0])
             found = standardised_ends(ends, moments, side, np.sqrt(both), *known)
         else:
-            found = ends(both)
+            found = ends(both, np.arange(both.size))
         return found[: target.size], found[target.size :]
 
-    def _shape_moments(self, shape: Floats) -> tuple[Floats, Floats]:
+    def _shape_moments(self, shape: Floats, _: Rows | None = None) -> tuple[Floats, Floats]:
         return root_moments(shape, np.inf, self.standard.samples.n[0])
 
     def _level_moments(self, levels: Floats, periods: Floats) -> tuple[Floats, Floats]:

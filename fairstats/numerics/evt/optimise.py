@@ -261,6 +261,8 @@ def minimise_convex(
 #: The search ends at this many doublings of the scale: the interval is open there.
 _FARTHEST = 300.0
 _CROSSING_TOLERANCE = 1e-10
+#: Secants help that early on where no slope is known; what lasts longer is a jump of the deviance.
+_SECANTS = 16
 
 
 def find_crossings(
@@ -308,7 +310,7 @@ def find_crossings(
             divide="ignore", invalid="ignore"
         ):  # where no slope is known, a secant every other time
             share = (root[active] - below[active]) / (above[active] - below[active])
-        share = np.where(np.isfinite(share) & (i % 2 == 0), share, 0.5)
+        share = np.where(np.isfinite(share) & (i % 2 == 0) & (i < _SECANTS), share, 0.5)
         fallback = np.where(known, lo + share * (hi - lo), outward)
         usable = np.isfinite(newton) & (newton > lo) & (newton < hi) & (known | (newton < 3.0 * t + 1.0))
         tau[active] = np.where(done, t, np.where(usable, newton, fallback))

@@ -154,12 +154,12 @@ def _shape_intervals(
     edge = 2.0 * (likelihood.boundary() - likelihood.minimum())[rows]
     k = samples.n[rows]
 
-    def ends(target: Floats) -> Floats:
-        found = contour_extremes(likelihood, rows, shape_interest(), side, target)
-        return np.where(edge <= target, np.nan, found)
+    def ends(target: Floats, a: Rows) -> Floats:
+        found = contour_extremes(likelihood, rows[a], shape_interest(), side[a], target[a])
+        return np.where(edge[a] <= target[a], np.nan, found)
 
-    def moments(found: Floats) -> tuple[Floats, Floats]:
-        return root_moments(np.nan_to_num(found), np.inf, k)
+    def moments(found: Floats, a: Rows) -> tuple[Floats, Floats]:
+        return root_moments(np.nan_to_num(found), np.inf, k[a])
 
     shapes, z = (likelihood.fits.theta / likelihood.fits.nu)[rows], np.full(2 * q, np.sqrt(critical))
     found = standardised_ends(ends, moments, side, z, shapes, np.inf, k)
