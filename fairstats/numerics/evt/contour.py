@@ -52,8 +52,8 @@ ROOT_VARIANCE = (
 #: Shapes of the simulation, beyond which the moments stay.
 ROOT_SHAPES = (-0.5, 0.8)
 #: Standardised ends are found where their root would move by less (the rest of the way goes along the
-#: secant), and lie at least the second from the estimate; or where they themselves move by less than the third
-#: of their distance.
+#: secant), or where they themselves move by less than the third of their distance; they lie at least the
+#: second from the estimate.
 _SETTLED, _LEAST_ROOT, _STILL, _SECANTS = 1e-4, 1e-6, 1e-9, 30
 
 

@@ -33,6 +33,7 @@ from fairstats.numerics.evt.diagnostics import STATISTICS, OverThresholds, exces
 from fairstats.numerics.evt.distributions import (
     Counts,
     Floats,
+    Rows,
     exponential_scale,
     power_ratio,
     random_excesses,
