@@ -25,6 +25,8 @@ from tests.benchmarks.ecd_real_sets import MODELS, TASKS
 #: The paper's tolerance of ECD; the least change that counts as one; what a share may miss a figure by.
 TOLERANCE, CHANGE, SLACK = 0.05, 0.01, 0.05
 FEWEST = 4
+#: Fewer seeds of both cannot be told apart by Scott-Knott.
+SEEDS_TO_RANK = 4
 SHORT = {"undecided (I not excluded)": "undecided", "II, pre-asymptotic": "II"}
 BY_NAME = {task.name: task for task in TASKS}
 
@@ -437,7 +439,7 @@ class Tally:
 
     @property
     def judged(self) -> int:
-        """Cells with two seeds of both."""
+        """Cells with enough seeds of both."""
         return self.wins + self.ties + self.losses
 
 
@@ -449,7 +451,7 @@ def win_tie_loss(by: dict[str, Cells], variant: str, name: str, n_resamples: int
             side: [abs(value(pair[j], name)) for pair in seeds.values()]
             for j, side in enumerate(("original", variant))
         }
-        if len(seeds) < 2 or not all(np.isfinite(v).all() for v in runs.values()):
+        if len(seeds) < SEEDS_TO_RANK or not all(np.isfinite(v).all() for v in runs.values()):
             continue
         found = fs.scott_knott(runs, n_resamples=n_resamples, rng=1)
         ahead = found["original"].rank - found[variant].rank
