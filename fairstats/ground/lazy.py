@@ -23,9 +23,7 @@ else:
             self._name = name
 
         def __getattr__(self, attribute: str) -> Any:
-            value = getattr(import_module(self._name), attribute)
-            setattr(self, attribute, value)
-            return value
+            return getattr(import_module(self._name), attribute)  # not kept: who replaces it is seen
 
     pd, Axes = _Lazy("pandas"), Any  # the type of axes is never loaded
 
