@@ -8,13 +8,16 @@ VERDICT_COLOURS <- c(violated = "#a3161b", satisfied = "#17663f", undecided = "#
 #'
 #' In base graphics. `plot` of an audit, or of a report that Python wrote, draws estimates and intervals of one metric;
 #' of a report also the pictures of its HTML page: "scores" (histograms of two groups, the area where they differ,
-#' which is MADD), "roc" (the area between the curves, which is ABROCA) and "calibration" (Wilson's intervals in bins
-#' of scores). `plot` of [fs_ecd()] draws return levels by number of interactions, with the interval at the number
+#' which is MADD), "bandwidth" (MADD by number of bins), "roc" (the area between the curves, which is ABROCA),
+#' "calibration" (Wilson's intervals in bins of scores), "posterior" (differences of true and false positive rates:
+#' draws, their highest density regions of 50% and 95%, and the region where both are practically nil) and "power"
+#' (of showing a ratio of selection rates below its threshold, in groups of these sizes). `plot` of [fs_ecd()] draws
+#' return levels by number of interactions, with the interval at the number
 #' asked about.
 #'
 #' @param x What [fs_audit()], [fs_read_report()] or [fs_ecd()] returned.
 #' @param metric Which metric; by default the first.
-#' @param kind "forest", "scores", "roc" or "calibration".
+#' @param kind "forest", "scores", "bandwidth", "roc", "calibration", "posterior" or "power".
 #' @param group Whose comparison with the reference; by default the first.
 #' @param sensitive_features Of which sensitive column; by default the first.
 #' @param ... Passed to [graphics::plot()].
@@ -32,29 +35,45 @@ plot.fairstats_audit <- function(x, metric = NULL, sensitive_features = NULL, ..
 
 #' @rdname plot.fairstats_audit
 #' @export
-plot.fairstats_report <- function(x, kind = c("forest", "scores", "roc", "calibration"), metric = NULL, group = NULL,
-                                  sensitive_features = NULL, ...) {
+plot.fairstats_report <- function(x,
+                                  kind = c("forest", "scores", "bandwidth", "roc", "calibration", "posterior", "power"),
+                                  metric = NULL, group = NULL, sensitive_features = NULL, ...) {
   kind <- match.arg(kind)
   if (kind == "forest") {
     forest_of(x$table, metric, sensitive_features, ...)
     return(invisible(x))
   }
-  wanted <- if (kind == "scores") "madd" else "abroca"
+  wanted <- c(
+    scores = "madd", bandwidth = "madd", roc = "abroca", calibration = "abroca", posterior = "UmPosterior",
+    power = "disparate_impact"
+  )[[kind]]
   fits <- function(r) {
-    name <- if (is.null(r$metric)) r$comparisons[[1L]]$metric else r$metric
+    name <- if (length(r$metric)) r$metric else if (length(r$comparisons)) r$comparisons[[1L]]$metric else r$class
     about <- paste(r$attributes, collapse = " & ")
     identical(name, wanted) && (is.null(sensitive_features) || about == sensitive_features)
   }
   results <- Filter(fits, x$results)
-  if (!length(results)) stop_argument("kind", listed(kind), "a picture of scores, which this report does not have")
+  if (!length(results)) {
+    about <- if (wanted %in% c("madd", "abroca")) "a picture of scores" else "a picture"
+    stop_argument("kind", listed(kind), paste0(about, ", which this report does not have"))
+  }
   result <- results[[1L]]
-  groups <- vapply(result$comparisons, function(c) c$group, "")
+  names <- unlist(result$counts$groups)
+  compared <- lapply(result$comparisons, function(c) c(c$group, c$reference))
+  if (!length(compared)) compared <- lapply(setdiff(names, result$reference), c, result$reference)
+  groups <- vapply(compared, `[`, "", 1L)
   chosen <- if (is.null(group)) 1L else match(group, groups)
   if (is.na(chosen)) stop_argument("group", listed(group), paste("one of", listed(groups)))
-  pair <- c(groups[chosen], result$comparisons[[chosen]]$reference)
-  draw <- list(scores = scores_of, roc = roc_of, calibration = calibration_of)[[kind]]
-  about <- list(level = result$settings$confidence_level, bins = result$comparisons[[chosen]]$grid_bins)
-  draw(result$counts, match(pair, unlist(result$counts$groups)), pair, about, ...)
+  pair <- compared[[chosen]]
+  draw <- list(
+    scores = scores_of, bandwidth = bandwidth_of, roc = roc_of, calibration = calibration_of, posterior = posterior_of,
+    power = power_of
+  )[[kind]]
+  about <- list(
+    level = result$settings$confidence_level, bins = result$comparisons[[chosen]]$grid_bins, result = result,
+    row = result$comparisons[[chosen]]
+  )
+  draw(result$counts, match(pair, names), pair, about, ...)
   invisible(x)
 }
 
@@ -108,15 +127,19 @@ forest_of <- function(table, metric, sensitive_features, ...) {
   graphics::axis(2L, at, rows$group, las = 1L, tick = FALSE)
 }
 
+# Shares of two groups in bins, one column each.
+shares_in <- function(counts, which, edges) {
+  table <- as.matrix(counts$counts)[which, , drop = FALSE]
+  bins <- length(edges) - 1L
+  bin <- findInterval(c(0, unlist(counts$edges)) + 1e-12, edges, rightmost.closed = TRUE)
+  apply(table, 1L, function(row) tapply(row, factor(bin, seq_len(bins)), sum, default = 0) / sum(row))
+}
+
 # Histograms of two groups; where they differ is MADD.
 scores_of <- function(counts, which, names, about, ...) {
   edges <- if (length(counts$atoms)) c(0, unlist(counts$atoms)[-1L], 1) else seq(0, 1, length.out = about$bins + 1L)
   bins <- length(edges) - 1L
-  inner <- unlist(counts$edges)
-  table <- as.matrix(counts$counts)[which, , drop = FALSE]
-  bin <- findInterval(c(0, inner) + 1e-12, edges, rightmost.closed = TRUE)
-  share <- function(row) tapply(row, factor(bin, seq_len(bins)), sum, default = 0) / sum(row)
-  parts <- apply(table, 1L, share)
+  parts <- shares_in(counts, which, edges)
   shares <- parts / diff(edges)
   graphics::plot(c(0, 1), c(0, 1.3 * max(shares)), type = "n", xlab = "score", ylab = "density", ...)
   low <- pmin(shares[, 1L], shares[, 2L])
@@ -167,4 +190,62 @@ calibration_of <- function(counts, which, names, about, ...) {
     graphics::lines(score, rate, col = SERIES[k], lty = k, lwd = 2, type = "b", pch = 19L)
   }
   graphics::legend("topleft", names, col = SERIES, lty = 1:2, lwd = 2, bty = "n")
+}
+
+# MADD by number of bins: those into which the report's finer counts fit whole.
+bandwidth_of <- function(counts, which, names, about, ...) {
+  inner <- unlist(counts$edges)
+  fits <- function(m) all(vapply(seq_len(m - 1L) / m, function(e) min(abs(inner - e)) < 1e-9, NA))
+  bins <- Filter(fits, 2:min(1000L, length(inner) + 1L))
+  madd <- vapply(bins, function(m) sum(abs(shares_in(counts, which, 0:m / m) %*% c(1, -1))), 0)
+  graphics::plot(
+    bins, madd, type = "b", pch = 19L, log = "x", ylim = c(0, max(madd)), col = SERIES[1L], xlab = "bins",
+    ylab = paste("MADD,", names[1L], "against", names[2L]), ...
+  )
+  graphics::abline(v = about$bins, lty = 3L, col = "grey40")
+}
+
+# Two differences of rates: draws, regions of highest density, and where both are practically nil.
+posterior_of <- function(counts, which, names, about, ...) {
+  prior <- as.matrix(about$result$prior)[which, , drop = FALSE]
+  table <- as.matrix(counts$totals)[which, , drop = FALSE]
+  dimnames(prior) <- dimnames(table) <- NULL
+  colnames(table) <- unlist(counts$cells)
+  draws <- fs_um_draws(table, 2000, prior[, match(CELLS, colnames(table))], about$result$target)
+  apart <- lapply(c("fpr", "tpr"), function(rate) fs_um_metric(draws, rate, "difference", 2)[, 1L])
+  apart <- do.call(cbind, apart)
+  apart <- apart[stats::complete.cases(apart), , drop = FALSE]
+  width <- apply(apart, 2L, stats::sd) * nrow(apart)^(-1 / 6)
+  axes <- lapply(1:2, function(j) seq(min(apart[, j]), max(apart[, j]), length.out = 60L))
+  kernel <- function(at, j) stats::dnorm(outer(at, apart[, j], "-") / width[j]) / width[j]
+  surface <- tcrossprod(kernel(axes[[1L]], 1L), kernel(axes[[2L]], 2L)) / nrow(apart)
+  # a draw's own kernel is no evidence of other draws where it lies
+  own <- stats::dnorm(0)^2 / prod(width)
+  density <- (rowSums(kernel(apart[, 1L], 1L) * kernel(apart[, 2L], 2L)) - own) / (nrow(apart) - 1)
+  rope <- about$result$table_rope
+  graphics::plot(
+    apart, pch = ".", col = "grey50", xlim = range(apart[, 1L], -rope, rope), ylim = range(apart[, 2L], -rope, rope),
+    xlab = paste("false positive rate,", names[1L], "less", names[2L]), ylab = "true positive rate, likewise", ...
+  )
+  graphics::rect(-rope, -rope, rope, rope, border = "#17663f", lty = 2L)
+  graphics::contour(
+    axes[[1L]], axes[[2L]], surface, levels = stats::quantile(density, c(0.05, 0.5)), labels = c("95%", "50%"),
+    add = TRUE, col = SERIES[1L], lwd = 2
+  )
+}
+
+# Power of showing a ratio of rates below the threshold, by the true ratio.
+power_of <- function(counts, which, names, about, ...) {
+  n <- round(rowSums(as.matrix(counts$totals))[which])
+  rate <- about$row$rate_reference
+  threshold <- about$result$settings$threshold
+  threshold <- if (length(threshold)) threshold else 0.8
+  if (!is.finite(rate) || rate <= 0 || rate >= 1) stop_argument("kind", '"power"', "a reference with a rate in (0, 1)")
+  ratio <- seq(0.4, 0.99, length.out = 25L) * threshold
+  power <- vapply(ratio, function(r) fs_power_ratio(rate, r, n[1L], n[2L], threshold, level = about$level), 0)
+  graphics::plot(
+    ratio, power, type = "l", lwd = 2, col = SERIES[1L], ylim = c(0, 1),
+    xlab = paste("true ratio,", names[1L], "to", names[2L]), ylab = paste("probability to show it below", threshold), ...
+  )
+  graphics::abline(h = 0.8, lty = 3L, col = "grey40")
 }

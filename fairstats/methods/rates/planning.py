@@ -20,11 +20,13 @@ from scipy.special import bdtr, betaln, ndtr, xlog1py, xlogy
 
 from fairstats.ground.checks import check_choice, check_confidence_level, check_number, check_that
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.exact import first_true
 from fairstats.methods.rates.score import ratio_score_statistic
+from fairstats.plots.picture import LIMIT, Picture, draw, mark
 
 Alternative = Literal["less", "greater", "two-sided", "violated", "satisfied"]
 _ALTERNATIVES: tuple[Alternative, ...] = ("less", "greater", "two-sided", "violated", "satisfied")
@@ -72,13 +74,35 @@ class PowerResult(Result):
     method: ClassVar[str] = "score"
     lacks: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("confidence_interval", "pvalue", "verdict", "statistic", "std_error"), _ASSUMED),
-        **dict.fromkeys(("comparisons", "__getitem__", "plot"), "there is one row: to_frame()"),
+        **dict.fromkeys(("comparisons", "__getitem__"), "there is one row: to_frame()"),
     }
 
     @property
     def estimate(self) -> float:
         """The power."""
         return self.power
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the exact power by true ratio, at these sizes and this rate of the reference.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+        """
+        low, high = min(0.5 * self.threshold, self.ratio), max(1.0, 1.5 * self.ratio)
+        ratios = np.append(np.linspace(low, min(high, 0.999 / self.rate_reference), 41), self.ratio)
+        ratios.sort()
+        about = self.threshold, self.alternative, self.confidence_level
+        power = [
+            _Plan(self.rate_reference, r, *about).power(self.n, self.n_reference) for r in ratios.tolist()
+        ]
+        marks = (
+            mark("rule", self.threshold, (), LIMIT, f"threshold {self.threshold:g}"),
+            mark("line", ratios, power, 0, f"{self.n:,} and {self.n_reference:,} cases"),
+            mark("dots", [self.ratio], [self.power], 0, f"ratio {self.ratio:.3g}: power {self.power:.3f}"),
+        )
+        span = float(ratios[0]), float(ratios[-1])
+        return draw(Picture(self.title, "true ratio", "power", span, (0.0, 1.0), marks), ax)
 
     def rows(self) -> list[dict[str, Any]]:
         """Row of the tidy table: the assumed ratio with its power."""

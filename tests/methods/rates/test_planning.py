@@ -279,3 +279,15 @@ def test_the_reference_of_a_plan_stays_within_what_can_be_planned() -> None:
     assert fs.sample_size_ratio(0.999, 1e-6, allocation=4_000_000).n_reference <= 10_000_000
     with pytest.raises(fs.InputError, match="10,000,000 cases"):
         fs.sample_size_ratio(0.999, 0.5, allocation=4_000_000)
+
+
+def test_a_plan_is_drawn_with_its_own_power() -> None:
+    pytest.importorskip("matplotlib")
+    found = fs.power_ratio(0.5, 0.7, n=120, n_reference=300)
+    ax = found.plot()
+    curve = next(line for line in ax.lines if len(line.get_xdata()) > 2)
+    x, y = np.asarray(curve.get_xdata()), np.asarray(curve.get_ydata())
+    assert y[x == 0.7] == found.power  # witness: power_ratio
+    other = fs.power_ratio(0.5, float(x[3]), n=120, n_reference=300)
+    assert y[3] == other.power
+    assert (np.diff(y) <= 1e-12).all()
