@@ -93,7 +93,8 @@ def of_a_tail() -> list[Result]:
     by_age = fs.evt.fit_gpd(x, 1.0, covariates={"age": age}, scale="~ age")
     levels = by_age.return_level(100, {"age": 30.0})
     index = fs.evt.extremal_index(x, 2.0, rng=1)
-    return [fit.test_shape(), fit.return_level([100, 1000]), index, by_age, levels, *levels.levels]
+    over = fs.evt.threshold_tests(x, [0.5, 1.0, 1.5], n_resamples=19, rng=1)
+    return [fit.test_shape(), fit.return_level([100, 1000]), index, over, by_age, levels, *levels.levels]
 
 
 def check_print(found: list[Result]) -> set[str]:

@@ -54,6 +54,7 @@ WITHOUT_TWIN = {
         "of a fit: pass the fit, whose likelihood R recomputes",
     ),
     **dict.fromkeys(("CovariateFit", "ConditionalLevel"), "tested against extRemes: no number of a report"),
+    "ThresholdTests": "tested against mev: no number of a report",
     **dict.fromkeys(("TailType", "ShapeTest"), "of a fit: pass the fit, whose likelihood R recomputes"),
     **dict.fromkeys(
         ("GoodnessOfFit", "ExponentialityTest", "ExtremalIndex"), "of a bootstrap: R has no twin of it"

@@ -105,7 +105,7 @@ def test_what_is_shown(page_of: Callable[..., str], monkeypatch: pytest.MonkeyPa
         "Text.\n\n```{python}\nNone\n```\n\n```{python}\n'last';\n```\n"
     )
     body = page[page.index("<body") :]
-    assert '<pre class="stdout">&lt;out&gt;</pre>' in body
-    assert '<pre class="stderr">err</pre>' in body
+    assert '<pre tabindex="0" class="stdout">&lt;out&gt;</pre>' in body
+    assert '<pre tabindex="0" class="stderr">err</pre>' in body
     assert body.count('<div class="output">') == 2, "the variable of the caller is not handed on"
     assert "fewer draws" not in page
