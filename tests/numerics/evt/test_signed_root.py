@@ -187,13 +187,13 @@ def test_coverage_at_30(shape: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("k", [20, 30, 50])
-@pytest.mark.parametrize("shape", [-0.4, -0.2, 0.0001, 0.4])
+@pytest.mark.parametrize("k", [20, 50])
+@pytest.mark.parametrize("shape", [-0.4, 0.4])
 def test_coverage(k: int, shape: float) -> None:
-    """As users get them, with the power tail below ξ̂ = −1/2; 1,000 samples a setting."""
-    studies = [_gpd_shape(k, shape), *(_gpd_level(k, shape, m) for m in (1.2, 2.0, 5.0, 20.0, 200.0))]
+    """As users get them, with the power tail below ξ̂ = −1/2; the calibration page has more settings."""
+    runs, studies = 200, [_gpd_shape(k, shape), *(_gpd_level(k, shape, m) for m in (2.0, 200.0))]
     studies += [_endpoint(k, shape)] if shape < 0 else []
     for simulate in studies:
-        found = simulate(np.random.default_rng(12), 1000)
-        assert found["coverage"][0] / 1000 > 0.93 - 2 * np.sqrt(0.07 / 1000)
-        assert max(found["above"][0], found["below"][0]) / 1000 < 0.045 + 2 * np.sqrt(0.045 / 1000)
+        found = simulate(np.random.default_rng(12), runs)
+        assert found["coverage"][0] / runs > 0.93 - 2 * np.sqrt(0.07 / runs)
+        assert max(found["above"][0], found["below"][0]) / runs < 0.045 + 2 * np.sqrt(0.045 / runs)
