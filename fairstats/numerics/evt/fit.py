@@ -161,7 +161,8 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     check_that(fine, "grid", grid, "None or 'auto' with covariates")
     series = as_series("x", x)
     u: Any = threshold
-    if np.ndim(threshold):
+    many = np.iterable(threshold) and not isinstance(threshold, str)
+    if many:
         u = as_series("threshold", threshold)
         check_rows("threshold", u, series.size)
     else:
@@ -169,7 +170,7 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     keep = series > u
     warn_of_ties(exceedances_of(series - u, 0.0), "exceedances")
     total = series.size if n_total is None else check_whole("n_total", n_total, low=series.size)
-    origin = u[keep] if np.ndim(threshold) else float(threshold)
+    origin = u[keep] if many else float(threshold)
     level = _for_covariates(method, confidence_level, backend)
     return fit_covariates(series[keep], origin, keep, covariates, formulas, scale_link, total, level)
 

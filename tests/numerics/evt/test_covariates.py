@@ -229,3 +229,8 @@ def test_odd_formulas_are_errors_of_ours(formula: str, match: str, name: str) ->
     x = np.random.default_rng(1).exponential(size=n)
     with pytest.raises(InputError, match=match):
         fit_gpd(x, 0.3, covariates=frame, **{name: formula})
+
+
+def test_ragged_thresholds_are_an_error_of_ours() -> None:
+    with pytest.raises(InputError, match=r"`threshold`: got a ragged list"):
+        fit_gpd(X, [[1.0, 2.0], [3.0]], covariates=ROWS)
