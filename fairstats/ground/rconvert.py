@@ -98,7 +98,9 @@ def from_r(value: Any, ri: Any) -> Any:
 
 
 def _copied(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    return np.array(value.memoryview() if len(value) else [], dtype=dtype)
+    # By NumPy's array interface: each `memoryview()` of rpy2 takes a reference from None that it never had,
+    # so that before Python 3.12 a process that has read some ten thousand vectors dies of it.
+    return np.array(value if len(value) else [], dtype=dtype)
 
 
 def _whole(value: Any, ri: Any) -> Any:

@@ -32,8 +32,8 @@ from fairstats.numerics.evt.optimise import tail_parameter
 
 #: Value (Q,), gradient (Q, 3) and Hessian (Q, 3, 3) in (θ, ν, ℓ) at points of the problems `rows`.
 Interest = Callable[[Rows, Floats, Floats, Floats], Triple]
-#: Critical values → ends of intervals; ends → mean and standard deviation of the signed root there.
-#: Critical values of all ends and the numbers of those wanted → these ends; these ends → the moments there.
+#: Critical values of all ends and the numbers of those wanted → these ends; these ends → mean and standard
+#: deviation of the signed root there.
 Ends = Callable[[Floats, Rows], Floats]
 Moments = Callable[[Floats, Rows], tuple[Floats, Floats]]
 

@@ -117,8 +117,8 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
 
     Notes
     -----
-    Below 100 exceedances 95% likelihood intervals of shape, levels and end point are a little too narrow
-    (at 30 they cover .88 to .93), and a note says so; ``return_level(calibrated=True)`` allows for it.
+    Below 100 exceedances the 95% interval of the scale, by χ², is a little too narrow (at 30 it covers .90 to
+    .93), and a note says so; those of shape, levels and end point, by the standardised signed root, are not.
 
     The likelihood is maximised over ξ ≥ −1. For ξ < −1 it grows without bound as the end point approaches
     the largest value; where no interior maximum is higher than the best point with ξ = −1, that point is

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairstats.ground.checks import LARGEST, check_choice, check_number
+from fairstats.ground.multiplicity import two_sided_pvalue
 from fairstats.ground.results import Comparison, Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.bootstrap import POWER_TAIL
@@ -16,7 +17,7 @@ from fairstats.numerics.evt.distributions import Floats, exponential_scale_parti
 from fairstats.numerics.evt.gev import GevLikelihood
 from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, ProfilePoints, shape_profile
-from fairstats.numerics.evt.return_levels import power_draws, two_sided
+from fairstats.numerics.evt.return_levels import power_draws
 from fairstats.numerics.evt.tail import (
     PROFILE,
     SIGNED_ROOT,
@@ -403,7 +404,8 @@ def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> S
     params = dict(zip(fit.params, map(float, _at_shape(fit, points, xi)), strict=True))
     statistic, pvalue, name = deviance, float(chdtrc(1.0, deviance)), "likelihood ratio"
     if fit.by_root and method == "auto":
-        statistic, pvalue = two_sided(tail.shape_root(points, xi))
+        statistic = tail.shape_root(points, xi)
+        pvalue = two_sided_pvalue(statistic)
         name = SIGNED_ROOT
     return ShapeTest(
         null=xi, params=params, nll=fit.nll + 0.5 * deviance, statistic=statistic, pvalue=pvalue, test=name,

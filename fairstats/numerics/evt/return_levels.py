@@ -23,6 +23,7 @@ from fairstats.ground.checks import (
     finite_array,
 )
 from fairstats.ground.errors import InputError
+from fairstats.ground.multiplicity import two_sided_pvalue
 from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.bootstrap import POWER_TAIL, PowerTail, resampled_levels, simulated_deviances
@@ -188,8 +189,8 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     By χ² the interval of few exceedances is too narrow, mostly at its upper end (at 30 it covers .88 to .93).
     "signed_root" holds the levels whose signed root sign(r̂ − r)·√deviance lies within ±z after its mean and
     standard deviation are taken off, a(ξ, s)/√k and √(1 + b(ξ, s)/k) with s = log(m·λ), at the shape ξ that
-    fits best with that level: tables simulated once (`tests/calibration/roots.py`). It covers .935 to .965
-    from 20 exceedances on, with both errors below .04, and comes to the χ² interval as k grows.
+    fits best with that level: tables simulated once (`tests/calibration/roots.py`). It covers .93 to .965
+    from 20 exceedances on, with errors up to .05, and comes to the χ² interval as k grows.
 
     Examples
     --------
@@ -319,8 +320,8 @@ def return_level_test(
     replicates = check_whole("n_resamples", n_resamples, low=0)
     null = f"return level of {m:g} = {level:g}"
     if fit.by_root and method == "auto" and not replicates:
-        root, pvalue = two_sided(fit.likelihood().level_root(tau, level))
-        return HypothesisTest(null, "two-sided", root, pvalue, SIGNED_ROOT)
+        root = fit.likelihood().level_root(tau, level)
+        return HypothesisTest(null, "two-sided", root, two_sided_pvalue(root), SIGNED_ROOT)
     deviance = float(fit.likelihood().level_deviance(tau, np.array([level]))[0])
     if replicates:
         generator, _ = as_generator(rng)
@@ -335,13 +336,6 @@ def return_level_test(
 
         pvalue, name = float(chdtrc(1.0, deviance)), "likelihood ratio"
     return HypothesisTest(null, "two-sided", deviance, pvalue, name)
-
-
-def two_sided(root: float) -> tuple[float, float]:
-    """A standard normal statistic with its two-sided p-value."""
-    from scipy.special import ndtr
-
-    return root, float(2.0 * ndtr(-abs(root)))
 
 
 def _estimate(fit: FittedTail, tau: float, rate: str) -> float:
