@@ -8,6 +8,7 @@ EXACT_NEAR <- 4
 MIN_UNITS <- 8
 MIN_EFFECTIVE <- 10
 FULL_EFFECTIVE <- 20
+EDGEWORTH <- 0.7
 
 # Whether weighted or clustered rows of a pair are too few: effective sampling units, successes, failures.
 too_few <- function(metric, i, j, clustered) {
@@ -108,7 +109,9 @@ verdict_of <- function(low, high, contrast, threshold) {
 # value and adjustment.
 compare_metric <- function(cells, pairs, metric, options) {
   values <- lapply(metric$rates, function(rate) {
-    cell_metric(cells$totals, as_metric(rate, ncol(cells$totals)), cells$rows, cells$scatter, cells$units)
+    cell_metric(
+      cells$totals, as_metric(rate, ncol(cells$totals)), cells$rows, cells$scatter, cells$units, cells$group_units
+    )
   })
   critical <- critical_values(values, cells, pairs, metric$contrast, options$simultaneous, options$confidence_level)
   method <- method_of(options$method, metric$contrast)
@@ -145,7 +148,8 @@ gap_row <- function(cells, metric, options) {
   )
   row[c("ci_low", "ci_high", "bound_low", "bound_high")] <- list(0, 1, 0, 1)
   found <- crosscheck_largest(
-    cells$totals, cells$rows, rates, level, stats::qnorm((1 + level) / 2), cells$clustered, cells$scatter, cells$units
+    cells$totals, cells$rows, rates, level, stats::qnorm((1 + level) / 2), cells$clustered, cells$scatter, cells$units,
+    cells$group_units
   )
   if (is.null(found)) return(bind_rows(list(row)))
   top <- order(-abs(found$difference))[1L]

@@ -33,7 +33,7 @@ audit_cells <- function(input, grouping) {
 
 # A metric of every group, with its influence on the cells and the covariance: a rate, the mean of several, or a smooth
 # function, differentiated symbolically (delta method).
-cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0) {
+cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0, clusters = NULL) {
   found <- if (is.null(metric$parts)) {
     list(smooth_values(totals, rows, metric$formula))
   } else {
@@ -44,6 +44,7 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
   least <- Reduce(pmin, worth)
   found <- Map(function(part, own) {
     part$units <- own
+    part$clusters <- if (is.null(clusters)) rep(units, nrow(totals)) else clusters
     part$inflation <- inflation_of(own, units)
     part
   }, found, worth)
@@ -124,10 +125,18 @@ effective_table <- function(part, i, j) {
 
 # Effective successes and failures of both groups over those from which on statistics are not shrunk: near the limit below
 # which nothing is answered, the samples that do answer are a selection. Unequal weights make totals skew: as many more.
+# Clusters of unequal size do so by the share of the variance between them; a group with fewer of the rarer kind than
+# expected then shows less variance: Edgeworth's first term of the statistic.
 effective_share <- function(part, i, j, clustered) {
   t <- effective_table(part, i, j)
-  skew <- if (clustered) c(1, 1) else (part$rows / part$units)[c(i, j)]
-  pmin(c(t[1L], t[2L] - t[1L], t[3L], t[4L] - t[3L]) / (FULL_EFFECTIVE * skew[c(1L, 1L, 2L, 2L)]), 1)
+  uneven <- ((if (clustered) part$clusters else part$rows) / part$units)[c(i, j)]
+  enough <- c(t[1L], t[2L] - t[1L], t[3L], t[4L] - t[3L]) / FULL_EFFECTIVE
+  if (!clustered) return(pmin(enough / rep(uneven, each = 2L), 1))
+  n <- t[c(2L, 4L)]
+  r <- t[c(1L, 3L)] / n
+  between <- pmin(pmax(1 - n / part$rows[c(i, j)], 0), 1)
+  skew <- ifelse(r > 0 & r < 1, 2 * between^2 * (uneven - 1) * (1 - 2 * r) / sqrt(r * (1 - r) * n), 0)
+  pmin(enough, 1) / (1 + EDGEWORTH * pmax(c(-skew[1L], skew[1L], -skew[2L], skew[2L]), 0))
 }
 
 smallest_cell <- function(cells) min(cells[1L], cells[2L] - cells[1L], cells[3L], cells[4L] - cells[3L])
@@ -280,8 +289,8 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
 # two-sided ones (sides), whose values over these pairs are asked for as p_joint.
 crosscheck_comparisons <- function(totals, rows, metrics, which, first, second, contrast, method, exact,
                                    level, threshold, simultaneous, family_first, family_second, scatter = NULL,
-                                   units = 0, clustered = FALSE, pvalues = NULL, sides = 2) {
-  found <- lapply(metrics, function(m) cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units))
+                                   units = 0, clustered = FALSE, pvalues = NULL, sides = 2, clusters = NULL) {
+  found <- lapply(metrics, function(m) cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units, clusters))
   cells <- list(totals = totals, scatter = scatter, units = units)
   critical <- critical_values(found, cells, cbind(family_first, family_second), contrast, simultaneous, level)
   lists <- lapply(seq_along(first), function(k) {
@@ -369,9 +378,10 @@ max_z <- function(covariance, df, draws = 2^16, python_draws = 2^16) {
 # The largest absolute difference over several metrics and all pairs: if every difference lies within its limits at the
 # critical value c, the maximum lies between the largest distance of the limits from 0 on the near side and on the far
 # side, so that its coverage is at least nominal. `critical`: of the band that is given for every difference.
-crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered, scatter = NULL, units = 0) {
+crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered, scatter = NULL, units = 0,
+                               clusters = NULL) {
   metrics <- lapply(metrics, as_metric, ncol(totals))
-  found <- lapply(metrics, function(m) cell_metric(totals, m, rows, scatter, units))
+  found <- lapply(metrics, function(m) cell_metric(totals, m, rows, scatter, units, clusters))
   smoothed <- if (is.null(scatter)) totals + 0.5 else totals
   of_smoothed <- lapply(metrics, function(m) cell_metric(smoothed, m, rows, scatter, units))
   pairs <- utils::combn(nrow(totals), 2L)

@@ -21,7 +21,7 @@ from scipy.special import stdtr, stdtrit
 import fairstats as fs
 from fairstats.ground import multiplicity
 from fairstats.ground.counts import ConfusionCounts, SelectionCounts
-from fairstats.methods.rates.pair import FULL_EFFECTIVE, MIN_EFFECTIVE, MIN_UNITS
+from fairstats.methods.rates.pair import EDGEWORTH, FULL_EFFECTIVE, MIN_EFFECTIVE, MIN_UNITS
 from fairstats.methods.rates.score import difference_score_statistic, ratio_score_statistic
 from tests.calibration.study import Cell, Counts, tally_interval
 
@@ -33,8 +33,7 @@ _BLOCK = 2_000_000
 def summary(successes: NDArray[Any], cases: NDArray[Any], *, clustered: bool) -> Group:
     """What the rule needs of a group, from its units, shape (runs, units): weighted successes and cases.
 
-    Rate, variance before its inflation, effective units, cases and successes; the rarer of successes and
-    failures, in units of what makes weights skew; factors that shrink statistics.
+    Rate, variance before its inflation, effective units, cases and successes; factors that shrink statistics.
     """
     total = cases.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -43,18 +42,31 @@ def summary(successes: NDArray[Any], cases: NDArray[Any], *, clustered: bool) ->
         units = total**2 / (cases**2).sum(axis=1)
         n = rate * (1 - rate) / variance * np.maximum(1 - 2 / units, 0.25)
     n = np.where(variance > 0, n, units)
-    skew = 1.0 if clustered else cases.shape[1] / units
-    few = np.minimum(rate, 1 - rate) * n / skew
+    uneven = cases.shape[1] / units
+    if clustered:
+        more, fewer = (skewed(side, n, total, uneven) for side in (1 - rate, rate))
+        uneven = 1.0
+    else:
+        more = fewer = np.ones(len(rate))
     return {
-        "rate": rate, "variance": variance, "units": units, "n": n, "k": rate * n, "least": few,
-        "more": np.clip(rate * n / skew / FULL_EFFECTIVE, 0, 1),
-        "fewer": np.clip((1 - rate) * n / skew / FULL_EFFECTIVE, 0, 1),
+        "rate": rate, "variance": variance, "units": units, "n": n, "k": rate * n,
+        "more": np.clip(rate * n / uneven / FULL_EFFECTIVE, 0, 1) * more,
+        "fewer": np.clip((1 - rate) * n / uneven / FULL_EFFECTIVE, 0, 1) * fewer,
     }  # fmt: skip
+
+
+def skewed(rate: NDArray[Any], n: NDArray[Any], rows: NDArray[Any], uneven: NDArray[Any]) -> NDArray[Any]:
+    """Factor of statistics by which a group has fewer successes, in clusters of unequal size."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = np.clip(1 - n / rows, 0, 1)
+        skew = 2 * between**2 * (uneven - 1) * (1 - 2 * rate) / np.sqrt(rate * (1 - rate) * n)
+    return np.asarray(1 / (1 + EDGEWORTH * np.maximum(np.nan_to_num(skew), 0)))
 
 
 def answers(group: Group) -> NDArray[np.bool_]:
     """Whether there is an answer about a group."""
-    return np.asarray((group["units"] >= MIN_UNITS) & (group["least"] >= MIN_EFFECTIVE))
+    least = np.minimum(group["more"], group["fewer"])
+    return np.asarray((group["units"] >= MIN_UNITS) & (least >= MIN_EFFECTIVE / FULL_EFFECTIVE))
 
 
 def statistic(a: Group, b: Group, null: float, contrast: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -69,14 +81,20 @@ def statistic(a: Group, b: Group, null: float, contrast: str) -> tuple[NDArray[A
 
 
 def clusters(
-    rng: np.random.Generator, runs: int, *, n: int, rate: float, size: int, icc: float, cv: float
-) -> Group:
-    """A group of `n` clusters: beta-binomial, of one size or of sizes by a gamma law."""
+    rng: np.random.Generator, runs: int, *, n: int, rate: float, size: int, icc: float, cv: float,
+    law: str = "gamma",
+) -> Group:  # fmt: skip
+    """A group of `n` clusters: beta-binomial, of one size or of sizes by a gamma or a lognormal law."""
     parts = []
     for some in _blocks(runs, n):
         cases = np.full((some, n), size)
         if cv:
-            cases = np.maximum(np.rint(rng.gamma(1 / cv**2, size * cv**2, (some, n))), 1).astype(int)
+            spread = np.log1p(cv**2)
+            drawn = (
+                rng.gamma(1 / cv**2, size * cv**2, (some, n)) if law == "gamma"
+                else rng.lognormal(np.log(size) - spread / 2, np.sqrt(spread), (some, n))
+            )  # fmt: skip
+            cases = np.maximum(np.rint(drawn), 1).astype(int)
         drawn = rng.binomial(cases, rng.beta(rate * (1 / icc - 1), (1 - rate) * (1 / icc - 1), (some, n)))
         parts.append(summary(drawn, cases, clustered=True))
     return _joined(parts)
@@ -132,18 +150,28 @@ def judged(
 _NEAR = (
     "fewer than 25 effective successes or failures expected: statistics are shrunk, and many samples refused"
 )
+_UNEVEN = "clusters of very unequal size make totals skew: statistics are shrunk"
 _REFUSED = "most samples are refused; those that answer are a selection, by chance far from the truth"
 
 
-def _claim(expected: float) -> dict[str, str]:
+def _claim(expected: float, cv: float) -> dict[str, str]:
     """What is claimed where so many effective successes or failures are expected in a group."""
     if expected < MIN_EFFECTIVE:
         return {"claim": "fails", "remark": _REFUSED}
-    return {"claim": "conservative", "remark": _NEAR} if expected < 25 else {}
+    if expected < 25:
+        return {"claim": "conservative", "remark": _NEAR}
+    return {"claim": "conservative", "remark": _UNEVEN} if cv >= 1 else {}
 
 
 def _pairs(
-    words: str, function: Any, sizes: tuple[Any, Any], *, rate: float, option: str, worth: float
+    words: str,
+    function: Any,
+    sizes: tuple[Any, Any],
+    *,
+    rate: float,
+    option: str,
+    worth: float,
+    cv: float = 0.0,
 ) -> Iterator[Cell]:
     """Cells of one design and rate of the reference: ratio .8 and 1, and a difference of 0."""
     small, large = (partial(function, **given) for given in sizes)
@@ -159,7 +187,7 @@ def _pairs(
         drawn = {"small": partial(small, rate=own), "large": partial(large, rate=rate)}
         simulate = partial(judged, **drawn, contrast=contrast, truth=truth)
         told = f"{words}, rate of the reference {rate:g}, {contrast} {truth:g}"
-        known = _claim(expected)
+        known = _claim(expected, cv)
         yield Cell("rates", f"{name}({option}=…)", told, simulate, **known)
 
 
@@ -169,14 +197,16 @@ def of_clusters() -> Iterator[Cell]:
         (8, 80, 50, 0.02, 0.0), (12, 60, 10, 0.1, 0.0), (12, 12, 50, 0.1, 0.7), (20, 200, 50, 0.02, 0.7),
         (20, 20, 10, 0.3, 0.0), (40, 40, 10, 0.1, 1.2), (40, 400, 20, 0.02, 0.0), (40, 120, 50, 0.3, 0.7),
         (100, 100, 50, 0.02, 1.2), (100, 300, 50, 0.1, 0.0), (100, 100, 10, 0.3, 0.7),
+        (100, 2_000, 50, 0.02, 1.2), (60, 600, 15, 0.1, 2.0), (40, 800, 10, 0.2, 1.2),
     )  # fmt: skip
     for (few, many, size, icc, cv), rate in product(designs, (0.01, 0.03, 0.1, 0.5, 0.9, 0.97, 0.99)):
-        alike = {"size": size, "icc": icc, "cv": cv}
+        law = "lognormal" if many in (600, 800) else "gamma"
+        alike = {"size": size, "icc": icc, "cv": cv, "law": law}
         worth = few * size / (1 + (size * (1 + cv**2) - 1) * icc)
-        varied = f" (CV {cv:g})" if cv else ""
+        varied = f" (CV {cv:g}{', lognormal' if law == 'lognormal' else ''})" if cv else ""
         words = f"{many} and {few} clusters of {size} rows{varied}, ICC {icc:g}"
         both = {**alike, "n": few}, {**alike, "n": many}
-        yield from _pairs(words, clusters, both, rate=rate, option="cluster", worth=worth)
+        yield from _pairs(words, clusters, both, rate=rate, option="cluster", worth=worth, cv=cv)
 
 
 def of_weights() -> Iterator[Cell]:

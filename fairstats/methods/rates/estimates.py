@@ -26,7 +26,8 @@ class RateEstimates:
     `joint`: variances of the rates, r(1−r)/d, shape (G,), for independent unweighted rows, their linearised
     covariance, shape (G, G), otherwise; `degrees_of_freedom`: infinite, or sampling units − 1; `weighted`,
     `clustered`: whether the variance is linearised, and whether over clusters; `units`, shape (G,): effective
-    number of sampling units behind each rate; `inflation`, shape (G,): of its variance in small samples;
+    number of sampling units behind each rate; `clusters`, shape (G,): of each group, or of all
+    where they are not known, None without; `inflation`, shape (G,): of its variance in small samples;
     `parts`: the two rates that this one is the mean of (average odds), empty for a
     plain rate; `smooth`: whether `rate` holds a general function of the counts, which has no successes.
     """
@@ -42,6 +43,7 @@ class RateEstimates:
     weighted: bool = False
     clustered: bool = False
     units: NDArray[np.float64] | None = None
+    clusters: NDArray[np.int64] | None = None
     inflation: NDArray[np.float64] | None = None
     parts: tuple[RateEstimates, ...] = ()
     smooth: bool = False
@@ -146,7 +148,7 @@ def _small_sample(counts: CellCounts, rate: Rate) -> dict[str, Any]:
         return {}
     n_groups, n_cells = counts.totals.shape
     scatter = counts.scatter.reshape(n_groups, n_cells, n_groups, n_cells)
-    units = np.full(n_groups, np.inf)
+    units, clusters = np.full(n_groups, np.inf), None
     for part in rate.parts or (rate,):
         cells = [counts.cells.index(cell) for cell in part.cases] or list(range(n_cells))
         each = np.arange(n_groups)
@@ -154,7 +156,10 @@ def _small_sample(counts: CellCounts, rate: Rate) -> dict[str, Any]:
         with np.errstate(divide="ignore", invalid="ignore"):
             found = counts.totals[:, cells].sum(axis=1) ** 2 / squares.sum(axis=(1, 2))
         units = np.fmin(units, found)
-    return {"units": units, "inflation": 1 / (np.maximum(1 - 2 / units, 0.25) * counts.unit_factor)}
+    if counts.clustered:
+        clusters = np.full(n_groups, counts.n_units) if counts.group_units is None else counts.group_units
+    inflation = 1 / (np.maximum(1 - 2 / units, 0.25) * counts.unit_factor)
+    return {"units": units, "clusters": clusters, "inflation": inflation}
 
 
 def rate_in(counts: CellCounts, rate: Rate) -> Rate:

@@ -288,11 +288,14 @@ class ComparisonResult(Result):
             for rate in (RATES[name] for name in metric.rates):
                 for part in rate.parts or (rate,):
                     least = np.minimum(least, shrinkage(estimate_rate(counts, part)).min(axis=0))
-            scarce = [g for g, factor in zip(counts.groups, least, strict=True) if g in shown and factor < 1]
+            scarce = [
+                g for g, factor in zip(counts.groups, least, strict=True) if g in shown and factor < 0.95
+            ]
             if scarce:
                 lines.append(
-                    f"{', '.join(scarce)}: few effective successes or failures. Limits are wider for it; "
-                    "many such samples get no answer, and those that do are a selection (coverage .92 to 1)."
+                    f"{', '.join(scarce)}: few effective successes or failures, or clusters of very unequal "
+                    "size. Limits are wider for it; where many such samples get no answer, those that do are "
+                    "a selection (coverage .92 to 1)."
                 )
         elif not counts.weighted and self.method in ("log", "delta"):
             lines.append(

@@ -106,8 +106,9 @@ PARAMETERS: dict[str, str] = {
     Weights and sampling units: variances by linearisation, counts of the score by them, t with
     Satterthwaite's degrees of freedom over the groups, in all of which unequal clusters or weights count as
     fewer: (Σd)²/Σd². "Insufficient evidence" where a group has fewer than 8 effective clusters (rows) or 10
-    effective successes or failures (under weights alone 10·Σ1·Σw²/(Σw)²), wider up to twice that. Where most
-    samples would be refused those that answer are a selection: coverage .92 to 1.00, and a note says so.""",
+    effective successes or failures (under weights alone 10·Σ1·Σw²/(Σw)²), wider up to twice that, and in
+    clusters of very unequal size, which make totals skew. Where most samples would be refused those that
+    answer are a selection: coverage .92 to 1.00, and a note says so.""",
     "pos_label": """scalar or mapping, optional
     The favourable value, needed unless labels are 0/1, False/True or −1/1.""",
     "missing": """{"raise", "drop", "group"}, default "raise"

@@ -112,10 +112,12 @@ def table_arguments(counts: CellCounts) -> tuple[Any, Any]:
 
 
 def design(counts: CellCounts) -> dict[str, Any]:
-    """Scatter and sampling units under weights or clusters."""
+    """Scatter and sampling units under weights or clusters, the clusters of each group where known."""
     if counts.scatter is None:
         return {}
-    return {"scatter": np.asarray(counts.scatter, dtype=np.float64), "units": float(counts.n_units)}
+    found = {"scatter": np.asarray(counts.scatter, dtype=np.float64), "units": float(counts.n_units)}
+    known = counts.clustered and counts.group_units is not None
+    return {**found, "clusters": np.asarray(counts.group_units, dtype=np.float64)} if known else found
 
 
 def _choices(result: ComparisonResult) -> dict[str, Any]:

@@ -293,10 +293,11 @@ def test_designs_describe_the_public_functions(
     designs, answered = module_of("designs"), 0
     function = fs.disparate_impact if contrast == "ratio" else fs.demographic_parity_difference
     for _ in range(30):
-        sizes = rng.integers(25, 250, 2)
+        sizes = rng.integers(25, 600 if clustered else 250, 2)
         group = np.repeat(["a", "b"], sizes)
-        selected = rng.random(group.size) < 0.35
-        unit = np.where(group == "a", 0, 100) + rng.integers(0, 25, group.size)
+        unit = np.where(group == "a", 0, 100) + rng.choice(40, group.size, p=rng.dirichlet(np.ones(40)))
+        own = rng.beta(0.2 * 6, 0.8 * 6, 140)[unit]
+        selected = rng.random(group.size) < (own if clustered else 0.35)
         weight = np.ones(group.size) if clustered else rng.lognormal(0, 0.7, group.size)
         how = {"cluster": unit} if clustered else {"sample_weight": weight}
         row = function(y_pred=selected, sensitive_features=group, reference="a", **how).comparisons[0]
@@ -317,7 +318,12 @@ def test_designs_describe_the_public_functions(
 
 
 @pytest.mark.parametrize(
-    "where", ["20 and 20 clusters of 10 rows, ICC 0.3", "400 and 400 rows, weights with CV 1"]
+    "where",
+    [
+        "20 and 20 clusters of 10 rows, ICC 0.3",
+        "400 and 400 rows, weights with CV 1",
+        "600 and 60 clusters of 15 rows (CV 2, lognormal)",
+    ],
 )
 def test_errors_hold_where_a_part_of_the_samples_is_refused(where: str) -> None:
     """4,000 samples: coverage .935 and one-sided errors .06, each with two binomial standard errors."""

@@ -7,6 +7,7 @@ note says how. Tolerance: 1e-8 relative; for numbers that are sums of cancelling
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import warnings
 from pathlib import Path
@@ -21,6 +22,7 @@ from fairstats.ground.registry import RATES
 from fairstats.methods.rates.estimates import estimate_rate, joint_covariance
 from fairstats.methods.rates.maxima import _Band
 from fairstats.methods.rates.pair import Score, pair_method, shrinkage
+from fairstats.methods.rates.score import ratio_statistic
 
 FILE = Path(__file__).resolve().parents[2] / "reference" / "survey_ratio.json"
 RELATIVE = 1e-8
@@ -365,6 +367,38 @@ def test_unequal_clusters_and_weights_count_as_fewer(rng: np.random.Generator) -
         InsufficientEvidenceWarning, match=r"a: .* effective (successes|failures) among .*, too few"
     ):
         fs.disparate_impact(y, sensitive_features=group, sample_weight=weight, reference="b")
+
+
+def test_statistics_of_unequal_clusters_are_shrunk_on_the_side_of_less_variance(
+    rng: np.random.Generator,
+) -> None:
+    """By hand: z of 8 clusters of 60 rows among 72 of 6, whose lower rates lean on few large clusters."""
+    sizes = np.r_[np.tile(np.r_[60, np.full(9, 6)], 8), np.full(150, 10)]
+    cluster = np.repeat(np.arange(230), sizes)
+    group = np.where(cluster < 80, "a", "b")
+    y = (rng.random(cluster.size) < rng.beta(1.0, 4.0, 230)[cluster]).astype(int)
+    settings: dict[str, Any] = {"sensitive_features": group, "cluster": cluster, "reference": "b"}
+    result = fs.disparate_impact(y, **settings)
+    (row,) = result.comparisons
+    table, factors = [], []
+    for g in ("a", "b"):
+        own = group == g
+        hits = np.bincount(cluster[own], y[own])[-150 if g == "b" else 0 :]
+        d = np.bincount(cluster[own])[-150 if g == "b" else 0 :]
+        r, m = hits.sum() / d.sum(), worth(cluster[own], np.ones(own.sum()))
+        n = r * (1 - r) * d.sum() ** 2 / ((hits - r * d) ** 2).sum() * (1 - 2 / m)
+        uneven = (d != 0).sum() / m - 1
+        skew = 2 * (1 - n / d.sum()) ** 2 * uneven * (1 - 2 * r) / np.sqrt(r * (1 - r) * n)
+        table += [r * n, n]
+        factors.append((min(r * n / 20, 1), 1 / (1 + 0.7 * skew)))
+    assert factors[0][1] < 0.9 < 1 - 1e-12 < factors[1][1]
+    z = ratio_statistic(tuple(table), 0.8, True)
+    shrunk = z * (factors[0][1] if z < 0 else factors[0][0])
+    assert row.tests[0].statistic == pytest.approx(shrunk, rel=1e-9)
+    assert any("clusters of very unequal size" in note for note in result.notes())
+    counts = dataclasses.replace(result.counts, group_units=None)  # of merged groups: all 230, at most
+    merged = fs.disparate_impact(counts=counts, reference="b").confidence_interval
+    assert merged.high > row.confidence_interval.high
 
 
 def test_zero_weights_count_as_sampled_units(rng: np.random.Generator) -> None:

@@ -70,6 +70,22 @@ def test_ratios(options: dict[str, Any]) -> None:
     assert_all_agree(fs.crosscheck(result), at_least=26)
 
 
+@pytest.mark.parametrize(
+    "metric", ["disparate_impact", "demographic_parity_max", "balanced_accuracy_difference"]
+)
+def test_unequal_clusters(metric: str) -> None:
+    """Statistics shrunk for the skewness of their totals: 8 clusters in 80 have ten times as many rows."""
+    rng = np.random.default_rng(5)
+    cluster = np.repeat(np.arange(230), np.r_[np.tile(np.r_[60, np.full(9, 6)], 8), np.full(150, 10)])
+    y, predicted = rng.random((2, cluster.size)) < rng.beta(1.0, 4.0, 230)[cluster]
+    result = fs.group_metric(
+        y.astype(int), predicted.astype(int), metric=metric, cluster=cluster, reference="b",
+        sensitive_features=np.where(cluster < 80, "a", "b"),
+    )  # fmt: skip
+    assert any("very unequal size" in note for note in result.notes()) or "max" in metric
+    assert_all_agree(fs.crosscheck(result), at_least=10)
+
+
 @pytest.mark.parametrize("design", [(), ("weight",), ("cluster",), ("weight", "cluster")], ids=str)
 def test_differences_and_gaps_under_every_design(design: tuple[str, ...]) -> None:
     p = people()
