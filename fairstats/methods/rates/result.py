@@ -295,7 +295,7 @@ class ComparisonResult(Result):
                 lines.append(
                     f"{', '.join(scarce)}: few effective successes or failures, or clusters of very unequal "
                     "size. Limits are wider for it; where many such samples get no answer, those that do are "
-                    "a selection (coverage .92 to 1)."
+                    "a selection (coverage .92 to 1; where fewer than one in ten do, nothing is claimed)."
                 )
         elif not counts.weighted and self.method in ("log", "delta"):
             lines.append(

@@ -108,7 +108,8 @@ PARAMETERS: dict[str, str] = {
     fewer: (Σd)²/Σd². "Insufficient evidence" where a group has fewer than 8 effective clusters (rows) or 10
     effective successes or failures (under weights alone 10·Σ1·Σw²/(Σw)²), wider up to twice that, and in
     clusters of very unequal size, which make totals skew. Where most samples would be refused those that
-    answer are a selection: coverage .92 to 1.00, and a note says so.""",
+    answer are a selection: coverage .92 to 1.00, and a note says so; where fewer than one in ten answer
+    nothing is claimed.""",
     "pos_label": """scalar or mapping, optional
     The favourable value, needed unless labels are 0/1, False/True or −1/1.""",
     "missing": """{"raise", "drop", "group"}, default "raise"
