@@ -14,7 +14,7 @@ from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence, bound_level, z_evidence
 from fairstats.methods.ecd.result import EcdComparison
 from fairstats.methods.ecd.sample import difference_of
-from fairstats.methods.ecd.tail import BOUND, group_level, refitted
+from fairstats.methods.ecd.tail import BOUND, group_levels, refitted
 from fairstats.numerics.evt.bootstrap import DRAWS, ExcessBatch, fit_excess_batch
 from fairstats.numerics.evt.distributions import LEAST_DRAWN, Floats, Rows, power_ratio
 from fairstats.numerics.evt.level_contrast import LevelContrast
@@ -229,7 +229,8 @@ def _square_and_add(pair: Pair) -> dict[str, Any]:
     level = settings.confidence_level
     wider = replace(settings, confidence_level=each)
     again = [
-        group_level(s, t.fit, settings.interactions, wider) for s, t in zip(pair.samples, tails, strict=True)
+        group_levels(s, t.fit, [settings.interactions], wider)[0]
+        for s, t in zip(pair.samples, tails, strict=True)
     ]
     names = " and ".join(t.group for t in tails if t.level.empirical)
     alone, together = _mover(tails[0].level, tails[1].level, level), _mover(again[0], again[1], each)

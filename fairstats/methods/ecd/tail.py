@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from fairstats.numerics.evt.tail import to_point_process
 if TYPE_CHECKING:
     from fairstats.methods.ecd.sample import GroupSample
     from fairstats.numerics.evt import EvtFit
+    from fairstats.numerics.evt.return_levels import ReturnLevel
     from fairstats.numerics.evt.tail_types import TailType
 
 #: CD is a difference of two probabilities.
@@ -161,13 +162,14 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
     k, notes = _exceedances(sample, settings, rng)
     above, threshold = _above(sample, name, k, settings)
     fit, degenerate = _fitted(sample, above, threshold, settings)
-    level = group_level(sample, fit, float(settings.interactions), settings)
-    others = tuple(group_level(sample, fit, float(m), settings) for m in settings.other_interactions)
+    level, *others = group_levels(
+        sample, fit, (settings.interactions, *settings.other_interactions), settings
+    )
     return GroupTail(
         group=name, n_real=sample.n_real, n_synthetic=sample.n_synthetic, n_people=sample.average.n_people,
         threshold=threshold, n_exceedances=int(above.size),
         rate=above.size / sample.n if sample.n else float("nan"), maximum=sample.maximum, level=level,
-        levels=others, fit=fit,
+        levels=tuple(others), fit=fit,
         type=None if fit is None else tail_type(fit, bound=BOUND, max_relative_width=settings.horizon_width),
         goodness_pvalue=_goodness(fit, settings, rng),
         endpoint=None if fit is None or fit.shape >= 0 else fit.endpoint().confidence_interval,
@@ -321,14 +323,26 @@ def _goodness(fit: EvtFit | None, settings: EcdSettings, rng: np.random.Generato
     return fit.goodness_of_fit(n_resamples=settings.n_resamples, rng=rng).pvalue
 
 
-def group_level(sample: GroupSample, fit: EvtFit | None, m: float, settings: EcdSettings) -> GroupLevel:
-    """Return level of a group for m interactions; an order statistic where the tail gives none."""
-    beyond = False
-    if fit is not None and m * fit.rate >= 1.0:
-        found = fit.return_level(m, confidence_level=settings.confidence_level)
-        beyond = found.estimate > BOUND
-        if not beyond:
-            return GroupLevel(m, found.estimate, found.std_error, found.confidence_interval, False, False)
+def group_levels(
+    sample: GroupSample, fit: EvtFit | None, periods: Sequence[float], settings: EcdSettings
+) -> list[GroupLevel]:
+    """Return levels of a group for m interactions each; order statistics where the tail gives none."""
+    reached = [float(m) for m in periods if fit is not None and m * fit.rate >= 1.0]
+    found = {}
+    if fit is not None and reached:
+        levels = fit.return_level(reached, confidence_level=settings.confidence_level).levels
+        found = {level.m: level for level in levels}
+    return [_group_level(sample, float(m), found.get(float(m)), settings) for m in periods]
+
+
+def _group_level(
+    sample: GroupSample, m: float, modelled: ReturnLevel | None, settings: EcdSettings
+) -> GroupLevel:
+    beyond = modelled is not None and modelled.estimate > BOUND
+    if modelled is not None and not beyond:
+        return GroupLevel(
+            m, modelled.estimate, modelled.std_error, modelled.confidence_interval, False, False
+        )
     if sample.n < LEAST:
         nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
         return GroupLevel(m, float("nan"), float("nan"), nothing, True, beyond)

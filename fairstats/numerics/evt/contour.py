@@ -36,6 +36,8 @@ Interest = Callable[[Rows, Floats, Floats, Floats], Triple]
 #: deviation of the signed root there.
 Ends = Callable[[Floats, Rows], Floats]
 Moments = Callable[[Floats, Rows], tuple[Floats, Floats]]
+#: Numbers of problems and the shapes ξ at their points → signed roots of the deviance that are looked for.
+Roots = Callable[[Rows, Floats], Floats]
 
 #: s = log(m·λ) of the levels whose signed roots were simulated; shape and end point are as the last, whose
 #: variance is the shape's.
@@ -52,8 +54,8 @@ ROOT_VARIANCE = (
 #: Shapes of the simulation, beyond which the moments stay.
 ROOT_SHAPES = (-0.5, 0.8)
 #: Standardised ends are found where their root would move by less (the rest of the way goes along the
-#: secant), or where they themselves move by less than the third of their distance; they lie at least the
-#: second from the estimate.
+#: secant), or where they themselves move by less than the third of their distance from the estimate, which is
+#: at least the second.
 _SETTLED, _LEAST_ROOT, _STILL, _SECANTS = 1e-4, 1e-6, 1e-9, 30
 
 
@@ -74,6 +76,28 @@ def contour_extremes(
     chart, one = Chart(likelihood, samples, interest), np.ones(samples.size)
     lowest = likelihood.minimum()[samples]
     return Lagrange((chart,), (one,), lowest, side * np.sqrt(target), by_root=True).solved()[1]
+
+
+def standardised_extremes(
+    likelihood: SampleLikelihood, samples: Rows, interest: Interest, side: Floats, z: Floats, s: Numbers
+) -> tuple[Floats, Floats]:
+    """Extremes where the standardised signed root is ±z, and their deviances; NaN where nothing settles.
+
+    As `contour_extremes`, on a contour that moves with the shape at the point: the moments of the root are
+    those of that shape, of a level with s = log(m·λ).
+    """
+    k, s = likelihood.samples.n[samples], np.broadcast_to(s, z.shape)
+    chart, one = Chart(likelihood, samples, interest), np.ones(samples.size)
+
+    def roots(rows: Rows, shape: Floats) -> Floats:
+        mean, sd = root_moments(shape, s[rows], k[rows])
+        return side[rows] * np.maximum(sd * z[rows] - side[rows] * mean, _LEAST_ROOT)
+
+    fits = likelihood.fits
+    given = roots(np.arange(samples.size), (fits.theta / fits.nu)[samples])
+    lowest = likelihood.minimum()[samples]
+    deviance, found, _ = Lagrange((chart,), (one,), lowest, given, by_root=True, roots=roots).solved()
+    return found, deviance
 
 
 @dataclass(frozen=True)
@@ -98,6 +122,12 @@ class Chart:
         direction = solved(*cofactors(f2), h1)
         return centre, direction, np.sqrt(dot(direction, h1)), h
 
+    def shape(self, rows: Rows, point: Floats) -> Floats:
+        """ξ = θ/ν at points of the chart."""
+        samples, standardised = self.samples[rows], self.likelihood.samples
+        theta = tail_parameter(point[:, 0], standardised.lower[samples], standardised.upper[samples])[0]
+        return theta / np.exp(point[:, 1])
+
     def at(self, rows: Rows, point: Floats) -> tuple[Triple, Triple, Flags]:
         """Value, gradient and Hessian of F and of h in the chart (φ, log ν, ℓ), and whether ξ > −1."""
         samples = self.samples[rows]
@@ -117,7 +147,8 @@ class Lagrange:
 
     `charts`, one or two, hold one sample each in Q problems; `units`, shape (Q,), multiply their interests;
     `minimum` is that of the sum of the likelihoods. `given` are the values or, where `by_root`, signed roots
-    of the deviance, whose sign says which extreme.
+    of the deviance, whose sign says which extreme; with `roots` these are first guesses, and what is sought
+    moves with the shape at the point of the only chart.
     """
 
     def __init__(
@@ -128,8 +159,10 @@ class Lagrange:
         given: Floats,
         *,
         by_root: bool = False,
+        roots: Roots | None = None,
     ) -> None:
         self.charts, self.units, self.minimum, self.by_root = charts, units, minimum, by_root
+        self.roots = roots
         with np.errstate(all="ignore"):
             tangents = [chart.tangent() for chart in charts]
             self.centres, self.directions = [t[0] for t in tangents], [t[1] for t in tangents]
@@ -184,6 +217,9 @@ class Lagrange:
             if not a.size:
                 break
             eta = multiplier[a]
+            if self.roots is not None and not rough:
+                radius[a] = self.roots(rows[a], self.charts[0].shape(rows[a], points[0][a]))
+                goal[a] = 0.5 * radius[a] ** 2
             fall, (gap, base, slope, pull) = -self.minimum[rows[a]], np.zeros((4, a.size))
             regular, steps = np.ones(a.size, dtype=bool), []
             for chart, units, x in zip(self.charts, self.units, points, strict=True):
@@ -372,19 +408,28 @@ def root_moments(shape: Numbers, s: Numbers, k: Numbers) -> tuple[Floats, Floats
 
 
 def standardised_ends(
-    ends: Ends, moments: Moments, side: Floats, z: Floats, shape: Numbers, s: Numbers, k: Numbers
+    ends: Ends,
+    moments: Moments,
+    found: Floats,
+    centre: Floats,
+    side: Floats,
+    z: Floats,
+    shape: Numbers,
+    s: Numbers,
+    k: Numbers,
 ) -> Floats:
     """Ends below (side −1) and above (+1) the estimate where the standardised root is ±z, shape (Q,).
 
     The moments at an end say which critical value belongs to it: a fixed point, by secants, from the moments
     at the fitted `shape`. The interval holds the estimate also where z is less than the mean. `ends` and
-    `moments` are asked for the ends that still move; one stands still, too, where the deviance jumps.
+    `moments` are asked for the ends that still move; one stands still, too, where the deviance jumps. Those
+    `found` already are left as they are; `centre` are the estimates.
     """
     mean, sd = (np.broadcast_to(m, z.shape) for m in root_moments(shape, s, k))
     root = np.maximum(sd * z - side * mean, _LEAST_ROOT)
-    before, off_before, found, last = (np.full_like(z, np.nan) for _ in range(4))
-    a = np.arange(z.size)
-    for _ in range(_SECANTS):
+    before, off_before, last = (np.full_like(z, np.nan) for _ in range(3))
+    a = np.flatnonzero(np.isnan(found))
+    for _ in range(_SECANTS if a.size else 0):
         last[a], found[a] = found[a], ends(root**2, a)
         mean, sd = moments(found[a], a)
         off = np.maximum(sd * z[a] - side[a] * mean, _LEAST_ROOT) - root[a]
@@ -392,8 +437,8 @@ def standardised_ends(
             slope = (off - off_before[a]) / (root[a] - before[a])
             step = np.where(slope < -0.25, -off / slope, off)
             moved = found[a] - last[a]
-            apart = (found[z.size // 2 :] - found[: z.size // 2])[a % (z.size // 2)]
-            still = np.abs(moved) <= np.where(np.isfinite(apart), _STILL * apart, 0.0)
+            reach = np.abs(found[a] - centre[a])
+            still = np.abs(moved) <= np.where(np.isfinite(reach), _STILL * reach, 0.0)
             done = (np.abs(step) <= _SETTLED) & ~np.isnan(off_before[a]) | still
             rest = np.where(still, 0.0, step * moved / (root[a] - before[a]))
         found[a[done]] += np.where(np.isfinite(rest), rest, 0.0)[done]

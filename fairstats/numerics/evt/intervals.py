@@ -31,6 +31,7 @@ from fairstats.numerics.evt.contour import (
     root_moments,
     shape_interest,
     standardised_ends,
+    standardised_extremes,
 )
 from fairstats.numerics.evt.distributions import Flags, Floats, Numbers, Rows, power_ratio
 from fairstats.numerics.evt.gev import GevLikelihood
@@ -173,7 +174,13 @@ class TailLikelihood:
         def moments(levels: Floats, a: Rows) -> tuple[Floats, Floats]:
             return self._level_moments(levels, periods[a])
 
-        return self._both(ends, moments, target, standardised, periods + self.standard.log_rate[0])
+        first = None
+        if standardised:
+            unit, s = np.maximum(np.abs(d), 1.0 / self.standard.fits.nu), periods + self.standard.log_rate[0]
+            interest = return_level_interest(periods, unit, rate_known=self.standard.rate_known)
+            first = self.origin + self.unit * unit * np.sinh(self._extremes(interest, target, s))
+        centre = self.origin + self.unit * d
+        return self._both(ends, moments, target, centre, first, periods + self.standard.log_rate[0])
 
     def level_deviance(self, log_period: float, levels: Floats) -> Floats:
         """Twice the fall of the profile log-likelihood at given levels, shape of `levels`."""
@@ -207,7 +214,8 @@ class TailLikelihood:
             mean, sd = self._level_moments(np.full(a.size, level), np.minimum(periods, _FAR))
             return -mean, sd  # the shortest period is that of which the level is the upper limit
 
-        low, high = self._both(ends, moments, np.array([target]), standardised)
+        first = np.full(2, np.nan) if standardised else None
+        low, high = self._both(ends, moments, np.array([target]), estimate, first)
         return float(low[0]), float(high[0])
 
     def parameter_ends(
@@ -226,7 +234,8 @@ class TailLikelihood:
             def shapes(goal: Floats, a: Rows) -> Floats:
                 return self._ends(shape_interest(), goal, self._search_shape)[a]
 
-            return self._both(shapes, self._shape_moments, target, standardised)
+            first = self._extremes(shape_interest(), target, np.inf) if standardised else None
+            return self._both(shapes, self._shape_moments, target, np.array([self._shape]), first)
         interest, search = log_scale_interest(None), self._search_log_scale
         if self.block_period is not None:
             period = np.full(2 * target.size, self.block_period)
@@ -247,7 +256,9 @@ class TailLikelihood:
                 nu = self.standard.free_nu(np.zeros(a.size, dtype=np.intp), theta)  # type: ignore[union-attr]
                 return self._shape_moments(np.nan_to_num(theta / nu, nan=-1.0)[:, 0])
 
-        low, high = self._both(ends, moments, np.array([target]), standardised)
+        theta, first = self.standard.fits.theta, np.full(2, np.nan) if standardised else None
+        centre = np.where(theta < 0, self.origin - self.unit / np.minimum(theta, -1e-300), np.inf)
+        low, high = self._both(ends, moments, np.array([target]), centre, first)
         return float(low[0]), float(high[0])
 
     def level_root(self, log_period: float, level: float) -> float:
@@ -266,14 +277,33 @@ class TailLikelihood:
         mean, sd = root_moments(points.theta / points.nu, s, self.standard.samples.n[0])
         return float(((-size if above else size) - mean[0]) / sd[0])
 
+    def _extremes(self, interest: Interest, target: Floats, s: Numbers) -> Floats:
+        """Ends on a contour by the standardised root's square; NaN where it is not smooth."""
+        side, z = np.repeat([-1.0, 1.0], target.size), np.sqrt(np.tile(target, 2))
+        rows = np.zeros(z.size, dtype=np.intp)
+        with np.errstate(over="ignore"):
+            found, deviance = standardised_extremes(self.standard, rows, interest, side, z, s)
+        return np.where(self._edge_is_likely(deviance), np.nan, found)
+
     def _both(
-        self, ends: Ends, moments: Moments, target: Floats, standardised: bool, s: Numbers = np.inf
+        self,
+        ends: Ends,
+        moments: Moments,
+        target: Floats,
+        centre: Floats,
+        first: Floats | None,
+        s: Numbers = np.inf,
     ) -> tuple[Floats, Floats]:
-        """Lower and upper ends for critical values of the deviance, or of the standardised root's square."""
+        """Lower and upper ends for critical values of the deviance.
+
+        Of the standardised root's square where `first` says which of them are known already; `centre` are the
+        estimates, one or for all.
+        """
         side, both = np.repeat([-1.0, 1.0], target.size), np.tile(target, 2)
-        if standardised:
+        if first is not None:
             known = self._shape, s, float(self.standard.samples.n[0])
-            found = standardised_ends(ends, moments, side, np.sqrt(both), *known)
+            about = first, np.broadcast_to(centre, both.shape), side, np.sqrt(both)
+            found = standardised_ends(ends, moments, *about, *known)
         else:
             found = ends(both, np.arange(both.size))
         return found[: target.size], found[target.size :]

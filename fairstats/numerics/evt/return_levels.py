@@ -206,30 +206,50 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     >>> fit.return_level([100, 1000]).to_frame()[["m", "estimate"]].round(2).to_numpy().tolist()
     [[100.0, 4.67], [1000.0, 6.92]]
     """
-    if isinstance(m, Iterable) and not isinstance(m, str) and getattr(m, "ndim", True):
+    several = isinstance(m, Iterable) and not isinstance(m, str) and getattr(m, "ndim", True)
+    if several:
         periods = finite_array("m", m, "a number of observations, or several").ravel().tolist()
         check_that(periods, "m", m, "a number of observations, or several", "[100, 1000]")
-        settings = {
-            "method": method, "rate": rate, "confidence_level": confidence_level, "calibrated": calibrated,
-            "n_resamples": n_resamples, "rng": rng,
-        }  # fmt: skip
-        return ReturnLevels(tuple(return_level(fit, float(each), **settings) for each in periods))
     check_choice("method", method, _METHODS)
     check_choice("rate", rate, _RATES)
     level = fit.level_of(confidence_level)
-    tau = fit.log_period(m)
-    estimate, std_error = _estimate(fit, tau, rate), _delta_error(fit, m, tau, rate)
     by_root = fit.by_root and rate == "estimated"
     if method == "auto":
         likely = "signed_root" if by_root and not calibrated else "profile"
         method = "power_tail" if fit.by_power and rate == "estimated" and not calibrated else likely
-    critical: float | None = None
-    replicates, seed = None, None
     if method == "signed_root":
         fit.need_likelihood()
         check_that(by_root, "method", method, "'profile' of block maxima, or with a fixed rate")
-        low, high = _profile(fit, tau, chi2_quantile(level), rate, standardised=True)
-        name = SIGNED_ROOT
+    taus = np.array([fit.log_period(each) for each in (periods if several else [m])])
+    intervals: list[Any] = [None] * taus.size
+    if method == "signed_root":
+        target = np.full(taus.size, chi2_quantile(level))
+        intervals = list(zip(*fit.likelihood().level_interval(taus, target, standardised=True), strict=True))
+    settings = method, rate, level, calibrated, n_resamples, rng
+    if several:
+        each = zip(periods, taus, intervals, strict=True)
+        return ReturnLevels(tuple(_one_level(fit, m, tau, ends, *settings) for m, tau, ends in each))
+    return _one_level(fit, float(m), taus[0], intervals[0], *settings)
+
+
+def _one_level(
+    fit: FittedTail,
+    m: float,
+    tau: float,
+    known: tuple[float, float] | None,
+    method: str,
+    rate: str,
+    level: float,
+    calibrated: bool,
+    n_resamples: int,
+    rng: Any,
+) -> ReturnLevel:
+    """Level of m observations by a method; `known` are its ends by the standardised signed root."""
+    estimate, std_error = _estimate(fit, tau, rate), _delta_error(fit, m, tau, rate)
+    critical: float | None = None
+    replicates, seed = None, None
+    if known is not None:
+        (low, high), name = known, SIGNED_ROOT
     elif method == "profile":
         fit.need_likelihood()
         critical = chi2_quantile(level)
@@ -257,7 +277,7 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     if rate == "fixed":
         name += ", rate fixed"
     return ReturnLevel(
-        m=float(m),
+        m=m,
         estimate=estimate,
         std_error=std_error,
         confidence_interval=Interval(float(low), float(high), level, name),
@@ -372,14 +392,12 @@ def _delta(fit: FittedTail, estimate: float, error: float, confidence_level: flo
     return estimate - z * error, estimate + z * error
 
 
-def _profile(
-    fit: FittedTail, tau: float, critical: float, rate: str, *, standardised: bool = False
-) -> tuple[float, float]:
+def _profile(fit: FittedTail, tau: float, critical: float, rate: str) -> tuple[float, float]:
     likelihood = fit.likelihood(rate=rate)
     if rate == "fixed" and fit.model != "gev" and tau + np.log(fit.rate) <= 0:
         level = fit.origin  # with a known rate, the level of m = 1/λ is the threshold
         return level, level
-    low, high = likelihood.level_interval(np.array([tau]), np.array([critical]), standardised=standardised)
+    low, high = likelihood.level_interval(np.array([tau]), np.array([critical]))
     return float(low[0]), float(high[0])
 
 

@@ -28,6 +28,7 @@ from fairstats.numerics.evt.contour import (
     root_moments,
     shape_interest,
     standardised_ends,
+    standardised_extremes,
 )
 from fairstats.numerics.evt.diagnostics import STATISTICS, OverThresholds, excess_pvalue
 from fairstats.numerics.evt.distributions import (
@@ -163,7 +164,9 @@ def _shape_intervals(
         return root_moments(np.nan_to_num(found), np.inf, k[a])
 
     shapes, z = (likelihood.fits.theta / likelihood.fits.nu)[rows], np.full(2 * q, np.sqrt(critical))
-    found = standardised_ends(ends, moments, side, z, shapes, np.inf, k)
+    found, deviance = standardised_extremes(likelihood, rows, shape_interest(), side, z, np.inf)
+    found[edge <= deviance] = np.nan
+    found = standardised_ends(ends, moments, found, shapes, side, z, shapes, np.inf, k)
     for i in np.flatnonzero(np.isnan(found[:q]) | np.isnan(found[q:])):
         one = TailLikelihood.of_excesses(excesses[i, : n[i]], 0.0, total, "fixed", None)
         low, high = one.parameter_ends("shape", np.array([critical]), standardised=True)
