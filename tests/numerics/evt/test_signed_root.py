@@ -11,7 +11,15 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import genpareto
 
 from fairstats.ground.errors import InputError
-from fairstats.numerics.evt import EvtFit, fit_gev, fit_gpd, fit_point_process, tail_type, threshold_stability
+from fairstats.numerics.evt import (
+    EvtFit,
+    fit_gev,
+    fit_gpd,
+    fit_point_process,
+    intervals,
+    tail_type,
+    threshold_stability,
+)
 from fairstats.numerics.evt.contour import ROOT_KNOTS, ROOT_MEAN, ROOT_VARIANCE, root_moments
 
 from ...calibration import roots
@@ -197,3 +205,31 @@ def test_coverage(k: int, shape: float) -> None:
         found = simulate(np.random.default_rng(12), runs)
         assert found["coverage"][0] / runs > 0.93 - 2 * np.sqrt(0.07 / runs)
         assert max(found["above"][0], found["below"][0]) / runs < 0.045 + 2 * np.sqrt(0.045 / runs)
+
+
+@pytest.mark.parametrize("seed", [1, 5, 11])
+@pytest.mark.parametrize("m", [1e5, 1e9])
+def test_lower_ends_do_not_depend_on_how_far_the_upper_end_lies(m: float, seed: int) -> None:
+    """The test at each end: 12 exceedances bound these levels by 10¹⁰ and more; lower ends stopped early."""
+    fit = fitted(12, 0.3, seed)
+    for end in fit.return_level(m, method="signed_root").confidence_interval:
+        assert fit.test_return_level(m, end).pvalue == pytest.approx(0.05, abs=1e-5)
+
+
+@pytest.mark.parametrize(("k", "shape", "seed"), SOME)
+def test_one_contour_and_secants_find_the_same_ends(
+    k: int, shape: float, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Secants leave 1e-8 of the root's slope: 1e-6 of the distance from the estimate."""
+    fit = fitted(k, shape, seed)
+
+    def ends() -> list[float]:
+        levels = fit.return_level([40.0, 1000.0], method="signed_root").levels
+        return [*fit.interval("shape"), *(end for level in levels for end in level.confidence_interval)]
+
+    found = ends()
+    monkeypatch.setattr(
+        intervals, "standardised_extremes", lambda *given: (np.full(given[4].size, np.nan),) * 2
+    )
+    about = np.repeat([fit.shape, *(fit.return_level(m).estimate for m in (40.0, 1000.0))], 2)
+    np.testing.assert_array_less(np.abs(np.array(ends()) - found), 1e-6 * np.abs(found - about) + 1e-12)
