@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -41,6 +42,7 @@ from fairstats.numerics.evt.likelihood import (
     ProfilePoints,
     SampleLikelihood,
     Samples,
+    block_scale_end,
     level_profile,
     scale_profile,
     shape_profile,
@@ -53,8 +55,6 @@ Search = Callable[[float, float], float]
 
 #: Log period of a probability that counts as 0, and of one so small that only its limit, 0, matters.
 _LONGEST, _FAR = 600.0, 60.0
-#: Value outside the parameter space: finite, since the simplex compares differences.
-_OUTSIDE = 1e30
 #: The only sample of a fit.
 _ONLY = np.zeros(1, dtype=np.intp)
 
@@ -239,7 +239,8 @@ class TailLikelihood:
         interest, search = log_scale_interest(None), self._search_log_scale
         if self.block_period is not None:
             period = np.full(2 * target.size, self.block_period)
-            interest, search = log_scale_interest(period), self._search_block_scale
+            search = partial(block_scale_end, self.standard, self.block_period)
+            interest = log_scale_interest(period)
         ends = self.unit * np.exp(self._ends(interest, np.tile(target, 2), search))
         return ends[: target.size], ends[target.size :]
 
@@ -416,48 +417,3 @@ class TailLikelihood:
 
         centre = -np.log(standard.fits.nu)
         return float(find_crossings(deviance, centre, np.array([0.2 * side]), np.array([target]))[0])
-
-    def _search_block_scale(self, side: float, target: float) -> float:
-        """Log of the end for σ = e^(ξs)/ν, s = ℓ + τ, the scale of blocks with log period τ.
-
-        In the coordinates (ξ, s), ν = e^(ξs)/σ is explicit, and what is left for a given σ is a minimum over
-        two variables.
-        """
-        from scipy.optimize import minimize
-
-        standard, period = self.standard, self.block_period or 0.0
-        xi = float(standard.fits.theta[0] / standard.fits.nu[0])
-        s = float(standard.log_rate[0]) + period
-        centre = xi * s - np.log(standard.fits.nu)
-        start = np.array([max(xi, -1.0 + 1e-6), s])
-        low, high = float(standard.samples.lower[0]), float(standard.samples.upper[0])
-
-        def value(point: Floats, log_scale: float) -> float:
-            shape, s_here = point
-            with np.errstate(all="ignore"):
-                nu = np.exp(shape * s_here - log_scale)
-                theta, ell = shape * nu, s_here - period
-                inside = 1.0 + theta * high > 0 and 1.0 + theta * low > 0 and shape >= -1.0 and 0 < nu < 1e300
-                if not inside or not bool(standard.inside(_ONLY, np.array([ell]))[0]):
-                    return _OUTSIDE
-                f = standard.whole(_ONLY, np.array([theta]), np.array([nu]), np.array([ell]))[0][0]
-            return float(f) if np.isfinite(f) else _OUTSIDE
-
-        def deviance(which: Rows, log_scale: Floats) -> tuple[Floats, Floats]:
-            # ξ = 0 has no end points, so it is possible at every scale
-            starts = [start, np.array([0.0, start[1]]), np.array([0.0, s])]
-            values = [value(point, float(log_scale[0])) for point in starts]
-            first = starts[int(np.argmin(values))]
-            simplex = first + np.array([[0.0, 0.0], [0.05, 0.0], [0.0, 0.05]])
-            precise = {"xatol": 1e-7, "fatol": 1e-9, "maxiter": 2000, "maxfev": 2000}
-            best = minimize(
-                value,
-                first,
-                args=(float(log_scale[0]),),
-                method="Nelder-Mead",
-                options={**precise, "initial_simplex": simplex},
-            )
-            start[:] = best.x
-            return np.array([2.0 * (best.fun - self._minimum)]), np.array([np.nan])
-
-        return float(find_crossings(deviance, centre, np.array([0.1 * side]), np.array([target]))[0])

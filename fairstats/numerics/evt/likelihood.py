@@ -14,10 +14,12 @@ from typing import Protocol, Self
 import numpy as np
 
 from fairstats.numerics.evt.distributions import Flags, Floats, Rows, Triple, exponential_scale_partials
-from fairstats.numerics.evt.optimise import minimise_over_tail, newton_in_bracket
+from fairstats.numerics.evt.optimise import find_crossings, minimise_over_tail, newton_in_bracket
 
 #: Below this shape the likelihood has no regular maximum (Smith 1985).
 REGULAR_ABOVE = -0.5
+#: Value outside the parameter space: finite, since the simplex compares differences.
+_OUTSIDE = 1e30
 
 
 @dataclass(frozen=True)
@@ -313,3 +315,49 @@ def coles_dixon(likelihood: SampleLikelihood) -> tuple[Rows, Floats, Floats, Tri
     v = points.nu
     of_v = (second * shape**2 + 2.0 * first * shape) / v**2
     return rows, shape, v, (second / v**2, -(first + second * shape) / v**2, of_v)
+
+
+def block_scale_end(standard: SampleLikelihood, period: float, side: float, target: float) -> float:
+    """Log of the end for σ = e^(ξs)/ν, s = ℓ + τ, the scale of blocks with log period τ.
+
+    In the coordinates (ξ, s), ν = e^(ξs)/σ is explicit, and what is left for a given σ is a minimum over
+    two variables.
+    """
+    from scipy.optimize import minimize
+
+    only, minimum = np.zeros(1, dtype=np.intp), float(standard.minimum()[0])
+    xi = float(standard.fits.theta[0] / standard.fits.nu[0])
+    s = float(standard.log_rate[0]) + period
+    centre = xi * s - np.log(standard.fits.nu)
+    start = np.array([max(xi, -1.0 + 1e-6), s])
+    low, high = float(standard.samples.lower[0]), float(standard.samples.upper[0])
+
+    def value(point: Floats, log_scale: float) -> float:
+        shape, s_here = point
+        with np.errstate(all="ignore"):
+            nu = np.exp(shape * s_here - log_scale)
+            theta, ell = shape * nu, s_here - period
+            inside = 1.0 + theta * high > 0 and 1.0 + theta * low > 0 and shape >= -1.0 and 0 < nu < 1e300
+            if not inside or not bool(standard.inside(only, np.array([ell]))[0]):
+                return _OUTSIDE
+            f = standard.whole(only, np.array([theta]), np.array([nu]), np.array([ell]))[0][0]
+        return float(f) if np.isfinite(f) else _OUTSIDE
+
+    def deviance(which: Rows, log_scale: Floats) -> tuple[Floats, Floats]:
+        # ξ = 0 has no end points, so it is possible at every scale
+        starts = [start, np.array([0.0, start[1]]), np.array([0.0, s])]
+        values = [value(point, float(log_scale[0])) for point in starts]
+        first = starts[int(np.argmin(values))]
+        simplex = first + np.array([[0.0, 0.0], [0.05, 0.0], [0.0, 0.05]])
+        precise = {"xatol": 1e-7, "fatol": 1e-9, "maxiter": 2000, "maxfev": 2000}
+        best = minimize(
+            value,
+            first,
+            args=(float(log_scale[0]),),
+            method="Nelder-Mead",
+            options={**precise, "initial_simplex": simplex},
+        )
+        start[:] = best.x
+        return np.array([2.0 * (best.fun - minimum)]), np.array([np.nan])
+
+    return float(find_crossings(deviance, centre, np.array([0.1 * side]), np.array([target]))[0])
