@@ -34,7 +34,6 @@ from fairstats.methods.um.comparison import UmComparison as UmComparison
 from fairstats.methods.um.estimators import UmEstimators as UmEstimators
 from fairstats.methods.um.events import UmRanking as UmRanking
 from fairstats.methods.um.result import UmPosterior as UmPosterior
-from fairstats.numerics.evt.clusters import ExtremalIndex as ExtremalIndex
 from fairstats.numerics.evt.covariates import ConditionalLevel as ConditionalLevel
 from fairstats.numerics.evt.covariates import CovariateFit as CovariateFit
 from fairstats.numerics.evt.diagnostics import GoodnessOfFit as GoodnessOfFit
@@ -46,6 +45,7 @@ from fairstats.numerics.evt.profile import ShapeTest as ShapeTest
 from fairstats.numerics.evt.result import EvtFit as EvtFit
 from fairstats.numerics.evt.return_levels import ReturnLevel as ReturnLevel
 from fairstats.numerics.evt.return_levels import ReturnLevels as ReturnLevels
+from fairstats.numerics.evt.series import ExtremalIndex as ExtremalIndex
 from fairstats.numerics.evt.tail import FittedTail as FittedTail
 from fairstats.numerics.evt.tail import TailEstimate as TailEstimate
 from fairstats.numerics.evt.tail import TailTest as TailTest

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairstats.numerics.evt import fit_gpd, scipy_backend
+from fairstats.numerics.evt import fit_gpd
+from fairstats.numerics.evt.backends import scipy_backend
 from fairstats.numerics.evt.gev import fit_gev_samples
 from fairstats.numerics.evt.gpd import fit_gpd_samples
 from fairstats.numerics.evt.likelihood import Samples

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv, expit, ndtri, stdtrit
 
+from fairstats.methods.ecd.level_contrast import _deviances, _Side, simulated_roots
 from fairstats.numerics.evt.distributions import power_ratio
 from fairstats.numerics.evt.gpd import GpdLikelihood
-from fairstats.numerics.evt.level_contrast import _deviances, _Side, simulated_roots
 from fairstats.numerics.evt.likelihood import Samples
 from tests.calibration.study import Cell, Counts
 

@@ -12,12 +12,12 @@ import numpy as np
 from fairstats.ground.multiplicity import MaxZ, normal_cdf, normal_quantile, two_sided_pvalue
 from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence, bound_level, z_evidence
+from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.methods.ecd.result import EcdComparison
 from fairstats.methods.ecd.sample import difference_of
 from fairstats.methods.ecd.tail import BOUND, group_levels, refitted
 from fairstats.numerics.evt.bootstrap import DRAWS, ExcessBatch, fit_excess_batch
 from fairstats.numerics.evt.distributions import LEAST_DRAWN, Floats, Rows, power_ratio
-from fairstats.numerics.evt.level_contrast import LevelContrast
 from fairstats.numerics.evt.return_levels import power_draws
 
 if TYPE_CHECKING:

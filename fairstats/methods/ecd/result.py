@@ -15,7 +15,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain, fair_range
 from fairstats.methods.ecd.sample import Average
 from fairstats.methods.ecd.tail import CHARACTERISTICS
-from fairstats.numerics.evt import scipy_backend
+from fairstats.numerics.evt.backends import scipy_backend
 from fairstats.numerics.evt.tail import tail_row
 
 if TYPE_CHECKING:

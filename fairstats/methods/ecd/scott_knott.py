@@ -20,8 +20,8 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.results import Comparison, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt.checks import as_series
 from fairstats.numerics.evt.distributions import Floats
+from fairstats.numerics.evt.series import as_series
 
 #: Romano et al. (2006): a smaller effect is negligible.
 NEGLIGIBLE = 0.147

@@ -24,9 +24,9 @@ from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt import choose_threshold, empirical_return_level, fit_gpd, tail_type
-from fairstats.numerics.evt.checks import are_tied
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.grid import LEAST_CELLS, grid_width
+from fairstats.numerics.evt.series import are_tied
 from fairstats.numerics.evt.tail import to_point_process
 
 if TYPE_CHECKING:

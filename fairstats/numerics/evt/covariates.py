@@ -23,7 +23,7 @@ from fairstats.ground.encoding import as_frame_columns, as_narwhals
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt import scipy_backend
+from fairstats.numerics.evt.backends import scipy_backend
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE

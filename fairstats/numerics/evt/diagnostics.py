@@ -25,10 +25,10 @@ from fairstats.ground.checks import (
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.bootstrap import ExcessBatch, fit_excess_batch, fit_maxima_batch
-from fairstats.numerics.evt.checks import as_series, usable_thresholds
 from fairstats.numerics.evt.distributions import Counts, Floats, exponential_scale, random_excesses
 from fairstats.numerics.evt.grid import GridLikelihood, cells_of
 from fairstats.numerics.evt.intervals import chi2_quantile
+from fairstats.numerics.evt.series import as_series, usable_thresholds
 from fairstats.numerics.evt.tail import FittedTail, TailTest, tail_row
 
 #: Survival probabilities below e^−36 are rounding; at ξ = −1 the largest value has none.

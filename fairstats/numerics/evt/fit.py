@@ -1,17 +1,15 @@
 """The three fits: excesses over a threshold, block maxima, and the point process of exceedances.
 
-They validate, let a back end estimate the parameters (R's fit must be no worse than its SciPy twin), and
-build the `EvtFit`.
+They validate, let a back end estimate the parameters, and build the `EvtFit`.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, Literal, overload
 
 import numpy as np
 
-from fairstats.ground.backends import BACKENDS, current_backend, resolve
+from fairstats.ground.backends import BACKENDS, current_backend
 from fairstats.ground.checks import (
     check_choice,
     check_confidence_level,
@@ -20,24 +18,19 @@ from fairstats.ground.checks import (
     check_that,
     check_whole,
 )
-from fairstats.ground.errors import BackendError, DataWarning, InputError, caution
-from fairstats.ground.rprobe import probe_r
-from fairstats.numerics.evt import scipy_backend
+from fairstats.ground.errors import InputError
+from fairstats.numerics.evt.backends import fit_parameters, scipy_backend
 from fairstats.numerics.evt.bootstrap import values_a_bootstrap_reaches
-from fairstats.numerics.evt.checks import are_tied, as_maxima, as_series, exceedances_of, warn_of_ties
 from fairstats.numerics.evt.covariates import CovariateFit, fit_covariates
-from fairstats.numerics.evt.distributions import Floats, jackknife_covariance
+from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.grid import LEAST_CELLS, GridLikelihood, grid_width
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
 from fairstats.numerics.evt.result import EvtFit
+from fairstats.numerics.evt.series import are_tied, as_maxima, as_series, exceedances_of, warn_of_ties
 from fairstats.numerics.evt.tail import ParameterFit, to_point_process
 
 #: L-moments have a finite variance below this shape.
 _LMOMENTS_BELOW = 0.5
-#: An R fit may have a negative log-likelihood higher than its SciPy twin by this much.
-_WORSE = 1e-6
-#: Standard errors of R that differ by more than this share are taken for numerical failure.
-_OFF = 0.05
 
 Method = Literal["mle", "lmoments", "coles_dixon"]
 
@@ -429,85 +422,3 @@ def _is_regular(fitted: ParameterFit, method: str) -> bool:
     if method == "lmoments":
         return shape < _LMOMENTS_BELOW
     return shape > REGULAR_ABOVE and not fitted.at_boundary
-
-
-def _kernel(backend: str, method: str) -> Any:
-    """The back end's module: ours, or R's with extRemes.
-
-    Where R is asked for by name and has no extRemes, evd fits in its place (it has no L-moments).
-    """
-    if backend == "scipy" or method == "coles_dixon":
-        return scipy_backend
-    packages = ["extRemes"]
-    if backend == "r" and method == "mle":
-        installed = probe_r().packages
-        packages = ["evd"] if "evd" in installed and "extRemes" not in installed else packages
-    if resolve(backend, purpose="extreme value fits", r_packages=packages) == "scipy":
-        return scipy_backend
-    module = import_module("fairstats.numerics.evt.r_backend")
-    return module.BY_EVD if packages == ["evd"] else module
-
-
-def fit_parameters(family: str, values: Floats, method: str, backend: str | None) -> tuple[ParameterFit, str]:
-    """Estimates of a family ("gpd", "gev") by a method ("mle", "lmoments"), and what computed them.
-
-    Standard errors are included. `BackendError` where R was asked for and failed.
-    """
-    backend = current_backend() if backend is None else backend
-    kernel = _kernel(backend, method)
-    function = f"{family}_{method}"
-    # first SciPy, which sees where there is no maximum
-    fitted: ParameterFit = getattr(scipy_backend, function)(values)
-    if kernel is not scipy_backend:
-        found = _by_r(kernel, function, values, fitted if method == "mle" else None, required=backend == "r")
-        fitted, kernel = (fitted, scipy_backend) if found is None else (found, kernel)
-    if fitted.covariance is None:
-        covariance = jackknife_covariance(values, family)
-        fitted = ParameterFit(fitted.params, covariance, fitted.nll, fitted.at_boundary)
-    if fitted.at_boundary:
-        caution(
-            "the likelihood has no maximum with ξ > −1: the shape is set to −1 and the end point to the "
-            "largest value. Report that value, or lower the threshold",
-            DataWarning,
-        )
-    if not np.isfinite(fitted.nll):
-        caution("a value lies beyond the end point of the L-moment fit: its likelihood is 0", DataWarning)
-    return fitted, kernel.version()
-
-
-def _by_r(
-    kernel: Any, function: str, values: Floats, twin: ParameterFit | None, *, required: bool
-) -> ParameterFit | None:
-    """R's fit; None, with a warning, where it fails or is worse than its twin and is not required."""
-    who, kept = kernel.version(), "R's fit is returned, as asked" if required else "SciPy's fit is returned"
-    try:
-        fitted: ParameterFit = getattr(kernel, function)(values, twin)
-    except BackendError as error:
-        if required:
-            raise
-        caution(f"R could not fit ({error}); {kept}", DataWarning)
-        return None
-    if twin is None:
-        return fitted
-    off = _standard_errors_off(fitted, twin)
-    if fitted.nll > twin.nll + _WORSE:
-        worse = f"{who} reached a negative log-likelihood of {fitted.nll:.9g}, SciPy {twin.nll:.9g}"
-    elif off > _OFF:
-        worse = (
-            f"standard errors of {who}, by differences of a fixed step, are {100 * off:.0f}% off SciPy's, "
-            "from the formula"
-        )
-    else:
-        return fitted
-    caution(f"{worse}: {kept}", DataWarning)
-    return fitted if required else None
-
-
-def _standard_errors_off(fitted: ParameterFit, twin: ParameterFit) -> float:
-    """Largest relative difference of the standard errors; 0 where one of the fits has none."""
-    if fitted.covariance is None or twin.covariance is None:
-        return 0.0
-    ours, theirs = np.diagonal(twin.covariance), np.diagonal(fitted.covariance)
-    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
-        return 0.0
-    return float(np.abs(np.sqrt(theirs / ours) - 1.0).max())

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.numerics.evt import scipy_backend
+from fairstats.numerics.evt.backends import scipy_backend
 from fairstats.numerics.evt.distributions import (
     Floats,
     exponential_scale_partials,

@@ -27,9 +27,9 @@ from fairstats.ground.multiplicity import two_sided_pvalue
 from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.bootstrap import POWER_TAIL, PowerTail, resampled_levels, simulated_deviances
-from fairstats.numerics.evt.checks import as_series
 from fairstats.numerics.evt.distributions import Floats, Numbers, power_ratio, power_ratio_shape_derivative
 from fairstats.numerics.evt.intervals import chi2_quantile
+from fairstats.numerics.evt.series import as_series
 from fairstats.numerics.evt.tail import (
     FEW_EXCEEDANCES,
     FEW_VALUES,

@@ -1,10 +1,10 @@
 """A fitted tail: what a back end returns, the fit that is kept, and what is read from it.
 
-A back end is a module (`scipy_backend`, `r_backend`) with the functions ``version``, ``gpd_mle``,
+A back end (`backends`) has the functions ``version``, ``gpd_mle``,
 ``gev_mle``, ``gpd_lmoments`` and ``gev_lmoments``. It estimates parameters
 and, by maximum likelihood, their covariance, from plain arrays. Everything that must not differ is decided
-outside, once, for both: validation, the threshold and which values exceed it, ties (`checks`); whether a fit
-is regular, the point process, the comparison of an R fit with its SciPy twin (`fit`); the jackknife of
+outside, once, for both: validation, the threshold and which values exceed it, ties (`series`); whether a fit
+is regular, the point process (`fit`); the comparison of an R fit with its SciPy twin; the jackknife of
 L-moments (`distributions`); every interval, test and bootstrap. extRemes' own intervals are wrong in known
 ways: profiles are computed from the data around *our* maximum of the likelihood.
 

@@ -22,7 +22,6 @@ from fairstats.ground.checks import (
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt.checks import LEAST_EXCEEDANCES, as_series, kth_largest, usable_thresholds
 from fairstats.numerics.evt.contour import (
     contour_extremes,
     root_moments,
@@ -42,6 +41,7 @@ from fairstats.numerics.evt.distributions import (
 from fairstats.numerics.evt.gpd import GpdLikelihood, fit_gpd_samples
 from fairstats.numerics.evt.intervals import TailLikelihood, chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, Samples
+from fairstats.numerics.evt.series import LEAST_EXCEEDANCES, as_series, kth_largest, usable_thresholds
 from fairstats.numerics.evt.tail import SIGNED_ROOT, tail_row
 
 

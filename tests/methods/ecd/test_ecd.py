@@ -14,9 +14,9 @@ from scipy.stats import genpareto, norm, t
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
 from fairstats.methods.ecd.contrast import person_bootstrap
+from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.numerics.evt import fit_gpd, fit_point_process
 from fairstats.numerics.evt.distributions import power_ratio
-from fairstats.numerics.evt.level_contrast import LevelContrast
 from fairstats.numerics.evt.tail import excess_parameters
 
 RNG = np.random.default_rng(21)

@@ -17,7 +17,7 @@ from scipy.stats import t
 
 import fairstats as fs
 from fairstats.ground.errors import InsufficientEvidenceWarning
-from fairstats.numerics.evt.level_contrast import LevelContrast
+from fairstats.methods.ecd.level_contrast import LevelContrast
 
 ROOT = Path(__file__).resolve().parents[3]
 KEPT = ROOT / "tests" / "benchmarks"

@@ -1,4 +1,4 @@
-"""Which back end fits, and what happens when R fails or is worse: with a stand-in for R's module."""
+"""Which back end fits, and what happens when R fails or is worse: with a stand-in for R."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import fairstats.numerics.evt.fit as module
 from fairstats.ground.backends import use_backend
 from fairstats.ground.errors import BackendError, DataWarning, InputError, RBackendError
 from fairstats.ground.rprobe import RProbe
-from fairstats.numerics.evt import fit_gev, fit_gpd, fit_point_process, r_backend, scipy_backend
+from fairstats.numerics.evt import backends, fit_gev, fit_gpd, fit_point_process
+from fairstats.numerics.evt.backends import RBackend, scipy_backend
 from fairstats.numerics.evt.tail import ParameterFit
 
 X = np.random.default_rng(1).exponential(size=800)
@@ -31,7 +31,7 @@ def stand_in(**functions: Any) -> Any:
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Any:
     def put(kernel: Any) -> None:
-        monkeypatch.setattr(module, "_kernel", lambda backend, method: kernel)
+        monkeypatch.setattr(backends, "_kernel", lambda backend, method: kernel)
 
     return put
 
@@ -42,10 +42,10 @@ def worse(excesses: np.ndarray) -> ParameterFit:
 
 
 def test_both_have_the_contract() -> None:
-    """Both modules hold the same functions with the same return types."""
+    """Both hold the same functions with the same return types."""
     assert scipy_backend.version().startswith("scipy ")
     for name in ("version", "gpd_mle", "gev_mle", "gpd_lmoments", "gev_lmoments"):
-        ours, theirs = (getattr(kernel, name).__annotations__ for kernel in (scipy_backend, r_backend))
+        ours, theirs = (getattr(kernel, name).__annotations__ for kernel in (scipy_backend, RBackend()))
         assert ours["return"] == theirs["return"] == ("str" if name == "version" else "ParameterFit")
     with pytest.raises(AttributeError):
         _ = scipy_backend.point_process_mle  # the process is the excesses' fit, transformed
@@ -173,13 +173,13 @@ def test_which_package_of_r(
 ) -> None:
     """extRemes; evd in its place only where R is asked for by name; without either an error or SciPy."""
     found = RProbe("ok", r_version="4.2.2", packages=dict.fromkeys(installed, "2.3"))
-    for name in ("ground.backends", "numerics.evt.fit", "numerics.evt.r_backend"):
+    for name in ("ground.backends", "numerics.evt.backends"):
         monkeypatch.setattr(f"fairstats.{name}.probe_r", lambda: found)
     if expected is None:
         with pytest.raises(BackendError, match="extRemes"):
-            module._kernel(backend, method)
+            backends._kernel(backend, method)
     else:
-        assert module._kernel(backend, method).version().startswith(expected)
+        assert backends._kernel(backend, method).version().startswith(expected)
 
 
 def test_r_lmoments_get_our_standard_errors(use: Any) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from fairstats.ground.errors import BackendError, DataWarning
-from fairstats.numerics.evt import fit_gev, fit_gpd, fit_point_process, r_backend, scipy_backend
+from fairstats.numerics.evt import backends, fit_gev, fit_gpd, fit_point_process
+from fairstats.numerics.evt.backends import RBackend, scipy_backend
 from fairstats.numerics.evt.tail import ParameterFit
 
 REFERENCE = Path(__file__).resolve().parents[2] / "reference"
@@ -60,7 +61,7 @@ def assert_agree(theirs: ParameterFit, ours: ParameterFit, parameters: float = 1
 def test_gpd_against_the_twin(source: Any, shape: float, n: int, scale: float) -> None:
     y = excesses(shape, n, seed=int(100 * (shape + 1)) + n, scale=scale)
     close = 1e-5 if source == "extRemes" else 1e-4
-    assert_agree(r_backend.gpd_mle(y, source=source), scipy_backend.gpd_mle(y), close)
+    assert_agree(RBackend(source).gpd_mle(y), scipy_backend.gpd_mle(y), close)
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -68,7 +69,7 @@ def test_gpd_against_the_twin(source: Any, shape: float, n: int, scale: float) -
 @pytest.mark.parametrize(("n", "scale"), [(60, 1.0), (300, 0.02)])
 def test_gev_against_the_twin(source: Any, shape: float, n: int, scale: float) -> None:
     x = maxima(shape, n, seed=int(100 * (shape + 1)) + n, scale=scale)
-    theirs, ours = r_backend.gev_mle(x, source=source), scipy_backend.gev_mle(x)
+    theirs, ours = RBackend(source).gev_mle(x), scipy_backend.gev_mle(x)
     if ours.params[-1] < 0.6:
         assert_agree(theirs, ours, 1e-5 if source == "extRemes" else 1e-4)
     else:  # their step of 1e-3 for the curvature is coarse where the lower tail is steep
@@ -83,8 +84,8 @@ def test_gev_against_the_twin(source: Any, shape: float, n: int, scale: float) -
 def test_lmoments_against_the_twin(shape: float) -> None:
     y, x = excesses(shape, 80, 7), maxima(shape, 80, 8)
     pairs: list[tuple[Callable[..., ParameterFit], Callable[..., ParameterFit], np.ndarray]] = [
-        (r_backend.gpd_lmoments, scipy_backend.gpd_lmoments, y),
-        (r_backend.gev_lmoments, scipy_backend.gev_lmoments, x),
+        (RBackend().gpd_lmoments, scipy_backend.gpd_lmoments, y),
+        (RBackend().gev_lmoments, scipy_backend.gev_lmoments, x),
     ]
     for theirs, ours, data in pairs:
         found, twin = theirs(data), ours(data)
@@ -104,9 +105,9 @@ def test_recorded_careful_fits(name: str) -> None:
     case = json.loads(gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes())
     careful = case["extRemes_careful"]
     if case["kind"] == "gp":
-        found = r_backend.gpd_mle(np.array(case["exceedances"]) - case["threshold"])
+        found = RBackend().gpd_mle(np.array(case["exceedances"]) - case["threshold"])
     else:
-        found = r_backend.gev_mle(np.array(case["x"]))
+        found = RBackend().gev_mle(np.array(case["x"]))
     assert found.nll == pytest.approx(careful["nllh"], abs=1e-9)
     if careful.get("se"):
         error = np.array(list(careful["se"].values()))
@@ -115,7 +116,7 @@ def test_recorded_careful_fits(name: str) -> None:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_irregular_fit_has_no_standard_errors(source: Any) -> None:
-    found = r_backend.gpd_mle(excesses(-0.8, 80, 3), source=source)
+    found = RBackend(source).gpd_mle(excesses(-0.8, 80, 3))
     assert found.params[1] < -0.5
     assert found.covariance is not None
     assert np.isnan(found.covariance).all()
@@ -125,7 +126,7 @@ def test_irregular_fit_has_no_standard_errors(source: Any) -> None:
 def test_the_edge_is_the_answer_where_no_interior_maximum_is_higher(source: Any) -> None:
     """Uniform on (0, largest]: n·log(largest) is the negative log-likelihood (Grimshaw 1993)."""
     y = 0.7 * np.concatenate([np.linspace(0.5, 1, 40) ** 0.01, np.ones(30)])
-    theirs, ours = r_backend.gpd_mle(y, source=source), scipy_backend.gpd_mle(y)
+    theirs, ours = RBackend(source).gpd_mle(y), scipy_backend.gpd_mle(y)
     for found in (theirs, ours):
         assert found.at_boundary
         np.testing.assert_allclose(found.params, [0.7, -1.0], rtol=1e-12)
@@ -176,7 +177,7 @@ def test_auto_takes_r_at_the_edge_too() -> None:
 def test_auto_falls_back_where_r_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(9).exponential(size=1500)
     answer = {"estimate": np.array([1.0, 0.1]), "nll": 1e10, "regular": True, "covariance": np.eye(2)}
-    monkeypatch.setattr(r_backend.rsession, "call", lambda *args, **options: answer)
+    monkeypatch.setattr(backends.rsession, "call", lambda *args, **options: answer)
     with pytest.warns(DataWarning, match=r"R could not fit .* SciPy's fit is returned"):
         fit = fit_gpd(x, 1.5, backend="auto")
     assert fit.backend.startswith("scipy")
@@ -186,7 +187,7 @@ def test_auto_falls_back_where_r_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_version_names_the_package(source: Any) -> None:
-    assert r_backend.version(source).startswith(f"r: {source} 2.")
+    assert RBackend(source).version().startswith(f"r: {source} 2.")
 
 
 @pytest.mark.parametrize(
@@ -204,6 +205,6 @@ def test_failures_that_come_back_as_numbers(
     monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], match: str
 ) -> None:
     answer = {"estimate": np.array([1.0, 0.1]), **found}
-    monkeypatch.setattr(r_backend.rsession, "call", lambda *args, **options: answer)
+    monkeypatch.setattr(backends.rsession, "call", lambda *args, **options: answer)
     with pytest.raises(BackendError, match=match):
-        r_backend.gpd_mle(np.ones(20))
+        RBackend().gpd_mle(np.ones(20))

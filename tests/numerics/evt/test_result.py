@@ -318,7 +318,7 @@ def test_lmoments_table() -> None:
 
 
 def test_jackknife_is_leaving_out_one_value() -> None:
-    from fairstats.numerics.evt import scipy_backend
+    from fairstats.numerics.evt.backends import scipy_backend
     from fairstats.numerics.evt.distributions import jackknife_covariance
 
     y = np.random.default_rng(9).exponential(size=25) * 7.0

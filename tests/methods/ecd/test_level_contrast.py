@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import binom, genpareto
 
+from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.numerics.evt import EvtFit, fit_gpd, fit_point_process
-from fairstats.numerics.evt.level_contrast import LevelContrast
 
 M = 1000.0
 BOTH, ROOT = np.array([-1.0, 1.0]), np.full(2, np.sqrt(3.84))
