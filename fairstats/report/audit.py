@@ -21,6 +21,7 @@ from fairstats.ground.tally import Tally
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.models.result import ModelComparison
+from fairstats.report import statements
 from fairstats.report.columns import AuditColumns, check_outcomes, columns_of_frame, columns_of_tally
 from fairstats.report.contents import Section, Statement, compares
 from fairstats.report.format import installed_versions
@@ -36,14 +37,6 @@ from fairstats.report.inputs import (
 from fairstats.report.report import AuditReport
 from fairstats.report.sections import SECTIONS, WORDED, SectionEntry
 from fairstats.report.sections.employment import STATEMENTS, impact_inputs
-from fairstats.report.statements import (
-    collect_notes,
-    collected_warnings,
-    make_statements,
-    methods_and_references,
-    row_notes,
-    warn_once,
-)
 
 
 def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
@@ -224,7 +217,7 @@ def audit(
         references={INTERSECTION.join(k): reference_text(v) for k, v in references.items()},
         n_resamples=n_resamples, seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )  # fmt: skip
-    with collected_warnings() as texts:
+    with statements.collected_warnings() as texts:
         inputs = _inputs(frame, columns, settings, references, pos_label, engine)
     if mitigation is not None:
         inputs = _with_mitigation(inputs, mitigation)
@@ -237,7 +230,7 @@ def audit(
     report = replace(report, notes=(*about_data, *report.notes))
     if about_data:
         caution(" ".join(about_data), DataWarning)
-    warn_once(report)
+    statements.warn_once(report)
     return report
 
 
@@ -290,9 +283,9 @@ def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:
 
 def run_section(entry: SectionEntry, inputs: AuditInput) -> Section:
     """Run one section for one set of attributes; what it warns of and no result repeats is kept."""
-    with collected_warnings() as texts:
+    with statements.collected_warnings() as texts:
         section = Section(entry.key, entry.title, inputs.attributes, tuple(entry.run(inputs)))
-    said = {note for rows in section.rows for _, note in row_notes(rows)}
+    said = {note for rows in section.rows for _, note in statements.row_notes(rows)}
     kept = dict.fromkeys(text for text in texts if not any(note in text for note in said))
     return replace(section, warnings=tuple(kept)) if kept else section
 
@@ -313,14 +306,14 @@ def assemble(
     references: dict[str, None] = {}
     for entry in WORDED:
         own = [section for section in sections if section.key == entry.key]
-        methods, cited = methods_and_references(entry, own, settings)
+        methods, cited = statements.methods_and_references(entry, own, settings)
         said.extend(methods)
         references.update(dict.fromkeys(cited))
     return AuditReport(
         title=title, created=datetime.now(UTC).isoformat(timespec="seconds"), columns=columns,
         settings=settings, tables=tables, sections=tuple(sections),
-        statements=make_statements(columns, settings, tables, sections),
-        notes=tuple(collect_notes(sections, columns, settings)), methods=tuple(said),
+        statements=statements.make_statements(columns, settings, tables, sections),
+        notes=tuple(statements.collect_notes(sections, columns, settings)), methods=tuple(said),
         references=tuple(references), versions=installed_versions(),
     )  # fmt: skip
 

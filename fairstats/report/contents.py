@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.lazy import pd
 from fairstats.ground.results import TIDY_COLUMNS, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import VERDICTS
@@ -18,9 +19,6 @@ from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.report.columns import AuditColumns
 from fairstats.report.inputs import AuditSettings
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @serialisable
@@ -131,8 +129,6 @@ class Contents:
         DataFrame
             Columns ``section``, ``sensitive_features``, then those of the results.
         """
-        import pandas as pd
-
         rows = [
             {"section": section.key, "sensitive_features": section.attribute_text, **row}
             for section in self.sections

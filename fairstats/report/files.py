@@ -8,16 +8,13 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fairstats.ground.checks import check_different
 from fairstats.ground.encoding import check_columns
 from fairstats.ground.engines.files import csv_header, files_of, readable
 from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import write_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: In place of a path: standard input, or standard output.
 STANDARD = "-"
@@ -67,8 +64,6 @@ def read_table(
 
 
 def _read_csv(source: Path | BytesIO, columns: Sequence[str], delimiter: str) -> pd.DataFrame:
-    import pandas as pd
-
     have = csv_header(source, delimiter)
     cure = "check the spelling"
     if len(have) == 1 and any(sign in have[0] for sign in ";\t|"):

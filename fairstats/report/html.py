@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairstats.ground.errors import MissingDependencyError
 from fairstats.plots.picture import Picture
+from fairstats.report.contents import Contents
+from fairstats.report.crosscheck.table import Crosscheck
 from fairstats.report.format import Axis, count, isolate, number, printable, pvalue
 from fairstats.report.parts import set_parts
 from fairstats.report.render import MARKS, headline
 from fairstats.report.svg import svg
 from fairstats.report.tables import Part
 from fairstats.report.view import Block, Row, SetView, view_sets
-
-if TYPE_CHECKING:
-    from fairstats.report.contents import Contents
-    from fairstats.report.crosscheck.table import Crosscheck
-
 
 _SHAPES = {"violated": "diamond", "satisfied": "disc", "undecided": "ring"}
 

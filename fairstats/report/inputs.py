@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_choice, check_confidence_level, check_names, check_number
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.encoding import as_float_column, label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import Outcomes, check_changed, check_probability
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
@@ -20,10 +22,6 @@ from fairstats.ground.tally import Tally, tally
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.work import ModelRows
 from fairstats.report.columns import AuditColumns
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
 
 #: `method=` of an audit → method of the differences that goes with it.
 AUDIT_METHODS: dict[str | None, str | None] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +19,15 @@ from fairstats.methods.rates.models.amplification import AmplificationResult
 from fairstats.methods.rates.planning import chance_of_verdict, detectable_ratio
 from fairstats.methods.rates.result import RatioResult
 from fairstats.methods.um.result import UmPosterior
+from fairstats.numerics.hdr.region import hdr
 from fairstats.plots.picture import Picture
 from fairstats.plots.planes import posterior_plane, power_curves, return_levels
 from fairstats.plots.scores import calibration_curves, madd_by_bandwidth, roc_curves, score_histograms
+from fairstats.report.contents import Contents, Section
 from fairstats.report.format import chance, count, isolate, number, percent, printable
 from fairstats.report.render import headline
 from fairstats.report.tables import Part, Table, table_of, told
 from fairstats.report.view import SetView
-
-if TYPE_CHECKING:
-    from fairstats.report.contents import Contents, Section
 
 #: Comparisons with pictures of their own; tables have all of them.
 _PICTURED = 4
@@ -333,8 +332,6 @@ def _um(section: Section, view: SetView) -> Iterator[Part]:
 
 
 def _plane(draws: Any, names: Sequence[str], rope: Sequence[float], title: str) -> Picture | None:
-    from fairstats.numerics.hdr.region import hdr
-
     if np.ptp(draws, axis=0).min() <= 0:
         return None  # nothing to draw of a constant
     region = hdr(draws, [0.5, 0.95], backend=unless_asked(), discrete=False)

@@ -10,14 +10,11 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fairstats.report.contents import count_changed
+from fairstats.report.contents import Contents, count_changed
 from fairstats.report.format import aligned, escaped, printable, pvalue
 from fairstats.report.view import NOT_JUDGED, Row, SetView, view_sets
-
-if TYPE_CHECKING:
-    from fairstats.report.contents import Contents
 
 _WIDTH = 100
 #: Longest text of a cell in plain text.

@@ -6,34 +6,23 @@ import json
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import fairstats.report.sections  # noqa: F401 - knows every class that a stored report may hold
 from fairstats._version import __version__
+from fairstats.ground import serialise
 from fairstats.ground.checks import check_choice, check_flag, check_type
 from fairstats.ground.errors import FairstatsWarning, InputError, caution
-from fairstats.ground.serialise import (
-    check_path,
-    decode,
-    encode,
-    parse_json,
-    read_json,
-    serialisable,
-    unknown_parts,
-    write_text,
-)
 from fairstats.report.contents import Contents
 from fairstats.report.convert import convert, picture_for
+from fairstats.report.crosscheck.table import Crosscheck
 from fairstats.report.html import ShownPart, render_html
 from fairstats.report.parts import general_parts, set_parts
 from fairstats.report.render import render_fragment, render_terminal, render_text
 from fairstats.report.view import view_sets
 
-if TYPE_CHECKING:
-    from fairstats.report.crosscheck.table import Crosscheck
 
-
-@serialisable
+@serialise.serialisable
 @dataclass(frozen=True, eq=False)
 class AuditReport(Contents):
     """What an audit found.
@@ -78,7 +67,7 @@ class AuditReport(Contents):
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready dictionary: results with their sufficient statistics, never rows."""
-        return encode(self)  # type: ignore[no-any-return]
+        return serialise.encode(self)  # type: ignore[no-any-return]
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -114,13 +103,13 @@ class AuditReport(Contents):
         -------
         Path
         """
-        return write_text(path, self.json_text())
+        return serialise.write_text(path, self.json_text())
 
     def json_text(self) -> str:
         """The text that `to_json` writes."""
         frame = self.to_frame().astype(object)
         shown = [
-            {name: encode(value) for name, value in row.items()}
+            {name: serialise.encode(value) for name, value in row.items()}
             for row in frame.where(frame.notna(), None).to_dict("records")
         ]
         table = [{k: None if isinstance(v, dict) else v for k, v in row.items()} for row in shown]
@@ -141,7 +130,7 @@ class AuditReport(Contents):
         FairstatsWarning
             Where another version of fairstats wrote it.
         """
-        return cls.from_dict(read_json(check_path("path", path), "path", _WRITTEN))
+        return cls.from_dict(serialise.read_json(serialise.check_path("path", path), "path", _WRITTEN))
 
     def to_html(self, path: str | PathLike[str], *, crosscheck: Crosscheck | None = None) -> Path:
         """Write the report as one self-contained HTML file.
@@ -161,7 +150,7 @@ class AuditReport(Contents):
         MissingDependencyError
             Without jinja2 (extra ``report``).
         """
-        return write_text(path, render_html(self, crosscheck))
+        return serialise.write_text(path, render_html(self, crosscheck))
 
     def part(self, key: str, sensitive_features: str | None = None) -> ShownPart:
         """One part of the report: a plain sentence, its pictures, its tables; it shows itself in notebooks.
@@ -214,7 +203,7 @@ class AuditReport(Contents):
         InputError
             For another ending, or where the tool is missing; the message names the cure.
         """
-        target = Path(check_path("path", path))
+        target = Path(serialise.check_path("path", path))
         return convert(render_html(self, crosscheck, picture_for(target)), target)
 
     def to_vignette(self, path: str | PathLike[str], data: str | PathLike[str] | None = None) -> Path:
@@ -235,7 +224,7 @@ class AuditReport(Contents):
         """
         from fairstats.report.vignettes.own import vignette_of_report
 
-        path = Path(check_path("path", path))
+        path = Path(serialise.check_path("path", path))
         keys = {name: list(parts) for name, parts in self.parts().items()} if data is None else {}
         written = vignette_of_report(self, path, data, keys)
         if data is None:
@@ -270,7 +259,7 @@ _NAMED = 3
 
 def read_report(held: bytes, name: str) -> AuditReport:
     """The report whose JSON is held in memory; `name` says in errors where it came from."""
-    return AuditReport.from_dict(parse_json(held, "report", name, _WRITTEN))
+    return AuditReport.from_dict(serialise.parse_json(held, "report", name, _WRITTEN))
 
 
 def decode_report(data: dict[str, Any]) -> Any:
@@ -279,12 +268,12 @@ def decode_report(data: dict[str, Any]) -> Any:
     whole = {key: value for key, value in data.items() if key != TABLE}
     written = _version_of(whole)
     if written in ("", __version__):
-        return decode(whole)
-    unknown = unknown_parts(whole)
+        return serialise.decode(whole)
+    unknown = serialise.unknown_parts(whole)
     if unknown:
         raise _other_version(written, ", ".join(unknown[:_NAMED]) + (", …" if len(unknown) > _NAMED else ""))
     try:
-        found = decode(whole)
+        found = serialise.decode(whole)
     except (InputError, TypeError, ValueError, KeyError) as problem:
         raise _other_version(written, str(problem)) from problem
     caution(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.plots.picture import LIMIT, NEUTRAL, Mark, Picture
 from fairstats.report.format import escaped
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Size in units of the drawing, and what is left around the axes for words.
 _WIDTH, _HEIGHT = 340.0, 236.0

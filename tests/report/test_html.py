@@ -13,9 +13,10 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
+from fairstats.ground.serialise import write_text
 from fairstats.report.audit import audit
 from fairstats.report.format import printable
-from fairstats.report.report import AuditReport, write_text
+from fairstats.report.report import AuditReport
 
 pytest.importorskip("jinja2")
 

@@ -5,20 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_names, check_that, finite_array
 from fairstats.ground.encoding import MISSING, factorize, label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION, group_index, say_what_is_empty
+from fairstats.ground.predictions import FeatureTable, Replacement
 from fairstats.numerics.evt.distributions import Floats
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairstats.ground.predictions import FeatureTable, Replacement
 
 #: More values than this are no groups.
 _MOST_VALUES = 64

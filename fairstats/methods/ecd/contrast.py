@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,12 @@ from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence, bound_level, z_evidence
 from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.methods.ecd.result import EcdComparison
-from fairstats.methods.ecd.sample import difference_of
-from fairstats.methods.ecd.tail import BOUND, group_levels, refitted
+from fairstats.methods.ecd.sample import GroupSample, difference_of
+from fairstats.methods.ecd.tail import BOUND, EcdSettings, GroupLevel, GroupTail, group_levels, refitted
 from fairstats.numerics.evt.bootstrap import DRAWS, ExcessBatch, fit_excess_batch
 from fairstats.numerics.evt.distributions import LEAST_DRAWN, Floats, Rows, power_ratio
+from fairstats.numerics.evt.result import EvtFit
 from fairstats.numerics.evt.return_levels import power_draws
-
-if TYPE_CHECKING:
-    from fairstats.methods.ecd.sample import GroupSample
-    from fairstats.methods.ecd.tail import EcdSettings, GroupLevel, GroupTail
-    from fairstats.numerics.evt.result import EvtFit
 
 #: Of a tail: rate, scale, shape. A signed root of the likelihood ratio that is not standardised is compared
 #: with Student's t, whose degrees of freedom are the exceedances of the smaller tail less these.

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
 
-from fairstats.ground.checks import (
-    check_choice,
-    check_confidence_level,
-    check_flag,
-    check_rows,
-    check_that,
-    check_whole,
-)
+from fairstats.ground import checks
 from fairstats.ground.encoding import factorize
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.outcomes import check_row_labels
-from fairstats.ground.predictions import as_features, favourable_probability
+from fairstats.ground.predictions import FeatureTable, as_features, favourable_probability
 from fairstats.methods.ecd.attribute import Attribute, find_attribute
 from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
 from fairstats.numerics.evt.distributions import Floats
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fairstats.ground.predictions import FeatureTable
-
 
 #: What to do where rows have weights.
 WEIGHTED = (
@@ -132,11 +121,11 @@ def counterfactual_discrimination(
     (0.1, -0.1)
     """
     table = as_features(X)
-    check_flag("trained_on", trained_on)
-    check_flag("progress", progress)
-    check_choice("counterfactual", counterfactual, ("worst", "all"))
-    level = check_confidence_level(confidence_level)
-    check_whole("batch", batch, low=1, cure="100_000")
+    checks.check_flag("trained_on", trained_on)
+    checks.check_flag("progress", progress)
+    checks.check_choice("counterfactual", counterfactual, ("worst", "all"))
+    level = checks.check_confidence_level(confidence_level)
+    checks.check_whole("batch", batch, low=1, cure="100_000")
     if sample_weight is not None:
         raise InputError("sample_weight", got="weights", allowed="None", cure=WEIGHTED)
     attribute = find_attribute(table, sensitive_features, values, cuts, flip)
@@ -192,9 +181,9 @@ def _owners(person: Any, n_rows: int) -> NDArray[Any] | None:
     if person is None:
         return None
     factor = factorize(person, "person")
-    check_rows("person", factor.codes, n_rows)
+    checks.check_rows("person", factor.codes, n_rows)
     allowed, cure = "the person of every row", "leave out the rows, or number them by person"
-    check_that(not factor.has_missing, "person", "missing values", allowed, cure)
+    checks.check_that(not factor.has_missing, "person", "missing values", allowed, cure)
     return factor.codes
 
 
@@ -211,8 +200,6 @@ def flipped_scores(
     Shapes (n,) and (n, turns). A block costs one call of the model and one for every turn, two for a binary
     attribute; only one block is copied at a time.
     """
-    from tqdm import tqdm
-
     n = int(np.count_nonzero(attribute.codes >= 0))
     actual = np.empty(n)
     flipped = np.empty((n, attribute.turns), order="F")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
 from fairstats.ground.checks import as_generator, check_different, check_number, check_whole
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import pd
 from fairstats.numerics.evt.distributions import Floats
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 #: Whole numbers with no more values than this are categories in all but name.
 _FEW = 12
@@ -207,8 +205,6 @@ class GaussianCopula:
 
     def sample(self, n: int) -> pd.DataFrame:
         """Synthetic rows, shape (n, p), with the columns and types of the frame."""
-        from scipy.special import ndtr
-
         count = check_whole("n", n, low=1)
         if self._root is None:
             raise RuntimeError("fit comes before sample")
@@ -233,8 +229,6 @@ def _order(column: Column) -> NDArray[Any]:
 
 def _mean_scores(values: NDArray[Any]) -> Floats:
     """E(Z | value) of a normal variable Z cut at the empirical distribution function; mean 0."""
-    from scipy.special import ndtri
-
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.concatenate([[0], np.cumsum(count)]) / values.size
     density = np.exp(-0.5 * ndtri(ends) ** 2) / np.sqrt(2 * np.pi)

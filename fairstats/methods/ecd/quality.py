@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from fairstats.ground.checks import as_generator, check_confidence_level
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fairstats.ground.checks import check_number
 from fairstats.ground.groups import group_index
+from fairstats.ground.lazy import pd
 from fairstats.ground.results import OF_VERDICT, Comparison, Interval, Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain, fair_range
 from fairstats.methods.ecd.sample import Average
-from fairstats.methods.ecd.tail import CHARACTERISTICS
+from fairstats.methods.ecd.tail import CHARACTERISTICS, EcdSettings, GroupTail
 from fairstats.numerics.evt.backends import scipy_backend
 from fairstats.numerics.evt.tail import tail_row
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fairstats.methods.ecd.tail import EcdSettings, GroupTail
+from fairstats.plots.ecd import plot_ecd
 
 #: Columns beside ECD: its simultaneous interval, and the differences of ACD and of CVaR.
 _BESIDE = (
@@ -220,8 +217,6 @@ class EcdResult(Result):
 
     def plot(self, axes: Any = None) -> Any:
         """Extremes, return levels, Q-Q: see `fairstats.plots.ecd.plot_ecd`."""
-        from fairstats.plots.ecd import plot_ecd
-
         return plot_ecd(self, axes)
 
     def notes(self) -> list[str]:

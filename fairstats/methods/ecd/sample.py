@@ -9,33 +9,24 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairstats.ground.checks import (
-    check_confidence_level,
-    check_share,
-    check_type,
-    check_whole,
-    finite_array,
-    shown,
-)
+from fairstats.ground import checks
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION, find_group
+from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile, two_sided_pvalue
+from fairstats.ground.parts import TailCounts
 from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.tally import Tally
+from fairstats.numerics.evt import ReturnLevel, empirical_return_level
 from fairstats.numerics.evt.distributions import Floats
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from fairstats.ground.parts import TailCounts
-    from fairstats.ground.tally import Tally
-    from fairstats.numerics.evt import ReturnLevel
+from fairstats.plots.ecd import plot_discrimination
 
 
 @serialisable
@@ -249,7 +240,7 @@ class CounterfactualSample(Result):
         if len(found) == 1:
             return found[0]
         known = ", ".join(map(repr, (self._name(g) for g in self.groups)))
-        got = shown(group) + (", which stands for several pairs" if found else "")
+        got = checks.shown(group) + (", which stands for several pairs" if found else "")
         cure = "for ordered pairs: sample[value, counterfactual]" if found else "check the spelling"
         raise InputError("group", got=got, allowed=f"one of {known}", cure=cure)
 
@@ -265,25 +256,21 @@ class CounterfactualSample(Result):
         1 − α, q + E max(CD − q, 0)/(1 − α) (Rockafellar & Uryasev 2000, eq. 4). The interval is normal, from
         the influence function with the minimiser q fixed.
         """
-        found = self[group].cvar(check_share("level", level))
+        found = self[group].cvar(checks.check_share("level", level))
         return found.estimate, found.inference(self.confidence_level)[0]
 
     def quantile(self, group: Any, probability: float) -> ReturnLevel:
         """Quantile of CD with its binomial interval (see `fairstats.evt.empirical_return_level`)."""
-        from fairstats.numerics.evt import empirical_return_level
-
-        p = check_share("probability", probability)
+        p = checks.check_share("probability", probability)
         return empirical_return_level(
             self[group].values(), 1.0 / (1.0 - p), confidence_level=self.confidence_level
         )
 
     def extremes(self, group: Any, k: int = 10) -> pd.DataFrame:
         """The k rows with the largest CD: row label, CD, and both scores; largest first."""
-        import pandas as pd
-
         chosen = self[group]
         cd = chosen.values()
-        order = np.argsort(-cd, kind="stable")[: check_whole("k", k, low=0)]
+        order = np.argsort(-cd, kind="stable")[: checks.check_whole("k", k, low=0)]
         rows = np.arange(cd.size) if chosen.rows is None else chosen.rows
         table = {"row": rows[order], "cd": cd[order]}
         if chosen.actual is not None:
@@ -292,8 +279,6 @@ class CounterfactualSample(Result):
 
     def plot(self, tails: Any = (), ax: Any = None) -> Any:
         """CD of every row, with the thresholds of `tails`: see `fairstats.plots.ecd.plot_discrimination`."""
-        from fairstats.plots.ecd import plot_discrimination
-
         return plot_discrimination(self, tails, ax)
 
     @property
@@ -366,17 +351,17 @@ class CounterfactualSample(Result):
         first = groups[0]
         name = str(attribute or ("group" if isinstance(first, GroupSample) else first.attribute))
         pairing = "worst" if any(g.counterfactual == "worst" for g in chosen) else "other"
-        return cls(name, tuple(chosen), pairing, check_confidence_level(confidence_level))
+        return cls(name, tuple(chosen), pairing, checks.check_confidence_level(confidence_level))
 
     @classmethod
     def from_tally(cls, tally: Tally, *, confidence_level: float = 0.95) -> CounterfactualSample:
         """A sample of a tally that was made with `score` and `counterfactual_score`."""
         from fairstats.ground.tally import Tally
 
-        tails = check_type("tally", tally, Tally, "a Tally", "fs.tally(…)").extremes()
+        tails = checks.check_type("tally", tally, Tally, "a Tally", "fs.tally(…)").extremes()
         groups = tuple(GroupSample.of_tails(tails, g) for g in range(len(tails.groups)))
         attribute = INTERSECTION.join(tally.sensitive)
-        return cls(attribute, groups, "other", check_confidence_level(confidence_level))
+        return cls(attribute, groups, "other", checks.check_confidence_level(confidence_level))
 
     @classmethod
     def from_values(
@@ -393,21 +378,23 @@ class CounterfactualSample(Result):
         mapping, or values that are no numbers in [−1, 1].
         """
         allowed = "group → values of CD, or a CounterfactualSample"
-        check_type("values", values, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
-        made = {label_text(k): check_whole("n_synthetic", v, low=0) for k, v in (n_synthetic or {}).items()}
+        checks.check_type("values", values, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
+        made = {
+            label_text(k): checks.check_whole("n_synthetic", v, low=0) for k, v in (n_synthetic or {}).items()
+        }
         groups = [
             GroupSample.of(name, "other", cd, np.arange(cd.size), n_synthetic=made.get(name, 0))
             for name, cd in ((label_text(k), _as_cd(k, v)) for k, v in values.items())
         ]
         if not groups:
             raise InputError("values", got="an empty mapping", allowed="group → values of CD")
-        level = check_confidence_level(confidence_level)
+        level = checks.check_confidence_level(confidence_level)
         return cls(attribute, tuple(groups), "other", level)
 
 
 def _as_cd(group: Hashable, values: Any) -> Floats:
     allowed = "one-dimensional numbers in [−1, 1], without NaN"
-    array = finite_array("values", values, allowed)
+    array = checks.finite_array("values", values, allowed)
     if array.ndim != 1 or (array.size and np.abs(array).max() > 1):
         got = f"an array of shape {array.shape}"
         if array.ndim == 1:

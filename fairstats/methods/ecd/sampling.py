@@ -8,15 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from tqdm import tqdm
 
-from fairstats.ground.checks import (
-    as_generator,
-    check_choice,
-    check_confidence_level,
-    check_flag,
-    check_number,
-    check_whole,
-)
+from fairstats.ground import checks
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.predictions import as_features, favourable_probability
@@ -250,20 +244,20 @@ def sample_tail(
     >>> found.status
     'passed'
     """
-    check_choice("test", test, ("max_cv", "paper_raw", "paper_excess"))
-    check_choice("stop", stop, ("first_pass", "all_looks"))
-    check_whole("k_max", k_max, low=check_whole("k_min", k_min, low=2))
+    checks.check_choice("test", test, ("max_cv", "paper_raw", "paper_excess"))
+    checks.check_choice("stop", stop, ("first_pass", "all_looks"))
+    checks.check_whole("k_max", k_max, low=checks.check_whole("k_min", k_min, low=2))
     if timeout is not None:
-        check_number("timeout", timeout, low=0, open_low=True, cure="seconds: 600")
-    check_confidence_level(confidence_level)
-    check_whole("batch", batch, low=1)
-    check_whole("max_looks", max_looks, low=1)
-    check_whole("n_resamples", n_resamples, low=99, cure="9999")
-    check_flag("progress", progress)
+        checks.check_number("timeout", timeout, low=0, open_low=True, cure="seconds: 600")
+    checks.check_confidence_level(confidence_level)
+    checks.check_whole("batch", batch, low=1)
+    checks.check_whole("max_looks", max_looks, low=1)
+    checks.check_whole("n_resamples", n_resamples, low=99, cure="9999")
+    checks.check_flag("progress", progress)
     table = as_features(data, "data")
     attribute = find_attribute(table, sensitive_features, values)
     level = group_index(attribute.labels, group, "group")
-    random, seed = as_generator(rng)
+    random, seed = checks.as_generator(rng)
     real = np.flatnonzero(attribute.codes == level)
     fitted = None
     if generator is not None:
@@ -331,8 +325,6 @@ def _looks(
     progress: bool,
 ) -> tuple[list[Look], str]:
     """Looks at the tail, a batch of synthetic rows between them, and how it ended."""
-    from tqdm import tqdm
-
     looks: list[Look] = []
     started, most = time.monotonic(), rule["max_looks"]
     with tqdm(total=most, desc="looks at the tail", disable=not progress, leave=False) as bar:

@@ -8,14 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.checks import (
-    as_generator,
-    check_confidence_level,
-    check_flag,
-    check_share,
-    check_type,
-    check_whole,
-)
+from fairstats.ground import checks
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.results import Comparison, Result
@@ -192,18 +185,18 @@ def scott_knott(
     >>> [(t.name, t.rank) for t in found.treatments]
     [('EG', 1), ('none', 2)]
     """
-    check_type("runs", runs, Mapping, "treatment → values of its runs", '{"none": [0.2, 0.3], …}')
-    check_flag("larger_is_better", larger_is_better)
+    checks.check_type("runs", runs, Mapping, "treatment → values of its runs", '{"none": [0.2, 0.3], …}')
+    checks.check_flag("larger_is_better", larger_is_better)
     values = {str(name): as_series("runs", v) for name, v in runs.items()}
     few = [name for name, v in values.items() if v.size < 2]
     if len(values) < 2 or few:
         got = f"{len(values)} treatments" + (f", {', '.join(few)} with fewer than two runs" if few else "")
         allowed = "at least two treatments with two runs each"
         raise InputError("runs", got=got, allowed=allowed, cure="repeat each with several seeds")
-    level = round(1.0 - check_confidence_level(confidence_level), 12)
-    check_share("least_effect", least_effect, closed=True, cure=f"{NEGLIGIBLE}")
-    check_whole("n_resamples", n_resamples, low=99)
-    generator, seed = as_generator(rng)
+    level = round(1.0 - checks.check_confidence_level(confidence_level), 12)
+    checks.check_share("least_effect", least_effect, closed=True, cure=f"{NEGLIGIBLE}")
+    checks.check_whole("n_resamples", n_resamples, low=99)
+    generator, seed = checks.as_generator(rng)
     sign = -1.0 if larger_is_better else 1.0
     order = sorted(values, key=lambda name: sign * float(values[name].mean()))
     ranks: dict[str, int] = {}

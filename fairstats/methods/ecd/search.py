@@ -6,35 +6,24 @@ import time
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
+from tqdm import tqdm
 
+from fairstats.ground import checks
 from fairstats.ground.backends import BACKENDS
-from fairstats.ground.checks import (
-    check_choice,
-    check_flag,
-    check_number,
-    check_rows,
-    check_share,
-    check_that,
-    check_whole,
-    is_plain,
-)
 from fairstats.ground.encoding import as_array, factorize
 from fairstats.ground.errors import FairstatsWarning, InputError, MissingDependencyError
+from fairstats.ground.lazy import pd
 from fairstats.ground.predictions import as_features
 from fairstats.methods.ecd.attribute import find_attribute
 from fairstats.methods.ecd.discrimination import counterfactual_discrimination
 from fairstats.methods.ecd.ecd import ecd
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from fairstats.methods.ecd.result import EcdResult
+from fairstats.methods.ecd.result import EcdResult
 
 
 class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -172,13 +161,12 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         InputError
             Settings, or no trial that can be trained.
         """
-        import pandas as pd
-        from tqdm import tqdm
-
         self._check()
         label, factor = as_array(y, "y"), factorize(y, "y")
         mixed = factor.has_missing or label.dtype.kind == "V" or len(set(map(type, factor.levels))) > 1
-        check_that(not mixed, "y", y, "one label per row, all of one type", "leave out rows without a label")
+        checks.check_that(
+            not mixed, "y", y, "one label per row, all of one type", "leave out rows without a label"
+        )
         parts = self._parts(X, label)
         self._data = [(as_features(X).rows(rows), label[rows]) for rows in parts]
         self.classes_ = np.unique(label)
@@ -227,34 +215,36 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Raise unless every setting can be used."""
         trains = all(callable(getattr(self.estimator, name, None)) for name in ("fit", "get_params"))
         fine, allowed = trains and not isinstance(self.estimator, type), "an estimator as scikit-learn's are"
-        check_that(fine, "estimator", self.estimator, allowed, "RandomForestClassifier(), say")
-        check_whole("random_state", self.random_state, low=0, cure="random_state=0")
-        check_flag("warm_start", self.warm_start)
-        single = is_plain(self.pos_label) and not isinstance(self.pos_label, (tuple, range, memoryview))
-        check_that(single, "pos_label", self.pos_label, "one class of the labels", "pos_label=1")
-        check_flag("progress", self.progress)
+        checks.check_that(fine, "estimator", self.estimator, allowed, "RandomForestClassifier(), say")
+        checks.check_whole("random_state", self.random_state, low=0, cure="random_state=0")
+        checks.check_flag("warm_start", self.warm_start)
+        single = checks.is_plain(self.pos_label) and not isinstance(
+            self.pos_label, (tuple, range, memoryview)
+        )
+        checks.check_that(single, "pos_label", self.pos_label, "one class of the labels", "pos_label=1")
+        checks.check_flag("progress", self.progress)
         if self.timeout is not None:
-            check_number("timeout", self.timeout, low=0, open_low=True, cure="seconds: 600")
-        check_choice("objective", self.objective, ("ecd", "acd"))
-        check_choice("sampler", self.sampler, ("auto", "optuna", "random"))
-        check_choice("backend", self.backend, (None, *BACKENDS))
-        check_whole("n_iter", self.n_iter, low=1)
-        check_number("accuracy_loss", self.accuracy_loss, low=0, high=1, open_high=True, cure="0.02")
+            checks.check_number("timeout", self.timeout, low=0, open_low=True, cure="seconds: 600")
+        checks.check_choice("objective", self.objective, ("ecd", "acd"))
+        checks.check_choice("sampler", self.sampler, ("auto", "optuna", "random"))
+        checks.check_choice("backend", self.backend, (None, *BACKENDS))
+        checks.check_whole("n_iter", self.n_iter, low=1)
+        checks.check_number("accuracy_loss", self.accuracy_loss, low=0, high=1, open_high=True, cure="0.02")
         shares, choices = self.splits, self.param_distributions
         words = ("three shares above 0 that sum to 1", "(0.6, 0.2, 0.2)")
-        check_that(isinstance(shares, (list, tuple)) and len(shares) == 3, "splits", shares, *words)
-        total = sum(check_share("splits", share, cure=words[1]) for share in shares)
-        check_that(abs(total - 1) <= 1e-9, "splits", shares, *words)
+        checks.check_that(isinstance(shares, (list, tuple)) and len(shares) == 3, "splits", shares, *words)
+        total = sum(checks.check_share("splits", share, cure=words[1]) for share in shares)
+        checks.check_that(abs(total - 1) <= 1e-9, "splits", shares, *words)
         fine = isinstance(choices, Mapping) and bool(choices)
         allowed = "parameter → values, or distribution"
-        check_that(fine, "param_distributions", choices, allowed, '{"C": [0.1, 1, 10]}')
+        checks.check_that(fine, "param_distributions", choices, allowed, '{"C": [0.1, 1, 10]}')
 
     def _parts(self, X: Any, label: NDArray[Any]) -> list[NDArray[np.intp]]:
         """Rows of the three parts, each with its share of every group and label."""
         from sklearn.model_selection import train_test_split
 
         table = as_features(X)
-        check_rows("y", label, table.n_rows, per_row="label")
+        checks.check_rows("y", label, table.n_rows, per_row="label")
         attribute = find_attribute(table, self.sensitive_features, None)
         _, code = np.unique(label, return_inverse=True)
         stratum = attribute.codes * (code.max() + 1) + code

@@ -6,34 +6,25 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from fairstats.ground import checks
 from fairstats.ground.backends import BACKENDS
-from fairstats.ground.checks import (
-    check_choice,
-    check_confidence_level,
-    check_number,
-    check_share,
-    check_whole,
-)
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import DataWarning, InputError
 from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt import choose_threshold, empirical_return_level, fit_gpd, tail_type
+from fairstats.methods.ecd.sample import GroupSample
+from fairstats.numerics.evt import EvtFit, choose_threshold, empirical_return_level, fit_gpd, tail_type
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.grid import LEAST_CELLS, grid_width
 from fairstats.numerics.evt.series import are_tied
 from fairstats.numerics.evt.tail import to_point_process
-
-if TYPE_CHECKING:
-    from fairstats.methods.ecd.sample import GroupSample
-    from fairstats.numerics.evt import EvtFit
-    from fairstats.numerics.evt.return_levels import ReturnLevel
-    from fairstats.numerics.evt.tail_types import TailType
+from fairstats.numerics.evt.return_levels import ReturnLevel
+from fairstats.numerics.evt.tail_types import TailType
 
 #: CD is a difference of two probabilities.
 BOUND = 1.0
@@ -377,20 +368,20 @@ class EcdSettings:
     cvar_level: float = 0.95
 
     def __post_init__(self) -> None:
-        check_choice("location", self.location, ("return_level", "paper"))
-        check_choice("calibrated", self.calibrated, (False, True))
-        check_choice("backend", self.backend, (None, *BACKENDS))
-        check_choice("adjust", self.adjust, ADJUSTMENTS)
+        checks.check_choice("location", self.location, ("return_level", "paper"))
+        checks.check_choice("calibrated", self.calibrated, (False, True))
+        checks.check_choice("backend", self.backend, (None, *BACKENDS))
+        checks.check_choice("adjust", self.adjust, ADJUSTMENTS)
         m = _more_than_one("interactions", self.interactions)
         others = tuple(_more_than_one("other_interactions", v) for v in self.other_interactions)
-        check_whole("n_resamples", self.n_resamples, low=0)
-        check_confidence_level(self.confidence_level)
-        check_number("margin", self.margin, low=0, open_low=True, cure="0.05")
-        check_number("horizon_width", self.horizon_width, low=0, open_low=True, cure="0.5")
-        check_share("cvar_level", self.cvar_level)
+        checks.check_whole("n_resamples", self.n_resamples, low=0)
+        checks.check_confidence_level(self.confidence_level)
+        checks.check_number("margin", self.margin, low=0, open_low=True, cure="0.05")
+        checks.check_number("horizon_width", self.horizon_width, low=0, open_low=True, cure="0.5")
+        checks.check_share("cvar_level", self.cvar_level)
         words = "factors of the exceedances, between 0.01 and 100"
         factors = (
-            check_number("sensitivity", f, low=0.01, high=100, allowed=words, cure="(0.5, 2)")
+            checks.check_number("sensitivity", f, low=0.01, high=100, allowed=words, cure="(0.5, 2)")
             for f in self.sensitivity
         )
         for name, value in (
@@ -415,14 +406,16 @@ def _checked_threshold(threshold: Any) -> int | str | dict[str, float] | None:
         allowed = 'k of 10 or more, "forward_stop", or a threshold for each group'
         raise InputError("threshold", got=repr(threshold), allowed=allowed, cure="threshold=50")
     if not isinstance(threshold, Mapping):
-        return check_whole("threshold", threshold, low=10)
+        return checks.check_whole("threshold", threshold, low=10)
     words = "for every group a number in [−1, 1)"
     return {
-        label_text(k): check_number("threshold", v, low=-1, high=1, open_high=True, allowed=words, cure="0.2")
+        label_text(k): checks.check_number(
+            "threshold", v, low=-1, high=1, open_high=True, allowed=words, cure="0.2"
+        )
         for k, v in threshold.items()
     }
 
 
 def _more_than_one(argument: str, value: Any) -> float:
     words = "a number of interactions above 1"
-    return check_number(argument, value, low=1, high=1e15, open_low=True, allowed=words, cure="1000")
+    return checks.check_number(argument, value, low=1, high=1e15, open_low=True, allowed=words, cure="1000")

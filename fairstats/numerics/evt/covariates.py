@@ -5,22 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import chdtrc
 
-from fairstats.ground.checks import (
-    check_choice,
-    check_confidence_level,
-    check_one_length,
-    check_rows,
-    check_that,
-    check_type,
-    finite_array,
-    listed,
-)
+from fairstats.ground import checks
 from fairstats.ground.encoding import as_frame_columns, as_narwhals
 from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import pd
 from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.backends import scipy_backend
@@ -30,9 +23,6 @@ from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
 from fairstats.numerics.evt.regression import Smooth, TailRegression, hessian, likelihood_end
 from fairstats.numerics.evt.return_levels import ReturnLevel, ReturnLevels
 from fairstats.numerics.evt.tail import tail_row
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @serialisable
@@ -126,7 +116,7 @@ class CovariateFit(Result):
 
     def interval(self, name: str, confidence_level: float | None = None) -> Interval:
         """Likelihood interval of a coefficient."""
-        check_choice("name", name, tuple(self.params))
+        checks.check_choice("name", name, tuple(self.params))
         i = list(self.params).index(name)
         matrix, shift = self._made_of()[0].coefficients()
         return self._likely(lambda z: (float(matrix[i] @ z + shift[i]), matrix[i]), confidence_level)
@@ -182,8 +172,10 @@ class CovariateFit(Result):
             m too small, covariates that are missing or of an unknown category, a delta interval of a fit that
             is not regular, or a fit that was read from a dictionary, which does not carry the rows.
         """
-        check_choice("method", method, ("profile", "delta"))
-        check_that(self.regular or method == "profile", "method", method, "'profile': the fit is not regular")
+        checks.check_choice("method", method, ("profile", "delta"))
+        checks.check_that(
+            self.regular or method == "profile", "method", method, "'profile': the fit is not regular"
+        )
         (regression, best), frame = self._made_of(), as_frame("at", at)
         rows = {
             name: design("at", spec, frame)[0] @ np.linalg.inv(regression.turns[name])
@@ -191,14 +183,14 @@ class CovariateFit(Result):
         }
         origin = regression.origin
         if self.model == "gpd" and np.ndim(origin):
-            check_that("threshold" in frame, "at", list(frame.columns), "a column 'threshold' too")
-            origin = finite_array("at", frame["threshold"], "thresholds that are numbers")
+            checks.check_that("threshold" in frame, "at", list(frame.columns), "a column 'threshold' too")
+            origin = checks.finite_array("at", frame["threshold"], "thresholds that are numbers")
         origins = np.broadcast_to(np.asarray(origin, dtype=np.float64), len(frame))
         least = 1.0 if self.model == "gev" else self.n_total / self.n_exceedances
-        periods = finite_array("m", m, "a number of observations, or several").ravel()
+        periods = checks.finite_array("m", m, "a number of observations, or several").ravel()
         fine = periods.size and (periods > least if self.model == "gev" else periods >= least).all()
         allowed = f"{'more than' if self.model == 'gev' else 'at least'} {least:g}"
-        check_that(fine, "m", m, allowed, "a larger m")
+        checks.check_that(fine, "m", m, allowed, "a larger m")
         levels = []
         for each in periods.tolist():
             for i, known in enumerate(frame.to_dict("records")):
@@ -250,9 +242,9 @@ class CovariateFit(Result):
         >>> round(free.test_against(common).pvalue, 2)
         0.14
         """
-        from scipy.special import chdtrc
-
-        check_type("null", null, CovariateFit, "a fit with covariates", "fit_gpd(x, u, covariates=frame)")
+        checks.check_type(
+            "null", null, CovariateFit, "a fit with covariates", "fit_gpd(x, u, covariates=frame)"
+        )
         mine, theirs = self._made_of()[0], null._made_of()[0]
         series = [one.values * one.unit + one.origin for one in (mine, theirs)]
         same = (
@@ -271,7 +263,9 @@ class CovariateFit(Result):
         one_scale = theirs.columns["scale"].shape[1] == 1
         fine = inside and df > 0 and (mine.link == theirs.link or one_scale) and self.regular and null.regular
         got = f"{null.formulas}, {null.scale_link} link, {null.n_exceedances} values"
-        check_that(fine, "null", got, f"a smaller regular model of the same values within {self.formulas}")
+        checks.check_that(
+            fine, "null", got, f"a smaller regular model of the same values within {self.formulas}"
+        )
         statistic = max(2.0 * (null.nll - self.nll), 0.0)
         words = ", ".join(f"{name} {formula}" for name, formula in null.formulas.items())
         pvalue = float(chdtrc(df, statistic))
@@ -287,7 +281,7 @@ class CovariateFit(Result):
         """Likelihood interval of a function of z, or the normal one with a given standard error."""
         regression, best = self._made_of()
         level = self.confidence_level if confidence_level is None else confidence_level
-        critical = chi2_quantile(check_confidence_level(level))
+        critical = chi2_quantile(checks.check_confidence_level(level))
         if error is not None:
             value, reach = interest(best)[0], np.sqrt(critical) * error
             return Interval(float(value - reach), float(value + reach), level, "delta")
@@ -307,12 +301,12 @@ def fit_covariates(
     confidence_level: float,
 ) -> CovariateFit:
     """Fit values above their thresholds, or maxima (origin 0), by the covariates' rows that are kept."""
-    check_choice("scale_link", link, ("log", "identity"))
+    checks.check_choice("scale_link", link, ("log", "identity"))
     frame = as_frame("covariates", covariates)
-    check_rows("covariates", frame, len(keep))
+    checks.check_rows("covariates", frame, len(keep))
     specs, columns, turns = {}, {}, {}
     for name, formula in formulas.items():
-        check_type(name, formula, str, "a formula", "'~ age'")
+        checks.check_type(name, formula, str, "a formula", "'~ age'")
         matrix, specs[name] = design(name, formula, frame)
         columns[name] = matrix[keep]
     count = sum(matrix.shape[1] for matrix in columns.values())
@@ -382,18 +376,16 @@ def design(argument: str, formula: Any, frame: pd.DataFrame) -> tuple[Floats, An
         why = "columns that are not finite, or beyond 1e±100"
     except (FormulaicError, ValueError, TypeError, SyntaxError, Warning) as problem:
         why = str(problem).partition("\n")[0]
-    columns = f"columns {listed(list(frame.columns))}"
+    columns = f"columns {checks.listed(list(frame.columns))}"
     got = f"{formula!r}: {why}" if isinstance(formula, str) else f"{columns}: {why}"
     raise InputError(argument, got=got, allowed=f"a formula of {columns}", cure=cure)
 
 
 def as_frame(argument: str, given: Any) -> pd.DataFrame:
     """Covariates as a pandas frame with rows numbered from 0."""
-    import pandas as pd
-
     if isinstance(given, Mapping):
         columns = {str(name): np.atleast_1d(values) for name, values in given.items()}
-        check_one_length(argument, {name: len(values) for name, values in columns.items()})
+        checks.check_one_length(argument, {name: len(values) for name, values in columns.items()})
         return pd.DataFrame(columns)
     names = getattr(as_narwhals(given, argument), "columns", ())
     return as_frame_columns(given, list(names), argument).reset_index(drop=True)

@@ -15,13 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.checks import (
-    as_generator,
-    check_choice,
-    check_confidence_level,
-    check_type,
-    check_whole,
-)
+from fairstats.ground import checks
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.bootstrap import ExcessBatch, fit_excess_batch, fit_maxima_batch
@@ -30,6 +24,7 @@ from fairstats.numerics.evt.grid import GridLikelihood, cells_of
 from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.series import as_series, usable_thresholds
 from fairstats.numerics.evt.tail import FittedTail, TailTest, tail_row
+from fairstats.plots.evt import plot_mean_residual_life
 
 #: Survival probabilities below e^−36 are rounding; at ξ = −1 the largest value has none.
 _FARTHEST = 36.0
@@ -160,10 +155,10 @@ def goodness_of_fit(
     >>> goodness_of_fit(fit_gpd(x, threshold=2.0, backend="scipy"), rng=1).pvalue > 0.05
     True
     """
-    check_choice("statistic", statistic, tuple(STATISTICS))
-    replicates = check_whole("n_resamples", n_resamples, low=19)
-    generator, seed = as_generator(rng)
-    check_type("fit", fit, FittedTail, "a fit of fairstats.evt", "fit_gpd(x, threshold)")
+    checks.check_choice("statistic", statistic, tuple(STATISTICS))
+    replicates = checks.check_whole("n_resamples", n_resamples, low=19)
+    generator, seed = checks.as_generator(rng)
+    checks.check_type("fit", fit, FittedTail, "a fit of fairstats.evt", "fit_gpd(x, threshold)")
     if fit.model == "gev":
         simulated = np.sort(fit.quantile(generator.random((replicates, fit.n_exceedances))), axis=1)
         refitted = fit_maxima_batch(simulated, fit.method)
@@ -304,8 +299,6 @@ class MeanResidualLife(OverThresholds):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw it; see `fairstats.plots.evt.plot_mean_residual_life`."""
-        from fairstats.plots.evt import plot_mean_residual_life
-
         return plot_mean_residual_life(self, ax)
 
 
@@ -349,7 +342,7 @@ def mean_residual_life(
     array([0.98, 1.03])
     """
     series = as_series("x", x)
-    level = check_confidence_level(confidence_level)
+    level = checks.check_confidence_level(confidence_level)
     u, n = usable_thresholds(series, thresholds, n_thresholds)
     ordered = np.sort(series)
     mean, error = np.empty(u.size), np.empty(u.size)

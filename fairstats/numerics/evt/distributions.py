@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gamma
 
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
@@ -238,8 +239,6 @@ def gev_from_lmoments(l1: Floats, l2: Floats, l3: Floats) -> Floats:
     κ ≈ 7.8590c + 2.9554c² with c = 2/(3 + l₃/l₂) − log 2/log 3: Hosking's (1985) approximation, within
     9·10⁻⁴ of the exact solution and what the R packages use.
     """
-    from scipy.special import gamma
-
     c = 2.0 / (3.0 + l3 / l2) - _LOG2_OVER_LOG3
     kappa = 7.8590 * c + 2.9554 * c**2
     safe = np.where(np.abs(kappa) < 1e-7, 1e-7, kappa)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import chdtrc, ndtri
 
 from fairstats.ground.checks import LARGEST, check_choice, check_number
 from fairstats.ground.multiplicity import two_sided_pvalue
@@ -26,6 +27,7 @@ from fairstats.numerics.evt.tail import (
     TailTest,
     to_point_process,
 )
+from fairstats.plots.evt import plot_profile
 
 #: Points on either side of the estimate, and how far beyond the critical value the curve goes.
 _POINTS, _BEYOND = 16, 1.6
@@ -68,8 +70,6 @@ class ProfileCurve(TailEstimate):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the curve; see `fairstats.plots.evt.plot_profile`."""
-        from fairstats.plots.evt import plot_profile
-
         return plot_profile(self, ax)
 
 
@@ -248,8 +248,6 @@ def parameter_interval(
         by_root = fit.by_root and method == "auto" and parameter != "scale"
         low, high = fit.likelihood().parameter_ends(parameter, target, standardised=by_root)
         return Interval(float(low[0]), float(high[0]), level, SIGNED_ROOT if by_root else PROFILE)
-    from scipy.special import ndtri
-
     reach = float(ndtri(0.5 + 0.5 * level)) * fit.std_error[parameter]
     estimate = fit.params[parameter]
     error = "jackknife" if fit.method == "lmoments" else "observed information"
@@ -392,8 +390,6 @@ def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> S
     >>> round(found.params["scale"], 3), round(found.pvalue, 3)
     (1.018, 0.544)
     """
-    from scipy.special import chdtrc
-
     fit.need_likelihood()
     check_choice("method", method, ("auto", "profile"))
     xi = check_number("null", null, low=REGULAR_ABOVE, high=10.0, open_low=True, cure="0, exponential")

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from fairstats.ground.lazy import pd
 from fairstats.ground.results import TIDY_COLUMNS, Comparison
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt import diagnostics, return_levels
 from fairstats.numerics.evt import profile as profiles
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, FEW_FOR_SCALE, FittedTail
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from fairstats.plots.evt import plot_fit
 
 _NAMES = {
     "gpd": "Generalised Pareto distribution",
@@ -167,6 +165,4 @@ class EvtFit(FittedTail):
 
     def plot(self, axes: Any = None) -> Any:
         """Q-Q, P-P, return levels with band, profile of ξ: see `fairstats.plots.evt.plot_fit`."""
-        from fairstats.plots.evt import plot_fit
-
         return plot_fit(self, axes)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from fairstats.ground import checks
 from fairstats.ground.errors import DataWarning, InputError, caution
@@ -214,8 +215,6 @@ def extremal_index(
     >>> round(found.estimate, 2), 0.5 in found.confidence_interval
     (0.51, True)
     """
-    from scipy.special import ndtr, ndtri
-
     checks.check_choice("method", method, ("intervals", "runs"))
     level = checks.check_confidence_level(confidence_level)
     replicates = checks.check_whole("n_resamples", n_resamples, low=19)

@@ -12,14 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.checks import (
-    as_generator,
-    check_choice,
-    check_confidence_level,
-    check_number,
-    check_type,
-    check_whole,
-)
+from fairstats.ground import checks
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Comparison, Interval
 from fairstats.ground.serialise import serialisable
@@ -173,21 +166,23 @@ def exponentiality_test(
     >>> exponentiality_test(rng.standard_cauchy(size=2000), rng=1).passed
     False
     """
-    check_choice("rule", rule, _RULES)
+    checks.check_choice("rule", rule, _RULES)
     series = as_series("x", x)
-    k_min = check_whole("k_min", k_min, low=2)
-    k_max = check_whole("k_max", k_max, low=k_min)
-    replicates = check_whole("n_resamples", n_resamples, low=99)
+    k_min = checks.check_whole("k_min", k_min, low=2)
+    k_max = checks.check_whole("k_max", k_max, low=k_min)
+    replicates = checks.check_whole("n_resamples", n_resamples, low=99)
     # rounded: 1 − 0.95 is not 0.05, and p-values are compared with it
-    alpha = round(1.0 - check_confidence_level(confidence_level), 12)
-    level = alpha / (1 if max_looks is None else check_whole("max_looks", max_looks, low=1, high=10**6))
+    alpha = round(1.0 - checks.check_confidence_level(confidence_level), 12)
+    level = alpha / (
+        1 if max_looks is None else checks.check_whole("max_looks", max_looks, low=1, high=10**6)
+    )
     if series.size <= k_max:
         got, cure = f"{k_max} for a series of {series.size} values", "a smaller k_max, or more values"
         raise InputError("k_max", got=got, allowed="less than the number of values", cure=cure)
     top = np.sort(np.partition(series, series.size - k_max - 1)[-(k_max + 1) :])[::-1]
     refuse_constant("x", top[k_min::-1], "largest values")
     k = np.arange(k_min, k_max + 1)
-    generator, seed = as_generator(rng)
+    generator, seed = checks.as_generator(rng)
     cv = coefficients_of_variation(top[None, :], k)[0]
     null = coefficients_of_variation(_exponential_top(generator, replicates, k_max), k)
     mean, sd = null.mean(axis=0), null.std(axis=0, ddof=1)
@@ -331,14 +326,16 @@ def tail_type(
     >>> tail_type(fit_gpd(x, threshold=0.8, backend="scipy"), bound=1.0).type
     'III'
     """
-    check_type("fit", fit, EvtFit, "a fit above a threshold", "fit_gpd(x, threshold)").need_likelihood()
+    checks.check_type(
+        "fit", fit, EvtFit, "a fit above a threshold", "fit_gpd(x, threshold)"
+    ).need_likelihood()
     if fit.model == "gev":
         allowed, cure = "a fit above a threshold", "fit_gpd(x, threshold)"
         raise InputError("fit", got="a fit of block maxima", allowed=allowed, cure=cure)
     level = fit.level_of(confidence_level)
-    check_number("max_relative_width", max_relative_width, low=0, open_low=True, cure="0.5")
+    checks.check_number("max_relative_width", max_relative_width, low=0, open_low=True, cure="0.5")
     largest = float(fit.sample[-1])
-    if bound is not None and largest > check_number("bound", bound, cure="1.0"):
+    if bound is not None and largest > checks.check_number("bound", bound, cure="1.0"):
         got, allowed = f"{bound!r}, which the largest value {largest:g} exceeds", "an upper bound of the data"
         raise InputError("bound", got=got, allowed=allowed, cure="leave it out if there is none")
     interval = fit.interval("shape", level)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairstats.ground.encoding import label_text
 from fairstats.ground.groups import sensitive_columns
+from fairstats.ground.lazy import pd
 from fairstats.ground.parts import dates_as_days
+from fairstats.methods.hfm.result import HfmEntry, HfmResult
+from fairstats.methods.hfm.set_distance import SetDistance
+from fairstats.methods.madd.result import LargestMadd, MaddComparison, MaddResult
+from fairstats.methods.rates.abroca import AbrocaResult
 from fairstats.report.crosscheck.check import Check, Line, Place, ends
 from fairstats.report.crosscheck.door import VERDICT, Bench, rows_of
 from fairstats.report.crosscheck.rates import adjusted
-
-if TYPE_CHECKING:
-    from fairstats.methods.hfm.result import HfmEntry, HfmResult
-    from fairstats.methods.hfm.set_distance import SetDistance
-    from fairstats.methods.madd.result import LargestMadd, MaddComparison, MaddResult
-    from fairstats.methods.rates.abroca import AbrocaResult
 
 # ---------------------------------------------------------------- MADD
 
@@ -272,8 +271,6 @@ def hfm(result: HfmResult, bench: Bench) -> Iterator[Check]:
 
 def _columns(X: Any, result: HfmResult) -> dict[str, Any]:
     """Columns as R takes them: numbers, or text."""
-    import pandas as pd
-
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     found: dict[str, Any] = {}
     for name in frame.columns:

@@ -6,18 +6,16 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from fairstats._version import __version__
 from fairstats.ground import rsession
 from fairstats.ground.errors import BackendError, FairstatsWarning
+from fairstats.ground.results import Comparison
 from fairstats.ground.rprobe import RProbe, probe_r
 from fairstats.report.crosscheck.check import Check, Line, Place
-
-if TYPE_CHECKING:
-    from fairstats.ground.results import Comparison
 
 ADJUSTED = "p-value, adjusted"
 VERDICT, VERDICT_ADJUSTED = "p-value of the verdict", "p-value of the verdict, adjusted"

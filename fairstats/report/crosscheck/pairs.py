@@ -11,25 +11,21 @@ import numpy as np
 
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.registry import find_metric
+from fairstats.methods.hfm.risk import DiscriminativeRiskResult
+from fairstats.methods.madd.mitigation import MitigationResult
+from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
+from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.amplification import AMPLIFICATION
-from fairstats.methods.rates.models.result import QUANTITIES
-from fairstats.numerics.paired.change import OVERALL
+from fairstats.methods.rates.models.result import QUANTITIES, ModelComparison
+from fairstats.methods.rates.result import RatioResult
+from fairstats.methods.rates.stratified import StratifiedRatioResult
+from fairstats.numerics.paired.change import OVERALL, PairedChange
 from fairstats.report.crosscheck.check import Check, Line, Place, ends
 from fairstats.report.crosscheck.distances import madd
 from fairstats.report.crosscheck.door import ADJUSTED, VERDICT, Bench, column, rows_of
 from fairstats.report.crosscheck.rates import WORST, adjusted, comparisons, design, table_arguments
 
 if TYPE_CHECKING:
-    from fairstats.methods.hfm.risk import DiscriminativeRiskResult
-    from fairstats.methods.madd.mitigation import MitigationResult
-    from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
-    from fairstats.methods.rates.maxima import MaximumResult
-    from fairstats.methods.rates.models.result import ModelComparison
-    from fairstats.methods.rates.result import RatioResult
-    from fairstats.methods.rates.stratified import StratifiedRatioResult
-    from fairstats.numerics.paired.change import PairedChange
-    from fairstats.report.crosscheck.door import Bench
-
     _Compared = ModelComparison | MitigationResult
 
 _SCORES = "crosscheck_paired_scores"

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import CELLS, RATES
-from fairstats.methods.um.joint import paired_prior
+from fairstats.methods.um.comparison import UmComparison
+from fairstats.methods.um.estimators import UmEstimators
+from fairstats.methods.um.events import UmRanking
+from fairstats.methods.um.joint import JointDraws, paired_prior
 from fairstats.methods.um.metrics import Metric, parse_metric
-from fairstats.methods.um.table import DEFAULT_METRICS
+from fairstats.methods.um.result import UmPosterior
+from fairstats.methods.um.table import DEFAULT_METRICS, PosteriorRow
 from fairstats.report.crosscheck.check import Check, Line
 from fairstats.report.crosscheck.door import Bench, column
-
-if TYPE_CHECKING:
-    from fairstats.methods.um.comparison import UmComparison
-    from fairstats.methods.um.estimators import UmEstimators
-    from fairstats.methods.um.events import UmRanking
-    from fairstats.methods.um.joint import JointDraws
-    from fairstats.methods.um.result import UmPosterior
-    from fairstats.methods.um.table import PosteriorRow
 
 _DRAWS = "fs_um_draws"
 _OBSERVED = (Line("observed", "observed", function="fs_um_metric"),)

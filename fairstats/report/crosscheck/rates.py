@@ -9,19 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from fairstats.ground.counts import SelectionCounts
+from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.registry import RATES, SELECTED, Rate, find_metric
+from fairstats.methods.rates.result import ComparisonResult, RateComparison
 from fairstats.report.crosscheck.check import Check, Line, ends
 from fairstats.report.crosscheck.door import ADJUSTED, VERDICT, VERDICT_ADJUSTED, Bench, column, rows_of
-
-if TYPE_CHECKING:
-    from fairstats.ground.counts import CellCounts
-    from fairstats.methods.rates.result import ComparisonResult, RateComparison
-    from fairstats.report.sections.rates import WorstCaseResult
+from fairstats.report.sections.rates import WorstCaseResult
 
 _TWIN, WORST = "crosscheck_comparisons", "crosscheck_worst_case"
 _RATES = (Line("rate", "rate"), Line("rate of the reference", "rate_reference"))

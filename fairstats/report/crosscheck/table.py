@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
+from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
 from fairstats.report.crosscheck.check import COLUMNS, COUNTED, DISAGREES, NOT_RECOMPUTED, Check
 from fairstats.report.format import aligned, escaped, exact_number, printable
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Columns of the printed table, and of the HTML table.
 _HEADS = ("quantity", "Python", "R", "abs. diff.", "rel. diff.", "tolerance", "verdict", "by")
@@ -95,8 +92,6 @@ class Crosscheck:
             ``python``, ``r``, ``source``, ``absolute_difference``, ``relative_difference``, ``tolerance``
             (largest absolute difference that is agreement), ``verdict``, ``note``.
         """
-        import pandas as pd
-
         return pd.DataFrame([check.row() for check in self.checks], columns=list(COLUMNS))
 
     def counts(self) -> dict[str, int]:

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from fairstats.ground.results import Comparison
+from fairstats.methods.ecd.result import EcdComparison, EcdResult
+from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
+from fairstats.methods.ecd.tail import GroupLevel, GroupTail
 from fairstats.numerics.evt.bootstrap import POWER_TAIL
+from fairstats.numerics.evt.result import EvtFit
+from fairstats.numerics.hdr.result import HdrRegion, HdrResult
 from fairstats.report.crosscheck.check import Check, Line, Place, ends
 from fairstats.report.crosscheck.door import Bench, column
-
-if TYPE_CHECKING:
-    from fairstats.ground.results import Comparison
-    from fairstats.methods.ecd.result import EcdComparison, EcdResult
-    from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
-    from fairstats.methods.ecd.tail import GroupLevel, GroupTail
-    from fairstats.numerics.evt.result import EvtFit
-    from fairstats.numerics.hdr.result import HdrRegion, HdrResult
 
 # ---------------------------------------------------------------- extreme value fits
 

@@ -14,15 +14,8 @@ from fairstats.ground.registry import METRICS
 from fairstats.ground.results import Result
 from fairstats.methods.rates.employment.result import METRIC
 from fairstats.report.inputs import AuditInput
+from fairstats.report.sections import methods
 from fairstats.report.sections.employment import TITLE, no_section
-from fairstats.report.sections.methods import (
-    run_ecd,
-    run_hfm,
-    run_madd,
-    run_mitigation,
-    run_models,
-    run_um,
-)
 from fairstats.report.sections.rates import run_rates
 
 
@@ -56,12 +49,14 @@ with files("fairstats.report.sections").joinpath("words.toml").open("rb") as _st
 REFERENCES: dict[str, str] = _TABLES["references"]
 SECTIONS = (
     SectionEntry("rates", "Rates: ratios, differences, largest gaps", run_rates),
-    SectionEntry("models", "Several models on the same people", run_models),
-    SectionEntry("madd", "MADD: distance between score distributions", run_madd),
-    SectionEntry("mitigation", "Mitigation: what changes on rows that it did not see", run_mitigation),
-    SectionEntry("hfm", "HFM: distances between sets of rows", run_hfm),
-    SectionEntry("um", "Uncertainty Matters: joint posteriors", run_um),
-    SectionEntry("ecd", "Extreme counterfactual discrimination", run_ecd),
+    SectionEntry("models", "Several models on the same people", methods.run_models),
+    SectionEntry("madd", "MADD: distance between score distributions", methods.run_madd),
+    SectionEntry(
+        "mitigation", "Mitigation: what changes on rows that it did not see", methods.run_mitigation
+    ),
+    SectionEntry("hfm", "HFM: distances between sets of rows", methods.run_hfm),
+    SectionEntry("um", "Uncertainty Matters: joint posteriors", methods.run_um),
+    SectionEntry("ecd", "Extreme counterfactual discrimination", methods.run_ecd),
 )
 #: Those that the report has words for: also what no audit computes.
 WORDED = (*SECTIONS, SectionEntry(METRIC, TITLE, no_section))

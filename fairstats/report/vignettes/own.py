@@ -7,15 +7,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.groups import INTERSECTION
 from fairstats.report.columns import check_outcomes
+from fairstats.report.contents import Contents
 from fairstats.report.files import read_table
-
-if TYPE_CHECKING:
-    from fairstats.report.contents import Contents
 
 #: Arguments of `audit` that name columns.
 _COLUMNS = (

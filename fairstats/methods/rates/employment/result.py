@@ -6,11 +6,12 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from fairstats.ground.checks import check_that
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable, write_text
 from fairstats.methods.rates.bounds import Bounds
@@ -18,10 +19,6 @@ from fairstats.methods.rates.employment import ll144
 from fairstats.methods.rates.employment.figures import ImpactFigures
 from fairstats.methods.rates.result import RateComparison, RatioResult
 from fairstats.methods.rates.stratified import StratifiedRatioResult
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 METRIC = "adverse_impact"
 #: Columns that the template of Local Law 144 has not.
