@@ -15,9 +15,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fairstats._version import __version__
+from fairstats.ground.engines.files import delimiter_of, engine_for, open_files
 from fairstats.ground.errors import FairstatsError, FairstatsWarning, InputError, MissingDependencyError
-from fairstats.report.report import AuditReport
+from fairstats.ground.serialise import decode, parse_json, read_json
+from fairstats.ground.tally import Tally, tally
+from fairstats.report.files import STANDARD, check_targets, deliver, held_input, read_table
+from fairstats.report.html import render_html
+from fairstats.report.render import show
+from fairstats.report.report import AuditReport, read_report
 from fairstats.report.vignettes.build import Built
+from fairstats.report.vignettes.source import find_vignette, read_vignette, vignette_names
 
 try:
     import typer
@@ -88,14 +95,14 @@ def root(
 @command("audit", "file", "rows", "audit", "mitigation", "delimiter", "engine", "delivery")
 def audit_command(file: Path, **given: Any) -> None:
     """Audit the predictions in a table, or a tally of it, for differences between groups."""
-    from fairstats.ground.tally import Tally
     from fairstats.report.audit import audit
 
     delivery = {name: given.pop(name) for name in options.TABLES["delivery"]}
     _check_delivery(delivery, [file])
     frame, plain = _asked(file, given)
     if plain["mitigation"] is not None:
-        plain["mitigation"] = _mitigation(plain["mitigation"])
+        written = "the JSON of what MaddMitigator.evaluate returned: json.dump(effect.to_dict(), file)"
+        plain["mitigation"] = decode(read_json(plain["mitigation"], "--mitigation", written))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
         with _as_written("file", file) if isinstance(frame, Tally) else nullcontext():
@@ -109,14 +116,6 @@ def _asked(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any
     groups, changed = plain["sensitive_features"], plain["counterfactual_score"]
     plain["reference"] = options.reference_of(plain["reference"], groups)
     return frame, plain | {"sensitive_features": groups or None, "counterfactual_score": changed or None}
-
-
-def _mitigation(path: Path) -> Any:
-    """The result that a file of JSON holds."""
-    from fairstats.ground.serialise import decode, read_json
-
-    written = "the JSON of what MaddMitigator.evaluate returned: json.dump(effect.to_dict(), file)"
-    return decode(read_json(path, "--mitigation", written))
 
 
 def _read(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -136,10 +135,6 @@ def _read(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]
 
 def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
     """What a command reads: a tally, the rows of a file, or a lazy table; its own options leave `given`."""
-    from fairstats.ground.engines.files import delimiter_of, engine_for, open_files
-    from fairstats.ground.tally import Tally
-    from fairstats.report.files import held_input, read_table
-
     delimiter, memory, engine = (given.pop(name) for name in ("delimiter", "memory", "engine"))
     delimiter, held = delimiter_of(delimiter), held_input(file)
     if file.suffix == ".json" or (held or b"").lstrip().startswith(b"{"):
@@ -157,9 +152,6 @@ def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
 @command("tally", "file", "rows", "delimiter", "engine", "tally")
 def tally_command(file: Path, **given: Any) -> None:
     """Count a table once: a tally holds all that an audit needs, and no person."""
-    from fairstats.ground.tally import tally
-    from fairstats.report.files import check_targets, deliver
-
     check_targets({"--out": given["out"]}, [file])
     out, exact, min_cell = (given.pop(name) for name in ("out", "exact", "min_cell"))
     for name in ("y_pred", "score"):
@@ -184,12 +176,8 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
 
     FILE may also be JSON with counts: {"women": [2, 8], "men": [15, 10]}, or several tables by name.
     """
-    from fairstats.ground.engines.files import delimiter_of
-    from fairstats.ground.serialise import parse_json
-    from fairstats.ground.tally import Tally
     from fairstats.methods.rates.employment.adverse_impact import adverse_impact
     from fairstats.report.audit import audit
-    from fairstats.report.files import STANDARD, check_targets, deliver, held_input, read_table
 
     delivery = {name: given.pop(name) for name in options.TABLES["delivery"]}
     out, target, title = delivery["out"], given.pop("csv"), given.pop("title")
@@ -251,11 +239,7 @@ def crosscheck_command(
     The last line says how many agree. Exit codes: 0 all agree, 1 some do not, 2 usage, input that cannot be
     used, or no R.
     """
-    from fairstats.ground.engines.files import delimiter_of
     from fairstats.report.crosscheck.run import crosscheck
-    from fairstats.report.files import STANDARD, check_targets, deliver, held_input, read_table
-    from fairstats.report.html import render_html
-    from fairstats.report.report import AuditReport, read_report
 
     check_targets({"--out": out}, [report, data])
     separator, text = delimiter_of(delimiter), held_input(report)
@@ -293,8 +277,6 @@ def _as_written(argument: str, file: Path) -> Iterator[None]:
 @vignettes.command("list")
 def list_command() -> None:
     """List the vignettes: name and title."""
-    from fairstats.report.vignettes.source import find_vignette, read_vignette, vignette_names
-
     for name in vignette_names():
         typer.echo(f"{name:28} {read_vignette(find_vignette(name)).title}")
 
@@ -343,8 +325,6 @@ def _tell(built: Built) -> None:
 
 def _check_delivery(delivery: Mapping[str, Any], inputs: Sequence[Path]) -> None:
     """Look at the files of a report before the work."""
-    from fairstats.report.files import check_targets
-
     check_targets({"--out": delivery["out"], "--json": delivery["json"]}, inputs)
 
 
@@ -353,10 +333,6 @@ def _deliver(report: AuditReport, delivery: Mapping[str, Any]) -> None:
 
     Where a file goes to standard output, the rest is said on standard error.
     """
-    from fairstats.report.files import STANDARD, deliver
-    from fairstats.report.html import render_html
-    from fairstats.report.render import show
-
     out, json = delivery["out"], delivery["json"]
     piped = STANDARD in (str(out), str(json))
     show(report, full=delivery["full"], stream=sys.stderr if piped else sys.stdout)

@@ -45,7 +45,11 @@ def count_columns(
         score_range=_range(score_range),
         **asked,
     )
-    _check_number(question)
+    # counted rows cannot give what needs single ones
+    asked_rows = question.cluster if question.cluster is not None else question.counterfactual_score
+    fine = question.number is None or asked_rows is None
+    cure = "count the clusters, or the rows, where they are"
+    check_that(fine, "number", question.number, f"no {asked_rows!r} beside it", cure)
     lazy = as_lazy(frame, "rows" if question.number is not None else engine)
     outcomes, columns, parts = _by_rows(frame, question) if lazy is None else _by_engine(lazy, question)
     crossed = (level if isinstance(level, tuple) else (level,) for level in outcomes.groups.levels)
@@ -119,13 +123,6 @@ def _by_engine(lazy: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[s
         if q.features:
             parts["distinct"] = count_distinct(rows)
         return outcomes, rows.key_columns(), parts
-
-
-def _check_number(q: Question) -> None:
-    """Raise where counted rows are asked for what needs single ones."""
-    asked = q.cluster if q.cluster is not None else q.counterfactual_score
-    cure = "count the clusters, or the rows, where they are"
-    check_that(q.number is None or asked is None, "number", q.number, f"no {asked!r} beside it", cure)
 
 
 def _whole(values: Any) -> NDArray[np.int64]:

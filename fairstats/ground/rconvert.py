@@ -26,7 +26,10 @@ def to_r(value: Any, ri: Any) -> Any:
     if isinstance(value, str):
         return ri.StrSexpVector([value])
     if isinstance(value, Mapping):
-        return _named_list(value, ri)
+        out = ri.ListSexpVector([to_r(v, ri) for v in value.values()])
+        if value:
+            out.names = ri.StrSexpVector([str(name) for name in value])
+        return out
     if isinstance(value, (list, tuple)):
         return _sequence(value, ri)
     if isinstance(value, (bool, np.bool_)):
@@ -49,13 +52,6 @@ def _sequence(values: list[Any] | tuple[Any, ...], ri: Any) -> Any:
     if all(isinstance(v, (bool, int, float, np.bool_, np.integer, np.floating)) for v in values):
         return _array(np.asarray(values), ri)
     return ri.ListSexpVector([to_r(v, ri) for v in values])
-
-
-def _named_list(values: Mapping[Any, Any], ri: Any) -> Any:
-    out = ri.ListSexpVector([to_r(v, ri) for v in values.values()])
-    if values:
-        out.names = ri.StrSexpVector([str(name) for name in values])
-    return out
 
 
 def _array(values: np.ndarray[Any, Any], ri: Any) -> Any:
@@ -85,7 +81,8 @@ def from_r(value: Any, ri: Any) -> Any:
     if isinstance(value, ri.NULLType):
         return None
     if isinstance(value, ri.StrSexpVector):
-        return _scalar_or([None if v is ri.NA_Character else str(v) for v in value], value)
+        texts = [None if v is ri.NA_Character else str(v) for v in value]
+        return texts[0] if len(texts) == 1 and _attribute(value, "dim") is None else texts
     if isinstance(value, ri.FloatSexpVector):
         return _shaped(_copied(value, np.float64), value)
     if isinstance(value, (ri.IntSexpVector, ri.BoolSexpVector)):
@@ -120,10 +117,6 @@ def _shaped(flat: np.ndarray[Any, Any], value: Any) -> Any:
     if dim is not None:
         return flat.reshape(tuple(int(d) for d in dim), order="F")
     return flat[0].item() if flat.size == 1 else flat
-
-
-def _scalar_or(items: list[Any], value: Any) -> Any:
-    return items[0] if len(items) == 1 and _attribute(value, "dim") is None else items
 
 
 def _attribute(value: Any, name: str) -> Any:

@@ -87,9 +87,11 @@ def open_files(
         if parquet:
             return session.read.parquet(pattern)
         return session.read.csv(pattern, sep=delimiter or tab, header=True, inferSchema=True, nullValue="")
-    settings = {"preserve_insertion_order": False} | (
-        {} if memory is None else {"memory_limit": _size(memory)}
-    )
+    settings: dict[str, Any] = {"preserve_insertion_order": False}
+    if memory is not None:
+        fine = re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory, re.IGNORECASE) is not None
+        check_that(fine, "memory", memory, "a size with its unit", "2GB, say")
+        settings["memory_limit"] = memory
     connection = package.connect(config=settings)
     connection.execute(f"SET enable_progress_bar = {str(progress).lower()}")  # its default varies
     with engine_errors("duckdb"):
@@ -168,9 +170,3 @@ def _pattern(path: str) -> tuple[str, bool]:
             cure="check the path, or name the files by a glob in quotes: 'visits/*.parquet'",
         )
     return found[0], found[0].lower().endswith(PARQUET)
-
-
-def _size(memory: str) -> str:
-    fine = re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", memory, re.IGNORECASE) is not None
-    check_that(fine, "memory", memory, "a size with its unit", "2GB, say")
-    return memory

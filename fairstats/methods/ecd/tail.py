@@ -21,9 +21,9 @@ from fairstats.methods.ecd.sample import GroupSample
 from fairstats.numerics.evt import EvtFit, choose_threshold, empirical_return_level, fit_gpd, tail_type
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.grid import LEAST_CELLS, grid_width
+from fairstats.numerics.evt.return_levels import ReturnLevel
 from fairstats.numerics.evt.series import are_tied
 from fairstats.numerics.evt.tail import to_point_process
-from fairstats.numerics.evt.return_levels import ReturnLevel
 from fairstats.numerics.evt.tail_types import TailType
 
 #: CD is a difference of two probabilities.

@@ -9,7 +9,6 @@ millions of cases cost milliseconds.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import Any, ClassVar, Literal
@@ -436,14 +435,13 @@ def _smallest(plan: _Plan, wanted: float, allocation: float) -> int:
         while last < most and not reaches(last):
             last = min(2 * last - start, most)
         tried = range(start, last + 1)
-        at = bisect_left(tried, True, key=reaches) if len(tried) > _TRIED else _first_of(tried, reaches)
+        if len(tried) > _TRIED:
+            at = bisect_left(tried, True, key=reaches)
+        else:
+            at = next((k for k, n in enumerate(tried) if reaches(n)), len(tried))
         if at < len(tried):
             return tried[at]
     got = f"{plan.ratio:g} with power {wanted:g} and allocation {allocation:g}"
     allowed = f"what {MAX_CASES:,} cases of each group can show"
     cure = "assume a ratio further from the threshold, or less power"
     raise InputError("ratio", got=got, allowed=allowed, cure=cure)
-
-
-def _first_of(sizes: range, reaches: Callable[[int], bool]) -> int:
-    return next((at for at, n in enumerate(sizes) if reaches(n)), len(sizes))

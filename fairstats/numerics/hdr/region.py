@@ -157,13 +157,19 @@ def hdr(
     common: dict[str, Any] = {"single": single, "support": bounds, "n": len(draws)}
     if _take_as_discrete(draws, discrete, h is not None):
         return HdrResult(**discrete_regions(draws, probs), **common, backend="exact counts")
-    _check_columns(draws)
+    for k in range(dimension):  # there is no density where one of several columns is constant
+        if is_constant(draws[:, k : k + 1]):
+            got, cure = f"column {k}, {draws[0, k]:g} in every draw", "leave it out: its value is certain"
+            raise InputError("samples", got=got, allowed="columns that vary", cure=cure)
     unit = _unit(draws)
     draws, h = draws / unit, None if h is None else h / unit
     bounds = tuple((low / u, high / u) for (low, high), u in zip(bounds, unit.tolist(), strict=True))
     common["support"] = bounds
     if estimator == "ash":
-        _check_histogram(dimension, settings)
+        if dimension != 2:
+            got = f"'ash' in {dimension} dimension(s)"
+            raise InputError("estimator", got=got, allowed="'ash' in two dimensions", cure="estimator='kde'")
+        _refuse(settings, "None for estimator='ash'", "estimator='kde'")
     kernel = _kernel(backend, dimension, estimator)
     if dimension > 2:
         fields, density_at = space_regions(draws, probs, h)
@@ -182,14 +188,6 @@ def hdr(
         if note and discrete is None:
             caution(note, DataWarning)
     return _in_units(HdrResult(**fields, **common, backend=kernel.version()), unit)
-
-
-def _check_histogram(dimension: int, settings: dict[str, Any]) -> None:
-    """Raise where an averaged shifted histogram is asked for what it has not."""
-    if dimension != 2:
-        got = f"'ash' in {dimension} dimension(s)"
-        raise InputError("estimator", got=got, allowed="'ash' in two dimensions", cure="estimator='kde'")
-    _refuse(settings, "None for estimator='ash'", "estimator='kde'")
 
 
 def _on_line(
@@ -413,14 +411,6 @@ def _as_bandwidth(bandwidth: Any, ranges: FloatArray) -> FloatArray:
     allowed += f", at most {WIDEST:g} times the range of the draws"
     check_that(fine, "bandwidth", bandwidth, allowed, "leave it out for the default")
     return np.broadcast_to(array, (dimension,)).copy()
-
-
-def _check_columns(samples: FloatArray) -> None:
-    """Raise where one of several columns is constant: there is no density then."""
-    for k in range(samples.shape[1]):
-        if is_constant(samples[:, k : k + 1]):
-            got, cure = f"column {k}, {samples[0, k]:g} in every draw", "leave it out: its value is certain"
-            raise InputError("samples", got=got, allowed="columns that vary", cure=cure)
 
 
 def _as_density(density: Any) -> Curve | Surface:

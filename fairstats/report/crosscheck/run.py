@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -26,44 +28,10 @@ from fairstats.report.crosscheck.table import Crosscheck
 from fairstats.report.inputs import AuditInput, build_input
 from fairstats.report.report import AuditReport
 
-#: Class of a result → module of this room and its function that recomputes it. A result of another class says
-#: that R has no twin; why not stands in `WITHOUT_TWIN`.
-TWINS = {
-    "RatioResult": "rates.comparisons", "DifferenceResult": "rates.comparisons",
-    "WorstCaseResult": "rates.worst_case", "AdverseImpact": "pairs.adverse_impact",
-    "MaximumResult": "pairs.largest_gap", "ModelComparison": "pairs.models",
-    "AmplificationResult": "pairs.models", "StratifiedRatioResult": "pairs.stratified",
-    "DiscriminativeRiskResult": "pairs.risk", "AbrocaResult": "distances.abroca",
-    "MaddResult": "distances.madd", "MitigationResult": "pairs.mitigation", "HfmResult": "distances.hfm",
-    "SetDistance": "distances.set_distance", "UmPosterior": "posteriors.posterior",
-    "UmComparison": "posteriors.comparison", "UmEstimators": "posteriors.estimators",
-    "UmRanking": "posteriors.ranking", "CounterfactualSample": "tails.averages", "EcdResult": "tails.ecd",
-    "EvtFit": "tails.fit", "HdrResult": "tails.regions",
-}  # fmt: skip
-#: Class of a result → why R has no twin of it.
-WITHOUT_TWIN = {
-    "PowerResult": "a plan before data: tested against R, but no number of a report",
-    "StableBandwidth": "part of a MaddResult, which is recomputed",
-    "MaddCurve": "part of a MaddResult, which is recomputed",
-    **dict.fromkeys(("RankingResult", "HfmExperiment"), "a choice among classifiers by means of HFM"),
-    "TailSample": "of a search by simulation: only its generator can repeat it",
-    "SyntheticQuality": "of a classifier that Python fits",
-    "ScottKnott": "of bootstraps at every split: R has no twin of it",
-    **dict.fromkeys(
-        ("ReturnLevel", "ReturnLevels", "ProfileCurve", "Endpoint", "ExceedanceProbability"),
-        "of a fit: pass the fit, whose likelihood R recomputes",
-    ),
-    **dict.fromkeys(("CovariateFit", "ConditionalLevel"), "tested against extRemes: no number of a report"),
-    "ThresholdTests": "tested against mev: no number of a report",
-    **dict.fromkeys(("TailType", "ShapeTest"), "of a fit: pass the fit, whose likelihood R recomputes"),
-    **dict.fromkeys(
-        ("GoodnessOfFit", "ExponentialityTest", "ExtremalIndex"), "of a bootstrap: R has no twin of it"
-    ),
-    **dict.fromkeys(
-        ("MeanResidualLife", "ThresholdStability", "ThresholdChoice"),
-        "of one fit or mean per threshold: R recomputes the fit at the chosen one",
-    ),
-}
+with files("fairstats.report.crosscheck").joinpath("twins.toml").open("rb") as _stream:
+    _TABLES: dict[str, dict[str, str]] = tomllib.load(_stream)
+#: Class of a result → what recomputes it, or why R has no twin of it.
+TWINS, WITHOUT_TWIN = _TABLES["twins"], _TABLES["without"]
 
 
 def crosscheck(

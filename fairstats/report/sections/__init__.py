@@ -15,7 +15,7 @@ from fairstats.ground.results import Result
 from fairstats.methods.rates.employment.result import METRIC
 from fairstats.report.inputs import AuditInput
 from fairstats.report.sections import methods
-from fairstats.report.sections.employment import TITLE, no_section
+from fairstats.report.sections.employment import TITLE
 from fairstats.report.sections.rates import run_rates
 
 
@@ -52,14 +52,17 @@ SECTIONS = (
     SectionEntry("models", "Several models on the same people", methods.run_models),
     SectionEntry("madd", "MADD: distance between score distributions", methods.run_madd),
     SectionEntry(
-        "mitigation", "Mitigation: what changes on rows that it did not see", methods.run_mitigation
+        "mitigation",
+        "Mitigation: what changes on rows that it did not see",
+        lambda inputs: [] if inputs.mitigation is None else [inputs.mitigation],
     ),
     SectionEntry("hfm", "HFM: distances between sets of rows", methods.run_hfm),
     SectionEntry("um", "Uncertainty Matters: joint posteriors", methods.run_um),
     SectionEntry("ecd", "Extreme counterfactual discrimination", methods.run_ecd),
 )
 #: Those that the report has words for: also what no audit computes.
-WORDED = (*SECTIONS, SectionEntry(METRIC, TITLE, no_section))
+# an audit has the ratios by themselves; `adverse_impact` makes these tables
+WORDED = (*SECTIONS, SectionEntry(METRIC, TITLE, lambda inputs: []))
 _TITLES = {metric: said.title for entry in WORDED for metric, said in entry.words("words").items()}
 
 

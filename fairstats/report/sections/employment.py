@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from fairstats.ground.groups import INTERSECTION
-from fairstats.ground.results import Result
 from fairstats.methods.rates.employment.result import METRIC, AdverseImpact
 from fairstats.report.columns import AuditColumns
 from fairstats.report.contents import Section
@@ -15,11 +13,6 @@ from fairstats.report.inputs import AuditInput, AuditSettings
 TITLE = "Adverse impact: ratios, practical and statistical significance"
 #: Statements that are about selections, whoever makes them.
 STATEMENTS = ("Missing values", "Sampling", "Verdicts", "What it cannot say")
-
-
-def no_section(inputs: AuditInput) -> Sequence[Result]:
-    """Nothing: an audit has the ratios by themselves; `adverse_impact` makes these tables."""
-    return []
 
 
 def impact_inputs(result: AdverseImpact) -> tuple[list[Section], list[AuditInput]]:

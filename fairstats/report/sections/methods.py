@@ -66,11 +66,6 @@ def run_madd(inputs: AuditInput) -> list[Result]:
     return [replace(result, comparisons=tuple(replace(c, curve=None) for c in result.comparisons))]
 
 
-def run_mitigation(inputs: AuditInput) -> list[Result]:
-    """What `MaddMitigator.evaluate` returned, if the audit was given it."""
-    return [] if inputs.mitigation is None else [inputs.mitigation]
-
-
 def run_models(inputs: AuditInput) -> list[Result]:
     """Changes from the first model to every other; nothing where there is one model."""
     s, data = inputs.settings, inputs.models

@@ -21,10 +21,6 @@ from fairstats.report.inputs import AUDIT_METHODS, AuditInput
 _ABROCA_RESAMPLES = 999
 
 
-def _title(metric: str) -> str:
-    return METRICS[metric].title.split(":")[0]
-
-
 @serialisable
 @dataclass(frozen=True)
 class WorstCase:
@@ -76,9 +72,9 @@ class WorstCaseResult(Result):
     def sentences(self) -> list[str]:
         """One sentence per estimate."""
         return [
-            f"{_title(b.metric)}, {b.group} against {b.reference}: {b.estimate:.3f} on the complete rows, "
-            f"between {b.low:.3f} and {b.high:.3f} whatever the {b.n:,} rows left out hold "
-            f"({b.confidence_interval.words()})."
+            f"{METRICS[b.metric].title.split(':')[0]}, {b.group} against {b.reference}: {b.estimate:.3f} on "
+            f"the complete rows, between {b.low:.3f} and {b.high:.3f} whatever the {b.n:,} rows left out "
+            f"hold ({b.confidence_interval.words()})."
             for b in self.bounds
         ]
 
