@@ -5,18 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import tomllib
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from importlib.resources import files
 from typing import Any, Literal, TypedDict, TypeVar, cast, get_type_hints
 
 import narwhals as nw
 
-from fairstats.ground.checks import (
-    check_choice,
-    check_confidence_level,
-    check_number,
-    check_two_groups,
-    check_whole,
-)
+from fairstats.ground import checks
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import ADJUSTMENTS
@@ -79,92 +75,10 @@ DEFAULTS: dict[str, Any] = {
     "simultaneous": None, "adjust": "holm", **dict.fromkeys(("sample_weight", "cluster", "pos_label")),
     "missing": "raise", "groups": None, "n_resamples": 9_999, "rng": None,
 }  # fmt: skip
-#: Arguments → what every docstring says of them.
-PARAMETERS: dict[str, str] = {
-    "y_true, y_pred": """array-like, shape (n,)
-    Labels and predictions, any type with two values.""",
-    "y_pred": """array-like, shape (n,)
-    Predictions (or labels), any type with two values.""",
-    "sensitive_features": """array-like (n,) or (n, k), data frame or mapping
-    Group of each row; several columns are crossed.""",
-    "counts": """ConfusionCounts, Tally, mapping or frame, optional
-    Counts instead of rows: (tp, fp, fn, tn) per group; or, without labels, (selected, not selected).""",
-    "reference": """hashable, optional
-    Reference group (value or label). Default: the largest, said in the result. ``"highest"`` takes the
-    group with the highest rate and makes the intervals simultaneous over all pairs: coverage is at least
-    nominal; p-values of equality by the same law, those of verdicts by Bonferroni over all pairs.""",
-    "comparisons": """{"reference", "all"}, default "reference"
-    Each other group against the reference, or all pairs.""",
-    "confidence_level": """float, default 0.95
-    Of intervals; verdicts have the error 1 − confidence_level.""",
-    "simultaneous": """{None, "bonferroni", "max-z"}
-    Make the intervals hold for all comparisons at once; each one's coverage is at least nominal.""",
-    "adjust": """str, default "holm"
-    Adjustment of p-values, and so of verdicts, over the comparisons of the metric: holm, bonferroni, sidak,
-    hommel, fdr_bh or none.""",
-    "sample_weight, cluster": """array-like, shape (n,), optional
-    Weights and sampling units: variances by linearisation, counts of the score by them, t with
-    Satterthwaite's degrees of freedom over the groups, in all of which unequal clusters or weights count as
-    fewer: (Σd)²/Σd². "Insufficient evidence" where a group has fewer than 8 effective clusters (rows) or 10
-    effective successes or failures (under weights alone 10·Σ1·Σw²/(Σw)²), wider up to twice that, and in
-    clusters of very unequal size, which make totals skew. Where most samples would be refused those that
-    answer are a selection: coverage .92 to 1.00, and a note says so; where fewer than one in ten answer
-    nothing is claimed.""",
-    "pos_label": """scalar or mapping, optional
-    The favourable value, needed unless labels are 0/1, False/True or −1/1.""",
-    "missing": """{"raise", "drop", "group"}, default "raise"
-    What to do with missing values.""",
-    "groups": """sequence, optional
-    Order of the groups; default category order, else by decreasing size.""",
-    "n_resamples": """int, default 9999
-    Bootstrap resamples.""",
-    "rng": """None, int or numpy.random.Generator
-    Seed of the bootstrap.""",
-}
-RATIO: dict[str, str] = {
-    "method": """{None, "score", "koopman", "log", "delta", "bootstrap"}
-    ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1). ``"log"``:
-    T·exp(±z·√[(1−r₀)/k₀ + (1−r₁)/k₁]). ``"delta"``: Theorem 3.1, T ± z·T·√[…]. ``"bootstrap"``: BCa on cell
-    counts. Interval, tests and verdict are by one method. Default: score, with verdicts by the exact
-    unconditional test where a cell has fewer than 10 rows; under weights or clusters by effective counts.
-    An explicit method is obeyed, with a warning where a cell has fewer than 5 rows; log and delta are too
-    liberal beside a small group (verdicts wrong in up to 10% of samples). Intervals by score may be too
-    narrow where fewer than 5 successes or failures are expected (coverage .91 to 1.00, jumping with the
-    rate), and a note says so.""",
-    "threshold": """float, default 0.8
-    θ in (0, 1]. A violation is shown by a ratio below θ or above 1/θ, compliance by one between them, with
-    the error 1 − confidence_level over all comparisons of the metric (see `adjust`).""",
-    "alternative": """{"two-sided", "less", "greater"}, default "two-sided"
-    Test and interval of the tidy table. Two-sided: H0 ratio = 1. ``"less"``: H0 ratio ≥ threshold
-    (rejected: a violation is shown). ``"greater"``: H0 ratio ≤ threshold (the paper's).""",
-}
-DIFFERENCE: dict[str, str] = {
-    "agg": """{None, "max"}, default None
-    None: signed differences against the reference. ``"max"``: the largest gap between any two groups,
-    which is fairlearn's value, with an interval for the maximum, whose coverage is at least nominal; then
-    `reference` and `comparisons` are not used.""",
-    "method": """{None, "score", "delta", "mee", "bootstrap"}
-    ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
-    ``"bootstrap"``: BCa on cell counts. Default: score (verdicts by the exact unconditional test where a cell
-    has fewer than 10 rows; effective counts under weights or clusters). Interval, tests and verdict are by
-    one. Delta is too liberal beside a small group, and is warned of where a cell has fewer than 5 rows;
-    intervals by score may be too narrow where fewer than 5 successes or failures are expected (coverage .93
-    to 1.00, jumping with the rate). A note says either.""",
-    "margin": """float, default 0.1
-    A violation is shown by a difference below −margin or above it, compliance by one between them; over the
-    comparisons of the metric as `adjust` says. (0.1 is AIF360's convention, not a law.)""",
-    "alternative": """{"two-sided", "less", "greater"}, default "two-sided"
-    Two-sided: H0 difference = 0. ``"less"``: H0 difference ≥ −margin. ``"greater"``: H0 difference ≤
-    margin. Equivalence (TOST within ±margin) is in `tests()`.""",
-}
-_SECTIONS = {
-    "Raises": """InputError
-    Where the input cannot be used; the message names the argument and the cure.""",
-    "Warns": """InsufficientEvidenceWarning
-    Where a group has no rows for its rate, or neither group a success for a ratio.
-DataWarning
-    Where a method had to be replaced because a cell is empty.""",
-}
+with files("fairstats.methods.rates").joinpath("arguments.toml").open("rb") as _stream:
+    _WORDS: dict[str, dict[str, str]] = tomllib.load(_stream)
+#: Arguments → what every docstring says of them, those of ratios and of differences too.
+PARAMETERS, RATIO, DIFFERENCE = _WORDS["shared"], _WORDS["ratio"], _WORDS["difference"]
 _HEADINGS = ("Parameters", "Returns", "Raises", "Warns", "Notes", "References", "Examples")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -224,7 +138,7 @@ def _completed(text: str, place: list[str], shared: Mapping[str, str], hints: Ma
             told |= these
     order = sorted(entries, key=lambda names: place.index(names.split(", ")[0]))
     sections = {
-        "Returns": hints["return"].replace(" | ", " or "), **_SECTIONS, **own,
+        "Returns": hints["return"].replace(" | ", " or "), **_WORDS["sections"], **own,
         "Parameters": "\n".join(f"{names} : {entries[names]}" for names in order),
     }  # fmt: skip
     written = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in _HEADINGS if name in sections]
@@ -246,23 +160,23 @@ def make_settings(contrast: str, given: Mapping[str, Any], *, any_margin: bool =
     """
     ratio = contrast == "ratio"
     method = given.get("method")
-    check_choice("method", method, _RATIO_METHODS if ratio else _DIFFERENCE_METHODS)
+    checks.check_choice("method", method, _RATIO_METHODS if ratio else _DIFFERENCE_METHODS)
     chosen = {name: given.get(name, usual) for name, usual in DEFAULTS.items()}
     for name, choices in _CHOICES.items():
-        check_choice(name, chosen[name], choices)
-    level = check_number(
-        "confidence_level", check_confidence_level(chosen["confidence_level"]), low=0.5, open_low=True,
+        checks.check_choice(name, chosen[name], choices)
+    level = checks.check_number(
+        "confidence_level", checks.check_confidence_level(chosen["confidence_level"]), low=0.5, open_low=True,
         allowed="more than 0.5: verdicts rest on one-sided bounds at this level", cure="0.95, say",
     )  # fmt: skip
     name = "threshold" if ratio else "margin"
     what = "a ratio above 0 and at most 1, e.g. 0.8" if ratio else "a size in (0, 1), e.g. 0.1"
-    limit = check_number(
+    limit = checks.check_number(
         name, chosen[name], low=0, high=None if any_margin and not ratio else 1, open_low=True,
         open_high=not ratio, allowed="a size above 0" if any_margin and not ratio else what,
         cure=f"use the {name} that applies to the case",
     )  # fmt: skip
     asked = {name: limit} | {key: chosen[key] for key in _CHOICES}
-    n_resamples = check_whole("n_resamples", chosen["n_resamples"], low=100, cure="9999, say")
+    n_resamples = checks.check_whole("n_resamples", chosen["n_resamples"], low=100, cure="9999, say")
     return Inference(
         method=method or "score", confidence_level=float(level), n_resamples=n_resamples, **asked
     )
@@ -321,4 +235,4 @@ def _holds_selections(counts: Any) -> bool:
 
 def check_groups(groups: tuple[str, ...]) -> None:
     """Raise where there is nothing to compare with."""
-    check_two_groups(groups, cure="compare with another group, or declare an empty one with groups=")
+    checks.check_two_groups(groups, cure="compare with another group, or declare an empty one with groups=")
