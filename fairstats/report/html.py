@@ -132,7 +132,7 @@ def _context(report: Contents) -> dict[str, Any]:
             for i, view in enumerate(views, start=1)
         ],
         "level": f"{100 * s.confidence_level:g}%", "alpha": f"{100 * (1 - s.confidence_level):.3g}%",
-        "inner_level": f"{100 * (2 * s.confidence_level - 1):.3g}%", "threshold": f"{s.threshold:g}",
+        "threshold": f"{s.threshold:g}",
         "inverse": f"{1 / s.threshold:.4g}", "margin": f"{s.margin:g}",
         "distance": f"{min(2 * s.margin, 2.0):g}",
         "statements": [(t.title, clean(t.text)) for t in report.statements],

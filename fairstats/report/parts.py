@@ -168,6 +168,8 @@ def _power(result: RatioResult) -> Iterator[Part]:
     if result.counts.weighted or result.counts.clustered:
         return
     size = 1 if s.adjust == "none" else max(len(result.comparisons), 1)
+    if s.reference_rule == "highest":  # all pairs could have been chosen
+        size = math.comb(len(result.counts.groups), 2)
     level = 1 - (1 - s.confidence_level) / size
     found: list[tuple[float, float, Any]] = []
     for c in result.comparisons:

@@ -24,6 +24,7 @@ _NEED_A_LOOK = ("violated", "insufficient evidence")
 #: p-values over all comparisons of a metric: of equality, and of what the verdict rejects.
 _TABLE_HEADS = ("group", "reference", "rates", "estimate", "interval", "p (equal)", "p (verdict)", "verdict")
 _ITEM = textwrap.TextWrapper(_WIDTH, initial_indent="  - ", subsequent_indent="    ")
+_NOTE = textwrap.TextWrapper(_WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
 #: Verdict → sign that stands beside the word.
 MARKS = {"violated": "✗", "satisfied": "✓", "undecided": "?", "insufficient evidence": "–", NOT_JUDGED: "·"}
 _STYLES = {
@@ -59,14 +60,15 @@ class Part:
 
     `kind`, {"set", "groups", "comparisons", "hidden", "text", "items"}: a set of attributes (title,
     verdicts); its group sizes and rates; one metric's comparisons; what is left out; lines of text; a headed
-    list; `heads`: of a table; `rows`: cells of a table; (title, text) of a list; `reference`: the reference
-    that all comparisons of a table share, empty for none; None where they differ.
+    list; `heads`: of a table; `rows`: cells of a table; (title, text) of a list; `notes`: below a table;
+    `reference`: the reference that all comparisons of a table share, empty for none; None where they differ.
     """
 
     kind: str
     title: str = ""
     heads: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
     reference: str | None = None
     verdicts: dict[str, int] | None = None
 
@@ -94,7 +96,8 @@ def _set_parts(view: SetView, *, full: bool) -> Iterator[Part]:
             cells = tuple(_cells(row) for row in shown)
             several = not block.reference and any(r.reference for r in block.rows)
             reference = None if several else block.reference
-            yield Part("comparisons", block.title, _TABLE_HEADS, cells, reference)
+            notes = tuple(f"{row.label}: {row.why}" for row in shown if row.why)
+            yield Part("comparisons", block.title, _TABLE_HEADS, cells, notes, reference)
     if hidden:
         yield Part("hidden", f"{hidden} comparisons that are satisfied or undecided are not shown here.")
     for other in view.others:
@@ -119,7 +122,7 @@ def render_text(report: Contents, *, full: bool = True) -> str:
         elif part.kind == "items":
             lines += [part.title, *(_ITEM.fill(printable(title + text)) for title, text in part.rows), ""]
         else:
-            lines += [*part.title.splitlines(), *_table(part), ""]
+            lines += [*part.title.splitlines(), *_table(part), *map(_NOTE.fill, part.notes), ""]
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     seed = "" if report.settings.seed is None else f"; seed {report.settings.seed}"
     lines.append(f"{report.created}; {versions}{seed}")
@@ -173,7 +176,7 @@ def render_terminal(report: Contents, *, full: bool = False) -> Any:
                 item = Text.assemble((printable(title), "bold"), printable(text))
                 shown.append(Padding(item, (0, 0, 0, 2)))
         elif part.heads:
-            shown += [*_rich_table(part), Text("")]
+            shown += [*_rich_table(part), *(Text(note, style="dim") for note in part.notes), Text("")]
         else:
             shown.append(Text(part.title + "\n", style="dim" if part.kind == "hidden" else ""))
     return Group(*shown)
@@ -209,18 +212,20 @@ def render_fragment(report: Contents) -> str:
     keep = [i for i, head in enumerate(_TABLE_HEADS) if head != "rates"]
     heads = _html_row("th scope='col'", ("metric", *(_TABLE_HEADS[i] for i in keep)))
     tables: list[tuple[str, list[str]]] = []
+    notes: list[str] = []
     for part in report_parts(report, full=True):
         if part.kind == "set":
             tables.append((part.title, []))
         elif part.kind == "comparisons":
             rows = [_html_row("td", (part.title, *(row[i] for i in keep))) for row in part.rows]
             tables[-1][1].extend(rows)
+            notes += [f"{tables[-1][0]}: {part.title.partition(':')[0]}, {note}" for note in part.notes]
     pieces = [f"<h3>{escaped(report.title)}</h3><p>{escaped(headline(report))}</p>"]
     pieces += [
         f"<h4>{escaped(name)}</h4><table><thead>{heads}</thead><tbody>{''.join(rows)}</tbody></table>"
         for name, rows in tables
     ]
-    pieces += [f"<p>{escaped(note)}</p>" for note in report.notes]
+    pieces += [f"<p>{escaped(note)}</p>" for note in (*notes, *report.notes)]
     return f"<section>{''.join(pieces)}<p>to_html(path) writes the whole report.</p></section>"
 
 

@@ -17,7 +17,7 @@ from fairstats.ground.errors import (
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.methods.rates.maxima import MaximumResult
-from fairstats.methods.rates.result import ComparisonResult
+from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
 from fairstats.report.contents import Statement, compared, rests_on_exact_test
 from fairstats.report.sections import REFERENCES, SectionEntry, metric_title
 
@@ -49,20 +49,32 @@ _OF_VERDICTS = (
 )
 
 
+_SAME_DIFFERENCE = (
+    " With two groups the largest gap is the size of the same difference, by score limits that are corrected "
+    "for continuity where a cell has fewer than 5 rows."
+)
+
+
+def _fair_ratio(threshold: float) -> str:
+    """The ratios that are fair, in words."""
+    return f"fair from {threshold:g} to {1 / threshold:.4g}" if threshold < 1 else "fair at 1 alone"
+
+
 class _Judged(NamedTuple):
-    """One verdict on a rate of two groups."""
+    """One verdict on a rate of two groups; `among`: what a largest gap is sought over, empty for nothing."""
 
     scale: str
     rate: Rate
     verdict: str
     family: int
     comparison: Any
+    among: str
 
     def words(self, settings: AuditSettings) -> str:
         """What was judged, against what."""
         s, threshold = settings, settings.threshold
         fair = {
-            "ratio": f"a ratio of the {self.rate.title}s (fair from {threshold:g} to {1 / threshold:.4g})",
+            "ratio": f"a ratio of the {self.rate.title}s ({_fair_ratio(threshold)})",
             "difference": f"a difference of the {self.rate.title}s (fair within ±{s.margin:g})",
             "maximum": f"the largest gap of all pairs (fair up to {s.margin:g})",
         }[self.scale]
@@ -104,7 +116,10 @@ def _judged(result: Any) -> Iterator[_Judged]:
         )
         if name in RATES and c.verdict not in ("", "insufficient evidence"):
             family = len({other.metric for other in result.comparisons})
-            yield _Judged(result.scale, RATES[name], c.verdict, family, c)
+            among = ""
+            if isinstance(result, MaximumResult) and len(result.components) > 1:
+                among = "all pairs" if len(result.counts.groups) > 2 else "both rates"
+            yield _Judged(result.scale, RATES[name], c.verdict, family, c, among)
 
 
 def _denominator(rate: Rate) -> Any:
@@ -150,18 +165,23 @@ def _note(members: Sequence[Sequence[_Judged]], settings: AuditSettings) -> str:
     text = f"{groups} against {members[0][0].comparison.reference}: {said}."
     ratio = next((one for one in members[0] if one.scale == "ratio"), None)
     if ratio is not None:
-        rate, threshold = ratio.comparison.rate_reference, settings.threshold
-        text += (
-            f" At a {ratio.rate.title} of {100 * rate:.1f}% in the reference a ratio of {threshold:g} is a "
-            f"difference of {(threshold - 1) * rate:.3f}".replace("-", "−")
-            + ": these are two questions."
-        )
+        rate, least = ratio.comparison.rate_reference, settings.threshold
+        alike = f"a ratio of 1 is a difference of 0, not of {settings.margin:g}"
+        if least < 1:
+            sizes = (1 - least) * rate, (1 / least - 1) * rate
+            alike = "ratios of {:g} and {:.4g} are differences of {:.3f} and {:.3f}"
+            alike = alike.format(least, 1 / least, *sizes)
+        text += f" At a {ratio.rate.title} of {100 * rate:.1f}% in the reference {alike}: "
+        text += "these are two questions."
+        if any(rests_on_exact_test(one.comparison) for own in members for one in own):
+            text += " Where cases are few, each is judged by an exact test of its own."
     of_scale = {s: {one.verdict for one in members[0] if one.scale == s} for s in ("maximum", "difference")}
     unlike = of_scale["maximum"] - of_scale["difference"]
     if unlike:
         how = {"undecided": "and needs more evidence", "violated": "any of which may show it"}
         told = how.get(*unlike, "by limits that hold together")  # type: ignore[call-overload]
-        text += f" The largest gap is judged over all pairs at once, {told}."
+        among = next(one.among for one in members[0] if one.scale == "maximum")
+        text += f" The largest gap is judged over {among} at once, {told}." if among else _SAME_DIFFERENCE
     return text
 
 
@@ -207,13 +227,13 @@ def _missing(tables: Sequence[CellCounts], settings: AuditSettings) -> str:
 
 
 def _sampling(columns: AuditColumns, tables: Sequence[CellCounts]) -> str:
-    if columns.cluster is not None:
-        units = f"{tables[0].n_units:,} clusters ({columns.cluster})" if tables else "clusters"
-        return f"Rows are grouped in {units}, taken as independent of each other; rows within one may depend."
     weighted = "" if columns.sample_weight is None else f" Rows are weighted by {columns.sample_weight}."
-    return (
-        f"Rows are taken as independent draws: pass cluster= where one person or site has several.{weighted}"
-    )
+    if columns.cluster is None:
+        drawn = "Rows are taken as independent draws: pass cluster= where one person or site has several."
+        return f"{drawn}{weighted}"
+    units = f"{tables[0].n_units:,} clusters ({columns.cluster})" if tables else "clusters"
+    drawn = f"Rows are grouped in {units}, taken as independent of each other; rows within one may depend."
+    return f"{drawn}{weighted}"
 
 
 def _references(sections: Sequence[Section]) -> str:
@@ -245,13 +265,15 @@ def _verdicts(s: AuditSettings, columns: AuditColumns) -> str:
     alpha = f"{100 * (1 - s.confidence_level):.3g}%"
     distance = "" if columns.score is None else f"; MADD {min(2 * s.margin, 2.0):g}"
     distance += "; ECD beyond ±0.05" if columns.counterfactual_scores else ""
+    ratio = f"below {s.threshold:g} or above {1 / s.threshold:.4g}" if s.threshold < 1 else "other than 1"
     text = (
-        "“Violated” means that the data show a value outside the fair range (a ratio below "
-        f"{s.threshold:g} or above {1 / s.threshold:.4g}; a difference beyond ±{s.margin:g}; a gap or area "
+        "“Violated” means that the data show a value outside the fair range (a ratio "
+        f"{ratio}; a difference beyond ±{s.margin:g}; a gap or area "
         f"above {s.margin:g}{distance}), “satisfied” that they show one inside. Otherwise the verdict is "
         "“undecided”, which is no evidence of fairness. “Insufficient evidence” means that the data are "
         "too few for an interval, or cannot give the statistic at all. Beside a verdict stands the "
-        "p-value of its own null hypothesis, and the one-sided limits that belong to it. "
+        "p-value of its own null hypothesis; it rests on one-sided limits, and where the interval seems to "
+        "say something else, a sentence gives the reason. "
     )
     chosen = ", all pairs counted where the data chose the reference" if _chosen(s) else ""
     if s.adjust == "none":
@@ -268,10 +290,18 @@ def _chosen(s: AuditSettings) -> bool:
 
 
 def _pvalues(s: AuditSettings) -> str:
+    tables = " In tables “p (equal)” and “p (verdict)” are adjusted."
+    if s.simultaneous is not None:
+        tables += f" Intervals hold for all comparisons of a metric at once ({s.simultaneous})."
+    elif not _chosen(s):
+        tables += (
+            " Intervals are of each comparison alone, and can leave out equality where p (equal) is large."
+        )
     if s.family == "audit":
         return (
             "Adjusted p-values are adjusted by Holm over all p-values of the audit (two-sided tests of "
             f"equality, largest gaps), by Bonferroni where the data chose the reference. {_OF_VERDICTS}"
+            f"{tables}"
         )
     method = {"holm": "Holm", "fdr_bh": "Benjamini–Hochberg"}.get(s.adjust, s.adjust.title())
     within = f"adjusted by {method} within one metric over all its group comparisons"
@@ -280,12 +310,13 @@ def _pvalues(s: AuditSettings) -> str:
         within = f"adjusted {pairs}, and not elsewhere" if _chosen(s) else "not adjusted"
     elif _chosen(s):
         within += f" ({pairs})"
-    of_verdicts = _OF_VERDICTS
+    of_verdicts, what = _OF_VERDICTS, "Adjusted p-values"
     if s.adjust == "none":
         of_verdicts = of_verdicts.replace("adjusted over the comparisons of its metric", "adjusted likewise")
+        what, tables = (what, tables) if _chosen(s) else ("p-values", "")
     return (
-        f"Adjusted p-values (two-sided tests of equality) are {within}. Across metrics, and between sets of "
-        f"attributes, nothing is adjusted. {of_verdicts}"
+        f"{what} (two-sided tests of equality) are {within}. Across metrics, and between sets of "
+        f"attributes, nothing is adjusted. {of_verdicts}{tables}"
     )
 
 
@@ -315,7 +346,7 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns, settings: 
     for section in sections:
         about: dict[str, dict[str, None]] = {}
         for result, rows in zip(section.results, section.rows, strict=True):
-            for metric, note in [*row_notes(rows), *_bounds_notes(result)]:
+            for metric, note in [*row_notes(rows), *_bounds_notes(result), *_regime_notes(result)]:
                 title = metric_title(metric, metric).partition(":")
                 about.setdefault(note, {})[title[2].strip() or title[0]] = None
         for note, metrics in about.items():
@@ -335,6 +366,13 @@ def _bounds_notes(result: Any) -> list[tuple[str, str]]:
         for c in compared(result)
         if rests_on_exact_test(c) and not c.note
     ]
+
+
+def _regime_notes(result: Any) -> list[tuple[str, str]]:
+    """Pairs (metric, note) of what simulation says against intervals on such data."""
+    if not isinstance(result, (RatioResult, DifferenceResult)):
+        return []
+    return [(result.comparisons[0].metric, note) for note in result.regime_notes()]
 
 
 def row_notes(rows: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:

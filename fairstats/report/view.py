@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.registry import RATES
+from fairstats.ground.verdict import explain, fair_range
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.report.contents import compares, count_verdicts, rests_on_exact_test
 from fairstats.report.format import (
@@ -95,7 +96,8 @@ class Row:
 
     `label`, `reference`: group (or both groups of a gap), and what it is compared with; `scale`, {"ratio",
     "difference", "maximum", "distance"}; `side`, {"two-sided", "greater", "less"}: which ends of the interval
-    are limits; `tests`: p-values by alternative; "exact <alternative>" for exact ones.
+    are limits; `fair`: ends of the fair range; `tests`: p-values by alternative; "exact
+    <alternative>" for exact ones.
     """
 
     label: str
@@ -120,12 +122,20 @@ class Row:
     remark: str
     scale: str
     side: str
+    fair: tuple[float, float]
     tests: dict[str, float]
 
     @property
     def judged(self) -> bool:
         """Whether the estimate is compared with a threshold."""
         return self.verdict != NOT_JUDGED
+
+    @property
+    def why(self) -> str:
+        """Why the verdict is what it is, where the interval seems to say something else."""
+        judged_with_others = self.pvalue_verdict_adjusted > self.pvalue_verdict
+        ends = (self.low, self.high), (self.bound_low, self.bound_high)
+        return explain(*ends, self.fair, self.verdict, adjusted=judged_with_others, alternative=self.side)
 
     @property
     def estimate_text(self) -> str:
@@ -220,11 +230,14 @@ def _blocks(result: Any) -> Iterator[Block]:
     remarks = [_remark(c, threshold) for c in result.comparisons if scale != "distance"] or [""] * len(
         records
     )
-    tests = _tests(result) if isinstance(result, ComparisonResult) else {}
+    rates = isinstance(result, ComparisonResult)
+    tests = _tests(result) if rates else {}
+    limit = result.settings.limit if rates else result.settings.margin
+    fair = fair_range(scale if scale in ("ratio", "difference") else "gap", limit)
     rows: dict[str, list[Row]] = {}
     for record, sentence, remark in zip(records, result.sentences(), remarks, strict=True):
         key = (record["metric"], record["group"], record["reference"])
-        row = _row(record, scale, sentence, tests.get(key, {}), remark, _side(result, record))
+        row = _row(record, scale, sentence, tests.get(key, {}), remark, _side(result, record), fair)
         rows.setdefault(record["metric"], []).append(row)
     for metric, found in rows.items():
         yield Block(metric, metric_title(metric, printable(result.title)), tuple(found))
@@ -238,7 +251,13 @@ def _side(result: Any, record: dict[str, Any]) -> str:
 
 
 def _row(
-    record: dict[str, Any], scale: str, sentence: str, tests: dict[str, float], remark: str, side: str
+    record: dict[str, Any],
+    scale: str,
+    sentence: str,
+    tests: dict[str, float],
+    remark: str,
+    side: str,
+    fair: tuple[float, float],
 ) -> Row:
     both = group, reference = printable(record["group"] or "—"), printable(record["reference"] or "—")
     between = record["metric"].endswith("_max")
@@ -256,6 +275,7 @@ def _row(
         remark=remark,
         scale=scale,
         side=side,
+        fair=fair,
         tests=tests,
         **numbers,
     )

@@ -187,11 +187,12 @@ paired_rate <- function(totals, cells, metric, ratio) {
 # Parts of the change and of the sum, standard error and degrees of freedom of one group, or of one against another (`at`).
 # Under weights and clusters (`scatter` over `n_units` sampling units) by the delta method with Satterthwaite's degrees of
 # freedom over effective units, standard errors wider by 1/sqrt(1 - 2/units); groups with fewer than five changed rows by
-# score, as so many rows as they are worth.
+# score, as so many rows as they are worth; where effective units are too few, or a rate is 0 in a ratio, no parts.
 paired_parts <- function(totals, rows, at, cells, metric, ratio, scatter = NULL, n_units = 0) {
   scale <- if (ratio) log else identity
   known <- paired_rate(totals, cells, metric, ratio)
   values <- known$values[at, , drop = FALSE]
+  ends <- if (length(at) == 1L) values[1L, ] else if (ratio) values[1L, ] / values[2L, ] else values[1L, ] - values[2L, ]
   inner <- if (is.null(scatter)) diag(as.vector(t(totals)), length(totals)) else scatter * n_units / (n_units - 1)
   sides <- c(1, -1)[seq_along(at)]
   variance <- function(which, sign) {
@@ -206,17 +207,17 @@ paired_parts <- function(totals, rows, at, cells, metric, ratio, scatter = NULL,
     if (length(at) == 1L) made[[1L]] else mover(made[[1L]], made[[2L]])
   }
   if (!is.null(scatter)) {
-    own <- vapply(both, variance, 0, sign = -1)
-    changed <- substr(cells, 2L, 2L) != substr(cells, 3L, 3L)
-    scarce <- rowSums(rows[at, changed, drop = FALSE]) < 5 | own <= 0
-    weight <- if (sum(own) > 0) own else rep(1, length(at))
     units <- vapply(at, function(g) {
       min(vapply(known$each, function(own) {
         place <- (g - 1L) * length(cells) + which(own)
         sum(totals[g, own])^2 / sum(scatter[place, place])
       }, 0))
     }, 0)
-    if (any(units < 8)) stop("too few effective units")
+    if (!isTRUE(all(units >= 8)) || (ratio && any(values == 0))) return(list(ends = ends))
+    own <- vapply(both, variance, 0, sign = -1)
+    changed <- substr(cells, 2L, 2L) != substr(cells, 3L, 3L)
+    scarce <- rowSums(rows[at, changed, drop = FALSE]) < 5 | own <= 0
+    weight <- if (sum(own) > 0) own else rep(1, length(at))
     df <- sum(weight)^2 / sum(weight^2 / (units - 1))
     wide <- 1 / sqrt((1 - 2 / units) * n_units / (n_units - 1))
     overall <- sqrt(sum(weight * wide^2) / sum(weight))
@@ -230,7 +231,6 @@ paired_parts <- function(totals, rows, at, cells, metric, ratio, scatter = NULL,
       if (length(at) == 1L) made[[1L]] else mover(made[[1L]], made[[2L]])
     }
   }
-  ends <- if (length(at) == 1L) values[1L, ] else if (ratio) values[1L, ] / values[2L, ] else values[1L, ] - values[2L, ]
   list(ends = ends, shift = part(-1), total = part(1), s = sqrt(variance(both, -1)), df = df)
 }
 
@@ -241,19 +241,24 @@ crosscheck_paired <- function(totals, rows, at, cells, metric, contrast, levels,
   scale <- if (ratio) log else identity
   natural <- if (ratio) exp else identity
   p <- paired_parts(totals, rows, at, cells, metric, ratio, scatter, n_units)
+  moved <- if (ratio) abs(log(p$ends)) else abs(p$ends)
+  known <- list(
+    before = p$ends[1L], after = p$ends[2L], estimate = if (ratio) p$ends[2L] / p$ends[1L] else p$ends[2L] - p$ends[1L],
+    std_error = NaN, low = if (ratio) 0 else -Inf, high = Inf, joint_low = if (ratio) 0 else -Inf, joint_high = Inf,
+    statistic = NaN, pvalue = NaN, distance = moved[2L] - moved[1L], distance_low = -Inf, distance_high = Inf
+  )
+  if (is.null(p$shift)) return(known)
   q <- stats::qt((1 + levels) / 2, p$df)
   interval <- natural(p$shift$limits(q[1L]))
   joint <- natural(p$shift$limits(q[2L]))
   distance <- p$shift$limits(q[3L])
   if (length(at) > 1L) distance <- distance_limits(distance, p$total$limits(q[3L]))
   z <- part_statistic(p$shift)
-  moved <- if (ratio) abs(log(p$ends)) else abs(p$ends)
-  list(
-    before = p$ends[1L], after = p$ends[2L], estimate = natural(p$shift$estimate),
-    std_error = p$s * (if (ratio) exp(p$shift$estimate) else 1), low = interval[1L], high = interval[2L],
-    joint_low = joint[1L], joint_high = joint[2L], statistic = z, pvalue = 2 * stats::pt(-abs(z), p$df),
-    distance = moved[2L] - moved[1L], distance_low = distance[1L], distance_high = distance[2L]
-  )
+  utils::modifyList(known, list(
+    estimate = natural(p$shift$estimate), std_error = p$s * (if (ratio) exp(p$shift$estimate) else 1), low = interval[1L],
+    high = interval[2L], joint_low = joint[1L], joint_high = joint[2L], statistic = z,
+    pvalue = 2 * stats::pt(-abs(z), p$df), distance_low = distance[1L], distance_high = distance[2L]
+  ))
 }
 
 # Change of the largest gap between any two groups: all gaps under it at once (Bonferroni).
@@ -301,10 +306,11 @@ amplification_rows <- function(cells, pairs, options) {
       cells$totals %*% spread, cells$rows %*% spread, pairs[k, ], PAIRED_CELLS, "selection_rate", "ratio", levels, scatter,
       cells$units
     ), error = function(problem) NULL)
-    if (is.null(one) || is.na(one$estimate)) return(row)
+    if (is.null(one) || is.nan(one$before) || is.nan(one$after)) return(row)
     row[c("estimate", "std_error", "statistic", "pvalue", "before", "after")] <-
       one[c("estimate", "std_error", "statistic", "pvalue", "before", "after")]
     row[c("ci_low", "ci_high")] <- one[c("low", "high")]
+    if (one$low == 0 && one$high == Inf) return(row)
     row$verdict <- if (one$distance_high < 0) "reduced" else if (one$distance_low > 0) "amplified" else "undecided"
     row$method <- "paired score, MOVER"
     row

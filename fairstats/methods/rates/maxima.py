@@ -336,5 +336,10 @@ def _lacking(estimates: Sequence[RateEstimates]) -> list[str]:
         for g, cases in zip(part.groups, part.cases, strict=True)
         if not cases > 0
     }
-    few = {too_few_units(e, g, g): None for e in estimates for g in range(len(e.groups)) if e.cases[g] > 0}
-    return [note for note in {**notes, **few} if note]
+    few = {
+        f"{note[:-1]} ({e.rate_of.title})." if len(estimates) > 1 else note: None
+        for e in estimates
+        for g in range(len(e.groups))
+        if e.cases[g] > 0 and (note := too_few_units(e, g, g))
+    }
+    return [*{**notes, **few}]

@@ -262,20 +262,26 @@ class ComparisonResult(Result):
         if s.comparisons != "all":
             lines = [f"Reference: {self.reference} ({_RULES[s.reference_rule]})."]
         simultaneous = f", simultaneous ({s.simultaneous})" if s.simultaneous else ""
-        lines.append(f"{s.level_text} intervals{simultaneous}; verdicts by one-sided limits at that level.")
+        most = max((c.bounds.confidence_level for c in self.comparisons), default=0.0)
+        above = f", or up to {100 * most:.3g}% where the fair range is as narrow as their error"
+        above = above if most > s.confidence_level + 5e-4 else ""
+        lines.append(
+            f"{s.level_text} intervals{simultaneous}; verdicts by one-sided limits at that level{above}."
+        )
         if len(self.comparisons) > 1:
-            alone = "" if s.adjust != "none" else ", each verdict by itself"
-            how = f"by {s.adjust} over {s.family}{alone}"
+            how = f"adjusted by {s.adjust} over {s.family}"
+            if s.adjust == "none" and s.family == Inference.family:
+                how = "not adjusted, each verdict by itself"
             if s.reference_rule == "highest" and s.family == Inference.family:
-                how = "over all pairs: of equality as the intervals are, of verdicts by bonferroni"
-            lines.append(f"p-values adjusted {how}.")
+                how = "adjusted over all pairs: of equality as the intervals are, of verdicts by bonferroni"
+            lines.append(f"p-values {how}.")
         exact = {c.group: None for c in self.comparisons if c.bounds.method.startswith("exact")}
         if exact:
             names = ", ".join(exact)
             lines.append(f"Fewer than 10 successes or failures: verdicts on {names} by the exact test.")
-        return lines + self._of_regime() + self._common_notes()
+        return lines + self.regime_notes() + self._common_notes()
 
-    def _of_regime(self) -> list[str]:
+    def regime_notes(self) -> list[str]:
         """Where simulation (`vignettes/calibration.md`) shows less than is nominal on such data."""
         counts, metric = self.counts, find_metric(self.metric)
         if not isinstance(counts, CellCounts) or self.backend != "numpy":

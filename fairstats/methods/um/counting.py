@@ -202,8 +202,12 @@ def warn_of_empty(counts: CellCounts) -> None:
         names = [f"rows of class {name!r}" for name in classes]
         labels = counts.totals.reshape(-1, len(classes), len(classes)).sum(axis=2)
     else:
-        names = ["rows with a favourable label (TPR)", "rows with an unfavourable label (FPR, TNR)"]
-        labels = np.column_stack([counts.total("tp", "fn"), counts.total("fp", "tn")])
+        names = [
+            "rows with a favourable label (TPR)", "rows with an unfavourable label (FPR, TNR)",
+            "rows with a favourable prediction (PPV)", "rows with an unfavourable prediction (NPV)",
+        ]  # fmt: skip
+        cells = ("tp", "fn"), ("fp", "tn"), ("tp", "fp"), ("fn", "tn")
+        labels = np.column_stack([counts.total(*pair) for pair in cells])
     for group, row in zip(counts.groups, labels, strict=True):
         if not row.any():
             caution(f"{group!r} has no rows: its metrics are undefined (NaN).", InsufficientEvidenceWarning)

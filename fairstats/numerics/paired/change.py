@@ -125,10 +125,15 @@ class Found:
         """At a confidence level; `joint`: that of each of simultaneous intervals."""
         ratio = self.kind == "ratio"
         open_ends = (0.0, np.inf) if ratio else (-np.inf, np.inf)
+        (before, after), sizes = np.array(self.ends), np.abs(self.ends)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            estimate = float(after / before if ratio else after - before)
+            moved = float(np.diff(np.abs(np.log(sizes)) if ratio else sizes)[0])
         empty = PairedChange(
             metric=f"{self.name}_change", group=self.groups[0],
             reference=self.groups[1] if len(self.groups) > 1 else "", model=self.pair.model,
-            baseline=self.pair.baseline, before=self.ends[0], after=self.ends[1],
+            baseline=self.pair.baseline, before=self.ends[0], after=self.ends[1], estimate=estimate,
+            distance_change=moved,
             confidence_interval=Interval(*open_ends, level, self.method),
             simultaneous=Interval(*open_ends, level, self.method),
             distance_interval=Interval(-np.inf, np.inf, level, self.method), verdict="insufficient evidence",
@@ -147,14 +152,11 @@ class Found:
         verdict = less if distance[1] < 0 else more if distance[0] > 0 else "undecided"
         statistic = shift.statistic()
         estimate = float(np.exp(shift.estimate)) if ratio else shift.estimate
-        with np.errstate(divide="ignore", invalid="ignore"):
-            sizes = np.abs(np.log(self.ends) if ratio else np.array(self.ends))
-            moved = float(sizes[1] - sizes[0])
         return replace(
             empty, estimate=estimate, std_error=self.change.std_error * (estimate if ratio else 1.0),
             confidence_interval=Interval(*own, level, self.method),
             simultaneous=Interval(*wide, level, self.method), statistic=statistic,
-            pvalue=two_sided_pvalue(statistic, degrees), distance_change=moved,
+            pvalue=two_sided_pvalue(statistic, degrees),
             distance_interval=Interval(*distance, level, self.method),
             verdict="insufficient evidence" if own == (0.0, np.inf) else verdict, note=self.change.note,
         )  # fmt: skip
@@ -175,7 +177,7 @@ def finished(
     """
     count = chosen * max(len(found), 1)
     joint = 1 - (1 - confidence_level) / count
-    judged = joint if adjust != "none" else None
+    judged = joint if adjust != "none" or chosen > 1 else None
     rows = [f.row(confidence_level, joint, chosen > 1, judged) for f in found]
     pvalues = [c.pvalue for c in rows]
     among = [min(p * count, 1.0) for p in pvalues] if chosen > 1 else adjust_pvalues(pvalues, adjust)

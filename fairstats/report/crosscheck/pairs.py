@@ -243,7 +243,7 @@ def _change(result: _Compared, c: PairedChange, family: int, bench: Bench) -> It
     chosen = _chosen_among(result, c)
     joint = 1 - (1 - level) / (family * chosen)
     levels = [joint if chosen > 1 else level, joint]
-    levels += [level if result.adjust == "none" else joint]
+    levels += [level if result.adjust == "none" and chosen <= 1 else joint]
     design = {"scatter": counts.scatter, "n_units": float(counts.n_units)}
     tables = np.asarray(counts.totals), np.asarray(counts.rows, dtype=np.float64)
     if metric is not None and metric.contrast == "gap":

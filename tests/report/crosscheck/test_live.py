@@ -126,6 +126,25 @@ def test_exact_p_values_of_peaks_near_the_end() -> None:
     assert greater.python > 0.02
 
 
+@pytest.mark.filterwarnings("ignore::fairstats.FairstatsWarning")
+def test_changes_that_few_clusters_refuse_and_references_that_the_data_chose() -> None:
+    """R gives the estimate and no limits, too; a chosen reference counts all pairs without adjustment."""
+    p = people()
+    models = {
+        "y_true": p["y"],
+        "y_pred": p["first"],
+        "y_pred_b": p["second"],
+        "sensitive_features": p["group"],
+    }
+    asked = {"metrics": ["disparate_impact", "average_odds_difference", "accuracy"]}
+    few = fs.compare_models(**models, **asked, cluster=[int(c) % 6 for c in pd.factorize(p["cluster"])[0]])
+    assert {c.verdict for c in few.comparisons} == {"insufficient evidence"}
+    for result in (few, fs.compare_models(**models, **asked, reference="highest", adjust="none")):
+        found = fs.crosscheck(result)
+        assert_all_agree(found, at_least=40)
+        assert not any(np.isnan(c.python) for c in found.checks if c.quantity == "estimate")
+
+
 def test_functions_of_counts_pairs_and_strata() -> None:
     p = people()
     of_group = {"sensitive_features": p["group"]}

@@ -130,15 +130,23 @@ class ModelComparison(OfPairs, Result):
         kind = "after / before" if len(ratios) == len(self.metrics) else "after − before"
         kind += " (of ratios after / before)" if ratios and len(ratios) < len(self.metrics) else ""
         lines = [f"The estimate is {kind}; the interval uses that all models saw the same rows."]
-        if self.settings.reference_rule == "highest":
+        chosen, single = self.settings.reference_rule == "highest", self.adjust == "none"
+        if chosen:
             lines.append(
                 f"Reference: {self.reference}, the highest selection rate under {self.pairs[0].baseline}, "
                 "chosen by the data: intervals, p-values and verdicts hold over all pairs of groups."
             )
         if len(self.comparisons) > len(self.metrics):
-            alone = "each by itself" if self.adjust == "none" else "over all changes of a metric at once"
-            lines.append(f"p-values adjusted by {self.adjust}; what is said to change is shown {alone}.")
-        return lines + sorted({c.note for c in self.comparisons if c.note})
+            how = "not adjusted" if single else f"adjusted by {self.adjust}"
+            how = "adjusted by bonferroni over all pairs" if chosen else how
+            alone = "each by itself" if single and not chosen else "over all changes of a metric at once"
+            lines.append(f"p-values {how}; what is said to change is shown {alone}.")
+        about: dict[str, dict[str, None]] = {}
+        for c in self.comparisons:
+            if c.note:
+                about.setdefault(c.note, {})[c.metric.removesuffix("_change")] = None
+        several = len({c.metric for c in self.comparisons}) > 1
+        return lines + [f"{n} ({', '.join(names)})" if several else n for n, names in sorted(about.items())]
 
     def _with_adjusted(self, adjusted: Iterable[float], family: str) -> Self:
         """The same result with these adjusted p-values and this family."""
