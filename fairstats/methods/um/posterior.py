@@ -207,6 +207,10 @@ def um_multiclass(
     groups' accuracies, and so is the macro-micro one (equation 15), since Σ_j p(y = j|s)·TPR_sj is the
     accuracy of group s. Only the macro averages (equations 9 to 12) look at the classes one by one.
 
+    Draws are exact: no chain has to converge. Sensitivity to the prior: it counts as four rows in a group
+    (Jeffreys 2, Perks 1) of which 1/J are right. Of 60 rows with an accuracy of .8 in three classes it moves
+    the mean of the posterior by −.029 (−.015, −.008), where its standard deviation is .052.
+
     References
     ----------
     .. [1] Barrainkua et al. (2024), appendix 8, equations 4 to 16.

@@ -84,6 +84,19 @@ def test_misprint_5_micro_demographic_parity_is_always_zero(columns: Any) -> Non
     assert "Prefer _macro" in " ".join(result.summary().split())
 
 
+def test_how_far_the_prior_moves_three_classes() -> None:
+    """What the docstring says of 60 rows, 48 right: (48 + 4α/3)/(60 + 4α), a beta law's mean and deviation."""
+    y = np.repeat([0, 1, 2], 20)
+    p = np.where(np.arange(60) % 5 == 0, (y + 1) % 3, y)
+    y, p, group = np.tile(y, 2), np.tile(p, 2), np.repeat(["a", "b"], 60)
+    for prior, moved in (("uniform", -0.029), ("jeffreys", -0.015), ("perks", -0.008)):
+        found = fs.um_multiclass(y, p, sensitive_features=group, prior=prior, draws=40_000, rng=1)
+        own = found.metric("accuracy", by_group=True)[:, 0]
+        assert own.mean() - 0.8 == pytest.approx(moved, abs=0.001)  # Monte Carlo error .0003
+        if prior == "uniform":
+            assert own.std() == pytest.approx(0.052, abs=0.001)
+
+
 def test_two_classes_are_the_two_class_posterior() -> None:
     """Witness: the largest gap of accuracy of um_posterior; Kolmogorov–Smirnov of independent draws."""
     rng = np.random.default_rng(5)
