@@ -306,6 +306,20 @@ def test_large_data_are_not_tested_unasked() -> None:
     assert (result.n_resamples, result.n_subsamples, result.seed) == (0, 0, None)
 
 
+@pytest.mark.parametrize(
+    ("statistic", "n_resamples", "said"), [("max", 19, 1), ("mean", 19, 0), ("max", 0, 0)]
+)
+def test_the_test_of_a_maximum_says_that_it_has_no_power(statistic: str, n_resamples: int, said: int) -> None:
+    """0 of 471 rejections in a study: the result says so where that test was made, of the maximum only."""
+    x, y, y_pred, group = data(9, 60, 0.0, 0.0)
+    asked = {"statistic": statistic, "n_resamples": n_resamples, "n_subsamples": 0, "rng": 1}
+    notes = fs.hfm(x, y, y_pred, sensitive_features=group, **asked).notes()
+    told = (
+        "The test of HFM is valid and, of the maximum, nearly without power: a large p-value is no evidence"
+    )
+    assert sum(told in note for note in notes) == said
+
+
 def test_fewer_resamples_where_many_comparisons_are_made() -> None:
     x, y, y_pred, group = data(9, 60, 0.0, 0.0)
     result = fs.hfm(x, y, y_pred, sensitive_features=group, rng=1)

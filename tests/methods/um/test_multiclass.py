@@ -85,7 +85,7 @@ def test_misprint_5_micro_demographic_parity_is_always_zero(columns: Any) -> Non
 
 
 def test_how_far_the_prior_moves_three_classes() -> None:
-    """What the docstring says of 60 rows, 48 right: (48 + 4α/3)/(60 + 4α), a beta law's mean and deviation."""
+    """What the docstring says of 60 rows, 48 right: (48 + 4α/3)/(60 + 4α), a beta law, in closed form."""
     y = np.repeat([0, 1, 2], 20)
     p = np.where(np.arange(60) % 5 == 0, (y + 1) % 3, y)
     y, p, group = np.tile(y, 2), np.tile(p, 2), np.repeat(["a", "b"], 60)
