@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,8 +17,7 @@ from fairstats.ground.serialise import serialisable
 __all__ = ["CellCounts", "ConfusionCounts", "PairedCounts", "SelectionCounts", "confusion_cells"]
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class SelectionCounts(CellCounts):
     """Selected and not selected, per group: all that disparate impact needs.
 
@@ -40,8 +38,7 @@ class SelectionCounts(CellCounts):
         return cls.count_rows(outcomes, 1 - column_of(outcomes, "y_pred"))
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class ConfusionCounts(CellCounts):
     """True and false positives and negatives, per group.
 
@@ -127,8 +124,7 @@ class ConfusionCounts(CellCounts):
         return self.collapse(SelectionCounts, mapping)
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class PairedCounts(CellCounts):
     """Label × prediction of model A × prediction of model B, per group (the same people).
 

@@ -22,8 +22,7 @@ from fairstats.ground.serialise import serialisable
 MissingPolicy = Literal["raise", "drop", "group"]
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class MissingReport:
     """What was missing and what was done about it.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +20,7 @@ LEAST_KEPT = 1_000
 KEPT_SHARE = 0.05
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class TailCounts:
     """Sums and largest values of one variable per group.
 
@@ -137,8 +136,7 @@ def dates_as_days(values: Any) -> NDArray[np.float64] | None:
 GROUP, TRUE, PRED, NUMBER = "__group__", "__y_true__", "__y_pred__", "__number__"
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class RowCounts:
     """Distinct rows, raw: scaled and encoded where a distance is computed.
 

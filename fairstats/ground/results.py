@@ -38,8 +38,7 @@ OF_VERDICT = (
 )  # fmt: skip
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class Interval:
     """A confidence interval.
 
@@ -95,8 +94,10 @@ class Interval:
         return f"{end}, {level} limit"
 
 
-@serialisable
-@dataclass(frozen=True)
+_NO_INTERVAL = Interval(math.nan, math.nan, math.nan, "")
+
+
+@serialisable()
 class HypothesisTest:
     """One test of one null hypothesis.
 
@@ -166,12 +167,12 @@ class Comparison:
     reference: str = ""
     estimate: float = math.nan
     std_error: float = math.nan
-    confidence_interval: Interval = Interval(math.nan, math.nan, math.nan, "")
+    confidence_interval: Interval = _NO_INTERVAL
     statistic: float = math.nan
     pvalue: float = math.nan
     pvalue_adjusted: float = math.nan
     verdict: str = ""
-    bounds: Interval = Interval(math.nan, math.nan, math.nan, "")
+    bounds: Interval = _NO_INTERVAL
     direction: str = ""
     pvalue_verdict: float = math.nan
     pvalue_verdict_adjusted: float = math.nan

@@ -13,12 +13,12 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import lru_cache, partial
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar, dataclass_transform, get_origin
 
 import numpy as np
 
@@ -58,10 +58,15 @@ def write_text(path: str | PathLike[str], text: str) -> Path:
     return target
 
 
-def serialisable(cls: type[_T]) -> type[_T]:
-    """Class decorator: let `encode` and `decode` carry this dataclass."""
-    _REGISTRY[cls.__name__] = cls
-    return cls
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def serialisable(*, eq: bool = True, kw_only: bool = False) -> Callable[[type[_T]], type[_T]]:
+    """Class decorator: make it a frozen dataclass that `encode` and `decode` carry."""
+
+    def made(cls: type[_T]) -> type[_T]:
+        _REGISTRY[cls.__name__] = dataclass(frozen=True, eq=eq, kw_only=kw_only)(cls)
+        return _REGISTRY[cls.__name__]
+
+    return made
 
 
 def encode(value: Any) -> Any:

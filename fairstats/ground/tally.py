@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,8 +48,7 @@ def counts_or_rows(counts: Any, *, needs: str, **columns: Any) -> bool:
     return counts is not None
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class Tally:
     """Sufficient statistics of one question: everything that inference reads, and no row of a person.
 

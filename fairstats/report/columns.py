@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from fairstats.ground.checks import check_that, check_type, column_name
@@ -14,8 +14,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class AuditColumns:
     """Names of the columns, by what they hold.
 

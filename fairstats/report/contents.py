@@ -21,8 +21,7 @@ from fairstats.report.columns import AuditColumns
 from fairstats.report.inputs import AuditSettings
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class Statement:
     """One statement: what it is about, and the text."""
 
@@ -30,8 +29,7 @@ class Statement:
     text: str
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class Section:
     """Results of one method for one set of attributes.
 

@@ -29,8 +29,7 @@ AUDIT_METHODS: dict[str | None, str | None] = {
 }  # fmt: skip
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class AuditSettings:
     """The choices of an audit.
 

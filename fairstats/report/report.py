@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -22,8 +21,7 @@ from fairstats.report.render import render_fragment, render_terminal, render_tex
 from fairstats.report.view import view_sets
 
 
-@serialise.serialisable
-@dataclass(frozen=True, eq=False)
+@serialise.serialisable(eq=False)
 class AuditReport(Contents):
     """What an audit found.
 

@@ -17,8 +17,7 @@ from fairstats.ground.results import TIDY_COLUMNS, Comparison, HypothesisTest, I
 from fairstats.ground.serialise import serialisable
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class Small(Result):
     """A result for these tests."""
 

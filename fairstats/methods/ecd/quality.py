@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,8 +20,7 @@ _BINS = 20
 _FOLDS = 5
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class SyntheticQuality(Result):
     """Likeness of synthetic to real rows.
 

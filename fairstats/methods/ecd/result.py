@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,8 +31,7 @@ _TABLE = {*_BESIDE, *CHARACTERISTICS}
 _UNKNOWN, _NOTHING = Interval(math.nan, math.nan, math.nan, ""), Average(math.nan, math.nan, 0, 0)
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class EcdComparison(Comparison):
     """What is inferred on unprivileged − privileged.
 
@@ -58,8 +56,7 @@ class EcdComparison(Comparison):
         return dict(zip(_BESIDE, found, strict=True))
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class EcdResult(Result):
     """Extreme counterfactual discrimination: unprivileged − privileged return level, one row per group.
 

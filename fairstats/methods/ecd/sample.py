@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,8 +29,7 @@ from fairstats.numerics.evt.distributions import Floats
 from fairstats.plots.ecd import plot_discrimination
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class Average:
     """A mean with its standard error.
 
@@ -104,8 +103,7 @@ def difference_of(first: Average, second: Average) -> Average:
     )
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class GroupSample:
     """Counterfactual discrimination in one group.
 
@@ -204,8 +202,7 @@ class GroupSample:
         return self.cd
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class CounterfactualSample(Result):
     """Counterfactual discrimination by group, and its averages.
 

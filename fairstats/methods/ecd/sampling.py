@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,8 +24,7 @@ from fairstats.numerics.evt import exponentiality_test
 from fairstats.numerics.evt.distributions import Floats
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class Look:
     """One look at the tail.
 
@@ -42,8 +41,7 @@ class Look:
     reason: str
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class TailSample(Result):
     """Rows of one group (`sample`: real rows first, then synthetic ones) and the `looks` at their tail.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,8 +19,7 @@ from fairstats.numerics.evt.series import as_series
 NEGLIGIBLE = 0.147
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class Treatment:
     """One treatment.
 
@@ -39,8 +37,7 @@ class Treatment:
     losses: int
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class ScottKnott(Result):
     """Ranks of treatments, best first.
 

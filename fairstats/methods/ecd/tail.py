@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,8 +49,7 @@ _CANDIDATES, _FEWEST = 12, 20
 _TIE = 1e-12
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class GroupLevel:
     """A return level of one group.
 
@@ -69,8 +68,7 @@ class GroupLevel:
     beyond_bound: bool
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class GroupTail:
     """The tail of counterfactual discrimination in one group.
 
@@ -347,8 +345,7 @@ def _group_level(
     return GroupLevel(m, estimate, float("nan"), interval, True, beyond)
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class EcdSettings:
     """The arguments of `fairstats.ecd`, checked; the thresholds by the names of the groups."""
 

@@ -53,8 +53,7 @@ class RuleComparison(Comparison):
     pvalue_corrected: float
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class HfmExperiment(Result):
     """Rules that choose models by error and fairness, compared on test rows.
 

@@ -33,8 +33,7 @@ def harmonic(d: float, d_f: float) -> float:
     return d_f / d - 1
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class StabilityRange:
     """What subsamples of one size give: how far single rows decide. No confidence is claimed.
 
@@ -60,8 +59,7 @@ class StabilityRange:
     n_subsamples: int
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class HfmEntry:
     """D, D_f and HFM of one comparison.
 
@@ -125,8 +123,7 @@ class HfmComparison(Comparison):
     row_reference: Hashable | None = None
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class HfmResult(Result):
     """D, D_f and HFM of every sensitive attribute and value.
 

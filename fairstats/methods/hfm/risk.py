@@ -27,8 +27,7 @@ _TWICE = 500
 _MOST_COMBINATIONS = 256
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class RiskComparison(Comparison):
     """Discriminative risk of one attribute, or of all disturbed together.
 
@@ -54,8 +53,7 @@ class RiskComparison(Comparison):
     n_changed: int = 0
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class DiscriminativeRiskResult(Result):
     """Discriminative risk of a model.
 

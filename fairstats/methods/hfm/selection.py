@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,8 +71,7 @@ def _vector(values: Any, argument: str) -> NDArray[np.float64]:
     return found
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class RankingResult(Result):
     """Average ranks of several rules over data sets.
 

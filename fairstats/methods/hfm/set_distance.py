@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
 
@@ -24,8 +23,7 @@ from fairstats.methods.hfm.rows import Rows, as_pair, find_common_rows
 Statistic = str | float
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class DirectedDistance:
     """How far the rows of one set are from the other.
 
@@ -43,8 +41,7 @@ class DirectedDistance:
     nearest: Hashable | None
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class SetDistance(Result):
     """Distance between two sets of rows.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -37,8 +36,7 @@ _MOST_EXACT = 1_000
 _ROUNDING = 1e-12
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class MaddCurve(Result):
     """MADD of two groups for m = 1 … M bins.
 
@@ -174,8 +172,7 @@ def curve_of(first: Sample, second: Sample, max_bins: int, names: tuple[str, str
     return MaddCurve(np.arange(1, max_bins + 1), madd, first.n_effective, second.n_effective, names)
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class StableBandwidth(Result):
     """The stable stretch of bandwidths.
 

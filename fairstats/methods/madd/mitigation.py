@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,8 +27,7 @@ from fairstats.plots.madd import plot_before_after
 _WORDS = {"madd": "MADD", "disparate_impact": "disparate impact", "accuracy": "accuracy"}
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class MitigationResult(OfPairs, Result):
     """What a mitigation changes on the same rows: MADD, disparate impact, and accuracy (1 − error) by group.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -37,8 +37,7 @@ def _judged(row: MaddComparison | LargestMadd, margin: float, *, adjusted: bool)
     return f"{row.verdict}; {tail}. {why}".strip()
 
 
-@serialisable
-@dataclass(frozen=True, eq=False, kw_only=True)
+@serialisable(eq=False, kw_only=True)
 class MaddComparison(Comparison):
     """MADD of two groups; the order gives the sign of the contributions, MADD itself is symmetric.
 
@@ -132,8 +131,7 @@ class MaddComparison(Comparison):
         return [f"{pair}: MADD {self.estimate:.3f} {where}; {limit}.", judged]
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class LargestMadd(Comparison):
     """The largest MADD of several comparisons.
 
@@ -178,8 +176,7 @@ def _each(name: str, meaning: str) -> Any:
     return property(of, doc=meaning)
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class MaddResult(Result):
     """MADD of every comparison.
 

@@ -200,8 +200,7 @@ def read_scores(counts: Any, most_bins: int, **columns: Any) -> GroupScores:
     return GroupScores.from_outcomes(Outcomes.from_arrays(**columns))
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class GridCounts:
     """Rows (or weight) per group and bin: the sufficient statistics that a result carries.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from fairstats.ground.checks import check_choice, check_number, check_whole
@@ -18,8 +17,7 @@ MOST_GRID_BINS = 2_000
 _SLACK = 1e-6
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class MaddSettings:
     """The settings of a MADD: the arguments of `fairstats.madd`, checked.
 

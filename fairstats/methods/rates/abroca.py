@@ -104,8 +104,7 @@ def area_between(first: RocCurve, second: RocCurve) -> float:
     return float(np.sum(np.diff(at) * height))
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class AbrocaResult(ComparisonResult):
     """Areas between ROC curves; `rate` and `rate_reference` hold the two AUCs.
 

@@ -42,8 +42,7 @@ _FAR = 30.0
 _OPEN = "A gap that is not known leaves the interval open up to 1."
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class GapComponent:
     """One signed difference under the maximum, with its simultaneous interval."""
 
@@ -57,8 +56,7 @@ class GapComponent:
     n: int
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class MaximumResult(ComparisonResult):
     """The largest absolute difference between any two groups.
 

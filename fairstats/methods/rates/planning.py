@@ -38,8 +38,7 @@ _FEW = 10
 _ASSUMED = "a plan has no data; .estimate is the power under the assumed rates"
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class PowerResult(Result):
     """Power of the score test of a ratio at given sample sizes.
 

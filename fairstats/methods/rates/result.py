@@ -23,8 +23,7 @@ from fairstats.methods.rates.pair import SMALL_CELL, shrinkage
 from fairstats.plots.forest import forest_plot
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class Inference:
     """The settings of an inference, all of them reported.
 
@@ -70,8 +69,7 @@ class Inference:
         return {"less": -self.limit, "greater": self.limit, "two-sided": 0.0}
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class RateComparison(results.Comparison):
     """One group against its reference, with both rates, all tests, and what the verdict rests on.
 
@@ -356,8 +354,7 @@ class ComparisonResult(Result):
         return forest_plot(self, ax=ax)
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class RatioResult(ComparisonResult):
     """Ratios of rates against a reference group, with the verdict on the four-fifths rule."""
 
@@ -376,8 +373,7 @@ class RatioResult(ComparisonResult):
         return f"{self._subject(c)}: {rates}, ratio {c.estimate:.3f} ({told})"
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class DifferenceResult(ComparisonResult):
     """Signed differences against a reference group, with the verdict on a margin."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -24,8 +24,7 @@ from fairstats.methods.rates.result import Inference, RateComparison, RatioResul
 from fairstats.methods.rates.setup import RATIO, Shared, check_groups, documented, make_settings, rows_among
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class StratifiedRatioResult(RatioResult):
     """Mantel–Haenszel ratios; `strata` and `stratum_counts` are the sufficient statistics.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypedDict, Unpack, overload
 
@@ -29,8 +28,7 @@ from fairstats.plots.hdr import plot_comparison
 SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class UmComparison(Result):
     """Probabilities of the events of a comparison.
 

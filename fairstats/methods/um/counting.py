@@ -48,8 +48,7 @@ class Rows:
         return count_cells(self.y_true, self.y_pred, self.group, n_groups, n_classes)
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class ClassCounts(CellCounts):
     """Labels × predictions of J classes, per group: the cell of label a and prediction b is a·J + b."""
 

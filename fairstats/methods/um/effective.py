@@ -9,7 +9,6 @@ splits (the paper's section 10), with a jackknife interval.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,8 +46,7 @@ def strategy_factors(
     return total / (end - 1.0), ((first - 1.0) + (end - last)) / (end - 1.0)
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class VarianceRatio:
     """r_s = Var[A1] / Var[A0], the method under test over the reference, per group.
 
@@ -69,8 +67,7 @@ class VarianceRatio:
     averaged: bool = False
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class CrossValidation:
     """Folds, correlations and effective counts of a K-fold cross-validation.
 

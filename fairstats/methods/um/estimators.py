@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from fairstats.ground.checks import check_choice
@@ -23,8 +23,7 @@ from fairstats.methods.um.result import NO_INTERVAL, NO_TEST, UmPosterior
 from fairstats.plots.hdr import plane_of_estimators
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class UmEstimators(Result):
     """Estimators compared on the same folds and half splits.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 from typing import Any, ClassVar
 
@@ -24,8 +23,7 @@ TOLERANCE = 1e-12
 _LISTED = 3
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class Event(Comparison):
     """Probability of an event between two algorithms, `group` and `reference`.
 
@@ -106,8 +104,7 @@ def probabilities(
     return tuple(event(k, v / n, n, group=a, reference=b, **about) for k, v in totals.items())
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class UmRanking(Result):
     """Probabilities among several algorithms.
 

@@ -12,7 +12,7 @@ normalising: a sum of independent gammas is a gamma, so that every algorithm kee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -31,8 +31,7 @@ from fairstats.methods.um.result import UmPosterior
 MOST_PAIRED, _MOST_CELLS = 6, 1_000
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class JointDraws:
     """Several posteriors, and how their draws go together.
 

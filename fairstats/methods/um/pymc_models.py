@@ -20,8 +20,7 @@ _DIMS = {"pi": ["group", "cell"], "counts": ["group", "cell"], "mu": ["cell"], "
 _CHAINS = 4
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class Diagnostics:
     """Convergence of a sampler.
 

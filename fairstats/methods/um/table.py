@@ -31,8 +31,7 @@ _VALUES, _FEWEST_DRAWS = 10_000_000, 1_000
 _AT_ONCE = 64
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class PosteriorRow(Comparison):
     """Posterior of one metric: mean (`estimate`), standard deviation, shortest interval.
 

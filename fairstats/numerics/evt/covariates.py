@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,8 +25,7 @@ from fairstats.numerics.evt.return_levels import ReturnLevel, ReturnLevels
 from fairstats.numerics.evt.tail import tail_row
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class ConditionalLevel(ReturnLevel):
     """The level of m observations at given covariates.
 
@@ -50,8 +49,7 @@ class ConditionalLevel(ReturnLevel):
         return [{**row, **self.at} for row in super().rows()]
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class CovariateFit(Result):
     """A tail whose parameters depend on covariates.
 

@@ -54,8 +54,7 @@ class OverThresholds(Result):
 _HEAVY = 1.2
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class GoodnessOfFit(TailTest):
     """Test that a sample comes from the fitted model.
 
@@ -246,8 +245,7 @@ def _maxima_logs(maxima: Floats, location: Floats, scale: Floats, shape: Floats)
     return log_cdf, np.log(-np.expm1(log_cdf))
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class MeanResidualLife(OverThresholds):
     """Mean excess over each threshold.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,8 +36,7 @@ _FEW_FOR_ENDPOINT = 300
 _SMALLEST = 1e-300
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True, eq=False)
+@serialisable(kw_only=True, eq=False)
 class ProfileCurve(TailEstimate):
     """Deviance of a parameter, all others at their best.
 
@@ -73,8 +71,7 @@ class ProfileCurve(TailEstimate):
         return plot_profile(self, ax)
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class Endpoint(TailEstimate):
     """The value that the tail does not exceed.
 
@@ -104,8 +101,7 @@ class Endpoint(TailEstimate):
         return lines
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class ExceedanceProbability(TailEstimate):
     """How often a value is exceeded.
 
@@ -126,8 +122,7 @@ class ExceedanceProbability(TailEstimate):
     value: float
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class ShapeTest(TailTest):
     """Likelihood-ratio test of a shape.
 

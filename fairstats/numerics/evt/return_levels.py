@@ -7,7 +7,6 @@ eq. 4.15). Delta intervals are for display: the likelihood interval is skewed an
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -43,8 +42,7 @@ _METHODS = ("auto", "signed_root", "profile", "power_tail", "delta", "bootstrap"
 _RATES = ("estimated", "fixed")
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class ReturnLevel(TailEstimate):
     """The level of m observations.
 
@@ -96,8 +94,7 @@ class ReturnLevel(TailEstimate):
         return lines
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class ReturnLevels(Result):
     """The levels of several numbers of observations.
 

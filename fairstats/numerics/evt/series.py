@@ -7,7 +7,6 @@ some T_i > 2, and the run length that separates clusters: the (⌊θN⌋ + 1)-th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -121,8 +120,7 @@ def usable_thresholds(series: Floats, thresholds: Any, n_thresholds: int) -> tup
     return u, count
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class ExtremalIndex(TailEstimate):
     """How much the extremes of a series cluster.
 

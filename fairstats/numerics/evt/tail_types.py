@@ -7,7 +7,6 @@ k_min … k_max look at nested samples: their joint distribution is simulated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,8 +28,7 @@ _FARTHEST = 1e6
 _GRID = 25
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class ExponentialityTest(TailTest):
     """Test of an exponential tail against a heavier one.
 
@@ -228,8 +226,7 @@ def _exponential_top(rng: np.random.Generator, replicates: int, k_max: int) -> F
     return top
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class TailType(TailEstimate):
     """Type of a tail with the interval behind it, and its horizon.
 

@@ -6,7 +6,6 @@ Where the model holds, shape and modified scale do not depend on the threshold.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,8 +44,7 @@ from fairstats.numerics.evt.series import LEAST_EXCEEDANCES, as_series, kth_larg
 from fairstats.numerics.evt.tail import SIGNED_ROOT, tail_row
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class ThresholdStability(OverThresholds):
     """Parameters of the generalised Pareto fit above each threshold.
 
@@ -174,8 +172,7 @@ def _shape_intervals(
     return found[:q], found[q:]
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class ThresholdTests(OverThresholds):
     """Tests that the shape does not change above each threshold.
 
@@ -416,8 +413,7 @@ def change_statistics(noise: Floats) -> Floats:
     return np.asarray((square - count * (1.0 + np.log(np.maximum(variance, 1e-300))))[..., 1:])
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class ThresholdChoice(Result):
     """A threshold and how it was found.
 

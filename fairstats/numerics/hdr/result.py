@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,8 +35,7 @@ def size_error(prob: float, n: int, level: float) -> float:
     return math.sqrt(prob * (1 - prob) / n) / level if level > 0 else math.inf
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class HdrRegion:
     """One highest density region.
 
@@ -79,8 +78,7 @@ def _each(name: str, meaning: str, dimension: int = 0, what: str = "") -> Any:
     return property(of, doc=meaning)
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class HdrResult(Result):
     """Highest density regions.
 

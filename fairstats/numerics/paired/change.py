@@ -28,8 +28,7 @@ _WORDS = {
 }
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class PairedChange(results.Comparison):
     """Change of one metric from a baseline to a model, on the same people.
 
@@ -58,8 +57,7 @@ class PairedChange(results.Comparison):
     distance_interval: Interval
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class ModelPair:
     """What was counted of two models: label × prediction × prediction, and scores in bins.
 

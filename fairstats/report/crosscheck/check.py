@@ -33,8 +33,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class Check:
     """One quantity.
 

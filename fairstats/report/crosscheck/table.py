@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import groupby
 
 from fairstats.ground.lazy import pd
@@ -24,8 +23,7 @@ _TONES = {
 }  # fmt: skip
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class Crosscheck:
     """Every number of a report or result beside what R gives, computed by independent code.
 

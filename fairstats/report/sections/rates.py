@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from fairstats.ground.counts import CellCounts, ConfusionCounts
@@ -21,8 +21,7 @@ from fairstats.report.inputs import AUDIT_METHODS, AuditInput
 _ABROCA_RESAMPLES = 999
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class WorstCase:
     """Range of one estimate (on the complete rows) whatever the `n` rows left out hold.
 
@@ -39,8 +38,7 @@ class WorstCase:
     n: int
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class WorstCaseResult(Result):
     """Worst-case bounds with intervals around them, one row per estimate.
 

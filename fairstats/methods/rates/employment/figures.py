@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.planning import equality_power
 
 
-@serialisable
-@dataclass(frozen=True)
+@serialisable()
 class ImpactFigures:
     """Statistics of one group against its reference; ratio, interval and verdict stand in the comparison.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -30,8 +30,7 @@ _JUDGING = (
 _OF_STRATA = {"cmh_pvalue": "Cochran–Mantel–Haenszel", "breslow_day_pvalue": "Breslow–Day"}
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class ImpactTable:
     """One table: a set of attributes at one step of the process.
 
@@ -71,8 +70,7 @@ class ImpactTable:
         return Bounds(*self.bounds.get(group, (math.nan,) * 4))
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class AdverseImpact(Result):
     """Adverse impact of a selection process, table by table.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,8 +21,7 @@ _PLACES = ("111", "001", "110", "000")
 _WORDS = {"further from parity": "amplified", "closer to parity": "reduced"}
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class AmplificationResult(ModelComparison):
     """Disparate impact of the predictions over that of the labels, with paired intervals.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -34,8 +34,7 @@ QUANTITIES: dict[str, tuple[str, bool | None]] = {
 }
 
 
-@serialisable
-@dataclass(frozen=True, kw_only=True)
+@serialisable(kw_only=True)
 class ModelValue(results.Comparison):
     """A metric of one model, with its own interval and verdict."""
 
@@ -44,8 +43,7 @@ class ModelValue(results.Comparison):
     model: str
 
 
-@serialisable
-@dataclass(frozen=True, eq=False)
+@serialisable(eq=False)
 class ModelComparison(OfPairs, Result):
     """Models on the same rows: `values` of each, and in `comparisons` the changes from one to another.
 
