@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 from fairstats.ground.checks import check_that
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.groups import INTERSECTION
-from fairstats.ground.lazy import Axes, pd
+from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable, write_text
 from fairstats.methods.rates.bounds import Bounds
@@ -103,6 +103,11 @@ class AdverseImpact(Result):
     backend: str = "scipy"
 
     title: ClassVar[str] = "Adverse impact: every group against the reference of its table"
+    _shown: ClassVar[tuple[str, ...]] = (
+        "by", "step", "group", "reference", "rate", "rate_reference", "n", "estimate", "ci_low", "ci_high",
+        "verdict", "reading", "z", "fisher", "mid_p", "shortfall", "shortfall_four_fifths", "unknown_low",
+        "unknown_high",
+    )  # fmt: skip
 
     @property
     def comparisons(self) -> tuple[RateComparison, ...]:
@@ -141,15 +146,6 @@ class AdverseImpact(Result):
         statistical = c.pvalue_adjusted <= 1 - self.confidence_level
         words = {(True, True): "practical and statistical", (True, False): "practical only"}
         return words.get((practical, statistical), "statistical only" if statistical else "neither")
-
-    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
-        """Columns of the printed table."""
-        wanted = (
-            "by", "step", "group", "reference", "rate", "rate_reference", "n", "estimate", "ci_low",
-            "ci_high", "verdict", "reading", "z", "fisher", "mid_p", "shortfall", "shortfall_four_fifths",
-            "unknown_low", "unknown_high",
-        )  # fmt: skip
-        return [c for c in wanted if c in frame]
 
     def sentences(self) -> list[str]:
         """One sentence per comparison."""
