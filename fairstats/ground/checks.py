@@ -6,7 +6,7 @@ import difflib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from fairstats.ground.errors import InputError
 
 T = TypeVar("T")
+Floats: TypeAlias = NDArray[np.float64]
 
 #: Beyond this, whole numbers are no floats any more.
 MOST = 2**53
 #: Beyond this, squares overflow.
 LARGEST = 1e100
-
-
 #: Characters of a value that an error shows.
 _SHOWN = 200
 
@@ -165,7 +164,7 @@ def check_two_groups(groups: Sequence[str], *, cure: str = "compare with another
         raise InputError("sensitive_features", got=got, allowed="two groups or more", cure=cure)
 
 
-def float_array(argument: str, value: Any, allowed: str) -> NDArray[np.float64]:
+def float_array(argument: str, value: Any, allowed: str) -> Floats:
     """`value` as a new float64 array of any shape; raises unless all are numbers, NaN and ∞ too."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
         raise InputError(argument, got="a masked array", allowed=allowed, cure="pass value.compressed()")
@@ -184,7 +183,7 @@ def float_array(argument: str, value: Any, allowed: str) -> NDArray[np.float64]:
         raise InputError(argument, got=kind, allowed=allowed, cure="convert them to numbers") from None
 
 
-def finite_array(argument: str, value: Any, allowed: str, *, largest: float = LARGEST) -> NDArray[np.float64]:
+def finite_array(argument: str, value: Any, allowed: str, *, largest: float = LARGEST) -> Floats:
     """`value` as a new float64 array of any shape; raises unless all are finite numbers up to `largest`."""
     array = float_array(argument, value, allowed)
     # NaN passes through both; no copy of a long series is made where all is well

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import checks
+from fairstats.ground.checks import Floats
 from fairstats.ground.encoding import MISSING, Factor, as_column, as_narwhals, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import pd
@@ -263,11 +264,7 @@ def group_index(
 
 
 def find_reference(
-    labels: Sequence[str],
-    reference: Hashable | None,
-    *,
-    sizes: NDArray[Any],
-    rates: NDArray[np.float64] | None = None,
+    labels: Sequence[str], reference: Hashable | None, *, sizes: NDArray[Any], rates: Floats | None = None
 ) -> tuple[int, str]:
     """Position of the reference group and the rule that chose it.
 

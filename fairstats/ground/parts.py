@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.encoding import as_float_column, factorize
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
@@ -39,7 +40,7 @@ class TailCounts:
 
     @classmethod
     def from_values(
-        cls, values: NDArray[np.float64], codes: NDArray[Any], groups: tuple[str, ...], *,
+        cls, values: Floats, codes: NDArray[Any], groups: tuple[str, ...], *,
         n_exceedances: int = 50,
     ) -> Self:  # fmt: skip
         """Sums and largest values of rows in the groups `codes`.
@@ -56,11 +57,11 @@ class TailCounts:
             *zip(*(_largest(part, n_exceedances) for part in parts), strict=True),
         )
 
-    def top(self, group: int) -> NDArray[np.float64]:
+    def top(self, group: int) -> Floats:
         """The values kept of a group, with their ties, in ascending order."""
         return np.repeat(self.largest[group], self.numbers[group])[::-1]
 
-    def values(self, group: int) -> NDArray[np.float64]:
+    def values(self, group: int) -> Floats:
         """All values of a group in ascending order, or an error where only the largest were kept."""
         if np.isfinite(self.complete[group]):
             got = f"{self.numbers[group].sum():,} of {self.n[group]:,} values of {self.groups[group]!r}"
@@ -77,7 +78,7 @@ class TailCounts:
         )
         return TailCounts(groups, *sums, *zip(*map(self._joined, members), strict=True))
 
-    def _joined(self, members: list[int]) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
+    def _joined(self, members: list[int]) -> tuple[Floats, NDArray[np.int64], float]:
         """What is known of several groups together: from the highest of their ends upwards."""
         complete = max((self.complete[g] for g in members), default=-np.inf)
         values = np.concatenate([np.zeros(0), *(self.largest[g] for g in members)])
@@ -99,9 +100,7 @@ def number_kept(n: int, n_exceedances: int = 50) -> int:
     return max(LEAST_KEPT, 2 * n_exceedances + 1, int(np.ceil(KEPT_SHARE * n)) + 1)
 
 
-def _largest(
-    values: NDArray[np.float64], n_exceedances: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
+def _largest(values: Floats, n_exceedances: int) -> tuple[Floats, NDArray[np.int64], float]:
     """Distinct largest values in descending order, their numbers, and from where on they are all."""
     kept = number_kept(values.size, n_exceedances)
     complete = -np.inf
@@ -111,7 +110,7 @@ def _largest(
     return distinct[::-1], numbers[::-1].astype(np.int64), complete
 
 
-def dates_as_days(values: Any) -> NDArray[np.float64] | None:
+def dates_as_days(values: Any) -> Floats | None:
     """Dates, times and durations of any frame as days (since 1970), NaN where missing; None for others."""
     if getattr(getattr(values, "dtype", None), "kind", "O") in "biuf":  # plain numbers, without a Series
         return None

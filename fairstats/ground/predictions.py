@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_different, check_that, is_plain
+from fairstats.ground.checks import Floats, check_different, check_that, is_plain
 from fairstats.ground.encoding import as_array, as_column, as_narwhals, check_columns
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
@@ -185,9 +185,7 @@ def _does_not_fit(values: Sequence[Any], dtype: Any, name: Hashable) -> InputErr
 _ROUNDING = 1e-9
 
 
-def favourable_probability(
-    predict: Any, pos_label: Hashable | None = None
-) -> Callable[[Any, int], NDArray[np.float64]]:
+def favourable_probability(predict: Any, pos_label: Hashable | None = None) -> Callable[[Any, int], Floats]:
     """Function (block of X, its rows) → probability of the favourable outcome, checked.
 
     `predict`: a classifier is asked for `predict_proba`. What comes back has shape (n,), (n, 1), or (n,
@@ -212,7 +210,7 @@ def favourable_probability(
             cure = f"pass model.predict where it returns probabilities; {cure}"
         raise _no_probabilities(f"{type(predict).__name__} without predict_proba", cure)
 
-    def probability(block: Any, n_rows: int) -> NDArray[np.float64]:
+    def probability(block: Any, n_rows: int) -> Floats:
         return _checked(call(block), n_rows, column)
 
     return probability
@@ -236,7 +234,7 @@ def _column_of(classes: list[Any], pos_label: Hashable | None) -> int | None:
     return classes.index(pos_label)
 
 
-def _checked(returned: Any, n_rows: int, column: Any) -> NDArray[np.float64]:
+def _checked(returned: Any, n_rows: int, column: Any) -> Floats:
     values = as_array(returned, "predict")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]

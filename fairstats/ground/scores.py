@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_given, check_type
+from fairstats.ground.checks import Floats, check_given, check_type
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.serialise import serialisable
@@ -59,7 +59,7 @@ class ScoreCounts:
         shape = (n_groups, n_labels, values.size)
         size = n_groups * n_labels * values.size
 
-        def total(weights: NDArray[np.float64] | None) -> Any:
+        def total(weights: Floats | None) -> Any:
             return None if weights is None else np.asarray(np.bincount(code, weights, size)).reshape(shape)
 
         weight, squares = outcomes.weight, outcomes.squares
@@ -98,7 +98,7 @@ class ScoreCounts:
         return float((wide / sizes).max()) if wide.size else 0.0
 
     @cached_property
-    def auc_error(self) -> NDArray[np.float64]:
+    def auc_error(self) -> Floats:
         """Largest error of each group's AUC for not knowing the order within intervals, shape (G,).
 
         Half of Σ p₀p₁ over intervals, p the shares of the rows with label 0 and 1; the area between two
@@ -112,9 +112,7 @@ class ScoreCounts:
         shares = shares[:, :, wide] / np.where(sums > 0, sums, 1)
         return np.asarray((shares[:, 0] * shares[:, 1]).sum(axis=1) / 2)
 
-    def calibration(
-        self, group: int, confidence_level: float = 0.95, n_bins: int = 10
-    ) -> tuple[NDArray[np.float64], ...]:
+    def calibration(self, group: int, confidence_level: float = 0.95, n_bins: int = 10) -> tuple[Floats, ...]:
         """Mean score, rows, share with label 1 and the ends of its Wilson interval, by bin of scores.
 
         Bins of about equal size of one group, up to `n_bins` with 20 rows each on average; tied scores stay
@@ -136,7 +134,7 @@ class ScoreCounts:
         half = np.sqrt(z2 * (ones * (n - ones) / n + z2 / 4)) / (n + z2)
         return total / n, n, ones / n, centre - half, centre + half
 
-    def splits(self, edges: NDArray[np.float64]) -> bool:
+    def splits(self, edges: Floats) -> bool:
         """Whether one of the edges, in ascending order, cuts through an interval."""
         if self.lower is None:
             return False

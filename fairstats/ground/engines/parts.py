@@ -10,6 +10,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.engines.sources import beside, real, whole
 from fairstats.ground.engines.table import CHANGED, CODE, FEATURE, NUMBER, PRED, SCORE, TRUE, WEIGHT, LazyRows
@@ -31,7 +32,7 @@ _CELLS = 1 << 12
 
 
 @lru_cache(maxsize=1)
-def farey_edges() -> NDArray[np.float64]:
+def farey_edges() -> Floats:
     """All k/m with 0 < k < m ≤ 1,000, ascending, each the double next to it."""
     return np.unique(np.concatenate([np.arange(1, m) / m for m in range(2, ORDER + 1)]))
 
@@ -110,7 +111,7 @@ def _sums(rows: LazyRows) -> dict[str, Any]:
 
 def _assembled(
     rows: LazyRows, answer: Any, place: NDArray[np.intp], position: NDArray[np.intp],
-    values: NDArray[np.float64], lower: NDArray[np.float64] | None,
+    values: Floats, lower: Floats | None,
 ) -> ScoreCounts:  # fmt: skip
     """The answer as counts per group, label and interval; `place`, `position`: of its rows among both."""
     out = rows.outcomes
@@ -121,7 +122,7 @@ def _assembled(
         row = row + out.y_true
     code = row[place] * values.size + position
 
-    def total(name: str) -> NDArray[np.float64]:
+    def total(name: str) -> Floats:
         sums = np.bincount(code, real(answer, name), int(np.prod(shape)))
         return np.asarray(sums, dtype=np.float64).reshape(shape)
 
@@ -179,9 +180,7 @@ def _equals(column: Any, value: Any) -> Any:
     return column.is_null() if value is None or value != value else column == value
 
 
-def _largest(
-    values: NDArray[np.float64], times: NDArray[np.int64], n: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64], float]:
+def _largest(values: Floats, times: NDArray[np.int64], n: int) -> tuple[Floats, NDArray[np.int64], float]:
     """Distinct values in descending order with their numbers, down to the last that is kept."""
     order = np.argsort(-values)
     values, times = values[order], times[order]

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from fairstats.ground.checks import Floats
 from fairstats.methods.hfm.rows import portions
 
 #: Two squared distances that differ by less than this share are one.
@@ -69,9 +70,7 @@ class Work:
         self.tree_queries = 0
 
 
-def squared_pairs(
-    a: NDArray[np.float64], rows_a: NDArray[Any], b: NDArray[np.float64], rows_b: NDArray[Any]
-) -> NDArray[np.float64]:
+def squared_pairs(a: Floats, rows_a: NDArray[Any], b: Floats, rows_b: NDArray[Any]) -> Floats:
     """|a[rows_a[i]] − b[rows_b[i]]|² by direct differences, shape (k,)."""
     found = np.empty(rows_a.size)
     for part in portions(rows_a.size, max(_CHUNK // a.shape[1], 1)):
@@ -86,7 +85,7 @@ class Targets:
     `others`: the other set, for a common centre and unit; `work` counts what is evaluated.
     """
 
-    def __init__(self, rows: NDArray[np.float64], others: NDArray[np.float64], work: Work) -> None:
+    def __init__(self, rows: Floats, others: Floats, work: Work) -> None:
         self.rows = rows
         self.work = work
         self.n, self.d = rows.shape
@@ -105,9 +104,7 @@ class Targets:
         """Share of |q|² + |t|² by which the expansion may be wrong, one way."""
         return float(2 * (self.d + 12) * np.finfo(dtype).eps)
 
-    def prepare(
-        self, rows: NDArray[np.float64], dtype: type[np.floating[Any]]
-    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def prepare(self, rows: Floats, dtype: type[np.floating[Any]]) -> tuple[NDArray[Any], Floats]:
         """Centred rows with a column of ones, shape (m, d + 1), and their squared norms."""
         if self.d <= _NARROW:  # column by column: loops over two or three columns are slow
             columns = np.empty((self.d + 1, len(rows)), dtype=dtype)
@@ -124,7 +121,7 @@ class Targets:
         ready[:, self.d] = 1
         return ready, np.einsum("ij,ij->i", part, part, dtype=np.float64)
 
-    def block(self, rows: NDArray[np.float64], dtype: type[np.floating[Any]], sign: int) -> NDArray[Any]:
+    def block(self, rows: Floats, dtype: type[np.floating[Any]], sign: int) -> NDArray[Any]:
         """Rows as (−2t, |t|²(1 ± γ)), shape (k, d + 1): an upper (+1) or lower (−1) bound."""
         ready, norms = self.prepare(rows, dtype)
         ready[:, : self.d] *= dtype(-2)
@@ -142,9 +139,7 @@ class Targets:
             self._kept[key] = made
         return self._kept[key]
 
-    def scan(
-        self, queries: NDArray[np.float64], at_least: float = -np.inf
-    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    def scan(self, queries: Floats, at_least: float = -np.inf) -> tuple[Floats, NDArray[np.intp]]:
         """Exact squared distance of every query to its nearest row, and that row.
 
         A query is left as soon as a row is found at the squared distance `at_least` or nearer; its answer is

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_choice, check_type
+from fairstats.ground.checks import Floats, check_choice, check_type
 from fairstats.ground.encoding import MISSING, as_float_column, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import pd
@@ -37,7 +37,7 @@ class _Numeric:
     def names(self) -> list[str]:
         return [self.name]
 
-    def encode(self, column: Any, argument: str) -> list[NDArray[np.float64]]:
+    def encode(self, column: Any, argument: str) -> list[Floats]:
         return [(_finite(column, argument, self.name) - self.low) / self.width]
 
 
@@ -52,7 +52,7 @@ class _Categorical:
     def names(self) -> list[str]:
         return [f"{self.name}={level}" for level in (*self.levels, _OTHER)]
 
-    def encode(self, column: Any, argument: str) -> list[NDArray[np.float64]]:
+    def encode(self, column: Any, argument: str) -> list[Floats]:
         texts = _texts(column, argument, self.name)
         found = [np.asarray(texts == level, dtype=np.float64) for level in self.levels]
         other = 1 - np.sum(found, axis=0)
@@ -134,7 +134,7 @@ class FrameEncoder:
                 cure="pass the same columns in both",
             )
         names: list[str] = []
-        parts: list[NDArray[np.float64]] = []
+        parts: list[Floats] = []
         for code in self.columns:
             encoded = code.encode(data[code.name], argument)
             for name, part in zip(code.names, encoded, strict=True):
@@ -152,7 +152,7 @@ class FrameEncoder:
         return Rows(np.ascontiguousarray(np.column_stack(parts)), index, tuple(names))
 
 
-def _finite(column: Any, argument: str, name: str) -> NDArray[np.float64]:
+def _finite(column: Any, argument: str, name: str) -> Floats:
     """The numbers of a column, or raise where there are none, or some that are not finite."""
     days = dates_as_days(column)
     values = as_float_column(column, f"{argument}[{name!r}]") if days is None else days
@@ -222,9 +222,7 @@ def pair_of_groups(counts: Tally) -> tuple[Rows, Rows]:
     return first, second
 
 
-def encode_labels(
-    y_true: Any, y_pred: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[str, ...]]:
+def encode_labels(y_true: Any, y_pred: Any) -> tuple[Floats, Floats, tuple[str, ...]]:
     """Labels and predictions as coordinates, and their levels: two different labels are 1 apart.
 
     Shape (n, 1), 0/1, for two values; (n, k), one-hot divided by √2, for more.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from fairstats.ground.checks import Floats
 from fairstats.methods.hfm.blocks import TIE, Targets, Work, squared_pairs
 from fairstats.methods.hfm.rows import portions
 
@@ -38,17 +39,15 @@ class TreeTargets:
         self._targets = targets
         self._tree = cKDTree(targets.rows, balanced_tree=False, compact_nodes=targets.d > FLAT)
 
-    def near(self, queries: NDArray[np.float64]) -> NDArray[np.float64]:
+    def near(self, queries: Floats) -> Floats:
         """Squared distance of every query to some row at most twice as far as its nearest."""
         return self._query(queries, _NEAR)[0]
 
-    def nearest(self, queries: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    def nearest(self, queries: Floats) -> tuple[Floats, NDArray[np.intp]]:
         """Squared distance of every query to its nearest row, and that row."""
         return self._query(queries, 0.0)
 
-    def _query(
-        self, queries: NDArray[np.float64], eps: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    def _query(self, queries: Floats, eps: float) -> tuple[Floats, NDArray[np.intp]]:
         squared = np.empty(len(queries))
         nearest = np.empty(len(queries), dtype=np.intp)
         for part in portions(len(queries), _PORTION):
@@ -60,7 +59,7 @@ class TreeTargets:
 
 
 def tree_is_cheaper(
-    queries: NDArray[np.float64], squared: NDArray[np.float64], targets: Targets, *, pairs: float,
+    queries: Floats, squared: Floats, targets: Targets, *, pairs: float,
     n_left: int, near: bool,
 ) -> bool:  # fmt: skip
     """Whether a tree is expected to settle rows in less time than blocks of BLAS.
@@ -85,9 +84,7 @@ def tree_is_cheaper(
     return bool(n_left * per_row + build < blocks)
 
 
-def _share_visited(
-    queries: NDArray[np.float64], reach: NDArray[np.float64], rows: NDArray[np.float64]
-) -> float:
+def _share_visited(queries: Floats, reach: Floats, rows: Floats) -> float:
     """Mean share of the cells of a coarse tree that lie within a query's reach."""
     cells = [rows[:: max(len(rows) // _SAMPLE, 1)]]
     for _ in range(_CUTS):
@@ -98,7 +95,7 @@ def _share_visited(
     return float((np.sqrt((beyond**2).sum(axis=2)) <= reach[:, None]).mean())
 
 
-def _halves(cell: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+def _halves(cell: Floats) -> list[Floats]:
     """A cell cut at the median of its widest side."""
     if len(cell) < 2:
         return [cell]
@@ -106,9 +103,7 @@ def _halves(cell: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     return [cell[order[: len(cell) // 2]], cell[order[len(cell) // 2 :]]]
 
 
-def row_minima(
-    queries: NDArray[np.float64], targets: Targets
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def row_minima(queries: Floats, targets: Targets) -> tuple[Floats, NDArray[np.intp]]:
     """Squared distance of every query to its nearest target by direct differences, and that target.
 
     What means and quantiles of the distance need. The maximum is decided by one row; a mean rests on every
@@ -128,9 +123,7 @@ def row_minima(
     return squared, nearest
 
 
-def nearest_on_line(
-    queries: NDArray[np.float64], targets: Targets
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def nearest_on_line(queries: Floats, targets: Targets) -> tuple[Floats, NDArray[np.intp]]:
     """`row_minima` in one dimension: the neighbours in sorted order."""
     order = np.argsort(targets.rows[:, 0])
     x, t = queries[:, 0], targets.rows[order, 0]
@@ -142,8 +135,8 @@ def nearest_on_line(
 
 
 def nearest_rows(
-    queries: NDArray[np.float64], targets: NDArray[np.float64], k: int, *, same: bool = False
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    queries: Floats, targets: Floats, k: int, *, same: bool = False
+) -> tuple[Floats, NDArray[np.int32]]:
     """The k nearest targets of every query, nearest first: squared distances and rows, shape (m, k).
 
     With `same` both are the same rows, and a row is not its own neighbour.
@@ -178,9 +171,7 @@ def nearest_rows(
     return np.take_along_axis(squared, order, axis=1), np.take_along_axis(index, order, axis=1)
 
 
-def _listed_by_tree(
-    queries: NDArray[np.float64], targets: NDArray[np.float64], index: NDArray[np.int32], same: bool
-) -> None:
+def _listed_by_tree(queries: Floats, targets: Floats, index: NDArray[np.int32], same: bool) -> None:
     k = index.shape[1]
     _, found = cKDTree(targets).query(queries, k=k + same)
     found = np.asarray(found).reshape(len(queries), k + same)

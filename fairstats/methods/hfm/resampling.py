@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from tqdm import tqdm
 
+from fairstats.ground.checks import Floats
 from fairstats.methods.hfm.blocks import Targets, Work
 from fairstats.methods.hfm.farthest import farthest_row
 from fairstats.methods.hfm.nearest import nearest_rows, row_minima
@@ -58,7 +59,7 @@ class AllPairs:
     one for an attribute with two values.
     """
 
-    def __init__(self, rows: NDArray[np.float64], sides: Sequence[Side]) -> None:
+    def __init__(self, rows: Floats, sides: Sequence[Side]) -> None:
         self.squared = cdist(rows, rows, "sqeuclidean")  # sums of squared differences: exact
         self.parts: list[tuple[NDArray[np.intp], int, list[int]]] = []
         for attribute in dict.fromkeys(side.attribute for side in sides):
@@ -112,7 +113,7 @@ class AllPairs:
 
         return distances
 
-    def _nearest(self, rows: NDArray[np.intp], codes: NDArray[np.intp], n_codes: int) -> NDArray[np.float64]:
+    def _nearest(self, rows: NDArray[np.intp], codes: NDArray[np.intp], n_codes: int) -> Floats:
         """Squared distance to the nearest of these rows with every code, (n_codes, n); infinite for none."""
         nearest = np.full((n_codes, len(self.squared)), np.inf)
         if not rows.size:
@@ -134,7 +135,7 @@ class AllPairs:
 
 
 def _of_sides(
-    codes: NDArray[np.intp], nearest: NDArray[np.float64], sides: list[int], statistic: Statistic
+    codes: NDArray[np.intp], nearest: Floats, sides: list[int], statistic: Statistic
 ) -> list[float]:
     """Distance of every side from the other rows; NaN where either has none."""
     rows = np.arange(codes.size)
@@ -157,7 +158,7 @@ def _of_sides(
 class NeighbourLists:
     """Rows, at least two, the nearest of all other rows of each, and the sides that they are in."""
 
-    def __init__(self, rows: NDArray[np.float64], sides: Sequence[Side] = ()) -> None:
+    def __init__(self, rows: Floats, sides: Sequence[Side] = ()) -> None:
         self.rows, self.sides = rows, sides
         k = min(_LISTED, len(rows) - 1)
         self.squared, self.index = nearest_rows(rows, rows, k, same=True)
@@ -198,7 +199,7 @@ class NeighbourLists:
         return max(over_minima(np.sqrt(squared[side]), statistic) for side in sides)
 
     def _settle(
-        self, squared: NDArray[np.float64], left: NDArray[np.intp], here: NDArray[np.intp],
+        self, squared: Floats, left: NDArray[np.intp], here: NDArray[np.intp],
         in_first: NDArray[np.bool_], statistic: Statistic,
     ) -> float:  # fmt: skip
         """Rows without a listed row of the other group: the largest minimum of all, or all their minima."""
@@ -226,26 +227,24 @@ def make_distances(scene: Scene) -> Distances:
     return NeighbourLists(scene.with_true, scene.sides), NeighbourLists(scene.with_pred, scene.sides)
 
 
-def upper_pvalue(observed: float, drawn: NDArray[np.float64]) -> float:
+def upper_pvalue(observed: float, drawn: Floats) -> float:
     """(1 + #{drawn ≥ observed}) / (1 + B), ties within rounding counted."""
     limit = observed if np.isinf(observed) else observed - _TIE * max(abs(observed), 1.0)
     return float((1 + np.count_nonzero(drawn >= limit)) / (1 + drawn.size))
 
 
-def of_comparisons(of_sides: NDArray[np.float64], comparisons: list[Comparison]) -> NDArray[np.float64]:
+def of_comparisons(of_sides: Floats, comparisons: list[Comparison]) -> Floats:
     """Maxima over the members of every comparison: (…, sides) → (…, comparisons)."""
     return np.stack([of_sides[..., list(c.members)].max(axis=-1) for c in comparisons], axis=-1)
 
 
-def harmonics(d: NDArray[np.float64], d_f: NDArray[np.float64]) -> NDArray[np.float64]:
+def harmonics(d: Floats, d_f: Floats) -> Floats:
     """HFM elementwise; NaN where a distance is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((d == 0) & (d_f == 0), 0.0, d_f / d - 1)
 
 
-def _drawn(
-    scene: Scene, n: int, what: str, draw: Callable[[], Callable[[int], Sequence[float]]]
-) -> NDArray[np.float64]:
+def _drawn(scene: Scene, n: int, what: str, draw: Callable[[], Callable[[int], Sequence[float]]]) -> Floats:
     """D and D_f of every side under n draws, shape (2, n, sides); a draw gives either of all sides."""
     drawn = np.empty((2, n, len(scene.sides)))
     for b in tqdm(range(n), desc=f"HFM {what}", leave=False, disable=None, delay=2.0):
@@ -256,7 +255,7 @@ def _drawn(
 
 def label_permutation(
     scene: Scene, lists: Distances, statistic: Statistic, n_resamples: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+) -> Floats:
     """D and D_f of every side when the rows' sensitive values, all attributes together, are permuted."""
 
     def draw() -> Callable[[int], Sequence[float]]:
@@ -319,7 +318,7 @@ class _Exchangeable:
         best = np.sqrt(best)
         return max(over_minima(best[self.rows == side], statistic) for side in (True, False))
 
-    def _settle(self, best: NDArray[np.float64], rows: NDArray[np.intp], labels: NDArray[np.intp]) -> None:
+    def _settle(self, best: Floats, rows: NDArray[np.intp], labels: NDArray[np.intp]) -> None:
         """Rows whose listed neighbours do not settle the minimum: all changing rows of the other group."""
         for side in (True, False):
             queries = rows[self.rows[rows] == side]
@@ -332,9 +331,7 @@ class _Exchangeable:
                     best[queries] = np.minimum(best[queries], squared)
 
 
-def label_exchange(
-    scene: Scene, statistic: Statistic, n_resamples: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def label_exchange(scene: Scene, statistic: Statistic, n_resamples: int, rng: np.random.Generator) -> Floats:
     """D and D_f of every side when y and ŷ change places in a random half of the rows."""
     true, pred = _codes(scene.true), _codes(scene.pred)
     distances: Callable[[NDArray[np.intp]], list[float]]
@@ -354,7 +351,7 @@ def label_exchange(
     return _drawn(scene, n_resamples, "exchanges", draw)
 
 
-def _codes(labels: NDArray[np.float64]) -> NDArray[np.intp]:
+def _codes(labels: Floats) -> NDArray[np.intp]:
     """Codes of label coordinates."""
     return labels[:, 0].astype(np.intp) if labels.shape[1] == 1 else labels.argmax(axis=1)
 
@@ -362,7 +359,7 @@ def _codes(labels: NDArray[np.float64]) -> NDArray[np.intp]:
 def subsample_distances(
     scene: Scene, lists: Distances, statistic: Statistic, share: float, n_subsamples: int,
     rng: np.random.Generator,
-) -> NDArray[np.float64]:  # fmt: skip
+) -> Floats:  # fmt: skip
     """D and D_f of every side in random subsamples without replacement; NaN where a group is empty."""
     size = max(round(share * scene.n), 2)
 
@@ -375,7 +372,7 @@ def subsample_distances(
 
 
 def stability_ranges(
-    scene: Scene, comparisons: list[Comparison], values: NDArray[np.float64], lists: Distances,
+    scene: Scene, comparisons: list[Comparison], values: Floats, lists: Distances,
     statistic: Statistic, n_subsamples: int, rng: np.random.Generator,
 ) -> list[tuple[StabilityRange, ...]]:  # fmt: skip
     """Stability ranges of every comparison: of D, D_f, HFM at either size.
@@ -393,7 +390,7 @@ def stability_ranges(
     return [tuple(ranges) for ranges in found]
 
 
-def _range_of(drawn: NDArray[np.float64], quantity: str, share: float, value: float) -> StabilityRange:
+def _range_of(drawn: Floats, quantity: str, share: float, value: float) -> StabilityRange:
     usable = drawn[~np.isnan(drawn)]
     low = median = high = float("nan")
     if usable.size:  # values that occurred: infinite ones cannot be interpolated

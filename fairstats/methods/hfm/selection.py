@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_confidence_level, check_flag, check_share, check_type
+from fairstats.ground.checks import Floats, check_confidence_level, check_flag, check_share, check_type
 from fairstats.ground.encoding import as_float_column
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
@@ -63,7 +62,7 @@ def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
     return int(np.argmin(alpha * errors + weighted))
 
 
-def _vector(values: Any, argument: str) -> NDArray[np.float64]:
+def _vector(values: Any, argument: str) -> Floats:
     found = as_float_column(values, argument)
     if found.ndim != 1 or not found.size or np.isnan(found).any():
         got = "no values, or some that are no numbers"
@@ -109,7 +108,7 @@ class RankingResult(Result):
     confidence_level: float
 
     @property
-    def estimate(self) -> NDArray[np.float64]:
+    def estimate(self) -> Floats:
         """Average rank of each rule, in the order of `rules`."""
         return np.array(self.ranks)
 

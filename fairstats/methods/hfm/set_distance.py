@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_number
+from fairstats.ground.checks import Floats, check_number
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
@@ -249,9 +249,7 @@ def _labelled(value: float, row: int, nearest: int, own: Rows, other: Rows) -> D
     return DirectedDistance(value, own.label(row), other.label(nearest))
 
 
-def in_range(
-    a: NDArray[np.float64], b: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+def in_range(a: Floats, b: Floats) -> tuple[Floats, Floats, float]:
     """The rows in a unit (a power of two) in which squares neither overflow nor vanish, and the unit."""
     widest = max(float(a.max()), -float(a.min()), float(b.max()), -float(b.min()))
     if widest == 0 or 1e-100 < widest < 1e100:
@@ -260,9 +258,7 @@ def in_range(
     return a / unit, b / unit, unit
 
 
-def _maxima(
-    a: NDArray[np.float64], b: NDArray[np.float64], work: Work, statistic: Statistic
-) -> list[tuple[float, int, int]]:
+def _maxima(a: Floats, b: Floats, work: Work, statistic: Statistic) -> list[tuple[float, int, int]]:
     """Largest row minimum in both directions, its row and its nearest target."""
     common = cache(lambda: find_common_rows(a, b))
     directed = (
@@ -272,9 +268,7 @@ def _maxima(
     return [(float(np.sqrt(f.squared)), f.query, f.target) for f in directed]
 
 
-def _over_all(
-    a: NDArray[np.float64], b: NDArray[np.float64], work: Work, statistic: Statistic
-) -> list[tuple[float, int, int]]:
+def _over_all(a: Floats, b: Floats, work: Work, statistic: Statistic) -> list[tuple[float, int, int]]:
     """Mean or quantile of the row minima in both directions, every row counted as often as it occurs."""
     shared = find_common_rows(a, b)
     of_a, of_b = (shared.distinct_a, shared.inverse_a), (shared.distinct_b, shared.inverse_b)
@@ -289,7 +283,7 @@ def _over_all(
 
 
 def _statistic_of(
-    queries: NDArray[np.float64], targets: NDArray[np.float64], rows: NDArray[np.intp],
+    queries: Floats, targets: Floats, rows: NDArray[np.intp],
     kinds: tuple[NDArray[np.intp], NDArray[np.intp]], distinct: NDArray[np.intp], work: Work,
     statistic: Statistic,
 ) -> tuple[float, int, int]:  # fmt: skip
@@ -315,7 +309,7 @@ def _place(statistic: Statistic, n: int) -> int:
     return max(int(np.ceil(float(statistic) * n * (1 - 1e-15))) - 1, 0)
 
 
-def over_minima(minima: NDArray[np.float64], statistic: Statistic) -> float:
+def over_minima(minima: Floats, statistic: Statistic) -> float:
     """Maximum, mean or quantile of row minima."""
     if statistic == "max":
         return float(minima.max())

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_whole
+from fairstats.ground.checks import Floats, check_whole
 
 #: More bins than this are asked for by mistake.
 MOST_BINS = 100_000
@@ -32,14 +32,12 @@ def check_bins(argument: str, n_bins: Any, *, least: int = 1, most: int = MOST_B
     return check_whole(argument, n_bins, low=least, high=most, cure="20 bins are a bandwidth h of 0.05")
 
 
-def bin_edges(n_bins: int) -> NDArray[np.float64]:
+def bin_edges(n_bins: int) -> Floats:
     """Inner edges k/m, k = 1 … m − 1, each rounded once (k·(1/m) would be rounded twice)."""
     return np.arange(1, n_bins) / n_bins
 
 
-def below(
-    scores: NDArray[np.float64], edges: NDArray[np.float64], weights: NDArray[Any] | None = None
-) -> NDArray[Any]:
+def below(scores: Floats, edges: Floats, weights: NDArray[Any] | None = None) -> NDArray[Any]:
     """Rows (or weight) with a score below each edge, shape (e,); scores and edges ascend.
 
     `weights` are the weight of each score, or (whole) its rows: then the sums are whole numbers, too.
@@ -56,9 +54,7 @@ def below(
     return np.concatenate([[0], np.cumsum(weights)])[position]
 
 
-def histogram(
-    scores: NDArray[np.float64], edges: NDArray[np.float64], weights: NDArray[Any] | None = None
-) -> NDArray[Any]:
+def histogram(scores: Floats, edges: Floats, weights: NDArray[Any] | None = None) -> NDArray[Any]:
     """Rows (or weight) per bin between inner edges, shape (e + 1,); the last bin is closed."""
     total = scores.size if weights is None else weights.sum()
     inner = below(scores, edges, weights)
@@ -121,7 +117,7 @@ def farey_grid(max_bins: int) -> FareyGrid:
 
 def distances_from_below(
     grid: FareyGrid, below0: NDArray[Any], below1: NDArray[Any], total0: float, total1: float
-) -> NDArray[np.float64]:
+) -> Floats:
     """MADD with 1 … M bins, shape (M,), from rows (or weight) below the edges and in all.
 
     Of whole counts it is computed in integers and rounded once, so that equal values are equal to the last

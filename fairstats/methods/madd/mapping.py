@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.methods.madd.binning import bin_edges
@@ -33,7 +34,7 @@ class GroupCdf:
     n: float
 
     @classmethod
-    def fit(cls, scores: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> GroupCdf:
+    def fit(cls, scores: Floats, weights: Floats | None = None) -> GroupCdf:
         """Mid-distribution function of scores in [0, 1]; weights are above 0."""
         values, place = np.unique(scores, return_inverse=True)
         counts = np.bincount(place, weights)
@@ -45,7 +46,7 @@ class GroupCdf:
             values, heights = np.concatenate([values, [1.0]]), np.concatenate([heights, [1.0]])
         return cls(values, heights, total)
 
-    def __call__(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, x: Floats) -> Floats:
         """F_s(x)."""
         return np.asarray(np.interp(x, self.values, self.heights))
 
@@ -63,32 +64,28 @@ class MixtureCdfs:
     heights: NDArray[np.float64]
 
     @classmethod
-    def fit(
-        cls, scores: Sequence[NDArray[np.float64]], weights: Sequence[NDArray[np.float64] | None] = ()
-    ) -> MixtureCdfs:
+    def fit(cls, scores: Sequence[Floats], weights: Sequence[Floats | None] = ()) -> MixtureCdfs:
         """Fit every group; each has at least one score."""
         cdfs = tuple(map(GroupCdf.fit, scores, weights or [None] * len(scores)))
         corners = np.unique(np.concatenate([c.values for c in cdfs]))
         return cls(cdfs, corners, np.vstack([c(corners) for c in cdfs]))
 
     @property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """n_s/n, shape (G,)."""
         sizes = np.array([c.n for c in self.cdfs], dtype=np.float64)
         return np.asarray(sizes / sizes.sum())
 
-    def pooled(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def pooled(self, x: Floats) -> Floats:
         """F(x)."""
         return np.asarray(self.shares @ np.vstack([c(x) for c in self.cdfs]))
 
-    def towards(
-        self, group: int, lambdas: NDArray[np.float64], x: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def towards(self, group: int, lambdas: Floats, x: Floats) -> Floats:
         """F_s^λ(x) = (1 − λ)F_s(x) + λF(x), shape (λ, x)."""
         own, all_groups = self.cdfs[group](x), self.pooled(x)
         return np.asarray(np.multiply.outer(1 - lambdas, own) + np.multiply.outer(lambdas, all_groups))
 
-    def map(self, scores: NDArray[np.float64], group: int, lambda_: float) -> NDArray[np.float64]:
+    def map(self, scores: Floats, group: int, lambda_: float) -> Floats:
         """(F_s^λ)⁻¹(F_s(p)) of scores of one group, ascending in p; λ = 0 changes nothing."""
         if lambda_ == 0:
             return scores.copy()
@@ -138,9 +135,7 @@ def left_out(samples: Sequence[LabelledSample], splits: int, rng: np.random.Gene
     return fitted
 
 
-def _bin_shares(
-    maps: MixtureCdfs, samples: Sequence[LabelledSample], lambdas: NDArray[np.float64], n_bins: int
-) -> NDArray[np.float64]:
+def _bin_shares(maps: MixtureCdfs, samples: Sequence[LabelledSample], lambdas: Floats, n_bins: int) -> Floats:
     """Shares of every group in bins of the mapped scores, shape (G, λ, m)."""
     edges, found = bin_edges(n_bins), []
     for g, sample in enumerate(samples):
@@ -150,14 +145,12 @@ def _bin_shares(
     return np.array(found)
 
 
-def fairness_losses(fitted: Fitted, lambdas: NDArray[np.float64], n_bins: int) -> NDArray[np.float64]:
+def fairness_losses(fitted: Fitted, lambdas: Floats, n_bins: int) -> Floats:
     """MADD/2 of the mapped scores (equation 19), the largest over pairs of groups, in [0, 1], shape (λ,)."""
     return np.asarray(fairness_limits(fitted, lambdas, n_bins)[0])
 
 
-def fairness_limits(
-    fitted: Fitted, lambdas: NDArray[np.float64], n_bins: int, confidence_level: float = 0.95
-) -> NDArray[np.float64]:
+def fairness_limits(fitted: Fitted, lambdas: Floats, n_bins: int, confidence_level: float = 0.95) -> Floats:
     """The fairness losses with their limits, shape (3, λ): loss, low, high.
 
     Means over the maps; of several pairs of groups the largest. The limits are those of MADD (`noise`), at
@@ -176,7 +169,7 @@ def fairness_limits(
     return np.asarray(np.clip(found.max(axis=0) / (2 * len(fitted)), 0.0, 1.0))
 
 
-def _limits(p: NDArray[np.float64], n: NDArray[np.float64], z: float) -> NDArray[np.float64]:
+def _limits(p: Floats, n: Floats, z: float) -> Floats:
     """MADD and its limits, shape (3, λ); `p`, shape (2, λ, m): bin shares; `n`, shape (2, 1): rows."""
     d, pooled = p[0] - p[1], (p * n[:, None]).sum(axis=0) / n.sum()
     variance = np.maximum((p * (1 - p) / n[:, None]).sum(axis=0), pooled * (1 - pooled) * (1 / n).sum())
@@ -193,7 +186,7 @@ def _limits(p: NDArray[np.float64], n: NDArray[np.float64], z: float) -> NDArray
     return np.stack([madd, np.maximum(madd - below, 0.0), np.minimum(madd + z * worst**0.5, 2.0)])
 
 
-def error_losses(fitted: Fitted, lambdas: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
+def error_losses(fitted: Fitted, lambdas: Floats, threshold: float) -> Floats:
     """Share of wrong predictions, mapped scores from `threshold` on predicting 1 (equation 18), (λ,)."""
     cut, wrong, total = np.array([threshold]), np.zeros(lambdas.size), 0.0
     for maps, samples in fitted:
@@ -206,17 +199,13 @@ def error_losses(fitted: Fitted, lambdas: NDArray[np.float64], threshold: float)
     return np.asarray(wrong / total)
 
 
-def log_loss(
-    labels: NDArray[np.uint8], scores: NDArray[np.float64], sample_weight: NDArray[np.float64] | None = None
-) -> float:
+def log_loss(labels: NDArray[np.uint8], scores: Floats, sample_weight: Floats | None = None) -> float:
     """Binary cross-entropy, natural logarithm; scores are kept 1e-15 from 0 and 1."""
     p = np.clip(scores, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
     return float(-np.average(np.where(labels == 1, np.log(p), np.log1p(-p)), weights=sample_weight))
 
 
-def mapped_losses(
-    fitted: Fitted, lambdas: NDArray[np.float64], loss: Callable[..., float]
-) -> NDArray[np.float64]:
+def mapped_losses(fitted: Fitted, lambdas: Floats, loss: Callable[..., float]) -> Floats:
     """Any loss of (labels, mapped scores), mean over the maps, one λ after the other, shape (λ,).
 
     Weights are passed as `sample_weight`, as scikit-learn's losses take it. Raises InputError if the loss is

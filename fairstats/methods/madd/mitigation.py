@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_choice
+from fairstats.ground.checks import Floats, check_choice
 from fairstats.ground.counts import PairedCounts
 from fairstats.ground.errors import InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import find_reference
@@ -112,7 +111,7 @@ change", the latter as a ratio, of every group against `reference`; "accuracy_ch
 
 
 def mitigation_result(
-    outcomes: Outcomes, scores: tuple[NDArray[np.float64], NDArray[np.float64]],
+    outcomes: Outcomes, scores: tuple[Floats, Floats],
     stages: tuple[MaddResult, MaddResult], rng: np.random.Generator, *, reference: Any, lambda_: float,
     threshold: float,
 ) -> MitigationResult:  # fmt: skip

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fairstats.ground import checks
+from fairstats.ground.checks import Floats
 from fairstats.ground.encoding import binary_codes
 from fairstats.ground.errors import DataWarning, InputError
 from fairstats.ground.lazy import Axes, pd
@@ -208,7 +209,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Name of the one column of `transform`."""
         return np.array(["score"], dtype=object)
 
-    def _mapped(self, outcomes: Outcomes, lambda_: float) -> NDArray[np.float64]:
+    def _mapped(self, outcomes: Outcomes, lambda_: float) -> Floats:
         labels, codes, scores = outcomes.groups.labels, outcomes.groups.codes, np.asarray(outcomes.score)
         unknown = [labels[g] for g in np.unique(codes) if labels[g] not in self.groups_]
         if unknown:
@@ -229,9 +230,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         favourable = self.predict_proba(score, sensitive_features=sensitive_features, lambda_=lambda_)[:, 1]
         return np.asarray(self.classes_[(favourable >= self.threshold).astype(np.intp)])
 
-    def predict_proba(
-        self, score: Any, *, sensitive_features: Any, lambda_: float | None = None
-    ) -> NDArray[np.float64]:
+    def predict_proba(self, score: Any, *, sensitive_features: Any, lambda_: float | None = None) -> Floats:
         """1 − mapped score and mapped score, shape (n, 2), in the order of `classes_`."""
         mapped = self.transform(score, sensitive_features=sensitive_features, lambda_=lambda_)
         flat = np.asarray(mapped).ravel()

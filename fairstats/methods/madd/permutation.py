@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 from tqdm import tqdm
 
+from fairstats.ground.checks import Floats
 from fairstats.methods.madd.binning import MOST_WHOLE, distances_from_below, farey_grid, histogram_distance
 from fairstats.methods.madd.noise import Noise
 from fairstats.methods.madd.scores import Sample, cluster_codes
@@ -45,7 +46,7 @@ def permuted_counts(
     return drawn
 
 
-def mean_deviation(count: NDArray[Any], n0: int, n1: int) -> NDArray[np.float64]:
+def mean_deviation(count: NDArray[Any], n0: int, n1: int) -> Floats:
     """Mean absolute deviation E|X − EX| of X ~ hypergeometric(n0 + n1, count, n0), exact.
 
     With a = ⌊EX⌋ + 1 it is 2a(n1 − c + a)/n · P(X = a), De Moivre's formula for draws without replacement.
@@ -83,7 +84,7 @@ def nested(samples: Sequence[Sample]) -> bool:
 
 
 def permuted_cluster_counts(
-    samples: Sequence[Sample], edges: NDArray[np.float64], n_resamples: int, rng: np.random.Generator
+    samples: Sequence[Sample], edges: Floats, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Bin counts of every group when group labels are permuted over whole clusters, shape (G, B, m).
 
@@ -120,7 +121,7 @@ class DistributionTest:
     method: str
 
 
-def pvalues(observed: float, drawn: NDArray[np.float64]) -> tuple[float, float]:
+def pvalues(observed: float, drawn: Floats) -> tuple[float, float]:
     """The p-value (1 + #{T* ≥ T})/(B + 1), and the mid-p value, which counts half of the ties."""
     more = int((drawn > observed + _ROUNDING).sum())
     ties = int((drawn >= observed - _ROUNDING).sum()) - more
@@ -128,16 +129,14 @@ def pvalues(observed: float, drawn: NDArray[np.float64]) -> tuple[float, float]:
     return (1 + ties + more) / count, (more + (1 + ties) / 2) / count
 
 
-def _tested(
-    observed: float, drawn: NDArray[np.float64], method: str, expected: float | None = None
-) -> DistributionTest:
+def _tested(observed: float, drawn: Floats, method: str, expected: float | None = None) -> DistributionTest:
     """The test by these draws; its mean under the hypothesis is theirs where it is not known."""
     mean = float(drawn.mean()) if expected is None else expected
     return DistributionTest(observed, *pvalues(observed, drawn), mean, method)
 
 
 def pair_test(
-    first: Sample, second: Sample, edges: NDArray[np.float64], n_resamples: int, rng: np.random.Generator
+    first: Sample, second: Sample, edges: Floats, n_resamples: int, rng: np.random.Generator
 ) -> DistributionTest | None:
     """Exact permutation test of two groups on a grid; None under weights or clusters that lie in both groups.
 
@@ -166,7 +165,7 @@ def multiplier_test(noise: Noise, n_resamples: int, rng: np.random.Generator) ->
 
 
 def search_test(
-    first: Sample, second: Sample, observed: float, estimate_of: Callable[[NDArray[np.float64]], float],
+    first: Sample, second: Sample, observed: float, estimate_of: Callable[[Floats], float],
     max_bins: int, n_resamples: int, rng: np.random.Generator,
 ) -> DistributionTest:  # fmt: skip
     """Exact permutation test of the searched estimate: Algorithm 1 runs again in every permutation.
@@ -187,7 +186,7 @@ def search_test(
 
 
 def largest_test(
-    samples: Sequence[Sample], pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...], NDArray[np.float64]]],
+    samples: Sequence[Sample], pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...], Floats]],
     n_resamples: int, rng: np.random.Generator,
 ) -> DistributionTest | None:  # fmt: skip
     """Exact test that all groups have one distribution, by the largest standardised MADD.
@@ -205,7 +204,7 @@ def largest_test(
     edges = np.unique(np.concatenate([own for *_, own in pairs]))
     observed = np.vstack([s.histogram(edges) for s in samples])
 
-    def distances(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def distances(counts: NDArray[np.int64]) -> Floats:
         """Every MADD of counts on the finest grid, (G, B, K) → (pairs, B)."""
         found = []
         for first, second, own in pairs:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_two_groups
+from fairstats.ground.checks import Floats, check_two_groups
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.scores import ScoreCounts
@@ -68,7 +68,7 @@ class Sample:
         return 1 / float(self.square_shares.sum()) if self.total > 0 else 0.0
 
     @property
-    def square_shares(self) -> NDArray[np.float64]:
+    def square_shares(self) -> Floats:
         """Sum of the squared shares of the weight that the rows with each score have, shape (n,)."""
         total = self.total
         if self.squares is not None:
@@ -80,7 +80,7 @@ class Sample:
         """Independent units: clusters where there are any, else effective rows."""
         return self.n_effective if self.clusters is None else float(np.unique(self.clusters).size)
 
-    def below(self, edges: NDArray[np.float64]) -> NDArray[Any]:
+    def below(self, edges: Floats) -> NDArray[Any]:
         """Rows (or weight) below each edge, shape (e,)."""
         return below(self.scores, edges, self.counts if self.weights is None else self.weights)
 
@@ -90,7 +90,7 @@ class Sample:
             self._below[max_bins] = self.below(farey_grid(max_bins).edges)
         return self._below[max_bins]
 
-    def histogram(self, edges: NDArray[np.float64]) -> NDArray[Any]:
+    def histogram(self, edges: Floats) -> NDArray[Any]:
         """Rows (or weight) per bin between inner edges, shape (e + 1,)."""
         return histogram(self.scores, edges, self.counts if self.weights is None else self.weights)
 
@@ -178,7 +178,7 @@ class GroupScores:
         """Rows per group, shape (G,)."""
         return np.array([s.n for s in self.samples], dtype=np.int64)
 
-    def atoms(self) -> NDArray[np.float64] | None:
+    def atoms(self) -> Floats | None:
         """The distinct scores of all groups, where they are few: up to 20, or up to 200 that many rows have.
 
         Then they are the bins: no cut-off can tell more, and they do not depend on the labels.
@@ -219,9 +219,7 @@ class GridCounts:
     atoms: NDArray[np.float64] | None = None
 
     @classmethod
-    def of(
-        cls, scores: GroupScores, grids: Iterable[int], atoms: NDArray[np.float64] | None = None
-    ) -> GridCounts:
+    def of(cls, scores: GroupScores, grids: Iterable[int], atoms: Floats | None = None) -> GridCounts:
         """Count at the edges of the grids with these numbers of bins, or of the atoms."""
         own = [bin_edges(m) for m in sorted({*grids})] if atoms is None else [atoms[1:]]
         edges = np.unique(np.concatenate([*own, bin_edges(PICTURE_BINS)]))
@@ -240,11 +238,11 @@ class GridCounts:
         """Counts on the grid of a comparison: the atoms, or `n_bins` bins."""
         return self._at(self.grid(n_bins), n_bins)
 
-    def grid(self, n_bins: int) -> NDArray[np.float64]:
+    def grid(self, n_bins: int) -> Floats:
         """Inner edges of the grid of a comparison."""
         return bin_edges(n_bins) if self.atoms is None else self.atoms[1:]
 
-    def _at(self, wanted: NDArray[np.float64], n_bins: int) -> NDArray[Any]:
+    def _at(self, wanted: Floats, n_bins: int) -> NDArray[Any]:
         place = np.searchsorted(self.edges, wanted)
         if wanted.size and not (place[-1] < self.edges.size and np.array_equal(self.edges[place], wanted)):
             allowed = f"a grid that the result was computed on, or {PICTURE_BINS}"

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import as_generator, check_choice, check_that
+from fairstats.ground.checks import Floats, as_generator, check_choice, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import find_reference
 from fairstats.ground.lazy import Axes
@@ -73,9 +73,7 @@ class RocCurve:
         """Area under the curve."""
         return float(np.sum(np.diff(self.fpr) * (self.high[:-1] + self.low[1:]) / 2))
 
-    def ends(
-        self, at: NDArray[np.float64], own: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def ends(self, at: Floats, own: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Limits from the left and from the right at false positive rates `at`, the `own` ones among them."""
         right: NDArray[np.intp] = np.cumsum(own) - own  # the place of the first own one from there on
         low, high = self.low[right], self.high[right]
@@ -330,7 +328,7 @@ class _Draws:
         many = int(scores.counts.sum()) >= _MANY_ROWS
         self._cells = scores.binned(_BINS_OF_MANY if many else _BINS, each=many).counts
         self._n, self._rng = n, rng
-        self._known: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+        self._known: dict[int, tuple[Floats, Floats]] = {}
 
     def noise(self, i: int, j: int) -> _Noise:
         """Draws of a pair, whichever is the reference."""
@@ -340,7 +338,7 @@ class _Draws:
         own = np.abs(difference - (curve - curve_j)).mean(axis=1)
         return _Noise((np.sort(own), np.sort(self._exchanged(i, j))), np.abs(difference).mean(axis=1))
 
-    def _bootstrap(self, g: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _bootstrap(self, g: int) -> tuple[Floats, Floats]:
         """The curve of a group on the grid, shape (1, grid), and as many drawn ones as wanted."""
         if g not in self._known:
             cells = self._cells[g]
@@ -348,7 +346,7 @@ class _Draws:
             self._known[g] = roc_on_grid(*cells[:, None]), roc_on_grid(*drawn)
         return self._known[g]
 
-    def _exchanged(self, i: int, j: int) -> NDArray[np.float64]:
+    def _exchanged(self, i: int, j: int) -> Floats:
         """Areas between the curves after exchanging groups within labels, shape (n,)."""
         of_both = [_places(self._cells[g]) for g in (i, j)]
         places = np.unique(np.concatenate([places for places, _ in of_both]))
@@ -363,7 +361,7 @@ class _Draws:
         return np.asarray(np.abs(roc_on_grid(*drawn) - roc_on_grid(*rest)).mean(axis=1))
 
 
-def _places(cells: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _places(cells: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
     """Where the scores of a group lie among its negatives, in [0, 1] and ascending, and the counts there."""
     negatives = cells[0]
     place = ((np.cumsum(negatives) - negatives / 2) / negatives.sum()).round(12)
@@ -371,7 +369,7 @@ def _places(cells: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.i
     return places, np.array([np.bincount(at, c, places.size) for c in cells]).astype(np.int64)
 
 
-def roc_on_grid(negatives: NDArray[Any], positives: NDArray[Any]) -> NDArray[np.float64]:
+def roc_on_grid(negatives: NDArray[Any], positives: NDArray[Any]) -> Floats:
     """ROC curves on the grid, shape (curves, grid), from counts by ascending score, (curves, scores).
 
     Shares do as well as counts: of either, the sum is the same for all curves.
@@ -389,7 +387,7 @@ def roc_on_grid(negatives: NDArray[Any], positives: NDArray[Any]) -> NDArray[np.
     run = negatives[:, ::-1]
     np.divide(positives[:, ::-1], run, out=slope[:, :-1], where=run > 0)
     level = true - slope * false
-    height: NDArray[np.float64] = (level.take(left) + slope.take(left) * (total * _GRID)) / true[0, -1]
+    height: Floats = (level.take(left) + slope.take(left) * (total * _GRID)) / true[0, -1]
     return height
 
 
@@ -400,7 +398,7 @@ def _area(first: RocCurve | None, second: RocCurve | None) -> float | None:
 def _compare(
     scores: ScoreCounts,
     estimate: float | None,
-    auc: NDArray[np.float64],
+    auc: Floats,
     draw: _Draws,
     pair: tuple[int, int],
     settings: Inference,

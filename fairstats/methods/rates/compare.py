@@ -9,10 +9,9 @@ from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairstats.ground import multiplicity
-from fairstats.ground.checks import as_generator, check_choice
+from fairstats.ground.checks import Floats, as_generator, check_choice
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import find_reference
@@ -151,7 +150,7 @@ def _joint(
 ) -> multiplicity.MaxZ | None:
     """Joint distribution of all contrasts (log ratios or differences); None where one has no variance."""
     n_groups = len(table.groups)
-    covariance: NDArray[np.float64] = estimates[0].covariance
+    covariance: Floats = estimates[0].covariance
     if len(estimates) > 1:
         covariance = joint_covariance(table, [e.rate_of for e in estimates])
     elif not (table.weighted or estimates[0].smooth):

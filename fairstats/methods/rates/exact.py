@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, gammaln
 
+from fairstats.ground.checks import Floats
 from fairstats.methods.rates import score
 
 #: Points of the first grid of nuisance rates, besides one per standard error; of each refinement.
@@ -85,7 +86,7 @@ def exact_unconditional_pvalue(
     if alternative == "two-sided" and observed == 0:
         ends = [(0, many)]
 
-    def probability(grid: NDArray[np.float64]) -> NDArray[np.float64]:
+    def probability(grid: Floats) -> Floats:
         rate0 = np.clip(grid * null if contrast == "ratio" else grid + null, 0.0, 1.0)
         of_few, of_many = (rate0, grid) if n0 <= n1 else (grid, rate0)
         run = _in_runs(ends, many, of_many)
@@ -179,9 +180,7 @@ def _expit(x: float) -> float:
     return tanh(x / 2)
 
 
-def _largest(
-    probability: Callable[[NDArray[np.float64]], NDArray[np.float64]], low: float, high: float, n: int
-) -> float:
+def _largest(probability: Callable[[Floats], Floats], low: float, high: float, n: int) -> float:
     """Largest value on [low, high]; peaks near the ends are as narrow as 1/n."""
     size = _FIRST + int(np.pi * np.sqrt(n))
     grid = low + (high - low) * np.sin(np.linspace(0.0, np.pi / 2, size)) ** 2
@@ -201,7 +200,7 @@ def _largest(
     return best
 
 
-def _in_runs(ends: list[tuple[Any, Any]], n: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
+def _in_runs(ends: list[tuple[Any, Any]], n: int, rate: Floats) -> Floats:
     """Binomial probability of one or two runs of counts, each from 0 or up to n, shape (rates, runs).
 
     A run is summed from its own end of the range, so that small probabilities keep their digits.
@@ -214,9 +213,7 @@ def _in_runs(ends: list[tuple[Any, Any]], n: int, rate: NDArray[np.float64]) -> 
     return np.asarray(found)
 
 
-def _outermost(
-    size: NDArray[np.int64], n: int, rate: NDArray[np.float64], *, up: bool
-) -> NDArray[np.float64]:
+def _outermost(size: NDArray[np.int64], n: int, rate: Floats, *, up: bool) -> Floats:
     """Binomial probability of so many counts from 0 up, or from n down, shape (rates, sizes)."""
     if n < _FULL_SUMS * size.size:
         each = _binomial_pmf(n, rate)
@@ -228,20 +225,20 @@ def _outermost(
     return np.where(size < 1, 0.0, np.asarray(tail, dtype=np.float64))
 
 
-def _binomial_pmf(n: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
+def _binomial_pmf(n: int, rate: Floats) -> Floats:
     """Binomial probabilities, shape (rates, n+1)."""
     inner = np.clip(rate, 1e-300, 1 - 1e-16)  # at 0 and 1 all lies in one count
     rest = np.log1p(-inner)
     logs = np.multiply.outer(np.log(inner) - rest, np.arange(n + 1))
     logs += _log_choose(n)
     logs += (n * rest)[:, None]
-    pmf: NDArray[np.float64] = np.exp(logs, out=logs)
+    pmf: Floats = np.exp(logs, out=logs)
     return pmf
 
 
 @functools.lru_cache(maxsize=score.KEPT)
-def _log_choose(n: int) -> NDArray[np.float64]:
+def _log_choose(n: int) -> Floats:
     """Logarithms of the binomial coefficients, shape (n+1,)."""
     k = np.arange(n + 1)
-    logs: NDArray[np.float64] = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    logs: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     return logs

@@ -22,6 +22,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from fairstats.ground.checks import Floats
+
 LOG_SPAN = 60.0
 Table = tuple[float, float, float, float]
 Contrast = Literal["ratio", "difference"]
@@ -135,7 +137,7 @@ def _root(statistic: Callable[[float], float], target: float, left: float, right
 
 def _ratio_constrained(
     k0: NDArray[Any], n0: NDArray[Any], k1: NDArray[Any], n1: NDArray[Any], ratio: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Maximum likelihood rates with p₀ = ratio·p₁: the smaller root of a quadratic, in its stable form."""
     a = (n0 + n1) * ratio
     b = n0 * ratio + k0 + n1 + k1 * ratio
@@ -147,7 +149,7 @@ def _ratio_constrained(
 
 def ratio_score_statistic(
     k0: ArrayLike, n0: ArrayLike, k1: ArrayLike, n1: ArrayLike, ratio: ArrayLike, *, correction: bool = True
-) -> NDArray[np.float64]:
+) -> Floats:
     """Score statistic z of H0: p₀/p₁ = ratio; positive where the estimate lies above. Arrays broadcast."""
     k0, n0, k1, n1, ratio = (np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, ratio))
     p0, p1 = _ratio_constrained(k0, n0, k1, n1, ratio)
@@ -157,7 +159,7 @@ def ratio_score_statistic(
 
 def _difference_constrained(
     k0: NDArray[Any], n0: NDArray[Any], k1: NDArray[Any], n1: NDArray[Any], difference: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Maximum likelihood rates with p₀ = p₁ + difference: a root of a cubic (Farrington & Manning 1990)."""
     f0, f1 = k0 / n0, k1 / n1
     theta = n1 / n0
@@ -189,7 +191,7 @@ def difference_score_statistic(
     *,
     correction: bool = True,
     continuity: ArrayLike = False,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Score statistic z of H0: p₀ − p₁ = difference; positive where the estimate lies above; of arrays."""
     k0, n0, k1, n1, difference = (np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, difference))
     p0, p1 = _difference_constrained(k0, n0, k1, n1, difference)
@@ -201,8 +203,8 @@ def difference_score_statistic(
 
 
 def difference_limits_of(
-    tables: NDArray[np.float64], critical: ArrayLike, continuity: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    tables: Floats, critical: ArrayLike, continuity: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
     """Lower and upper limits of many tables at once: rows (k₀, n₀, k₁, n₁), shape (J, 4).
 
     `critical`: one value, or of the lower and upper limits, shape (2, J).
@@ -218,8 +220,8 @@ def difference_limits_of(
     k0, n0, k1, n1 = tables.T
     centre = k0 / n0 - k1 / n1
 
-    def end(outer: float, target: NDArray[np.float64]) -> NDArray[np.float64]:
-        def excess(difference: NDArray[np.float64], which: NDArray[np.intp]) -> NDArray[np.float64]:
+    def end(outer: float, target: Floats) -> Floats:
+        def excess(difference: Floats, which: NDArray[np.intp]) -> Floats:
             own = (k0[which], n0[which], k1[which], n1[which])
             z = difference_score_statistic(*own, difference, continuity=continuity[which])
             return np.clip(z, -1e6, 1e6) - target[which]
@@ -230,10 +232,8 @@ def difference_limits_of(
 
 
 def _bracketed(
-    function: Callable[[NDArray[np.float64], NDArray[np.intp]], NDArray[np.float64]],
-    inner: NDArray[np.float64],
-    outer: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    function: Callable[[Floats, NDArray[np.intp]], Floats], inner: Floats, outer: Floats
+) -> Floats:
     """Where monotone functions change sign between `inner` and `outer`; `outer` where they do not.
 
     The false position in its Illinois variant, and a bisection where four steps did not halve a bracket;
@@ -258,9 +258,7 @@ def _bracketed(
     return found
 
 
-def _standardised_arrays(
-    distance: NDArray[np.float64], variance: NDArray[np.float64], total: NDArray[Any], correction: bool
-) -> NDArray[np.float64]:
+def _standardised_arrays(distance: Floats, variance: Floats, total: NDArray[Any], correction: bool) -> Floats:
     if correction:
         variance = variance * total / (total - 1)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
@@ -209,9 +210,7 @@ def _pooled(
     return found, z_evidence(z_low, z_high)
 
 
-def _tests_of_strata(
-    stratified: Any, k: NDArray[np.float64], n: NDArray[np.float64]
-) -> tuple[HypothesisTest, ...]:
+def _tests_of_strata(stratified: Any, k: Floats, n: Floats) -> tuple[HypothesisTest, ...]:
     """Cochran–Mantel–Haenszel, and homogeneity of ratios and of odds ratios."""
     null = stratified.test_null_odds(correction=False)
     name = "Cochran–Mantel–Haenszel (statsmodels)"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_number, check_whole
+from fairstats.ground.checks import Floats, check_number, check_whole
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.errors import InputError, InsufficientEvidenceWarning, caution
 from fairstats.methods.um.counting import ClassCounts, classes_of
@@ -59,7 +59,7 @@ class DirichletSampler:
     entropy: int
     trials: NDArray[np.int64] | None = None
 
-    def block(self, index: int, size: int) -> NDArray[np.float64]:
+    def block(self, index: int, size: int) -> Floats:
         """Draws of block `index`, shape (size, G, c)."""
         rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index,)))
         cells = gamma_table(self.alpha, size, rng)
@@ -71,7 +71,7 @@ class DirichletSampler:
         return cells.transpose(2, 1, 0)
 
 
-def gamma_table(alpha: NDArray[np.float64], size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def gamma_table(alpha: Floats, size: int, rng: np.random.Generator) -> Floats:
     """Independent gamma variables, (c, G, size), with shapes `alpha`, (G, c): a Dirichlet once normalised."""
     n_groups, n_cells = alpha.shape
     cells = np.empty((n_cells, n_groups, size))
@@ -81,9 +81,7 @@ def gamma_table(alpha: NDArray[np.float64], size: int, rng: np.random.Generator)
     return cells
 
 
-def multinomial_counts(
-    cells: NDArray[np.float64], trials: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def multinomial_counts(cells: Floats, trials: NDArray[np.int64], rng: np.random.Generator) -> Floats:
     """Counts of shape (c, G, n) given unnormalised cell probabilities, by conditional binomials."""
     left_mass = cells.sum(axis=0)
     left = np.broadcast_to(trials[:, None], left_mass.shape).copy()
@@ -133,7 +131,7 @@ class PosteriorDraws:
         scale = np.divide(sizes, trials, out=np.ones_like(sizes), where=trials > 0)
         return DirichletSampler(alpha, scale, self.entropy, trials)
 
-    def _block(self, index: int, first: int, last: int) -> NDArray[np.float64]:
+    def _block(self, index: int, first: int, last: int) -> Floats:
         """Counts (last − first, G, 4) of block `index`."""
         dirichlet = self.dirichlet
         if self.stored is None:
@@ -150,7 +148,7 @@ class PosteriorDraws:
         counts = multinomial_counts(pi.transpose(2, 1, 0), dirichlet.trials, rng)
         return (counts * dirichlet.scale[:, None]).transpose(2, 1, 0)
 
-    def refitted(self, counts: NDArray[np.float64], index: int) -> NDArray[np.float64]:
+    def refitted(self, counts: Floats, index: int) -> Floats:
         """Under ``target="algorithm"`` the counts of models fitted to other training sets, else the same.
 
         `shifts` (J, G, 2) are differences of models fitted to disjoint halves, on the logit scale, per group
@@ -173,7 +171,7 @@ class PosteriorDraws:
         return np.stack([tp, fp, fn, tn], axis=-1)
 
     @property
-    def draws(self) -> NDArray[np.float64]:
+    def draws(self) -> Floats:
         """Counts of shape (n_draws, G, 4) in the order tp, fp, fn, tn: what the metrics are functions of.
 
         Expected counts N_s·π_s under ``target="parameter"``, with N_s the rows evaluated; counts of the next
@@ -188,7 +186,7 @@ def evaluate(
     functions: Sequence[Callable[[Any, int], Any]],
     reference: int,
     n_jobs: int | None = None,
-) -> list[NDArray[np.float64]]:
+) -> list[Floats]:
     """Draws of several metrics in one pass, in threads where there are many: the numbers do not depend on it.
 
     ``block(index, first, last)`` gives counts (last − first, G, 4), without row `last`; a function turns
@@ -213,7 +211,7 @@ def evaluate(
     return answers
 
 
-def warn_of_undefined(name: str, draws: NDArray[np.float64]) -> None:
+def warn_of_undefined(name: str, draws: Floats) -> None:
     """Warn where too many draws are NaN."""
     share = float(np.isnan(draws).any(axis=tuple(range(1, draws.ndim))).mean())
     if share > MOST_UNDEFINED:
@@ -224,7 +222,7 @@ def warn_of_undefined(name: str, draws: NDArray[np.float64]) -> None:
         )
 
 
-def without_undefined(delta: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def without_undefined(delta: Floats) -> tuple[Floats, float]:
     """Draws without NaN, and the share left out, with a warning where it is large."""
     lacking = np.isnan(delta).reshape(len(delta), -1).any(axis=1)
     share = float(lacking.mean())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import fdtri, stdtrit
 
-from fairstats.ground.checks import check_number
+from fairstats.ground.checks import Floats, check_number
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import group_index
 from fairstats.ground.serialise import serialisable
@@ -25,9 +25,7 @@ _SPREAD = 1_000
 STRATEGIES = ("1/K", "uniform", "relative", "relative-uniform")
 
 
-def strategy_factors(
-    strategy: str, folds: int, ratio: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def strategy_factors(strategy: str, folds: int, ratio: Floats) -> tuple[Floats, Floats]:
     """Effective over summed counts per group (equation 2), and the share of the range of ρ that was clipped.
 
     "1/K": ρ = 1/K; "uniform": the factor is averaged over ρ uniform on [0, 1/K]; "relative" and
@@ -115,7 +113,7 @@ class CrossValidation:
 
 
 def variance_ratio_of(
-    values: NDArray[np.float64], metric: str, reference: str, confidence_level: float = 0.95
+    values: Floats, metric: str, reference: str, confidence_level: float = 0.95
 ) -> VarianceRatio:
     """R = Var_over of the method over that of the reference, with its delete-one jackknife interval.
 
@@ -164,8 +162,8 @@ def variance_ratio_given(ratio: Any, groups: tuple[str, ...]) -> VarianceRatio:
 
 
 def checked_factors(
-    correlation: str, folds: int, ratio: NDArray[np.float64], groups: tuple[str, ...], splits: int = 0
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    correlation: str, folds: int, ratio: Floats, groups: tuple[str, ...], splits: int = 0
+) -> tuple[Floats, Floats]:
     """Factors per group and what was clipped, with a warning of ratios that are unknown or clipped.
 
     With `splits` the factors are averaged over ratio·F(J, J): the ratio of two variances from J half splits

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.lazy import pd
 from fairstats.ground.results import Comparison, Result
 from fairstats.ground.serialise import serialisable
@@ -65,7 +66,7 @@ def event(name: str, share: float, draws: int, /, **about: Any) -> Event:
     return Event(event=name, estimate=float(share), std_error=error, n_draws=draws, **about)
 
 
-def signs(delta: NDArray[np.float64], rope: Sequence[float]) -> NDArray[np.int64]:
+def signs(delta: Floats, rope: Sequence[float]) -> NDArray[np.int64]:
     """1 where A is better by more than ε, −1 where B is, 0 where |Δ| ≤ ε, shape (n, M)."""
     width = np.asarray(rope) + TOLERANCE
     return (delta > width).astype(np.int64) - (delta < -width)
@@ -81,11 +82,7 @@ def event_name(pattern: Sequence[int], names: tuple[str, str], shorts: Sequence[
 
 
 def probabilities(
-    delta: NDArray[np.float64],
-    rope: Sequence[float],
-    names: tuple[str, str],
-    shorts: Sequence[str],
-    **about: Any,
+    delta: Floats, rope: Sequence[float], names: tuple[str, str], shorts: Sequence[str], **about: Any
 ) -> tuple[Event, ...]:
     """Probability of every event; they partition, so that the sum is 1.
 

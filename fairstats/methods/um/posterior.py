@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairstats.ground.checks import as_generator, check_choice, check_number, check_share, check_whole
+from fairstats.ground.checks import Floats, as_generator, check_choice, check_number, check_share, check_whole
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
@@ -242,7 +241,7 @@ def um_multiclass(
     return posterior_of(table, as_prior(prior, table), request, rows=rows)
 
 
-def posteriors_of_pairs(counts: Any) -> tuple[list[UmPosterior], NDArray[np.float64]]:
+def posteriors_of_pairs(counts: Any) -> tuple[list[UmPosterior], Floats]:
     """Posteriors of both models of a table with two predictions, and the table, cells in ascending order."""
     paired = counts.paired() if isinstance(counts, Tally) else counts
     if not isinstance(paired, PairedCounts):
@@ -254,13 +253,13 @@ def posteriors_of_pairs(counts: Any) -> tuple[list[UmPosterior], NDArray[np.floa
 
 def posterior_of(
     counts: ConfusionCounts | ClassCounts,
-    prior: NDArray[np.float64],
+    prior: Floats,
     request: Request,
     *,
     rows: Rows | None = None,
     sampled: Sampled | None = None,
     cross_validation: CrossValidation | None = None,
-    shifts: NDArray[np.float64] | None = None,
+    shifts: Floats | None = None,
 ) -> UmPosterior:
     """The result, exact or sampled, and the rows behind it; warns where a sampler did not converge."""
     index, rule = find_reference(counts.groups, request.reference, sizes=counts.group_sizes)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.serialise import serialisable
@@ -107,7 +108,7 @@ def as_arviz(draws: PosteriorDraws) -> Any:
     )
 
 
-def _values_of(data: Any, name: str) -> NDArray[np.float64]:
+def _values_of(data: Any, name: str) -> Floats:
     """A variable of the posterior as an array (chain, draw, …)."""
     return np.asarray(data["posterior"][name].transpose("chain", "draw", ...).values)
 
@@ -230,18 +231,14 @@ def sample_hierarchy(table: ConfusionCounts, concentration: tuple[float, float],
     return _sampled(joined, nuts.draws, ["mu", "kappa"], words)
 
 
-def _groups_given(
-    alpha: NDArray[np.float64], table: ConfusionCounts, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _groups_given(alpha: Floats, table: ConfusionCounts, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Draws of π_g given κμ, and of a replicated table, each (chain, draw, group, cell)."""
     gamma = rng.standard_gamma(alpha[:, :, None, :] + table.totals)
     pi = gamma / gamma.sum(axis=-1, keepdims=True)
     return pi, _replicate(pi, table, rng)
 
 
-def _replicate(
-    pi: NDArray[np.float64], table: ConfusionCounts, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _replicate(pi: Floats, table: ConfusionCounts, rng: np.random.Generator) -> Floats:
     """Tables of the same sizes given cell probabilities."""
     chains, draws, n_groups, n_cells = pi.shape
     cells = pi.reshape(-1, n_groups, n_cells).transpose(2, 1, 0)
@@ -252,7 +249,7 @@ def _replicate(
 
 def _prior_counts(
     table: ConfusionCounts, concentration: tuple[float, float], draws: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+) -> Floats:
     """Tables from the prior, (1, draw, group, cell)."""
     mu = rng.dirichlet(np.ones(4), size=draws)
     kappa = rng.lognormal(np.log(concentration[0]), concentration[1], size=draws)

@@ -7,10 +7,9 @@ from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairstats.ground.backends import unless_asked
-from fairstats.ground.checks import check_flag, check_names, check_number, check_that
+from fairstats.ground.checks import Floats, check_flag, check_names, check_number, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import Axes, pd
@@ -119,7 +118,7 @@ class UmPosterior(Result, PosteriorDraws):
         group: Hashable | None = None,
         by_group: bool = False,
         n_jobs: int | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Draws of one metric.
 
         Parameters
@@ -164,7 +163,7 @@ class UmPosterior(Result, PosteriorDraws):
         group: Hashable | None = None,
         by_group: bool = False,
         n_jobs: int | None = None,
-    ) -> dict[str, NDArray[np.float64]]:
+    ) -> dict[str, Floats]:
         """Draws of several metrics from the same joint draws, in one pass; see `metric`."""
         names, by_group = several(names), check_flag("by_group", by_group)
         keys = [name_of(name) for name in names]

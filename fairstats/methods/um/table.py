@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_share
+from fairstats.ground.checks import Floats, check_share
 from fairstats.ground.errors import InsufficientEvidenceWarning, caution
 from fairstats.ground.results import LEVEL, Comparison, Interval
 from fairstats.ground.serialise import serialisable
@@ -71,7 +70,7 @@ class Summaries:
     practical equivalence, NaN for what is no difference.
     """
 
-    def __init__(self, draws: NDArray[np.float64], prob: float, rope: float) -> None:
+    def __init__(self, draws: Floats, prob: float, rope: float) -> None:
         self.prob, self.rope = prob, rope
         ordered = np.sort(draws, axis=1)  # NaN last
         n = np.count_nonzero(~np.isnan(ordered), axis=1)
@@ -83,7 +82,7 @@ class Summaries:
                 part = rows[first : first + _AT_ONCE]
                 self.columns[:, part] = self._of_known(ordered[part, :size])
 
-    def _of_known(self, known: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _of_known(self, known: Floats) -> Floats:
         rows, n = np.arange(len(known)), known.shape[1]
         spread = known.std(axis=1, ddof=1) if n > 1 else np.full(len(known), np.nan)
         span = min(int(np.floor(self.prob * n)), n - 1)
@@ -114,7 +113,7 @@ class Summaries:
             )
 
 
-def describe(draws: NDArray[np.float64], prob: float, rope: float | None = None) -> PosteriorRow:
+def describe(draws: Floats, prob: float, rope: float | None = None) -> PosteriorRow:
     """Mean, spread, interval and median of draws; those that are NaN are left out and their share told."""
     return next(Summaries(draws[None], prob, math.nan if rope is None else rope).rows([{}]))
 
@@ -188,7 +187,7 @@ def usual_metrics(draws: PosteriorDraws) -> list[str]:
     return [m for m in names if len(draws.counts.groups) > 1 or not draws.parsed(m).between_groups]
 
 
-def _observed(draws: PosteriorDraws) -> NDArray[np.float64]:
+def _observed(draws: PosteriorDraws) -> Floats:
     """The counts at the scale of the rows evaluated, which effective counts are below."""
     totals, sizes = draws.counts.totals.sum(axis=1), draws.counts.group_sizes.astype(np.float64)
     scale = np.divide(sizes, totals, out=np.ones_like(sizes), where=totals > 0)
