@@ -269,7 +269,7 @@ def _hfm(section: Section, view: SetView) -> Iterator[Part]:
             "as far apart as" if e.hfm == 0 else "further apart than" if e.hfm > 0 else "less far apart than"
         )
         lead = f"Seen as sets of people, the predictions set the groups {more} the recorded outcomes do."
-        if e.tests and e.tests[2].pvalue > 0.05:
+        if e.hfm != 0 and e.tests and e.tests[2].pvalue > 0.05:
             lead += " Chance alone could have made that difference."
         found = result.witnesses()
         held = (
@@ -302,17 +302,19 @@ def _um(section: Section, view: SetView) -> Iterator[Part]:
         draws = np.stack([found[name].reshape(result.n_draws, -1) for name in names], axis=-1)
         rope, planes = result.table_rope, []
         others = [g for g in result.groups if g != result.reference]
+        cases = zip(result.counts.total("tp", "fn"), result.counts.total("fp", "tn"), strict=True)
+        seen = {g for g, both in zip(result.groups, cases, strict=True) if all(both)}  # else the prior alone
         for k, group in enumerate(others):
             known = draws[:, k][~np.isnan(draws[:, k]).any(axis=1)]
-            if len(known) == len(draws):
+            if len(known) == len(draws) and {group, result.reference} <= seen:
                 planes.append((float((np.abs(known) <= rope).all(axis=1).mean()), group, known))
         lead = "No group has enough cases for both kinds of error to be compared."
         pictures = []
         if planes:
-            planes.sort(key=lambda plane: plane[0])
+            planes.sort(key=lambda plane: (plane[0], -float(np.abs(plane[2].mean(axis=0)).max())))
             share, group, _ = planes[0]
             left = len(planes) - 1
-            more = f" {left} other group{'s'[: left != 1]} {_are(left)} more nearly equal." if left else ""
+            more = f" {left} other group{'s'[: left != 1]} {_are(left)} no less nearly equal." if left else ""
             lead = _said(
                 "The chances of being rightly and of being wrongly favoured are practically the same for "
                 f"{group} and {result.reference}, within ±{rope:g} each, with a probability of "

@@ -215,6 +215,25 @@ def test_power_counts_every_pair_that_could_have_been_chosen() -> None:
     assert "at the level 99.17%" in table.notes[0]
 
 
+def test_what_a_manager_reads_of_posteriors_rests_on_rows() -> None:
+    """Group e has no favourable label; b and c are both certainly unlike a, c further."""
+    cells = {"a": (450, 50, 50, 450), "b": (150, 150, 150, 150), "c": (60, 240, 240, 60), "e": (0, 0, 2, 6)}
+    report = quietly(rows(cells))
+    lead = report.parts()["g"]["um"].lead
+    assert "practically the same for c and a" in lead
+    assert lead.endswith("with a probability of less than 0.1%. 1 other group is no less nearly equal.")
+    assert any("'e' has no rows with a favourable label" in note for note in report.notes)
+
+
+def test_sets_as_far_apart_need_no_chance() -> None:
+    frame = rows(CELLS)
+    frame["x"], frame["hat"] = np.arange(len(frame)) % 13, frame["y"]
+    lead = quietly(frame[frame["g"] < "d"], features=["x"]).parts()["g"]["hfm"].lead
+    assert lead == (
+        "Seen as sets of people, the predictions set the groups as far apart as the recorded outcomes do."
+    )
+
+
 # ---------------------------------------------------------------- models on the same people
 
 

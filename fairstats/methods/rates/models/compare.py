@@ -48,7 +48,7 @@ def compare_models(
         Scores of the models in [0, 1], larger for the favourable label.
     metrics : str or sequence of str, default "disparate_impact"
         Metrics of rates by their names in the registry ("equal_opportunity_difference", "f1_ratio",
-        "equalized_odds_max", …), "accuracy", "auc", "brier" (per group, and of all rows), "madd", "abroca";
+        "equalized_odds_max", …), "accuracy" (per group), "auc", "brier" (and of all rows), "madd", "abroca";
         "all": those of an audit and the last five, as far as the columns allow.
     baseline : str, optional
         The model that the others are compared with; default all pairs, the earlier one as the baseline.
