@@ -34,15 +34,16 @@ from fairstats.methods.um.comparison import UmComparison as UmComparison
 from fairstats.methods.um.estimators import UmEstimators as UmEstimators
 from fairstats.methods.um.events import UmRanking as UmRanking
 from fairstats.methods.um.result import UmPosterior as UmPosterior
+from fairstats.numerics.evt.averaging import AveragedReturnLevel as AveragedReturnLevel
 from fairstats.numerics.evt.covariates import ConditionalLevel as ConditionalLevel
 from fairstats.numerics.evt.covariates import CovariateFit as CovariateFit
 from fairstats.numerics.evt.diagnostics import GoodnessOfFit as GoodnessOfFit
 from fairstats.numerics.evt.diagnostics import MeanResidualLife as MeanResidualLife
+from fairstats.numerics.evt.fit import EvtFit as EvtFit
 from fairstats.numerics.evt.profile import Endpoint as Endpoint
 from fairstats.numerics.evt.profile import ExceedanceProbability as ExceedanceProbability
 from fairstats.numerics.evt.profile import ProfileCurve as ProfileCurve
 from fairstats.numerics.evt.profile import ShapeTest as ShapeTest
-from fairstats.numerics.evt.result import EvtFit as EvtFit
 from fairstats.numerics.evt.return_levels import ReturnLevel as ReturnLevel
 from fairstats.numerics.evt.return_levels import ReturnLevels as ReturnLevels
 from fairstats.numerics.evt.series import ExtremalIndex as ExtremalIndex

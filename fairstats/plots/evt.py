@@ -138,6 +138,22 @@ def plot_threshold_stability(stability: Any, axes: Any = None) -> Any:
     return axes
 
 
+def plot_averaged_level(averaged: Any, ax: Axes | None = None) -> Axes:
+    """Level above each threshold with its interval, as dark as its weight, and the average as a band."""
+    ax = axes_or_new(ax)
+    low, high = averaged.confidence_interval
+    ax.axhspan(low, high, color=COLOUR, alpha=0.12, linewidth=0)
+    ax.axhline(averaged.estimate, color=COLOUR, linewidth=1.0)
+    shade = averaged.weights / averaged.weights.max()
+    for u, (below, at, above), dark in zip(averaged.thresholds, averaged.levels, shade, strict=True):
+        style: dict[str, Any] = {"color": COLOUR, "alpha": 0.15 + 0.85 * float(dark)}
+        ax.vlines(u, below, above, linewidth=1.0, **style)
+        ax.plot(u, at, "o", markersize=3.5, **style)
+    title = "Averaged over thresholds, as dark as their weights"
+    ax.set(xlabel="threshold", ylabel=f"return level of {averaged.m:g}", title=title)
+    return ax
+
+
 def _plot_density(fit: Any, ax: Axes) -> None:
     sample = fit.sample
     bins = np.linspace(sample[0], sample[-1], int(np.clip(np.sqrt(sample.size), 8, 60)) + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -125,6 +126,29 @@ def _tests_of_thresholds(which: str, shape: float) -> Callable[[np.random.Genera
     return simulate
 
 
+def _averaged(law: str) -> Callable[[np.random.Generator, int], Counts]:
+    """The level of 2,000 observations, averaged over six thresholds of 1,000 values."""
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        from scipy import stats
+
+        laws = {
+            "ξ = 0.1": stats.genpareto(0.1), "ξ = -0.2": stats.genpareto(-0.2), "|t₅|": stats.t(5),
+            "lognormal": stats.lognorm(0.8), "beta(2, 8)": stats.beta(2, 8),
+        }  # fmt: skip
+
+        def quantile(p: Any) -> Any:
+            return laws[law].ppf(0.5 + 0.5 * p if law == "|t₅|" else p)
+
+        found = [
+            fs.evt.average_return_level(quantile(rng.random(1_000)), 2_000, n_thresholds=6)
+            for _ in range(runs)
+        ]
+        return tally_interval(float(quantile(1 - 1 / 2_000)), [tuple(f.confidence_interval) for f in found])
+
+    return simulate
+
+
 def _type(shape: float, k: int) -> Callable[[np.random.Generator, int], Counts]:
     """A type that the tail has not: bounded for ξ ≥ 0, heavy for ξ ≤ 0."""
 
@@ -222,6 +246,9 @@ def _cells() -> Iterator[Cell]:
             yield evt(
                 "threshold_tests", f"{which}, 500 values, ten thresholds, ξ = {shape:g}", simulate, 1_000
             )
+    for law in ("ξ = 0.1", "ξ = -0.2", "|t₅|", "lognormal", "beta(2, 8)"):
+        regime = f"1,000 values of {law}, six thresholds, 1 in 2,000"
+        yield evt("average_return_level", regime, quiet(_averaged(law)), 500)
     for shape, k in ((0.0, 50), (0.0, 200)):
         yield evt("tail_type", f"ξ = {shape:g}, {k} of {20 * k:,} values", quiet(_type(shape, k)), 1_000)
     for groups, n in ((4, 10), (8, 30)):

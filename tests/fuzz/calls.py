@@ -292,6 +292,8 @@ def calls() -> dict[str, Call]:
         "evt.goodness_of_fit": Call("evt", fs.evt.goodness_of_fit, {"fit": gpd,
             "statistic": "anderson_darling", "n_resamples": 99, "rng": 1}, ("fit", "statistic",
             "n_resamples", "rng"), weight=0.3),
+        "evt.average_return_level": Call("evt", fs.evt.average_return_level, {"x": tail, "m": 100,
+            "thresholds": [0.2, 0.8], "n_thresholds": 5, "confidence_level": 0.9}, weight=0.3),
         "evt.mean_residual_life": Call("evt", fs.evt.mean_residual_life, {"x": tail, "thresholds": None,
             "n_thresholds": 10, "confidence_level": 0.95}),
         "evt.tail_type": Call("evt", fs.evt.tail_type, {"fit": gpd, "bound": None,

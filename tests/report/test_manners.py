@@ -94,7 +94,17 @@ def of_a_tail() -> list[Result]:
     levels = by_age.return_level(100, {"age": 30.0})
     index = fs.evt.extremal_index(x, 2.0, rng=1)
     over = fs.evt.threshold_tests(x, [0.5, 1.0, 1.5], n_resamples=19, rng=1)
-    return [fit.test_shape(), fit.return_level([100, 1000]), index, over, by_age, levels, *levels.levels]
+    averaged = fs.evt.average_return_level(x, 100, [0.5, 1.0, 1.5])
+    return [
+        fit.test_shape(),
+        fit.return_level([100, 1000]),
+        averaged,
+        index,
+        over,
+        by_age,
+        levels,
+        *levels.levels,
+    ]
 
 
 def check_print(found: list[Result]) -> set[str]:

@@ -18,7 +18,7 @@ from fairstats.methods.ecd.sample import GroupSample, difference_of
 from fairstats.methods.ecd.tail import BOUND, EcdSettings, GroupLevel, GroupTail, group_levels, refitted
 from fairstats.numerics.evt.bootstrap import DRAWS, ExcessBatch, fit_excess_batch
 from fairstats.numerics.evt.distributions import LEAST_DRAWN, Floats, Rows, power_ratio
-from fairstats.numerics.evt.result import EvtFit
+from fairstats.numerics.evt.fit import EvtFit
 from fairstats.numerics.evt.return_levels import power_draws
 
 #: Of a tail: rate, scale, shape. A signed root of the likelihood ratio that is not standardised is compared

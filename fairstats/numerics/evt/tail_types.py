@@ -16,9 +16,9 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.results import Comparison, Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.distributions import Counts, Flags, Floats
+from fairstats.numerics.evt.fit import EvtFit
 from fairstats.numerics.evt.intervals import TailLikelihood, chi2_quantile
 from fairstats.numerics.evt.profile import endpoint_estimate
-from fairstats.numerics.evt.result import EvtFit
 from fairstats.numerics.evt.series import as_series, refuse_constant
 from fairstats.numerics.evt.tail import TailEstimate, TailTest
 

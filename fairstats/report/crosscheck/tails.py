@@ -13,7 +13,7 @@ from fairstats.methods.ecd.result import EcdComparison, EcdResult
 from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
 from fairstats.methods.ecd.tail import GroupLevel, GroupTail
 from fairstats.numerics.evt.bootstrap import POWER_TAIL
-from fairstats.numerics.evt.result import EvtFit
+from fairstats.numerics.evt.fit import EvtFit
 from fairstats.numerics.hdr.result import HdrRegion, HdrResult
 from fairstats.report.crosscheck.check import Check, Line, Place, ends
 from fairstats.report.crosscheck.door import Bench, column

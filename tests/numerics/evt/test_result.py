@@ -21,6 +21,7 @@ from fairstats.numerics.evt import (
     fit_point_process,
 )
 from fairstats.numerics.evt.bootstrap import resample_exceedances, values_a_bootstrap_reaches
+from fairstats.numerics.evt.likelihood import block_scale_end
 from fairstats.results import ReturnLevels
 
 from .conftest import gpd_series
@@ -303,7 +304,8 @@ def test_block_scale_contour_and_search_agree(process: EvtFit, gev: EvtFit) -> N
         likelihood = fit.likelihood()
         target = np.array([3.841458820694124])
         end = likelihood.parameter_ends("scale", target)[side][0]
-        searched = likelihood._search_block_scale(2.0 * side - 1.0, target[0])
+        period = likelihood.block_period
+        searched = block_scale_end(likelihood.standard, period, 2.0 * side - 1.0, target[0])
         assert likelihood.unit * np.exp(searched) == pytest.approx(end, rel=1e-5)
 
 
