@@ -246,7 +246,7 @@ class DistanceLimits:
 
     def lower(self, probability: float) -> float:
         """Limit that lies below δ_m with at least this probability, in [0, 2]; 0 if the draws are too few."""
-        beyond = int((1 - probability) * (self.excess.size + 1))
+        beyond = int((1 - probability) * (self.excess.size + 1) + 1e-9)  # 1 − 0.9 is less than 0.1
         reach = float(self.excess[-beyond]) if beyond else 2.0
         return float(np.clip(self.estimate - reach, 0.0, 2.0))
 

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.methods.ecd.contrast import level_of_each, person_bootstrap
+from fairstats.ground.results import Interval
+from fairstats.methods.ecd.contrast import _mover, level_of_each, person_bootstrap
 from fairstats.methods.ecd.sample import GroupSample
-from fairstats.methods.ecd.tail import CHARACTERISTICS
+from fairstats.methods.ecd.tail import CHARACTERISTICS, GroupLevel
 
 matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 matplotlib.use("Agg")
@@ -260,3 +261,15 @@ def test_every_person_is_left_out_of_a_third_of_the_resamples() -> None:
         drawn = person_bootstrap(first, second, (50, 50), 20.0, 400, np.random.default_rng(5))
         # of 400 resamples, four standard errors
         assert np.mean(drawn < 0.3) == pytest.approx(np.exp(-1), abs=4 * (0.37 * 0.63 / 400) ** 0.5)
+
+
+def test_square_and_add_cuts_at_the_largest_difference() -> None:
+    """By hand: levels .5 (.4, .7) and .3 (.2, ∞): CD ends at 1, so that does the reference's interval."""
+
+    def level(estimate: float, low: float, high: float) -> GroupLevel:
+        return GroupLevel(1000.0, estimate, np.nan, Interval(low, high, 0.95, "binomial"), True, False)
+
+    first, second = level(0.5, 0.4, 0.7), level(0.3, 0.2, np.inf)
+    assert _mover(first, second, 0.95).low == pytest.approx(0.2 - np.hypot(0.1, 0.7))
+    assert _mover(first, second, 0.95).high == pytest.approx(0.2 + np.hypot(0.2, 0.1))
+    assert _mover(second, first, 0.95).high == pytest.approx(-0.2 + np.hypot(0.7, 0.1))

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from fairstats.methods.madd.binning import bin_edges
-from fairstats.methods.madd.noise import MultinomialNoise, NormalNoise, distance_limits, noise_of
+from fairstats.methods.madd.noise import (
+    DistanceLimits,
+    MultinomialNoise,
+    NormalNoise,
+    distance_limits,
+    noise_of,
+)
 from fairstats.methods.madd.scores import Sample
 
 from ...calibration.madd import percentile_of_equal_groups
@@ -187,3 +193,23 @@ def test_more_confidence_is_wider() -> None:
 def test_why_the_percentile_interval_is_not_offered() -> None:
     """Equal groups: the lower percentile limit always lies above the true distance 0."""
     assert percentile_of_equal_groups(250, 15, replicates=200, seed=1) == 0.0
+
+
+def test_evidence_counts_the_observed_distance() -> None:
+    """(1 + #)/(1 + B): never 0; and at most α exactly where the limit at 1 − α excludes the margin."""
+    limits = DistanceLimits(0.5, np.sort(np.random.default_rng(3).exponential(0.05, 99)), 0.1, 20.0)
+    assert limits.evidence(0.0).above == 0.01
+    for margin in np.linspace(0.2, 0.5, 31):
+        above = limits.evidence(margin).above
+        for alpha in (0.05, 0.1):
+            assert (above <= alpha) == (limits.lower(1 - alpha) > margin)
+
+
+def test_bins_of_fewer_than_ten_rows_are_drawn_with_the_pooled_share() -> None:
+    """By hand: a bin with 9 of 100 rows beside one of 30%, and one with 10."""
+    for rows, laws in ((9, 2), (10, 1)):
+        noise = MultinomialNoise(np.array([rows, 100 - rows]), np.array([300, 700]))
+        found = noise.laws()
+        assert found.shape == (laws, 2, 2)
+        if laws == 2:
+            assert found[1, 0, 0] == pytest.approx((rows + 300) / 1100)

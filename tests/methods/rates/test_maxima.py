@@ -301,3 +301,24 @@ def test_an_empty_cell_keeps_its_part_in_the_joint_distribution() -> None:
     assert wanted.n_estimates == 3
     result = fs.demographic_parity_difference(counts=counts, agg="max")
     assert result.critical_value == pytest.approx(wanted.quantile(0.95), abs=0.015)  # other draws
+
+
+def test_weighted_bands_take_the_fewest_degrees_of_freedom(rng: np.random.Generator) -> None:
+    """The t law of the pair that has least: about 28 of the smallest group's rows, not 1,000."""
+    g = np.repeat(list("abc"), [600, 600, 40])
+    p = (rng.random(g.size) < 0.5).astype(int)
+    found = maximum(
+        "demographic_parity_difference",
+        None,
+        p,
+        sensitive_features=g,
+        sample_weight=rng.uniform(0.5, 1.5, g.size),
+    )
+    alone = {
+        pair: maximum("demographic_parity_difference", None, p[own], sensitive_features=g[own],
+                      sample_weight=rng.uniform(0.5, 1.5, g.size)[own]).critical_value
+        for pair in ("ab", "ac", "bc") for own in [np.isin(g, list(pair))]
+    }  # fmt: skip
+    assert alone["ab"] == pytest.approx(norm.ppf(0.975), abs=0.005)
+    assert min(alone["ac"], alone["bc"]) > 2.0
+    assert found.critical_value > 2.38  # of normal laws it would be 2.24 to 2.35

@@ -403,3 +403,19 @@ def test_the_group_is_named_that_has_a_rate_of_0(cluster: Any) -> None:
     with pytest.warns(fs.FairstatsWarning, match="b: a rate of 0"):
         result = fs.compare_models(None, none, pred, **rows)
     assert [c.note for c in result.comparisons] == ["b: a rate of 0."]
+
+
+@pytest.mark.parametrize(("changed", "symmetric"), [(4, False), (5, True)])
+def test_weighted_changes_of_fewer_than_five_rows_are_by_score(changed: int, symmetric: bool) -> None:
+    """Linearised intervals of a difference are symmetric; a group with four changed decisions has its score one."""
+    g, first = np.repeat(["a", "b"], 400), np.random.default_rng(1).integers(0, 2, 800)
+    second = first.copy()
+    for group, rows in (("a", changed), ("b", 30)):
+        second[np.flatnonzero((g == group) & (first == 0))[:rows]] = 1
+    found = fs.compare_models(
+        None, first, second, sensitive_features=g, sample_weight=np.tile([0.9, 1.1], 400),
+        metrics="demographic_parity_difference",
+    )  # fmt: skip
+    (change,) = found.comparisons
+    low, high = change.confidence_interval
+    assert ((low + high) / 2 == pytest.approx(change.estimate, abs=1e-9)) == symmetric
