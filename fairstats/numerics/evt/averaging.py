@@ -160,7 +160,8 @@ def average_return_level(
     there counts; thresholds are equally likely before, exp(score) weighs them afterwards. The level has the
     mixture of their posteriors; the integrals are sums over nodes, without simulation.
 
-    COVERAGE
+    Of 1,000 values, six thresholds and a level that one in 2,000 exceeds, the 95% interval covers .96 for
+    generalised Pareto laws of ξ = .1 and −.2 (the calibration page has other laws).
 
     References
     ----------
