@@ -186,8 +186,9 @@ paired_rate <- function(totals, cells, metric, ratio) {
 
 # Parts of the change and of the sum, standard error and degrees of freedom of one group, or of one against another (`at`).
 # Under weights and clusters (`scatter` over `n_units` sampling units) by the delta method with Satterthwaite's degrees of
-# freedom over effective units, standard errors wider by 1/sqrt(1 - 2/units); groups with fewer than five changed rows by
-# score, as so many rows as they are worth; where effective units are too few, or a rate is 0 in a ratio, no parts.
+# freedom over effective units, standard errors wider by 1/sqrt(1 - 2/units); groups in which fewer than 20 effective units
+# changed by score, with so many rows as give the change its variance (Korn and Graubard 1998), below five as their units
+# are worth; where effective units are too few, or a rate is 0 in a ratio, no parts.
 paired_parts <- function(totals, rows, at, cells, metric, ratio, scatter = NULL, n_units = 0) {
   scale <- if (ratio) log else identity
   known <- paired_rate(totals, cells, metric, ratio)
@@ -207,16 +208,23 @@ paired_parts <- function(totals, rows, at, cells, metric, ratio, scatter = NULL,
     if (length(at) == 1L) made[[1L]] else mover(made[[1L]], made[[2L]])
   }
   if (!is.null(scatter)) {
-    units <- vapply(at, function(g) {
-      min(vapply(known$each, function(own) {
-        place <- (g - 1L) * length(cells) + which(own)
-        sum(totals[g, own])^2 / sum(scatter[place, place])
-      }, 0))
-    }, 0)
-    if (!isTRUE(all(units >= 8)) || (ratio && any(values == 0))) return(list(ends = ends))
+    worth <- function(which) {
+      vapply(at, function(g) {
+        min(vapply(known$each, function(own) {
+          place <- (g - 1L) * length(cells) + which(own & which)
+          if (length(place) && any(totals[g, own & which] > 0)) {
+            sum(totals[g, own & which])^2 / sum(scatter[place, place])
+          } else {
+            0
+          }
+        }, 0))
+      }, 0)
+    }
+    units <- worth(rep(TRUE, length(cells)))
+    if (any(units < 8) || (ratio && any(values == 0))) return(list(ends = ends))
     own <- vapply(both, variance, 0, sign = -1)
-    changed <- substr(cells, 2L, 2L) != substr(cells, 3L, 3L)
-    scarce <- rowSums(rows[at, changed, drop = FALSE]) < 5 | own <= 0
+    moved <- worth(substr(cells, 2L, 2L) != substr(cells, 3L, 3L))
+    scarce <- moved < 20 | own <= 0
     weight <- if (sum(own) > 0) own else rep(1, length(at))
     df <- sum(weight)^2 / sum(weight^2 / (units - 1))
     wide <- 1 / sqrt((1 - 2 / units) * n_units / (n_units - 1))
@@ -226,7 +234,10 @@ paired_parts <- function(totals, rows, at, cells, metric, ratio, scatter = NULL,
       if (!any(scarce)) return(normal_part(sum(sides * value), overall * sqrt(variance(both, sign))))
       made <- lapply(both, function(k) {
         if (!scarce[k]) return(normal_part(value[k], wide[k] * sqrt(variance(k, sign))))
-        known$part(totals[at[k], ] * units[k] / sum(totals[at[k], known$counted]), sign)
+        of <- totals[at[k], ]
+        if (moved[k] < 5 || own[k] <= 0) return(known$part(of * units[k] / sum(of[known$counted]), sign))
+        slope <- (known$slopes[[2L]] - known$slopes[[1L]])[at[k], (at[k] - 1L) * length(cells) + seq_along(cells)]
+        known$part(of * sum(of * slope^2) / (own[k] * wide[k]^2), sign)
       })
       if (length(at) == 1L) made[[1L]] else mover(made[[1L]], made[[2L]])
     }

@@ -151,12 +151,15 @@ def of_abroca(rng: np.random.Generator, runs: int, *, agree: float, redrawn: flo
     return {**counts, "size": (rejected, runs)} if redrawn == 1 else counts
 
 
-def of_clusters(rng: np.random.Generator, runs: int, *, clusters: int, variation: float) -> Counts:
+def of_clusters(
+    rng: np.random.Generator, runs: int, *, clusters: int, variation: float, gained: float = 0.0
+) -> Counts:
     """Few clusters of 20 rows on average beside 94, one of ten decisions changed; ICC about .1.
 
-    `variation`: of the sizes of the few (gamma).
+    `variation`: of the sizes of the few (gamma). `gained`: instead B selects so many of those whom A
+    does not, in the few clusters only, and as many in a cluster as a beta law of that ICC says.
     """
-    truth, intervals = 0.0, []
+    truth, intervals = 0.5 * gained, []
     sizes = np.full(clusters + 94, 20)
     for _ in range(runs):
         if variation:
@@ -168,6 +171,9 @@ def of_clusters(rng: np.random.Generator, runs: int, *, clusters: int, variation
         a = rng.random(owner.size) < np.clip(0.5 + lean, 0, 1)
         often = np.clip(0.1 + rng.normal(0, 0.04, clusters + 94)[owner], 0, 1)
         b = np.where(rng.random(owner.size) < often, rng.random(owner.size) < 0.5, a)
+        if gained:
+            chance = rng.beta(9 * gained, 9 * (1 - gained), clusters + 94)[owner]
+            b = np.where(owner < clusters, a | (rng.random(owner.size) < chance), b)
         found = fs.compare_models(
             None, a.astype(int), b.astype(int), sensitive_features=pd.Categorical(group), reference="large",
             cluster=owner, metrics="demographic_parity_difference",
@@ -209,12 +215,17 @@ def _cells() -> Iterator[Cell]:
                 f"150 beside 1,500, {agree:.0%} of the scores alike, {words}",
                 partial(of_abroca, agree=agree, redrawn=redrawn), runs=500, claim="conservative",
             )  # fmt: skip
-    for clusters, variation in ((8, 0.0), (20, 0.0), (24, 0.7)):
+    name = 'compare_models(metrics="demographic_parity_difference", cluster=)'
+    for clusters, variation, gained in (
+        (8, 0.0, 0.0), (20, 0.0, 0.0), (24, 0.7, 0.0), (12, 0.0, 0.15), (24, 1.2, 0.15), (60, 1.2, 0.05),
+    ):  # fmt: skip
         uneven = f" (CV {variation:g})" if variation else ""
+        told = f"{gained:.0%} gained" if gained else "10% changed"
+        few = {"claim": "conservative", "remark": "few clusters change: the interval is wide"}
         yield Cell(
-            "paired", 'compare_models(metrics="demographic_parity_difference", cluster=)',
-            f"{clusters} clusters of 20{uneven} beside 94, 10% changed",
-            partial(of_clusters, clusters=clusters, variation=variation), runs=2_000,
+            "paired", name, f"{clusters} clusters of 20{uneven} beside 94, {told}",
+            partial(of_clusters, clusters=clusters, variation=variation, gained=gained), runs=2_000,
+            **(few if gained else {}),
         )  # fmt: skip
 
 

@@ -20,8 +20,9 @@ from fairstats.numerics.paired.change import Change, Found, ModelPair
 
 #: A group of weighted or clustered rows needs so many effective sampling units.
 MIN_UNITS = 8.0
-#: Fewer changed rows than this in a group of weighted or clustered rows give no variance to rely on.
-FEW_CHANGED = 5
+#: Where fewer effective sampling units of a group changed, changes are skew and compared by score; below the
+#: first number their variance does not even say what a row is worth.
+FEW_CHANGED, MANY_CHANGED = 5.0, 20.0
 _STEP = 1e-30
 _MAPS = np.array([PairedCounts.confusion_map(model) for model in (0, 1)])
 #: Which of the eight cells are changed decisions.
@@ -120,8 +121,7 @@ class PairedRate:
             return f"{counts.groups[g]}: {self.units[g]:.3g} effective {kind}, too few for an interval."
         variance = np.array([max(self._covariance(g, g, -1), 0.0) for g in groups])
         sparse = [
-            bool(counts.rows[g][CHANGED].sum() < FEW_CHANGED or not v > 0)
-            for g, v in zip(groups, variance, strict=True)
+            bool(self._changed[g] < MANY_CHANGED or not v > 0) for g, v in zip(groups, variance, strict=True)
         ]
         weight = variance if variance.sum() > 0 else np.ones(len(groups))
         degrees = float(weight.sum() ** 2 / np.sum(weight**2 / (units - 1)))
@@ -135,11 +135,13 @@ class PairedRate:
                 found.append(score.Part.normal(at, overall * float(np.sqrt(self._variance(groups, sign)))))
                 continue
             parts = []
-            for g, scarce, wide in zip(groups, sparse, wider, strict=True):
+            for g, v, scarce, wide in zip(groups, variance, sparse, wider, strict=True):
                 at = float(self._scaled[1, g] + sign * self._scaled[0, g])
                 spread = float(wide * np.sqrt(max(self._covariance(g, g, sign), 0.0)))
                 parts.append(
-                    self._part(self._effective(g), sign) if scarce else score.Part.normal(at, spread)
+                    self._part(self._effective(g, v * wide**2), sign)
+                    if scarce
+                    else score.Part.normal(at, spread)
                 )
             found.append(_combined(parts))
         return Change(found[0], found[1], std_error, degrees)
@@ -155,22 +157,36 @@ class PairedRate:
 
         As in comparisons of one model: copies of a row, and unequal clusters or weights, count as fewer.
         """
+        return self._worth(np.ones(len(CHANGED), dtype=bool))
+
+    def _worth(self, which: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(Σd)²/Σd², d the cases of a unit in these cells; of a mean that of its poorer part, 0 without."""
         counts, n = self.counts, len(CHANGED)
         groups = np.arange(len(counts.groups))
         squares = counts.scatter.reshape(groups.size, n, groups.size, n)[groups, :, groups]  # type: ignore[union-attr]
         found = []
         for part in self.rate.parts or (self.rate,):
-            own = _members(part)[1].any(axis=0)
+            own = _members(part)[1].any(axis=0) & which
             with np.errstate(divide="ignore", invalid="ignore"):
-                found.append(
-                    counts.totals[:, own].sum(axis=1) ** 2 / squares[:, own][..., own].sum(axis=(1, 2))
-                )
+                worth = counts.totals[:, own].sum(axis=1) ** 2 / squares[:, own][..., own].sum(axis=(1, 2))
+            found.append(np.nan_to_num(worth))
         return np.asarray(np.min(found, axis=0))
 
-    def _effective(self, g: int) -> NDArray[np.float64]:
-        """Cells of a group as so many independent rows as its weights or clusters are worth (Kish)."""
-        cases = _members(self.rate)[1].any(axis=0)
-        return np.asarray(self.counts.totals[g] * self.units[g] / self.counts.totals[g][cases].sum())
+    @cached_property
+    def _changed(self) -> NDArray[np.float64]:
+        """Effective sampling units that changed in each group, (Σc)²/Σc², c the changed cases of a unit."""
+        return self._worth(CHANGED)
+
+    def _effective(self, g: int, variance: float) -> NDArray[np.float64]:
+        """Cells of a group as so many independent rows as give the change this variance (Korn & Graubard).
+
+        Where fewer than `FEW_CHANGED` units changed, as its units are worth (Kish).
+        """
+        totals = self.counts.totals[g]
+        if self._changed[g] < FEW_CHANGED or not variance > 0:
+            return np.asarray(totals * self.units[g] / totals[_members(self.rate)[1].any(axis=0)].sum())
+        alone = float(totals @ (self.gradients[1, g] - self.gradients[0, g]) ** 2)
+        return np.asarray(totals * alone / variance)
 
     @property
     def method(self) -> str:

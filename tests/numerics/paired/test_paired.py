@@ -18,6 +18,7 @@ import fairstats as fs
 from fairstats.ground.registry import METRICS
 from fairstats.numerics.paired.score import (
     Part,
+    change_within,
     contrast,
     difference_end,
     difference_statistic,
@@ -405,16 +406,16 @@ def test_a_selection_rate_needs_no_labels() -> None:
 
 
 def test_degrees_of_freedom_of_few_clusters_by_satterthwaite() -> None:
-    """8 clusters beside 92: about those of the small group, where all units less 1 would be 99.
+    """40 clusters beside 92: Satterthwaite's, where all units less 1 would be 131; in 8 of them by score.
 
     Variances are wider by 1/(1 − 2/m), m clusters of the group, as of a rate of one model (Bell & McCaffrey).
     """
     rng = np.random.default_rng(3)
-    cluster = np.repeat(np.arange(100), 20)
-    group = np.where(cluster < 8, "b", "a")
-    shift = rng.normal(0, 0.15, 100)[cluster]
-    a = (rng.random(2_000) < np.clip(0.5 + shift, 0, 1)).astype(int)
-    b = np.where(rng.random(2_000) < np.clip(0.15 + shift, 0, 1), 1 - a, a)
+    cluster = np.repeat(np.arange(132), 20)
+    group = np.where(cluster < 40, "b", "a")
+    shift = rng.normal(0, 0.15, 132)[cluster]
+    a = (rng.random(2_640) < np.clip(0.5 + shift, 0, 1)).astype(int)
+    b = np.where(rng.random(2_640) < np.clip(0.15 + shift, 0, 1), 1 - a, a)
     change = fs.compare_models(
         None, a, b, sensitive_features=group, reference="a", cluster=cluster,
         metrics="demographic_parity_difference",
@@ -424,10 +425,26 @@ def test_degrees_of_freedom_of_few_clusters_by_satterthwaite() -> None:
         totals = np.array([(b - a)[cluster == c].sum() for c in np.unique(cluster[group == name])])
         n = (group == name).sum()
         means[name] = np.sum((totals - 20 * (b - a)[group == name].mean()) ** 2) / n**2
-    df = (means["a"] + means["b"]) ** 2 / (means["a"] ** 2 / 91 + means["b"] ** 2 / 7)
-    width = t.ppf(0.975, df) * np.sqrt(means["a"] / (1 - 2 / 92) + means["b"] / (1 - 2 / 8))
+    df = (means["a"] + means["b"]) ** 2 / (means["a"] ** 2 / 91 + means["b"] ** 2 / 39)
+    width = t.ppf(0.975, df) * np.sqrt(means["a"] / (1 - 2 / 92) + means["b"] / (1 - 2 / 40))
     assert change.confidence_interval.high - change.estimate == pytest.approx(width, rel=1e-6)
-    assert change.std_error == pytest.approx(np.sqrt(100 / 99 * (means["a"] + means["b"])), rel=1e-6)
+    assert change.std_error == pytest.approx(np.sqrt(132 / 131 * (means["a"] + means["b"])), rel=1e-6)
+    few = np.isin(cluster, range(32))
+    change = fs.compare_models(
+        None, a[~few], b[~few], sensitive_features=group[~few], reference="a", cluster=cluster[~few],
+        metrics="demographic_parity_difference",
+    ).comparisons[0]  # fmt: skip
+    own = (group == "b") & ~few
+    moved = (b - a)[own]
+    share, n = moved.mean(), own.sum()
+    totals = np.array([moved[cluster[own] == c].sum() for c in range(32, 40)])
+    means["b"] = np.sum((totals - 20 * share) ** 2) / n**2
+    rows = moved.var() / (means["b"] / (1 - 2 / 8))  # as many as give the change its variance
+    table = [rows * np.mean((a[own] == x) & (b[own] == y)) for x, y in ((1, 1), (1, 0), (0, 1), (0, 0))]
+    df = (means["a"] + means["b"]) ** 2 / (means["a"] ** 2 / 91 + means["b"] ** 2 / 7)
+    z = t.ppf(0.975, df)
+    reach = change_within(tuple(table), ratio=False).high(z) - share, z * np.sqrt(means["a"] / (1 - 2 / 92))
+    assert change.confidence_interval.high - change.estimate == pytest.approx(np.hypot(*reach), rel=1e-6)
 
 
 @pytest.mark.parametrize("metric", ["disparate_impact", "average_odds_difference", "f1_ratio"])

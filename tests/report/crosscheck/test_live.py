@@ -145,6 +145,21 @@ def test_changes_that_few_clusters_refuse_and_references_that_the_data_chose() -
         assert not any(np.isnan(c.python) for c in found.checks if c.quantity == "estimate")
 
 
+@pytest.mark.parametrize("metric", ["disparate_impact", "average_odds_difference", "f1_difference"])
+def test_pairs_with_few_changed_clusters(metric: str) -> None:
+    """By score with as many rows as give twelve clusters their variance; in three as clusters."""
+    rng = np.random.default_rng(7)
+    cluster = np.repeat(np.arange(110), 15)
+    y, a = rng.integers(0, 2, (2, cluster.size))
+    gained = np.select([cluster < 12, cluster < 15, cluster < 27], [0.3, 0.3, 0.0], 0.1)
+    b = np.maximum(a, rng.random(cluster.size) < gained).astype(int)
+    result = fs.compare_models(
+        y, a, b, metrics=metric, cluster=cluster, reference="d",
+        sensitive_features=np.select([cluster < 12, cluster < 27], ["b", "c"], "d"),
+    )  # fmt: skip
+    assert_all_agree(fs.crosscheck(result), at_least=10)
+
+
 def test_functions_of_counts_pairs_and_strata() -> None:
     p = people()
     of_group = {"sensitive_features": p["group"]}

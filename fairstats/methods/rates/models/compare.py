@@ -75,10 +75,12 @@ def compare_models(
     decision is evidence of little change, not a variance of 0. Rates whose cases depend on the prediction
     (predictive values), and functions such as F1, are by the delta method with half a row in every cell;
     weights and clusters by the delta method with Satterthwaite's degrees of freedom over effective units, as
-    for one model (a group with fewer than five changed rows by the score test with as many rows as its
-    weights or clusters are worth). A group with fewer than 8 effective clusters or rows, (Σd)²/Σd², gets no
-    interval; effective successes and failures have no limit here, as the change rests on the decisions that
-    differ. AUCs are compared by DeLong's covariance, Brier scores by paired t. MADD (on one grid for all
+    for one model. A group in which fewer than 20 effective units changed, (Σc)²/Σc² with c the changed rows
+    of a unit, is compared by the score test with as many rows as give the change its variance, below five as
+    its weights or clusters are worth (the interval is wide: coverage .95 to 1.00). A group with fewer than 8
+    effective clusters or rows, (Σd)²/Σd², gets no interval; effective successes and failures have no limit
+    here, as the change rests on the decisions that differ. AUCs are compared by DeLong's covariance, Brier
+    scores by paired t. MADD (on one grid for all
     models, which depends on the group sizes only) and ABROCA are compared by drawing rows again, all models
     together; where the groups may be alike, both what a smooth difference and what its size would do is
     allowed for: the interval is wide (ABROCA, 150 beside 1,500 rows, 80 to 99% of the scores alike: coverage
