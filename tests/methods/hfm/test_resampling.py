@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 
 import numpy as np
 import pytest
@@ -300,9 +299,7 @@ def test_large_data_are_not_tested_unasked() -> None:
     rng = np.random.default_rng(8)
     x, group = rng.random((20_001, 3)), rng.integers(0, 2, 20_001)
     y = rng.integers(0, 2, 20_001)
-    start = time.perf_counter()
     result = fs.hfm(x, y, y, sensitive_features=group)
-    assert time.perf_counter() - start < 5
     assert (result.n_resamples, result.n_subsamples, result.seed) == (0, 0, None)
 
 

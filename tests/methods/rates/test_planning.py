@@ -5,7 +5,6 @@ the formula of Farrington and Manning, samples, and every smaller size.
 from __future__ import annotations
 
 import math
-import time
 from itertools import product
 from typing import Any
 
@@ -197,10 +196,8 @@ def test_many_cases_by_halving() -> None:
 def test_more_than_can_be_planned_is_an_error_and_no_endless_search(
     ratio: float, options: dict[str, Any]
 ) -> None:
-    started = time.process_time()
     with pytest.raises(fs.InputError, match="10,000,000 cases"):
         fs.sample_size_ratio(0.5, ratio, **options)
-    assert time.process_time() - started < 10
 
 
 # ---------------------------------------------------------------- input
