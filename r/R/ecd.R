@@ -8,7 +8,7 @@
 #' whose default standardises the root by simulation. Also the averages, and the mean of the worst share. All in
 #' base R.
 #'
-#' Values on a grid with five distinct ones or more in the tail have the likelihood of their cells, above a threshold
+#' Values on a grid with four distinct ones or more in the tail have the likelihood of their cells, above a threshold
 #' half a width below the least of them. A tail of other ties, of a constant or of fewer than ten values has no model,
 #' and a level above 1 none that holds: an order statistic stands in, with a binomial interval, and there is neither
 #' standard error nor test; the interval of the difference then comes from the two intervals. Tails with a near end
@@ -74,7 +74,7 @@ LEAST_TAIL <- 10
 LARGE_SHARE <- 0.05
 TIE <- 1e-12
 # Fewer cells than this are no grid that a tail is fitted to.
-LEAST_GRID <- 5
+LEAST_GRID <- 4
 
 # Threshold, fit and level of one group, or why there is no fit and which order statistic stands in.
 group_tail <- function(x, k, m, level) {
@@ -142,7 +142,7 @@ degenerate_tail <- function(x, above, threshold) {
 
 # Width of the grid of tied values that a tail can be fitted to, 0 where there is none: the largest that all
 # differences are multiples of, by Euclid's algorithm, in floating point; the answer is checked. The values are
-# differences of rounded scores: with fewer than five cells the rounding of the difference matters.
+# differences of rounded scores: with fewer than four cells they say too little of a shape.
 tail_grid <- function(above) {
   if (length(unique(round(above / TIE))) < LEAST_GRID) return(0)
   if (length(unique(round(above, 9L))) >= length(above) / 2) return(0)

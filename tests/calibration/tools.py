@@ -126,6 +126,56 @@ def _tests_of_thresholds(which: str, shape: float) -> Callable[[np.random.Genera
     return simulate
 
 
+def _rounded(shape: float, cells: int) -> Callable[[np.random.Generator, int], Counts]:
+    """The level of 20,000 observations from 60 exceedances of 1,200 values, in about so many cells."""
+    width = float(power_ratio(np.asarray(np.log(60.0)), np.asarray(shape))) / (cells - 0.5)
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        truth, found = float(power_ratio(np.asarray(np.log(1_000.0)), np.asarray(shape))), []
+        for _ in range(runs):
+            x = np.where(rng.random(1_200) < 0.05, tail(rng, 1_200, shape), -rng.random(1_200) - width)
+            x = (np.floor(x / width) + 0.5) * width
+            try:
+                fit = fs.evt.fit_gpd(x, 0.0, grid=width)
+            except fs.InputError:  # fewer than four cells
+                found.append((np.nan, np.nan))
+                continue
+            found.append(tuple(fit.return_level(20_000).confidence_interval))
+        return tally_interval(truth, found)
+
+    return simulate
+
+
+def _differences_of_rounded_scores(
+    shape: float, width: float, other: float
+) -> Callable[[np.random.Generator, int], Counts]:
+    """ECD of 1,500 and 4,000 rows, 6% of either in the tail; both scores are rounded; only modelled tails."""
+
+    def drawn(rng: np.random.Generator, n: int, scale: float) -> Any:
+        excess = scale * power_ratio(rng.exponential(size=n), np.full(n, shape))
+        cd = np.where(rng.random(n) < 0.06, 0.2 + excess, 0.2 * rng.random(n))
+        score = rng.random(n)
+        cells = np.round((score + cd) / width) - np.round(score / width)
+        return np.minimum(cells * width, 1.0)
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        level = float(power_ratio(np.asarray(np.log(60.0)), np.asarray(shape)))
+        settings: dict[str, Any] = {"sensitivity": (), "other_interactions": (), "n_resamples": 0}
+        found, rejected = [], 0
+        for _ in range(runs):
+            cd = {"a": drawn(rng, 4_000, 0.03), "b": drawn(rng, 1_500, other)}
+            result = fs.ecd(cd, privileged="a", unprivileged="b", threshold=50, rng=1, **settings)
+            modelled = not any(t.level.empirical for t in result.tails)
+            found.append(tuple(result.confidence_interval) if modelled else (np.nan, np.nan))
+            rejected += modelled and result.comparisons[0].pvalue <= 1 - LEVEL
+        counts: dict[str, Any] = tally_interval((other - 0.03) * level, found)
+        if other == 0.03:
+            counts["size"] = (rejected, counts["answered"][0])
+        return counts
+
+    return simulate
+
+
 def _averaged(law: str) -> Callable[[np.random.Generator, int], Counts]:
     """The level of 2,000 observations, averaged over six thresholds of 1,000 values."""
 
@@ -246,6 +296,15 @@ def _cells() -> Iterator[Cell]:
             yield evt(
                 "threshold_tests", f"{which}, 500 values, ten thresholds, ξ = {shape:g}", simulate, 1_000
             )
+    for shape in (-0.2, 0.1):
+        for count in (4, 8):
+            regime = f"60 of 1,200 values, ξ = {shape:g}, about {count} cells, mλ = 1,000"
+            yield evt("fit_gpd(grid=…).return_level", regime, quiet(_rounded(shape, count)), 1_000)
+    for shape, width, other in ((0.1, 0.05, 0.03), (0.1, 0.05, 0.04), (-0.2, 0.027, 0.03), (0.1, 0.03, 0.03)):
+        what = "alike tails" if other == 0.03 else "tails apart"
+        regime = f"1,500 and 4,000 rows, ξ = {shape:g}, {what}, both scores rounded to {width:g}"
+        simulate = quiet(_differences_of_rounded_scores(shape, width, other))
+        yield Cell("ecd", "ecd: scores on a grid", regime, simulate, 500)
     for law in ("ξ = 0.1", "ξ = -0.2", "|t₅|", "lognormal", "beta(2, 8)"):
         regime = f"1,000 values of {law}, six thresholds, 1 in 2,000"
         yield evt("average_return_level", regime, quiet(_averaged(law)), 500)

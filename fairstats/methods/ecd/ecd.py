@@ -117,7 +117,7 @@ def ecd(
     the likelihood ratio is standardised by its simulated mean and standard deviation (DiCiccio et al. 2001).
     Comparing locations at own thresholds rejects equal tails in 94–100% of samples of 25,000 against 3,000.
 
-    Values on a grid with five distinct ones or more in the tail have the likelihood of their cells
+    Values on a grid with four distinct ones or more in the tail have the likelihood of their cells
     (`fairstats.evt.fit_gpd`). Tails of a shape below −1/2 have the levels of a power tail, and the test is by
     independent draws of both levels. A tail of other ties or of a constant CD has no model: order
     statistics stand in, with binomial intervals, and there is no test; the same where the model's level lies

@@ -272,10 +272,11 @@ def _degenerate(sample: GroupSample, above: Floats, threshold: float) -> str:
 def _grid(above: Floats) -> float:
     """Width of the grid of tied values that a tail can be fitted to; 0 where there is none.
 
-    CD is the difference of two rounded scores: with fewer than five cells its own rounding matters.
+    Not with fewer cells than `fit_gpd` takes. That CD is the difference of two rounded scores does no harm
+    from there on (the calibration page has such scores).
     """
     distinct = np.unique(np.round(above / _TIE) * _TIE).size if above.size else 0
-    if distinct <= LEAST_CELLS or not are_tied(np.round(above, 9)):
+    if distinct < LEAST_CELLS or not are_tied(np.round(above, 9)):
         return 0.0
     return grid_width(above)
 

@@ -518,7 +518,8 @@ def _width(above: Floats, grid: Any, method: str, backend: str | None) -> float 
         ):
             return None
         width = grid_width(above)
-    cells = np.unique(np.round(above / width)).size if width else LEAST_CELLS
+    # from the first on: multiples of the width may all end in a half, which rounding would merge
+    cells = np.unique(np.round((above - above[0]) / width)).size if width else LEAST_CELLS
     if cells < LEAST_CELLS:
         raise InputError(
             "threshold",

@@ -86,7 +86,8 @@ test_that("rounded values have the likelihood of their cells", {
   }
   expect_true(found$test == "likelihood ratio" && is.finite(found$pvalue))
   expect_equal(tail_grid(c(0.1, 0.2, 0.2, 0.3, 0.3, 0.3, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6)), 0.1)
-  expect_equal(tail_grid(rep(c(0.1, 0.2, 0.3, 0.4), 5L)), 0) # too few cells
+  expect_equal(tail_grid(rep(c(0.1, 0.2, 0.3, 0.4), 5L)), 0.1)
+  expect_equal(tail_grid(rep(c(0.1, 0.2, 0.3), 5L)), 0) # too few cells
   expect_equal(tail_grid(rep(c(0.1, 0.2, 0.3, 0.4, 0.4 + pi / 100), 5L)), 0) # ties, no grid
 })
 

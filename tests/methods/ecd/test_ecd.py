@@ -335,3 +335,15 @@ def test_bad_input(what: str, change: dict[str, Any], match: str) -> None:
         warnings.simplefilter("error")
         with pytest.raises(fs.InputError, match=match):
             result(**change)
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
+@pytest.mark.parametrize(("cells", "modelled"), [(4, True), (3, False)])
+def test_four_cells_have_a_model(cells: int, modelled: bool) -> None:
+    """60 of 1,000 differences of rounded scores on so many values above the bulk; R has the same rule."""
+    counts = [30, 16, 9, 5][:cells]
+    top = np.repeat(0.3 + 0.1 * np.arange(cells), [*counts[:-1], 60 - sum(counts[:-1])])
+    cd = np.concatenate([np.linspace(0.0, 0.2, 940), top])
+    found = fs.ecd({"a": cd, "b": cd}, privileged="a", unprivileged="b", n_resamples=0, rng=1)
+    assert [tail.fit is not None for tail in found.tails] == [modelled, modelled]
+    assert np.isnan(found.pvalue) == (not modelled)

@@ -168,3 +168,11 @@ def test_ecd_of_rounded_scores() -> None:
         assert tail.fit.grid == pytest.approx(H)
         assert tail.n_exceedances >= 50
         assert "grid of width 0.01" in tail.sentence
+
+
+def test_cells_of_half_multiples_are_counted_as_they_are() -> None:
+    """.5, 1.5, 2.5 and 3.5 widths are four cells: rounded to even multiples they would be three."""
+    x = np.repeat([-3.0, 0.5, 1.5, 2.5, 3.5], [400, 30, 18, 8, 4])
+    fit, moved = (fit_gpd(x + by, by, grid=1.0, backend="scipy") for by in (0.0, 0.5))
+    assert fit.n_exceedances == 60
+    assert fit.shape == pytest.approx(moved.shape, abs=1e-9)
