@@ -150,6 +150,7 @@ SAID = (
     Said("paired", r"MaddMitigator", "", fs.MaddMitigator.evaluate, "conservative"),
     Said("paired", r"compare_models", "", fs.compare_models, "the interval is wide"),
     Said("power", r"abroca", "", fs.abroca, "It is conservative"),
+    Said("ecd", r"scores on a grid", "", fs.ecd, "on a coarse grid it is conservative"),
     Said("ecd", r"synthetic_quality", "", fs.synthetic_quality, "conservative"),
     *(
         Said("um", rf"um_posterior\(prior='{prior}'\)\.metric\('(accuracy|equal_opp)", "", fs.um_posterior,
