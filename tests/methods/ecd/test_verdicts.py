@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 import fairstats as fs
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import adjust_pvalues
+from fairstats.ground.results import Interval
 from fairstats.methods.ecd.contrast import person_bootstrap
+from fairstats.methods.ecd.ecd import _beyond_horizon, _sensitivity_note
 
 RNG = np.random.default_rng(31)
 CD = {
@@ -156,3 +159,30 @@ def test_the_verdict_on_people_is_dual_to_its_limits(margin: float) -> None:
     assert (low > margin) == (c.verdict == "violated") == (margin == 0.01)
     assert (-margin < low and high < margin) == (c.verdict == "satisfied") == (margin == 0.3)
     assert c.pvalue_verdict < 0.05
+
+
+def test_a_horizon_forbids_verdicts_where_the_interval_is_wide_for_the_margin(
+    family: fs.results.EcdResult,
+) -> None:
+    """Wider than .6 of the margin .04, not of the level: .02 is not, .03 is; and not short of the horizon."""
+    one = family.comparisons[0]
+    for width, horizon, said in ((0.02, 500.0, False), (0.03, 500.0, True), (0.03, 5000.0, False)):
+        tails = []
+        for tail in family.tails:
+            interval = Interval(0.2, 0.2 + width, 0.95, "")
+            level = replace(tail.level, confidence_interval=interval)
+            tails.append(replace(tail, level=level, type=replace(tail.type, horizon=horizon)))
+        assert bool(_beyond_horizon(one, tuple(tails), family.settings)) == said
+
+
+def test_another_estimate_outside_the_interval_is_said(family: fs.results.EcdResult) -> None:
+    """With the same verdict: the threshold matters although nothing is judged otherwise."""
+    one = family.comparisons[0]
+    low, high = one.confidence_interval
+    inside, outside = (
+        replace(one, estimate=at, metric="ECD, half") for at in ((low + high) / 2, high + 0.01)
+    )
+    assert _sensitivity_note(one, [inside], family.settings) == ""
+    assert "depends on the threshold" in _sensitivity_note(one, [inside, outside], family.settings)
+    bounds = Interval(one.bounds.low + 1, one.bounds.high + 1, 0.9, "")
+    assert "depends" in _sensitivity_note(one, [replace(inside, bounds=bounds)], family.settings)

@@ -213,3 +213,12 @@ def test_bins_of_fewer_than_ten_rows_are_drawn_with_the_pooled_share() -> None:
         assert found.shape == (laws, 2, 2)
         if laws == 2:
             assert found[1, 0, 0] == pytest.approx((rows + 300) / 1100)
+
+
+def test_std_errors_are_the_larger_of_pooled_and_own() -> None:
+    """By hand: 10 and 90 of 100 rows beside 500 and 500 of 1,000; a bin that one group misses."""
+    noise = MultinomialNoise(np.array([10, 90, 0]), np.array([500, 480, 20]))
+    own = [0.1 * 0.9 / 100 + 0.5 * 0.5 / 1000, 0.9 * 0.1 / 100 + 0.48 * 0.52 / 1000, 0.02 * 0.98 / 1000]
+    pooled = [p * (1 - p) * (1 / 100 + 1 / 1000) for p in (510 / 1100, 570 / 1100, 20 / 1100)]
+    assert pooled[2] > own[2]
+    np.testing.assert_allclose(noise.std_errors(), np.sqrt(np.maximum(own, pooled)), rtol=1e-12)

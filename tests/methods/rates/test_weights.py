@@ -392,9 +392,13 @@ def test_statistics_of_unequal_clusters_are_shrunk_on_the_side_of_less_variance(
         table += [r * n, n]
         factors.append((min(r * n / 20, 1), 1 / (1 + 0.7 * skew)))
     assert factors[0][1] < 0.9 < 1 - 1e-12 < factors[1][1]
-    z = ratio_statistic(tuple(table), 0.8, True)
-    shrunk = z * (factors[0][1] if z < 0 else factors[0][0])
-    assert row.tests[0].statistic == pytest.approx(shrunk, rel=1e-9)
+    signs = set()
+    for null, test in ((0.8, row.tests[0]), (1.0, row.tests[2])):
+        z = ratio_statistic(tuple(table), null, True)
+        signs.add(bool(z < 0))
+        shrunk = z * (factors[0][1] if z < 0 else factors[0][0])
+        assert test.statistic == pytest.approx(shrunk, rel=1e-9)
+    assert signs == {True, False}
     assert any("clusters of very unequal size" in note for note in result.notes())
     counts = dataclasses.replace(result.counts, group_units=None)  # of merged groups: all 230, at most
     merged = fs.disparate_impact(counts=counts, reference="b").confidence_interval

@@ -405,9 +405,9 @@ def test_the_group_is_named_that_has_a_rate_of_0(cluster: Any) -> None:
     assert [c.note for c in result.comparisons] == ["b: a rate of 0."]
 
 
-@pytest.mark.parametrize(("changed", "symmetric"), [(4, False), (5, True)])
-def test_weighted_changes_of_fewer_than_five_rows_are_by_score(changed: int, symmetric: bool) -> None:
-    """Linearised intervals of a difference are symmetric; those by score (four changes) are not."""
+@pytest.mark.parametrize(("changed", "symmetric"), [(19, False), (22, True)])
+def test_weighted_changes_of_fewer_than_twenty_units_are_by_score(changed: int, symmetric: bool) -> None:
+    """Linearised intervals of a difference are symmetric; those by score (19 changes) are not."""
     g, first = np.repeat(["a", "b"], 400), np.random.default_rng(1).integers(0, 2, 800)
     second = first.copy()
     for group, rows in (("a", changed), ("b", 30)):
