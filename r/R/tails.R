@@ -483,7 +483,7 @@ power_draws <- function(x, n, m, draws = 2000L) {
   x[place] + c * near - c * (n / m)^g
 }
 
-# Levels of m observations of a regular tail at standard normal draws of its signed root, by interpolation.
+# Levels of m observations of a regular tail at standard normal draws of its standardised signed root, by interpolation.
 root_draws <- function(excess, n, threshold, m, law, grid = 0, draws = 2000L) {
   group <- level_fall(excess, n, threshold, m, law, grid)
   last <- group$start
@@ -494,11 +494,15 @@ root_draws <- function(excess, n, threshold, m, law, grid = 0, draws = 2000L) {
     max(2 * (found$value - group$least), 0)
   }
   width <- max(group$estimate - threshold, 1e-3 * mean(excess)) / 4
-  far <- unlist(ends_of(function(r) deviance(r) - 3.3^2, group$estimate, width, threshold))
+  far <- unlist(ends_of(function(r) deviance(r) - 4.2^2, group$estimate, width, threshold))
   far <- pmin(pmax(far, threshold), group$estimate + 60 * width)
   ends <- sort(unique(c(seq(far[1L], group$estimate, length.out = 14L), seq(group$estimate, far[2L], length.out = 20L))))
   last <- group$start
-  root <- vapply(ends, function(r) sign(r - group$estimate) * sqrt(deviance(r)), 0)
+  root <- vapply(ends, function(r) {
+    size <- sign(r - group$estimate) * sqrt(deviance(r))
+    moments <- root_moments(last[2L], log(m * length(excess) / n), length(excess))
+    (size + moments$mean) / moments$sd
+  }, 0)
   stats::approx(root, ends, stats::rnorm(draws), rule = 2, ties = mean)$y
 }
 

@@ -132,7 +132,8 @@ def _by_draws(
 ) -> tuple[dict[str, Any], Evidence]:
     """Interval and test from independent draws of both levels, where one tail or both have a near end point.
 
-    A level of a regular tail is drawn by its signed root, which is about standard normal.
+    A level of a regular tail is drawn by its standardised signed root, which is about standard normal, as in
+    its own interval.
     """
     settings, rng, each = pair.settings, pair.rng, pair.each
     level, margin, m = settings.confidence_level, settings.margin, settings.interactions

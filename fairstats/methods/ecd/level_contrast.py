@@ -68,18 +68,19 @@ class _Side:
         return Chart(self.standard, rows, interest)
 
     def by_root(self, root: Floats) -> Floats:
-        """Levels with these signed roots of their deviance, by a spline; NaN beyond the largest root."""
+        """Levels with these standardised signed roots, by a spline; NaN beyond the largest root."""
         from scipy.interpolate import CubicSpline
 
-        low, high = self.likelihood.level_interval(np.full(_NODES.size, self.log_period), _NODES**2)
+        period = np.full(_NODES.size, self.log_period)
+        low, high = self.likelihood.level_interval(period, _NODES**2, standardised=True)
         centre = float(self.estimate()[0])
-        levels = np.concatenate([low[::-1], [centre], high])
-        roots = np.concatenate([-_NODES[::-1], [0.0], _NODES])
+        levels = np.concatenate([low[::-1], high])
+        roots = np.concatenate([-_NODES[::-1], _NODES])
         # an end of the parameter space repeats itself; infinity is no level
-        near = np.isfinite(levels) & (np.abs(levels - centre) < 1e12 * np.abs(low[0] - centre))
+        near = np.isfinite(levels) & (np.abs(levels - centre) < 1e12 * np.abs(low[1] - centre))
         levels, roots = levels[near], roots[near]
         rising = np.append(True, levels[1:] > np.maximum.accumulate(levels)[:-1])
-        unit = float(centre - low[0])
+        unit = float(centre - low[1])
         known = np.arcsinh((levels[rising] - centre) / unit)
         stretched = CubicSpline(roots[rising], known, extrapolate=False)
         return np.asarray(centre + unit * np.sinh(stretched(root)))

@@ -192,8 +192,11 @@ def as_prior(prior: Any, counts: CellCounts) -> NDArray[np.float64]:
     return values
 
 
-def warn_of_empty(counts: CellCounts) -> None:
-    """Warn of groups whose rates rest on the prior alone."""
+def warn_of_empty(counts: CellCounts, model: str = "", *, labels_too: bool = True) -> None:
+    """Warn of groups whose rates rest on the prior alone.
+
+    `model`: the name of one among several; `labels_too`: False where another model of the same rows told it.
+    """
     if counts.totals.all():
         return
     classes, lacking = classes_of(counts), []
@@ -207,13 +210,17 @@ def warn_of_empty(counts: CellCounts) -> None:
         ]  # fmt: skip
         cells = ("tp", "fn"), ("fp", "tn"), ("tp", "fp"), ("fn", "tn")
         labels = np.column_stack([counts.total(*pair) for pair in cells])
+    told = 0 if labels_too else 2 if not classes else len(classes)
     for group, row in zip(counts.groups, labels, strict=True):
-        if not row.any():
+        if row.any():
+            missing = zip(names[told:], row[told:], strict=True)
+            lacking += [f"{group!r} has no {name}" for name, n in missing if n == 0]
+        elif labels_too:
             caution(f"{group!r} has no rows: its metrics are undefined (NaN).", InsufficientEvidenceWarning)
-        else:
-            lacking += [f"{group!r} has no {name}" for name, n in zip(names, row, strict=True) if n == 0]
     if lacking:
         caution(
-            "; ".join(lacking) + ": the posterior of the rates named is the prior, not evidence.",
+            f"{model}: " * bool(model)
+            + "; ".join(lacking)
+            + ": the posterior of the rates named is the prior, not evidence.",
             InsufficientEvidenceWarning,
         )

@@ -348,8 +348,7 @@ def cross_validated(
         counts, counted, folds = fits.counted(k, name, given)
         folds = replace(folds, estimator="" if rows.ready else type(estimator).__name__)
         alpha = as_prior(options.prior, counts)
-        if k == 0:
-            counting.warn_of_empty(counts)
+        counting.warn_of_empty(counts, name, labels_too=k == 0)
         answers.append(
             posterior_of(counts, alpha, seeded, rows=counted, shifts=fits.shifts(k), cross_validation=folds)
         )

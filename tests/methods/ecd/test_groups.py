@@ -263,6 +263,9 @@ def test_every_person_is_left_out_of_a_third_of_the_resamples() -> None:
         assert np.mean(drawn < 0.3) == pytest.approx(np.exp(-1), abs=4 * (0.37 * 0.63 / 400) ** 0.5)
 
 
+SHORT: dict[str, Any] = {"n_resamples": 0, "sensitivity": (), "other_interactions": (), "rng": 1}
+
+
 def test_square_and_add_cuts_at_the_largest_difference() -> None:
     """By hand: levels .5 (.4, .7) and .3 (.2, ∞): CD ends at 1, so that does the reference's interval."""
 
@@ -273,3 +276,21 @@ def test_square_and_add_cuts_at_the_largest_difference() -> None:
     assert _mover(first, second, 0.95).low == pytest.approx(0.2 - np.hypot(0.1, 0.7))
     assert _mover(first, second, 0.95).high == pytest.approx(0.2 + np.hypot(0.2, 0.1))
     assert _mover(second, first, 0.95).high == pytest.approx(-0.2 + np.hypot(0.7, 0.1))
+
+
+def test_levels_of_regular_tails_are_drawn_far_out() -> None:
+    """Beside a uniform tail, whose level is known to .001, the interval is that of the heavy tail.
+
+    Draws cut at two standard deviations would give nearly the same at 95% and at 99%, those by a root that is
+    not standardised a sixth less; the number of draws leaves a tenth.
+    """
+    rng = np.random.default_rng(8)
+    cd = {"even": 0.1 * rng.random(4000), "heavy": np.minimum(np.abs(rng.standard_t(5, 2000)) * 0.03, 1.0)}
+    found = []
+    for level in (0.95, 0.99):
+        result = fs.ecd(cd, privileged="even", unprivileged="heavy", confidence_level=level, **SHORT)
+        assert result.comparisons[0].method == "fiducial draws of a power tail"
+        found.append(result.confidence_interval.width)
+        alone = next(t for t in result.tails if t.group == "heavy").level.confidence_interval.width
+        assert found[-1] == pytest.approx(alone, rel=0.1)
+    assert found[1] > 1.25 * found[0]

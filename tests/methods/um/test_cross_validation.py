@@ -266,7 +266,8 @@ class Witness(ClassifierMixin, BaseEstimator):
 
 
 def test_the_sensitive_column_comes_with_its_rows(data: Rows) -> None:
-    result = cross_validate(data, Witness(), correlation="1/K")
+    with pytest.warns(InsufficientEvidenceWarning, match="no rows with an unfavourable prediction"):
+        result = cross_validate(data, Witness(), correlation="1/K")
     assert result.cross_validation is not None
     total = result.cross_validation.fold_cells.sum(axis=0)
     a, b = (total[result.groups.index(g)] for g in "ab")
@@ -288,12 +289,14 @@ def test_metadata_routing(data: Rows) -> None:
         def predict(self, X: Any) -> np.ndarray:
             return np.full(len(X), int(self.told_ == ["sensitive_features"]))
 
-    told = cross_validate(data, Asker(), correlation="1/K", sensitive_at="fit")
+    with pytest.warns(InsufficientEvidenceWarning, match="'b' has no rows with an unfavourable prediction"):
+        told = cross_validate(data, Asker(), correlation="1/K", sensitive_at="fit")
     assert (told.counts.totals[:, [2, 3]] == 0).all()
     with sklearn.config_context(enable_metadata_routing=True):
         routed = Witness().set_fit_request(sensitive_features=True)
         routed = routed.set_predict_request(sensitive_features=True)
-        result = cross_validate(data, make_pipeline(StandardScaler(), routed), correlation="1/K")
+        with pytest.warns(InsufficientEvidenceWarning, match="'a' has no rows with an unfavourable"):
+            result = cross_validate(data, make_pipeline(StandardScaler(), routed), correlation="1/K")
     assert (result.counts.totals[0, [2, 3]] == 0).all()
 
 
@@ -378,7 +381,10 @@ def test_a_prediction_that_is_no_label(data: Rows) -> None:
 
 def test_a_metric_that_does_not_vary_falls_back_and_says_so(data: Rows) -> None:
     """A constant prediction has FPR 0 in both halves: no variance, no ratio."""
-    with pytest.warns(InsufficientEvidenceWarning, match="no variance ratio for a, b"):
+    with (
+        pytest.warns(InsufficientEvidenceWarning, match="no rows with an unfavourable prediction"),
+        pytest.warns(InsufficientEvidenceWarning, match="no variance ratio for a, b"),
+    ):
         result = cross_validate(
             data, Constant(), reference_estimator=Constant(), correlation_metric="tpr", n_half_splits=2
         )
@@ -393,6 +399,18 @@ class Constant(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         return np.ones(len(X), dtype=int)
+
+
+def test_every_model_that_leaves_a_rate_without_rows_is_named(data: Rows) -> None:
+    """The labels are the same for all, the predictions are not."""
+    with pytest.warns(InsufficientEvidenceWarning) as caught:
+        fs.um_compare_estimators(
+            {"logistic": LogisticRegression(), "constant": Constant()}, data.X, data.y, cv=3, rng=1,
+            sensitive_features=data.group, correlation="1/K", progress=False,
+        )  # fmt: skip
+    told = [str(w.message) for w in caught if "no rows with" in str(w.message)]
+    assert len(told) == 1
+    assert told[0].startswith("constant: 'a' has no rows with an unfavourable prediction (NPV); 'b' has")
 
 
 # ------------------------------------------------------------------ target="algorithm"

@@ -12,6 +12,7 @@ from scipy.stats import genpareto
 import fairstats as fs
 from fairstats.ground.errors import InputError
 from fairstats.numerics.evt import average_return_level
+from fairstats.numerics.evt.averaging import _Posterior
 from fairstats.results import AveragedReturnLevel
 
 REFERENCE = Path(__file__).resolve().parents[2] / "reference"
@@ -85,6 +86,11 @@ def test_levels_are_quantiles_of_draws() -> None:
             assert (drawn <= level).mean() == pytest.approx(share, abs=4 * np.sqrt(share / 2e5) + 0.002)
         drawn_shape = float((brute.weight * brute.shape).sum())
         assert found.shape[list(U).index(u)] == pytest.approx(drawn_shape, abs=0.01)
+
+
+def test_exceedances_have_jeffreys_prior() -> None:
+    """Beta(1/2, 1/2) and 12 of 60: Beta(12.5, 48.5)."""
+    assert _Posterior.of(np.sort(X)[:-13:-1] - U[1], 60, U[1]).beta == (12.5, 48.5)
 
 
 def test_the_average_is_the_mixture() -> None:
