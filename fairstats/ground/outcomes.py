@@ -160,9 +160,7 @@ class Outcomes:
             squares=squares,
         )
         columns._check_lengths()
-        if (weight := columns.weight) is not None and weight.size:
-            bad, negative = int((~np.isfinite(weight)).sum()), int((weight < 0).sum())
-            check_weights(bad, negative, float(weight.min()), float(weight.max()))
+        check_weight_column(columns.weight)
         columns = columns._settle_missing(missing)
         check_probability(columns.score, "score")
         return columns
@@ -259,6 +257,13 @@ def _patterns(columns: Outcomes, drop: NDArray[np.bool_]) -> tuple[tuple[int, in
     rows, place = np.unique(np.column_stack(known), axis=0, return_inverse=True)
     counts = np.bincount(place.ravel(), number).astype(np.int64)
     return tuple((g, t, p, c) for (g, t, p), c in zip(rows.tolist(), counts.tolist(), strict=True))
+
+
+def check_weight_column(weight: NDArray[np.float64] | None) -> None:
+    """Raise unless weights can be used: see `check_weights`."""
+    if weight is not None and weight.size:
+        bad, negative = int((~np.isfinite(weight)).sum()), int((weight < 0).sum())
+        check_weights(bad, negative, float(weight.min()), float(weight.max()))
 
 
 def check_weights(bad: int, negative: int, least: float, most: float) -> None:

@@ -124,11 +124,32 @@ def test_neither_without_its_columns() -> None:
     assert [s.attributes for s in crossed.sections if s.key == "ecd" and s.results] == [("sex",)]
 
 
-def test_weighted_rows_are_left_out_aloud() -> None:
-    """There is no inference on tails of weighted rows: a note says so, and what to do."""
-    weighted = audit(frame().assign(w=1.0 + np.arange(N) % 3), sample_weight="w", features=())
-    assert results(weighted, "ecd") == []
-    assert sum("keep each row with probability" in note for note in weighted.notes) == 1
+def test_weighted_rows_are_thinned() -> None:
+    """The section is that of the rows that `counterfactual_discrimination` keeps of them, and says so."""
+    data = frame().assign(w=1.0 + np.arange(N) % 3)
+    sample, found = results(audit(data, sample_weight="w", features=()), "ecd")
+    scores = data[["score", "score_if_other"]].to_numpy()
+    other = fs.counterfactual_discrimination(
+        lambda x: np.where(x["turned"] == data["sex"], *scores.T), data.assign(turned=data["sex"]),
+        sensitive_features="turned", sample_weight=data["w"], rng=1, values=["f", "m"],
+    )  # fmt: skip
+    for sex in "fm":
+        assert 0.5 * N / 3 < sample[sex].n < (data["sex"] == sex).sum()
+        np.testing.assert_allclose(sample[sex].cd, other[sex].cd, atol=1e-12)
+    assert sample.note == other.note
+    assert "were kept, each with probability weight / largest weight" in sample.note
+    assert {t.group: t.n_real for t in found.tails} == {g.group: g.n for g in sample.groups}
+
+
+def test_a_tally_of_weighted_rows_says_what_it_lacks() -> None:
+    data = frame().assign(w=1.0 + np.arange(N) % 3)
+    counted = fs.tally(
+        data, y_true="paid", y_pred="granted", score="score", counterfactual_score="score_if_other",
+        sensitive_features="sex", sample_weight="w", pos_label=1,
+    )  # fmt: skip
+    report = fs.audit(counted, rng=1)
+    assert results(report, "ecd") == []
+    assert sum("ECD of weighted rows is not computed from a tally" in note for note in report.notes) == 1
 
 
 @pytest.mark.parametrize(

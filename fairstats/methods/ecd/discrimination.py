@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,19 +11,14 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from fairstats.ground import checks
-from fairstats.ground.encoding import factorize
-from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
-from fairstats.ground.outcomes import check_row_labels
+from fairstats.ground.encoding import as_float_column, factorize
+from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning, caution
+from fairstats.ground.outcomes import check_row_labels, check_weight_column
 from fairstats.ground.predictions import FeatureTable, as_features, favourable_probability
 from fairstats.methods.ecd.attribute import Attribute, find_attribute
-from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
+from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample, thinned
 from fairstats.numerics.evt.distributions import Floats
 
-#: What to do where rows have weights.
-WEIGHTED = (
-    "keep each row with probability weight / largest weight, which makes an unweighted sample of the "
-    "population, or pass no weights: the answer is then about these rows"
-)
 _TRAINING = "Some of these rows, or all, trained the model: its scores there are not those of new people."
 
 
@@ -38,6 +34,7 @@ def counterfactual_discrimination(
     pos_label: Hashable | None = None,
     person: Any = None,
     sample_weight: Any = None,
+    rng: Any = None,
     trained_on: bool = False,
     batch: int = 100_000,
     confidence_level: float = 0.95,
@@ -76,9 +73,12 @@ def counterfactual_discrimination(
         The classifier's favourable class (default: its second), or the position of its column.
     person : array-like, shape (n,), optional
         Whose row it is, where people have several: rows of a person are one cluster.
-    sample_weight : None
-        Refused: of weighted rows neither the rate nor the law of the largest values has an inference here.
-        Keep each row with probability weight / largest weight: what is kept is an unweighted sample.
+    sample_weight : array-like, shape (n,), optional
+        Sampling weights. Each row is kept with probability weight / largest weight of its group: what is kept
+        is an unweighted sample of every group's population, of which averages and extremes are inferred as
+        of any other (rejection sampling; few rows stay where a weight is far above the others).
+    rng : None, int or numpy.random.Generator
+        Which rows of weighted ones are kept; the result names the seed.
     trained_on : bool
         Whether the model was trained on these rows; the result says so.
     batch : int
@@ -126,11 +126,17 @@ def counterfactual_discrimination(
     checks.check_choice("counterfactual", counterfactual, ("worst", "all"))
     level = checks.check_confidence_level(confidence_level)
     checks.check_whole("batch", batch, low=1, cure="100_000")
-    if sample_weight is not None:
-        raise InputError("sample_weight", got="weights", allowed="None", cure=WEIGHTED)
     attribute = find_attribute(table, sensitive_features, values, cuts, flip)
-    check_row_labels(X=X, person=person)
+    check_row_labels(X=X, person=person, sample_weight=sample_weight)
     owner = _owners(person, table.n_rows)
+    left_out, notes = int((attribute.codes < 0).sum()), [_TRAINING] * trained_on
+    if sample_weight is not None:
+        weight = as_float_column(sample_weight, "sample_weight")
+        checks.check_rows("sample_weight", weight, table.n_rows)
+        check_weight_column(weight)
+        kept, told = thinned(weight, attribute.codes, len(attribute.labels), rng)
+        attribute = replace(attribute, codes=np.where(kept, attribute.codes, -1))
+        notes.append(told)
     probability = favourable_probability(predict, pos_label)
     actual, flipped = flipped_scores(probability, table, attribute, batch, progress=progress)
     change = np.subtract(flipped, actual[:, None], out=flipped)
@@ -146,8 +152,7 @@ def counterfactual_discrimination(
     if empty:
         caution(f"No rows: {', '.join(dict.fromkeys(empty))}.", InsufficientEvidenceWarning)
     return CounterfactualSample(
-        attribute.name, tuple(groups), pairing, level, table.n_rows - actual.size,
-        _TRAINING if trained_on else "",
+        attribute.name, tuple(groups), pairing, level, left_out, " ".join(notes)
     )  # fmt: skip
 
 

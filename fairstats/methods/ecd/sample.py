@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import checks
+from fairstats.ground.checks import as_generator
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION, find_group
@@ -100,6 +101,24 @@ def difference_of(first: Average, second: Average) -> Average:
         float(np.hypot(first.std_error, second.std_error)),
         first.n + second.n,
         first.n_people + second.n_people,
+    )
+
+
+def thinned(weight: Floats, codes: NDArray[Any], n_groups: int, rng: Any) -> tuple[NDArray[np.bool_], str]:
+    """Rows that stay when each is kept with probability weight / largest weight of its group, and a sentence.
+
+    What is kept is an unweighted sample of every group's population (rejection sampling): its averages and
+    extremes have the inference of any sample. `weight`, `codes`, shape (n,): codes below 0 are in no group.
+    """
+    largest = np.zeros(n_groups + 1)  # the last is for rows in no group
+    np.maximum.at(largest, codes, weight)
+    generator, seed = as_generator(rng)
+    kept = generator.random(weight.size) * largest[codes] < weight
+    used = codes >= 0
+    stay, told = int((kept & used).sum()), "" if seed is None else f" (rng={seed})"
+    return kept, (
+        f"Weighted rows: {stay:,} of {int(used.sum()):,} were kept, each with probability "
+        f"weight / largest weight of its group{told}, which makes an unweighted sample of the population."
     )
 
 
@@ -352,10 +371,13 @@ class CounterfactualSample(Result):
 
     @classmethod
     def from_tally(cls, tally: Tally, *, confidence_level: float = 0.95) -> CounterfactualSample:
-        """A sample of a tally that was made with `score` and `counterfactual_score`."""
+        """A sample of a tally that was made with `score` and `counterfactual_score`, without weights."""
         from fairstats.ground.tally import Tally
 
         tails = checks.check_type("tally", tally, Tally, "a Tally", "fs.tally(…)").extremes()
+        if tally.cells is not None and tally.cells.weighted:
+            got, cure = "a tally of weighted or clustered rows", "counterfactual_discrimination of the rows"
+            raise InputError("tally", got=got, allowed="a tally of plain rows", cure=cure)
         groups = tuple(GroupSample.of_tails(tails, g) for g in range(len(tails.groups)))
         attribute = INTERSECTION.join(tally.sensitive)
         return cls(attribute, groups, "other", checks.check_confidence_level(confidence_level))

@@ -13,9 +13,8 @@ from fairstats.ground.errors import DataWarning, caution
 from fairstats.ground.groups import INTERSECTION, find_reference
 from fairstats.ground.parts import RowCounts
 from fairstats.ground.results import Result
-from fairstats.methods.ecd.discrimination import WEIGHTED
 from fairstats.methods.ecd.ecd import ecd
-from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
+from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample, thinned
 from fairstats.methods.hfm.metric import hfm
 from fairstats.methods.madd.metric import madd_of_scores, warn_of
 from fairstats.methods.madd.scores import GroupScores
@@ -90,12 +89,15 @@ def run_models(inputs: AuditInput) -> list[Result]:
 
 
 def _needs_rows(inputs: AuditInput, what: str) -> bool:
-    """Whether a tally of clusters is asked for what permutes them whole; then a note says so."""
-    clustered = inputs.outcomes is None and inputs.counts.clustered
-    if clustered:
-        text = f"{what} of clusters is not computed from a tally, which does not keep them"
+    """Whether a tally of clusters or weights is asked for what needs their rows; then a note says so."""
+    if inputs.outcomes is not None:
+        return False
+    weighted = what == "ECD" and inputs.counts.weighted
+    kind = "clusters" if inputs.counts.clustered else "weighted rows" if weighted else ""
+    if kind:
+        text = f"{what} of {kind} is not computed from a tally, which does not keep them"
         caution(f"{text}: pass the rows, or engine='rows'.", DataWarning)
-    return clustered
+    return bool(kind)
 
 
 def run_hfm(inputs: AuditInput) -> list[Result]:
@@ -140,37 +142,39 @@ def run_um(inputs: AuditInput) -> list[Result]:
 def run_ecd(inputs: AuditInput) -> list[Result]:
     """Average causal discrimination of every group, and ECD of each against the reference.
 
-    `inputs`: nothing without counterfactual scores, or for crossed attributes; a note of weighted rows. A
-    reference chosen by its rate ("highest") means nothing here: the largest is taken. Clusters are people.
+    `inputs`: nothing without counterfactual scores, or for crossed attributes; weighted rows are thinned. A
+    reference chosen by its rate ("highest") means nothing here: the largest is taken. Clusters are people; a
+    tally with clusters has no groups here, and says so.
     """
-    groups = _of_tally(inputs) if inputs.outcomes is None else _of_rows(inputs)
-    # clusters of rows are people; a tally with clusters has no groups here, and says so
-    weighted = inputs.counts.weighted if inputs.outcomes is None else inputs.outcomes.weight is not None
-    if groups and weighted:
-        caution(f"ECD is not computed of weighted rows: {WEIGHTED}.", DataWarning)
-    if not groups or weighted:
+    groups, told = (_of_tally(inputs), "") if inputs.outcomes is None else _of_rows(inputs)
+    if not groups:
         return []
     s, labels = inputs.settings, [g.group for g in groups]
     named = None if inputs.reference == "highest" else inputs.reference
     reference = labels[find_reference(labels, named, sizes=np.array([g.n for g in groups]))[0]]
     first = [g for g in groups if g.group == reference]
     others = [g for g in groups if g.group != reference and g.n]
-    sample = CounterfactualSample(inputs.attributes[0], (*first, *others), "other", s.confidence_level)
+    sample = CounterfactualSample(
+        inputs.attributes[0], (*first, *others), "other", s.confidence_level, note=told
+    )
     how: dict[str, Any] = {"confidence_level": s.confidence_level, "adjust": s.adjust, "rng": s.seed}
     return [sample, ecd(sample, reference=reference, **how)] if others else [sample]
 
 
-def _of_rows(inputs: AuditInput) -> list[GroupSample]:
+def _of_rows(inputs: AuditInput) -> tuple[list[GroupSample], str]:
     changed, out = inputs.counterfactual_score, inputs.outcomes
     if changed is None or out is None or out.score is None:
-        return []
-    groups = []
+        return [], ""
+    codes, groups, told = out.groups.codes, [], ""
+    if out.weight is not None:
+        kept, told = thinned(out.weight, codes, len(out.groups.labels), inputs.settings.seed)
+        codes = np.where(kept, codes, -1)
     for code, name in enumerate(out.groups.labels):
-        rows = np.flatnonzero(out.groups.codes == code)
+        rows = np.flatnonzero(codes == code)
         person = None if out.cluster is None else out.cluster.codes[rows]
         cd = changed[rows] - out.score[rows]
         groups.append(GroupSample.of(name, "other", cd, rows, out.score[rows], person))
-    return groups
+    return groups, told
 
 
 def _of_tally(inputs: AuditInput) -> list[GroupSample]:

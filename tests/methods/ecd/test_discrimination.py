@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import stats
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
@@ -246,6 +247,51 @@ def test_it_says_when_rows_were_training_rows() -> None:
     )
 
 
+def test_weighted_rows_are_thinned_to_a_sample_of_the_population() -> None:
+    """Closed form: years 0 … 29 were drawn with probability ∝ 1/(1 + years); weights 1 + years undo that.
+
+    What is kept is uniform, so its largest CD and its mean are those of the formula over 30 years; rows
+    without weights have a mean two thirds of it.
+    """
+    rng = np.random.default_rng(5)
+    chance = 1 / (1.0 + np.arange(30))
+    years = rng.choice(30, 60_000, p=chance / chance.sum())
+    people = pd.DataFrame({"sex": rng.choice(["F", "M", "X"], years.size, p=[0.3, 0.6, 0.1]), "years": years})
+    how: dict[str, Any] = {"sensitive_features": "sex", "values": ["F", "M"]}
+    sample = fs.counterfactual_discrimination(by_sex, people, sample_weight=3.0 + 3.0 * years, rng=2, **how)
+    plain = fs.counterfactual_discrimination(by_sex, people, **how)
+    every = np.arange(30)
+    gain = logistic(0.12 * every - 1) - logistic(0.1 * every - 1)
+    for name, sign in (("F", 1), ("M", -1)):
+        group = sample[name]
+        assert 0 < group.n < 0.5 * plain[name].n
+        assert abs(group.average.estimate - sign * gain.mean()) < 4 * group.average.std_error
+        assert abs(plain[name].average.estimate) < 0.7 * gain.mean()
+        of_years = np.bincount(people["years"].to_numpy()[group.rows], minlength=30)
+        assert stats.chisquare(of_years).pvalue > 1e-4
+    assert sample.n_left_out == plain.n_left_out == (people["sex"] == "X").sum()
+    kept = sample["F"].n + sample["M"].n
+    assert f"{kept:,} of {years.size - sample.n_left_out:,} were kept" in sample.note
+    assert "(rng=2)" in sample.note
+
+
+def test_weights_of_a_group_are_relative_to_its_own() -> None:
+    """Equal weights within a group keep all of it, whatever those of the others."""
+    weight = np.where(SEX == "F", 100.0, 0.5)
+    sample = fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex", sample_weight=weight)
+    assert [sample[s].n for s in "FM"] == [(s == SEX).sum() for s in "FM"]
+
+
+def test_a_tally_of_weighted_rows_is_no_sample() -> None:
+    data = frame().assign(w=1.0 + YEARS, score=0.5, other=0.6, y=1)
+    counted = fs.tally(
+        data, y_pred="y", score="score", counterfactual_score="other", sensitive_features="sex",
+        sample_weight="w", pos_label=1,
+    )  # fmt: skip
+    with pytest.raises(fs.InputError, match="a tally of weighted"):
+        fs.results.CounterfactualSample.from_tally(counted)
+
+
 def test_a_model_that_does_not_look_is_told() -> None:
     with pytest.warns(DataWarning, match="does not look"):
         fs.counterfactual_discrimination(lambda x: np.full(len(x), 0.3), frame(), sensitive_features="sex")
@@ -299,7 +345,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("flip of two", {"sensitive_features": ["years", "sex"], "flip": abs}, "one column"),
     ("flip, one value", {"flip": lambda x: "F"}, "one value per row"),
     ("flip, no function", {"flip": "M"}, "a function"),
-    ("weights", {"sample_weight": np.ones(N)}, "keep each row with probability"),
+    ("weights", {"sample_weight": np.ones(N - 1)}, "sample_weight"),
+    ("weights below 0", {"sample_weight": np.r_[-1.0, np.ones(N - 1)]}, "negative"),
     ("mapping", {"sensitive_features": {"F": 1, "M": 2}}, "no mappings"),
     (
         "mapping type",
