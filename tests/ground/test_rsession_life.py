@@ -290,7 +290,7 @@ def test_forked_child_gets_a_clear_error_and_does_no_harm(python):
         process = context.Process(target=child, args=(queue,))
         process.start()
         rsession._lock.release()
-        print(queue.get(timeout=20))
+        print(queue.get(timeout=20), flush=True)  # or the child prints it once more
         process.join(20)
         pid = os.fork()
         if pid == 0:

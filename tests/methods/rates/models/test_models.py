@@ -419,3 +419,21 @@ def test_weighted_changes_of_fewer_than_twenty_units_are_by_score(changed: int, 
     (change,) = found.comparisons
     low, high = change.confidence_interval
     assert ((low + high) / 2 == pytest.approx(change.estimate, abs=1e-9)) == symmetric
+
+
+@pytest.mark.parametrize(("changed", "same"), [(4, False), (7, True)])
+def test_few_changed_units_are_worth_what_their_group_is(
+    changed: int, same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variance of fewer than five changed units is not asked how many rows they are worth."""
+    g, first = np.repeat(["a", "b"], 400), np.random.default_rng(1).integers(0, 2, 800)
+    weight, second = np.tile([0.5, 1.5], 400), first.copy()
+    for group in "ab":
+        # half light, half heavy ones, so that they count as four fifths
+        for w, rows in ((0.5, (changed + 1) // 2), (1.5, (changed + 1) // 2)):
+            second[np.flatnonzero((g == group) & (first == 0) & (weight == w))[:rows]] = 1
+    given = {"sensitive_features": g, "sample_weight": weight, "metrics": "demographic_parity_difference"}
+    (change,) = fs.compare_models(None, first, second, **given).comparisons
+    monkeypatch.setattr("fairstats.numerics.paired.rate.FEW_CHANGED", 0.0)
+    (other,) = fs.compare_models(None, first, second, **given).comparisons
+    assert (list(change.confidence_interval) == list(other.confidence_interval)) == same
