@@ -129,7 +129,10 @@ def test_no_block_is_of_a_language_that_nothing_runs(page: str) -> None:
 
 @pytest.mark.parametrize(
     ("requirement", "then"),
-    [('".[report,cli]"', "fairstats demo"), ('-e ".[all,test]"', "python -m pytest -n auto")],
+    [
+        ('".[report,cli]"', "fairstats demo"),
+        ('-e ".[all,test]"', "python -m pytest -n auto --dist worksteal"),
+    ],
 )
 def test_first_use_and_test_run_are_one_command_each(requirement: str, then: str) -> None:
     assert f"python3 -m venv .venv && .venv/bin/pip install {requirement} && .venv/bin/{then}" in COMMANDS

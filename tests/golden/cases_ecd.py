@@ -229,4 +229,4 @@ def _search(seed: int) -> dict[str, Any]:
     }
 
 
-ROOM.add("search", _search, "seeded", repeats=4)
+ROOM.add("search", _search, "seeded", repeats=4, slow=True)

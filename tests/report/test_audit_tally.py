@@ -52,6 +52,7 @@ def test_an_audit_of_a_tally_is_the_audit_of_its_rows(people, sensitive):
     assert again.statements == rows.statements
 
 
+@pytest.mark.slow
 def test_extremes_and_set_distances_come_from_their_parts(people):
     options = {**COLUMNS, "sensitive_features": "sex", "features": ["age"], "counterfactual_score": "flipped"}
     counted = fs.tally(people, **options)

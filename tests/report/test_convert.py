@@ -15,6 +15,7 @@ from fairstats.report.report import AuditReport
 pytest.importorskip("jinja2")
 
 
+@pytest.mark.slow
 def test_a_report_as_word(report: AuditReport, tmp_path: Path) -> None:
     if shutil.which("pandoc") is None:
         pytest.skip("pandoc is not on PATH")

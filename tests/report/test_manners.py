@@ -120,6 +120,7 @@ def below(cls: type) -> set[str]:
     return {name for sub in cls.__subclasses__() for name in below(sub)} or {cls.__name__}
 
 
+@pytest.mark.slow
 def test_every_class_of_result_prints_in_100_columns() -> None:
     impact = fs.adverse_impact({"a": (3, 9), LONG: (8, 4)}, unknown=2)
     made = (of_posteriors, of_amplification, of_missing_rows, of_estimators, of_a_tail)

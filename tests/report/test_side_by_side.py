@@ -70,6 +70,7 @@ def differing(report: AuditReport) -> list[tuple[str, frozenset[str], dict[str, 
     return [(key[0], key[2], verdicts) for key, verdicts in found.items() if len(verdicts) > 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [compas, adult, german, rare], ids=lambda make: make.__name__)
 @pytest.mark.filterwarnings("ignore")
 def test_differing_verdicts_are_explained(make: Any) -> None:
@@ -187,6 +188,7 @@ def test_nothing_is_said_where_all_agree() -> None:
     assert not [n for n in report.notes if " as a " in n]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_headline_counts_what_single_verdicts_would_decide() -> None:
     report = compas()

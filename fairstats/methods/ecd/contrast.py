@@ -118,7 +118,7 @@ def _likelihood_ratio(contrast: LevelContrast, df: float, pair: Pair) -> tuple[d
     reach = sd * np.repeat([normal_quantile(p, df) for p in shares], 2)
     sides = np.tile([-1.0, 1.0], len(shares))
     # the root falls in δ: it is mean + reach at the lower end, mean − reach at the upper one
-    ends = contrast.ends(sides, np.maximum(reach - sides * mean, 0.0))
+    ends = contrast.ends(sides, np.maximum(reach - sides * mean, 0.0), farthest=2.0 * BOUND)
     found = {
         **_limits(np.append(ends, ends[:2])[:6], (level, one_sided, each), method),
         "statistic": float(deviances[0]), "pvalue": two_sided_pvalue(z, df), "root_mean": mean,

@@ -127,16 +127,19 @@ class LevelContrast:
         rows = np.zeros(difference.size, dtype=np.intp)
         return _deviances(self.first, self.second, (rows, rows), difference)[0]
 
-    def ends(self, sides: Floats, roots: Floats) -> Floats:
-        """Differences below (−1) or above (+1) the estimate with these root deviances, shape (Q,)."""
+    def ends(self, sides: Floats, roots: Floats, farthest: float = np.inf) -> Floats:
+        """Differences below (−1) or above (+1) the estimate with these root deviances, shape (Q,).
+
+        Those beyond ±`farthest` need not be found: it, or one beyond, stands for them.
+        """
         rows = np.zeros(roots.size, dtype=np.intp)
         _, found, _ = _lagrange(self.first, self.second, (rows, rows), sides * roots, by_root=True)
         lost = (np.isnan(found) | ~(roots**2 < _at_edge(self.first, self.second, (rows, rows)))) & (roots > 0)
         if lost.any():
-            found[lost] = self._sought(sides[lost], roots[lost], found[lost])
+            found[lost] = self._sought(sides[lost], roots[lost], found[lost], farthest)
         return np.where(roots > 0, found, self.estimate)
 
-    def _sought(self, sides: Floats, roots: Floats, guess: Floats) -> Floats:
+    def _sought(self, sides: Floats, roots: Floats, guess: Floats, farthest: float) -> Floats:
         """`ends` by a bracketed search on the deviance, from a guess or NaN."""
 
         def deviance(which: Rows, at: Floats) -> tuple[Floats, Floats]:
@@ -147,7 +150,18 @@ class LevelContrast:
         centre = np.full(roots.size, self.estimate)
         start = np.where(np.isnan(guess), step * sides, (guess - centre) / roots)
         far = centre + 1e3 * step * sides
-        return find_crossings(deviance, centre, start, roots**2, limit=far, tolerance=1e-6, max_iterations=25)
+        if not np.isfinite(farthest):
+            chosen = np.arange(roots.size)
+        else:
+            far = np.where(sides < 0, np.maximum(far, -farthest), np.minimum(far, farthest))
+            # one look says which ends lie beyond
+            chosen = np.flatnonzero(~(deviance(np.arange(roots.size), far)[0] < roots**2))
+        found = far.copy()
+        found[chosen] = find_crossings(
+            deviance, centre[chosen], start[chosen], roots[chosen] ** 2, limit=far[chosen], tolerance=1e-6,
+            max_iterations=25,
+        )  # fmt: skip
+        return found
 
     def root_moments(self, replicates: int, rng: np.random.Generator) -> tuple[float, float]:
         """Mean and standard deviation of the signed root of the deviance at the true difference.
@@ -186,7 +200,12 @@ def _deviances(
         lower = ~(found[lost] <= sought)
         lost, level, own = lost[lower], level[lower], (own[0][lower], own[1][lower])
         found[lost] = sought[lower]
-        slope[lost] = 2.0 * first.at(own[0], level + difference[lost])[1]
+        own_slope, other = (
+            side.at(r, at)[1]
+            for side, r, at in ((first, own[0], level + difference[lost]), (second, own[1], level))
+        )
+        # the two cancel at the minimum; at its edge a profile has none
+        slope[lost] = 2.0 * np.where(np.isnan(own_slope), -other, own_slope)
     return np.maximum(found, 0.0), slope
 
 

@@ -76,13 +76,14 @@ def level_ends(
     *,
     in_offset: bool = False,
     newton: bool = True,
+    guess: Floats | None = None,
 ) -> Floats:
     """Ends of likelihood intervals for levels or, where `in_offset`, for their periods; shape (Q,).
 
     `rows` says which of the P samples each interval belongs to; `d` and `offset` are the level in standard
     units and its log period at the maximum of the likelihood, `side` −1 for lower and +1 for upper ends,
     `target` the critical value of the deviance.
-    `newton`: whether to try the Lagrange conditions.
+    `newton`: whether to try the Lagrange conditions; `guess`: levels near the ends, or NaN.
     """
     unit = np.maximum(np.abs(d), 1.0 / likelihood.fits.nu[rows])
     minimum = likelihood.minimum()[rows]
@@ -112,7 +113,10 @@ def level_ends(
         ends = find_crossings(deviance, offset[rest], scale, target[rest], limit=side[rest] * _LONGEST)
         found[rest] = np.where(np.abs(ends) >= _LONGEST, np.sign(ends) * np.inf, ends)
     else:
-        found[rest] = find_crossings(deviance, d[rest], 0.2 * unit[rest] * side[rest], target[rest])
+        near = None if guess is None else guess[rest]
+        found[rest] = find_crossings(
+            deviance, d[rest], 0.2 * unit[rest] * side[rest], target[rest], guess=near
+        )
     return found
 
 
@@ -166,10 +170,12 @@ class TailLikelihood:
         periods = np.tile(log_period, 2)
         rows, side = np.zeros(periods.size, dtype=np.intp), np.repeat([-1.0, 1.0], log_period.size)
         d = np.array([self._standard_level(t) for t in periods])
+        latest = np.full(periods.size, np.nan)
 
         def ends(goal: Floats, a: Rows) -> Floats:
-            found = level_ends(self.standard, rows[a], d[a], periods[a], side[a], goal[a])
-            return self.origin + self.unit * found
+            given = rows[a], d[a], periods[a], side[a], goal[a]
+            latest[a] = level_ends(self.standard, *given, guess=latest[a])
+            return self.origin + self.unit * latest[a]
 
         def moments(levels: Floats, a: Rows) -> tuple[Floats, Floats]:
             return self._level_moments(levels, periods[a])

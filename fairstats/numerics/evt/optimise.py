@@ -272,6 +272,7 @@ def find_crossings(
     target: Floats,
     *,
     limit: Floats | None = None,
+    guess: Floats | None = None,
     tolerance: float = _CROSSING_TOLERANCE,
     max_iterations: int = 100,
 ) -> Floats:
@@ -281,7 +282,8 @@ def find_crossings(
     √deviance is nearly linear, so Newton steps on it within a bracket need few evaluations. The deviance is
     twice the fall of the profile log-likelihood, 0 at `centre`. The sign of `scale` is the direction, its
     size about one standard error; `limit` is the end of the parameter space in that direction. It, or
-    infinity, is returned where the deviance stays below the target.
+    infinity, is returned where the deviance stays below the target. The search begins at `guess`, where it is
+    not NaN.
     """
     end = np.where(scale > 0, np.inf, -np.inf) if limit is None else limit
     root = np.sqrt(target)
@@ -289,6 +291,9 @@ def find_crossings(
     low, high = np.zeros_like(centre), farthest.copy()
     bounded = np.zeros(centre.size, dtype=bool)  # whether `high` is known to lie beyond the crossing
     tau = np.minimum(np.arcsinh(root), 0.5 * farthest)
+    if guess is not None:
+        near = np.arcsinh((guess - centre) / scale)
+        tau = np.where((near > 0) & (near < farthest), near, tau)
     active = np.arange(centre.size)
     below, above = np.zeros_like(centre), np.full_like(centre, np.nan)  # √deviance at `low` and `high`
     for i in range(max_iterations):

@@ -64,6 +64,7 @@ def test_missing_values_of_a_group_can_be_a_group(fast_lazy):
     assert "(missing)" in counted.by("race").groups
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 10_000),
@@ -163,6 +164,7 @@ def test_edges_are_those_of_every_grid_and_no_cell_holds_two():
     np.testing.assert_array_equal(found, np.searchsorted(farey_edges(), score, side="right"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_many_scores_are_counted_between_edges_and_madd_is_exact(lazy, weight, monkeypatch):
     monkeypatch.setattr(parts, "MOST_EXACT", 500)

@@ -44,6 +44,7 @@ def found() -> dict[str, Any]:
         return module("ecd_real_data").piece(named("German credit, sex"), "LR", 0, "EG", limit=400)
 
 
+@pytest.mark.slow
 def test_a_piece_has_every_fit(found: dict[str, Any]) -> None:
     assert found["train"] == 240
     assert list(found["fits"]) == ["original", "EG", "EG, mixed"]

@@ -79,12 +79,14 @@ def test_it_is_a_classifier(fitted: fs.EcdSearch) -> None:
         search().predict(X)
 
 
+@pytest.mark.slow
 def test_the_seed_repeats_it(fitted: fs.EcdSearch) -> None:
     again = search().fit(X, Y)
     columns = ["param_max_depth", "param_max_features", "accuracy", "objective"]
     pd.testing.assert_frame_equal(again.trials_[columns], fitted.trials_[columns])
 
 
+@pytest.mark.slow
 def test_it_resumes(fitted: fs.EcdSearch) -> None:
     more = search(warm_start=True, n_iter=2).fit(X, Y)
     more.set_params(n_iter=1).fit(X, Y)
@@ -104,6 +106,7 @@ def test_average_case_objective_and_timeout() -> None:
     assert found.trials_["objective"][0] == pytest.approx(abs(sample.difference(0, 1)[0]))
 
 
+@pytest.mark.slow
 def test_optuna() -> None:
     pytest.importorskip("optuna", reason="optuna is not installed")
     from scipy.stats import randint, uniform
@@ -115,6 +118,7 @@ def test_optuna() -> None:
     assert trials["param_ccp_alpha"].dropna().between(0, 0.01).all()
 
 
+@pytest.mark.slow
 def test_a_trial_that_fails_is_kept_and_not_chosen() -> None:
     given = search().set_params(param_distributions={"max_depth": [-3, 2]})
     trials = given.fit(X, Y).trials_
@@ -123,6 +127,7 @@ def test_a_trial_that_fails_is_kept_and_not_chosen() -> None:
     assert not failed["feasible"].any()
 
 
+@pytest.mark.slow
 def test_exponentiated_gradient_against_the_plain_model() -> None:
     """The paper's comparison of mitigators over seeds, with fairlearn's; ranks come out of `scott_knott`."""
     reductions = pytest.importorskip("fairlearn.reductions", reason="fairlearn is not installed")
@@ -173,6 +178,7 @@ def test_bad_labels() -> None:
         search().fit(X.iloc[[0, 1, *np.flatnonzero(X["sex"] != X["sex"][0])[:2]]], Y[:4])
 
 
+@pytest.mark.slow
 def test_trials_are_by_scipy_whatever_the_report_is_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """R is asked for the results that are reported only: two fits of two groups here."""
     from fairstats.methods.ecd import search as module

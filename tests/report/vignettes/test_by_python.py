@@ -62,6 +62,7 @@ def test_without_r_there_is_no_recorded_output(page: str) -> None:
     assert "no recorded output for this version" in page
 
 
+@pytest.mark.slow
 def test_recorded_output(vignette: Callable[..., Vignette]) -> None:
     """Shown as long as the code that led to it is the same, else said to be missing."""
     body = "```{python}\nx = 1\n```\n\n```{r a}\n1 < 2\n```\n\n```{r b}\n2\n```\n"
@@ -86,12 +87,14 @@ def test_recorded_output(vignette: Callable[..., Vignette]) -> None:
         render_by_python(prose, fast=False, library=None, r_version="")
 
 
+@pytest.mark.slow
 def test_an_error_names_vignette_chunk_and_cause(page_of: Callable[..., str]) -> None:
     body = "```{python fine}\nx = 1\n```\n\n```{python bad}\nimport math\nmath.sqrt(-x)\n```\n"
     with pytest.raises(VignetteError, match=r"^vignette made, chunk 'bad' \(line 10\): ValueError: .+"):
         page_of(body)
 
 
+@pytest.mark.slow
 def test_a_kernel_that_ends_is_an_error(page_of: Callable[..., str]) -> None:
     with pytest.raises(VignetteError, match=r"^vignette made: the kernel ended after cell"):
         page_of("```{python}\nimport os\nos._exit(3)\n```\n")

@@ -127,6 +127,7 @@ def test_parameters_of_the_head(tmp_path: Path, people: Path) -> None:
         vignette.parameters({"month": "july"})
 
 
+@pytest.mark.slow
 def test_parts_show_themselves(report: AuditReport) -> None:
     part = report.part("madd", "region & sex")
     assert str(part).endswith(part.lead)
@@ -169,6 +170,7 @@ STRANGE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("always", "left"), [(0, ()), (1, ("cluster",)), (1, ("sample_weight",))])
 def test_every_part_that_was_promised_is_there(always: int, left: tuple[str, ...], tmp_path: Path) -> None:
     """Next month everybody, or nobody, may be selected; weights and clusters leave parts out."""

@@ -141,6 +141,7 @@ def published(draw: st.DrawFn) -> tuple[dict[str, tuple[int, int]], str, int, in
     return counts, draw(st.sampled_from(sorted(counts))), draw(st.integers(2, 3)), draw(st.integers(0, 60))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(audit=published(), data=st.data())
 def test_published_ratios_are_met_by_rounding_or_by_their_comparator(audit: Any, data: st.DataObject) -> None:
