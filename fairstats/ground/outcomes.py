@@ -319,7 +319,7 @@ def check_changed(n_missing: int, column: str) -> None:
     """Raise where a column of counterfactual scores lacks some."""
     if n_missing:
         got, allowed = f"{n_missing:,} missing values in {column!r}", "a score in [0, 1] for every row"
-        cure = "score every row with the other value of the attribute"
+        cure = 'score every row with the other value of the attribute, or missing="drop"'
         raise InputError("counterfactual_score", got=got, allowed=allowed, cure=cure)
 
 

@@ -166,6 +166,10 @@ def build_input(
 ) -> AuditInput:
     """Validate the rows of one set of attributes and count them."""
     given: dict[str, Any] = {role: frame[name] for role, name in columns.roles.items()}
+    changed = columns.counterfactual_scores.get(attributes[0]) if len(attributes) == 1 else None
+    if changed is not None and settings.missing == "drop":
+        # a row lacks its score where it lacks either of the two
+        given["score"] = given["score"].where(frame[changed].notna())
     outcomes = Outcomes.from_arrays(
         sensitive_features={name: frame[name] for name in attributes},
         pos_label=pos_label,
@@ -175,10 +179,9 @@ def build_input(
     _check_groups(outcomes.groups.labels, attributes)
     kept = slice(None) if outcomes.kept is None else outcomes.kept
     features = frame[list(columns.features)].iloc[kept].reset_index(drop=True) if columns.features else None
-    changed = columns.counterfactual_scores.get(attributes[0]) if len(attributes) == 1 else None
     return AuditInput(
         attributes, outcomes, _count(outcomes, columns), columns, settings, reference, features,
-        None if changed is None else _scores(frame[changed], changed)[kept],
+        None if changed is None else _scores(frame[changed].iloc[kept], changed),
         models=_models(frame, attributes, columns, settings, pos_label),
     )  # fmt: skip
 

@@ -102,8 +102,11 @@ group_tail <- function(x, k, m, level) {
     fit <- tail_twin(excess, grid)
     top <- sort(excess, decreasing = TRUE)
     power <- grid == 0 && !fit$regular && top[1L] > top[2L]
-    if (fit$at_boundary && !power) {
+    tied <- sum(top == top[1L])
+    if (fit$at_boundary && grid > 0) {
       out$degenerate <- "its end point is reached: the likelihood has no maximum with a shape above -1"
+    } else if (!fit$regular && grid == 0 && !power) {
+      out$degenerate <- sprintf("%d values share the largest, %s, and its end point is near", tied, format(max(above), digits = 4L))
     } else {
       out$scale <- fit$estimate[[1L]]
       out$shape <- fit$estimate[[2L]]
@@ -143,9 +146,10 @@ degenerate_tail <- function(x, above, threshold) {
 # Width of the grid of tied values that a tail can be fitted to, 0 where there is none: the largest that all
 # differences are multiples of, by Euclid's algorithm, in floating point; the answer is checked. The values are
 # differences of rounded scores: with fewer than four cells they say too little of a shape.
-tail_grid <- function(above) {
-  if (length(unique(round(above / TIE))) < LEAST_GRID) return(0)
-  if (length(unique(round(above, 9L))) >= length(above) / 2) return(0)
+tail_grid <- function(above, least = LEAST_GRID) {
+  if (length(unique(round(above / TIE))) < least) return(0)
+  near <- round(above, 9L)
+  if (length(unique(near)) >= length(above) / 2 && sum(near == max(near)) < 2L) return(0)
   distinct <- sort(unique(above))
   noise <- 8 * .Machine$double.eps * max(1, abs(distinct))
   steps <- unique(diff(distinct))
@@ -160,6 +164,7 @@ tail_grid <- function(above) {
       b <- rest
     }
     width <- a
+    if (width * 1e5 < distinct[length(distinct)] - distinct[1L]) return(0)
   }
   cells <- (distinct - distinct[1L]) / width
   last <- cells[length(cells)]
@@ -171,9 +176,10 @@ tail_grid <- function(above) {
 bounded_level <- function(x, m, level) {
   if (length(x) < LEAST_TAIL) return(list(estimate = NaN, std_error = NaN, low = -1, high = 1))
   found <- empirical_level(x, m, level)
+  half <- tail_grid(x, 3L) / 2 # a rounded value says no more than its cell
   list(
-    estimate = if (m >= length(x)) max(x) else found$estimate, std_error = NaN, low = max(found$low, -1),
-    high = min(found$high, 1)
+    estimate = if (m >= length(x)) max(x) else found$estimate, std_error = NaN, low = max(found$low - half, -1),
+    high = min(found$high + half, 1)
   )
 }
 

@@ -172,3 +172,14 @@ def test_bad_input(change: dict[str, Any], match: str) -> None:
 def test_missing_counterfactual_scores_are_refused() -> None:
     with pytest.raises(fs.InputError, match="1 missing values"):
         audit(frame().assign(score_if_other=[np.nan, *frame()["score_if_other"][1:]]))
+
+
+def test_rows_without_a_counterfactual_score_are_dropped_where_that_is_asked() -> None:
+    data = frame().assign(score_if_other=[np.nan, np.nan, *frame()["score_if_other"][2:]])
+    with pytest.warns(fs.FairstatsWarning, match="2"):
+        report = audit(data, missing="drop")
+    kept = data.iloc[2:]
+    sample = results(report, "ecd")[0]
+    for sex in "fm":
+        here = kept[kept["sex"] == sex]
+        np.testing.assert_allclose(sample[sex].cd, here["score_if_other"] - here["score"])

@@ -166,10 +166,11 @@ def _flipped(table: FeatureTable, column: Hashable, flip: Callable[[Any], Any]) 
     """Values that a function gives to a column, and the place of each row's among them."""
     made = np.asarray(flip(np.asarray(table.column(column))))
     allowed = f"one value per row of column {column!r}, none missing"
-    fine = made.shape == (table.n_rows,) and not factorize(made, "flip").has_missing
-    check_that(fine, "flip", f"an array of shape {made.shape}", allowed, "flip=lambda age: 80 - age")
-    values, codes = np.unique(made, return_inverse=True)
-    return tuple(values.tolist()), codes
+    cure = "flip=lambda age: 80 - age"
+    check_that(made.shape == (table.n_rows,), "flip", f"an array of shape {made.shape}", allowed, cure)
+    found = factorize(made, "flip")
+    check_that(not found.has_missing, "flip", "an array with missing values", allowed, cure)
+    return tuple(found.levels), found.codes
 
 
 def _crossed(parts: list[Attribute]) -> Attribute:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fairstats.ground.errors import InsufficientEvidenceWarning, caution
 from fairstats.ground.multiplicity import MaxZ, normal_cdf, normal_quantile, two_sided_pvalue
 from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence, bound_level, z_evidence
@@ -16,7 +17,7 @@ from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.methods.ecd.result import EcdComparison
 from fairstats.methods.ecd.sample import GroupSample, difference_of
 from fairstats.methods.ecd.tail import BOUND, EcdSettings, GroupLevel, GroupTail, group_levels, refitted
-from fairstats.numerics.evt.bootstrap import DRAWS, ExcessBatch, fit_excess_batch
+from fairstats.numerics.evt.bootstrap import DRAWS, ExcessBatch, fit_excess_batch, root_of_draws
 from fairstats.numerics.evt.distributions import LEAST_DRAWN, Floats, Rows, power_ratio
 from fairstats.numerics.evt.fit import EvtFit
 from fairstats.numerics.evt.return_levels import power_draws
@@ -59,7 +60,8 @@ def contrast_tails(pair: Pair) -> tuple[EcdComparison, Evidence]:
     if settings.location == "paper":
         found, evidence = _own_thresholds(pair), Evidence()
     elif modelled and _has_shared_people(*samples):
-        found, evidence = _by_people(pair)
+        near = [t.group for t in pair.tails if t.fit is not None and t.fit.by_power]
+        found, evidence = (_unknown(pair, near), Evidence()) if near else _by_people(pair)
     elif modelled and first.fit is not None and second.fit is not None:
         contrast = LevelContrast.of(first.fit, second.fit, settings.interactions)
         if first.fit.by_power or second.fit.by_power:
@@ -146,18 +148,15 @@ def _by_draws(
     difference = np.sort(drawn[0] - drawn[1])
     difference = difference[np.isfinite(difference)]
 
-    def z(null: float) -> float:
-        share = float((difference > null).mean() + 0.5 * (difference == null).mean())
-        return normal_quantile(min(max(share, 0.5 / difference.size), 1.0 - 0.5 / difference.size))
-
-    one_sided = bound_level(z(-margin) - z(margin), level)
+    z, z_low, z_high = (root_of_draws(difference, null) for null in (0.0, -margin, margin))
+    one_sided = bound_level(z_low - z_high, level)
     shares = [p for up in ((1 + level) / 2, one_sided, (1 + each) / 2) for p in (1 - up, up)]
     name = "fiducial draws of a power tail"
     found = {
         "std_error": math.nan, **_limits(np.quantile(difference, shares), (level, one_sided, each), name),
-        "statistic": z(0.0), "pvalue": two_sided_pvalue(z(0.0)), "method": name,
+        "statistic": z, "pvalue": two_sided_pvalue(z), "method": name,
     }  # fmt: skip
-    return found, z_evidence(z(-margin), z(margin))
+    return found, z_evidence(z_low, z_high)
 
 
 def other_exceedances(pair: Pair) -> list[EcdComparison]:
@@ -187,6 +186,18 @@ def other_exceedances(pair: Pair) -> list[EcdComparison]:
         metric = f"ECD, {times} the exceedances"
         found.append(EcdComparison(metric=metric, estimate=contrast.estimate, **inferred))
     return found
+
+
+def _unknown(pair: Pair, near: list[str]) -> dict[str, Any]:
+    """No interval: draws of a power tail take rows as independent; resamples say little of an end point."""
+    level, widest = pair.settings.confidence_level, np.array([-2.0 * BOUND, 2.0 * BOUND] * 3)
+    note = (
+        f"People own several rows and the end point of {' and '.join(near)} is near: no interval is shown to "
+        "hold. Take one row of each person."
+    )
+    caution(note, InsufficientEvidenceWarning)
+    limits = _limits(widest, (level, level, pair.each), "none")
+    return {"std_error": math.nan, "method": "none", "note": note, **limits}
 
 
 def _by_people(pair: Pair) -> tuple[dict[str, Any], Evidence]:
@@ -229,6 +240,7 @@ def _square_and_add(pair: Pair) -> dict[str, Any]:
         group_levels(s, t.fit, [settings.interactions], wider)[0]
         for s, t in zip(pair.samples, tails, strict=True)
     ]
+    none = " and ".join(t.group for t in tails if math.isnan(t.level.estimate))
     names = " and ".join(t.group for t in tails if t.level.empirical)
     alone, together = _mover(tails[0].level, tails[1].level, level), _mover(again[0], again[1], each)
     return {
@@ -237,7 +249,9 @@ def _square_and_add(pair: Pair) -> dict[str, Any]:
         "simultaneous": together,
         "bounds": alone if settings.adjust == "none" else together,
         "method": "none",
-        "note": f"{names}: the level is an order statistic, so that there is an interval and no test; the "
+        "note": f"{none}: too few rows for a level, so that there is neither interval nor test."
+        if none
+        else f"{names}: the level is an order statistic, so that there is an interval and no test; the "
         "verdict rests on the two-sided interval.",
     }
 

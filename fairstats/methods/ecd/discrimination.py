@@ -129,7 +129,7 @@ def counterfactual_discrimination(
     attribute = find_attribute(table, sensitive_features, values, cuts, flip)
     check_row_labels(X=X, person=person, sample_weight=sample_weight)
     owner = _owners(person, table.n_rows)
-    left_out, notes = int((attribute.codes < 0).sum()), [_TRAINING] * trained_on
+    left_out, notes = int((attribute.codes < 0).sum()), [_TRAINING] if trained_on else []
     if sample_weight is not None:
         weight = as_float_column(sample_weight, "sample_weight")
         checks.check_rows("sample_weight", weight, table.n_rows)

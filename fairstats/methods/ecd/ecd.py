@@ -120,13 +120,13 @@ def ecd(
     Values on a grid with four distinct ones or more in the tail have the likelihood of their cells
     (`fairstats.evt.fit_gpd`; on a coarse grid it is conservative). Tails of a shape below −1/2 have the
     levels of a power tail, and the test is by independent draws of both levels. A tail of other ties or
-    of a constant CD has no model: order statistics stand in, with binomial intervals, and there is no
-    test; the same where the model's level lies above 1. Intervals are cut at [−2, 2]. The verdict is by
+    of a constant CD has no model: order statistics stand in, with binomial intervals (of rounded values to
+    the ends of their cells), and there is no test; the same where the model's level lies above 1. Intervals are cut at [−2, 2]. The verdict is by
     its own p-values, of the signed root of the likelihood ratio at ± `margin`, and family-wise over the
     groups; `bounds` are the one-sided limits that belong to it. Tails that are not generalised Pareto
     bias the level, the more the larger the share of the rows above the threshold: `sensitivity` has the
     answers with half and twice the exceedances, by Student's t, and the result says where they differ.
-    Rows of one person are resampled together. With synthetic rows intervals describe the generator's law,
+    Rows of one person are resampled together; where their end point is near, there is no interval. With synthetic rows intervals describe the generator's law,
     and there is neither p-value nor verdict on people.
 
     References
@@ -215,7 +215,8 @@ def _judged(
     judged = []
     for one, ruling, q in zip(found, rulings, adjusted, strict=True):
         ruled = replace(one.ruled(ruling), pvalue_adjusted=float(q))
-        if one.method == "none" and not (math.isnan(one.estimate) or _is_synthetic(one, tails)):
+        ordered = one.method == "none" and one.confidence_interval.method != "none"
+        if ordered and not (math.isnan(one.estimate) or _is_synthetic(one, tails)):
             # order statistics: limits without a p-value
             fair = fair_range("difference", settings.margin)
             ruled = replace(ruled, verdict=judge(*one.bounds, fair=fair))
@@ -281,9 +282,8 @@ def _compared(
             got = "a sample of ordered pairs"
             raise InputError("reference", got=got, allowed=allowed, cure="name two pairs")
         last = max(whole.groups, key=lambda g: g.n) if reference is None else whole[reference]
-        others = [g for g in whole.groups if g is not last and g.n]
-        if not others:
-            check_two_groups([last.group])
+        others = [g for g in whole.groups if g is not last]
+        check_two_groups([g.group for g in whole.groups if g.n])
         return [*others, last]
     check_that(reference is None, "reference", reference, "None beside privileged= and unprivileged=")
     pair = [

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairstats.ground.checks import check_number
+from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import pd
 from fairstats.ground.results import OF_VERDICT, Comparison, Interval, Result, columns_of
@@ -128,7 +129,8 @@ class EcdResult(Result):
         With the same share of rows above the threshold (`threshold=` in proportion) standard errors fall with
         the square root of the rows, so that all groups are multiplied by (width here / width)², that of the
         widest interval. A pilot of 50 exceedances knows its own width to a factor of two only. Raises
-        InputError for a width outside (0, 4].
+        InputError for a width outside (0, 4], and where a group's level is an order statistic or that of a
+        power tail, or there is none: such widths do not fall so.
 
         Examples
         --------
@@ -142,6 +144,11 @@ class EcdResult(Result):
         (8000, 4000)
         """
         check_number("width", width, low=0, high=4, open_low=True, cure="0.1")
+        lacking = [t.group for t in self.tails if t.fit is None or t.fit.by_power or t.level.empirical]
+        if lacking:
+            got = f"a pilot without a regular tail of {', '.join(lacking)}"
+            allowed = "one whose levels are all by the likelihood of a generalised Pareto tail"
+            raise InputError("self", got=got, allowed=allowed, cure="more rows, or a lower threshold=")
         factor = max(c.confidence_interval.width / width for c in self.comparisons) ** 2
         return {tail.group: math.ceil(round(tail.n * factor, 6)) for tail in self.tails}
 
@@ -187,7 +194,11 @@ class EcdResult(Result):
         if len(found) > 1:
             top = self.largest
             words = top.confidence_interval.words()
-            found.append(f"Largest over the groups: {top.group}, {top.estimate:.3f} ({words}).")
+            if unknown := [c.group for c in self.comparisons if math.isnan(c.estimate)]:
+                words = f"at least {top.confidence_interval.low:.3f}: {', '.join(unknown)} may lie anywhere"
+                found.append(f"Largest over the groups: {words}.")
+            else:
+                found.append(f"Largest over the groups: {top.group}, {top.estimate:.3f} ({words}).")
         return found
 
     def _sentence(self, c: EcdComparison) -> str:

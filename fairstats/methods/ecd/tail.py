@@ -22,7 +22,7 @@ from fairstats.numerics.evt import EvtFit, choose_threshold, empirical_return_le
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.grid import LEAST_CELLS, grid_width
 from fairstats.numerics.evt.return_levels import ReturnLevel
-from fairstats.numerics.evt.series import are_tied
+from fairstats.numerics.evt.series import are_tied, may_be_rounded
 from fairstats.numerics.evt.tail import to_point_process
 from fairstats.numerics.evt.tail_types import TailType
 
@@ -126,17 +126,22 @@ class GroupTail:
         """Size, threshold, and the type of the tail or why there is none."""
         said = f"{self.group}: N = {self.n_real:,}"
         said += f" and {self.n_synthetic:,} synthetic" if self.n_synthetic else ""
-        said += f", {self.n_exceedances} above {self.threshold:.4g}"
+        if not math.isnan(self.threshold):
+            said += f", {self.n_exceedances} above {self.threshold:.4g}"
         kind = self.type
-        if self.degenerate:
+        if math.isnan(self.level.estimate):
+            said += f"; no level, {self.degenerate}"
+        elif self.degenerate:
             said += f"; no model of the tail, {self.degenerate}; order statistics instead "
             said += f"(maximum {self.maximum:.4g})"
         elif kind is not None:
             low, high = kind.confidence_interval
-            said += f"; type {kind.type} (ξ {kind.estimate:.3f}, {low:.3f} to {high:.3f})"
+            near = "at its least value: " if self.fit is not None and self.fit.at_boundary else ""
+            said += f"; type {kind.type} ({near}ξ {kind.estimate:.3f}, {low:.3f} to {high:.3f})"
             said += f"; horizon {_count(kind.horizon)}: {kind.horizon_reason}"
         if not self.degenerate and not np.isnan(self.goodness_pvalue):
-            said += f"; goodness of fit p = {self.goodness_pvalue:.3g}"
+            law = " of the generalised Pareto law" if self.fit is not None and self.fit.by_power else ""
+            said += f"; goodness of fit{law} p = {self.goodness_pvalue:.3g}"
         return " ".join([f"{said}.", *self.notes])
 
 
@@ -162,7 +167,7 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
         type=None if fit is None else tail_type(fit, bound=BOUND, max_relative_width=settings.horizon_width),
         goodness_pvalue=_goodness(fit, settings, rng),
         endpoint=None if fit is None or fit.shape >= 0 else fit.endpoint().confidence_interval,
-        degenerate=degenerate, notes=(*notes, *_remarks(sample.n, k, above.size, fit, level)),
+        degenerate=degenerate, notes=(*notes, *_remarks(sample, k, above.size, fit, level)),
     )  # fmt: skip
 
 
@@ -184,17 +189,28 @@ def _fitted(
     if degenerate := _degenerate(sample, above, threshold):
         return None, degenerate
     fit = _fit(sample, threshold, settings)
-    if fit.at_boundary and not fit.by_power:
+    if fit.at_boundary and fit.grid is not None:
         return None, "its end point is reached: the likelihood has no maximum with a shape above −1"
+    if not fit.regular and fit.grid is None and not fit.by_power:
+        tied = int((fit.sample == fit.sample[-1]).sum())
+        return None, f"{tied} values share the largest, {fit.sample[-1]:.4g}, and its end point is near"
     return fit, ""
 
 
-def _remarks(n: int, k: int, count: int, fit: EvtFit | None, level: GroupLevel) -> Iterator[str]:
+def _remarks(sample: GroupSample, k: int, count: int, fit: EvtFit | None, level: GroupLevel) -> Iterator[str]:
     """What is to be said of a tail."""
+    n = sample.n
+    if level.empirical and n > LEAST and (width := _rounding(sample.largest())):
+        yield f"Its values lie on a grid of width {width:g}: the level is known to the cells of its ends."
     if fit is not None and fit.grid is not None:
         yield f"Its values lie on a grid of width {fit.grid:g}: the likelihood is that of their cells."
+        if not fit.regular:
+            yield "With ξ below −1/2 one limit of a level on a grid may miss it in up to 9% instead of 2.5%."
     elif fit is not None and fit.by_power:
-        yield "Its end point is near: levels are those of a power tail."
+        yield (
+            "Its end point is near: levels are those of a power tail, unlike the type, ξ and the goodness of "
+            "fit."
+        )
     if fit is not None and fit.n_exceedances < k:
         yield f"{k - fit.n_exceedances} values are tied with the threshold."
     if level.beyond_bound:
@@ -251,6 +267,8 @@ def _threshold(sample: GroupSample, name: str, k: int, settings: EcdSettings) ->
 
 
 def _degenerate(sample: GroupSample, above: Floats, threshold: float) -> str:
+    if sample.n <= LEAST:
+        return f"among {sample.n} rows no threshold has {LEAST} values above it"
     cd = sample.largest()
     far = abs(sample.average.estimate - sample.maximum) > 1e3 * _TIE  # where a tally left values out
     if cd.size and not far and np.abs(cd).max() <= _TIE:
@@ -261,7 +279,8 @@ def _degenerate(sample: GroupSample, above: Floats, threshold: float) -> str:
     if above.size < LEAST and tied > 1:
         return f"{tied} values are tied at the threshold and {above.size} lie above it: ties, no tail"
     if above.size < LEAST:
-        return f"{above.size} values lie above the threshold, fewer than {LEAST}"
+        lie = "value lies" if above.size == 1 else "values lie"
+        return f"{above.size} {lie} above the threshold, fewer than {LEAST}"
     gaps = np.diff(np.sort(above))
     distinct = 1 + int((gaps > _TIE * max(1.0, np.abs(above).max())).sum())
     if distinct < max(LEAST, above.size / 2) and not _grid(above):
@@ -275,10 +294,18 @@ def _grid(above: Floats) -> float:
     Not with fewer cells than `fit_gpd` takes. That CD is the difference of two rounded scores does no harm
     from there on (the calibration page has such scores).
     """
-    distinct = np.unique(np.round(above / _TIE) * _TIE).size if above.size else 0
-    if distinct < LEAST_CELLS or not are_tied(np.round(above, 9)):
+    return _rounding(above, LEAST_CELLS)
+
+
+def _rounding(values: Floats, least: int = 3) -> float:
+    """Width of the grid of values that are tied, or whose largest are; 0 where there is none.
+
+    So, too, with fewer distinct values, which any grid fits.
+    """
+    distinct = np.unique(np.round(values / _TIE) * _TIE).size if values.size else 0
+    if distinct < least or not may_be_rounded(np.round(values, 9)):
         return 0.0
-    return grid_width(above)
+    return grid_width(values)
 
 
 def _fit(sample: GroupSample, threshold: float, settings: EcdSettings) -> EvtFit:
@@ -339,9 +366,10 @@ def _group_level(
     cd = sample.largest()
     found = empirical_return_level(cd, m, confidence_level=settings.confidence_level, n_total=sample.n)
     low, high = found.confidence_interval
-    interval = Interval(
-        max(low, -BOUND), min(high, BOUND), settings.confidence_level, "binomial, between order statistics"
-    )
+    # a rounded value says no more than its cell
+    half, method = 0.5 * _rounding(cd), "binomial, between order statistics"
+    method += " and their cells" if half else ""
+    interval = Interval(max(low - half, -BOUND), min(high + half, BOUND), settings.confidence_level, method)
     estimate = float(cd.max()) if m >= sample.n else found.estimate
     return GroupLevel(m, estimate, float("nan"), interval, True, beyond)
 

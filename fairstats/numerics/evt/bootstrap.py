@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairstats.ground.errors import InputError
+from fairstats.ground.multiplicity import normal_quantile
 from fairstats.numerics.evt.distributions import (
     LEAST_DRAWN,
     Floats,
@@ -208,6 +209,16 @@ class PowerTail:
     def level(self, m: float) -> Floats:
         """Draws of the level of m observations."""
         return np.asarray(self.end - self.c * (self.total / m) ** self.g)
+
+    def probability(self, value: float) -> Floats:
+        """Draws of the probability that an observation exceeds a value; 0 beyond the end point."""
+        return np.asarray(np.maximum((self.end - value) / self.c, 0.0) ** (1.0 / self.g) / self.total)
+
+
+def root_of_draws(drawn: Floats, value: float) -> float:
+    """The normal quantile of the share of draws above a value: what the signed root is of a likelihood."""
+    share = float((drawn > value).mean() + 0.5 * (drawn == value).mean())
+    return normal_quantile(min(max(share, 0.5 / drawn.size), 1.0 - 0.5 / drawn.size))
 
 
 def _solved(

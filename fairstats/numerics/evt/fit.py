@@ -31,7 +31,7 @@ from fairstats.numerics.evt.covariates import CovariateFit, fit_covariates
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.grid import LEAST_CELLS, GridLikelihood, grid_width
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
-from fairstats.numerics.evt.series import are_tied, as_maxima, as_series, exceedances_of, warn_of_ties
+from fairstats.numerics.evt.series import as_maxima, as_series, exceedances_of, may_be_rounded, warn_of_ties
 from fairstats.numerics.evt.tail import (
     FEW_EXCEEDANCES,
     FEW_FOR_SCALE,
@@ -180,10 +180,20 @@ class EvtFit(FittedTail):
             lines.append(FEW_FOR_SCALE.format(self.n_exceedances))
         if self.method == "coles_dixon":
             lines.append(_PENALISED)
-        if not self.regular and self.method == "mle" and not self.at_boundary:
-            lines.append(
-                "ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail."
-            )
+        if not self.regular and self.method == "mle" and self.model != "gev":
+            if not self.by_power:
+                what = "A largest value that is tied"
+                known = "are not shown to hold"
+                if self.grid is not None:
+                    what, known = "Values on a grid", "may miss on one side in up to 9% and 14% (ξ = −1)"
+                lines.append(
+                    f"{what} and ξ ≤ −1/2: there is no power tail to take, and the likelihood's limits of "
+                    f"levels and end point {known}."
+                )
+            elif not self.at_boundary:
+                lines.append(
+                    "ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail."
+                )
         return lines
 
     def plot(self, axes: Any = None) -> Any:
@@ -240,7 +250,8 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     grid : {"auto"}, float or None
         Width of the grid that the values are rounded to: each is then known to its cell only, and the
         threshold goes to the lower end of the lowest exceeding cell. "auto": where more than half of the
-        exceedances are tied, the width that all are multiples of, if there is one. None: values as they are.
+        exceedances are tied, or the largest, the width that all are multiples of, if there is one. None:
+        values as they are.
         Only by maximum likelihood, and not where R is asked for by name.
     covariates : frame or mapping, optional
         One row for each value of x, exceeding or not. The fit is then by maximum likelihood and SciPy, of
@@ -514,7 +525,7 @@ def _width(above: Floats, grid: Any, method: str, backend: str | None) -> float 
         if (
             method != "mle"
             or (current_backend() if backend is None else backend) == "r"
-            or not are_tied(above)
+            or not may_be_rounded(above)
         ):
             return None
         width = grid_width(above)

@@ -49,6 +49,8 @@ def grid_width(values: Floats) -> float:
         while b > 1e3 * noise:
             a, b = b, abs(a - b * round(a / b))
         width = a
+        if width * _MOST_CELLS < distinct[-1] - distinct[0]:
+            return 0.0
     cells = (distinct - distinct[0]) / width
     if cells[-1] > _MOST_CELLS or np.abs(cells - np.round(cells)).max() > max(_OFF_GRID, noise / width):
         return 0.0

@@ -32,6 +32,8 @@ from fairstats.plots.evt import plot_profile
 _POINTS, _BEYOND = 16, 1.6
 #: With fewer values the χ² interval of an end point is too narrow.
 _FEW_FOR_ENDPOINT = 300
+#: Turns of a search for the order statistic that draws of a probability go through.
+_TURNS = 8
 #: Smaller probabilities count as 0.
 _SMALLEST = 1e-300
 
@@ -80,7 +82,8 @@ class Endpoint(TailEstimate):
     estimate : float
         u − σ/ξ (μ − σ/ξ for block maxima); infinite for ξ ≥ 0.
     confidence_interval : Interval
-        Likelihood interval; from the largest value seen at the least, infinite where ξ ≥ 0 is likely.
+        Likelihood interval; from the largest value seen at the least (on a grid, the lower end of its cell),
+        infinite where ξ ≥ 0 is likely.
     largest : float
         Largest value seen.
     """
@@ -270,21 +273,22 @@ def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float |
     fit.need_likelihood()
     level = fit.level_of(confidence_level)
     largest = float(fit.sample[-1])
+    least = largest - 0.5 * (fit.grid or 0.0)  # of a rounded value the end point may lie within its cell
     estimate = endpoint_estimate(fit)
     if fit.by_power and method == "auto":
         drawn = power_draws(fit, None).end
         low, estimate, high = np.quantile(drawn, [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level]).tolist()
-        interval = Interval(max(low, largest), high, level, POWER_TAIL)
+        interval = Interval(max(low, least), high, level, POWER_TAIL)
     else:
         by_root = fit.by_root and method == "auto"
         low, high = fit.likelihood().endpoint_interval(chi2_quantile(level), standardised=by_root)
-        interval = Interval(max(low, largest), high, level, SIGNED_ROOT if by_root else PROFILE)
+        interval = Interval(max(low, least), high, level, SIGNED_ROOT if by_root else PROFILE)
     return Endpoint(estimate=estimate, confidence_interval=interval, largest=largest, **fit.source)
 
 
 def endpoint_estimate(fit: FittedTail) -> float:
     """The point u − σ/ξ (μ − σ/ξ for block maxima), ∞ for ξ ≥ 0, the largest value at the edge ξ = −1."""
-    if fit.at_boundary:
+    if fit.at_boundary and fit.grid is None:
         return float(fit.sample[-1])
     if fit.shape >= 0:
         return float("inf")
@@ -298,8 +302,9 @@ def exceedance_probability(
 ) -> ExceedanceProbability:
     """Probability that an observation exceeds `value`: λ·(1 + ξ(x − u)/σ)^(−1/ξ), with its interval.
 
-    It holds 1/m where the likelihood interval of the level of m observations (by the standardised signed root
-    above a threshold, by χ² of block maxima) holds the value.
+    It holds 1/m where the interval of the level of m observations (by the standardised signed root above a
+    threshold, by χ² of block maxima) holds the value. For shapes below −1/2 it is that of a power tail, with
+    its median as the estimate.
 
     Parameters
     ----------
@@ -332,12 +337,36 @@ def exceedance_probability(
     cure = "below the threshold the share of the data above the value is the estimate"
     x = check_number("value", value, low=fit.threshold, high=LARGEST, open_low=True, cure=cure)
     survival = float(fit.sf(x))
-    target = chi2_quantile(level)
-    low, high = _probability_interval(fit, x, survival, target)
-    interval = Interval(low, high, level, SIGNED_ROOT if fit.by_root else PROFILE)
-    return ExceedanceProbability(
-        value=x, estimate=fit.rate * survival, confidence_interval=interval, **fit.source
-    )
+    estimate = fit.rate * survival
+    if fit.by_power:
+        low, estimate, high = _drawn_probabilities(fit, x, [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level])
+        interval = Interval(low, min(high, 1.0), level, POWER_TAIL)
+    else:
+        low, high = _probability_interval(fit, x, survival, chi2_quantile(level))
+        interval = Interval(low, high, level, SIGNED_ROOT if fit.by_root else PROFILE)
+    return ExceedanceProbability(value=x, estimate=estimate, confidence_interval=interval, **fit.source)
+
+
+def _drawn_probabilities(fit: FittedTail, x: float, shares: list[float]) -> list[float]:
+    """Quantiles of draws of the probability of exceeding x: 1/m of the level that has this quantile at x.
+
+    Draws of a level go through the order statistic next to it, so that m and its draws are found in turn.
+    """
+    k, total = fit.n_exceedances, fit.n_total
+    drawn: dict[int, Floats] = {}
+    found = []
+    for share in shares:
+        place = max(int((fit.sample > x).sum()), 1)
+        for _ in range(_TURNS):
+            if place not in drawn:
+                drawn[place] = power_draws(fit, total / place).probability(x)
+            value = float(np.quantile(drawn[place], share))
+            wanted = min(max(round(total * value), 1), k - 1)
+            if wanted == place:
+                break
+            place = wanted
+        found.append(value)
+    return found
 
 
 def _probability_interval(fit: FittedTail, x: float, survival: float, target: float) -> tuple[float, float]:

@@ -25,7 +25,13 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import two_sided_pvalue
 from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt.bootstrap import POWER_TAIL, PowerTail, resampled_levels, simulated_deviances
+from fairstats.numerics.evt.bootstrap import (
+    POWER_TAIL,
+    PowerTail,
+    resampled_levels,
+    root_of_draws,
+    simulated_deviances,
+)
 from fairstats.numerics.evt.distributions import Floats, Numbers, power_ratio, power_ratio_shape_derivative
 from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.series import as_series
@@ -316,8 +322,9 @@ def return_level_test(
     """Likelihood-ratio test of RL(m) = level, two-sided.
 
     The fit is by maximum likelihood; `level` is in the units of the data. Above a threshold ("auto") the
-    statistic is the standardised signed root of the deviance, normal, as in `return_level`: the test rejects
-    where that interval ends. By "profile", and of block maxima, it is the deviance, with χ² of one degree of
+    statistic is the standardised signed root of the deviance, normal, as in `return_level` (for shapes below
+    −1/2 the normal quantile of the share of draws of the power tail): the test rejects where that interval
+    ends. By "profile", and of block maxima, it is the deviance, with χ² of one degree of
     freedom or, with `n_resamples`, the p-value (1 + #{simulated ≥ observed})/(B + 1), simulated under the
     fitted model.
 
@@ -336,6 +343,9 @@ def return_level_test(
     level = check_number("level", level, low=-LARGEST, high=LARGEST)
     replicates = check_whole("n_resamples", n_resamples, low=0)
     null = f"return level of {m:g} = {level:g}"
+    if fit.by_power and method == "auto" and not replicates:
+        root = root_of_draws(power_draws(fit, m).level(m), level)
+        return HypothesisTest(null, "two-sided", root, two_sided_pvalue(root), POWER_TAIL)
     if fit.by_root and method == "auto" and not replicates:
         root = fit.likelihood().level_root(tau, level)
         return HypothesisTest(null, "two-sided", root, two_sided_pvalue(root), SIGNED_ROOT)

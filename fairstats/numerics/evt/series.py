@@ -82,6 +82,11 @@ def are_tied(values: Floats) -> bool:
     return bool(np.unique(values).size < _DISTINCT * values.size)
 
 
+def may_be_rounded(values: Floats) -> bool:
+    """Whether more than half of the values coincide with others, or the two largest do."""
+    return are_tied(values) or (values.size > 1 and int((values == values.max()).sum()) > 1)
+
+
 def warn_of_ties(values: Floats, what: str) -> None:
     """Say so where many values coincide: the likelihood is one of a continuous distribution."""
     distinct = np.unique(values).size

@@ -166,12 +166,7 @@ def _empirical_level(
     if cd is None or math.isnan(level.estimate):
         yield place.needs_data("estimate", level.estimate, "an order statistic of the rows")
         return
-    found = bench.call("empirical_level", cd, level.interactions, level.confidence_interval.confidence_level)
-    found = {
-        "estimate": tail.maximum if level.interactions >= tail.n else found["estimate"],
-        "low": max(found["low"], -1.0),
-        "high": min(found["high"], 1.0),
-    }
+    found = bench.call("bounded_level", cd, level.interactions, level.confidence_interval.confidence_level)
     yield from bench.compare(place, (*_LEVEL, *_INTERVAL), level, found, "stats::quantile")
 
 

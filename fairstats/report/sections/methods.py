@@ -153,7 +153,7 @@ def run_ecd(inputs: AuditInput) -> list[Result]:
     named = None if inputs.reference == "highest" else inputs.reference
     reference = labels[find_reference(labels, named, sizes=np.array([g.n for g in groups]))[0]]
     first = [g for g in groups if g.group == reference]
-    others = [g for g in groups if g.group != reference and g.n]
+    others = [g for g in groups if g.group != reference]
     sample = CounterfactualSample(
         inputs.attributes[0], (*first, *others), "other", s.confidence_level, note=told
     )

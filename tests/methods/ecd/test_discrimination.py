@@ -241,9 +241,10 @@ def test_it_survives_json_without_rows() -> None:
         back.extremes("F")
 
 
-def test_it_says_when_rows_were_training_rows() -> None:
+@pytest.mark.parametrize("told", [True, np.True_])
+def test_it_says_when_rows_were_training_rows(told: Any) -> None:
     assert "trained the model" in str(
-        fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex", trained_on=True)
+        fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex", trained_on=told)
     )
 
 
@@ -280,6 +281,21 @@ def test_weights_of_a_group_are_relative_to_its_own() -> None:
     weight = np.where(SEX == "F", 100.0, 0.5)
     sample = fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex", sample_weight=weight)
     assert [sample[s].n for s in "FM"] == [(s == SEX).sum() for s in "FM"]
+
+
+def test_a_flip_gives_values_of_any_type() -> None:
+    """Mixed types cannot be sorted; a missing value is refused as one."""
+    table = frame().assign(sex=np.where(SEX == "F", 1, 0).astype(object))
+    model = lambda x: np.where(x["sex"] == "M", 0.6, np.where(x["sex"] == 1, 0.2, 0.3))  # noqa: E731
+    turned = np.array([1, "M"] * (N // 2), dtype=object)
+    sample = fs.counterfactual_discrimination(model, table, sensitive_features="sex", flip=lambda x: turned)
+    own = np.where(SEX == "F", 0.2, 0.3)
+    wanted = np.where(turned == "M", 0.6, 0.2) - own
+    np.testing.assert_allclose(sample["1"].cd, wanted[SEX == "F"])
+    with pytest.raises(fs.InputError, match="missing values"):
+        fs.counterfactual_discrimination(
+            model, table, sensitive_features="sex", flip=lambda x: np.array([None] * N, dtype=object)
+        )
 
 
 def test_a_tally_of_weighted_rows_is_no_sample() -> None:

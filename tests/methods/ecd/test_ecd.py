@@ -215,7 +215,7 @@ DEGENERATE = {
     "constant": (np.full(500, 0.1), "all 500 values equal 0.1"),
     "ties": (np.repeat([0.1, 0.2, 0.3], 200), "ties|fewer"),
     "rounded": (np.round(RNG.beta(2, 8, 2000), 1), "distinct"),
-    "few": (RNG.random(9) * 0.2, "fewer than 10"),
+    "few": (RNG.random(9) * 0.2, "no threshold has 10 values above it"),
 }
 
 
@@ -236,6 +236,25 @@ def test_degenerate_tails_are_named(what: str) -> None:
     low, high = tail.level.confidence_interval
     assert -1 <= low <= tail.level.estimate <= high <= 1
     assert found.verdict in ("undecided", "violated")
+
+
+def test_a_rounded_top_is_its_cell() -> None:
+    """More than half of 5,000 values are .1, rounded to .05: the level lies within .1 ± .025 (METHODS.md, 6).
+
+    Witness: the cell. Values that are tied without being rounded have none, nor have two distinct ones.
+    """
+
+    def rounded(cd: np.ndarray) -> Any:
+        with pytest.warns(InsufficientEvidenceWarning, match="ties"):
+            return fs.ecd({"white": WHITE, "black": cd}, **FAST)["black"]
+
+    rng = np.random.default_rng(2)
+    cd = rng.choice([-0.05, 0.0, 0.05, 0.1], 5000, p=[0.1, 0.2, 0.15, 0.55])
+    found = rounded(cd)
+    assert (found.level.estimate, *found.level.confidence_interval) == pytest.approx((0.1, 0.075, 0.125))
+    assert "known to the cells" in found.sentence
+    for other in (np.where(cd > 0.06, 0.1, 0.0), np.where(cd > 0.06, 0.1, np.pi * cd**2)):
+        assert tuple(rounded(other).level.confidence_interval) == pytest.approx((0.1, 0.1))
 
 
 # ---------------------------------------------------------------- dependence and synthetic rows
@@ -269,6 +288,20 @@ def test_people_with_several_rows_are_resampled_together() -> None:
     assert found.std_error == pytest.approx(np.hypot(*errors), rel=0.2)
     naive = fs.ecd({"white": np.tile(WHITE[:3000], 2), "black": np.tile(BLACK, 2)}, **FAST, threshold=100)
     assert found.std_error > 1.15 * naive.std_error
+
+
+def test_people_with_several_rows_near_an_end_point_are_not_judged() -> None:
+    """Resamples say little of an end point, and draws of a power tail take rows as independent."""
+    rng = np.random.default_rng(3)
+    both = np.repeat(0.25 * rng.random(2000), 2) - 1e-4 * rng.random(4000)
+    whole = fs.results.CounterfactualSample.from_values({"white": 0.4 * rng.random(3000), "black": both})
+    for g, person in ((whole["black"], np.arange(4000) // 2), (whole["white"], 4000 + np.arange(3000))):
+        object.__setattr__(g, "person", person)
+    with pytest.warns(InsufficientEvidenceWarning, match="several rows and the end point of black and white"):
+        found = fs.ecd(whole, **FAST)
+    assert found.verdict == "insufficient evidence"
+    assert tuple(found.confidence_interval) == (-2, 2)
+    assert np.isnan(found.pvalue)
 
 
 def test_the_bootstrap_of_single_people_is_that_of_evt() -> None:

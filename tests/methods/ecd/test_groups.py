@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
+from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.ground.results import Interval
 from fairstats.methods.ecd.contrast import _mover, level_of_each, person_bootstrap
 from fairstats.methods.ecd.sample import GroupSample
@@ -294,3 +296,33 @@ def test_levels_of_regular_tails_are_drawn_far_out() -> None:
         alone = next(t for t in result.tails if t.group == "heavy").level.confidence_interval.width
         assert found[-1] == pytest.approx(alone, rel=0.1)
     assert found[1] > 1.25 * found[0]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5])
+@pytest.mark.parametrize("reference", ["a", "c"])
+def test_a_group_of_few_rows_has_no_level_and_says_so(rows: int, reference: str) -> None:
+    """It stays in every view; what holds for the others is what holds without it."""
+    rng = np.random.default_rng(1)
+    cd = {"a": 0.3 * rng.beta(2, 8, 3000), "b": 0.5 * rng.beta(2, 8, 1500), "c": 0.3 * rng.beta(2, 8, rows)}
+    with pytest.warns(InsufficientEvidenceWarning, match=f"c: among {rows} rows"):
+        found = fs.ecd(cd, reference=reference, **SHORT)
+    lacking = [c for c in found.comparisons if "c" in (c.group, c.reference)]
+    assert {c.verdict for c in lacking} == {"insufficient evidence"}
+    assert all("too few rows for a level" in c.note and np.isnan(c.estimate) for c in lacking)
+    assert f"c: N = {rows}; no level" in str(found)
+    assert "nan" not in " ".join([*found.sentences(), *found.notes()])
+    assert "may lie anywhere" in found.sentences()[-1]
+    assert (found.to_frame()["group"] == "c").any() or reference == "c"
+    again = fs.results.EcdResult.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again.sentences() == found.sentences()
+    if reference == "a":
+        alone = fs.ecd({g: cd[g] for g in "ab"}, reference="a", **SHORT)
+        assert found.comparisons[0].confidence_interval == alone.comparisons[0].confidence_interval
+        assert found.largest.confidence_interval.low > 0.1
+    with pytest.raises(fs.InputError, match="a pilot without a regular tail of c"):
+        found.rows_for(0.1)
+
+
+def test_two_groups_of_which_one_is_empty_are_refused() -> None:
+    with pytest.raises(fs.InputError, match="one group"):
+        fs.ecd({"a": np.linspace(0, 0.5, 100), "b": []}, **SHORT)

@@ -68,6 +68,46 @@ def test_ties_at_the_maximum_are_no_power_tail() -> None:
     assert PowerTail.of(np.sort(x)[-50:], 2000) is None
 
 
+@pytest.mark.filterwarnings("ignore:the likelihood has no maximum")
+@pytest.mark.parametrize("m", [60, 300, 5000])
+def test_probabilities_and_tests_say_what_the_interval_of_the_level_says(m: float) -> None:
+    """All are read from the same draws: the test is at its level where the interval of the level ends.
+
+    The probability of exceeding an end has 1/m as an end, or its neighbour: of two
+    order statistics that both draw the level that they are next to, the search finds one.
+    """
+    x = genpareto.rvs(-0.9, size=2000, random_state=np.random.default_rng(2))
+    fit = fit_gpd(x, float(np.sort(x)[-51]), backend="scipy")
+    level = fit.return_level(m)
+    low, high = level.confidence_interval
+    for value, place in ((low, 0), (high, 1)):
+        assert fit.test_return_level(m, value).pvalue == pytest.approx(0.05, abs=0.002)
+        found = fit.exceedance_probability(value).confidence_interval
+        assert found.method == "power tail"
+        assert tuple(found)[place] == pytest.approx(1 / m, rel=0.2)
+    middle = fit.test_return_level(m, level.estimate)
+    assert middle.method == "power tail"
+    assert middle.pvalue == pytest.approx(1, abs=0.01)
+    assert fit.exceedance_probability(level.estimate).estimate == pytest.approx(1 / m, rel=0.2)
+    beyond = fit.exceedance_probability(fit.endpoint().confidence_interval.high * 1.01)
+    assert beyond.estimate == beyond.confidence_interval.low == 0
+
+
+def test_a_tied_maximum_is_a_cell_or_no_tail() -> None:
+    """With three decimals the largest two are tied: cells of .001. Without a grid: order statistics."""
+    rng = np.random.default_rng(1)
+    end = np.r_[0.2 * rng.random(1996), 0.2, 0.2]
+    other = 0.3 * rng.beta(2, 8, 2000)
+    options = {"privileged": "a", "unprivileged": "b", "backend": "scipy", "n_resamples": 0}
+    with pytest.warns(fs.FairstatsWarning, match="2 values share the largest, 0.2, and its end"):
+        tied = fs.ecd({"a": end, "b": other}, **options)["a"]
+    assert tied.fit is None
+    assert tied.level.empirical
+    cells = fs.ecd({"a": np.round(end, 3), "b": other}, **options)["a"]
+    assert cells.fit.grid == pytest.approx(0.001)
+    assert 0.1999 in cells.level.confidence_interval
+
+
 def test_ecd_of_near_end_points() -> None:
     """Both tails irregular, one of them, and equal ones: interval, test and verdict by the draws."""
     rng = np.random.default_rng(4)
