@@ -16,7 +16,8 @@ from fairstats.ground.verdict import Evidence, bound_level, z_evidence
 from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.methods.ecd.result import EcdComparison
 from fairstats.methods.ecd.sample import GroupSample, difference_of
-from fairstats.methods.ecd.tail import BOUND, EcdSettings, GroupLevel, GroupTail, group_levels, refitted
+from fairstats.methods.ecd.settings import EcdSettings
+from fairstats.methods.ecd.tail import BOUND, GroupLevel, GroupTail, group_levels, refitted
 from fairstats.numerics.evt.bootstrap import DRAWS, ExcessBatch, fit_excess_batch, root_of_draws
 from fairstats.numerics.evt.distributions import LEAST_DRAWN, Floats, Rows, power_ratio
 from fairstats.numerics.evt.fit import EvtFit

@@ -18,7 +18,8 @@ from fairstats.ground.verdict import Evidence, fair_range, judge, settle
 from fairstats.methods.ecd.contrast import Pair, contrast_tails, level_of_each, other_exceedances
 from fairstats.methods.ecd.result import EcdComparison, EcdResult
 from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
-from fairstats.methods.ecd.tail import EcdSettings, GroupTail, group_tail
+from fairstats.methods.ecd.settings import EcdSettings
+from fairstats.methods.ecd.tail import GroupTail, group_tail
 
 
 def ecd(

@@ -15,7 +15,8 @@ from fairstats.ground.results import OF_VERDICT, Comparison, Interval, Result, c
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain, fair_range
 from fairstats.methods.ecd.sample import Average
-from fairstats.methods.ecd.tail import CHARACTERISTICS, EcdSettings, GroupTail
+from fairstats.methods.ecd.settings import EcdSettings
+from fairstats.methods.ecd.tail import CHARACTERISTICS, GroupTail
 from fairstats.numerics.evt.backends import scipy_backend
 from fairstats.numerics.evt.tail import tail_row
 from fairstats.plots.ecd import plot_ecd
