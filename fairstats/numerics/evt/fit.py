@@ -186,6 +186,8 @@ class EvtFit(FittedTail):
                 known = "are not shown to hold"
                 if self.grid is not None:
                     what, known = "Values on a grid", "may miss on one side in up to 9% and 14% (ξ = −1)"
+                if self.grid is not None and self.at_boundary:
+                    known = "do not hold where ξ < −1; empirical_return_level(x, m) does"
                 lines.append(
                     f"{what} and ξ ≤ −1/2: there is no power tail to take, and the likelihood's limits of "
                     f"levels and end point {known}."

@@ -170,6 +170,19 @@ def test_ecd_of_rounded_scores() -> None:
         assert "grid of width 0.01" in tail.sentence
 
 
+@pytest.mark.parametrize(("power", "match"), [(0.6, "up to 9% and 14%"), (2.0, "do not hold where ξ < −1")])
+@pytest.mark.filterwarnings("ignore:the likelihood has no maximum")
+def test_near_end_points_on_a_grid_are_said_to_be_uncertain(power: float, match: str) -> None:
+    """Witness of the figures: 200 samples of 1 − u^g on 8 cells of the tail, k = 50, N = 2,000."""
+    x = 1 - np.random.default_rng(3).random(2000) ** power
+    h = (50 / 2000) ** power / 7.5
+    fit = fit_gpd(np.round(x / h) * h, 1 - 8 * h, grid=h, backend="scipy")
+    assert fit.at_boundary == (power > 1)
+    assert match in str(fit).replace("\n", " ")
+    found = fit.endpoint()
+    assert found.confidence_interval.low >= found.largest - h / 2 - 1e-12
+
+
 def test_cells_of_half_multiples_are_counted_as_they_are() -> None:
     """.5, 1.5, 2.5 and 3.5 widths are four cells: rounded to even multiples they would be three."""
     x = np.repeat([-3.0, 0.5, 1.5, 2.5, 3.5], [400, 30, 18, 8, 4])
