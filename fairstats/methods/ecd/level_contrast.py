@@ -28,8 +28,8 @@ from fairstats.numerics.evt.tail import FittedTail
 
 #: Roots of the deviance, on each side of the estimate, that a level is interpolated between.
 _NODES = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0])
-#: Grids of a search, each 6 times finer than the one before; as many as the moments of simulated roots need.
-_POINTS, _ZOOMS, _ROUGHLY = 15, 10, 5
+#: Grids of a search, each 18 times finer than the one before; as many as the moments of simulated roots need.
+_POINTS, _ZOOMS, _ROUGHLY = 41, 5, 3
 
 
 @dataclass(frozen=True)
