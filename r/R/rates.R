@@ -125,7 +125,7 @@ effective_table <- function(part, i, j) {
 
 # Effective successes and failures of both groups over those from which on statistics are not shrunk: near the limit below
 # which nothing is answered, the samples that do answer are a selection. Unequal weights make totals skew: as many more.
-# Clusters of unequal size do so by the share of the variance between them; a group with fewer of the rarer kind than
+# Clusters of unequal size do so as well, at most as if rows of a cluster were copies; a group with fewer of the rarer kind than
 # expected then shows less variance: Edgeworth's first term of the statistic.
 effective_share <- function(part, i, j, clustered) {
   t <- effective_table(part, i, j)
@@ -134,8 +134,7 @@ effective_share <- function(part, i, j, clustered) {
   if (!clustered) return(pmin(enough / rep(uneven, each = 2L), 1))
   n <- t[c(2L, 4L)]
   r <- t[c(1L, 3L)] / n
-  between <- pmin(pmax(1 - n / part$rows[c(i, j)], 0), 1)
-  skew <- ifelse(r > 0 & r < 1, 2 * between^2 * (uneven - 1) * (1 - 2 * r) / sqrt(r * (1 - r) * n), 0)
+  skew <- ifelse(r > 0 & r < 1, 2 * (uneven - 1) * (1 - 2 * r) / sqrt(r * (1 - r) * n), 0)
   pmin(enough, 1) / (1 + EDGEWORTH * pmax(c(-skew[1L], skew[1L], -skew[2L], skew[2L]), 0))
 }
 

@@ -214,6 +214,13 @@ crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
   slack <- vapply(seq_len(groups), function(g) {
     if (usable[g]) sum(counts[g, 1L, ] / sum(counts[g, 1L, ]) * counts[g, 2L, ] / sum(counts[g, 2L, ])) / 2 else 0
   }, 0)
+  # rows of the rarer label where scores separate the labels, or are all equal: no draw moves such a curve
+  unmoved <- vapply(seq_len(groups), function(g) {
+    if (!usable[g]) return(Inf)
+    seen <- lapply(1:2, function(label) range(which(counts[g, label, ] > 0)))
+    apart <- seen[[1L]][2L] < seen[[2L]][1L] || seen[[2L]][2L] < seen[[1L]][1L]
+    if (apart || diff(range(seen)) == 0) min(rowSums(matrix(counts[g, , ], 2L))) else Inf
+  }, 0)
   grid <- (seq_len(500) - 0.5) / 500
   drawn <- lapply(seq_len(groups), function(g) {
     if (!usable[g]) return(NULL)
@@ -230,8 +237,12 @@ crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
     out$estimate <- roc_area_between(curve[[i]], curve[[j]])
     apart <- drawn[[i]] - drawn[[j]]
     centre <- roc_at(curve[[i]], grid) - roc_at(curve[[j]], grid)
-    laws <- list(colMeans(abs(apart - centre)), roc_exchanged(counts[i, , ], counts[j, , ], grid, resamples))
-    utils::modifyList(out, distance_summary(laws, colMeans(abs(apart)), out$estimate, level, margin))
+    of_both <- lapply(c(i, j), function(g) matrix(counts[g, , ], 2L))
+    laws <- list(colMeans(abs(apart - centre)), roc_exchanged(of_both[[1L]], of_both[[2L]], grid, resamples))
+    rows <- unmoved[c(i, j)]
+    found <- distance_summary(laws, colMeans(abs(apart)), out$estimate, level, margin, min(rows))
+    if (all(is.finite(rows))) found[c("sd", "sd_error")] <- NaN
+    utils::modifyList(out, found)
   })
   columns <- names(pairs[[1L]])
   stats::setNames(lapply(columns, function(name) vapply(pairs, `[[`, 0, name)), columns)
@@ -255,10 +266,14 @@ roc_exchanged <- function(a, b, grid, resamples) {
 }
 
 # Reach, p-values, mean and standard deviation from two laws of the distance and the drawn areas, with the Monte Carlo
-# errors of a difference between two simulations of this size.
-distance_summary <- function(laws, areas, observed, level, margin) {
+# errors of a difference between two simulations of this size. `rows` of a curve that no draw moves: k pairs of a row of
+# each label all have their order with a probability of (1 - d)^k at most; two such curves d apart, (1 - d/2)^(2k).
+distance_summary <- function(laws, areas, observed, level, margin, rows) {
   n <- length(areas)
-  share <- function(x) if (x <= 0) 1 else max(vapply(laws, function(law) (1 + sum(law >= x - 1e-12)) / (1 + n), 0))
+  share <- function(x) {
+    if (x <= 0) return(1)
+    max(vapply(laws, function(law) (1 + sum(law >= x - 1e-12)) / (1 + n), 0), (1 - min(x, 1) / 2)^(2 * rows))
+  }
   beyond <- floor((1 - level) * (1 + n) + 1e-9)
   reach <- vapply(laws, function(law) if (beyond) sort(law, decreasing = TRUE)[beyond] else 1, 0)
   step <- sqrt(2 * level * (1 - level) / n)
@@ -267,7 +282,7 @@ distance_summary <- function(laws, areas, observed, level, margin) {
   fourth <- mean((areas - mean(areas))^4)
   p <- vapply(c(observed, observed - margin, margin - observed), share, 0)
   list(
-    reach = max(reach), reach_error = diff(near) / 2, pvalue = p[1L], pvalue_error = share_error(p[1L], n),
+    reach = max(reach, if (beyond) 2 - 2 * (1 - level)^(0.5 / rows)), reach_error = diff(near) / 2, pvalue = p[1L], pvalue_error = share_error(p[1L], n),
     p_above = p[2L], p_above_error = share_error(p[2L], n), p_inside = p[3L], p_inside_error = share_error(p[3L], n),
     mean = mean(laws[[2L]]), mean_error = stats::sd(laws[[2L]]) * sqrt(2 / n), sd = s,
     sd_error = sqrt(max(fourth - s^4, 0) / (4 * s^2) * 2 / n)

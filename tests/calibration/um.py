@@ -189,7 +189,7 @@ def ranks(rng: np.random.Generator, runs: int, *, method: str, groups: int, n: i
     """Simulation-based calibration: the truth from the prior, and its rank among the posterior's draws."""
     for run in range(runs):
         if method == "um_multiclass":
-            law = rng.dirichlet(np.full(9, 4 / 9), groups)
+            law = rng.dirichlet(np.where(np.eye(3).ravel(), 2 / 3, 1 / 3), groups)
             cells = np.array([rng.multinomial(n, p) for p in law]).reshape(-1, 3, 3)
             both = [np.divmod(np.repeat(np.arange(9), c.ravel()), 3) for c in cells]
             y, p = (np.concatenate([pair[k] for pair in both]) for k in (0, 1))

@@ -158,6 +158,25 @@ def test_abroca_of_two_groups() -> None:
     assert found["rate_reference"] == pytest.approx(comparison.rate_reference, rel=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:abroca.*separate:fairstats.ground.errors.DataWarning")
+@pytest.mark.parametrize("kind", ["separated", "one group", "all equal"])
+def test_abroca_without_noise(kind: str) -> None:
+    """Limits and p-values from the rows alone, in closed form: no draw moves such curves."""
+    y, group = np.repeat([0, 1, 0, 1], [40, 12, 50, 30]), np.repeat(["b", "a"], [52, 80])
+    score = 0.3 + 0.4 * y * (kind != "all equal")
+    score[-1] -= 0.5 * (kind == "one group")
+    c = fs.abroca(y, score, sensitive_features=group, reference="a", rng=1).comparisons[0]
+    columns = {"y": y.tolist(), "score": score.tolist(), "group": group.tolist()}
+    found = call("fs_abroca", columns, "y", "score", "group", reference="a")
+    assert found["verdict"] == c.verdict == "undecided"
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(tuple(c.confidence_interval), rel=1e-9)
+    assert c.confidence_interval.high == pytest.approx(c.estimate + 2 - 2 * 0.05 ** (1 / 24), rel=1e-9)
+    assert found["pvalue_verdict"] == pytest.approx(c.pvalue_verdict, rel=1e-9)
+    if kind != "one group":
+        assert np.isnan(found["std_error"])
+        assert np.isnan(c.std_error)
+
+
 def test_permutation_of_histograms() -> None:
     d = people()
     inside, outside = (np.sort(d["score"][d["group"] == g]) for g in ("b", "a"))

@@ -252,6 +252,32 @@ def test_recorded_largest_gap_of_two_groups() -> None:
     assert (low, high) == pytest.approx((there["low"], there["high"]), abs=0.002)
 
 
+@pytest.mark.r
+@pytest.mark.parametrize("contrast", ["ratio", "difference"])
+def test_live_copies_within_unequal_clusters(contrast: str) -> None:
+    """Sizes with a CV of about 1 shrink statistics of a rate of .15: R's limits are ours, and those of three
+    copies of every row.
+    """
+    rng = np.random.default_rng(12)
+    sizes = np.ceil(rng.lognormal(1.8, 0.85, 130)).astype(int)
+    cluster = np.repeat(np.arange(130), sizes)
+    chosen = (rng.random(cluster.size) < rng.beta(1.5, 8.5, 130)[cluster]).astype(int)
+    group = np.where(cluster < 50, "a", "b")
+    own = fs.disparate_impact if contrast == "ratio" else fs.demographic_parity_difference
+    how = {"y_pred": chosen, "sensitive_features": group, "cluster": cluster, "reference": "b"}
+    ours = own(**how).comparisons[0]
+    assert ours.verdict != "insufficient evidence"
+    for copies in (1, 3):
+        rows = {"p": chosen, "group": group, "cluster": cluster}
+        listed = {name: np.repeat(column, copies).tolist() for name, column in rows.items()}
+        metric = f"selection_rate_{contrast}"
+        there = call("fs_group_metric", listed, metric, None, "p", "group", reference="b", cluster="cluster")
+        for of, interval in (("ci", ours.confidence_interval), ("bound", ours.bounds)):
+            for end in ("low", "high"):
+                assert there[f"{of}_{end}"] == pytest.approx(getattr(interval, end), rel=1e-7, abs=1e-10)
+        assert there["pvalue"] == pytest.approx(ours.pvalue, rel=1e-6)
+
+
 @pytest.mark.r("survey")
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("rate", ["selection_rate", "tpr", "ppv"])

@@ -211,6 +211,8 @@ def abroca(
     -----
     InsufficientEvidenceWarning
         Where a group has fewer than ten rows of one of the labels.
+    DataWarning
+        Where the scores separate the labels of a group without an error, or are all equal.
 
     Notes
     -----
@@ -222,6 +224,11 @@ def abroca(
     shares of distances of at least the one between a and Â, and the interval holds every a that is not
     rejected: no p-value contradicts it. It is conservative: at an AUC of .9 the size is about .01, not .05.
     `std_error` is that of the estimate, from its bootstrap.
+
+    Perfect separation shows no noise, which is no evidence that there is none: of k rows of its rarer label,
+    a curve d below has such a sample with a probability of up to (1 − d)ᵏ. There p-values are at least
+    (1 − d/2)²ᵏ, so that the area of two such groups is at most .28 with 10 rows, .10 with 30. One error in
+    such a group ends that: of few rows the bootstrap cannot know errors that none of them shows.
 
     References
     ----------
@@ -303,22 +310,30 @@ def abroca_from_counts(
 
 @dataclass(frozen=True, eq=False)
 class _Noise:
-    """Draws of one pair: two laws of the distance ∫|D̂ − D|, ascending, and of the area itself."""
+    """Draws of one pair: two laws of the distance ∫|D̂ − D|, ascending, and of the area itself.
+
+    `rows`: fewest of a label in a group whose curve no draw moves (infinite: none). k independent pairs of a
+    row of each label all have their order with a probability of at most (1 − d)ᵏ where the true curve is d
+    away; for two such curves d apart that is (1 − d/2)²ᵏ at most.
+    """
 
     laws: tuple[NDArray[np.float64], NDArray[np.float64]]
     areas: NDArray[np.float64]
+    rows: float
 
     def pvalue(self, distance: float) -> float:
         """The larger share of draws of at least this distance; 1 where it is 0 or less."""
         if distance <= 0:
             return 1.0
         below = min(int(np.searchsorted(law, distance - 1e-12)) for law in self.laws)
-        return (1 + self.areas.size - below) / (1 + self.areas.size)
+        share = (1 + self.areas.size - below) / (1 + self.areas.size)
+        return float(max(share, (1 - min(distance, 1.0) / 2) ** (2 * self.rows)))
 
     def reach(self, level: float) -> float:
         """The largest distance whose p-value is above 1 − level."""
         beyond = int((1 - level) * (1 + self.areas.size) + 1e-9)
-        return max(float(law[-beyond]) for law in self.laws) if beyond else 1.0
+        unseen = 2 - 2 * (1 - level) ** (0.5 / self.rows)
+        return max(unseen, *(float(law[-beyond]) for law in self.laws)) if beyond else 1.0
 
 
 class _Draws:
@@ -330,13 +345,14 @@ class _Draws:
         self._n, self._rng = n, rng
         self._known: dict[int, tuple[Floats, Floats]] = {}
 
-    def noise(self, i: int, j: int) -> _Noise:
+    def noise(self, i: int, j: int, rows: float) -> _Noise:
         """Draws of a pair, whichever is the reference."""
         i, j = sorted((i, j))
         (curve, drawn), (curve_j, drawn_j) = self._bootstrap(i), self._bootstrap(j)
         difference = drawn - drawn_j
         own = np.abs(difference - (curve - curve_j)).mean(axis=1)
-        return _Noise((np.sort(own), np.sort(self._exchanged(i, j))), np.abs(difference).mean(axis=1))
+        laws = np.sort(own), np.sort(self._exchanged(i, j))
+        return _Noise(laws, np.abs(difference).mean(axis=1), rows)
 
     def _bootstrap(self, g: int) -> tuple[Floats, Floats]:
         """The curve of a group on the grid, shape (1, grid), and as many drawn ones as wanted."""
@@ -359,6 +375,14 @@ class _Draws:
             drawn.append(split_rows(counts, size, self._n, self._rng, how))
         rest = [counts - d for counts, d in zip(pooled, drawn, strict=True)]
         return np.asarray(np.abs(roc_on_grid(*drawn) - roc_on_grid(*rest)).mean(axis=1))
+
+
+def _still(cells: NDArray[np.int64]) -> bool:
+    """Whether no draw of these rows moves their curve: scores that separate the labels, or one score only."""
+    seen = [np.flatnonzero(counts)[[0, -1]] for counts in cells]
+    (first, last), (first_one, last_one) = (places.tolist() for places in seen)
+    one_score = first == last == first_one == last_one
+    return bool(last < first_one or last_one < first or one_score)
 
 
 def _places(cells: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
@@ -418,7 +442,9 @@ def _compare(
     if few:
         note = f"{few}: fewer than {MIN_ROWS} rows of one label, too few to resample a ROC curve."
         return replace(empty, note=note), Evidence(), float("nan")
-    noise = draw.noise(*pair)
+    still = [g for g in pair if _still(scores.counts[g])]
+    rows = min((float(scores.counts[g].sum(axis=1).min()) for g in still), default=np.inf)
+    noise = draw.noise(*pair, rows)
     # The triangle inequality bounds each side by the same distance: no gain for a one-sided limit.
     reach, pvalue = noise.reach(level), noise.pvalue(estimate)
     interval = Interval(
@@ -427,10 +453,22 @@ def _compare(
     test = HypothesisTest("equal ROC curves", "two-sided", estimate, pvalue, settings.method)
     _, most = settings.fair("gap")
     error = float(scores.auc_error[list(pair)].sum())
-    merged = f"Scores were counted in intervals: the area and the AUCs can be off by {error:.2g} at most."
+    notes = []
+    if error:
+        notes.append(
+            f"Scores were counted in intervals: the area and the AUCs can be off by {error:.2g} at most."
+        )
+    if still:
+        notes.append(
+            f"{' and '.join(scores.groups[g] for g in still)}: the scores separate the labels without an "
+            f"error, or are all equal, so that resampling shows no noise. {rows:.0f} rows of a label allow a "
+            f"distance of {2 - 2 * (1 - level) ** (0.5 / rows):.2g}; more rows of the rarer label allow less."
+        )
+    # two curves that no draw moves have no spread to estimate
+    spread = float(np.std(noise.areas, ddof=1)) if len(still) < 2 else np.nan
     found = replace(
-        empty, estimate=estimate, std_error=float(np.std(noise.areas, ddof=1)), confidence_interval=interval,
-        bounds=interval, statistic=estimate, pvalue=pvalue, tests=(test,), note=merged if error else "",
+        empty, estimate=estimate, std_error=spread, confidence_interval=interval, bounds=interval,
+        statistic=estimate, pvalue=pvalue, tests=(test,), note=" ".join(notes),
     )  # fmt: skip
     evidence = Evidence(1.0, noise.pvalue(estimate - most), noise.pvalue(most - estimate))
     return found, evidence, float(noise.laws[1].mean())

@@ -161,13 +161,17 @@ def prior_value(prior: Any) -> Any:
 def as_prior(prior: Any, counts: CellCounts) -> NDArray[np.float64]:
     """Dirichlet parameters of shape (G, 4) from a name of `PRIORS`, one value for all cells, or one per cell.
 
-    Of J classes: 4α/J² in every cell. Raises for what is negative or not finite, and for 0 in a group without
-    rows, or with several classes.
+    Of J classes: 2α/J in each of the J cells of hits, 2α/(J(J − 1)) in each of errors: accuracy has the prior
+    that it has with two, Beta(2α, 2α). Raises for what is negative or not finite, and for 0 in a group
+    without rows, or with several classes.
     """
     cure = "1.0 (uniform), 0.5 (Jeffreys)"
     if classes_of(counts):
         value = check_number("prior", prior_value(prior), low=0, high=1e6, open_low=True, cure=cure)
-        return np.full(counts.totals.shape, 4.0 * value / counts.totals.shape[1])
+        size = len(classes_of(counts))
+        cells = np.full((size, size), 2.0 * value / (size * (size - 1)))
+        np.fill_diagonal(cells, 2.0 * value / size)
+        return np.tile(cells.ravel(), (len(counts.groups), 1))
     by_name = prior if isinstance(prior, Mapping) else dict.fromkeys(CELLS, prior_value(prior))
     if set(by_name) != set(CELLS):
         allowed = f"a number ≥ 0 for every cell, or a mapping with {', '.join(CELLS)}"
@@ -192,13 +196,11 @@ def as_prior(prior: Any, counts: CellCounts) -> NDArray[np.float64]:
     return values
 
 
-def warn_of_empty(counts: CellCounts, model: str = "", *, labels_too: bool = True) -> None:
-    """Warn of groups whose rates rest on the prior alone.
+def only_prior(counts: CellCounts, *, labels_too: bool = True) -> str:
+    """Which rates of which groups rest on the prior alone, in words; empty text for none.
 
-    `model`: the name of one among several; `labels_too`: False where another model of the same rows told it.
+    `labels_too`: False where another model of the same rows told it.
     """
-    if counts.totals.all():
-        return
     classes, lacking = classes_of(counts), []
     if classes:
         names = [f"rows of class {name!r}" for name in classes]
@@ -215,12 +217,17 @@ def warn_of_empty(counts: CellCounts, model: str = "", *, labels_too: bool = Tru
         if row.any():
             missing = zip(names[told:], row[told:], strict=True)
             lacking += [f"{group!r} has no {name}" for name, n in missing if n == 0]
-        elif labels_too:
+    words = "; ".join(lacking)
+    return words and f"{words}: the posterior of the rates named is the prior, not evidence."
+
+
+def warn_of_empty(counts: CellCounts, model: str = "", *, labels_too: bool = True) -> None:
+    """Warn of groups whose rates rest on the prior alone; `model`: the name of one among several."""
+    if counts.totals.all():
+        return
+    for group in counts.groups if labels_too else ():
+        if not counts.totals[counts.groups.index(group)].any():
             caution(f"{group!r} has no rows: its metrics are undefined (NaN).", InsufficientEvidenceWarning)
+    lacking = only_prior(counts, labels_too=labels_too)
     if lacking:
-        caution(
-            f"{model}: " * bool(model)
-            + "; ".join(lacking)
-            + ": the posterior of the rates named is the prior, not evidence.",
-            InsufficientEvidenceWarning,
-        )
+        caution(f"{model}: " * bool(model) + lacking, InsufficientEvidenceWarning)

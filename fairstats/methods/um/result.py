@@ -15,7 +15,7 @@ from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import TIDY_COLUMNS, Result, printed
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.um.counting import PRIORS, Rows
+from fairstats.methods.um.counting import PRIORS, Rows, only_prior
 from fairstats.methods.um.draws import PosteriorDraws, evaluate, warn_of_undefined
 from fairstats.methods.um.effective import CrossValidation
 from fairstats.methods.um.metrics import CLASS_METRICS, Evaluator, evaluator, name_of, several
@@ -54,7 +54,7 @@ _SEVERAL = 3
 #: Dirichlet parameter of a cell → what it does there.
 _OF_FEW = {
     1.0: "the uniform prior adds two errors and two hits to each, so that 95% intervals of accuracy over all "
-    "rows cover .87 to .92 with two such groups, .75 with four and .45 with eight; prior='jeffreys' covers "
+    "rows cover .80 to .92 with two such groups, .73 with four and .45 with eight; prior='jeffreys' covers "
     ".93 to .95 with two, prior='perks' .92 to .96 with two to eight.",
     0.5: "95% intervals of accuracy over all rows cover .93 to .95 with two such groups and .85 with eight "
     "under Jeffreys' prior; prior='perks' covers .92 to .96.",
@@ -298,8 +298,9 @@ class UmPosterior(Result, PosteriorDraws):
             words = "as given per cell and group"
             if np.unique(self.prior).size == 1:
                 words = f"({', '.join([f'{self.prior.flat[0]:g}'] * 4)}) per group"
-                if self.classes:
-                    words = f"{self.prior.flat[0]:g} per group, class and prediction"
+            if self.classes:
+                a = self._cell_prior
+                words = f"{a:g}, as with two classes: the accuracy of a group has Beta({2 * a:g}, {2 * a:g})"
             lines.append(f"{self.n_draws:,} exact draws, Dirichlet prior {words}.")
             lines += self._of_few_errors()
         else:
@@ -316,6 +317,7 @@ class UmPosterior(Result, PosteriorDraws):
                 "metrics of all rows weight the groups by the rows evaluated."
             )
         if self.classes:
+            lines += [lacking for lacking in [only_prior(self.counts)] if lacking]
             lines.append(
                 f"{len(self.classes)} classes ({', '.join(self.classes)}). demographic_parity_micro is "
                 "always 0 (a group selects 1/J of its row × class pairs); equal_opportunity_micro and "
@@ -342,17 +344,24 @@ class UmPosterior(Result, PosteriorDraws):
 
     def _of_few_errors(self) -> list[str]:
         """What a prior does to groups with few errors, where it matters."""
-        if self.classes:
-            return []
-        wrong, right = self.counts.total("fp", "fn"), self.counts.total("tp", "tn")
+        size = len(self.classes) or 2  # of two labels the cells are tp, fp, fn, tn
+        hit = np.eye(size, dtype=bool).ravel() if self.classes else np.array([True, False, False, True])
+        wrong, right = self.counts.totals[:, ~hit].sum(axis=1), self.counts.totals[:, hit].sum(axis=1)
         few = [g for g, n in zip(self.groups, np.minimum(wrong, right), strict=True) if n < FEW_ERRORS]
-        a = float(self.prior.max())
+        a = self._cell_prior
         if a == PRIORS["jeffreys"] and len(few) < _SEVERAL:  # of one or two it covers
             return []
-        if not few or a != float(self.prior.min()) or a not in _OF_FEW:
+        if not few or a not in _OF_FEW:
             return []
         words = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
         return [f"Fewer than {FEW_ERRORS} errors (or as few hits) in {words}: {_OF_FEW[a]}"]
+
+    @property
+    def _cell_prior(self) -> float:
+        """α of a cell of two classes, of several a quarter of all cells; NaN where cells have their own."""
+        if self.classes:
+            return round(float(self.prior[0].sum()) / 4, 12)
+        return float(self.prior.flat[0]) if np.unique(self.prior).size == 1 else np.nan
 
     def to_arviz(self) -> Any:
         """The draws for ArviZ: InferenceData (0.x) or DataTree (1.x).

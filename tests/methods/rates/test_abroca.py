@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from statsmodels.stats.multitest import multipletests
 
 import fairstats as fs
+from fairstats.ground.errors import DataWarning
 from fairstats.ground.scores import ScoreCounts
 from fairstats.methods.rates.abroca import _GRID, RocCurve, _Draws, _places, area_between, roc_on_grid
 
@@ -162,12 +164,52 @@ def test_a_pooled_sample_split_at_random_is_what_equal_curves_show(rng: np.rando
     )
 
 
-def test_constant_scores() -> None:
-    """No score tells anybody apart: both curves are the diagonal, the area is 0 and certain."""
-    result = fs.abroca([0, 1] * 20, [0.5] * 40, sensitive_features=list("aabb") * 10, n_resamples=100, rng=1)
-    assert result.estimate == 0
-    assert tuple(result.confidence_interval) == (0, 0)
-    assert result.pvalue == 1
+@pytest.mark.parametrize("rows", [10, 29, 30])
+@pytest.mark.parametrize("kind", ["separated", "reversed", "all equal"])
+def test_without_noise_the_limit_is_that_of_the_rows(kind: str, rows: int) -> None:
+    """Witness: (1 − d/2)²ᵏ = .05 solved for d, which is .095 < .1 from k = 30 on."""
+    y = np.repeat([0, 1, 0, 1], [rows, 70, 50, 40])
+    score = {"separated": 0.3 + 0.4 * y, "reversed": 0.7 - 0.4 * y, "all equal": 0.5 + 0.0 * y}[kind]
+    g = np.repeat(["a", "b"], [rows + 70, 90])
+    with pytest.warns(DataWarning, match=rf"shows no noise\. {rows} rows of a label"):
+        result = fs.abroca(y, score, sensitive_features=g, n_resamples=199, rng=1)
+    (c,) = result.comparisons
+    assert c.estimate == 0
+    assert tuple(c.confidence_interval) == pytest.approx((0, 2 - 2 * 0.05 ** (0.5 / rows)), rel=1e-12)
+    assert c.pvalue == 1
+    assert c.pvalue_verdict == pytest.approx(max(0.95 ** (2 * rows), 1 / 200), rel=1e-12)
+    assert c.verdict == ("satisfied" if rows == 30 else "undecided")
+    assert np.isnan(c.std_error)
+
+
+def test_one_perfect_group_and_a_group_with_errors() -> None:
+    """Its rows count where the other group shows noise, too; with an error in each nothing is said."""
+    y = np.repeat([0, 1, 0, 1], [40, 10, 300, 200])
+    score, g = 0.3 + 0.4 * y, np.repeat(["a", "b"], [50, 500])
+    score[60] = 0.9
+    with pytest.warns(DataWarning, match="^abroca: a: the scores separate"):
+        (c,) = fs.abroca(y, score, sensitive_features=g, n_resamples=199, rng=1).comparisons
+    assert c.std_error > 0
+    assert c.confidence_interval.high - c.estimate == pytest.approx(2 - 2 * 0.05**0.05, rel=1e-12)
+    score[0] = 0.9
+    (c,) = fs.abroca(y, score, sensitive_features=g, n_resamples=199, rng=1).comparisons
+    assert not c.note
+
+
+def test_limits_cover_where_most_samples_are_perfect() -> None:
+    """Of 20 positives each 5% may lie below all negatives, in group b never: an area of .05, and 36% of the
+    samples show none. 300 samples: [0, 0] of those covered .64; three standard errors below .95 are .91.
+    """
+    rng, held = np.random.default_rng(8), 0
+    y, g = np.repeat([0, 1, 0, 1], [40, 20, 60, 60]), np.repeat(["a", "b"], [60, 120])
+    for run in range(300):
+        low = (rng.random(180) < 0.05) & (y == 1) & (g == "a")
+        score = np.where(low, 0.1, 0.3 + 0.4 * y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            interval = fs.abroca(y, score, sensitive_features=g, n_resamples=100, rng=run).confidence_interval
+        held += interval.low <= 0.05 <= interval.high
+    assert held / 300 > 0.91
 
 
 def test_more_values_than_bins(rng: np.random.Generator) -> None:
@@ -281,6 +323,7 @@ def test_exchange_is_within_labels(rng: np.random.Generator) -> None:
     assert found == pytest.approx(np.mean(areas), abs=4 * np.std(areas) * np.sqrt(2 / 600))
 
 
+@pytest.mark.filterwarnings("ignore:abroca.*separate:fairstats.ground.errors.DataWarning")
 def test_size_with_ten_positives_beside_a_hundred() -> None:
     """200 samples of equal curves at an AUC of .9, where the bootstrap alone rejects .13: with that, fewer
     than 12 of 200 come once in 2,000 times.

@@ -239,7 +239,7 @@ def test_priors_by_name(name: str, alpha: float) -> None:
     draws = named.metric("tpr", group="men")
     assert draws.mean() == pytest.approx(mean, abs=5 * draws.std() / np.sqrt(50_000))
     several = fs.um_multiclass(counts=TABLE, prior=name, rng=1)
-    assert (several.prior == alpha).all()  # 4α/J² with two classes
+    assert (several.prior == alpha).all()
 
 
 def test_few_errors_are_said_to_be_few() -> None:

@@ -200,6 +200,14 @@ def test_abroca_from_counts_and_from_rows() -> None:
     assert max(c.absolute_difference for c in areas) < 1e-12
 
 
+@pytest.mark.filterwarnings("ignore:abroca.*separate:fairstats.ground.errors.DataWarning")
+def test_abroca_of_perfect_scores() -> None:
+    p = people()
+    score = 0.2 + 0.6 * p["y"]
+    result = fs.abroca(p["y"], score, sensitive_features=p["group"], rng=1)
+    assert_all_agree(fs.crosscheck(result), at_least=10)
+
+
 @pytest.mark.parametrize("options", [{}, {"n_bins": 20}, {"comparisons": "rest"}], ids=str)
 def test_madd(options: dict[str, Any]) -> None:
     p = people()
