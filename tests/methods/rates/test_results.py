@@ -44,7 +44,7 @@ def weighted() -> Any:
 
 def scores() -> Any:
     y, p, g = rows(COUNTS)
-    score = np.clip(0.3 + 0.2 * y + 0.1 * p + np.linspace(-0.2, 0.2, y.size), 0, 1)
+    score = np.clip(0.3 + 0.2 * y + 0.1 * p + np.arange(y.size) % 7 / 15 - 0.2, 0, 1)
     return fs.abroca(y, score, sensitive_features=g, n_resamples=100, rng=1)
 
 
