@@ -78,6 +78,7 @@ LEAST_GRID <- 4
 
 # Threshold, fit and level of one group, or why there is no fit and which order statistic stands in.
 group_tail <- function(x, k, m, level) {
+  x <- round(x, 12L) # .93 - .84 is not .92 - .83 in floating point
   n <- length(x)
   # at m rate = 1 exactly the level would be the threshold itself
   if (is.null(k)) k <- min(50, max(LEAST_TAIL, floor(LARGE_SHARE * n)))
@@ -119,6 +120,7 @@ group_tail <- function(x, k, m, level) {
     }
   }
   if (out$empirical) at <- bounded_level(x, m, level)
+  at$high <- min(at$high, 1)
   c(out, list(return_level = at$estimate, std_error = at$std_error, ci_low = at$low, ci_high = at$high))
 }
 
@@ -138,7 +140,8 @@ degenerate_tail <- function(x, above, threshold) {
   if (length(above) < LEAST_TAIL) return(paste(length(above), "values lie above the threshold, fewer than", LEAST_TAIL))
   distinct <- 1 + sum(diff(sort(above)) > TIE * max(1, abs(above)))
   if (distinct < max(LEAST_TAIL, length(above) / 2) && tail_grid(above) == 0) {
-    return(paste("its", length(above), "largest values are", distinct, "distinct ones: ties, not a continuous tail"))
+    what <- if (distinct > 1) paste("are", distinct, "distinct ones") else "are one and the same"
+    return(paste("its", length(above), "largest values", paste0(what, ":"), "ties, not a continuous tail"))
   }
   ""
 }
@@ -169,6 +172,8 @@ tail_grid <- function(above, least = LEAST_GRID) {
   cells <- (distinct - distinct[1L]) / width
   last <- cells[length(cells)]
   if (last > 1e5 || max(abs(cells - round(cells))) > max(1e-6, noise / width)) return(0)
+  # a few fractions have a common divisor, too, but their grid is empty
+  if (length(distinct) < 0.05 * last) return(0)
   (distinct[length(distinct)] - distinct[1L]) / round(last)
 }
 
@@ -177,9 +182,12 @@ bounded_level <- function(x, m, level) {
   if (length(x) < LEAST_TAIL) return(list(estimate = NaN, std_error = NaN, low = -1, high = 1))
   found <- empirical_level(x, m, level)
   half <- tail_grid(x, 3L) / 2 # a rounded value says no more than its cell
+  # the highest cell is the answer where it holds the tail
+  in_top <- half > 0 && sum(x > max(x) - half) >= max(LEAST_TAIL, LARGE_SHARE * length(x))
+  high <- if (in_top) min(found$high, max(x)) else found$high
   list(
     estimate = if (m >= length(x)) max(x) else found$estimate, std_error = NaN, low = max(found$low - half, -1),
-    high = min(found$high + half, 1)
+    high = min(high + half, 1)
   )
 }
 

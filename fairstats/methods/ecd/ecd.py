@@ -122,14 +122,15 @@ def ecd(
     (`fairstats.evt.fit_gpd`; on a coarse grid it is conservative). Tails of a shape below −1/2 have the
     levels of a power tail, and the test is by independent draws of both levels. A tail of other ties or
     of a constant CD has no model: order statistics stand in, with binomial intervals (of rounded values
-    to the ends of their cells), and there is no test; the same where the model's level lies above 1.
-    Intervals are cut at [−2, 2]. The verdict is by its own p-values, of the signed root of the likelihood
-    ratio at ± `margin`, and family-wise over the groups; `bounds` are the one-sided limits that belong to
-    it. Tails that are not generalised Pareto bias the level, the more the larger the share of the rows
-    above the threshold: `sensitivity` has the answers with half and twice the exceedances, by Student's
-    t, and the result says where they differ. Rows of one person are resampled together; where their end
-    point is near, there is no interval. With synthetic rows intervals describe the generator's law, and
-    there is neither p-value nor verdict on people.
+    to the ends of their cells; where the highest cell holds 5% of the rows, it is the answer), and there
+    is no test; the same where the model's level lies above 1. Levels are cut at 1, differences at [−2,
+    2]. The verdict is by its own p-values, of the signed root of the likelihood ratio at ± `margin`, and
+    family-wise over the groups; `bounds` are the one-sided limits that belong to it. Tails that are not
+    generalised Pareto bias the level, the more the larger the share of the rows above the threshold:
+    `sensitivity` has the answers with half and twice the exceedances, by Student's t, and the result says
+    where they differ. Rows of one person are resampled together; where their end point is near, there is
+    no interval. With synthetic rows intervals describe the generator's law, and there is neither p-value
+    nor verdict on people.
 
     References
     ----------
@@ -181,7 +182,7 @@ def ecd(
     return EcdResult(
         attribute=whole.attribute, comparisons=judged, tails=tails, settings=settings,
         sensitivity=tuple(other for _, _, others in compared for other in others),
-        note=" ".join(dict.fromkeys(c.note for c in judged)),
+        note=" ".join(dict.fromkeys(c.note for c in judged if c.note)),
         backend=next((t.fit.backend for t in tails if t.fit is not None), "numpy"),
     )  # fmt: skip
 

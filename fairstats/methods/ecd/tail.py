@@ -42,6 +42,8 @@ CHARACTERISTICS = (
 )  # fmt: skip
 #: Candidates of "forward_stop", and the fewest values above one.
 _CANDIDATES, _FEWEST = 12, 20
+#: Of the cells between rounded values so many have one at least.
+_FILLED = 0.05
 #: Values closer than this are one value.
 _TIE = 1e-12
 
@@ -199,6 +201,9 @@ def _remarks(sample: GroupSample, k: int, count: int, fit: EvtFit | None, level:
     n = sample.n
     if level.empirical and n > LEAST and (width := _rounding(sample.largest())):
         yield f"Its values lie on a grid of width {width:g}: the level is known to the cells of its ends."
+        if together := _in_top_cell(sample, width):
+            cell = f"{sample.maximum - 0.5 * width:.4g} to {sample.maximum + 0.5 * width:.4g}"
+            yield f"{together:,} share the highest cell, {cell}: the answer is that cell, if it is the last."
     if fit is not None and fit.grid is not None:
         yield f"Its values lie on a grid of width {fit.grid:g}: the likelihood is that of their cells."
         if not fit.regular:
@@ -208,8 +213,8 @@ def _remarks(sample: GroupSample, k: int, count: int, fit: EvtFit | None, level:
             "Its end point is near: levels are those of a power tail, unlike the type, ξ and the goodness of "
             "fit."
         )
-    if fit is not None and fit.n_exceedances < k:
-        yield f"{k - fit.n_exceedances} values are tied with the threshold."
+    if fit is not None and (tied := k - fit.n_exceedances) > 0:
+        yield f"{tied} value{'s are' if tied > 1 else ' is'} tied with the threshold."
     if level.beyond_bound:
         yield (
             "The model's level lies beyond the bound of 1: the model cannot hold so far out, and an order "
@@ -281,7 +286,8 @@ def _degenerate(sample: GroupSample, above: Floats, threshold: float) -> str:
     gaps = np.diff(np.sort(above))
     distinct = 1 + int((gaps > _TIE * max(1.0, np.abs(above).max())).sum())
     if distinct < max(LEAST, above.size / 2) and not _grid(above):
-        return f"its {above.size} largest values are {distinct} distinct ones: ties, not a continuous tail"
+        what = f"are {distinct} distinct ones" if distinct > 1 else "are one and the same"
+        return f"its {above.size} largest values {what}: ties, not a continuous tail"
     return ""
 
 
@@ -302,7 +308,16 @@ def _rounding(values: Floats, least: int = 3) -> float:
     distinct = np.unique(np.round(values / _TIE) * _TIE).size if values.size else 0
     if distinct < least or not may_be_rounded(np.round(values, 9)):
         return 0.0
-    return grid_width(values)
+    width = grid_width(values)
+    # a few fractions have a common divisor, too, but their grid is empty
+    return width if distinct >= _FILLED * np.ptp(values) / (width or 1.0) else 0.0
+
+
+def _in_top_cell(sample: GroupSample, width: float) -> int:
+    """Values in the highest cell of a grid, where they are the tail; 0 where they are fewer."""
+    cd = sample.largest()
+    count = int((cd > cd.max() - 0.5 * width).sum())
+    return count if count >= max(LEAST, _LARGE_SHARE * sample.n) else 0
 
 
 def _fit(sample: GroupSample, threshold: float, settings: EcdSettings) -> EvtFit:
@@ -354,9 +369,9 @@ def _group_level(
 ) -> GroupLevel:
     beyond = modelled is not None and modelled.estimate > BOUND
     if modelled is not None and not beyond:
-        return GroupLevel(
-            m, modelled.estimate, modelled.std_error, modelled.confidence_interval, False, False
-        )
+        ends = modelled.confidence_interval
+        within = replace(ends, high=min(ends.high, BOUND))
+        return GroupLevel(m, modelled.estimate, modelled.std_error, within, False, False)
     if sample.n < LEAST:
         nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
         return GroupLevel(m, float("nan"), float("nan"), nothing, True, beyond)
@@ -366,6 +381,8 @@ def _group_level(
     # a rounded value says no more than its cell
     half, method = 0.5 * _rounding(cd), "binomial, between order statistics"
     method += " and their cells" if half else ""
+    if half and _in_top_cell(sample, 2.0 * half):
+        high = min(high, sample.maximum)
     interval = Interval(max(low - half, -BOUND), min(high + half, BOUND), settings.confidence_level, method)
     estimate = float(cd.max()) if m >= sample.n else found.estimate
     return GroupLevel(m, estimate, float("nan"), interval, True, beyond)

@@ -133,7 +133,9 @@ def ecd(result: EcdResult, bench: Bench) -> Iterator[Check]:
 def _tail(tail: GroupTail, bench: Bench) -> Iterator[Check]:
     place, cd = bench.place("tail", tail.group), _values(tail.group, tail.n, bench)
     if cd is not None:
-        above = float(bench.call("base::sum", cd > tail.threshold)) if math.isfinite(tail.threshold) else 0.0
+        # values and threshold are compared to twelve decimals
+        over = cd > tail.threshold + 1e-12
+        above = float(bench.call("base::sum", over)) if math.isfinite(tail.threshold) else 0.0
         found = {"n_exceedances": above, "maximum": bench.call("base::max", cd)}
         yield from bench.compare(place, _OF_ROWS, tail, found, "base::sum")
     if tail.fit is not None:
@@ -166,7 +168,9 @@ def _empirical_level(
     if cd is None or math.isnan(level.estimate):
         yield place.needs_data("estimate", level.estimate, "an order statistic of the rows")
         return
-    found = bench.call("bounded_level", cd, level.interactions, level.confidence_interval.confidence_level)
+    found = bench.call(
+        "bounded_level", np.round(cd, 12), level.interactions, level.confidence_interval.confidence_level
+    )
     yield from bench.compare(place, (*_LEVEL, *_INTERVAL), level, found, "stats::quantile")
 
 
@@ -187,6 +191,7 @@ def _fitted_level(fitted: EvtFit, level: GroupLevel, place: Place, bench: Bench)
         return
     law, grid = _law(fitted.model), float(fitted.grid or 0.0)
     found = bench.call("tail_level", *_arguments(fitted), level.interactions, ci.confidence_level, law, grid)
+    found = {**found, "high": min(found["high"], 1.0)}
     near = _OF_WIDTH * (level.std_error if math.isfinite(level.std_error) else ci.width)
     yield from bench.compare(place, _LEVEL, level, found, "tail_level", absolute=near)
     if fitted.regular and fitted.shape > _REGULAR:

@@ -24,6 +24,10 @@ WHITE, BLACK = 0.3 * RNG.beta(2, 8, 25_000), 0.5 * RNG.beta(2, 8, 3000)
 FAST: dict[str, Any] = {"privileged": "white", "unprivileged": "black", "backend": "scipy", "n_resamples": 0}
 
 
+def result_of(cd: np.ndarray) -> fs.results.EcdResult:
+    return fs.ecd({"white": WHITE, "black": cd}, **FAST)
+
+
 def result(**change: Any) -> fs.results.EcdResult:
     return fs.ecd({"white": WHITE, "black": BLACK}, **{**FAST, **change})
 
@@ -239,9 +243,10 @@ def test_degenerate_tails_are_named(what: str) -> None:
 
 
 def test_a_rounded_top_is_its_cell() -> None:
-    """More than half of 5,000 values are .1, rounded to .05: the level lies within .1 ± .025 (METHODS.md, 6).
+    """More than half of 1,000 values are .1, rounded to .05: the level lies within .1 ± .025 (METHODS.md, 6).
 
-    Witness: the cell. Values that are tied without being rounded have none, nor have two distinct ones.
+    Witness: the cell. It is no answer where few values lie in it, nor are there cells of values that are tied
+    without being rounded (fractions have a common divisor, too), or of two distinct ones.
     """
 
     def rounded(cd: np.ndarray) -> Any:
@@ -249,12 +254,42 @@ def test_a_rounded_top_is_its_cell() -> None:
             return fs.ecd({"white": WHITE, "black": cd}, **FAST)["black"]
 
     rng = np.random.default_rng(2)
-    cd = rng.choice([-0.05, 0.0, 0.05, 0.1], 5000, p=[0.1, 0.2, 0.15, 0.55])
+    cd = rng.choice([-0.05, 0.0, 0.05, 0.1], 1000, p=[0.1, 0.2, 0.15, 0.55])
     found = rounded(cd)
     assert (found.level.estimate, *found.level.confidence_interval) == pytest.approx((0.1, 0.075, 0.125))
-    assert "known to the cells" in found.sentence
-    for other in (np.where(cd > 0.06, 0.1, 0.0), np.where(cd > 0.06, 0.1, np.pi * cd**2)):
-        assert tuple(rounded(other).level.confidence_interval) == pytest.approx((0.1, 0.1))
+    assert "the answer is that cell" in found.sentence
+    few = np.where(np.arange(1000) < 960, np.minimum(cd, 0.0), cd)
+    assert tuple(rounded(few).level.confidence_interval) == pytest.approx((0.075, 1.0))
+    fractions = np.choose((100 * cd / 5 + 1).astype(int), [0.0, 1 / 77, 3 / 190, 2 / 11])
+    for other in (np.where(cd > 0.06, 0.1, 0.0), np.where(cd > 0.06, 0.1, np.pi * cd**2), fractions):
+        found = rounded(other)
+        assert tuple(found.level.confidence_interval) == pytest.approx((other.max(), 1.0))
+        assert "grid" not in found.sentence
+
+
+def test_differences_of_rounded_scores_are_equal_where_they_are() -> None:
+    """.93 − .84 and .92 − .83 differ in floating point: the tail of differences is that of their cells.
+
+    Witness: whole hundredths, whose differences are exact.
+    """
+    rng = np.random.default_rng(4)
+    before, step = rng.integers(20, 60, 3000), rng.poisson(4, 3000)
+    exact = step / 100
+    noisy = (before + step) / 100 - before / 100
+    assert np.unique(noisy).size > 3 * np.unique(exact).size
+    ours, wanted = (result_of(cd)["black"] for cd in (noisy, exact))
+    assert ours.n_exceedances == wanted.n_exceedances
+    assert ours.fit.grid == pytest.approx(0.01)
+    assert ours.level.estimate == pytest.approx(wanted.level.estimate, rel=1e-9)
+    theirs = tuple(wanted.level.confidence_interval)
+    assert tuple(ours.level.confidence_interval) == pytest.approx(theirs, rel=1e-6)
+
+
+def test_a_level_ends_at_1() -> None:
+    """Likelihood limits of a heavy tail of a bounded quantity: cut, and said to be beyond the horizon."""
+    found = result_of(np.minimum(0.02 * np.random.default_rng(5).pareto(1.5, 2000), 1.0))["black"]
+    assert found.level.confidence_interval.high == 1
+    assert found.fit.return_level(1000).confidence_interval.high > 1
 
 
 # ---------------------------------------------------------------- dependence and synthetic rows
