@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -195,20 +196,24 @@ class GroupSample:
         return replace(found, estimate=q + found.estimate)
 
     def largest(self, threshold: float = math.nan) -> Floats:
-        """The values, or the largest that a tally kept: all from the threshold upwards, or an error.
-
-        To twelve decimals: .93 − .84 is not .92 − .83 in floating point, and they are the same value.
-        """
+        """The values, or the largest that a tally kept: all from the threshold upwards, or an error."""
         if self.top is None:
-            return np.round(self.values(), 12)
-        if threshold < self.complete - 1e-11:
+            self.values()
+        elif threshold < self.complete - 1e-11:
             raise InputError(
                 "counts",
                 got=f"a tally with the {self.top.size:,} largest of {self.n:,} values of {self.group!r}",
                 allowed=f"one with all values from {threshold:.4g} on",
                 cure="a smaller k (threshold=), or the rows themselves",
             )
-        return np.round(self.top, 12)
+        return self._merged
+
+    @cached_property
+    def _merged(self) -> Floats:
+        """The values; of rounded scores to twelve decimals: .93 − .84 is not .92 − .83 in floating point."""
+        values = self.values() if self.top is None else self.top
+        near = np.round(values, 12)
+        return near if np.unique(near).size < np.unique(values).size else values
 
     @property
     def n(self) -> int:
