@@ -153,6 +153,19 @@ class PairedCounts(CellCounts):
         return mapping
 
 
+def effective(number: float, kind: str) -> str:
+    """So many effective cases in words; `kind`: in the plural.
+
+    Examples
+    --------
+    >>> effective(1.0, "clusters"), effective(1.56, "successes")
+    ('1 effective cluster', '1.56 effective successes')
+    """
+    told = f"{number:.3g}"
+    one = {"successes": "success"}.get(kind, kind.removesuffix("s"))
+    return f"{told} effective {one if told == '1' else kind}"
+
+
 def confusion_cells(outcomes: Outcomes) -> NDArray[Any]:
     """Cell codes 0 (tp), 1 (fp), 2 (fn), 3 (tn) of validated rows, shape (n,)."""
     return 3 - 2 * column_of(outcomes, "y_pred") - column_of(outcomes, "y_true")

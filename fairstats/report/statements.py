@@ -16,6 +16,7 @@ from fairstats.ground.errors import (
 )
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.registry import RATES, Rate, find_metric
+from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
 from fairstats.report.contents import Statement, compared, rests_on_exact_test
@@ -102,6 +103,10 @@ def differing_verdicts(sections: Sequence[Section], settings: AuditSettings) -> 
                 alike.setdefault((rate, pattern, own[0].comparison.reference), []).append(own)
         notes += [f"{attribute}: {_note(members, settings)}" for members in alike.values()]
         notes += [f"{attribute}: {text}" for one in every if (text := _beside_the_gap(one, every))]
+    for section in sections:
+        distances = (result for result in section.results if isinstance(result, MaddResult))
+        told = (result.beside_the_largest() for result in distances)
+        notes += [f"{section.attribute_text}: {text}" for text in told if text]
     return notes
 
 
@@ -342,6 +347,12 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns, settings: 
     elif columns.score is not None and (columns.sample_weight or columns.cluster):
         found.append(
             f"ABROCA takes neither weights nor clusters: the score {columns.score} was used for MADD only."
+        )
+    if columns.y_true and columns.y_pred and (columns.sample_weight or columns.cluster):
+        found.append(
+            "Uncertainty Matters takes neither weights nor clusters: there are no posteriors. "
+            "fs.um_posterior, or an audit without them, gives those of these rows as equally weighted, "
+            "independent draws."
         )
     for section in sections:
         about: dict[str, dict[str, None]] = {}

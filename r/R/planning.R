@@ -2,7 +2,8 @@
 #'
 #' Exact power of the score test (Miettinen and Nurminen 1985) of a ratio: the probability of all pairs of counts that
 #' it rejects. `fs_sample_size_ratio` finds the first group size that reaches the wanted power, from where the formula
-#' of Farrington and Manning (1990) comes near it.
+#' of Farrington and Manning (1990) comes near it. `"violated"` and `"satisfied"` count tables with fewer than ten of a
+#' kind by the exact unconditional test, as verdicts do, where n times n_reference is at most 100,000 (the score beyond).
 #'
 #' @param rate_reference Assumed rate of the reference, in (0, 1).
 #' @param ratio Assumed true ratio; what is to be shown must be true of it.
@@ -23,8 +24,12 @@ fs_power_ratio <- function(rate_reference, ratio, n, n_reference = n, threshold 
   alternative <- checked_plan(rate_reference, ratio, threshold, alternative, level)
   numbers_in(n, "n", 1, whole = TRUE)
   numbers_in(n_reference, "n_reference", 1, whole = TRUE)
+  planned_power(rate_reference, ratio, n, n_reference, threshold, alternative, level)
+}
+
+# Without exact tests where the score alone shows that the power is below the one wanted: they show hardly more.
+planned_power <- function(q, ratio, n, n_reference, threshold, alternative, level, wanted = 0) {
   # for every count of the reference the counts of the group that show a low or a high ratio
-  q <- rate_reference
   likely <- stats::qbinom(c(1e-17, 1 - 1e-16), n_reference, q) + c(-2, 2)
   k1 <- seq(max(0, likely[1L]), min(n_reference, likely[2L]))
   shown <- plan_evidence(threshold, alternative, level)
@@ -37,7 +42,76 @@ fs_power_ratio <- function(rate_reference, ratio, n, n_reference = n, threshold 
   chance <- switch(alternative,
     less = up_to, greater = from, satisfied = pmax(up_to + from - 1, 0), up_to + from
   )
-  sum(stats::dbinom(k1, n_reference, q) * chance)
+  by_score <- sum(stats::dbinom(k1, n_reference, q) * chance)
+  exactly <- counts_exactly(alternative, n, n_reference)
+  if (!exactly || by_score < wanted - 0.02) return(by_score)
+  more <- power_of_few(q, ratio, n, n_reference, threshold, alternative, level)
+  min(max(by_score + more, 0), 1)
+}
+
+counts_exactly <- function(alternative, n, m) alternative %in% c("violated", "satisfied") && min(n, m) <= 2000 && n * m <= 1e5
+
+# What the probability of a verdict changes by where tables with fewer than 10 of a kind are judged by exact tests: those
+# whose p-value by score is at most four times the error.
+power_of_few <- function(q, ratio, n, m, threshold, alternative, level) {
+  tables <- expand.grid(k = 0:n, j = 0:m)
+  chance <- stats::dbinom(tables$k, n, q * ratio) * stats::dbinom(tables$j, m, q)
+  few <- pmin(tables$k, n - tables$k, tables$j, m - tables$j) < 10 & chance > 1e-16
+  tables <- tables[few, ]
+  chance <- chance[few]
+  z <- lapply(c(threshold, 1 / threshold), function(null) score_z(tables$k, n, tables$j, m, "ratio", null))
+  width <- z[[1L]] - z[[2L]]
+  violated <- alternative == "violated"
+  toward <- if (violated) list(z[[1L]], -z[[2L]]) else list(-z[[1L]], z[[2L]])
+  near <- lapply(toward, function(t) which(stats::pnorm(t) + stats::pnorm(t - width) <= 4 * (1 - level)))
+  shown <- logical(length(chance))
+  if (!violated) shown[intersect(near[[1L]], near[[2L]])] <- TRUE
+  for (end in 1:2) {
+    at <- if (violated) setdiff(near[[end]], which(shown)) else which(shown)
+    side <- if (violated == (end == 1)) "less" else "greater"
+    null <- c(threshold, 1 / threshold)[end]
+    shown[at] <- exactly_shown(
+      tables$k[at], n, tables$j[at], m, chance[at], toward[[end]][at], width[at], null, side, 1 - level
+    )
+  }
+  score <- plan_evidence(threshold, alternative, level)
+  of <- function(null) if (null == threshold) z[[1L]] else z[[2L]]
+  join <- if (violated) `|` else `&`
+  sum(chance * (shown - join(score$low(of), score$high(of))))
+}
+
+# Whether exact tests on a side of an end of the fair range show it left, or kept: p + pnorm(qnorm(p) - width) is at most
+# the error where p is at most a limit; p rises along the tables ordered by z, so that runs are halved until a p before
+# them or that of their last table settles them, or their chance is too small to count.
+exactly_shown <- function(k, n, j, m, chance, z, width, null, side, error) {
+  place <- order(z)
+  low <- rep(error / 2, length(z))
+  high <- rep(error, length(z))
+  for (step in 1:50) {
+    middle <- (low + high) / 2
+    fine <- middle + stats::pnorm(stats::qnorm(middle) - width[place]) <= error
+    low <- ifelse(fine, middle, low)
+    high <- ifelse(fine, high, middle)
+  }
+  known <- rep(NA_real_, length(z))
+  shown <- logical(length(z))
+  settle <- function(first, last) {
+    run <- first:last
+    before <- max(0, known[seq_len(first - 1)], na.rm = TRUE)
+    if (before > max(low[run]) || sum(chance[place[run]]) < 1e-12) return()
+    if (is.na(known[last])) {
+      known[last] <<- exact_pvalue(k[place[last]], n, j[place[last]], m, "ratio", null, side)
+    }
+    if (known[last] <= min(low[run])) {
+      shown[place[run]] <<- TRUE
+    } else if (last > first) {
+      middle <- (first + last) %/% 2
+      settle(first, middle)
+      settle(middle + 1, last)
+    }
+  }
+  if (length(z)) settle(1, length(z))
+  shown
 }
 
 # What shows a ratio below or above: functions of the score statistic at a null value.
@@ -82,7 +156,7 @@ fs_sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation 
     formula_power(rate_reference, ratio, n, ceiling(allocation * n), threshold, alternative, level) >= wanted
   }
   reaches <- function(n) {
-    fs_power_ratio(rate_reference, ratio, n, ceiling(allocation * n), threshold, alternative, level) >= power
+    planned_power(rate_reference, ratio, n, ceiling(allocation * n), threshold, alternative, level, power) >= power
   }
   near <- halving(function(n) about(n, power), 2, most)
   p <- rate_reference * ratio
@@ -91,7 +165,7 @@ fs_sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation 
   n <- halving(function(n) about(n, power - 0.2 / sqrt(1 + few)), 2, most)
   step <- 1
   while (n + step < most && !reaches(n + step)) step <- 2 * step
-  if (step > 500) {
+  if (step >= if (counts_exactly(alternative, n, ceiling(allocation * n))) 20 else 500) {
     n <- halving(reaches, n, min(n + step, most))
   } else {
     while (n <= most && !reaches(n)) n <- n + 1

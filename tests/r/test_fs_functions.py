@@ -143,6 +143,26 @@ def test_planning(ratio: float, alternative: Any, threshold: float) -> None:
     assert found["power"] == pytest.approx(plan.power, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("rate", "ratio", "n", "m", "options"),
+    [
+        (0.999, 0.6, 27, 27, {"alternative": "violated"}),
+        (0.4, 0.4, 15, 40, {"alternative": "violated", "threshold": 0.9}),
+        (0.95, 1.0, 15, 40, {"alternative": "satisfied", "threshold": 0.6}),
+    ],
+)
+def test_planning_of_few_cases(rate: float, ratio: float, n: int, m: int, options: dict[str, Any]) -> None:
+    """Both count verdicts by exact tests; R finds the largest probability on another grid of rates."""
+    there = call("fs_power_ratio", rate, ratio, n, m, **options)
+    assert there == pytest.approx(fs.power_ratio(rate, ratio, n=n, n_reference=m, **options).power, rel=1e-9)
+
+
+def test_the_sample_size_of_few_cases() -> None:
+    plan = fs.sample_size_ratio(0.95, 0.4, alternative="violated")
+    found = call("fs_sample_size_ratio", 0.95, 0.4, alternative="violated")
+    assert (found["n"], found["power"]) == (plan.n, pytest.approx(plan.power, rel=1e-9))
+
+
 def test_abroca_of_two_groups() -> None:
     d = people()
     inside, outside = d["group"] == "b", d["group"] == "a"

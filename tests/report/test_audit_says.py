@@ -120,7 +120,8 @@ def test_missing_groups_form_a_group(audit_all: Any, frame: pd.DataFrame) -> Non
 def test_weights_and_clusters(audit_all: Any, frame: pd.DataFrame) -> None:
     report = audit_all(frame, score="score", sample_weight="weight", cluster="branch")
     assert "abroca" not in metrics(report)
-    assert any("neither weights nor clusters" in note for note in report.notes)
+    for left_out in ("ABROCA", "Uncertainty Matters"):
+        assert any(f"{left_out} takes neither weights nor clusters" in note for note in report.notes)
     assert "40 clusters (branch)" in statement(report, "Sampling")
     assert any("Binder" in reference for reference in report.references)
     direct = fs.disparate_impact(

@@ -49,11 +49,13 @@ def compare(
     lacking = [name for name, s in zip(pair.names, pair.samples, strict=True) if s.n < 2 or not s.total > 0]
     if not (first.total > 0 and second.total > 0):
         bins = (settings.grid_bins or 2) if atoms is None else atoms.size
+        weightless = all(s.n for s in pair.samples if not s.total > 0)
+        none = "all weights of rows are 0" if weightless else "no rows"
         empty = MaddComparison(
             **known, grid_bins=bins, atoms=atoms is not None,
             confidence_interval=Interval(0.0, 2.0, level, _METHOD), bounds=Interval(0.0, 2.0, level, _METHOD),
             verdict="insufficient evidence", contributions=np.full(bins, _NAN),
-            note=f"{' and '.join(lacking)}: no rows, so no score distribution.",
+            note=f"{' and '.join(lacking)}: {none}, so no score distribution.",
         )  # fmt: skip
         return empty, None
     if atoms is None:

@@ -255,13 +255,34 @@ class MaddResult(Result):
                 "rest": "Each group is compared with all others",
                 "reference": f"Each group is compared with {self.comparisons[0].reference}",
             }[settings.comparisons]
-            lines.append(
-                f"{what}; p-values adjusted by {settings.adjust} over {settings.family}; verdicts hold "
-                f"together over the comparisons ({settings.adjust})."
-            )
+            alone = settings.adjust == "none"
+            how = f"adjusted by {settings.adjust} over {settings.family}"
+            how = "not adjusted" if alone and settings.family == MaddSettings.family else how
+            judged = f"verdicts hold together over the comparisons ({settings.adjust})"
+            judged = "each verdict is of its comparison by itself" if alone else judged
+            lines.append(f"{what}; p-values {how}; {judged}.")
+        lines += [text] if (text := self.beside_the_largest()) else []
         if self.counts.missing.n_dropped:
             lines.append(self.counts.missing.sentence)
         return [*lines, *sorted({c.note for c in self.comparisons if c.note})]
+
+    def beside_the_largest(self) -> str:
+        """Why the largest MADD is judged unlike the comparison that attains it; empty where it is not."""
+        top = self.largest
+        own = None if top is None else self[top.group, top.reference]
+        if top is None or own is None or own.verdict == top.verdict:
+            return ""
+        shows = " against ".join(top.limited_by)
+        why = {
+            "violated": f"whichever is the largest in truth, it is no smaller than that of {shows}, which "
+            "lies above the margin",
+            "undecided": "it is judged over all comparisons at once, any of which may be the largest in "
+            "truth, and needs more evidence",
+        }.get(top.verdict, "it is judged by limits that hold for all comparisons at once")
+        return (
+            f"The largest MADD ({top.group} against {top.reference}: {top.estimate:.3f}) is {top.verdict}, "
+            f"that comparison by itself is {own.verdict}: {why}."
+        )
 
     def __getitem__(self, group: Any) -> MaddComparison:
         """The comparison of one group, or of the pair ``(group, reference)`` in either order."""

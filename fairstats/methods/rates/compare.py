@@ -198,7 +198,11 @@ def _compare_pair(
     lacking = [estimates.groups[g] for g in (i, j) if not estimates.cases[g] > 0]
     words = estimates.rate_of
     if lacking:
-        note = f"{' and '.join(lacking)}: no {words.case_words}, so no {words.title}."
+        own = () if estimates.smooth or not estimates.weighted else estimates.parts or (estimates,)
+        without = [part.rows[g] == 0 for part in own for g in (i, j) if not estimates.cases[g] > 0]
+        none = f"no {words.case_words}"
+        none = f"all weights of {words.case_words} are 0" if own and not any(without) else none
+        note = f"{' and '.join(lacking)}: {none}, so no {words.title}."
         return replace(empty, note=note), Evidence()
     if contrast == "ratio" and estimates.successes[i] == 0 and estimates.successes[j] == 0:
         note = f"{empty.group} and {empty.reference}: {words.title} 0 in both; 0/0 can be any ratio."

@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from fairstats.ground.counts import effective
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.methods.rates.bootstrap import bca_distribution
@@ -295,17 +296,15 @@ def too_few_units(estimates: RateEstimates, i: int, j: int) -> str:
         return ""
     for g in (i, j):
         if estimates.units[g] < MIN_UNITS:
-            kind = "clusters" if estimates.clustered else "rows"
-            return (
-                f"{estimates.groups[g]}: {estimates.units[g]:.3g} effective {kind}, too few for an interval."
-            )
+            few = effective(float(estimates.units[g]), "clusters" if estimates.clustered else "rows")
+            return f"{estimates.groups[g]}: {few}, too few for an interval."
         for part in () if estimates.smooth else estimates.parts or (estimates,):
             if shrinkage(part)[:, g].min() < MIN_EFFECTIVE / FULL_EFFECTIVE:
                 k, n = (float(values[g]) for values in part.effective)
                 kind, rarer = ("successes", k) if k <= n - k else ("failures", n - k)
                 return (
-                    f"{estimates.groups[g]}: {rarer:.3g} effective {kind} among {n:.3g} effective cases, too "
-                    "few for an interval under weights or clusters."
+                    f"{estimates.groups[g]}: {effective(rarer, kind)} among {effective(n, 'cases')}, too few "
+                    "for an interval under weights or clusters."
                 )
     return ""
 

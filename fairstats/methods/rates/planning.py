@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, betaln, ndtr, xlog1py, xlogy
+from scipy.special import bdtr, betaln, ndtr, ndtri, xlog1py, xlogy
 
 from fairstats.ground.checks import check_choice, check_confidence_level, check_number, check_that
 from fairstats.ground.errors import InputError
@@ -23,18 +23,26 @@ from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.rates.exact import first_true
+from fairstats.methods.rates.exact import exact_unconditional_pvalue, first_true
 from fairstats.methods.rates.score import ratio_score_statistic
 from fairstats.plots.picture import LIMIT, Picture, draw, mark
 
 Alternative = Literal["less", "greater", "two-sided", "violated", "satisfied"]
 _ALTERNATIVES: tuple[Alternative, ...] = ("less", "greater", "two-sided", "violated", "satisfied")
+_VERDICTS = ("violated", "satisfied")
 #: Cases of either side that a plan can have.
 MAX_CASES = 10_000_000
-#: So many sizes are tried one by one; among more of them the power counts as monotone.
-_TRIED = 500
-#: Below so many expected cases of one kind a verdict is not by the score statistic alone.
-_FEW = 10
+#: Exact tests show hardly more than the score: by less than this in power.
+_MORE = 0.02
+#: So many sizes are tried one by one, by score and with exact tests; among more the power counts as monotone.
+_TRIED, _TRIED_EXACTLY = 500, 20
+#: Below so many cases of one kind verdicts are by exact tests, up to so many of the smaller group, where the
+#: p-value by score is at most so many times the error; where so many are expected that hardly happens.
+_FEW, _EXACT_UP_TO, _NEAR, _ENOUGH = 10, 2_000, 4.0, 20
+#: Runs of tables of less than this probability do not count.
+_RARE = 1e-12
+#: Exact tests are enumerated for group times reference up to this: a test takes seconds beyond.
+_TABLES = 100_000
 _ASSUMED = "a plan has no data; .estimate is the power under the assumed rates"
 
 
@@ -45,7 +53,7 @@ class PowerResult(Result):
     Attributes
     ----------
     power : float
-        Probability of rejecting the null hypothesis, or of the verdict; exact.
+        Probability of rejecting the null hypothesis, or of the verdict; exact (see Notes of `power_ratio`).
     n, n_reference : int
         Cases in the group and in the reference.
     rate, rate_reference, ratio : float
@@ -122,13 +130,22 @@ class PowerResult(Result):
 
     def notes(self) -> list[str]:
         """A sentence where verdicts would not rest on the score statistic alone."""
-        few = _fewest(self.n, self.n_reference, self.rate, self.rate_reference)
-        if few >= _FEW:
+        few, of_verdict = self._fewest, self.alternative in _VERDICTS
+        if few >= (_ENOUGH if of_verdict else _FEW) or min(self.n, self.n_reference) > _EXACT_UP_TO:
             return []
-        return [
+        said = (
             f"About {few:.1f} successes or failures are expected in one group: where fewer than {_FEW} are "
-            "observed, verdicts are by an exact test, which shows less."
-        ]
+            "observed, verdicts are by an exact test, "
+        )
+        if not of_verdict:
+            return [f'{said}which shows less: alternative="violated" or "satisfied" gives their probability.']
+        if self.n * self.n_reference <= _TABLES:
+            return [f"{said}as counted here."]
+        return [f"{said}which shows less. Here they are counted by the score test: the power is lower."]
+
+    @property
+    def _fewest(self) -> float:
+        return _fewest(self.n, self.n_reference, self.rate, self.rate_reference)
 
 
 def _check(rate_reference: float, ratio: float, threshold: float, alternative: str) -> None:
@@ -173,6 +190,54 @@ def _cases(name: str, value: float) -> int:
 def _fewest(n: int, m: int, p: float, q: float) -> float:
     """The smallest expected count of the four."""
     return min(n * p, n * (1 - p), m * q, m * (1 - q))
+
+
+def _likely(n: int, p: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Counts of n cases with all but 1e-16 of the probability, and the probability of each."""
+    reach = 9 * sqrt(n * p * (1 - p)) + 40
+    k = np.arange(max(0, int(n * p - reach)), min(n, ceil(n * p + reach)) + 1)
+    return k, np.exp(xlogy(k, p) + xlog1py(n - k, -p) - betaln(k + 1, n - k + 1) - np.log(n + 1))
+
+
+def _exactly_shown(
+    tables: tuple[NDArray[Any], int, NDArray[Any], int],
+    chance: NDArray[np.float64],
+    z: NDArray[np.float64],
+    width: NDArray[np.float64],
+    null: float,
+    side: str,
+    error: float,
+) -> NDArray[np.bool_]:
+    """Whether exact tests on a side of an end of the fair range show it left, or kept, per table.
+
+    `z`: the statistic, low where they do. With the other direction (`z_evidence`) p + Φ(Φ⁻¹(p) − width) is at
+    most the error where p is at most a limit of the table. Along the tables ordered by `z` p rises, so that
+    runs of them are halved until a p before them or that of their last table settles them, or the `chance`
+    of all of them is too small to count.
+    """
+    k, n, j, m = tables
+    order = np.argsort(z, kind="stable")
+    limit, most = np.full(order.size, error / 2), np.full(order.size, error)
+    for _ in range(50):
+        middle = (limit + most) / 2
+        fine = middle + ndtr(ndtri(middle) - width[order]) <= error
+        limit, most = np.where(fine, middle, limit), np.where(fine, most, middle)
+    shown, known = np.zeros(order.size, dtype=bool), dict[int, float]()
+    runs = [(0, order.size)] if order.size else []
+    while runs:
+        first, end = runs.pop()
+        own, last = limit[first:end], end - 1
+        before = max((p for at, p in known.items() if at < first), default=0.0)
+        if before > own.max() or chance[order[first:end]].sum() < _RARE:
+            continue
+        if last not in known:
+            table = int(k[order[last]]), n, int(j[order[last]]), m
+            known[last] = exact_unconditional_pvalue(*table, null=null, alternative=side)[1]
+        if known[last] <= own.min():
+            shown[order[first:end]] = True
+        elif last > first:
+            runs += [((first + end) // 2, end), (first, (first + end) // 2)]
+    return shown
 
 
 @dataclass(frozen=True)
@@ -223,12 +288,46 @@ class _Plan:
             return np.asarray(near >= self.critical)
         return np.asarray(ndtr(-near) + ndtr(-far) <= 1 - self.level)  # the test of an interval hypothesis
 
-    def power(self, n: int, m: int) -> float:
-        """P(the test rejects), over all tables of n and m cases that are not all but impossible."""
-        p, q = self.rate, self.rate_reference
-        reach = 9 * sqrt(n * p * (1 - p)) + 40  # all but 1e-16 of the probability
-        k = np.arange(max(0, int(n * p - reach)), min(n, ceil(n * p + reach)) + 1)
-        weight = np.exp(xlogy(k, p) + xlog1py(n - k, -p) - betaln(k + 1, n - k + 1) - np.log(n + 1))
+    def power(self, n: int, m: int, wanted: float = 0.0) -> float:
+        """P(the test rejects), or P(verdict), of tables of n and m cases that are not all but impossible.
+
+        By the score alone where that shows that P(verdict) is below the one `wanted`.
+        """
+        by_score = self.score_power(n, m)
+        if not self.counts_exactly(n, m) or by_score < wanted - _MORE:
+            return by_score
+        return min(max(by_score + self._of_few(n, m), 0.0), 1.0)
+
+    def counts_exactly(self, n: int, m: int) -> bool:
+        """Whether tables with few of a kind are judged by exact tests."""
+        return self.alternative in _VERDICTS and min(n, m) <= _EXACT_UP_TO and n * m <= _TABLES
+
+    def _of_few(self, n: int, m: int) -> float:
+        """What P(verdict) changes by where tables with few of a kind are judged by exact tests."""
+        (k, weight), (j, weight_reference) = _likely(n, self.rate), _likely(m, self.rate_reference)
+        few = (np.minimum(k, n - k) < _FEW)[:, None] | (np.minimum(j, m - j) < _FEW)
+        chance = np.outer(weight, weight_reference)
+        rows, columns = np.nonzero(few & (chance > 1e-16))
+        k, j, chance = k[rows], j[columns], chance[rows, columns]
+        low, high = (ratio_score_statistic(k, n, j, m, null) for null in self.nulls)
+        width, error, violated = low - high, 1 - self.level, self.alternative == "violated"
+        toward, sides = (low, -high), ("less", "greater")
+        if not violated:
+            toward, sides = (-low, high), ("greater", "less")
+        near = [ndtr(z) + ndtr(z - width) <= _NEAR * error for z in toward]
+        shown = np.zeros(k.size, dtype=bool) if violated else near[0] & near[1]
+        for z, own, null, side in zip(toward, near, self.nulls, sides, strict=True):
+            at = np.flatnonzero(own & ~shown if violated else shown)
+            shown[at] = _exactly_shown((k[at], n, j[at], m), chance[at], z[at], width[at], null, side, error)
+        by_score = (high <= -self.critical) & (low >= self.critical)
+        if violated:
+            by_score = self._beyond(-low, -high) | self._beyond(high, low)
+        return float(np.sum(chance * (shown * 1.0 - by_score)))
+
+    def score_power(self, n: int, m: int) -> float:
+        """P(the score test rejects)."""
+        q = self.rate_reference
+        k, weight = _likely(n, self.rate)
         found = np.zeros(k.size)
         if self.alternative != "greater":
             low = first_true(lambda j: self.shown_low(k, n, j, m), k.size, m)
@@ -307,8 +406,11 @@ def power_ratio(
     Notes
     -----
     The probability of all tables that the score test (Miettinen & Nurminen 1985) rejects. Where fewer than
-    ten successes or failures of a group are observed, verdicts are by an exact test instead, of less power;
-    a note says where that is to be expected.
+    ten successes or failures of a group are observed, verdicts are by the exact unconditional test, of less
+    power (unless both groups have more than 2,000 cases): "violated" and "satisfied" count those tables so,
+    where group × reference is at most 100,000. Beyond it they count the score test, and a note says so
+    where fewer than 20 are expected. Other alternatives are of the score test; a note names the exact one
+    where fewer than ten are expected.
 
     Examples
     --------
@@ -388,7 +490,8 @@ def sample_size_ratio(
     -----
     Exact power is no monotone function of size: the answer is the first size that reaches the wanted one,
     looked for from where the formula with variances under the null and the assumed rates (Farrington &
-    Manning 1990) comes near it. Where that leaves more than 500 sizes, power counts as monotone among them.
+    Manning 1990) comes near it. Where that leaves more than 500 sizes (20 with exact tests of verdicts),
+    power counts as monotone among them.
 
     References
     ----------
@@ -423,7 +526,7 @@ def _smallest(plan: _Plan, wanted: float, allocation: float) -> int:
         return plan.normal_power(n, ceil(allocation * n))
 
     def reaches(n: int) -> bool:
-        return plan.power(n, ceil(allocation * n)) >= wanted
+        return plan.power(n, ceil(allocation * n), wanted) >= wanted
 
     if most >= 2:
         near = min(2 + bisect_left(sizes, wanted, key=about), most)
@@ -434,12 +537,13 @@ def _smallest(plan: _Plan, wanted: float, allocation: float) -> int:
         while last < most and not reaches(last):
             last = min(2 * last - start, most)
         tried = range(start, last + 1)
-        if len(tried) > _TRIED:
-            at = bisect_left(tried, True, key=reaches)
-        else:
-            at = next((k for k, n in enumerate(tried) if reaches(n)), len(tried))
-        if at < len(tried):
-            return tried[at]
+        exactly = plan.counts_exactly(start, ceil(allocation * start))
+        if len(tried) > (_TRIED_EXACTLY if exactly else _TRIED):
+            at = bisect_left(tried[:-1], True, key=reaches)
+            tried = tried[at : at + 1]
+        found = next((n for n in tried if reaches(n)), None)
+        if found is not None:
+            return found
     got = f"{plan.ratio:g} with power {wanted:g} and allocation {allocation:g}"
     allowed = f"what {MAX_CASES:,} cases of each group can show"
     cure = "assume a ratio further from the threshold, or less power"

@@ -135,10 +135,10 @@ def with_verdicts(
     return tuple(c.ruled(r) for c, r in zip(comparisons, rulings, strict=True))
 
 
-def _rarest(c: RateComparison) -> float:
-    """Successes or failures of either group, whichever are the fewest; NaN where there is no rate."""
-    sides = (c.n, c.rate), (c.n_reference or 0, c.rate_reference)
-    return min(n * min(rate, 1 - rate) for n, rate in sides)
+def _few(c: RateComparison) -> list[str]:
+    """Which of the group and its reference have few successes or failures; none where there is no rate."""
+    sides = (c.group, c.n, c.rate), (c.reference, c.n_reference or 0, c.rate_reference)
+    return [name for name, n, rate in sides if n * min(rate, 1 - rate) < SMALL_CELL]
 
 
 _RULES = {
@@ -222,7 +222,10 @@ class ComparisonResult(Result):
             scale = self.scale if self.scale in ("ratio", "difference") else "gap"
             low, high = fair = self.settings.fair(scale)
             side = c.direction if c.verdict == "violated" else c.verdict
-            tail = self.tails.get(side, self.tails[c.verdict]).format(low=f"{low:.4g}", high=f"{high:.4g}")
+            tail = self.tails.get(side, self.tails[c.verdict])
+            if low == high and c.verdict == "undecided":
+                tail = "do not settle whether it is {low}"
+            tail = tail.format(low=f"{low:.4g}", high=f"{high:.4g}")
             family = self.settings.adjust != "none" and len(self.comparisons) > 1
             family |= self.settings.reference_rule == "highest"
             asked = self.settings.alternative
@@ -307,7 +310,7 @@ class ComparisonResult(Result):
                 "verdicts are wrong in up to 10% of samples."
             )
         elif not counts.weighted and self.method in ("score", "koopman", "mee"):
-            few = [c.group for c in answered if _rarest(c) < SMALL_CELL]
+            few = [name for c in answered for name in _few(c)]
             if few:
                 told = "Intervals may be too narrow where fewer than 5 successes or failures are expected"
                 lines.append(f"{told}: {', '.join(dict.fromkeys(few))}.")

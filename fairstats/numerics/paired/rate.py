@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.counts import PairedCounts
+from fairstats.ground.counts import PairedCounts, effective
 from fairstats.ground.formula import as_function
 from fairstats.ground.multiplicity import make_pairs, normal_quantile, two_sided_pvalue
 from fairstats.ground.registry import CELLS, RATES, Metric, Rate
@@ -96,13 +96,18 @@ class PairedRate:
     def change(self, *groups: int) -> Change | str:
         """Of a group, or of a group against its reference; in words why there is none."""
         if lacking := self._where(np.isnan(self.values), groups):
+            weightless = self.counts.group_sizes[list(groups)] > 0
+            weightless &= ~(self.counts.totals[list(groups)].sum(axis=1) > 0)
+            if weightless.any():
+                return f"{lacking}: all weights of rows are 0."
             return f"{lacking}: no {self.rate.case_words} under one of the models."
         with np.errstate(divide="ignore", invalid="ignore"):
             std_error = float(np.sqrt(self._variance(groups, -1)))
         if self.counts.weighted:
             return self._linearised(groups, std_error)
         shift, total = (_combined([self._parts[sign][g] for g in groups]) for sign in (-1, 1))
-        note = "" if np.isfinite(shift.estimate) else f"{self._where(self.values == 0, groups)}: a rate of 0."
+        zero = "a rate of 0: after / before is 0, infinite or not known; its limits are by score"
+        note = "" if np.isfinite(shift.estimate) else f"{self._where(self.values == 0, groups)}: {zero}."
         return Change(shift, total, std_error, note=note)
 
     def _where(self, true: NDArray[np.bool_], groups: tuple[int, ...]) -> str:
@@ -113,12 +118,12 @@ class PairedRate:
         """By the delta method with Satterthwaite's degrees of freedom; groups with few changes by score."""
         counts = self.counts
         if self.ratio and (lacking := self._where(self.values == 0, groups)):
-            return f"{lacking}: a rate of 0."
+            return f"{lacking}: a rate of 0: under weights or clusters changes of a ratio have no interval."
         units = self.units[list(groups)]
         if (units < MIN_UNITS).any():
             g = groups[int(np.argmax(units < MIN_UNITS))]
-            kind = "clusters" if counts.clustered else "rows"
-            return f"{counts.groups[g]}: {self.units[g]:.3g} effective {kind}, too few for an interval."
+            few = effective(float(self.units[g]), "clusters" if counts.clustered else "rows")
+            return f"{counts.groups[g]}: {few}, too few for an interval."
         variance = np.array([max(self._covariance(g, g, -1), 0.0) for g in groups])
         sparse = [
             bool(self._changed[g] < MANY_CHANGED or not v > 0) for g, v in zip(groups, variance, strict=True)

@@ -15,8 +15,7 @@ from fairstats.methods.hfm.risk import DiscriminativeRiskResult
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
 from fairstats.methods.rates.maxima import MaximumResult
-from fairstats.methods.rates.models.amplification import AMPLIFICATION
-from fairstats.methods.rates.models.result import QUANTITIES, ModelComparison
+from fairstats.methods.rates.models.result import AMPLIFICATION, QUANTITIES, ModelComparison
 from fairstats.methods.rates.result import RatioResult
 from fairstats.methods.rates.stratified import StratifiedRatioResult
 from fairstats.numerics.paired.change import OVERALL, PairedChange

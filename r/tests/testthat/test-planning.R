@@ -33,6 +33,13 @@ test_that("the sample size is the smallest that has the power", {
   expect_error(fs_sample_size_ratio(0.5, 0.7, power = 1), "`power`")
 })
 
+test_that("verdicts on few cases are counted by exact tests", {
+  # every table of 27 beside 27 through Python's verdicts has .6894802387; the score test shows .810
+  power <- fs_power_ratio(0.999, 0.6, 27, alternative = "violated")
+  expect_equal(power, 0.6894802387, tolerance = 1e-9)
+  expect_equal(fs_sample_size_ratio(0.95, 0.4, alternative = "violated")$n, 15) # Python's answer; by score 12
+})
+
 test_that("one stratum is the plain ratio, and CMH is mantelhaen.test", {
   d <- people()
   d$one <- 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import warnings
 
@@ -398,3 +399,33 @@ def test_no_warning_without_a_reason(paper_rows: Scored) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fs.madd(paper_rows.score, sensitive_features=paper_rows.group, rng=1)
+
+
+def test_the_largest_that_is_judged_unlike_its_own_comparison_says_why() -> None:
+    """Four groups of 80: the fourth differs by .6 from the first, beyond .2 alone, not among six pairs."""
+    draws, n = np.random.default_rng(3), 80
+    score = np.concatenate([*(draws.beta(2, 2, n) for _ in range(3)), draws.beta(1.33, 3, n)])
+    group = np.repeat(list("abcd"), n)
+    result = fs.madd(score, sensitive_features=group, adjust="none", rng=1, n_resamples=100)
+    largest = result.largest
+    assert largest is not None
+    own = result[largest.group, largest.reference]
+    assert (own.verdict, largest.verdict) == ("violated", "undecided")
+    (said,) = (n for n in result.notes() if n.startswith("The largest MADD"))
+    assert (
+        "(a against d: 0.600) is undecided, that comparison by itself is violated: it is judged over" in said
+    )
+    assert not dataclasses.replace(result, largest=None).beside_the_largest()
+    alike = dataclasses.replace(largest, verdict="violated")
+    assert not dataclasses.replace(result, largest=alike).beside_the_largest()
+
+
+def test_comparisons_by_themselves_are_said_to_be() -> None:
+    score, group = three_groups()
+    alone, together = (
+        " ".join(fs.madd(score, sensitive_features=group, adjust=a, rng=1, n_resamples=99).notes())
+        for a in ("none", "holm")
+    )
+    assert "p-values not adjusted; each verdict is of its comparison by itself." in alone
+    assert "p-values adjusted by holm over" in together
+    assert "verdicts hold together over the comparisons (holm)" in together

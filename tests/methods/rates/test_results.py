@@ -237,3 +237,14 @@ def test_rows_can_be_concatenated() -> None:
     whole = pd.concat(frames, ignore_index=True)
     assert whole.columns.tolist() == frames[0].columns.tolist()
     assert len(whole) == 4
+
+
+def test_a_small_reference_is_named_where_intervals_may_be_too_narrow() -> None:
+    result = fs.disparate_impact(counts={"a": (500, 500), "b": (6, 3)}, reference="b")
+    assert [note for note in result.regime_notes() if note.endswith("are expected: b.")]
+
+
+def test_a_fair_range_of_1_alone_is_no_range() -> None:
+    result = fs.disparate_impact(counts={"a": (52, 48), "b": (50, 50)}, reference="b", threshold=1.0)
+    (said,) = result.sentences()
+    assert said.endswith("undecided; the data do not settle whether it is 1.")

@@ -10,12 +10,11 @@ import numpy as np
 
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.rates.models.result import ModelComparison
+from fairstats.methods.rates.models.result import AMPLIFICATION, ModelComparison
 from fairstats.methods.rates.models.work import compare_all
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.paired.change import PairedChange
 
-AMPLIFICATION = "disparate_impact_amplification"
 #: Confusion cells (tp, fp, fn, tn) among label × label × prediction.
 _PLACES = ("111", "001", "110", "000")
 _WORDS = {"further from parity": "amplified", "closer to parity": "reduced"}
@@ -36,11 +35,6 @@ class AmplificationResult(ModelComparison):
             return f"{who}: insufficient evidence. {c.note}".strip()
         low, high = c.confidence_interval
         open_words = "the data do not settle whether the predictions are closer to parity than the labels"
-        if not low <= 1 <= high:  # of this group alone
-            open_words = (
-                "the interval leaves out 1, but the verdict, which counts all groups and asks on which side "
-                "of parity both lie, leaves open which is closer to parity"
-            )
         said = {
             "amplified": "the predictions are further from parity than the labels",
             "reduced": "the predictions are closer to parity than the labels",
@@ -48,8 +42,8 @@ class AmplificationResult(ModelComparison):
         return (
             f"{who}: disparate impact {c.before:.3f} of the labels, {c.after:.3f} of the predictions, ratio "
             f"{c.estimate:.3f} ({self.settings.level_text} interval {low:.3f} to {high:.3f}): "
-            f"{c.verdict}; {said}."
-        )
+            f"{c.verdict}; {said}. {self._why(c)}"
+        ).strip()
 
     def notes(self) -> list[str]:
         """Sentences below the table."""

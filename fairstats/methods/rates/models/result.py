@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
+from math import isfinite
 from typing import Any, ClassVar, Self
 
 from fairstats.ground import results
@@ -15,7 +16,7 @@ from fairstats.ground.errors import FairstatsWarning
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.registry import find_metric, is_ratio
-from fairstats.ground.results import Interval, Result
+from fairstats.ground.results import Interval, Result, printed
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.result import Inference, with_adjusted
@@ -24,6 +25,7 @@ from fairstats.numerics.paired.change import ModelPair, OfPairs, PairedChange
 from fairstats.numerics.paired.score import wilson_limits
 from fairstats.plots.forest import model_forest, model_table
 
+AMPLIFICATION = "disparate_impact_amplification"
 #: Quantities that are no comparison of rates → title, whether larger is better (None: closer to 0 is).
 QUANTITIES: dict[str, tuple[str, bool | None]] = {
     "accuracy": ("Accuracy", True),
@@ -116,11 +118,38 @@ class ModelComparison(OfPairs, Result):
         first, then = ("before", "after") if unnamed else (f"with {c.baseline}", f"with {c.model}")
         if c.verdict == "insufficient evidence":
             return f"{who}{named}: insufficient evidence. {c.note}".strip()
-        low, high = c.confidence_interval
+        change = f"change {c.estimate:.3f}" if isfinite(c.estimate) else "no finite change"
+        told = c.confidence_interval.words().replace("inf", "∞")
         return (
-            f"{who}{named}: {metric} {c.before:.3f} {first}, {c.after:.3f} {then}; change {c.estimate:.3f} "
-            f"({self.settings.level_text} interval {low:.3f} to {high:.3f}): {c.verdict}."
+            f"{who}{named}: {metric} {c.before:.3f} {first}, {c.after:.3f} {then}; {change} ({told}): "
+            f"{c.verdict}. {self._why(c)}"
+        ).strip()
+
+    def _why(self, c: PairedChange) -> str:
+        """Why a change is undecided although its interval leaves out that there is none; else empty."""
+        (low, high), together = c.confidence_interval, c.simultaneous
+        null = float(is_ratio(c.metric.removesuffix("_change")) or c.metric == AMPLIFICATION)
+        if c.verdict != "undecided" or low <= null <= high:
+            return ""
+        if self.adjust != "none" and together.low <= null <= together.high:
+            return f"Alone its interval leaves out {null:g}; over all changes of the metric it does not."
+        return (
+            f"The interval leaves out {null:g}, so that there is a change; but the values may lie on "
+            "different sides of parity, and which of them is closer to it is open."
         )
+
+    def summary(self) -> str:
+        """The result as text: title, table, notes, and why verdicts are other than intervals suggest."""
+        whys = [f"{self._about(c)}: {why}" for c in self.comparisons if (why := self._why(c))]
+        frame = self.to_frame()
+        return printed(self.title, frame[self._telling_columns(frame)], [*self.notes(), *whys])
+
+    def _about(self, c: PairedChange) -> str:
+        """Groups, and where there are several of them, models and metric of a change."""
+        who = f"{c.group} against {c.reference}" if c.reference else c.group
+        named = [f"{c.model} against {c.baseline}"] if len(self.models) > 2 else []
+        named += [c.metric.removesuffix("_change")] if len(self.metrics) > 1 else []
+        return ", ".join([who, *named])
 
     def notes(self) -> list[str]:
         """Sentences below the table."""

@@ -169,9 +169,11 @@ def compare_all(
     for name in wanted:
         scored = rows is not None and name in _METHODS
         changes += work.of_scores(name, rows, rng) if scored else work.of_rates(name)  # type: ignore[arg-type]
-    lacking = sorted({c.note for c in changes if c.note})
-    if lacking:
-        caution(f"compare_models: {' '.join(lacking)}", InsufficientEvidenceWarning)
+    lacking = {c.note for c in changes if c.note and c.verdict == "insufficient evidence"}
+    qualified = {c.note for c in changes if c.note} - lacking
+    for notes, kind in ((lacking, InsufficientEvidenceWarning), (qualified, DataWarning)):
+        if notes:
+            caution(f"compare_models: {' '.join(sorted(notes))}", kind)
     values, pairs = tuple(work.values), work.pairs
     told = wanted, tuple(models), tuple(changes), values, work.settings, groups[index], tuple(pairs)
     return ModelComparison(*told)

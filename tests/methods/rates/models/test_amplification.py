@@ -57,3 +57,14 @@ def test_the_highest_reference_is_that_of_the_predictions() -> None:
     """Labels favour one group, predictions another."""
     result = of({"a": (10, 60, 60, 70), "b": (60, 50, 0, 90)}, reference="highest")
     assert result.reference == "b"
+
+
+def test_a_change_across_parity_is_open_and_the_plain_text_says_why() -> None:
+    """.85 and 1.15 of 1,000 each: the ratio is not 1, but which is closer to 1 is open."""
+    result = of({"men": (500, 0, 0, 500), "women": (425, 150, 0, 425)})
+    assert result.verdict == "undecided"
+    assert result.confidence_interval.low > 1
+    why = "The interval leaves out 1, so that there is a change; but the values may lie on different sides"
+    assert why in result.sentences()[0]
+    assert f"women against men: {why}" in " ".join(result.summary().split())
+    assert "leaves out" not in of({"men": (80, 0, 0, 70), "women": (25, 0, 0, 135)}).summary()

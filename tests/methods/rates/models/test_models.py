@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import norm, ttest_rel
 
 import fairstats as fs
+from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
 from fairstats.ground.registry import find_metric
 from fairstats.ground.rsession import call
 from fairstats.numerics.paired.distance import madd as paired_madd
@@ -400,9 +401,15 @@ def test_the_group_is_named_that_has_a_rate_of_0(cluster: Any) -> None:
     group, pred = np.repeat(["a", "b"], [200, 100]), np.tile([1, 0], 150)
     none = np.where(group == "b", 0, pred)
     rows = {"sensitive_features": group, "reference": "a", "metrics": "disparate_impact", "cluster": cluster}
-    with pytest.warns(fs.FairstatsWarning, match="b: a rate of 0"):
+    kind = DataWarning if cluster is None else InsufficientEvidenceWarning
+    with pytest.warns(kind, match="b: a rate of 0"):
         result = fs.compare_models(None, none, pred, **rows)
-    assert [c.note for c in result.comparisons] == ["b: a rate of 0."]
+    (c,), (said,) = result.comparisons, result.sentences()
+    assert c.note.startswith("b: a rate of 0: ")
+    assert "inf" not in said.replace("infinite", "")
+    judged = c.verdict != "insufficient evidence"
+    assert judged == (cluster is None)
+    assert ("no finite change (95% interval " in said) == judged
 
 
 @pytest.mark.parametrize(("changed", "symmetric"), [(19, False), (22, True)])
@@ -437,3 +444,26 @@ def test_few_changed_units_are_worth_what_their_group_is(
     monkeypatch.setattr("fairstats.numerics.paired.rate.FEW_CHANGED", 0.0)
     (other,) = fs.compare_models(None, first, second, **given).comparisons
     assert (list(change.confidence_interval) == list(other.confidence_interval)) == same
+
+
+def test_a_group_whose_weights_are_0_has_rows() -> None:
+    group, pred = np.repeat(["a", "b"], 50), np.tile([1, 0], 50)
+    weight = np.repeat([1.0, 0.0], 50)
+    rows = {"sensitive_features": group, "reference": "a", "sample_weight": weight}
+    with pytest.warns(InsufficientEvidenceWarning, match="b: all weights of rows are 0"):
+        fs.compare_models(None, pred, 1 - pred, metrics="disparate_impact", **rows)
+    with pytest.warns(
+        InsufficientEvidenceWarning, match="b: all weights of rows are 0, so no selection rate"
+    ):
+        fs.disparate_impact(pred, **rows)
+    with pytest.warns(InsufficientEvidenceWarning, match="b: all weights of rows are 0, so no score dist"):
+        fs.madd(np.linspace(0, 1, 100), comparisons="reference", n_resamples=99, rng=1, **rows)
+
+
+def test_one_effective_cluster_is_one() -> None:
+    group, pred = np.repeat(["a", "b"], 50), np.tile([1, 0], 50)
+    rows = {"sensitive_features": group, "reference": "a", "cluster": group}
+    with pytest.warns(InsufficientEvidenceWarning, match="b: 1 effective cluster, too few"):
+        fs.compare_models(None, pred, 1 - pred, metrics="disparate_impact", **rows)
+    with pytest.warns(InsufficientEvidenceWarning, match="b: 1 effective cluster, too few"):
+        fs.disparate_impact(pred, **rows)
