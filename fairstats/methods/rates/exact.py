@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrc, gammaln
+from scipy.special import bdtr, bdtrc, gammaln, ndtr, ndtri
 
 from fairstats.ground.checks import Floats
 from fairstats.methods.rates import score
@@ -28,6 +28,8 @@ _STEP = 2.0**-14
 _PEAKS, _HIGH = 3, 0.8
 #: The binomial distribution is summed where its range is less than so many times the counts asked for.
 _FULL_SUMS = 16
+#: Runs of tables of less than this probability do not count.
+_RARE = 1e-12
 
 
 @functools.lru_cache(maxsize=score.KEPT)
@@ -108,6 +110,47 @@ def first_true(
         holds = true(np.minimum(middle, last)) | (middle > last)
         low, high = np.where(holds, low, np.minimum(middle + 1, high)), np.where(holds, middle, high)
     return high
+
+
+def exactly_shown(
+    tables: tuple[NDArray[Any], int, NDArray[Any], int],
+    chance: Floats,
+    z: Floats,
+    width: Floats,
+    null: float,
+    side: str,
+    error: float,
+) -> NDArray[np.bool_]:
+    """Whether exact tests on a side of an end of the fair range show it left, or kept, per table.
+
+    `z`: the statistic, low where they do. With the other direction (`z_evidence`) p + Φ(Φ⁻¹(p) − width) is at
+    most the error where p is at most a limit of the table. Along the tables ordered by `z` p rises, so that
+    runs of them are halved until a p before them or that of their last table settles them, or the `chance`
+    of all of them is too small to count.
+    """
+    k, n, j, m = tables
+    order = np.argsort(z, kind="stable")
+    limit, most = np.full(order.size, error / 2), np.full(order.size, error)
+    for _ in range(50):
+        middle = (limit + most) / 2
+        fine = middle + ndtr(ndtri(middle) - width[order]) <= error
+        limit, most = np.where(fine, middle, limit), np.where(fine, most, middle)
+    shown, known = np.zeros(order.size, dtype=bool), dict[int, float]()
+    runs = [(0, order.size)] if order.size else []
+    while runs:
+        first, end = runs.pop()
+        own, last = limit[first:end], end - 1
+        before = max((p for at, p in known.items() if at < first), default=0.0)
+        if before > own.max() or chance[order[first:end]].sum() < _RARE:
+            continue
+        if last not in known:
+            table = int(k[order[last]]), n, int(j[order[last]]), m
+            known[last] = exact_unconditional_pvalue(*table, null=null, alternative=side)[1]
+        if known[last] <= own.min():
+            shown[order[first:end]] = True
+        elif last > first:
+            runs += [((first + end) // 2, end), (first, (first + end) // 2)]
+    return shown
 
 
 @dataclass(frozen=True)

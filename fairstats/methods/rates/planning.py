@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, betaln, ndtr, ndtri, xlog1py, xlogy
+from scipy.special import bdtr, betaln, ndtr, xlog1py, xlogy
 
 from fairstats.ground.checks import check_choice, check_confidence_level, check_number, check_that
 from fairstats.ground.errors import InputError
@@ -23,7 +23,7 @@ from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.rates.exact import exact_unconditional_pvalue, first_true
+from fairstats.methods.rates.exact import exactly_shown, first_true
 from fairstats.methods.rates.score import ratio_score_statistic
 from fairstats.plots.picture import LIMIT, Picture, draw, mark
 
@@ -39,8 +39,6 @@ _TRIED, _TRIED_EXACTLY = 500, 20
 #: Below so many cases of one kind verdicts are by exact tests, up to so many of the smaller group, where the
 #: p-value by score is at most so many times the error; where so many are expected that hardly happens.
 _FEW, _EXACT_UP_TO, _NEAR, _ENOUGH = 10, 2_000, 4.0, 20
-#: Runs of tables of less than this probability do not count.
-_RARE = 1e-12
 #: Exact tests are enumerated for group times reference up to this: a test takes seconds beyond.
 _TABLES = 100_000
 _ASSUMED = "a plan has no data; .estimate is the power under the assumed rates"
@@ -199,47 +197,6 @@ def _likely(n: int, p: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     return k, np.exp(xlogy(k, p) + xlog1py(n - k, -p) - betaln(k + 1, n - k + 1) - np.log(n + 1))
 
 
-def _exactly_shown(
-    tables: tuple[NDArray[Any], int, NDArray[Any], int],
-    chance: NDArray[np.float64],
-    z: NDArray[np.float64],
-    width: NDArray[np.float64],
-    null: float,
-    side: str,
-    error: float,
-) -> NDArray[np.bool_]:
-    """Whether exact tests on a side of an end of the fair range show it left, or kept, per table.
-
-    `z`: the statistic, low where they do. With the other direction (`z_evidence`) p + Φ(Φ⁻¹(p) − width) is at
-    most the error where p is at most a limit of the table. Along the tables ordered by `z` p rises, so that
-    runs of them are halved until a p before them or that of their last table settles them, or the `chance`
-    of all of them is too small to count.
-    """
-    k, n, j, m = tables
-    order = np.argsort(z, kind="stable")
-    limit, most = np.full(order.size, error / 2), np.full(order.size, error)
-    for _ in range(50):
-        middle = (limit + most) / 2
-        fine = middle + ndtr(ndtri(middle) - width[order]) <= error
-        limit, most = np.where(fine, middle, limit), np.where(fine, most, middle)
-    shown, known = np.zeros(order.size, dtype=bool), dict[int, float]()
-    runs = [(0, order.size)] if order.size else []
-    while runs:
-        first, end = runs.pop()
-        own, last = limit[first:end], end - 1
-        before = max((p for at, p in known.items() if at < first), default=0.0)
-        if before > own.max() or chance[order[first:end]].sum() < _RARE:
-            continue
-        if last not in known:
-            table = int(k[order[last]]), n, int(j[order[last]]), m
-            known[last] = exact_unconditional_pvalue(*table, null=null, alternative=side)[1]
-        if known[last] <= own.min():
-            shown[order[first:end]] = True
-        elif last > first:
-            runs += [((first + end) // 2, end), (first, (first + end) // 2)]
-    return shown
-
-
 @dataclass(frozen=True)
 class _Plan:
     """What is assumed, and what is to be shown."""
@@ -318,7 +275,7 @@ class _Plan:
         shown = np.zeros(k.size, dtype=bool) if violated else near[0] & near[1]
         for z, own, null, side in zip(toward, near, self.nulls, sides, strict=True):
             at = np.flatnonzero(own & ~shown if violated else shown)
-            shown[at] = _exactly_shown((k[at], n, j[at], m), chance[at], z[at], width[at], null, side, error)
+            shown[at] = exactly_shown((k[at], n, j[at], m), chance[at], z[at], width[at], null, side, error)
         by_score = (high <= -self.critical) & (low >= self.critical)
         if violated:
             by_score = self._beyond(-low, -high) | self._beyond(high, low)
