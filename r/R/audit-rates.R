@@ -13,7 +13,7 @@ EDGEWORTH <- 0.7
 # Whether weighted or clustered rows of a pair are too few: effective sampling units, successes, failures.
 too_few <- function(metric, i, j, clustered) {
   if (is.infinite(metric$df)) return(FALSE)
-  few <- vapply(metric$parts, function(p) any(effective_share(p, i, j, clustered) < MIN_EFFECTIVE / FULL_EFFECTIVE), NA)
+  few <- vapply(metric$parts, function(p) any(enough_share(p, i, j, clustered) < MIN_EFFECTIVE / FULL_EFFECTIVE), NA)
   any(few, metric$units[c(i, j)] < MIN_UNITS)
 }
 

@@ -128,14 +128,22 @@ effective_table <- function(part, i, j) {
 # Clusters of unequal size do so as well, at most as if rows of a cluster were copies; a group with fewer of the rarer kind than
 # expected then shows less variance: Edgeworth's first term of the statistic.
 effective_share <- function(part, i, j, clustered) {
+  enough <- enough_share(part, i, j, clustered)
+  if (!clustered) return(enough)
   t <- effective_table(part, i, j)
-  uneven <- ((if (clustered) part$clusters else part$rows) / part$units)[c(i, j)]
-  enough <- c(t[1L], t[2L] - t[1L], t[3L], t[4L] - t[3L]) / FULL_EFFECTIVE
-  if (!clustered) return(pmin(enough / rep(uneven, each = 2L), 1))
   n <- t[c(2L, 4L)]
   r <- t[c(1L, 3L)] / n
+  uneven <- (part$clusters / part$units)[c(i, j)]
   skew <- ifelse(r > 0 & r < 1, 2 * (uneven - 1) * (1 - 2 * r) / sqrt(r * (1 - r) * n), 0)
-  pmin(enough, 1) / (1 + EDGEWORTH * pmax(c(-skew[1L], skew[1L], -skew[2L], skew[2L]), 0))
+  enough / (1 + EDGEWORTH * pmax(c(-skew[1L], skew[1L], -skew[2L], skew[2L]), 0))
+}
+
+# The first factor: of the numbers alone.
+enough_share <- function(part, i, j, clustered) {
+  t <- effective_table(part, i, j)
+  enough <- c(t[1L], t[2L] - t[1L], t[3L], t[4L] - t[3L]) / FULL_EFFECTIVE
+  if (!clustered) enough <- enough * rep((part$units / part$rows)[c(i, j)], each = 2L)
+  pmin(enough, 1)
 }
 
 smallest_cell <- function(cells) min(cells[1L], cells[2L] - cells[1L], cells[3L], cells[4L] - cells[3L])

@@ -299,7 +299,7 @@ def too_few_units(estimates: RateEstimates, i: int, j: int) -> str:
             few = effective(float(estimates.units[g]), "clusters" if estimates.clustered else "rows")
             return f"{estimates.groups[g]}: {few}, too few for an interval."
         for part in () if estimates.smooth else estimates.parts or (estimates,):
-            if shrinkage(part)[:, g].min() < MIN_EFFECTIVE / FULL_EFFECTIVE:
+            if _shares(part)[:, g].min() < MIN_EFFECTIVE / FULL_EFFECTIVE:
                 k, n = (float(values[g]) for values in part.effective)
                 kind, rarer = ("successes", k) if k <= n - k else ("failures", n - k)
                 return (
@@ -320,25 +320,35 @@ def shrinkage(estimates: RateEstimates) -> NDArray[np.float64]:
     (b) Clusters of unequal size make totals skew as well: by γ = 2c²·(1 − 2r)/√(r(1−r)n*) more than equal
     ones, c² = Σ1·Σd²/(Σd)² − 1 the squared CV of their sizes (third cumulant of a gamma mixture over
     lognormal sizes). That is with all variance between clusters, and wide with less: how much there is,
-    numbers of rows say only as long as no row is a copy. A group with fewer of the rarer kind than expected
-    also shows less variance: of such statistics 1/(1 + .7γ), the first term of Edgeworth's expansion of a
-    studentised mean. Simulated with the narrower b²γ, b the share between clusters (4,000 samples each, rates
-    .005 to .99, 8 to 2,000 clusters, ICC .02 to .3, size CV up to 2, weights with a CV of .5 to 1.5): where
-    two in five samples answer, coverage is .934 to .994 and each error of a verdict at most .061; where fewer
-    do, coverage is .920 at worst.
+    numbers of rows say only as long as no row is a copy. A group with fewer of the rarer kind than
+    expected also shows less variance: of such statistics 1/(1 + .7γ), the first term of Edgeworth's
+    expansion of a studentised mean. Only (a) refuses: what (b) makes wide is an answer. Simulated with
+    the narrower b²γ, b the share between clusters (4,000 samples each, rates .005 to .99, 8 to 2,000
+    clusters, ICC .02 to .3, size CV up to 2, weights with a CV of .5 to 1.5): where two in five samples
+    answer, coverage is .934 to .994 and each error of a verdict at most .061; where fewer do, coverage is
+    .920 at worst.
     """
     if estimates.units is None:
         return np.ones((2, len(estimates.groups)))
+    enough = _shares(estimates)
+    if estimates.clusters is None:
+        return enough
     successes, cases = estimates.effective
-    uneven = (estimates.rows if estimates.clusters is None else estimates.clusters) / estimates.units
     with np.errstate(divide="ignore", invalid="ignore"):
-        enough = np.stack([successes, cases - successes]) / FULL_EFFECTIVE
-        if estimates.clusters is None:
-            return np.clip(np.nan_to_num(enough / uneven), 0.0, 1.0)
         rate = successes / cases
-        skew = 2 * (uneven - 1) * (1 - 2 * rate) / np.sqrt(rate * (1 - rate) * cases)
-    enough = np.clip(np.nan_to_num(enough), 0.0, 1.0)
-    return np.asarray(enough / (1 + EDGEWORTH * np.maximum(np.nan_to_num(np.stack([-skew, skew])), 0.0)))
+        skew = 2 * (estimates.clusters / estimates.units - 1) * (1 - 2 * rate)
+        skew = np.nan_to_num(skew / np.sqrt(rate * (1 - rate) * cases))
+    return np.asarray(enough / (1 + EDGEWORTH * np.maximum(np.stack([-skew, skew]), 0.0)))
+
+
+def _shares(estimates: RateEstimates) -> NDArray[np.float64]:
+    """Factor (a) of `shrinkage`, of weighted or clustered rows."""
+    successes, cases = estimates.effective
+    enough = np.stack([successes, cases - successes]) / FULL_EFFECTIVE
+    if estimates.clusters is None and estimates.units is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            enough = enough * (estimates.units / estimates.rows)
+    return np.clip(np.nan_to_num(enough), 0.0, 1.0)
 
 
 def smallest_cell(table: Table) -> float:

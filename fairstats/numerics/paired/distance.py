@@ -32,6 +32,8 @@ _MANY = 2_000
 _PSEUDO = 4.0
 #: |D| within so many standard errors of 0 may be 0.
 NEAR = 3.0
+#: A normal value beyond which nothing lies.
+_FAR = 38.0
 #: A reach between none and that: of two models one may be alike where the other is not.
 _BETWEEN = 1.5
 
@@ -186,11 +188,12 @@ class Apart:
         """Limits of ∫|D| and of its changes."""
         laws, most = self._laws(), self.most
         areas = self.step * np.abs(self.observed[:, None] + self.noise).sum(axis=2)
-        parts = tuple(
-            Part(at, *_ends(at, np.sort(np.stack(law), axis=1), 0.0, most))
-            for at, law in zip(estimates.tolist(), laws, strict=True)
-        )
-        evidence = tuple(_evidence(p.estimate, laws[k], margin) for k, p in enumerate(parts))
+        spread = areas.std(axis=1, ddof=1)
+        own = [
+            _known(at, law, margin, most) if error > 1e-12 else _unmoved(at, self.rows, margin, most)
+            for at, law, error in zip(estimates.tolist(), laws, spread, strict=True)
+        ]
+        parts, evidence = zip(*own, strict=True)
         found = {}
         for b, a in pairs:
             at = float(estimates[b] - estimates[a])
@@ -202,7 +205,7 @@ class Apart:
             both *= (1 + few / max(error, 1e-12) ** 2) ** 0.5
             part = unchanged(self.rows, most) if error < 1e-12 else Part(at, *_ends(at, both, -most, most))
             found[b, a] = Change(part, part, error)
-        return Measured(Level(estimates, parts, areas.std(axis=1, ddof=1), evidence=evidence), found, grid)
+        return Measured(Level(estimates, parts, spread, evidence=evidence), found, grid)
 
     def _laws(self) -> list[list[Floats]]:
         """Errors of ∫|D| of every model, by how near to 0 D may be 0."""
@@ -231,6 +234,23 @@ def _ends(at: float, laws: Floats, least: float, most: float) -> tuple[End, End]
         return min(at - float(laws[:, k - 1].min()), most) if k else most
 
     return low, high
+
+
+def _known(at: float, laws: Sequence[Floats], margin: float, most: float) -> tuple[Part, Evidence]:
+    """Limits of a distance by the laws of its error, and the evidence against a margin."""
+    return Part(at, *_ends(at, np.sort(np.stack(laws), axis=1), 0.0, most)), _evidence(at, laws, margin)
+
+
+def _unmoved(at: float, rows: Sequence[float], margin: float, most: float) -> tuple[Part, Evidence]:
+    """The same of a distance that no draw moves, as of perfect or equal scores: by rows that could differ."""
+    from scipy.optimize import brentq
+
+    reach, distance = unchanged(rows, most).high, abs(at - margin)
+    z = float(brentq(lambda z: reach(z) - distance, 0.0, _FAR)) if reach(_FAR) > distance else _FAR
+    beyond, within = normal_cdf(-z), normal_cdf(z)
+    above, inside = (beyond, within) if at > margin else (within, beyond)
+    ends = Part(at, lambda z: max(at - reach(z), 0.0), lambda z: min(at + reach(z), most))
+    return ends, Evidence(above=above, inside=inside)
 
 
 def _evidence(at: float, laws: Sequence[Floats], margin: float) -> Evidence:
