@@ -78,7 +78,8 @@ LEAST_GRID <- 4
 
 # Threshold, fit and level of one group, or why there is no fit and which order statistic stands in.
 group_tail <- function(x, k, m, level) {
-  x <- round(x, 12L) # .93 - .84 is not .92 - .83 in floating point
+  near <- round(x, 12L) # .93 - .84 is not .92 - .83 in floating point
+  if (length(unique(near)) < length(unique(x))) x <- near
   n <- length(x)
   # at m rate = 1 exactly the level would be the threshold itself
   if (is.null(k)) k <- min(50, max(LEAST_TAIL, floor(LARGE_SHARE * n)))

@@ -44,29 +44,27 @@ def summary(successes: NDArray[Any], cases: NDArray[Any], *, clustered: bool) ->
     n = np.where(variance > 0, n, units)
     uneven = cases.shape[1] / units
     if clustered:
-        more, fewer = (skewed(side, n, total, uneven) for side in (1 - rate, rate))
+        more, fewer = (skewed(side, n, uneven) for side in (1 - rate, rate))
         uneven = 1.0
     else:
         more = fewer = np.ones(len(rate))
+    many, few = (np.clip(side * n / uneven / FULL_EFFECTIVE, 0, 1) for side in (rate, 1 - rate))
     return {
         "rate": rate, "variance": variance, "units": units, "n": n, "k": rate * n,
-        "more": np.clip(rate * n / uneven / FULL_EFFECTIVE, 0, 1) * more,
-        "fewer": np.clip((1 - rate) * n / uneven / FULL_EFFECTIVE, 0, 1) * fewer,
+        "enough": np.minimum(many, few), "more": many * more, "fewer": few * fewer,
     }  # fmt: skip
 
 
-def skewed(rate: NDArray[Any], n: NDArray[Any], rows: NDArray[Any], uneven: NDArray[Any]) -> NDArray[Any]:
+def skewed(rate: NDArray[Any], n: NDArray[Any], uneven: NDArray[Any]) -> NDArray[Any]:
     """Factor of statistics by which a group has fewer successes, in clusters of unequal size."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        between = np.clip(1 - n / rows, 0, 1)
-        skew = 2 * between**2 * (uneven - 1) * (1 - 2 * rate) / np.sqrt(rate * (1 - rate) * n)
+        skew = 2 * (uneven - 1) * (1 - 2 * rate) / np.sqrt(rate * (1 - rate) * n)
     return np.asarray(1 / (1 + EDGEWORTH * np.maximum(np.nan_to_num(skew), 0)))
 
 
 def answers(group: Group) -> NDArray[np.bool_]:
     """Whether there is an answer about a group."""
-    least = np.minimum(group["more"], group["fewer"])
-    return np.asarray((group["units"] >= MIN_UNITS) & (least >= MIN_EFFECTIVE / FULL_EFFECTIVE))
+    return np.asarray((group["units"] >= MIN_UNITS) & (group["enough"] >= MIN_EFFECTIVE / FULL_EFFECTIVE))
 
 
 def statistic(a: Group, b: Group, null: float, contrast: str) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -54,6 +54,7 @@ def test_madd_by_bandwidth_is_madd_in_so_many_bins(madd: Any) -> None:
     np.testing.assert_allclose(dots.y, curve.madd[bins - 1], atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*separate the labels without an error")
 def test_the_filled_area_between_roc_curves_is_abroca() -> None:
     """The shoelace formula on the drawn polygon; scores of a are better everywhere, so no curves cross."""
     y = np.tile([0, 1], 300)

@@ -42,6 +42,7 @@ AUDITS: dict[str, dict[str, Any]] = {
     "max-z": {"y_pred": "p", "simultaneous": "max-z"},
     "small": {**BOTH, "score": "s"},
     "tails": {"y_pred": "p", "score": "low", "counterfactual_score": "far"},
+    "people": {"y_pred": "p", "score": "low", "counterfactual_score": "far", "cluster": "u"},
 }
 
 
