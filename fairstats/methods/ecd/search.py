@@ -85,22 +85,23 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.neural_network import MLPClassifier
     >>> import fairstats as fs
     >>> r = np.random.default_rng(1)
     >>> x = np.column_stack([r.integers(0, 2, 1500), r.normal(size=1500), r.normal(size=1500)])
     >>> y = (x[:, 1] + 0.8 * x[:, 0] * x[:, 2] + r.normal(size=1500) > 0.4).astype(int)
-    >>> forest = RandomForestClassifier(n_estimators=30, min_samples_leaf=9, random_state=1)
+    >>> network = MLPClassifier(solver="lbfgs", alpha=1.0, max_iter=2000, random_state=1)
     >>> search = fs.EcdSearch(
-    ...     forest, {"max_features": [1, 2, 3]}, sensitive_features=0, privileged=1, unprivileged=0,
-    ...     n_iter=2, sampler="random", threshold=20, interactions=200, random_state=1,
+    ...     network, {"hidden_layer_sizes": [(2,), (3,), (4,)]}, sensitive_features=0,
+    ...     privileged=1, unprivileged=0, n_iter=1, sampler="random", threshold=20, interactions=200,
+    ...     random_state=1,
     ... )
     >>> import warnings
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", fs.FairstatsWarning)  # 300 rows have hardly a tail
     ...     search = search.fit(x, y)
     >>> search.trials_.shape[0]
-    3
+    2
     """
 
     def __init__(
