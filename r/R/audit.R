@@ -2,15 +2,24 @@
 #'
 #' The R side of the Python package's `fs.audit`, by independent code: ratios and differences of rates against a
 #' reference with intervals, tests, adjusted p-values and verdicts, the largest gaps, posteriors, with a score MADD
-#' and the area between ROC curves, and with features HFM; for every sensitive column, and for all of them crossed.
+#' and the area between ROC curves, with features HFM, and with counterfactual scores extreme counterfactual
+#' discrimination; for every sensitive column, and for all of them crossed.
 #' [fs_compare()] sets it beside the JSON that the Python side writes.
 #'
 #' The intervals are by the score method; where a cell has fewer than 10 rows verdicts rest on the exact
 #' unconditional test. Under weights or clusters variances are linearised and the score takes effective counts; no answer
-#' is given below 8 effective clusters or 10 effective successes or failures in a group; scores and posteriors are left
-#' out. What is random (the critical value of the gaps, limits and tests of MADD and ABROCA, posteriors) uses `seed`,
-#' and has its Monte Carlo error in columns that begin with `mc_`: that of a difference from another run of the same
-#' size.
+#' is given below 8 effective clusters or 10 effective successes or failures in a group; scores, their extremes and
+#' posteriors are left out. What is random (the critical value of the gaps, limits and tests of MADD and ABROCA,
+#' posteriors, limits and tests of ECD) uses `seed`, and has its Monte Carlo error in columns that begin with `mc_`:
+#' that of a difference from another run of the same size.
+#'
+#' Counterfactual scores are what the model gives the same rows with another value of the sensitive column. The section
+#' `"ecd"` has the average gain of every group, its difference from the reference's, and ECD: the difference of the
+#' levels of 1,000 interactions, whose likelihood ratio is standardised by 200 samples from the fitted tails (see
+#' [fs_ecd()], which takes Student's t), judged at 0.05 and adjusted over the groups; beyond the horizon of a tail
+#' there is no verdict. Also the largest, the answers with half and twice the exceedances (by Student's t), and every
+#' group's levels, shape, type of tail and horizon. A tail whose likelihood is largest at shape -1 has neither type nor
+#' interval of the shape here, and thinning by weights is Python's alone.
 #'
 #' An audit is of one model; [fs_compare_models()] compares several on the same people, which the Python audit has as a
 #' section of its own.
@@ -25,6 +34,8 @@
 #'   `list(y_true = ..., y_pred = ...)`.
 #' @param sample_weight,cluster Columns of weights and of sampling units.
 #' @param features Feature columns: with outcome and prediction they add HFM, the distance between groups as sets.
+#' @param counterfactual_score Column of the score that the row would have with another value of the one sensitive
+#'   column; for several a vector or list `c(sex = "score_if_other_sex")`. It needs `score`.
 #' @param confidence_level Level of the intervals; verdicts use one-sided bounds at this level.
 #' @param threshold For ratios: below it lies a violation.
 #' @param margin For differences, gaps and areas: beyond it lies a violation; for MADD beyond twice of it.
@@ -50,7 +61,7 @@
 #' fs_audit(people, y_true = "qualified", y_pred = "hired", sensitive_features = "sex", reference = "m", draws = 0)
 #' @export
 fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive_features = NULL, reference = NULL,
-                     pos_label = 1, sample_weight = NULL, cluster = NULL, features = NULL,
+                     pos_label = 1, sample_weight = NULL, cluster = NULL, features = NULL, counterfactual_score = NULL,
                      confidence_level = 0.95, threshold = 0.8, margin = 0.1, method = NULL,
                      comparisons = "reference", simultaneous = "none", adjust = "holm",
                      missing = c("raise", "drop"), intersections = TRUE,
@@ -76,9 +87,14 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
   sets <- attribute_sets(names(sensitive_columns(data, sensitive_features, missing)), intersections)
   check_reference_names(reference, sets)
   found <- with_seed(seed, lapply(sets, function(set) {
-    columns <- unlist(list(y_true, y_pred, score, sample_weight, cluster, features, set))
+    changed <- counterfactual_column(counterfactual_score, set, sets, score)
+    columns <- unlist(list(y_true, y_pred, score, sample_weight, cluster, features, set, changed))
     rows <- if (missing == "drop") complete_rows(data, columns) else data
     input <- read_columns(rows, y_true, y_pred, score, set, pos_label, sample_weight, cluster)
+    if (!is.null(changed)) {
+      changed <- checked_numbers(column_of(rows, changed, "counterfactual_score"), "counterfactual_score", 0, 1)
+      input$discrimination <- changed - input$score
+    }
     if (!is.null(features)) input$features <- feature_columns(rows, features, input$n)
     audit_set(input, set, reference_of(reference, set, length(sets)), options)
   }))
@@ -152,6 +168,11 @@ audit_set <- function(input, set, reference, options) {
     at <- make_pairs(grouping, reference, "reference")[1L, 2L]
     counts <- um_counts(input, grouping)
     sections$um <- um_rows(counts, fs_um_draws(counts, options$draws), at, options)
+  }
+  if (!is.null(input$discrimination) && !weighted) {
+    at <- make_pairs(grouping, reference, "reference")
+    order <- grouping$groups[c(at[, 1L], at[1L, 2L])]
+    sections$ecd <- ecd_rows(split(input$discrimination, factor(grouping$labels, order)), options)
   }
   found <- bind_rows(Map(function(name, rows) cbind(section = name, rows), names(sections), sections))
   cbind(

@@ -55,17 +55,19 @@ fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NU
     "n", "threshold", "exceedances", "rate", "scale", "shape", "shape_std_error", "return_level", "std_error", "ci_low",
     "ci_high", "degenerate"
   )
-  verdict <- if (is.na(found$pvalue_verdict)) {
-    verdict_of(found$bound_low, found$bound_high, "difference", margin)
-  } else if (found$pvalue_verdict > 1 - confidence_level) "undecided" else {
-    if (found$side == 3L) "satisfied" else "violated"
-  }
-  found$side <- NULL
+  verdict <- ecd_verdict(found$pvalue_verdict, found$side, found$bound_low, found$bound_high, confidence_level, margin)
+  found <- found[!grepl("^(side|simultaneous|mc_)", names(found))]
   structure(c(found, list(
     verdict = verdict,
     tails = cbind(group = names(tails), bind_rows(lapply(unname(tails), `[`, columns))),
     averages = ecd_averages(groups, worst, confidence_level), interactions = interactions
   )), class = "fairstats_ecd")
+}
+
+# By the verdict's p-value and side; by the limits where there is none.
+ecd_verdict <- function(p, side, low, high, level, margin) {
+  if (is.na(p)) return(verdict_of(low, high, "difference", margin))
+  if (p > 1 - level) "undecided" else if (side == 3L) "satisfied" else "violated"
 }
 
 # Fewer values than this are no tail; values closer than the tie are one.
@@ -94,10 +96,11 @@ group_tail <- function(x, k, m, level) {
     threshold <- threshold - grid / 2
   }
   grid <- tail_grid(above)
-  excess <- above - threshold
+  origin <- if (grid > 0) min(above) - grid / 2 else threshold
+  excess <- above - origin
   out <- list(
-    n = n, threshold = threshold, exceedances = length(above), rate = length(above) / n, scale = NaN, shape = NaN,
-    shape_std_error = NaN, excess = excess, grid = grid, empirical = TRUE, power = FALSE,
+    n = n, threshold = threshold, origin = origin, exceedances = length(above), rate = length(above) / n, scale = NaN,
+    shape = NaN, shape_std_error = NaN, excess = excess, grid = grid, empirical = TRUE, power = FALSE,
     degenerate = degenerate_tail(x, above, threshold)
   )
   if (!nzchar(out$degenerate)) {
@@ -114,21 +117,33 @@ group_tail <- function(x, k, m, level) {
       out$shape <- fit$estimate[[2L]]
       out$shape_std_error <- fit$std_error[[2L]]
       out$power <- power
-      at <- if (m * out$rate >= 1) {
-        if (power) power_level(above, n, m, level) else tail_level(excess, n, threshold, m, level, "binomial", grid)
-      }
-      out$empirical <- is.null(at) || at$estimate > 1
+      out$covariance <- fit$covariance
     }
   }
-  if (out$empirical) at <- bounded_level(x, m, level)
-  at$high <- min(at$high, 1)
-  c(out, list(return_level = at$estimate, std_error = at$std_error, ci_low = at$low, ci_high = at$high))
+  utils::modifyList(out, tail_at(x, out, m, level))
+}
+
+# Level of a group for m interactions; an order statistic where its tail gives none. `errors`: Monte Carlo errors.
+tail_at <- function(x, tail, m, level) {
+  at <- if (!nzchar(tail$degenerate) && m * tail$rate >= 1) {
+    if (tail$power) power_level(tail$excess + tail$origin, tail$n, m, level) else {
+      tail_level(tail$excess, tail$n, tail$origin, m, level, "binomial", tail$grid)
+    }
+  }
+  empirical <- is.null(at) || at$estimate > 1
+  if (empirical) at <- bounded_level(x, m, level)
+  list(
+    empirical = empirical, return_level = at$estimate, std_error = at$std_error, ci_low = at$low,
+    ci_high = min(at$high, 1), errors = if (tail$power && !empirical) at$errors else c(0, 0, 0)
+  )
 }
 
 # Level of a tail with a near end point: median of the draws, and their quantiles.
 power_level <- function(above, n, m, level) {
-  ends <- stats::quantile(power_draws(above, n, m), c(0.5, 0.5 - level / 2, 0.5 + level / 2), names = FALSE)
-  list(estimate = ends[1L], std_error = NaN, low = ends[2L], high = ends[3L])
+  drawn <- power_draws(above, n, m)
+  shares <- c(0.5, 0.5 - level / 2, 0.5 + level / 2)
+  ends <- stats::quantile(drawn, shares, names = FALSE)
+  list(estimate = ends[1L], std_error = NaN, low = ends[2L], high = ends[3L], errors = drawn_errors(drawn, shares))
 }
 
 degenerate_tail <- function(x, above, threshold) {
@@ -193,41 +208,79 @@ bounded_level <- function(x, m, level) {
 }
 
 # The difference of two levels: by likelihood ratio, or from the two intervals where one is an order statistic.
-contrast_tails <- function(first, second, n, m, level, margin) {
+# `calibrated`: the signed root is standardised by simulation; `each`: level of the simultaneous interval; `wider`: the
+# two levels with their intervals at `each`. Columns that begin with mc_: errors of the difference from another run.
+contrast_tails <- function(first, second, n, m, level, margin, calibrated = FALSE, each = level,
+                           wider = list(first, second)) {
+  out <- list(estimate = first$return_level - second$return_level, std_error = NaN)
+  drawn_estimate <- sqrt(first$errors[1L]^2 + second$errors[1L]^2)
   if (first$empirical || second$empirical) {
-    ends <- square_and_add(
-      first$return_level, first$ci_low, min(first$ci_high, 1), second$return_level, second$ci_low, min(second$ci_high, 1)
+    ends <- function(a, b) square_and_add(
+      a$return_level, a$ci_low, min(a$ci_high, 1), b$return_level, b$ci_low, min(b$ci_high, 1)
     )
-    return(list(
-      estimate = first$return_level - second$return_level, std_error = NaN, ci_low = ends[1L], ci_high = ends[2L],
-      bound_low = ends[1L], bound_high = ends[2L], statistic = NaN, pvalue = NaN, pvalue_verdict = NaN,
-      test = "none"
-    ))
+    own <- ends(first, second)
+    all <- ends(wider[[1L]], wider[[2L]])
+    error <- sqrt(sum(first$errors^2, second$errors^2))
+    return(c(out, list(
+      ci_low = own[1L], ci_high = own[2L], bound_low = all[1L], bound_high = all[2L], statistic = NaN, pvalue = NaN,
+      pvalue_verdict = NaN, side = NA, test = "none", simultaneous_low = all[1L], simultaneous_high = all[2L],
+      mc_estimate = drawn_estimate, mc_ci_low = error, mc_ci_high = error, mc_bound_low = error, mc_bound_high = error
+    )))
   }
-  possible <- function(x) pmin(pmax(x, -2), 2)
+  levels <- unique(c(level, each))
   if (first$power || second$power) {
     drawn <- Map(function(tail, size) {
-      if (tail$power) return(power_draws(tail$excess + tail$threshold, size, m))
-      root_draws(tail$excess, size, tail$threshold, m, "binomial", tail$grid)
+      if (tail$power) return(power_draws(tail$excess + tail$origin, size, m))
+      root_draws(tail$excess, size, tail$origin, m, "binomial", tail$grid)
     }, list(first, second), n)
-    found <- drawn_contrast(drawn[[1L]], drawn[[2L]], level, margin)
-    return(list(
-      estimate = first$return_level - second$return_level, std_error = NaN, ci_low = possible(found$low),
-      ci_high = possible(found$high), bound_low = possible(found$bound_low), bound_high = possible(found$bound_high),
-      statistic = found$statistic, pvalue = found$pvalue, pvalue_verdict = found$pvalue_verdict, side = found$side,
-      test = "draws of a power tail"
-    ))
+    found <- drawn_contrast(drawn[[1L]], drawn[[2L]], levels, margin)
+    # twice a share of the draws, on either side
+    share <- function(p) sqrt(4 * max(p, 1e-3) / length(drawn[[1L]]))
+    # a statistic is the normal quantile of a share, no nearer to an end than half a draw
+    above <- stats::pnorm(found$statistic)
+    far <- above + c(-5, 0, 5) * sqrt(2 * max(above * (1 - above), 1e-3) / length(drawn[[1L]]))
+    least <- 0.5 / length(drawn[[1L]])
+    found$errors[c("pvalue", "pvalue_verdict", "statistic")] <- list(
+      share(found$pvalue), share(found$pvalue_verdict), max(diff(stats::qnorm(pmin(pmax(far, least), 1 - least)))) / 5
+    )
+    test <- "draws of a power tail"
+  } else {
+    out$std_error <- sqrt(first$std_error^2 + second$std_error^2)
+    test <- "likelihood ratio"
+    compare <- function(...) level_contrast(
+      first$excess, n[[1L]], first$origin, second$excess, n[[2L]], second$origin, m, levels, "binomial",
+      margin, grid1 = first$grid, grid2 = second$grid, ...
+    )
+    if (calibrated) {
+      root <- simulated_moments(first, second, n, m)
+      # as far as five errors of the difference of two runs' moments
+      off <- 5 * sqrt(2) * root[c("mean_error", "sd_error")]
+      found <- compare(root[["mean"]], root[["sd"]], Inf)
+      by <- lapply(list(
+        compare(root[["mean"]] + off[1L], root[["sd"]], Inf), compare(root[["mean"]] - off[1L], root[["sd"]], Inf),
+        compare(root[["mean"]], root[["sd"]] + off[2L], Inf)
+      ), function(other) Map(function(a, b) abs(pmin(pmax(a, -2), 2) - pmin(pmax(b, -2), 2)), other, found))
+      names <- c("low", "high", "bound_low", "bound_high", "pvalue", "pvalue_verdict")
+      found$errors <- lapply(stats::setNames(names, names), function(name) {
+        far <- lapply(by, `[[`, name)
+        sqrt(pmax(far[[1L]], far[[2L]])^2 + far[[3L]]^2) / 5
+      })
+    } else found <- compare()
+    out$estimate <- found$estimate
   }
-  found <- level_contrast(
-    first$excess, n[[1L]], first$threshold, second$excess, n[[2L]], second$threshold, m, level, "binomial", margin,
-    grid1 = first$grid, grid2 = second$grid
-  )
-  s <- sqrt(first$std_error^2 + second$std_error^2)
-  list(
-    estimate = found$estimate, std_error = s, ci_low = possible(found$low), ci_high = possible(found$high),
-    bound_low = possible(found$bound_low), bound_high = possible(found$bound_high), statistic = found$statistic,
-    pvalue = found$pvalue, pvalue_verdict = found$pvalue_verdict, side = found$side, test = "likelihood ratio"
-  )
+  possible <- function(x) pmin(pmax(x, -2), 2)
+  joint <- length(levels)
+  error <- function(name, i = 1L) if (is.null(found$errors[[name]])) 0 else found$errors[[name]][i]
+  c(out, list(
+    ci_low = possible(found$low[1L]), ci_high = possible(found$high[1L]), bound_low = possible(found$bound_low),
+    bound_high = possible(found$bound_high), statistic = found$statistic, pvalue = found$pvalue,
+    pvalue_verdict = found$pvalue_verdict, side = found$side, test = test,
+    simultaneous_low = possible(found$low[joint]), simultaneous_high = possible(found$high[joint]),
+    mc_estimate = drawn_estimate, mc_ci_low = error("low"), mc_ci_high = error("high"),
+    mc_bound_low = error("bound_low"), mc_bound_high = error("bound_high"), mc_pvalue = error("pvalue"), mc_statistic = error("statistic"),
+    mc_pvalue_verdict = error("pvalue_verdict"), mc_simultaneous_low = error("low", joint),
+    mc_simultaneous_high = error("high", joint)
+  ))
 }
 
 ecd_averages <- function(groups, worst, level) {
@@ -243,13 +296,19 @@ ecd_averages <- function(groups, worst, level) {
   difference <- means[[1L]]$estimate - means[[2L]]$estimate
   spread <- sqrt(means[[1L]]$std_error^2 + means[[2L]]$std_error^2)
   risk <- lapply(names(groups), function(g) {
-    q <- stats::quantile(groups[[g]], worst, names = FALSE)
-    beyond <- mean_of_people(pmax(groups[[g]] - q, 0) / (1 - worst))
-    found <- row("conditional value at risk", g, q + beyond$estimate, beyond$std_error)
+    mean <- worst_mean(groups[[g]], worst)
+    found <- row("conditional value at risk", g, mean$estimate, mean$std_error)
     found[c("statistic", "pvalue")] <- NaN
     found
   })
   do.call(rbind, c(rows, list(row("difference of means", "unprivileged - privileged", difference, spread)), risk))
+}
+
+# Mean of the worst share.
+worst_mean <- function(x, worst) {
+  q <- stats::quantile(x, worst, names = FALSE)
+  beyond <- mean_of_people(pmax(x - q, 0) / (1 - worst))
+  list(estimate = q + beyond$estimate, std_error = beyond$std_error)
 }
 
 #' @export

@@ -163,7 +163,8 @@ crosscheck_madd_pair <- function(c0, c1, level, resamples, margin = 0.2, apart =
   d <- c0 / n0 - c1 / n1
   observed <- sum(abs(d))
   used <- c0 + c1 > 0
-  drawn <- vapply(
+  # with all rows in one bin every permutation is the table itself, which r2dtable refuses
+  drawn <- if (sum(used) < 2L) numeric(resamples) else vapply(
     stats::r2dtable(resamples, c(n0, n1), (c0 + c1)[used]),
     function(x) sum(abs(x[1L, ] / n0 - x[2L, ] / n1)), 0
   )

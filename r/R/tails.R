@@ -249,9 +249,8 @@ box_cox <- function(rate, shape) {
 }
 
 # Likelihood of a return level: rate, scale and shape of one group with the level in place of the scale.
-level_fall <- function(excess, n, threshold, m, law, grid = 0) {
+level_fall <- function(excess, n, threshold, m, law, grid = 0, tail = tail_twin(excess, grid)) {
   k <- length(excess)
-  tail <- tail_twin(excess, grid)
   cells <- cells_of(excess, grid)
   rate_term <- function(rate) {
     if (law == "poisson") n * rate - k * log(rate) else -k * log(rate) - (n - k) * log1p(-rate)
@@ -276,8 +275,19 @@ level_fall <- function(excess, n, threshold, m, law, grid = 0) {
   )
 }
 
+# By quasi-Newton steps from the start and from beside where they end; where those two do not meet (at the edge of the
+# parameter space), simplex and BFGS by turns.
 minimise <- function(fall, start, step) {
-  best <- stats::optim(start, fall, method = "Nelder-Mead", control = list(
+  descend <- function(from) {
+    stats::nlminb(from, fall, scale = 1 / step, control = list(rel.tol = 1e-14, x.tol = 1e-9, eval.max = 500, iter.max = 300))
+  }
+  best <- descend(start)
+  again <- descend(best$par + step / 20)
+  near <- abs(best$objective - again$objective) < 1e-9
+  if (again$objective < best$objective) best <- again
+  best$value <- best$objective
+  if (near && best$value < 1e9) return(best)
+  best <- stats::optim(if (best$value < 1e9) best$par else start, fall, method = "Nelder-Mead", control = list(
     reltol = 1e-13, maxit = 3000, parscale = step
   ))
   for (again in 1:4) {
@@ -406,6 +416,7 @@ tail_shape <- function(excess, level, grid = 0) {
 # Difference of two groups' levels of m observations: likelihood ratio of no difference, and its interval. The
 # signed root of the ratio, less a mean and divided by a standard deviation, has a t distribution; by itself with the
 # smaller tail's excesses less three parameters as degrees of freedom, standardised by simulation with infinitely many.
+# Intervals at every `level`; bounds and verdict by the first.
 level_contrast <- function(excess1, n1, u1, excess2, n2, u2, m, level, law, margin = 0.05, mean = 0, sd = 1,
                            df = min(length(excess1), length(excess2)) - 3, grid1 = 0, grid2 = 0) {
   first <- level_fall(excess1, n1, u1, m, law, grid1)
@@ -445,13 +456,54 @@ level_contrast <- function(excess1, n1, u1, excess2, n2, u2, m, level, law, marg
   }
   # at the ends of the fair range, and the tail of both directions together
   z <- vapply(c(-margin, margin), standardised, 0)
-  verdict <- side_of(z[1L], z[2L], level, df)
+  verdict <- side_of(z[1L], z[2L], level[1L], df)
   both <- stats::qt((1 + level) / 2, df)
   list(
-    estimate = estimate, statistic = statistic, pvalue = 2 * stats::pt(-abs(standardised(0)), df), low = end(-1, both),
-    high = end(1, both), bound_low = end(-1, verdict$one), bound_high = end(1, verdict$one), pvalue_verdict = verdict$pvalue,
+    estimate = estimate, statistic = statistic, pvalue = 2 * stats::pt(-abs(standardised(0)), df),
+    low = vapply(both, end, 0, side = -1), high = vapply(both, end, 0, side = 1), bound_low = end(-1, verdict$one), bound_high = end(1, verdict$one), pvalue_verdict = verdict$pvalue,
     side = verdict$side
   )
+}
+
+# Mean and standard deviation of the signed root of the likelihood ratio at the true difference of two levels, in samples
+# from the fitted tails (the k + 1 largest of n values, whose threshold moves), and their Monte Carlo errors.
+simulated_moments <- function(first, second, n, m, samples = 200L) {
+  true <- first$return_level - second$return_level
+  roots <- replicate(samples, {
+    a <- redrawn_level(first, n[[1L]], m)
+    b <- redrawn_level(second, n[[2L]], m)
+    fall <- function(p) a$at(p[1L] + true, p[2:3]) + b$at(p[1L], p[4:5])
+    levels <- c(b$estimate, a$estimate - true, (b$estimate + a$estimate - true) / 2)
+    # a level that was good for another shape may be impossible here; without an end point none is
+    starts <- c(
+      lapply(levels, c, a$start, b$start), lapply(levels, c, a$start[1L], 0.05, b$start[1L], 0.05)
+    )
+    found <- stats::nlminb(starts[[which.min(vapply(starts, fall, 0))]], fall)
+    if (found$objective > 1e9) NA else {
+      sign(a$estimate - b$estimate - true) * sqrt(2 * max(found$objective - a$least - b$least, 0))
+    }
+  })
+  roots <- roots[!is.na(roots)]
+  sd <- stats::sd(roots)
+  off <- roots - mean(roots)
+  c(
+    mean = mean(roots), sd = sd, mean_error = sd / sqrt(samples),
+    sd_error = sqrt((mean(off^4) - mean(off^2)^2) / samples) / (2 * sd)
+  )
+}
+
+redrawn_level <- function(tail, n, m) {
+  k <- tail$exceedances
+  excess_at <- function(depth) tail$scale * (if (abs(tail$shape) < 1e-9) depth else expm1(tail$shape * depth) / tail$shape)
+  depth <- if (k < n) log(k / n / stats::rbeta(1L, k + 1, n - k)) else 0
+  excess <- excess_at(depth + stats::rexp(k)) - excess_at(depth)
+  start <- feasible_gpd(tail[c("scale", "shape")], excess)
+  fit <- stats::nlminb(c(log(start$scale), start$shape), function(p) {
+    if (p[2L] < -1) 1e10 else min(gpd_nll(excess, exp(p[1L]), p[2L]), 1e10)
+  })
+  level_fall(excess, n, tail$origin + excess_at(depth), m, "binomial", tail = list(
+    estimate = c(exp(fit$par[1L]), fit$par[2L])
+  ))
 }
 
 # Draws of the power tail x = end - c (n s)^g of exceedances, for a near end point (shape below -1/2), where likelihoods
@@ -513,12 +565,26 @@ drawn_contrast <- function(first, second, level, margin) {
   drawn <- drawn[is.finite(drawn)]
   least <- 0.5 / length(drawn)
   z <- function(null) stats::qnorm(min(max(mean(drawn > null) + mean(drawn == null) / 2, least), 1 - least))
-  verdict <- side_of(z(-margin), z(margin), level)
-  ends <- stats::quantile(drawn, c(0.5 - level / 2, 0.5 + level / 2, stats::pnorm(c(-1, 1) * verdict$one)), names = FALSE)
+  verdict <- side_of(z(-margin), z(margin), level[1L])
+  shares <- c((1 - level) / 2, (1 + level) / 2, stats::pnorm(c(-1, 1) * verdict$one))
+  ends <- stats::quantile(drawn, shares, names = FALSE)
+  errors <- drawn_errors(drawn, shares)
+  p <- 2 * stats::pnorm(-abs(z(0)))
+  i <- seq_along(level)
+  j <- length(level) + i
+  b <- 2L * length(level) + 1:2
   list(
-    statistic = z(0), pvalue = 2 * stats::pnorm(-abs(z(0))), low = ends[1L], high = ends[2L], bound_low = ends[3L],
-    bound_high = ends[4L], pvalue_verdict = verdict$pvalue, side = verdict$side
+    statistic = z(0), pvalue = p, low = ends[i], high = ends[j], bound_low = ends[b[1L]], bound_high = ends[b[2L]],
+    pvalue_verdict = verdict$pvalue, side = verdict$side,
+    errors = list(low = errors[i], high = errors[j], bound_low = errors[b[1L]], bound_high = errors[b[2L]])
   )
+}
+
+# Monte Carlo errors of the difference between two runs: of quantiles, and of two-sided p-values that are shares.
+drawn_errors <- function(drawn, shares) {
+  step <- sqrt(2 * shares * (1 - shares) / length(drawn))
+  at <- function(p) stats::quantile(drawn, pmin(pmax(p, 0), 1), names = FALSE)
+  (at(shares + step) - at(shares - step)) / 2
 }
 
 # From the statistics of both ends of the fair range: the verdict's p-value and side (below, above, inside), and the

@@ -1,0 +1,242 @@
+# Extremes of counterfactual discrimination as a section of an audit, by the parts of fs_ecd: averages, levels, and their
+# differences against the reference, with the defaults of fairstats.ecd in Python.
+
+ECD_MARGIN <- 0.05
+ECD_PERIODS <- c(500, 1000, 2000, 10000)
+ECD_PERIOD <- 1000
+WORST <- 0.95
+# Levels are known while their interval is narrower than this share of them and ends below 1; sought so far.
+HORIZON_WIDTH <- 0.5
+HORIZON_FARTHEST <- 1e6
+
+# The scores of the rows with another value of the one sensitive column of a set; NULL where there are none.
+counterfactual_column <- function(given, set, sets, score) {
+  if (is.null(given)) return(NULL)
+  known <- unlist(sets[lengths(sets) == 1L])
+  given <- as.list(given)
+  if (is.null(names(given)) && length(given) == 1L && length(known) == 1L) names(given) <- known
+  if (is.null(score) || is.null(names(given)) || !all(names(given) %in% known)) {
+    stop_argument(
+      "counterfactual_score", paste0(listed(unlist(given)), if (is.null(score)) " without `score`"),
+      "with `score`: a column for one sensitive column, or c(column = score column, ...)"
+    )
+  }
+  if (length(set) == 1L && set %in% names(given)) given[[set]]
+}
+
+# Rows of the section: `cd` has the values of every group, the reference last.
+ecd_rows <- function(cd, options) {
+  level <- options$confidence_level
+  last <- length(cd)
+  tails <- lapply(cd, group_tail, k = NULL, m = ECD_PERIOD, level = level)
+  about <- Map(tail_characteristics, tails, level = level)
+  each <- level_of_each(vapply(tails, `[[`, 0, "std_error"), level)
+  wider <- function(g) tail_at(cd[[g]], tails[[g]], ECD_PERIOD, each)
+  rows <- lapply(seq_len(last - 1L), function(g) {
+    found <- contrast_tails(
+      tails[[g]], tails[[last]], lengths(cd[c(g, last)]), ECD_PERIOD, level, ECD_MARGIN, TRUE, each,
+      list(wider(g), wider(last))
+    )
+    if (found$test == "none" && options$adjust == "none") found[c("bound_low", "bound_high")] <- found[c("ci_low", "ci_high")]
+    beyond <- any(vapply(c(g, last), function(j) is_beyond(tails[[j]], about[[j]]$horizon), NA))
+    differences <- Map(function(name, of) {
+      both <- lapply(cd[c(g, last)], of)
+      estimate <- both[[1L]]$estimate - both[[2L]]$estimate
+      mean <- mean_inference(estimate, sqrt(both[[1L]]$std_error^2 + both[[2L]]$std_error^2), level)
+      stats::setNames(list(estimate, mean$low, mean$high, mean$pvalue), paste0(name, c("", "_low", "_high", "_pvalue")))
+    }, c("acd", "cvar"), list(mean_of_people, function(x) worst_mean(x, WORST)))
+    found$method <- c(
+      `likelihood ratio` = "likelihood ratio, standardised signed root",
+      `draws of a power tail` = "fiducial draws of a power tail", none = "none"
+    )[[found$test]]
+    do.call(tidy_row, c(
+      list("ECD", names(cd)[g], names(cd)[last], n = sum(lengths(cd[c(g, last)])), interactions = ECD_PERIOD),
+      found[names(found) != "test"], beyond = beyond, unlist(unname(differences), FALSE), about[[g]]
+    ))
+  })
+  rows <- ecd_verdicts(bind_rows(rows), options)
+  bind_rows(c(
+    average_rows(cd, level), list(rows[!names(rows) %in% c("side", "beyond")]), largest_row(rows, sum(lengths(cd))),
+    unlist(lapply(seq_len(last - 1L), function(g) sensitivity_rows(cd[c(g, last)], tails[c(g, last)], level)), FALSE),
+    unlist(Map(level_rows, names(cd), cd, tails, about, level), FALSE)
+  ))
+}
+
+# Verdicts of all groups together; none beyond the horizon.
+ecd_verdicts <- function(rows, options) {
+  rows$pvalue_adjusted <- adjust_pvalues(rows$pvalue, options$adjust)
+  rows$pvalue_verdict_adjusted <- adjust_pvalues(rows$pvalue_verdict, options$adjust)
+  for (name in c("pvalue", "pvalue_verdict")) {
+    error <- rows[[paste0("mc_", name)]]
+    if (is.null(error)) next
+    far <- lapply(c(-5, 5), function(k) adjust_pvalues(pmin(pmax(rows[[name]] + k * error, 0), 1), options$adjust))
+    own <- rows[[paste0(name, "_adjusted")]]
+    rows[[paste0("mc_", name, "_adjusted")]] <- pmax(own - far[[1L]], far[[2L]] - own) / 5
+  }
+  verdict <- mapply(ecd_verdict, rows$pvalue_verdict_adjusted, rows$side, rows$bound_low, rows$bound_high,
+    level = options$confidence_level, margin = ECD_MARGIN
+  )
+  verdict[is.nan(rows$estimate)] <- "insufficient evidence"
+  rows$verdict <- ifelse(rows$beyond & !is.nan(rows$pvalue) & verdict != "insufficient evidence", "undecided", verdict)
+  rows
+}
+
+# Whether the number of interactions lies beyond the horizon of a tail, and its level is not known closely either.
+is_beyond <- function(tail, horizon) {
+  if (tail$empirical || isTRUE(ECD_PERIOD <= horizon)) return(FALSE)
+  tail$ci_high - tail$ci_low > HORIZON_WIDTH * ECD_MARGIN
+}
+
+# Level of every interval so that those of all groups against the last hold together: the largest of correlated normal
+# statistics, which share the reference, by one integral; Bonferroni where a level has no standard error.
+level_of_each <- function(std_error, level) {
+  others <- length(std_error) - 1L
+  if (others == 1L) return(level)
+  if (!all(is.finite(std_error) & std_error > 0)) return(1 - (1 - level) / others)
+  own <- std_error[-length(std_error)]
+  shared <- std_error[length(std_error)] / sqrt(own^2 + std_error[length(std_error)]^2)
+  inside <- function(q) stats::integrate(function(t) {
+    each <- lapply(shared, function(b) {
+      stats::pnorm((q + b * t) / sqrt(1 - b^2)) - stats::pnorm((b * t - q) / sqrt(1 - b^2))
+    })
+    stats::dnorm(t) * Reduce(`*`, each)
+  }, -9, 9, rel.tol = 1e-10, subdivisions = 1000L)$value
+  2 * stats::pnorm(stats::uniroot(function(q) inside(q) - level, c(0.01, 9), tol = 1e-9)$root) - 1
+}
+
+average_rows <- function(cd, level) {
+  row <- function(metric, group, reference, estimate, std_error, n, ...) {
+    found <- mean_inference(estimate, std_error, level)
+    tidy_row(metric, group, reference,
+      estimate = estimate, std_error = std_error, ci_low = found$low, ci_high = found$high,
+      statistic = found$statistic, pvalue = found$pvalue, n = n, method = "mean, z-test", ...
+    )
+  }
+  last <- length(cd)
+  means <- lapply(cd, mean_of_people)
+  c(
+    lapply(seq_len(last), function(g) {
+      row(
+        "average causal discrimination", names(cd)[g], NA_character_, means[[g]]$estimate, means[[g]]$std_error,
+        length(cd[[g]]), maximum = max(cd[[g]]), n_synthetic = 0
+      )
+    }),
+    lapply(seq_len(last - 1L), function(g) {
+      row(
+        "difference of ACD", names(cd)[g], names(cd)[last], means[[g]]$estimate - means[[last]]$estimate,
+        sqrt(means[[g]]$std_error^2 + means[[last]]$std_error^2), sum(lengths(cd[c(g, last)]))
+      )
+    })
+  )
+}
+
+# The largest size over the groups: its limits are the largest of theirs.
+largest_row <- function(rows, n) {
+  if (nrow(rows) < 2L) return(NULL)
+  low <- ifelse(is.nan(rows$simultaneous_low), -Inf, rows$simultaneous_low)
+  high <- ifelse(is.nan(rows$simultaneous_high), Inf, rows$simultaneous_high)
+  top <- which.max(ifelse(is.nan(rows$estimate), -1, abs(rows$estimate)))
+  error <- function(at) max(rows$mc_simultaneous_low[at], rows$mc_simultaneous_high[at], 0, na.rm = TRUE)
+  list(tidy_row("largest |ECD|", rows$group[top], rows$reference[top],
+    estimate = abs(rows$estimate[top]), ci_low = max(low, -high, 0), ci_high = min(max(-low, high), 2), n = n,
+    method = "max over groups", interactions = ECD_PERIOD, mc_estimate = rows$mc_estimate[top],
+    mc_ci_low = error(which.max(pmax(low, -high))), mc_ci_high = error(which.max(pmax(-low, high)))
+  ))
+}
+
+# The same difference with half and with twice the exceedances, by Student's t.
+sensitivity_rows <- function(cd, tails, level) {
+  if (any(vapply(tails, function(tail) tail$empirical || tail$power, NA))) return(NULL)
+  lapply(c(half = 0.5, twice = 2), function(times) {
+    again <- Map(function(x, tail) {
+      k <- floor(times * tail$exceedances)
+      if (k < LEAST_TAIL || k >= length(x) || k * ECD_PERIOD < length(x)) return(NULL)
+      threshold <- sort(x, decreasing = TRUE)[k + 1L]
+      above <- x[x > threshold]
+      if (nzchar(degenerate_tail(x, above, threshold))) return(NULL)
+      grid <- tail_grid(above)
+      if (grid > 0) threshold <- min(above) - grid / 2
+      level <- level_fall(above - threshold, length(x), threshold, ECD_PERIOD, "binomial", grid)
+      irregular <- level$tail$at_boundary || (grid == 0 && !level$tail$regular)
+      if (irregular || length(above) * ECD_PERIOD < length(x) || level$estimate > 1) return(NULL)
+      list(excess = above - threshold, threshold = threshold, grid = grid)
+    }, cd, tails)
+    if (any(lengths(again) == 0L)) return(NULL)
+    a <- again[[1L]]
+    b <- again[[2L]]
+    found <- level_contrast(
+      a$excess, length(cd[[1L]]), a$threshold, b$excess, length(cd[[2L]]), b$threshold, ECD_PERIOD, level, "binomial",
+      ECD_MARGIN, grid1 = a$grid, grid2 = b$grid
+    )
+    tidy_row(paste0("ECD, ", if (times < 1) "half" else "twice", " the exceedances"), names(cd)[1L], names(cd)[2L],
+      estimate = found$estimate, ci_low = max(found$low, -2), ci_high = min(found$high, 2),
+      statistic = found$statistic, pvalue = found$pvalue, n = sum(lengths(cd)), interactions = ECD_PERIOD,
+      method = sprintf("likelihood ratio, t with %d degrees of freedom", min(lengths(list(a$excess, b$excess))) - 3L)
+    )
+  })
+}
+
+# Of a tail: law of the largest of m values with standard errors, type and horizon.
+tail_characteristics <- function(tail, level) {
+  out <- list(
+    location = tail$return_level, location_std_error = tail$std_error, scale = NaN, scale_std_error = NaN, shape = NaN,
+    shape_std_error = NaN, threshold = tail$threshold, type = NA_character_, horizon = NaN,
+    mc_location = tail$errors[1L]
+  )
+  if (nzchar(tail$degenerate)) return(out)
+  s <- log(ECD_PERIOD * tail$rate)
+  out$scale <- tail$scale * exp(tail$shape * s)
+  gradient <- c(out$scale / tail$scale, out$scale * s, out$scale * tail$shape)
+  spread <- rbind(cbind(tail$covariance, 0), c(0, 0, 1 / tail$exceedances))
+  out$scale_std_error <- sqrt(drop(gradient %*% spread %*% gradient))
+  out[c("shape", "shape_std_error")] <- tail[c("shape", "shape_std_error")]
+  if (is.nan(tail$shape_std_error) && tail$shape <= -1) return(utils::modifyList(out, list(horizon = Inf)))
+  ends <- tail_shape(tail$excess, level, tail$grid)
+  out$type <- if (ends$high < 0) "III" else if (ends$low > 0) "II, pre-asymptotic" else "undecided (I not excluded)"
+  out$shape_low <- max(ends$low, -1)
+  out$shape_high <- ends$high
+  out$horizon <- horizon_of(tail, level)
+  out
+}
+
+# The largest number of interactions whose level is known: the last before the first failure, by halving on three grids of
+# its logarithm, each inside a cell of the one before.
+horizon_of <- function(tail, level) {
+  known <- function(s) {
+    at <- tail_level(tail$excess, tail$n, tail$origin, exp(s), level, "binomial", tail$grid)
+    isTRUE(at$high - at$low < HORIZON_WIDTH * abs(at$estimate) && at$high < 1)
+  }
+  low <- -log(tail$rate)
+  high <- log(HORIZON_FARTHEST) + low
+  if (!known(low + 1e-6)) return(NaN)
+  if (known(high)) return(Inf)
+  for (zoom in 1:3) {
+    grid <- seq(low, high, length.out = 25L)
+    ends <- c(1L, 25L)
+    while (diff(ends) > 1L) {
+      middle <- sum(ends) %/% 2L
+      ends[if (known(grid[middle])) 1L else 2L] <- middle
+    }
+    low <- grid[ends[1L]]
+    high <- grid[ends[2L]]
+  }
+  floor(exp(low) * (1 + 1e-12))
+}
+
+# Levels of a group, and its shape.
+level_rows <- function(group, x, tail, about, level) {
+  rows <- lapply(ECD_PERIODS, function(m) {
+    at <- if (m == ECD_PERIOD) tail else tail_at(x, tail, m, level)
+    do.call(tidy_row, c(list("return level", group, NA_character_,
+      estimate = at$return_level, std_error = at$std_error, ci_low = at$ci_low, ci_high = at$ci_high, n = length(x),
+      method = if (at$empirical) "binomial, between order statistics" else {
+        if (tail$power) "power tail" else "standardised signed root"
+      }, interactions = m, mc_estimate = at$errors[1L], mc_ci_low = at$errors[2L], mc_ci_high = at$errors[3L]
+    ), if (m == ECD_PERIOD) about[!names(about) %in% c("shape_low", "shape_high")]))
+  })
+  if (nzchar(tail$degenerate)) return(rows)
+  c(rows, list(tidy_row("shape", group, NA_character_,
+    estimate = tail$shape, std_error = tail$shape_std_error, ci_low = c(about$shape_low, NaN)[1L],
+    ci_high = c(about$shape_high, NaN)[1L], n = length(x), method = "standardised signed root"
+  )))
+}
