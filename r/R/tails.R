@@ -369,15 +369,22 @@ tail_level <- function(excess, n, threshold, m, level, law = "poisson", grid = 0
 ends_of <- function(deviance, centre, width, floor = -Inf, sides = c(low = -1, high = 1)) {
   side <- function(sign) {
     near <- centre
+    before <- deviance(centre)
+    if (before >= 0) return(centre)
     reach <- width
     for (step in 1:40) {
       far <- centre + sign * reach
       if (sign < 0 && far <= floor) far <- floor + (near - floor) / 64
       value <- deviance(far)
       if (value > 0) {
-        return(stats::uniroot(deviance, sort(c(near, far)), tol = 1e-9 * width, maxiter = 200)$root)
+        # as they were found: where a search begins depends on the one before
+        known <- if (sign < 0) c(value, before) else c(before, value)
+        return(stats::uniroot(
+          deviance, sort(c(near, far)), f.lower = known[1L], f.upper = known[2L], tol = 1e-9 * width, maxiter = 200
+        )$root)
       }
       near <- far
+      before <- value
       reach <- reach * 1.6
       if (far == floor) break
     }
