@@ -92,8 +92,8 @@ group_tail <- function(x, k, m, level) {
   tied <- if (is.nan(threshold)) numeric() else x[x >= threshold]
   # on a grid the threshold lies between two cells
   if (length(above) < k && (grid <- tail_grid(tied)) > 0) {
-    above <- tied
     threshold <- threshold - grid / 2
+    above <- x[x > threshold] # values of that cell may differ in their last digits
   }
   grid <- tail_grid(above)
   origin <- if (grid > 0) min(above) - grid / 2 else threshold
