@@ -28,6 +28,7 @@ counterfactual_column <- function(given, set, sets, score) {
 ecd_rows <- function(cd, options) {
   level <- options$confidence_level
   last <- length(cd)
+  cd <- lapply(cd, tied_alike)
   tails <- lapply(cd, group_tail, k = NULL, m = ECD_PERIOD, level = level)
   about <- Map(tail_characteristics, tails, level = level)
   each <- level_of_each(vapply(tails, `[[`, 0, "std_error"), level)

@@ -78,10 +78,15 @@ TIE <- 1e-12
 # Fewer cells than this are no grid that a tail is fitted to.
 LEAST_GRID <- 4
 
+# .93 - .84 is not .92 - .83 in floating point.
+tied_alike <- function(x) {
+  near <- round(x, 12L)
+  if (length(unique(near)) < length(unique(x))) near else x
+}
+
 # Threshold, fit and level of one group, or why there is no fit and which order statistic stands in.
 group_tail <- function(x, k, m, level) {
-  near <- round(x, 12L) # .93 - .84 is not .92 - .83 in floating point
-  if (length(unique(near)) < length(unique(x))) x <- near
+  x <- tied_alike(x)
   n <- length(x)
   # at m rate = 1 exactly the level would be the threshold itself
   if (is.null(k)) k <- min(50, max(LEAST_TAIL, floor(LARGE_SHARE * n)))
@@ -93,7 +98,7 @@ group_tail <- function(x, k, m, level) {
   # on a grid the threshold lies between two cells
   if (length(above) < k && (grid <- tail_grid(tied)) > 0) {
     threshold <- threshold - grid / 2
-    above <- x[x > threshold] # values of that cell may differ in their last digits
+    above <- tied
   }
   grid <- tail_grid(above)
   origin <- if (grid > 0) min(above) - grid / 2 else threshold
