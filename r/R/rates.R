@@ -33,7 +33,7 @@ audit_cells <- function(input, grouping) {
 
 # A metric of every group, with its influence on the cells and the covariance: a rate, the mean of several, or a smooth
 # function, differentiated symbolically (delta method).
-cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0, clusters = NULL) {
+cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0, clusters = NULL, halve = TRUE) {
   found <- if (is.null(metric$parts)) {
     list(smooth_values(totals, rows, metric$formula))
   } else {
@@ -50,6 +50,8 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
   }, found, worth)
   influence <- Reduce(`+`, lapply(found, `[[`, "influence")) / length(found)
   list(
+    # intervals of a function without weights are about its value with half a row more in every cell
+    halved = if (halve && is.null(metric$parts) && is.null(scatter)) cell_metric(totals + 0.5, metric, rows, halve = FALSE),
     parts = if (!is.null(metric$parts)) found, rate = Reduce(`+`, lapply(found, `[[`, "rate")) / length(found),
     rows = Reduce(`+`, lapply(found, `[[`, "rows")), influence = influence,
     covariance = cell_covariance(influence, influence, totals, scatter, units),
@@ -176,6 +178,7 @@ pair_df <- function(metric, i, j, contrast) {
 
 # Ends at a critical value and statistic at a null value, by one method.
 pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, clustered = FALSE) {
+  if (!is.null(metric$halved)) metric <- metric$halved
   pair <- pair_estimate(metric, i, j, contrast)
   estimate <- pair$estimate
   method <- sub(" (Satterthwaite)", "", method, fixed = TRUE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,8 @@ class RateEstimates:
     number of sampling units behind each rate; `clusters`, shape (G,): of each group, or of all
     where they are not known, None without; `inflation`, shape (G,): of its variance in small samples;
     `parts`: the two rates that this one is the mean of (average odds), empty for a
-    plain rate; `smooth`: whether `rate` holds a general function of the counts, which has no successes.
+    plain rate; `smooth`: whether `rate` holds a general function of the counts, which has no successes;
+    `halved`: of such a function that with half a row more in every cell, which intervals are about.
     """
 
     rate_of: Rate
@@ -47,6 +48,7 @@ class RateEstimates:
     inflation: NDArray[np.float64] | None = None
     parts: tuple[RateEstimates, ...] = ()
     smooth: bool = False
+    halved: RateEstimates | None = None
 
     @classmethod
     def of(cls, counts: CellCounts, which: Rate, /, **values: Any) -> RateEstimates:
@@ -237,8 +239,15 @@ def _mean_of(counts: CellCounts, rate: Rate) -> RateEstimates:
     )  # fmt: skip
 
 
-def estimate_smooth(counts: CellCounts, rate: Rate, function: Callable[..., Any]) -> RateEstimates:
-    """Values of a function of the cells per group, with their covariance by the delta method."""
+def estimate_smooth(
+    counts: CellCounts, rate: Rate, function: Callable[..., Any], *, halve: bool = True
+) -> RateEstimates:
+    """Values of a function of the cells per group, with their covariance by the delta method.
+
+    Without weights intervals are about those with half a row more in every cell (`halved`): about the values
+    themselves they cover .64 to .93 where a group has fewer than ten errors (F1 and Matthews's correlation,
+    20 to 100 rows, 20,000 samples each), with it .93 to .99.
+    """
 
     def values(totals: NDArray[np.float64]) -> NDArray[np.float64]:
         try:
@@ -263,10 +272,14 @@ def estimate_smooth(counts: CellCounts, rate: Rate, function: Callable[..., Any]
             )
     variance = np.diag(covariance)
     usable = known & np.isfinite(variance) & (variance > 1e-24 * np.maximum(value**2, 1e-24))
+    halved = None
+    if halve and not counts.weighted:
+        more = replace(counts, totals=counts.totals + 0.5)
+        halved = estimate_smooth(more, rate, function, halve=False)
     return RateEstimates.of(
         counts, rate, successes=np.full(known.size, np.nan),
         cases=np.where(usable, counts.totals.sum(axis=1), 0.0), rows=counts.group_sizes, rate=value,
-        joint=covariance, smooth=True,
+        joint=covariance, smooth=True, halved=halved,
     )  # fmt: skip
 
 

@@ -75,7 +75,9 @@ def group_metric(
 
     Notes
     -----
-    Variances of ``method="delta"`` come from `statsmodels.stats._delta_method.NonlinearDeltaCov` at the cell
+    Intervals and tests of ``method="delta"`` are, without weights, about the value with half a row more
+    in every cell: about the value itself they cover .64 to .93 where a group has fewer than ten errors,
+    so .93 to .99. Variances come from `statsmodels.stats._delta_method.NonlinearDeltaCov` at the cell
     totals, with the multinomial (or linearised) covariance and central differences for the gradient.
 
     Examples

@@ -373,7 +373,11 @@ def _check_design(estimates: RateEstimates, method: str) -> None:
 def _smooth(
     estimates: RateEstimates, i: int, j: int, contrast: Contrast, degrees: float, suffix: str
 ) -> Chosen:
-    """Delta method for a general function or a mean: Wald for differences, log scale for ratios."""
+    """Delta method for a general function or a mean: Wald for differences, log scale for ratios.
+
+    Of a function without weights about its value with half a row more in every cell.
+    """
+    estimates = estimates.halved or estimates
     estimate, spread = point_estimate(estimates, i, j, contrast), natural_std_error(estimates, i, j, contrast)
     undefined = f"{estimates.groups[i]} and {estimates.groups[j]}: no variation, so no standard error."
     wider = estimates.widening(i, j, ratio=contrast == "ratio")
