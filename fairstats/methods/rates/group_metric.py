@@ -87,7 +87,7 @@ def group_metric(
     >>> result = fs.group_metric(metric="f1", counts=counts, reference="a")
     >>> low, high = result.confidence_interval
     >>> print(f"{result.estimate:.4f} [{low:.4f}, {high:.4f}]")
-    -0.1333 [-0.2748, 0.0082]
+    -0.1333 [-0.2721, 0.0100]
     """
     given: dict[str, Any] = {"y_true": y_true, "y_pred": y_pred, "method": method, **options}
     given |= {"threshold": threshold, "margin": margin}
