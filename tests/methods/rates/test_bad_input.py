@@ -169,7 +169,9 @@ TABLE: dict[str, Row] = {
     "weights all zero": Row(
         lambda: impact(sample_weight=[0] * 8), InputError, "`sample_weight`: got only zeros"
     ),
-    "weights zero in a group": Row(lambda: impact(sample_weight=[0] * 4 + [1] * 4), SPARE, "a: all weights of rows are 0"),
+    "weights zero in a group": Row(
+        lambda: impact(sample_weight=[0] * 4 + [1] * 4), SPARE, "a: all weights of rows are 0"
+    ),
     "weights text": Row(
         lambda: impact(sample_weight=list("abcdefgh")), InputError, "`sample_weight`: got values that are not"
     ),
