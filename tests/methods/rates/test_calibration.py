@@ -365,6 +365,7 @@ def test_abroca_covers() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*separate the labels without an error")
 def test_abroca_covers_94_per_cent_and_its_verdicts_keep_their_level() -> None:
     """150 samples of every regime: coverage 94%, wrong verdicts and size 6%, each with three binomial
     standard errors.
