@@ -230,7 +230,9 @@ level_rows <- function(group, x, tail, about, level) {
     at <- if (m == ECD_PERIOD) tail else tail_at(x, tail, m, level)
     do.call(tidy_row, c(list("return level", group, NA_character_,
       estimate = at$return_level, std_error = at$std_error, ci_low = at$ci_low, ci_high = at$ci_high, n = length(x),
-      method = if (at$empirical) "binomial, between order statistics" else {
+      method = if (at$empirical) {
+        paste0("binomial, between order statistics", if (tail_grid(x, 3L) > 0) " and their cells")
+      } else {
         if (tail$power) "power tail" else "standardised signed root"
       }, interactions = m, mc_estimate = at$errors[1L], mc_ci_low = at$errors[2L], mc_ci_high = at$errors[3L]
     ), if (m == ECD_PERIOD) about[!names(about) %in% c("shape_low", "shape_high")]))

@@ -202,13 +202,13 @@ tail_grid <- function(above, least = LEAST_GRID) {
 bounded_level <- function(x, m, level) {
   if (length(x) < LEAST_TAIL) return(list(estimate = NaN, std_error = NaN, low = -1, high = 1))
   found <- empirical_level(x, m, level)
-  half <- tail_grid(x, 3L) / 2 # a rounded value says no more than its cell
+  width <- tail_grid(x, 3L) # both scores of a row are off by up to half a width
   # the highest cell is the answer where it holds the tail
-  in_top <- half > 0 && sum(x > max(x) - half) >= max(LEAST_TAIL, LARGE_SHARE * length(x))
+  in_top <- width > 0 && sum(x > max(x) - width / 2) >= max(LEAST_TAIL, LARGE_SHARE * length(x))
   high <- if (in_top) min(found$high, max(x)) else found$high
   list(
-    estimate = if (m >= length(x)) max(x) else found$estimate, std_error = NaN, low = max(found$low - half, -1),
-    high = min(high + half, 1)
+    estimate = if (m >= length(x)) max(x) else found$estimate, std_error = NaN, low = max(found$low - width, -1),
+    high = min(high + width, 1)
   )
 }
 

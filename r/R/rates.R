@@ -50,8 +50,10 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
   }, found, worth)
   influence <- Reduce(`+`, lapply(found, `[[`, "influence")) / length(found)
   list(
-    # intervals of a function without weights are about its value with half a row more in every cell
-    halved = if (halve && is.null(metric$parts) && is.null(scatter)) cell_metric(totals + 0.5, metric, rows, halve = FALSE),
+    # intervals without weights of a function and of a ratio of means are about the value with half a row more in every cell
+    halved = if (halve && length(metric$parts) != 1L && is.null(scatter)) {
+      cell_metric(totals + 0.5, metric, rows, halve = FALSE)
+    },
     parts = if (!is.null(metric$parts)) found, rate = Reduce(`+`, lapply(found, `[[`, "rate")) / length(found),
     rows = Reduce(`+`, lapply(found, `[[`, "rows")), influence = influence,
     covariance = cell_covariance(influence, influence, totals, scatter, units),
@@ -178,7 +180,7 @@ pair_df <- function(metric, i, j, contrast) {
 
 # Ends at a critical value and statistic at a null value, by one method.
 pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, clustered = FALSE) {
-  if (!is.null(metric$halved)) metric <- metric$halved
+  if (!is.null(metric$halved) && (contrast == "ratio" || is.null(metric$parts))) metric <- metric$halved
   pair <- pair_estimate(metric, i, j, contrast)
   estimate <- pair$estimate
   method <- sub(" (Satterthwaite)", "", method, fixed = TRUE)

@@ -39,9 +39,9 @@ def scores(seed: int, sizes: dict[str, int]) -> pd.DataFrame:
     "sizes",
     [
         {"reference": 900, "end": 400, "few": 8},
-        pytest.param({"reference": 2000, "regular": 600}, marks=pytest.mark.slow),
+        pytest.param({"reference": 2000, "regular": 600, "rounded": 900}, marks=pytest.mark.slow),
     ],
-    ids=["end and few", "regular"],
+    ids=["end and few", "regular and rounded"],
 )
 def test_the_section_is_met_by_base_r(sizes: dict[str, int], tmp_path: Path) -> None:
     frame = scores(3, sizes)

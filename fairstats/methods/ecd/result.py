@@ -149,7 +149,7 @@ class EcdResult(Result):
         if lacking:
             got = f"a pilot without a regular tail of {', '.join(lacking)}"
             allowed = "one whose levels are all by the likelihood of a generalised Pareto tail"
-            raise InputError("self", got=got, allowed=allowed, cure="more rows, or a lower threshold=")
+            raise InputError("pilot", got=got, allowed=allowed, cure="more rows, or a lower threshold=")
         factor = max(c.confidence_interval.width / width for c in self.comparisons) ** 2
         return {tail.group: math.ceil(round(tail.n * factor, 6)) for tail in self.tails}
 

@@ -200,9 +200,12 @@ def _remarks(sample: GroupSample, k: int, count: int, fit: EvtFit | None, level:
     """What is to be said of a tail."""
     n = sample.n
     if level.empirical and n > LEAST and (width := _rounding(sample.largest())):
-        yield f"Its values lie on a grid of width {width:g}: the level is known to the cells of its ends."
+        yield (
+            f"Its values lie on a grid of width {width:g}. Both scores of a row are rounded, so its "
+            f"discrimination is known to ±{width:g}, and so is the level."
+        )
         if together := _in_top_cell(sample, width):
-            cell = f"{sample.maximum - 0.5 * width:.4g} to {sample.maximum + 0.5 * width:.4g}"
+            cell = f"{sample.maximum - width:.4g} to {sample.maximum + width:.4g}"
             yield f"{together:,} share the highest cell, {cell}: the answer is that cell, if it is the last."
     if fit is not None and fit.grid is not None:
         yield f"Its values lie on a grid of width {fit.grid:g}: the likelihood is that of their cells."
@@ -378,11 +381,11 @@ def _group_level(
     cd = sample.largest()
     found = empirical_return_level(cd, m, confidence_level=settings.confidence_level, n_total=sample.n)
     low, high = found.confidence_interval
-    # a rounded value says no more than its cell
-    half, method = 0.5 * _rounding(cd), "binomial, between order statistics"
-    method += " and their cells" if half else ""
-    if half and _in_top_cell(sample, 2.0 * half):
+    # both scores of a row are off by up to half a width
+    width, method = _rounding(cd), "binomial, between order statistics"
+    method += " and their cells" if width else ""
+    if width and _in_top_cell(sample, width):
         high = min(high, sample.maximum)
-    interval = Interval(max(low - half, -BOUND), min(high + half, BOUND), settings.confidence_level, method)
+    interval = Interval(max(low - width, -BOUND), min(high + width, BOUND), settings.confidence_level, method)
     estimate = float(cd.max()) if m >= sample.n else found.estimate
     return GroupLevel(m, estimate, float("nan"), interval, True, beyond)

@@ -32,7 +32,7 @@ from fairstats.methods.rates.result import (
 )
 from fairstats.methods.rates.setup import Shared, check_groups, documented, make_settings, rows_among
 from fairstats.numerics.draws import drawn_rows, split_rows
-from fairstats.numerics.paired.distance import MIN_ROWS
+from fairstats.numerics.paired.distance import MIN_ROWS, unseen, unseen_pvalue
 from fairstats.plots.picture import draw
 from fairstats.plots.scores import calibration_curves, roc_curves
 
@@ -312,9 +312,7 @@ def abroca_from_counts(
 class _Noise:
     """Draws of one pair: two laws of the distance ∫|D̂ − D|, ascending, and of the area itself.
 
-    `rows`: fewest of a label in a group whose curve no draw moves (infinite: none). k independent pairs of a
-    row of each label all have their order with a probability of at most (1 − d)ᵏ where the true curve is d
-    away; for two such curves d apart that is (1 − d/2)²ᵏ at most.
+    `rows`: fewest of a label in a group whose curve no draw moves (`unseen`; infinite: none).
     """
 
     laws: tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -327,13 +325,13 @@ class _Noise:
             return 1.0
         below = min(int(np.searchsorted(law, distance - 1e-12)) for law in self.laws)
         share = (1 + self.areas.size - below) / (1 + self.areas.size)
-        return float(max(share, (1 - min(distance, 1.0) / 2) ** (2 * self.rows)))
+        return max(share, unseen_pvalue(distance, self.rows))
 
     def reach(self, level: float) -> float:
         """The largest distance whose p-value is above 1 − level."""
         beyond = int((1 - level) * (1 + self.areas.size) + 1e-9)
-        unseen = 2 - 2 * (1 - level) ** (0.5 / self.rows)
-        return max(unseen, *(float(law[-beyond]) for law in self.laws)) if beyond else 1.0
+        least = unseen(1 - level, self.rows)
+        return max(least, *(float(law[-beyond]) for law in self.laws)) if beyond else 1.0
 
 
 class _Draws:
@@ -462,7 +460,7 @@ def _compare(
         notes.append(
             f"{' and '.join(scores.groups[g] for g in still)}: the scores separate the labels without an "
             f"error, or are all equal, so that resampling shows no noise. {rows:.0f} rows of a label allow a "
-            f"distance of {2 - 2 * (1 - level) ** (0.5 / rows):.2g}; more rows of the rarer label allow less."
+            f"distance of {unseen(1 - level, rows):.2g}; more rows of the rarer label allow less."
         )
     # two curves that no draw moves have no spread to estimate
     spread = float(np.std(noise.areas, ddof=1)) if len(still) < 2 else np.nan

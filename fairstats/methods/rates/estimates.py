@@ -30,7 +30,8 @@ class RateEstimates:
     where they are not known, None without; `inflation`, shape (G,): of its variance in small samples;
     `parts`: the two rates that this one is the mean of (average odds), empty for a
     plain rate; `smooth`: whether `rate` holds a general function of the counts, which has no successes;
-    `halved`: of such a function that with half a row more in every cell, which intervals are about.
+    `halved`: of such a function or a mean that with half a row more in every cell, which intervals of
+    functions and of ratios are about.
     """
 
     rate_of: Rate
@@ -225,17 +226,23 @@ def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
     )  # fmt: skip
 
 
-def _mean_of(counts: CellCounts, rate: Rate) -> RateEstimates:
-    """The mean of several proportions (average odds): linear in them, so its covariance is closed."""
+def _mean_of(counts: CellCounts, rate: Rate, *, halve: bool = True) -> RateEstimates:
+    """The mean of several proportions (average odds): linear in them, so its covariance is closed.
+
+    Without weights intervals of a ratio are about that with half a row more in every cell (`halved`).
+    """
     parts = tuple(estimate_rate(counts, part) for part in rate.parts)
     n_groups = len(counts.groups)
     mean = np.hstack([np.eye(n_groups)] * len(parts)) / len(parts)
+    halved = None
+    if halve and not counts.weighted:
+        halved = _mean_of(replace(counts, totals=counts.totals + 0.5), rate, halve=False)
     return RateEstimates.of(
         counts, rate, successes=np.full(n_groups, np.nan),
         cases=np.min([part.cases for part in parts], axis=0),
         rows=np.sum([part.rows for part in parts], axis=0),
         rate=np.sum([part.rate for part in parts], axis=0) / len(parts),
-        joint=linear_covariance(mean, joint_covariance(counts, rate.parts)), parts=parts,
+        joint=linear_covariance(mean, joint_covariance(counts, rate.parts)), parts=parts, halved=halved,
     )  # fmt: skip
 
 
@@ -270,12 +277,12 @@ def estimate_smooth(
             covariance[np.ix_(known, known)] = delta_covariance(
                 lambda totals: values(totals)[known], counts.totals.ravel(), counts.covariance()
             )
-    variance = np.diag(covariance)
-    usable = known & np.isfinite(variance) & (variance > 1e-24 * np.maximum(value**2, 1e-24))
     halved = None
     if halve and not counts.weighted:
-        more = replace(counts, totals=counts.totals + 0.5)
-        halved = estimate_smooth(more, rate, function, halve=False)
+        halved = estimate_smooth(replace(counts, totals=counts.totals + 0.5), rate, function, halve=False)
+    # a group without an error varies with half a row more
+    variance = (covariance if halved is None else halved.covariance).diagonal()
+    usable = known & np.isfinite(variance) & (variance > 1e-24 * np.maximum(value**2, 1e-24))
     return RateEstimates.of(
         counts, rate, successes=np.full(known.size, np.nan),
         cases=np.where(usable, counts.totals.sum(axis=1), 0.0), rows=counts.group_sizes, rate=value,

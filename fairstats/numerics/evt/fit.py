@@ -182,11 +182,10 @@ class EvtFit(FittedTail):
             lines.append(_PENALISED)
         if not self.regular and self.method == "mle" and self.model != "gev":
             if not self.by_power:
-                what = "A largest value that is tied"
-                known = "are not shown to hold"
-                if self.grid is not None:
-                    what, known = "Values on a grid", "may miss on one side in up to 9% and 14% (ξ = −1)"
-                if self.grid is not None and self.at_boundary:
+                what, known = "Values on a grid", "may miss on one side in up to 9% and 14% (ξ = −1)"
+                if self.grid is None:
+                    what, known = "A largest value that is tied", "are not shown to hold"
+                elif self.at_boundary:
                     known = "do not hold where ξ < −1; empirical_return_level(x, m) does"
                 lines.append(
                     f"{what} and ξ ≤ −1/2: there is no power tail to take, and the likelihood's limits of "

@@ -171,7 +171,8 @@ class Apart:
     `observed`, shape (M, T): D; `noise`, shape (M, B, T); `near`: standard errors within which D may be 0;
     `step`: width of a step of the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from;
     `pseudo`: rows of each that are taken to have changed, beyond those that did: where few changed, samples
-    with fewer of them have too short an interval (with none, Tango's limits).
+    with fewer of them have too short an interval (with none, Tango's limits); `still`, of ROC curves: of
+    every model the rows of the rarer label in a group whose curve no draw moves (`unseen`; infinite: none).
     """
 
     observed: Floats
@@ -181,6 +182,7 @@ class Apart:
     most: float
     rows: Sequence[float]
     pseudo: float = 0.0
+    still: Sequence[float] = ()
 
     def measure(
         self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0
@@ -190,8 +192,12 @@ class Apart:
         areas = self.step * np.abs(self.observed[:, None] + self.noise).sum(axis=2)
         spread = areas.std(axis=1, ddof=1)
         own = [
-            _known(at, law, margin, most) if error > 1e-12 else _unmoved(at, self.rows, margin, most)
-            for at, law, error in zip(estimates.tolist(), laws, spread, strict=True)
+            _known(at, law, margin, most, rows)
+            if error > 1e-12 or self.still
+            else _unmoved(at, self.rows, margin, most)
+            for at, law, error, rows in zip(
+                estimates.tolist(), laws, spread, self.still or [np.inf] * len(laws), strict=True
+            )
         ]
         parts, evidence = zip(*own, strict=True)
         found = {}
@@ -236,13 +242,41 @@ def _ends(at: float, laws: Floats, least: float, most: float) -> tuple[End, End]
     return low, high
 
 
-def _known(at: float, laws: Sequence[Floats], margin: float, most: float) -> tuple[Part, Evidence]:
+def unseen(p: float, rows: float) -> float:
+    """The distance d of two ROC curves at which k rows show no error with probability p = (1 − d/2)²ᵏ.
+
+    k independent pairs of a row of each label all have their order with a probability of at most (1 − d)ᵏ
+    where the true curve is d away; for two such curves d apart that is (1 − d/2)²ᵏ at most.
+    """
+    return float(2.0 - 2.0 * p ** (0.5 / rows))
+
+
+def unseen_pvalue(distance: float, rows: float) -> float:
+    """That probability, of a distance."""
+    return float((1.0 - min(max(distance, 0.0), 1.0) / 2.0) ** (2.0 * rows))
+
+
+def _known(
+    at: float, laws: Sequence[Floats], margin: float, most: float, rows: float
+) -> tuple[Part, Evidence]:
     """Limits of a distance by the laws of its error, and the evidence against a margin."""
-    return Part(at, *_ends(at, np.sort(np.stack(laws), axis=1), 0.0, most)), _evidence(at, laws, margin)
+    low, high = _ends(at, np.sort(np.stack(laws), axis=1), 0.0, most)
+    shown = _evidence(at, laws, margin)
+    if not np.isfinite(rows):
+        return Part(at, low, high), shown
+    least = unseen_pvalue(abs(at - margin), rows)
+
+    def reach(z: float) -> float:
+        return unseen(max(normal_cdf(-z), 1e-300), rows)
+
+    ends = Part(
+        at, lambda z: max(min(low(z), at - reach(z)), 0.0), lambda z: min(max(high(z), at + reach(z)), most)
+    )
+    return ends, Evidence(above=max(shown.above, least), inside=max(shown.inside, least))
 
 
 def _unmoved(at: float, rows: Sequence[float], margin: float, most: float) -> tuple[Part, Evidence]:
-    """The same of a distance that no draw moves, as of perfect or equal scores: by rows that could differ."""
+    """The same of a distance that no draw moves, as of equal scores: by rows that could differ."""
     from scipy.optimize import brentq
 
     reach, distance = unchanged(rows, most).high, abs(at - margin)

@@ -73,8 +73,9 @@ def test_ties_at_the_maximum_are_no_power_tail() -> None:
 def test_probabilities_and_tests_say_what_the_interval_of_the_level_says(m: float) -> None:
     """All are read from the same draws: the test is at its level where the interval of the level ends.
 
-    The probability of exceeding an end has 1/m as an end, or its neighbour: of two
-    order statistics that both draw the level that they are next to, the search finds one.
+    Where p is the probability of exceeding a value, the level of 1/p observations is that value again.
+    (p itself need not be 1/m: neighbouring order statistics draw nearly the same level. 1e-6: draws are
+    interpolated.)
     """
     x = genpareto.rvs(-0.9, size=2000, random_state=np.random.default_rng(2))
     fit = fit_gpd(x, float(np.sort(x)[-51]), backend="scipy")
@@ -84,11 +85,13 @@ def test_probabilities_and_tests_say_what_the_interval_of_the_level_says(m: floa
         assert fit.test_return_level(m, value).pvalue == pytest.approx(0.05, abs=0.002)
         found = fit.exceedance_probability(value).confidence_interval
         assert found.method == "power tail"
-        assert tuple(found)[place] == pytest.approx(1 / m, rel=0.2)
+        back = fit.return_level(1 / tuple(found)[place]).confidence_interval
+        assert tuple(back)[place] == pytest.approx(value, rel=1e-6)
     middle = fit.test_return_level(m, level.estimate)
     assert middle.method == "power tail"
     assert middle.pvalue == pytest.approx(1, abs=0.01)
-    assert fit.exceedance_probability(level.estimate).estimate == pytest.approx(1 / m, rel=0.2)
+    p = fit.exceedance_probability(level.estimate).estimate
+    assert fit.return_level(1 / p).estimate == pytest.approx(level.estimate, rel=1e-6)
     beyond = fit.exceedance_probability(fit.endpoint().confidence_interval.high * 1.01)
     assert beyond.estimate == beyond.confidence_interval.low == 0
 

@@ -128,7 +128,9 @@ def abroca(
     apart = np.stack([one - other for one, other in zip(group.on_grid, reference.on_grid, strict=True)])
     observed, noise = apart[:, 0], apart[:, 1:] - apart[:, :1]
     rows = [*group.rows, *reference.rows]
-    curves_apart = Apart(observed, noise, NEAR, step=1 / observed.shape[1], most=1.0, rows=rows)
+    own = [[np.inf if (c[1:] != c[0]).any() else min(g.rows) for c in g.on_grid] for g in (group, reference)]
+    still = np.min(own, axis=0).tolist()
+    curves_apart = Apart(observed, noise, NEAR, step=1 / observed.shape[1], most=1.0, rows=rows, still=still)
     return curves_apart.measure(estimates, pairs, margin)
 
 

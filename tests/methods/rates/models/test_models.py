@@ -124,7 +124,7 @@ def test_brier_scores_by_paired_t(people: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("rows", "verdict"), [(12, "undecided"), (400, "satisfied")])
 def test_scores_without_an_error_are_no_certainty(rows: int, verdict: str) -> None:
-    """No draw moves their curves. Witness: Tango's limits of no change, z²/(n + z²), in four sets of rows."""
+    """No draw moves their curves. Witness: (1 − d/2)²ᵏ = .025, k rows of a label; fs.abroca's verdict."""
     y, group = np.tile([0, 1], 2 * rows), np.repeat(["a", "b"], 2 * rows)
     perfect = np.where(y == 1, 0.9, 0.1)
     other = np.clip(perfect + np.random.default_rng(1).normal(0, 0.3, y.size), 0, 1)
@@ -132,10 +132,11 @@ def test_scores_without_an_error_are_no_certainty(rows: int, verdict: str) -> No
         y, score={"perfect": perfect, "other": other}, metrics="abroca", sensitive_features=group, rng=1
     ).values_frame()
     own = found[found["model"] == "perfect"].iloc[0]
-    z = norm.ppf(0.975)
     assert (own["estimate"], own["ci_low"]) == (0, 0)
-    assert own["ci_high"] == pytest.approx(2 * z**2 / (rows + z**2))
-    assert own["verdict"] == verdict
+    assert own["ci_high"] == pytest.approx(2 - 2 * 0.025 ** (1 / (2 * rows)))
+    with pytest.warns(fs.FairstatsWarning, match="without an error"):
+        alone: Any = fs.abroca(y, perfect, sensitive_features=group, rng=1)
+    assert own["verdict"] == alone.verdict == verdict
 
 
 def test_madd_and_abroca_are_those_of_one_model(people: dict[str, Any]) -> None:
