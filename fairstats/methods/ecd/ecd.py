@@ -121,16 +121,16 @@ def ecd(
     Values on a grid with four distinct ones or more in the tail have the likelihood of their cells
     (`fairstats.evt.fit_gpd`; on a coarse grid it is conservative). Tails of a shape below −1/2 have the
     levels of a power tail, and the test is by independent draws of both levels. A tail of other ties or
-    of a constant CD has no model: order statistics stand in, with binomial intervals (of rounded scores
-    a width further, as each of the two is off by up to half a width; where the highest cell holds 5% of
-    the rows, it is the answer), and there is no test; the same where the model's level lies above 1.
-    Levels are cut at 1, differences at [−2, 2]. The verdict is by its own p-values, of the signed root of
-    the likelihood ratio at ± `margin`, and family-wise over the groups; `bounds` are the one-sided limits
+    of a constant CD has no model: order statistics stand in, with binomial intervals (of rounded scores a
+    width further, as each of the two is off by up to half a width; where the highest cell holds 5% of the
+    rows, it is the answer), and there is no test; the same where the model's level lies above 1. Levels
+    are cut at 1, differences at [−2, 2]. The verdict is by its own p-values, of the signed root of the
+    likelihood ratio at ± `margin`, and family-wise over the groups; `bounds` are the one-sided limits
     that belong to it. Tails that are not generalised Pareto bias the level, the more the larger the share
     of the rows above the threshold: `sensitivity` has the answers with half and twice the exceedances, by
-    Student's t, and the result says where they differ. Rows of one person are resampled together; where their end point is near, there is
-    no interval. With synthetic rows intervals describe the generator's law, and there is neither p-value
-    nor verdict on people.
+    Student's t, and the result says where they differ. Rows of one person are resampled together; where
+    their end point is near, there is no interval. With synthetic rows intervals describe the generator's
+    law, and there is neither p-value nor verdict on people.
 
     References
     ----------
