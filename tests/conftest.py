@@ -10,6 +10,7 @@ where the tests marked `r` must run (at least `MIN_LIVE_R_TESTS`), FAIRSTATS_REQ
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
 import importlib.util
@@ -19,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import traceback
+import warnings
 from collections.abc import Generator, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -74,12 +76,21 @@ else:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the plugins, and skip benchmarks unless they are asked for."""
+    if not hasattr(config, "workerinput") and getattr(config.option, "numprocesses", None):
+        _warn_once()
     if config.pluginmanager.hasplugin("benchmark") and not config.getoption("benchmark_enable"):
         config.option.benchmark_skip = not config.getoption("benchmark_only")
     config.pluginmanager.register(MissingPackages(), "fairstats-missing-packages")
     config.pluginmanager.register(OutsidePrograms(), "fairstats-outside-programs")
     config.pluginmanager.register(LiveRCount(), "fairstats-live-r-count")
     config.pluginmanager.register(EveryTest(), "fairstats-every-test")
+
+
+def _warn_once() -> None:
+    """Let ArviZ 0.23 write that it has warned today: of two workers that do it at once, one fails to import it."""
+    with contextlib.suppress(ImportError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        importlib.import_module("arviz")
 
 
 # ---------------------------------------------------------------- fixtures
