@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _warn_once() -> None:
-    """Let ArviZ 0.23 write that it has warned today: of two workers that do it at once, one fails to import it."""
+    """Let ArviZ 0.23 note today's warning here: of two workers that do so at once, one fails to import it."""
     with contextlib.suppress(ImportError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         importlib.import_module("arviz")
