@@ -8,6 +8,8 @@ EXACT_NEAR <- 4
 MIN_UNITS <- 8
 MIN_EFFECTIVE <- 10
 FULL_EFFECTIVE <- 20
+DELTA_ROWS <- 10
+DELTA_CASES <- 3
 EDGEWORTH <- 0.7
 
 # Whether weighted or clustered rows of a pair are too few: effective sampling units, successes, failures.
@@ -26,7 +28,9 @@ chosen_method <- function(metric, i, j, contrast, method, clustered) {
     if (!isTRUE(pair_estimate(metric, i, j, contrast)$s > 0)) return(NA_character_)
   }
   if (is.null(metric$parts) || (length(metric$parts) > 1L && contrast == "ratio")) {
-    return(paste0(if (contrast == "ratio") "log" else "delta", suffix))
+    cases <- if (is.null(metric$parts)) Inf else vapply(metric$parts, function(p) min(p$cases[c(i, j)]), 0)
+    if (!weighted && (min(metric$rows[c(i, j)]) < DELTA_ROWS || min(cases) < DELTA_CASES)) return(NA_character_)
+    return(paste0(if (contrast == "difference") "delta" else if (weighted) "log" else "fieller", suffix))
   }
   if (method %in% c("score", "koopman", "mee")) {
     return(paste0(method, if (length(metric$parts) > 1L) " (MOVER)" else "", suffix))

@@ -33,7 +33,7 @@ audit_cells <- function(input, grouping) {
 
 # A metric of every group, with its influence on the cells and the covariance: a rate, the mean of several, or a smooth
 # function, differentiated symbolically (delta method).
-cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0, clusters = NULL, halve = TRUE) {
+cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0, clusters = NULL, add = TRUE) {
   found <- if (is.null(metric$parts)) {
     list(smooth_values(totals, rows, metric$formula))
   } else {
@@ -50,9 +50,10 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
   }, found, worth)
   influence <- Reduce(`+`, lapply(found, `[[`, "influence")) / length(found)
   list(
-    # intervals without weights of a function and of a ratio of means are about the value with half a row more in every cell
-    halved = if (halve && length(metric$parts) != 1L && is.null(scatter)) {
-      cell_metric(totals + 0.5, metric, rows, halve = FALSE)
+    # intervals without weights of a function and of a ratio of means are the wider of those about the values with half a
+    # row and a whole one more in every cell
+    added = if (add && length(metric$parts) != 1L && is.null(scatter)) {
+      lapply(c(0.5, 1), function(more) cell_metric(totals + more, metric, rows, add = FALSE))
     },
     parts = if (!is.null(metric$parts)) found, rate = Reduce(`+`, lapply(found, `[[`, "rate")) / length(found),
     rows = Reduce(`+`, lapply(found, `[[`, "rows")), influence = influence,
@@ -180,7 +181,10 @@ pair_df <- function(metric, i, j, contrast) {
 
 # Ends at a critical value and statistic at a null value, by one method.
 pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, clustered = FALSE) {
-  if (!is.null(metric$halved) && (contrast == "ratio" || is.null(metric$parts))) metric <- metric$halved
+  if (!is.null(metric$added) && (contrast == "ratio" || is.null(metric$parts))) {
+    return(widest_method(lapply(metric$added, pair_method, i, j, contrast, method)))
+  }
+  if (method == "fieller") return(fieller_method(metric$rate[c(i, j)], diag(metric$covariance)[c(i, j)]))
   pair <- pair_estimate(metric, i, j, contrast)
   estimate <- pair$estimate
   method <- sub(" (Satterthwaite)", "", method, fixed = TRUE)
@@ -223,6 +227,35 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, clus
     }, scores, metric$parts)
   }
   if (length(scores) == 1L) scores[[1L]] else mover_method(scores)
+}
+
+# All ratios t >= 0 of independent values a, b with |a - tb| <= c sqrt(v1 + t^2 v0) (Fieller 1954, J. R. Stat. Soc. B 16,
+# 175-185).
+fieller_method <- function(rate, variance) {
+  list(
+    ends = function(c) {
+      square <- rate[2L]^2 - c^2 * variance[2L]
+      last <- rate[1L]^2 - c^2 * variance[1L]
+      middle <- prod(rate)
+      root <- sqrt(max(middle^2 - square * last, 0))
+      base::c(if (last > 0) last / (middle + root) else 0, if (square > 0) (middle + root) / square else Inf)
+    },
+    z = function(null) (rate[1L] - null * rate[2L]) / sqrt(variance[1L] + null^2 * variance[2L])
+  )
+}
+
+# What neither of several methods rejects.
+widest_method <- function(methods) {
+  list(
+    ends = function(c) {
+      ends <- vapply(methods, function(m) m$ends(c), c(0, 0))
+      base::c(min(ends[1L, ]), max(ends[2L, ]))
+    },
+    z = function(null) {
+      z <- range(vapply(methods, function(m) m$z(null), 0))
+      if (z[1L] > 0) z[1L] else min(z[2L], 0)
+    }
+  )
 }
 
 # Ends of the values that count as fair: a ratio against a threshold in (0, 1], a difference against a margin.

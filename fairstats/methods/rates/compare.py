@@ -106,7 +106,8 @@ def compare_estimates(
     rule = "highest" if chosen else rule
     smooth = any(e.smooth for e in estimates)
     if smooth:
-        settings = replace(settings, method="log" if contrast == "ratio" else "delta")
+        method = "delta" if contrast == "difference" else "log" if table.weighted else "fieller"
+        settings = replace(settings, method=method)
     generator, seed = as_generator(rng) if settings.method == "bootstrap" else (None, None)
     settings = replace(settings, reference_rule=rule, seed=seed)
     # with a reference that the data choose, all pairs could have been compared

@@ -31,8 +31,9 @@ SMALL_CELL = 5
 #: A group needs so many effective clusters, and under weights or clusters so many effective successes and
 #: failures; up to so many statistics are shrunk.
 MIN_UNITS, MIN_EFFECTIVE, FULL_EFFECTIVE = 8.0, 10.0, 20.0
-#: The delta method of a function of the cells is taken of groups of so many rows.
-DELTA_ROWS = 10
+#: The delta method of functions of the cells and of ratios of means is taken of groups of so many rows, and
+#: of means of so many cases.
+DELTA_ROWS, DELTA_CASES = 10, 3
 #: (2z² + 1)/(6z) at z from 1.645 to 1.96 (.65 to .74): what a skewness of 1 makes of a studentised mean.
 EDGEWORTH = 0.7
 
@@ -96,6 +97,48 @@ class LogRatio(_ByCritical):
     def statistic(self, null: float) -> float:
         """log(θ̂/null)/s."""
         return float(np.log(self.estimate / null)) / self.std_error
+
+
+@dataclass(frozen=True)
+class Fieller(_ByCritical):
+    """All θ ≥ 0 with |a − θb| ≤ z·√(v₁ + θ²v₀): a ratio of independent values a, b > 0 (Fieller 1954).
+
+    Of a reference that may be zero (b ≤ z·√v₀) there is no upper end.
+    """
+
+    values: tuple[float, float]
+    variances: tuple[float, float]
+
+    def limits(self, critical: float) -> tuple[float, float]:
+        """Ends at a critical value."""
+        (a, b), (v, w) = self.values, (critical**2 * variance for variance in self.variances)
+        # roots of (b² − w)θ² − 2abθ + (a² − v), of which the discriminant is never negative where b² > w
+        square, last, middle = b**2 - w, a**2 - v, a * b
+        root = math.sqrt(max(middle**2 - square * last, 0.0))
+        low = last / (middle + root) if last > 0 else 0.0
+        return low, (middle + root) / square if square > 0 else math.inf
+
+    def statistic(self, null: float) -> float:
+        """(a − θb)/√(v₁ + θ²v₀)."""
+        (a, b), (v, w) = self.values, self.variances
+        return (a - null * b) / math.sqrt(v + null**2 * w)
+
+
+@dataclass(frozen=True)
+class Widest(_ByCritical):
+    """What neither of two methods rejects."""
+
+    both: tuple[Wald | LogRatio | Fieller, Wald | LogRatio | Fieller]
+
+    def limits(self, critical: float) -> tuple[float, float]:
+        """Ends at a critical value."""
+        lows, highs = zip(*(each.limits(critical) for each in self.both), strict=True)
+        return min(lows), max(highs)
+
+    def statistic(self, null: float) -> float:
+        """The smaller one; 0 where they lie on different sides."""
+        low, high = sorted(each.statistic(null) for each in self.both)
+        return low if low > 0 else min(high, 0.0)
 
 
 @dataclass(frozen=True)
@@ -375,29 +418,50 @@ def _check_design(estimates: RateEstimates, method: str) -> None:
 def _smooth(
     estimates: RateEstimates, i: int, j: int, contrast: Contrast, degrees: float, suffix: str
 ) -> Chosen:
-    """Delta method for a general function or a mean: Wald for differences, log scale for ratios.
+    """Delta method for a general function, or a ratio of means: Wald for differences, Fieller's for ratios.
 
-    Without weights about the value with half a row more in every cell, and only of ten rows or more: below,
-    a ratio of the cells was covered in .81 to .94 of samples.
+    The wider of those about the values with half a row and a whole one more in every cell. Under weights
+    about the values themselves, on the log scale for ratios.
     """
-    few = [
-        f"{estimates.groups[g]}: {estimates.rows[g]} rows" for g in (i, j) if estimates.rows[g] < DELTA_ROWS
-    ]
-    if few:
-        note = f"{' and '.join(few)}, too few for an interval by the delta method."
-        return Chosen(None, ("log" if contrast == "ratio" else "delta") + suffix, note, degrees)
-    estimates = estimates.halved or estimates
-    estimate, spread = point_estimate(estimates, i, j, contrast), natural_std_error(estimates, i, j, contrast)
+    name = "delta" if contrast == "difference" else "log" if estimates.weighted else "fieller"
+    if few := [] if estimates.weighted else _too_few_for_delta(estimates, i, j):
+        return Chosen(
+            None, name, f"{' and '.join(few)}, too few for an interval by the delta method.", degrees
+        )
     undefined = f"{estimates.groups[i]} and {estimates.groups[j]}: no variation, so no standard error."
-    wider = estimates.widening(i, j, ratio=contrast == "ratio")
-    if contrast == "difference":
-        how = Wald(degrees, estimate, wider * spread) if spread > 0 else None
-        return Chosen(how, "delta" + suffix, "" if how else undefined, degrees)
-    if not (estimates.rate[i] > 0 and estimates.rate[j] > 0):
-        got, cure = f"'ratio' of {estimates.rate[i]:.3g} and {estimates.rate[j]:.3g}", 'contrast="difference"'
-        raise InputError("contrast", got=got, allowed="metrics above 0 in every group", cure=cure)
-    log = LogRatio(degrees, estimate, wider * estimates.std_error(i, j, ratio=True)) if spread > 0 else None
-    return Chosen(log, "log" + suffix, "" if log else undefined, degrees)
+    found: list[Wald | LogRatio | Fieller] = []
+    for more in estimates.added or (estimates,):
+        if contrast == "ratio" and not min(more.rate[i], more.rate[j]) > 0:
+            got, cure = f"'ratio' of {more.rate[i]:.3g} and {more.rate[j]:.3g}", 'contrast="difference"'
+            raise InputError("contrast", got=got, allowed="metrics above 0 in every group", cure=cure)
+        spread = more.std_error(i, j, ratio=contrast == "ratio") * more.widening(
+            i, j, ratio=contrast == "ratio"
+        )
+        if not spread > 0:
+            return Chosen(None, name + suffix, undefined, degrees)
+        estimate = point_estimate(more, i, j, contrast)
+        how: Wald | LogRatio | Fieller = Wald(degrees, estimate, spread)
+        if name == "log":
+            how = LogRatio(degrees, estimate, spread)
+        elif name == "fieller":
+            (a, b), (v, w) = more.rate[[i, j]].tolist(), more.variance[[i, j]].tolist()
+            how = Fieller(degrees, (a, b), (v, w))
+        found.append(how)
+    return Chosen(
+        found[0] if len(found) == 1 else Widest(degrees, (found[0], found[1])), name + suffix, "", degrees
+    )
+
+
+def _too_few_for_delta(estimates: RateEstimates, i: int, j: int) -> list[str]:
+    """The groups that have too few rows, or cases of a part of a mean: what they have."""
+    few = []
+    for g in (i, j):
+        cases = min((part.cases[g] for part in estimates.parts), default=np.inf)
+        if estimates.rows[g] < DELTA_ROWS:
+            few.append(f"{estimates.groups[g]}: {estimates.rows[g]} rows")
+        elif cases < DELTA_CASES:
+            few.append(f"{estimates.groups[g]}: {cases:g} cases of one rate")
+    return few
 
 
 def natural_std_error(estimates: RateEstimates, i: int, j: int, contrast: Contrast) -> float:
