@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -345,20 +345,34 @@ def confusions() -> Iterator[Cell]:
     """Every other metric of labels and predictions, at a large group beside a small one."""
     base, tpr, fpr = 0.4, 0.7, 0.2
     for n1, (tpr1, fpr1) in ((40, (0.7, 0.2)), (40, (0.55, 0.3)), (400, (0.55, 0.3))):
-        cells = [
-            (base * t, (1 - base) * f, base * (1 - t), (1 - base) * (1 - f))
-            for t, f in ((tpr, fpr), (tpr1, fpr1))
-        ]
-        draw = partial(multinomial, sizes=(2_000, n1), cells=cells)
         words = f"2,000 and {n1} rows, TPR {tpr:g} and {tpr1:g}, FPR {fpr:g} and {fpr1:g}"
-        for method, call, value, neutral in METRICS:
-            a, b = (value(*c) for c in cells)
-            truth = b / a if neutral == 1 else b - a
-            fair = (0.8, 1.25) if neutral == 1 else (-0.1, 0.1)
-            simulate = partial(
-                study, draw=draw, call=call, truth=[round(truth, 12)], fair=fair, neutral=neutral
-            )
-            yield Cell("rates", method, words, simulate, runs=2_000)
+        yield from _metrics(METRICS, n1, base, ((tpr, fpr), (tpr1, fpr1)), words)
+    # functions of the cells where errors or positives are few
+    functions = [m for m in METRICS if _by_wider_limits(m[0])]
+    for n1, share, (tpr, fpr) in ((20, 0.5, (0.95, 0.05)), (20, 0.2, (0.5, 0.3)), (40, 0.1, (0.8, 0.1))):
+        words = f"2,000 and {n1} rows, {share:.0%} positive, TPR {tpr:g}, FPR {fpr:g}"
+        yield from _metrics(functions, n1, share, ((tpr, fpr), (tpr, fpr)), words)
+
+
+def _metrics(
+    metrics: Iterable[tuple[str, Callable[[Table], Any], Callable[..., float], float]],
+    n1: int, base: float, errors: Iterable[tuple[float, float]], words: str,
+) -> Iterator[Cell]:  # fmt: skip
+    """Metrics of 2,000 and `n1` rows by the true and false positive rate of both groups."""
+    cells = [(base * t, (1 - base) * f, base * (1 - t), (1 - base) * (1 - f)) for t, f in errors]
+    draw = partial(multinomial, sizes=(2_000, n1), cells=cells)
+    for method, call, value, neutral in metrics:
+        a, b = (value(*c) for c in cells)
+        truth = b / a if neutral == 1 else b - a
+        fair = (0.8, 1.25) if neutral == 1 else (-0.1, 0.1)
+        simulate = partial(study, draw=draw, call=call, truth=[round(truth, 12)], fair=fair, neutral=neutral)
+        claim = "conservative" if _by_wider_limits(method) else "valid"
+        yield Cell("rates", method, words, simulate, 2_000, claim)
+
+
+def _by_wider_limits(method: str) -> bool:
+    """Functions of the cells and ratios of means: the wider of two limits."""
+    return any(name in method for name in ("f1", "mcc", "_ratio'"))
 
 
 def odds() -> Iterator[Cell]:
@@ -453,6 +467,18 @@ METRICS: tuple[tuple[str, Callable[[Table], Any], Callable[..., float], float], 
         lambda tp, fp, fn, tn: 2 * tp / (2 * tp + fp + fn), 0.0,
     ),
     ("group_metric(metric='mcc_difference')", _group_metric("mcc_difference"), _mcc, 0.0),
+    (
+        "group_metric(metric='f1_ratio')", _group_metric("f1_ratio"),
+        lambda tp, fp, fn, tn: 2 * tp / (2 * tp + fp + fn), 1.0,
+    ),
+    (
+        "group_metric(metric='average_odds_ratio')", _group_metric("average_odds_ratio"),
+        lambda tp, fp, fn, tn: (tp / (tp + fn) + fp / (fp + tn)) / 2, 1.0,
+    ),
+    (
+        "group_metric(metric='balanced_accuracy_ratio')", _group_metric("balanced_accuracy_ratio"),
+        lambda tp, fp, fn, tn: (tp / (tp + fn) + tn / (fp + tn)) / 2, 1.0,
+    ),
 )  # fmt: skip
 
 
