@@ -129,6 +129,7 @@ SAID = (
     Said("rates", r"parity_difference\(", "below five", DIFFERENCE, FEW,
          lambda: _differences(2, 40, 100, 2000), FEW),
     Said("rates", r"", "COMPAS resampled, .* of four groups", RATIO, FEW),
+    Said("rates", r"group_metric\(metric='(f1|mcc|.*_ratio)", "", fs.group_metric, "they are conservative"),
     Said("evt", r"exponentiality_test\(max_looks", "", EVT.exponentiality_test, "conservative"),
     Said("evt", r"exponentiality_test\(rule", "", EVT.exponentiality_test, "not a critical value",
          lambda: EVT.exponentiality_test(np.arange(1.0, 500.0), rule="paper_raw").notes(),

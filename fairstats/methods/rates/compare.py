@@ -20,11 +20,11 @@ from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.verdict import Evidence, bound_level, z_evidence
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance
 from fairstats.methods.rates.exact import ExactTest, exact_unconditional_pvalue
+from fairstats.methods.rates.limits import PairMethod
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
 from fairstats.methods.rates.pair import (
     SMALL_CELL,
     Chosen,
-    PairMethod,
     natural_std_error,
     pair_method,
     point_estimate,

@@ -20,7 +20,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.ground.verdict import Evidence, bound_level, z_evidence
 from fairstats.methods.rates.compare import adjusted, directed_tests, one_sided, warned
-from fairstats.methods.rates.pair import LogRatio
+from fairstats.methods.rates.limits import LogRatio
 from fairstats.methods.rates.result import Inference, RateComparison, RatioResult, with_verdicts
 from fairstats.methods.rates.setup import RATIO, Shared, check_groups, documented, make_settings, rows_among
 

@@ -22,7 +22,7 @@ from scipy.stats import chi2_contingency, norm
 
 import fairstats as fs
 from fairstats.methods.rates.bounds import imbens_manski
-from fairstats.methods.rates.pair import Score
+from fairstats.methods.rates.limits import Score
 from fairstats.results import SelectionCounts
 
 COMPLETE = [(1, 1, "a"), (0, 0, "a"), (1, 0, "a"), (0, 1, "b"), (1, 1, "b"), (0, 0, "b"), (1, 0, "b")]

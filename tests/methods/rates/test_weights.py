@@ -20,8 +20,9 @@ import fairstats as fs
 from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.estimates import estimate_rate, joint_covariance
+from fairstats.methods.rates.limits import Score
 from fairstats.methods.rates.maxima import _Band
-from fairstats.methods.rates.pair import Score, pair_method, shrinkage
+from fairstats.methods.rates.pair import pair_method, shrinkage
 from fairstats.methods.rates.score import ratio_statistic
 
 FILE = Path(__file__).resolve().parents[2] / "reference" / "survey_ratio.json"
