@@ -23,6 +23,8 @@
 #' @param confidence_level Level of the intervals and of the verdict, whose one-sided bounds count both directions.
 #' @param margin Beyond it lies a violation.
 #' @param worst The mean of the worst share 1 - `worst` is given, too.
+#' @param grid Width of the grid that the values of both groups lie on, that of rounded scores; 0 takes values as they
+#'   are. By default it is found in each tail where more than half of its values are tied, or the largest.
 #' @return A list of class `fairstats_ecd`: estimate, std_error (delta method), ci_low, ci_high, bound_low,
 #'   bound_high, statistic and pvalue of the likelihood ratio, pvalue_verdict, test (what was done),
 #'   verdict; `tails`, a data frame with threshold, rate, scale, shape, return level and its interval per group,
@@ -38,14 +40,19 @@
 #' fs_ecd(0.5 * rbeta(3000, 2, 8), 0.3 * rbeta(8000, 2, 8))
 #' @export
 fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NULL, confidence_level = 0.95,
-                   margin = 0.05, worst = 0.95) {
+                   margin = 0.05, worst = 0.95, grid = NULL) {
   audit_options(confidence_level, margin = margin)
   numbers_in(interactions, "interactions", 1, open = "low")
   numbers_in(worst, "worst", 0, 1, open = "high")
   if (!is.null(threshold)) numbers_in(threshold, "threshold", LEAST_TAIL)
   groups <- list(unprivileged = unprivileged, privileged = privileged)
   for (name in names(groups)) groups[[name]] <- checked_numbers(groups[[name]], name, -1, 1)
-  tails <- lapply(groups, group_tail, k = threshold, m = interactions, level = confidence_level)
+  if (!is.null(grid)) numbers_in(grid, "grid", 0, 1)
+  for (x in if (isTRUE(grid > 0)) groups) {
+    cells <- (tied_alike(x) - max(tied_alike(x))) / grid
+    if (max(abs(cells - round(cells))) > 1e-6) stop_argument("grid", grid, "the width of a grid that all values lie on")
+  }
+  tails <- lapply(groups, group_tail, k = threshold, m = interactions, level = confidence_level, told = grid)
   for (name in names(tails)) {
     why <- tails[[name]]$degenerate
     if (nzchar(why)) warning(name, ": ", why, ". No tail is fitted.", call. = FALSE)
@@ -84,8 +91,8 @@ tied_alike <- function(x) {
   if (length(unique(near)) < length(unique(x))) near else x
 }
 
-# Threshold, fit and level of one group, or why there is no fit and which order statistic stands in.
-group_tail <- function(x, k, m, level) {
+# Threshold, fit and level of one group, or why there is no fit and which order statistic stands in. `told`: the grid.
+group_tail <- function(x, k, m, level, told = NULL) {
   x <- tied_alike(x)
   n <- length(x)
   # at m rate = 1 exactly the level would be the threshold itself
@@ -96,17 +103,17 @@ group_tail <- function(x, k, m, level) {
   above <- if (is.nan(threshold)) numeric() else x[x > threshold]
   tied <- if (is.nan(threshold)) numeric() else x[x >= threshold]
   # on a grid the threshold lies between two cells
-  if (length(above) < k && (grid <- tail_grid(tied)) > 0) {
+  if (length(above) < k && (grid <- tail_grid(tied, told = told)) > 0) {
     threshold <- threshold - grid / 2
     above <- tied
   }
-  grid <- tail_grid(above)
+  grid <- tail_grid(above, told = told)
   origin <- if (grid > 0) min(above) - grid / 2 else threshold
   excess <- above - origin
   out <- list(
     n = n, threshold = threshold, origin = origin, exceedances = length(above), rate = length(above) / n, scale = NaN,
     shape = NaN, shape_std_error = NaN, excess = excess, grid = grid, empirical = TRUE, power = FALSE,
-    degenerate = degenerate_tail(x, above, threshold)
+    degenerate = degenerate_tail(x, above, threshold, told)
   )
   if (!nzchar(out$degenerate)) {
     fit <- tail_twin(excess, grid)
@@ -125,18 +132,18 @@ group_tail <- function(x, k, m, level) {
       out$covariance <- fit$covariance
     }
   }
-  utils::modifyList(out, tail_at(x, out, m, level))
+  utils::modifyList(out, tail_at(x, out, m, level, told))
 }
 
 # Level of a group for m interactions; an order statistic where its tail gives none. `errors`: Monte Carlo errors.
-tail_at <- function(x, tail, m, level) {
+tail_at <- function(x, tail, m, level, told = NULL) {
   at <- if (!nzchar(tail$degenerate) && m * tail$rate >= 1) {
     if (tail$power) power_level(tail$excess + tail$origin, tail$n, m, level) else {
       tail_level(tail$excess, tail$n, tail$origin, m, level, "binomial", tail$grid)
     }
   }
   empirical <- is.null(at) || at$estimate > 1
-  if (empirical) at <- bounded_level(x, m, level)
+  if (empirical) at <- bounded_level(x, m, level, told)
   list(
     empirical = empirical, return_level = at$estimate, std_error = at$std_error, ci_low = at$low,
     ci_high = min(at$high, 1), errors = if (tail$power && !empirical) at$errors else c(0, 0, 0)
@@ -151,7 +158,7 @@ power_level <- function(above, n, m, level) {
   list(estimate = ends[1L], std_error = NaN, low = ends[2L], high = ends[3L], errors = drawn_errors(drawn, shares))
 }
 
-degenerate_tail <- function(x, above, threshold) {
+degenerate_tail <- function(x, above, threshold, told = NULL) {
   if (max(abs(x)) <= TIE) return(paste("all", length(x), "values are 0: the scores do not change with the attribute"))
   if (max(x) - min(x) <= TIE) return(paste("all", length(x), "values equal", format(max(x), digits = 3L)))
   tied <- sum(x == threshold)
@@ -160,7 +167,7 @@ degenerate_tail <- function(x, above, threshold) {
   }
   if (length(above) < LEAST_TAIL) return(paste(length(above), "values lie above the threshold, fewer than", LEAST_TAIL))
   distinct <- 1 + sum(diff(sort(above)) > TIE * max(1, abs(above)))
-  if (distinct < max(LEAST_TAIL, length(above) / 2) && tail_grid(above) == 0) {
+  if (distinct < max(LEAST_TAIL, length(above) / 2) && tail_grid(above, told = told) == 0) {
     what <- if (distinct > 1) paste("are", distinct, "distinct ones") else "are one and the same"
     return(paste("its", length(above), "largest values", paste0(what, ":"), "ties, not a continuous tail"))
   }
@@ -170,8 +177,10 @@ degenerate_tail <- function(x, above, threshold) {
 # Width of the grid of tied values that a tail can be fitted to, 0 where there is none: the largest that all
 # differences are multiples of, by Euclid's algorithm, in floating point; the answer is checked. The values are
 # differences of rounded scores: with fewer than four cells they say too little of a shape.
-tail_grid <- function(above, least = LEAST_GRID) {
-  if (length(unique(round(above / TIE))) < least) return(0)
+tail_grid <- function(above, least = LEAST_GRID, told = NULL) {
+  cells <- length(unique(round(above / TIE)))
+  if (cells < least) return(0)
+  if (!is.null(told)) return(if (told > 0 && cells < 0.05 * diff(range(above)) / told) 0 else told)
   near <- round(above, 9L)
   if (length(unique(near)) >= length(above) / 2 && sum(near == max(near)) < 2L) return(0)
   distinct <- sort(unique(above))
@@ -199,10 +208,10 @@ tail_grid <- function(above, least = LEAST_GRID) {
 }
 
 # An order statistic in place of the model's level: counterfactual discrimination lies in [-1, 1].
-bounded_level <- function(x, m, level) {
+bounded_level <- function(x, m, level, told = NULL) {
   if (length(x) < LEAST_TAIL) return(list(estimate = NaN, std_error = NaN, low = -1, high = 1))
   found <- empirical_level(x, m, level)
-  width <- tail_grid(x, 3L) # both scores of a row are off by up to half a width
+  width <- if (is.null(told)) tail_grid(x, 3L) else told # both scores of a row are off by up to half a width
   # the highest cell is the answer where it holds the tail
   in_top <- width > 0 && sum(x > max(x) - width / 2) >= max(LEAST_TAIL, LARGE_SHARE * length(x))
   high <- if (in_top) min(found$high, max(x)) else found$high

@@ -239,7 +239,7 @@ def calls() -> dict[str, Call]:
             "unprivileged": "b", "interactions": 20, "location": "return_level",
             "threshold": 10, "other_interactions": (), "confidence_level": 0.95, "margin": 0.05,
             "horizon_width": 0.5, "n_resamples": 0, "calibrated": False, "adjust": "holm",
-            "backend": "scipy", "counts": None, "rng": 1}, ("sample", "reference", "privileged",
+            "grid": None, "backend": "scipy", "counts": None, "rng": 1}, ("sample", "reference", "privileged",
             "threshold", "interactions", "margin"), weight=0.5),
         "counterfactual_discrimination": Call("ecd", fs.counterfactual_discrimination,
             {"predict": probability, "X": X, "sensitive_features": "sex", "values": None,

@@ -120,3 +120,22 @@ def test_tails_of_all_kinds(u: Any, p: Any, m: float) -> None:
     same(low, found["ci_low"], 2e-4)
     same(high, found["ci_high"], 2e-4)
     assert found["verdict"] == ours.verdict
+
+
+@pytest.mark.parametrize(("grid", "told"), [(0.001, 0.001), (None, 0.0)], ids=["given", "none"])
+def test_a_grid_that_is_given(grid: float | None, told: float) -> None:
+    """`privileged` has too few ties for its grid to be found; R has the likelihood of its cells, too."""
+    rng = np.random.default_rng(3)
+    p, u = (0.3 * rng.beta(2, 8, 6000)).round(3), (0.5 * rng.beta(2, 8, 2000)).round(3)
+    settings = {"n_resamples": 0, "calibrated": False, "backend": "scipy", "grid": grid}
+    ours = fs.ecd({"u": u, "p": p}, privileged="p", unprivileged="u", **settings)
+    found = call("fs_ecd", u, p, grid=told)
+    for k, tail in enumerate(ours.tails):
+        assert tail.fit.grid == grid
+        assert found["tails"]["exceedances"][k] == tail.n_exceedances
+        assert found["tails"]["threshold"][k] == pytest.approx(tail.threshold, abs=1e-15)
+        assert found["tails"]["shape"][k] == pytest.approx(tail.fit.shape, abs=1e-4)
+        assert found["tails"]["return_level"][k] == pytest.approx(tail.level.estimate, abs=1e-6)
+    assert found["estimate"] == pytest.approx(ours.estimate, abs=1e-5)
+    ends = found["ci_low"], found["ci_high"]
+    assert ends == pytest.approx(tuple(ours.confidence_interval), abs=2e-4)

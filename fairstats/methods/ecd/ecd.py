@@ -40,6 +40,7 @@ def ecd(
     adjust: str = "holm",
     sensitivity: Sequence[float] = (0.5, 2.0),
     cvar_level: float = 0.95,
+    grid: float | str | None = "auto",
     backend: str | None = None,
     counts: Tally | None = None,
     rng: Any = None,
@@ -88,6 +89,11 @@ def ecd(
         Further answers, with the exceedances multiplied by these: `EcdResult.sensitivity`.
     cvar_level : float
         CVaR is the mean of the worst share 1 − this of CD, in (0, 1).
+    grid : {"auto"}, float or None
+        Width of the grid that values of CD lie on: that of rounded scores. "auto": in each group where more
+        than half of the values in the tail are tied, or the largest, the width that all are multiples of. A
+        width: that one in all groups, however few are tied (a tail that fills fewer than 5% of its cells has
+        its values as they are). None: values as they are.
     backend : {None, "auto", "r", "scipy"}
         What estimates the parameters (`fairstats.evt.fit_gpd`).
     counts : Tally, optional
@@ -101,7 +107,7 @@ def ecd(
     Raises
     ------
     InputError
-        A group that is not there, settings that cannot be used.
+        A group that is not there, settings that cannot be used, a grid that the values do not lie on.
 
     Warns
     -----
@@ -157,7 +163,7 @@ def ecd(
         interactions=interactions, other_interactions=tuple(other_interactions), location=location,
         threshold=threshold, confidence_level=confidence_level, margin=margin, horizon_width=horizon_width,
         n_resamples=n_resamples, calibrated=calibrated, seed=seed, backend=backend, adjust=adjust,
-        sensitivity=tuple(sensitivity), cvar_level=cvar_level,
+        sensitivity=tuple(sensitivity), cvar_level=cvar_level, grid=grid,
     )  # fmt: skip
     whole = _sample(counts if counts_or_rows(counts, needs="sample", sample=sample) else sample)
     samples = _compared(whole, reference, privileged, unprivileged)

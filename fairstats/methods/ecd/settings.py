@@ -31,6 +31,7 @@ class EcdSettings:
     adjust: str = "holm"
     sensitivity: tuple[float, ...] = (0.5, 2.0)
     cvar_level: float = 0.95
+    grid: float | str | None = "auto"
 
     def __post_init__(self) -> None:
         checks.check_choice("location", self.location, ("return_level", "paper"))
@@ -55,6 +56,7 @@ class EcdSettings:
             ("other_interactions", tuple(v for v in others if v != m)),
             ("threshold", _checked_threshold(self.threshold)),
             ("calibrated", bool(self.calibrated)),
+            ("grid", _checked_grid(self.grid)),
         ):
             object.__setattr__(self, name, value)  # as they are meant, and only here
 
@@ -79,6 +81,14 @@ def _checked_threshold(threshold: Any) -> int | str | dict[str, float] | None:
         )
         for k, v in threshold.items()
     }
+
+
+def _checked_grid(grid: Any) -> float | str | None:
+    if grid is None or isinstance(grid, str):
+        checks.check_choice("grid", grid, ("auto", None), cure="'auto', or a width, 0.01, say")
+        return grid
+    words = "a width above 0 and at most 1, 'auto', or None for values as they are"
+    return checks.check_number("grid", grid, low=0, high=1, open_low=True, allowed=words, cure="0.01")
 
 
 def _more_than_one(argument: str, value: Any) -> float:

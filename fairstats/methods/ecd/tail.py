@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.errors import DataWarning
+from fairstats.ground.errors import DataWarning, InputError
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.ecd.sample import GroupSample
 from fairstats.methods.ecd.settings import EcdSettings
 from fairstats.numerics.evt import EvtFit, choose_threshold, empirical_return_level, fit_gpd, tail_type
 from fairstats.numerics.evt.distributions import Floats
-from fairstats.numerics.evt.grid import LEAST_CELLS, grid_width
+from fairstats.numerics.evt.grid import LEAST_CELLS, OFF_GRID, grid_width
 from fairstats.numerics.evt.return_levels import ReturnLevel
 from fairstats.numerics.evt.series import are_tied, may_be_rounded
 from fairstats.numerics.evt.tail import to_point_process
@@ -42,7 +42,7 @@ CHARACTERISTICS = (
 )  # fmt: skip
 #: Candidates of "forward_stop", and the fewest values above one.
 _CANDIDATES, _FEWEST = 12, 20
-#: Of the cells between rounded values so many have one at least.
+#: Of the cells between rounded values so many have one at least, else rounding does not matter.
 _FILLED = 0.05
 #: Values closer than this are one value.
 _TIE = 1e-12
@@ -152,6 +152,7 @@ def _count(value: float) -> str:
 
 def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.random.Generator) -> GroupTail:
     """Fit the tail of one group; `rng` is for the goodness of fit, and for a threshold by tests."""
+    _check_grid(name, sample, settings)
     k, notes = _exceedances(sample, settings, rng)
     above, threshold = _above(sample, name, k, settings)
     fit, degenerate = _fitted(sample, above, threshold, settings)
@@ -166,7 +167,7 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
         type=None if fit is None else tail_type(fit, bound=BOUND, max_relative_width=settings.horizon_width),
         goodness_pvalue=_goodness(fit, settings, rng),
         endpoint=None if fit is None or fit.shape >= 0 else fit.endpoint().confidence_interval,
-        degenerate=degenerate, notes=(*notes, *_remarks(sample, k, above.size, fit, level)),
+        degenerate=degenerate, notes=(*notes, *_remarks(sample, k, above.size, fit, level, settings)),
     )  # fmt: skip
 
 
@@ -176,7 +177,7 @@ def _above(sample: GroupSample, name: str, k: int, settings: EcdSettings) -> tup
     cd = sample.largest(threshold)
     above = cd[cd > threshold] if np.isfinite(threshold) else cd[:0]
     tied = cd[cd >= threshold]
-    if above.size < k and (width := _grid(tied)):
+    if above.size < k and (width := _grid(tied, settings)):
         return tied, threshold - 0.5 * width
     return above, threshold
 
@@ -185,7 +186,7 @@ def _fitted(
     sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings
 ) -> tuple[EvtFit | None, str]:
     """The fit, or why there is none."""
-    if degenerate := _degenerate(sample, above, threshold):
+    if degenerate := _degenerate(sample, above, threshold, settings):
         return None, degenerate
     fit = _fit(sample, threshold, settings)
     if fit.at_boundary and fit.grid is not None:
@@ -196,10 +197,12 @@ def _fitted(
     return fit, ""
 
 
-def _remarks(sample: GroupSample, k: int, count: int, fit: EvtFit | None, level: GroupLevel) -> Iterator[str]:
+def _remarks(
+    sample: GroupSample, k: int, count: int, fit: EvtFit | None, level: GroupLevel, settings: EcdSettings
+) -> Iterator[str]:
     """What is to be said of a tail."""
     n = sample.n
-    if level.empirical and n > LEAST and (width := _rounding(sample.largest())):
+    if level.empirical and n > LEAST and (width := _rounding(sample.largest(), settings)):
         yield (
             f"Its values lie on a grid of width {width:g}. Both scores of a row are rounded, so its "
             f"discrimination is known to ±{width:g}, and so is the level."
@@ -239,7 +242,9 @@ def _exceedances(
     n = sample.n
     k = settings.n_exceedances or min(_DEFAULT, max(LEAST, int(_LARGE_SHARE * n)))
     needed = int(np.ceil(_REACH * n / settings.interactions))
-    if settings.threshold == "forward_stop" and (found := _by_tests(sample, max(needed, _FEWEST), rng)):
+    if settings.threshold == "forward_stop" and (
+        found := _by_tests(sample, max(needed, _FEWEST), settings, rng)
+    ):
         return found, [f"ForwardStop chose {found} exceedances."]
     if isinstance(settings.threshold, dict) or k * settings.interactions >= n:
         return k, []
@@ -249,10 +254,10 @@ def _exceedances(
     ]
 
 
-def _by_tests(sample: GroupSample, fewest: int, rng: np.random.Generator) -> int:
-    """ForwardStop's k, up to 5% of the rows or the default; 0 where ties or few values forbid tests."""
+def _by_tests(sample: GroupSample, fewest: int, settings: EcdSettings, rng: np.random.Generator) -> int:
+    """ForwardStop's k, up to 5% of the rows or the default; 0 where ties, a grid or few forbid tests."""
     most = min(max(int(_LARGE_SHARE * sample.n), _DEFAULT), sample.n // 4)
-    if most < fewest:
+    if most < fewest or isinstance(settings.grid, float):
         return 0
     cd = np.sort(sample.largest(np.nan if sample.top is None or most < sample.top.size else -np.inf))[::-1]
     ks = np.unique(np.geomspace(fewest, most, _CANDIDATES).astype(int))
@@ -271,7 +276,7 @@ def _threshold(sample: GroupSample, name: str, k: int, settings: EcdSettings) ->
     return float(np.partition(cd, cd.size - k - 1)[cd.size - k - 1])
 
 
-def _degenerate(sample: GroupSample, above: Floats, threshold: float) -> str:
+def _degenerate(sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings) -> str:
     if sample.n <= LEAST:
         return f"among {sample.n} rows no threshold has {LEAST} values above it"
     cd = sample.largest()
@@ -288,32 +293,55 @@ def _degenerate(sample: GroupSample, above: Floats, threshold: float) -> str:
         return f"{above.size} {lie} above the threshold, fewer than {LEAST}"
     gaps = np.diff(np.sort(above))
     distinct = 1 + int((gaps > _TIE * max(1.0, np.abs(above).max())).sum())
-    if distinct < max(LEAST, above.size / 2) and not _grid(above):
+    if distinct < max(LEAST, above.size / 2) and not _grid(above, settings):
         what = f"are {distinct} distinct ones" if distinct > 1 else "are one and the same"
         return f"its {above.size} largest values {what}: ties, not a continuous tail"
     return ""
 
 
-def _grid(above: Floats) -> float:
-    """Width of the grid of tied values that a tail can be fitted to; 0 where there is none.
+def _check_grid(name: str, sample: GroupSample, settings: EcdSettings) -> None:
+    """Raise unless the values lie on the grid that was given, if one was."""
+    cd = sample.largest()
+    if not isinstance(settings.grid, float) or not cd.size:
+        return
+    cells = (cd - cd.max()) / settings.grid
+    if np.abs(cells - np.round(cells)).max() > OFF_GRID:
+        got = f"{settings.grid:g}, of which the values of {name!r} are no multiples"
+        allowed = "the width of the grid that all values of CD lie on"
+        raise InputError("grid", got=got, allowed=allowed, cure="grid='auto'")
 
-    Not with fewer cells than `fit_gpd` takes. That CD is the difference of two rounded scores does no harm
-    from there on (the calibration page has such scores).
+
+def _grid(above: Floats, settings: EcdSettings) -> float:
+    """Width of the grid of values that a tail can be fitted to; 0 where there is none.
+
+    Not with fewer cells than `fit_gpd` takes, nor with so many that rounding does not matter. That CD is the
+    difference of two rounded scores does no harm from there on (the calibration page has such scores).
     """
-    return _rounding(above, LEAST_CELLS)
+    distinct, width = _distinct(above), _rounding(above, settings)
+    return width if distinct >= LEAST_CELLS and _is_filled(above, distinct, width) else 0.0
 
 
-def _rounding(values: Floats, least: int = 3) -> float:
-    """Width of the grid of values that are tied, or whose largest are; 0 where there is none.
+def _distinct(values: Floats) -> int:
+    return int(np.unique(np.round(values / _TIE) * _TIE).size)
 
-    So, too, with fewer distinct values, which any grid fits.
+
+def _rounding(values: Floats, settings: EcdSettings) -> float:
+    """Width of the grid of the values, as it was given or of those that are tied; 0 where there is none.
+
+    Not found where the largest are not tied, nor most, nor of fewer than three values, which any grid fits.
     """
-    distinct = np.unique(np.round(values / _TIE) * _TIE).size if values.size else 0
-    if distinct < least or not may_be_rounded(np.round(values, 9)):
+    if not isinstance(settings.grid, str):
+        return settings.grid or 0.0
+    distinct = _distinct(values)
+    if distinct < 3 or not may_be_rounded(np.round(values, 9)):
         return 0.0
     width = grid_width(values)
     # a few fractions have a common divisor, too, but their grid is empty
-    return width if distinct >= _FILLED * np.ptp(values) / (width or 1.0) else 0.0
+    return width if _is_filled(values, distinct, width) else 0.0
+
+
+def _is_filled(values: Floats, distinct: int, width: float) -> bool:
+    return bool(distinct >= _FILLED * np.ptp(values) / (width or 1.0))
 
 
 def _in_top_cell(sample: GroupSample, width: float) -> int:
@@ -326,7 +354,7 @@ def _in_top_cell(sample: GroupSample, width: float) -> int:
 def _fit(sample: GroupSample, threshold: float, settings: EcdSettings) -> EvtFit:
     cd = sample.largest()
     options: dict[str, Any] = {"confidence_level": settings.confidence_level, "backend": settings.backend}
-    options["n_total"], options["grid"] = sample.n, _grid(cd[cd > threshold]) or None
+    options["n_total"], options["grid"] = sample.n, _grid(cd[cd > threshold], settings) or None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*no maximum", DataWarning)  # told as `degenerate`
         return fit_gpd(cd, threshold, covariates=None, **options)
@@ -340,7 +368,7 @@ def refitted(sample: GroupSample, k: int, tail: GroupTail, settings: EcdSettings
     if k >= cd.size:
         return None
     above = cd[cd > cd[k]]
-    if _degenerate(sample, above, float(cd[k])):
+    if _degenerate(sample, above, float(cd[k]), settings):
         return None
     # by SciPy: where R is asked for, the fit that is reported has checked that both agree
     fit = _fit(sample, float(cd[k]), replace(settings, backend="scipy"))
@@ -382,7 +410,7 @@ def _group_level(
     found = empirical_return_level(cd, m, confidence_level=settings.confidence_level, n_total=sample.n)
     low, high = found.confidence_interval
     # both scores of a row are off by up to half a width
-    width, method = _rounding(cd), "binomial, between order statistics"
+    width, method = _rounding(cd, settings), "binomial, between order statistics"
     method += " and their cells" if width else ""
     if width and _in_top_cell(sample, width):
         high = min(high, sample.maximum)

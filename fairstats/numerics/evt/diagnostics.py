@@ -184,7 +184,11 @@ def cell_pvalue(
     counts = np.stack([np.bincount(np.searchsorted(cells, row), minlength=cells.size) for row in simulated])
     observed = np.zeros((1, cells.size))
     observed[0, np.searchsorted(cells, place)] = count
-    drawn = GridLikelihood.of_counts(cells, counts.astype(np.float64), width, float(n), "fixed").fits.params
+    # of a fine grid each value by itself: most cells of a sample are empty
+    at, number = (
+        (cells, counts.astype(np.float64)) if cells.size < n else (simulated, np.ones_like(simulated))
+    )
+    drawn = GridLikelihood.of_counts(at, number, width, float(n), "fixed").fits.params
     params = np.vstack([[scale, shape], drawn])
     edges = np.append(cells, cells[-1] + 1.0) * width
     with np.errstate(all="ignore"):

@@ -29,7 +29,7 @@ from fairstats.numerics.evt.backends import fit_parameters, scipy_backend
 from fairstats.numerics.evt.bootstrap import values_a_bootstrap_reaches
 from fairstats.numerics.evt.covariates import CovariateFit, fit_covariates
 from fairstats.numerics.evt.distributions import Floats
-from fairstats.numerics.evt.grid import LEAST_CELLS, GridLikelihood, grid_width
+from fairstats.numerics.evt.grid import LEAST_CELLS, OFF_GRID, GridLikelihood, grid_width
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
 from fairstats.numerics.evt.series import as_maxima, as_series, exceedances_of, may_be_rounded, warn_of_ties
 from fairstats.numerics.evt.tail import (
@@ -518,7 +518,7 @@ def _width(above: Floats, grid: Any, method: str, backend: str | None) -> float 
         width = check_number("grid", grid, low=0, open_low=True, cure="0.01, or 'auto'")
         check_that(method == "mle", "grid", grid, "None or 'auto' with L-moments or a penalty")
         whole = (above - above[0]) / width
-        if np.abs(whole - np.round(whole)).max() > 1e-6:
+        if np.abs(whole - np.round(whole)).max() > OFF_GRID:
             got = f"{width:g}, of which the values are no multiples"
             raise InputError("grid", got=got, allowed="the width of their grid", cure="grid='auto'")
     else:

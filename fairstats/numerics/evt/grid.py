@@ -25,7 +25,7 @@ from fairstats.numerics.evt.optimise import minimise_convex, minimise_over_tail
 #: Fewer distinct values above the threshold than this say too little of a shape: intervals cover .77 to .92.
 LEAST_CELLS = 4
 #: Values are on a grid where each is within this share of its width.
-_OFF_GRID = 1e-6
+OFF_GRID = 1e-6
 #: Cells of a grid beyond this many are no rounding that matters.
 _MOST_CELLS = 100_000
 #: log(1 − e^(−q)) is 0 beyond this q.
@@ -52,7 +52,7 @@ def grid_width(values: Floats) -> float:
         if width * _MOST_CELLS < distinct[-1] - distinct[0]:
             return 0.0
     cells = (distinct - distinct[0]) / width
-    if cells[-1] > _MOST_CELLS or np.abs(cells - np.round(cells)).max() > max(_OFF_GRID, noise / width):
+    if cells[-1] > _MOST_CELLS or np.abs(cells - np.round(cells)).max() > max(OFF_GRID, noise / width):
         return 0.0
     # the divisor, without the rounding of its smallest multiple
     return float((distinct[-1] - distinct[0]) / np.round(cells[-1]))
@@ -68,8 +68,8 @@ def cells_of(values: Floats, threshold: float, width: float) -> tuple[Floats, Fl
 class GridLikelihood(GpdLikelihood):
     """Likelihood of P samples of rounded excesses and of their numbers, in units of the width of the grid.
 
-    `samples.y`, shape (1, J): lower ends of the cells, in widths above the threshold, common to all samples;
-    `counts`, shape (P, J): values in each.
+    `samples.y`, shape (1, J) or (P, J): lower ends of the cells, in widths above the threshold, common to all
+    samples or of each; `counts`, shape (P, J): values in each.
     """
 
     counts: Floats
@@ -86,10 +86,10 @@ class GridLikelihood(GpdLikelihood):
     def of_counts(
         cls, place: Floats, counts: Floats, width: float, total: float, rate_term: RateTerm
     ) -> GridLikelihood:
-        """Fit P samples that are counted in the same cells, whose lower ends are `place`."""
+        """Fit P samples that are counted in cells, whose lower ends are `place`, shape (J,) or (P, J)."""
         zero = np.zeros(counts.shape[0])
         upper = np.maximum(np.where(counts > 0, place, 0.0).max(axis=1), 0.5)
-        samples = Samples(place[None, :], counts.sum(axis=1), zero, zero + width, zero, upper)
+        samples = Samples(np.atleast_2d(place), counts.sum(axis=1), zero, zero + width, zero, upper)
         unknown = np.full((zero.size, 2), np.nan)
         empty = SampleFits(
             unknown, zero, zero > 0, zero > 0, zero, zero + 1.0, np.full((zero.size, 2, 2), np.nan)
@@ -145,7 +145,7 @@ class GridLikelihood(GpdLikelihood):
 
     def prepared(self, rows: Rows, theta: Floats) -> Triple:
         """At the lower ends of the cells v, their lengths in it, the values in them; shape (Q, K, J)."""
-        (a, *_), (step, *_), _ = self._ends(theta)
+        (a, *_), (step, *_), _ = self._ends(rows, theta)
         return a, step, np.broadcast_to(self.counts[rows][:, None, :], a.shape)
 
     def joint(self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats) -> tuple[Floats, ...]:
@@ -185,11 +185,12 @@ class GridLikelihood(GpdLikelihood):
         _, g1, g2 = _log_mass(nu[..., None] * step)
         return (c * (a - g1 * length)).sum(-1), -(c * g2 * length**2).sum(-1)
 
-    def _ends(self, theta: Floats) -> tuple[Triple, Triple, Flags]:
+    def _ends(self, rows: Rows, theta: Floats) -> tuple[Triple, Triple, Flags]:
         """At the cells v with derivatives, the differences to the upper ends, and where these exist."""
         # beyond the end point there is nothing: an upper end there has survival probability 0, and cells that
         # begin there are empty
-        y, t = self.samples.y[0], theta[..., None]
+        y, t = self.samples.y, theta[..., None]
+        y = (y if y.shape[0] == 1 else y[rows])[:, None, :]
         exists = 1.0 + t * (y + 1.0) > 1e-12
         start = np.where(1.0 + t * y > 0, y, 0.0)
         lower = exponential_scale_partials(start, theta)
@@ -199,7 +200,7 @@ class GridLikelihood(GpdLikelihood):
 
     def _cells(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
         """F of the cells, F_θ, F_ν, F_θθ, F_θν, F_νν; shape (Q, K)."""
-        (a, a1, a2), (step, s1, s2), exists = self._ends(theta)
+        (a, a1, a2), (step, s1, s2), exists = self._ends(rows, theta)
         c, at = self.counts[rows][:, None, :], nu[..., None]
         g, g1, g2 = _log_mass(at * step)
         length = np.where(exists, step, 0.0)

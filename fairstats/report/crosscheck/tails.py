@@ -125,12 +125,12 @@ _CONTRAST = (*_INTERVAL, *ends("one-sided bound", "bounds", "bound_"))
 def ecd(result: EcdResult, bench: Bench) -> Iterator[Check]:
     """Tails, return levels, their difference and its likelihood ratio."""
     for tail in result.tails:
-        yield from _tail(tail, bench)
+        yield from _tail(tail, result.settings.grid, bench)
     for c in result.comparisons:
         yield from _difference(result, c, bench)
 
 
-def _tail(tail: GroupTail, bench: Bench) -> Iterator[Check]:
+def _tail(tail: GroupTail, grid: float | str | None, bench: Bench) -> Iterator[Check]:
     place, cd = bench.place("tail", tail.group), _values(tail.group, tail.n, bench)
     if cd is not None:
         # values and threshold are compared to twelve decimals
@@ -145,7 +145,7 @@ def _tail(tail: GroupTail, bench: Bench) -> Iterator[Check]:
     for level in (tail.level, *tail.levels):
         at = bench.place(f"return level, {level.interactions:g} interactions", tail.group)
         if level.empirical or tail.fit is None:
-            yield from _empirical_level(tail, level, cd, at, bench)
+            yield from _empirical_level(tail, level, cd, grid, at, bench)
         else:
             yield from _fitted_level(tail.fit, level, at, bench)
     if not math.isnan(tail.goodness_pvalue):
@@ -163,14 +163,14 @@ def _values(group: str, n: int, bench: Bench) -> Any:
 
 
 def _empirical_level(
-    tail: GroupTail, level: GroupLevel, cd: Any, place: Place, bench: Bench
+    tail: GroupTail, level: GroupLevel, cd: Any, grid: float | str | None, place: Place, bench: Bench
 ) -> Iterator[Check]:
     if cd is None or math.isnan(level.estimate):
         yield place.needs_data("estimate", level.estimate, "an order statistic of the rows")
         return
-    found = bench.call(
-        "bounded_level", np.round(cd, 12), level.interactions, level.confidence_interval.confidence_level
-    )
+    told = () if grid == "auto" else (grid or 0.0,)
+    ci = level.confidence_interval
+    found = bench.call("bounded_level", np.round(cd, 12), level.interactions, ci.confidence_level, *told)
     yield from bench.compare(place, (*_LEVEL, *_INTERVAL), level, found, "stats::quantile")
 
 

@@ -91,6 +91,21 @@ test_that("rounded values have the likelihood of their cells", {
   expect_equal(tail_grid(rep(c(0.1, 0.2, 0.3, 0.4, 0.4 + pi / 100), 5L)), 0) # ties, no grid
 })
 
+test_that("a grid can be given", {
+  x <- round(tails()[[1L]], 2)
+  y <- round(tails()[[2L]], 2)
+  # it is found, and values as they are have ties
+  expect_equal(fs_ecd(x, y, grid = 0.01), fs_ecd(x, y))
+  tied <- suppressWarnings(fs_ecd(x, y, grid = 0))
+  expect_true(all(grepl("ties", tied$tails$degenerate)))
+  # two distinct values have no grid: the order statistic is a width further off where it is given
+  few <- c(rep(0, 300), 0.1)
+  ends <- function(...) unlist(suppressWarnings(fs_ecd(few, few, ...))$tails[1L, c("ci_low", "ci_high")])
+  expect_equal(unname(ends(grid = 0.1)), unname(pmin(ends() + c(-0.1, 0.1), 1)))
+  expect_error(fs_ecd(x, y, grid = 0.003), "`grid`")
+  expect_error(fs_ecd(x, y, grid = -1), "`grid`")
+})
+
 # Differences of logistic scores: their upper end point is reached with many values near it.
 logistic_tail <- function(seed, n = 2000) {
   set.seed(seed)

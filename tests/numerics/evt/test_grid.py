@@ -170,6 +170,100 @@ def test_ecd_of_rounded_scores() -> None:
         assert "grid of width 0.01" in tail.sentence
 
 
+@pytest.mark.parametrize("decimals", [2, 3])
+def test_ecd_with_a_grid_that_is_given(decimals: int) -> None:
+    """Witness: fits of both tails by `fit_gpd` with that grid, above the lower end of the lowest cell.
+
+    To .01 the width is found, and the numbers are the same; to .001 too few of the values of "b" are tied for
+    that. Below it, and with half and twice the exceedances, all is by the fits.
+    """
+    rng = np.random.default_rng(3)
+    cd = {"a": 0.3 * rng.beta(2, 8, 6000), "b": 0.5 * rng.beta(2, 8, 2000)}
+    cd = {g: np.round(x, decimals) for g, x in cd.items()}
+    h = 10.0**-decimals
+    options = {"privileged": "b", "unprivileged": "a", "backend": "scipy", "n_resamples": 99, "rng": 1}
+    found, by_itself = fs.ecd(cd, **options, grid=h), fs.ecd(cd, **options)
+    grids = [tail.fit.grid for tail in by_itself.tails]
+    assert grids == pytest.approx([h, h], rel=1e-9) if decimals == 2 else grids == [None, pytest.approx(h)]
+    for tail in found.tails:
+        fit = fit_gpd(cd[tail.group], tail.threshold, grid=h, backend="scipy")
+        assert tail.fit.grid == h
+        assert f"grid of width {h:g}" in tail.sentence
+        assert tail.n_exceedances == fit.n_exceedances >= 50
+        assert tail.fit.params == pytest.approx(fit.params, rel=1e-9)
+        level = fit.return_level(1000)
+        assert tail.level.estimate == pytest.approx(level.estimate, rel=1e-9)
+        assert tuple(tail.level.confidence_interval) == pytest.approx(
+            tuple(level.confidence_interval), rel=1e-7
+        )
+        assert tail.type.confidence_interval == fit.interval("shape")
+    ours, theirs = ([c.estimate for c in (r.comparisons[0], *r.sensitivity)] for r in (found, by_itself))
+    assert len(ours) == 3
+    if decimals == 2:
+        assert ours == pytest.approx(theirs, rel=1e-8)
+        assert tuple(found.bounds) == pytest.approx(tuple(by_itself.bounds), rel=1e-7)
+        assert found["a"].goodness_pvalue == by_itself["a"].goodness_pvalue
+    else:
+        assert all(abs(a / b - 1) > 1e-5 for a, b in zip(ours[:2], theirs[:2], strict=True))
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
+def test_ecd_without_a_grid_or_with_a_fine_one() -> None:
+    """None: unrounded values have the same numbers, rounded ones are ties, an order statistic of which stands
+    in without the width. A given width widens where two values lie too far apart for one to be found; of
+    10,000 cells in the tail, which hold 50 values, the rounding is none that matters."""
+    rng = np.random.default_rng(3)
+    cd = {"a": 0.3 * rng.beta(2, 8, 6000), "b": 0.5 * rng.beta(2, 8, 2000)}
+    options = {"backend": "scipy", "n_resamples": 0, "calibrated": False}
+    plain = fs.ecd(cd, **options)
+    assert fs.ecd(cd, **options, grid=None).confidence_interval == plain.confidence_interval
+    fine = {g: np.round(x, 5) for g, x in cd.items()}
+    given, exact = (fs.ecd(fine, **options, grid=h) for h in (1e-5, None))
+    assert given.confidence_interval == exact.confidence_interval
+    coarse = {**cd, "b": np.round(cd["b"], 1)}
+    found, alone = (fs.ecd(coarse, **options, **how)["b"].level for how in ({}, {"grid": None}))
+    assert alone.estimate == found.estimate
+    assert alone.confidence_interval.low == pytest.approx(found.confidence_interval.low + 0.1)
+    two = {**cd, "b": np.repeat([0.0, 0.2], [800, 200])}
+    for how, width in (({}, 0.0), ({"grid": 0.2}, 0.2)):
+        low, high = fs.ecd({"a": two["b"], "b": two["b"]}, **options, **how)["b"].level.confidence_interval
+        assert (low, high) == pytest.approx((0.2 - width, 0.2 + width) if width else (0.2, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("grid", "match"),
+    [(0.003, "values of '[ab]' are no multiples"), (0, "above 0"), (-0.01, "above 0"), (2, "at most 1"),
+     (float("nan"), "above 0"), (True, "above 0"), ([0.01], "above 0"), ("yes", "'auto'")],
+)  # fmt: skip
+def test_bad_grids_of_ecd(grid: object, match: str) -> None:
+    cd = {g: np.round(series(-0.2, seed)[::3], 2) for g, seed in (("b", 1), ("a", 2))}
+    with pytest.raises(InputError, match=match) as caught:
+        fs.ecd(cd, grid=grid)  # type: ignore[arg-type]
+    assert "`grid`" in str(caught.value)
+    assert "To fix" in str(caught.value)
+
+
+def test_goodness_of_fit_of_a_fine_grid() -> None:
+    """Each value by itself has the likelihood of cells with their counts, empty ones, too (Newton to 1e-8).
+
+    Witness of the p-value: the unrounded values above the same threshold, whose seeded draws are the same.
+    """
+    place = np.random.default_rng(1).geometric(0.02, (3, 50)).astype(float) - 1.0
+    cells = np.arange(place.max() + 1.0)
+    counts = np.stack([np.bincount(row.astype(int), minlength=cells.size) for row in place]).astype(float)
+    one, other = (
+        GridLikelihood.of_counts(at, number, H, 1000.0, "binomial").fits
+        for at, number in ((cells, counts), (place, np.ones_like(place)))
+    )
+    np.testing.assert_allclose(one.params, other.params, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(one.covariance, other.covariance, rtol=1e-6)
+    x = series(-0.2, k=50)
+    fit = fit_gpd(np.round(x, 5), 0.3, grid=1e-5, backend="scipy")
+    plain = fit_gpd(x, fit.origin, grid=None, backend="scipy")
+    ours, theirs = (f.goodness_of_fit(n_resamples=199, rng=1).pvalue for f in (fit, plain))
+    assert ours == pytest.approx(theirs, abs=0.05)
+
+
 @pytest.mark.parametrize(("power", "match"), [(0.6, "up to 9% and 14%"), (2.0, "do not hold where ξ < −1")])
 @pytest.mark.filterwarnings("ignore:the likelihood has no maximum")
 def test_near_end_points_on_a_grid_are_said_to_be_uncertain(power: float, match: str) -> None:
