@@ -14,15 +14,21 @@ is likely, the profiles of both levels are searched.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairstats.numerics.evt.contour import Chart, Lagrange, level_interest
-from fairstats.numerics.evt.distributions import Floats, Rows, Triple, power_ratio
+from fairstats.numerics.evt.distributions import (
+    Floats,
+    Rows,
+    Triple,
+    exponential_scale_partials,
+    power_ratio,
+)
 from fairstats.numerics.evt.gpd import GpdLikelihood
 from fairstats.numerics.evt.intervals import TailLikelihood
-from fairstats.numerics.evt.likelihood import Samples, level_profile
+from fairstats.numerics.evt.likelihood import ProfilePoints, Samples, level_profile
 from fairstats.numerics.evt.optimise import find_crossings
 from fairstats.numerics.evt.tail import FittedTail
 
@@ -30,6 +36,8 @@ from fairstats.numerics.evt.tail import FittedTail
 _NODES = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0])
 #: Grids of a search, each 18 times finer than the one before; as many as the moments of simulated roots need.
 _POINTS, _ZOOMS, _ROUGHLY = 41, 5, 3
+#: Differences that lie so many standard errors off are searched at once.
+_FAR_OFF = 12.0
 
 
 @dataclass(frozen=True)
@@ -54,13 +62,20 @@ class _Side:
         s, fits = self.log_period + self.standard.log_rate, self.standard.fits
         return np.asarray(self.origin + self.unit * power_ratio(s / fits.nu, fits.theta))
 
-    def at(self, rows: Rows, levels: Floats) -> tuple[Floats, Floats]:
-        """Fall of the profile log-likelihood at the levels, and its slope (NaN where ξ = −1); shape (Q,)."""
+    def at(self, rows: Rows, levels: Floats) -> ProfilePoints:
+        """Fall of the profile log-likelihood at the levels, its slope (NaN where ξ = −1), and where it is."""
         unit = self.unit[rows]
         d = (levels - self.origin[rows]) / unit
         offset = np.full(d.size, self.log_period)
         points = level_profile(self.standard, rows, d, offset)
-        return points.value - self.standard.minimum()[rows], points.slope / unit
+        fall = points.value - self.standard.minimum()[rows]
+        return replace(points, value=fall, slope=points.slope / unit)
+
+    def point(self, rows: Rows, levels: Floats, at: ProfilePoints, which: Rows) -> Triple:
+        """(θ, ν, ℓ) of some points of the profile."""
+        theta, nu = at.theta[which], at.nu[which]
+        d = (levels[which] - self.origin[rows[which]]) / self.unit[rows[which]]
+        return theta, nu, nu * exponential_scale_partials(d[:, None], theta)[0][:, 0] - self.log_period
 
     def chart(self, rows: Rows) -> Chart:
         """The likelihood and the level, in standard units, of the samples `rows`."""
@@ -191,22 +206,14 @@ def _deviances(
     zooms: int = _ZOOMS,
 ) -> tuple[Floats, Floats]:
     """Twice the fall of the log-likelihood at the differences, for these samples of the sides; its slope."""
-    found, _, multiplier = _lagrange(first, second, rows, difference)
-    slope = 2.0 * multiplier
+    search, _ = _problem(first, second, rows, difference)
+    found, _, multiplier = search.solved(farthest=_FAR_OFF, patient=False)
     lost = np.flatnonzero(~(found < _at_edge(first, second, rows)))
     if lost.size:
-        own = rows[0][lost], rows[1][lost]
-        sought, level = _searched(first, second, own, difference[lost], zooms)
+        sought, slope = _searched(first, second, rows, difference, search, lost, zooms)
         lower = ~(found[lost] <= sought)
-        lost, level, own = lost[lower], level[lower], (own[0][lower], own[1][lower])
-        found[lost] = sought[lower]
-        own_slope, other = (
-            side.at(r, at)[1]
-            for side, r, at in ((first, own[0], level + difference[lost]), (second, own[1], level))
-        )
-        # the two cancel at the minimum; at its edge a profile has none
-        slope[lost] = 2.0 * np.where(np.isnan(own_slope), -other, own_slope)
-    return np.maximum(found, 0.0), slope
+        found[lost[lower]], multiplier[lost[lower]] = sought[lower], slope[lower]
+    return np.maximum(found, 0.0), 2.0 * multiplier
 
 
 def _at_edge(first: _Side, second: _Side, rows: tuple[Rows, Rows]) -> Floats:
@@ -222,13 +229,20 @@ def _lagrange(
     first: _Side, second: _Side, rows: tuple[Rows, Rows], given: Floats, *, by_root: bool = False
 ) -> Triple:
     """`Lagrange.solved` for levels in the units of the data: of differences or roots of deviances."""
+    search, origin = _problem(first, second, rows, given, by_root=by_root)
+    deviance, gap, multiplier = search.solved()
+    return deviance, gap + origin, multiplier
+
+
+def _problem(
+    first: _Side, second: _Side, rows: tuple[Rows, Rows], given: Floats, *, by_root: bool = False
+) -> tuple[Lagrange, Floats]:
+    """The equations, for differences from those of the thresholds or for roots of deviances; the former."""
     a, b = rows
     charts, units = (first.chart(a), second.chart(b)), (first.unit[a], -second.unit[b])
     lowest = first.standard.minimum()[a] + second.standard.minimum()[b]
     origin = first.origin[a] - second.origin[b]
-    search = Lagrange(charts, units, lowest, given if by_root else given - origin, by_root=by_root)
-    deviance, gap, multiplier = search.solved()
-    return deviance, gap + origin, multiplier
+    return Lagrange(charts, units, lowest, given if by_root else given - origin, by_root=by_root), origin
 
 
 def _side(fit: FittedTail, m: float) -> _Side:
@@ -240,22 +254,50 @@ def _side(fit: FittedTail, m: float) -> _Side:
 
 
 def _searched(
-    first: _Side, second: _Side, rows: tuple[Rows, Rows], difference: Floats, zooms: int
+    first: _Side,
+    second: _Side,
+    rows: tuple[Rows, Rows],
+    difference: Floats,
+    search: Lagrange,
+    chosen: Rows,
+    zooms: int,
 ) -> tuple[Floats, Floats]:
-    """Deviances by ever finer grids of the second side's level, and that level; valleys and kinks do no harm.
+    """Least falls twice, and multipliers, by grids of the second side's level; valleys and kinks do no harm.
 
-    The minimum lies between the two estimates, where one deviance falls and the other rises.
+    The minimum lies between the two estimates, where one deviance falls and the other rises. Grids grow finer
+    until Newton's method settles from their lowest point: only where none next to it is at the edge.
     """
     ends = second.estimate()[rows[1]], first.estimate()[rows[0]] - difference
-    low, high = np.minimum(*ends)[:, None], np.maximum(*ends)[:, None]
+    low, high = np.minimum(*ends)[chosen, None], np.maximum(*ends)[chosen, None]
     centre, width, steps = 0.5 * (low + high), 0.5 * (high - low), np.linspace(-1.0, 1.0, _POINTS)
-    own, each = [np.repeat(r, _POINTS) for r in rows], np.arange(difference.size)
-    total: Floats = np.empty((difference.size, _POINTS))
+    found, multiplier = np.full((2, chosen.size), np.nan)
+    a = np.arange(chosen.size)
     for _ in range(zooms):
-        grid = np.clip(centre + width * steps, low, high)
-        there = (grid + difference[:, None]).ravel()
-        total = first.at(own[0], there)[0] + second.at(own[1], grid.ravel())[0]
-        total = total.reshape(-1, _POINTS)
-        centre = grid[each, total.argmin(axis=1)][:, None]
+        of, each = chosen[a], _POINTS * np.arange(a.size)
+        grid = np.clip(centre[a] + width[a] * steps, low[a], high[a])
+        levels = (grid + difference[of, None]).ravel(), grid.ravel()
+        own = [np.repeat(r[of], _POINTS) for r in rows]
+        one, other = (side.at(r, x) for side, r, x in zip((first, second), own, levels, strict=True))
+        total = one.value + other.value
+        best = total.reshape(-1, _POINTS).argmin(axis=1)
+        at = each + best
+        found[a], centre[a] = 2.0 * total[at], grid.ravel()[at][:, None]
+        # the two cancel at the minimum; at its edge a profile has none
+        multiplier[a] = np.where(np.isnan(one.slope[at]), -other.slope[at], one.slope[at])
+        near = each[:, None] + np.clip(best[:, None] + [-1, 0, 1], 0, _POINTS - 1)
+        smooth = np.isfinite(one.slope[near] + other.slope[near]).all(axis=1)
+        there = at[smooth]
+        points = [
+            side.point(r, x, profile, there)
+            for side, r, x, profile in zip((first, second), own, levels, (one, other), strict=True)
+        ]
+        guess = 0.5 * (one.slope[there] - other.slope[there])
+        deviance, exact = search.polished(of[smooth], points, guess)
+        lower = deviance <= found[a[smooth]] * (1.0 + 1e-12)
+        done = a[smooth][lower]
+        found[done], multiplier[done] = deviance[lower], exact[lower]
+        a = np.setdiff1d(a, done)
         width = width * 2.2 / (_POINTS - 1)
-    return 2.0 * total.min(axis=1), centre[:, 0]
+        if not a.size:
+            break
+    return found, multiplier

@@ -113,14 +113,18 @@ class Chart:
 
     def tangent(self) -> tuple[Floats, ...]:
         """The maximum in the chart, H⁻¹∇h there, √(∇h·H⁻¹∇h), and h."""
-        likelihood, samples = self.likelihood, self.samples
-        low, high = likelihood.samples.lower[samples], likelihood.samples.upper[samples]
-        theta = likelihood.fits.theta[samples]
-        phi = np.log((1.0 + theta * high) / (1.0 + theta * low))
-        centre = np.stack([phi, np.log(likelihood.fits.nu[samples]), likelihood.log_rate[samples]], -1)
-        (_, _, f2), (h, h1, _), _ = self.at(np.arange(samples.size), centre)
+        fits, samples, rows = self.likelihood.fits, self.samples, np.arange(self.samples.size)
+        centre = self.placed(rows, fits.theta[samples], fits.nu[samples], self.likelihood.log_rate[samples])
+        (_, _, f2), (h, h1, _), _ = self.at(rows, centre)
         direction = solved(*cofactors(f2), h1)
         return centre, direction, np.sqrt(dot(direction, h1)), h
+
+    def placed(self, rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Floats:
+        """Points of the chart, shape (Q, 3)."""
+        samples, standardised = self.samples[rows], self.likelihood.samples
+        low, high = standardised.lower[samples], standardised.upper[samples]
+        phi = np.log((1.0 + theta * high) / (1.0 + theta * low))
+        return np.stack([phi, np.log(nu), ell], -1)
 
     def shape(self, rows: Rows, point: Floats) -> Floats:
         """ξ = θ/ν at points of the chart."""
@@ -171,15 +175,26 @@ class Lagrange:
             self.estimate = np.sum([u * t[3] for u, t in zip(units, tangents, strict=True)], axis=0)
             self.radius = given if by_root else (given - self.estimate) / self.spread
 
-    def solved(self) -> Triple:
-        """Deviances, sums of interests and multipliers, shape (Q,); NaN where nothing settles."""
+    def solved(self, *, farthest: float = np.inf, patient: bool = True) -> Triple:
+        """Deviances, sums of interests and multipliers, shape (Q,); NaN where nothing settles.
+
+        Nor beyond `farthest` radii; where not `patient`, after the leaps only.
+        """
         found = np.full((3, self.radius.size), np.nan)
+        near = np.abs(self.radius) <= farthest
         with np.errstate(all="ignore"):
-            for shares in _APPROACHES:
-                todo = np.flatnonzero(np.isnan(found[0]))
+            for shares in _APPROACHES if patient else _APPROACHES[:1]:
+                todo = np.flatnonzero(np.isnan(found[0]) & near)
                 if todo.size:
                     found[:, todo] = self.approach(todo, shares)
         return found[0], found[1], found[2]
+
+    def polished(self, rows: Rows, points: list[Triple], multiplier: Floats) -> tuple[Floats, Floats]:
+        """Deviances and multipliers by Newton's method from near (θ, ν, ℓ); NaN where it does not settle."""
+        with np.errstate(all="ignore"):
+            near = [chart.placed(rows, *at) for chart, at in zip(self.charts, points, strict=True)]
+            deviance, _, _, multiplier = self.newton(rows, near, multiplier, 1.0)
+        return deviance, multiplier
 
     def approach(self, rows: Rows, shares: tuple[float, ...]) -> Triple:
         """Deviances, sums and multipliers at the last share of the radius, by way of the others."""
