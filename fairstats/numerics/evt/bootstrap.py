@@ -20,6 +20,7 @@ from these. Quantiles of the draws are the interval, shares of draws the test of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -197,14 +198,30 @@ class PowerTail:
         `m`: number of observations of the level that is asked for: c and the end go through the order
         statistic next to it (the largest for the end point). Without a generator always the same draws.
         """
+        found = cls.of_each(values, total, (m,), rng)
+        return found[0] if found else None
+
+    @classmethod
+    def of_each(
+        cls,
+        values: Floats,
+        total: int,
+        periods: Sequence[float | None],
+        rng: np.random.Generator | None = None,
+    ) -> list[PowerTail]:
+        """`of` for several m, by the same draws: they do not depend on m; empty where it is None."""
         x = np.sort(values)[::-1]
         k = x.size
         if k < 4 or not x[0] > x[1]:
-            return None
+            return []
+        places = [0 if m is None else min(max(round(total / m), 1), k - 1) - 1 for m in periods]
         stream = np.random.default_rng(_SEED) if rng is None else rng
-        found = [_solved(x, total, m, min(_CHUNK, DRAWS - i), stream) for i in range(0, DRAWS, _CHUNK)]
-        end, c, g = (np.concatenate(part) for part in zip(*found, strict=True))
-        return cls(end, c, g, total)
+        found = [_solved(x, total, places, min(_CHUNK, DRAWS - i), stream) for i in range(0, DRAWS, _CHUNK)]
+        made = []
+        for parts in zip(*found, strict=True):
+            end, c, g = (np.concatenate(part) for part in zip(*parts, strict=True))
+            made.append(cls(end, c, g, total))
+        return made
 
     def level(self, m: float) -> Floats:
         """Draws of the level of m observations."""
@@ -222,8 +239,9 @@ def root_of_draws(drawn: Floats, value: float) -> float:
 
 
 def _solved(
-    x: Floats, total: int, m: float | None, draws: int, rng: np.random.Generator
-) -> tuple[Floats, Floats, Floats]:
+    x: Floats, total: int, places: Sequence[int], draws: int, rng: np.random.Generator
+) -> list[Triple]:
+    """Draws of end, c and g, through each of the order statistics `places`."""
     k = x.size
     observed = float(np.log((x[0] - x[-1]) / (x[0] - x[1:-1])).mean())
     # the k smallest of N uniforms: the k-th is a beta variable, those below it are uniform
@@ -238,8 +256,9 @@ def _solved(
         less = (np.log1p(-least) - np.log(gap)).mean(axis=1, keepdims=True) < observed
         low, high = np.where(less, middle, low), np.where(less, high, middle)
     g = np.exp(0.5 * (low + high))[:, 0]
-    place = 0 if m is None else min(max(round(total / m), 1), k - 1) - 1
-    gamma = total * last
-    near = np.exp(g * (np.log(share[:, place]) + np.log(gamma)))
-    c = (x[place] - x[-1]) / (gamma**g - near)
-    return x[place] + c * near, c, g
+    gamma, found = total * last, []
+    for place in places:
+        near = np.exp(g * (np.log(share[:, place]) + np.log(gamma)))
+        c = (x[place] - x[-1]) / (gamma**g - near)
+        found.append((x[place] + c * near, c, g))
+    return found

@@ -13,6 +13,7 @@ below it. So the profiles, contours and contrasts of the unrounded likelihood se
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -107,7 +108,8 @@ class GridLikelihood(GpdLikelihood):
         theta, _ = minimise_over_tail(objective, samples.lower, samples.upper, np.log(samples.n))
         theta = np.nan_to_num(theta)
         nu = self.free_nu(rows, theta[:, None])[:, 0]
-        f, _, _, f_tt, f_tv, f_vv = (a[:, 0] for a in self._cells(rows, theta[:, None], nu[:, None]))
+        ends = self._ends(rows, theta[:, None])
+        f, _, _, f_tt, f_tv, f_vv = (a[:, 0] for a in self._cells(rows, ends, nu[:, None]))
         xi, unit = theta / nu, samples.unit
         covariance = np.full((rows.size, 2, 2), np.nan)
         for i in np.flatnonzero(xi > REGULAR_ABOVE):
@@ -131,26 +133,30 @@ class GridLikelihood(GpdLikelihood):
 
     def free(self, rows: Rows, theta: Floats) -> Triple:
         """Profile in θ alone, with slope and curvature; the rate at its own maximum."""
-        nu = self.free_nu(rows, theta)
+        ends = self._ends(rows, theta)
+        nu = self._free_nu(self._at(rows, ends), theta)
         clamped = nu <= -theta
-        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, theta, nu)
+        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, ends, nu)
         slope = np.where(clamped, f_t - f_v, f_t)
         curvature = np.where(clamped, f_tt - 2.0 * f_tv + f_vv, f_tt - f_tv**2 / f_vv)
         return f + self._lowest_of_rate()[rows, None], slope, curvature
 
     def partials(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
         """F, F_θ, F_ν, F_θθ, F_θν, F_νν with the rate at its own maximum; all of shape (Q, K)."""
-        f, *rest = self._cells(rows, theta, nu)
+        f, *rest = self._cells(rows, self._ends(rows, theta), nu)
         return f + self._lowest_of_rate()[rows, None], *rest
 
     def prepared(self, rows: Rows, theta: Floats) -> Triple:
         """At the lower ends of the cells v, their lengths in it, the values in them; shape (Q, K, J)."""
-        (a, *_), (step, *_), _ = self._ends(rows, theta)
+        return self._at(rows, self._ends(rows, theta))
+
+    def _at(self, rows: Rows, ends: tuple[Triple, Triple, Flags]) -> Triple:
+        (a, *_), (step, *_), _ = ends
         return a, step, np.broadcast_to(self.counts[rows][:, None, :], a.shape)
 
     def joint(self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats) -> tuple[Floats, ...]:
         """F and its derivatives in (θ, ν, ℓ); see `SampleLikelihood.joint`."""
-        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, theta, nu)
+        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, self._ends(rows, theta), nu)
         r, r1, r2 = self._rate(ell, self.samples.n[rows, None], self.total[rows, None])
         zero = np.zeros_like(f)
         return f + r, f_t, f_v, r1, f_tt, f_tv, f_vv, zero, zero, r2
@@ -160,9 +166,10 @@ class GridLikelihood(GpdLikelihood):
         n, total = self.samples.n[rows, None], self.total[rows, None]
         barrier = (v > 0) & (self.rate_term == "binomial")
         cap = np.where(barrier, offset / np.where(barrier, v, 1.0), np.inf)
+        in_nu = _cells_in_nu(data)
 
         def derivatives(nu: Floats) -> tuple[Floats, Floats]:
-            slope, curvature = self._in_nu(data, nu)
+            slope, curvature = in_nu(nu)
             _, r1, r2 = self._rate(nu * v - offset, n, total)
             return slope + r1 * v, curvature + r2 * v**2
 
@@ -170,20 +177,15 @@ class GridLikelihood(GpdLikelihood):
 
     def free_nu(self, rows: Rows, theta: Floats) -> Floats:
         """ν that minimises at fixed θ, at least −θ, where ξ = −1."""
-        data = self.prepared(rows, theta)
-        return np.maximum(minimise_convex(lambda nu: self._in_nu(data, nu), self._start(data)), -theta)
+        return self._free_nu(self.prepared(rows, theta), theta)
+
+    def _free_nu(self, data: Triple, theta: Floats) -> Floats:
+        return np.maximum(minimise_convex(_cells_in_nu(data), self._start(data)), -theta)
 
     def _start(self, data: Triple) -> Floats:
         """The reciprocal of the mean of v at the middles of the cells."""
         a, step, c = data
         return np.asarray(c.sum(-1) / (c * (a + 0.5 * np.minimum(step, a + 1.0))).sum(-1))
-
-    def _in_nu(self, data: Triple, nu: Floats) -> tuple[Floats, Floats]:
-        """First and second derivative of F in ν."""
-        a, step, c = data
-        length = np.where(np.isfinite(step), step, 0.0)
-        _, g1, g2 = _log_mass(nu[..., None] * step)
-        return (c * (a - g1 * length)).sum(-1), -(c * g2 * length**2).sum(-1)
 
     def _ends(self, rows: Rows, theta: Floats) -> tuple[Triple, Triple, Flags]:
         """At the cells v with derivatives, the differences to the upper ends, and where these exist."""
@@ -198,9 +200,9 @@ class GridLikelihood(GpdLikelihood):
         step, first, second = (np.where(exists, u - w, 0.0) for u, w in zip(upper, lower, strict=True))
         return lower, (np.where(exists, step, np.inf), first, second), exists
 
-    def _cells(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
+    def _cells(self, rows: Rows, ends: tuple[Triple, Triple, Flags], nu: Floats) -> tuple[Floats, ...]:
         """F of the cells, F_θ, F_ν, F_θθ, F_θν, F_νν; shape (Q, K)."""
-        (a, a1, a2), (step, s1, s2), exists = self._ends(rows, theta)
+        (a, a1, a2), (step, s1, s2), exists = ends
         c, at = self.counts[rows][:, None, :], nu[..., None]
         g, g1, g2 = _log_mass(at * step)
         length = np.where(exists, step, 0.0)
@@ -215,10 +217,26 @@ class GridLikelihood(GpdLikelihood):
         return tuple((c * term).sum(-1) for term in terms)
 
 
+def _cells_in_nu(data: Triple) -> Callable[[Floats], tuple[Floats, Floats]]:
+    """First and second derivative of F in ν, at θ as it was prepared."""
+    a, step, c = data
+    length = np.where(np.isfinite(step), step, 0.0)
+    square = length**2
+
+    def derivatives(nu: Floats) -> tuple[Floats, Floats]:
+        g = _odds(nu[..., None] * step)
+        return (c * (a - g * length)).sum(-1), (c * (g * (1.0 + g)) * square).sum(-1)
+
+    return derivatives
+
+
+def _odds(q: Floats) -> Floats:
+    """1/(e^q − 1), the slope of log(1 − e^(−q))."""
+    return np.where(q >= _NO_UPPER_END, 0.0, 1.0 / np.expm1(np.minimum(q, _NO_UPPER_END)))
+
+
 def _log_mass(q: Floats) -> Triple:
     """log(1 − e^(−q)) with two derivatives; 0 for cells without an upper end (q = ∞)."""
-    capped = np.minimum(q, _NO_UPPER_END)
-    grown = np.expm1(capped)
-    far = q >= _NO_UPPER_END
-    first = np.where(far, 0.0, 1.0 / grown)
-    return np.where(far, 0.0, np.log(-np.expm1(-capped))), first, np.where(far, 0.0, -first * (1.0 + first))
+    first = _odds(q)
+    value = np.where(q >= _NO_UPPER_END, 0.0, np.log(-np.expm1(-np.minimum(q, _NO_UPPER_END))))
+    return value, first, -first * (1.0 + first)

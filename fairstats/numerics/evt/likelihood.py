@@ -184,8 +184,12 @@ class SampleLikelihood(Protocol):
 
 def symmetric(tt: Floats, tv: Floats, vv: Floats, tl: Floats, vl: Floats, ll: Floats) -> Floats:
     """Symmetric 3 × 3 matrices from the entries of their upper half, shape (..., 3, 3)."""
-    rows = np.stack([tt, tv, tl], -1), np.stack([tv, vv, vl], -1), np.stack([tl, vl, ll], -1)
-    return np.stack(rows, -2)
+    found = np.empty((*tt.shape, 3, 3))
+    found[..., 0, 0], found[..., 1, 1], found[..., 2, 2] = tt, vv, ll
+    found[..., 0, 1] = found[..., 1, 0] = tv
+    found[..., 0, 2] = found[..., 2, 0] = tl
+    found[..., 1, 2] = found[..., 2, 1] = vl
+    return found
 
 
 @dataclass(frozen=True)

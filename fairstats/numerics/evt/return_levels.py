@@ -225,13 +225,17 @@ def return_level(  # type: ignore[misc] # the settings are written out once
         check_that(by_root, "method", method, "'profile' of block maxima, or with a fixed rate")
     taus = np.array([fit.log_period(each) for each in (periods if several else [m])])
     intervals: list[Any] = [None] * taus.size
+    if method == "power_tail":
+        each = periods if several else [float(m)]
+        drawn = [tail.level(m) for tail, m in zip(_power_tails(fit, each), each, strict=True)]
+        intervals = [np.quantile(levels, [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level]) for levels in drawn]
     if method == "signed_root":
         target = np.full(taus.size, chi2_quantile(level))
         intervals = list(zip(*fit.likelihood().level_interval(taus, target, standardised=True), strict=True))
     settings = method, rate, level, calibrated, n_resamples, rng
     if several:
-        each = zip(periods, taus, intervals, strict=True)
-        return ReturnLevels(tuple(_one_level(fit, m, tau, ends, *settings) for m, tau, ends in each))
+        known = zip(periods, taus, intervals, strict=True)
+        return ReturnLevels(tuple(_one_level(fit, m, tau, ends, *settings) for m, tau, ends in known))
     return _one_level(fit, float(m), taus[0], intervals[0], *settings)
 
 
@@ -239,7 +243,7 @@ def _one_level(
     fit: FittedTail,
     m: float,
     tau: float,
-    known: tuple[float, float] | None,
+    known: Any,
     method: str,
     rate: str,
     level: float,
@@ -247,12 +251,17 @@ def _one_level(
     n_resamples: int,
     rng: Any,
 ) -> ReturnLevel:
-    """Level of m observations by a method; `known` are its ends by the standardised signed root."""
+    """Level of m observations by a method.
+
+    `known` are its ends by the standardised signed root or, with the estimate between them, by a power tail.
+    """
     estimate, std_error = _estimate(fit, tau, rate), _delta_error(fit, m, tau, rate)
     critical: float | None = None
     replicates, seed = None, None
-    if known is not None:
+    if method == "signed_root":
         (low, high), name = known, SIGNED_ROOT
+    elif method == "power_tail":
+        (low, estimate, high), name = known, POWER_TAIL
     elif method == "profile":
         fit.need_likelihood()
         critical = chi2_quantile(level)
@@ -264,10 +273,6 @@ def _one_level(
             critical = float(np.quantile(simulated, level, method="higher"))
             name = "profile likelihood, calibrated by parametric bootstrap"
         low, high = _profile(fit, tau, critical, rate)
-    elif method == "power_tail":
-        drawn = power_draws(fit, m).level(m)
-        low, estimate, high = np.quantile(drawn, [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level]).tolist()
-        name = POWER_TAIL
     elif method == "delta":
         low, high = _delta(fit, estimate, std_error, level)
         name = "delta"
@@ -299,12 +304,18 @@ def power_draws(fit: FittedTail, m: float | None, rng: np.random.Generator | Non
 
     Raises InputError where the fit has no such tail.
     """
+    return _power_tails(fit, [m], rng)[0]
+
+
+def _power_tails(
+    fit: FittedTail, periods: Sequence[float | None], rng: np.random.Generator | None = None
+) -> list[PowerTail]:
     if fit.model == "gev" or fit.grid is not None:
         got = "'power_tail' of block maxima or of a grid"
         allowed = "a fit of unrounded values above a threshold"
         raise InputError("method", got=got, allowed=allowed, cure="method='profile'")
-    found = PowerTail.of(fit.sample, fit.n_total, m, rng)
-    if found is None:
+    found = PowerTail.of_each(fit.sample, fit.n_total, periods, rng)
+    if not found:
         got, allowed = "'power_tail' of values tied at the maximum", "a largest value that is there once"
         raise InputError("method", got=got, allowed=allowed, cure="method='profile'")
     return found
