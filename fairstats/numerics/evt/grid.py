@@ -112,10 +112,14 @@ class GridLikelihood(GpdLikelihood):
         f, _, _, f_tt, f_tv, f_vv = (a[:, 0] for a in self._cells(rows, ends, nu[:, None]))
         xi, unit = theta / nu, samples.unit
         covariance = np.full((rows.size, 2, 2), np.nan)
-        for i in np.flatnonzero(xi > REGULAR_ABOVE):
-            # (σ, ξ) = (unit/ν, θ/ν)
-            jacobian = np.array([[0.0, -unit[i] / nu[i] ** 2], [1.0 / nu[i], -theta[i] / nu[i] ** 2]])
-            covariance[i] = jacobian @ np.linalg.inv([[f_tt[i], f_tv[i]], [f_tv[i], f_vv[i]]]) @ jacobian.T
+        regular = xi > REGULAR_ABOVE
+        # (σ, ξ) = (unit/ν, θ/ν)
+        partials = np.zeros_like(nu), -unit / nu**2, 1.0 / nu, -theta / nu**2
+        jacobian, information = (
+            np.stack(entries, -1).reshape(-1, 2, 2)[regular]
+            for entries in (partials, (f_tt, f_tv, f_tv, f_vv))
+        )
+        covariance[regular] = jacobian @ np.linalg.inv(information) @ np.swapaxes(jacobian, 1, 2)
         params = np.stack([unit / nu, xi], -1)
         return SampleFits(params, f, xi <= -1.0 + 1e-9, xi > np.inf, theta, nu, covariance)
 

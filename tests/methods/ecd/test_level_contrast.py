@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import binom, genpareto
 
-from fairstats.methods.ecd.level_contrast import LevelContrast
+from fairstats.methods.ecd.level_contrast import LevelContrast, _deviances
 from fairstats.numerics.evt import EvtFit, fit_gpd, fit_point_process
 
 M = 1000.0
@@ -85,6 +85,32 @@ def test_against_the_sum_of_the_profiles(shape: float, process: bool) -> None:
             for c in pairwise(cuts)
         )
         assert contrast.deviance(np.array([difference]))[0] == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", [-0.6, -0.2, 0.0, 0.3])
+@pytest.mark.parametrize("widths", [-4, -1.5, 1.5, 4])
+def test_differences_far_from_the_estimate(shape: float, widths: float) -> None:
+    """Widths of the interval away, where the equations do not settle from the estimate.
+
+    Witness of the values: ever finer grids of the published profiles; of the slope, the quotient of
+    differences 1e-5 widths apart.
+    """
+    a, b = tail(3, 3000, shape), tail(4, 25_000, shape)
+    contrast = LevelContrast.of(a, b, M)
+    low, high = contrast.ends(BOTH, ROOT)
+    difference, step = contrast.estimate + widths * (high - low), 1e-5 * (high - low)
+    first, second, tau = a.likelihood(), b.likelihood(), np.log(M)
+    ends = sorted([second.level(tau), first.level(tau) - difference])
+    levels = np.linspace(*ends, 101)
+    for _ in range(5):
+        total = first.level_deviance(tau, levels + difference) + second.level_deviance(tau, levels)
+        near = np.clip(np.argmin(total) + np.array([-2, 2]), 0, 100)
+        levels = np.linspace(*levels[near], 101)
+    rows = np.zeros(3, dtype=np.intp)
+    three = difference + step * np.array([-1.0, 0.0, 1.0])
+    (below, found, above), slope = _deviances(contrast.first, contrast.second, (rows, rows), three)
+    assert found == pytest.approx(total.min(), rel=1e-8)
+    assert slope[1] == pytest.approx((above - below) / (2 * step), rel=1e-3)
 
 
 def test_the_estimate_has_deviance_0_and_the_ends_the_target() -> None:

@@ -52,6 +52,10 @@ def test_a_fit_uses_it_by_itself() -> None:
         assert truth in found.confidence_interval
         assert found.estimate in found.confidence_interval
     assert fit.return_level(1000).confidence_interval == level.confidence_interval
+    several = fit.return_level([100, 1000]).levels  # by the same draws
+    assert [each.confidence_interval for each in several] == [
+        fit.return_level(m).confidence_interval for m in (100, 1000)
+    ]
     assert fit.return_level(1000, method="profile").confidence_interval.method == "profile likelihood"
     regular = fit_gpd(np.random.default_rng(1).exponential(size=2000), 3.0, backend="scipy")
     assert regular.return_level(1000).confidence_interval.method == "standardised signed root"
