@@ -29,6 +29,8 @@ LEAST_CELLS = 4
 OFF_GRID = 1e-6
 #: Cells of a grid beyond this many are no rounding that matters.
 _MOST_CELLS = 100_000
+#: Elements handled at a time.
+_CHUNK = 1 << 15
 #: log(1 − e^(−q)) is 0 beyond this q.
 _NO_UPPER_END = 700.0
 
@@ -108,8 +110,7 @@ class GridLikelihood(GpdLikelihood):
         theta, _ = minimise_over_tail(objective, samples.lower, samples.upper, np.log(samples.n))
         theta = np.nan_to_num(theta)
         nu = self.free_nu(rows, theta[:, None])[:, 0]
-        ends = self._ends(rows, theta[:, None])
-        f, _, _, f_tt, f_tv, f_vv = (a[:, 0] for a in self._cells(rows, ends, nu[:, None]))
+        f, _, _, f_tt, f_tv, f_vv = (a[:, 0] for a in self._cells(rows, theta[:, None], nu[:, None]))
         xi, unit = theta / nu, samples.unit
         covariance = np.full((rows.size, 2, 2), np.nan)
         regular = xi > REGULAR_ABOVE
@@ -137,30 +138,27 @@ class GridLikelihood(GpdLikelihood):
 
     def free(self, rows: Rows, theta: Floats) -> Triple:
         """Profile in θ alone, with slope and curvature; the rate at its own maximum."""
-        ends = self._ends(rows, theta)
-        nu = self._free_nu(self._at(rows, ends), theta)
+        nu = self.free_nu(rows, theta)
         clamped = nu <= -theta
-        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, ends, nu)
+        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, theta, nu)
         slope = np.where(clamped, f_t - f_v, f_t)
         curvature = np.where(clamped, f_tt - 2.0 * f_tv + f_vv, f_tt - f_tv**2 / f_vv)
         return f + self._lowest_of_rate()[rows, None], slope, curvature
 
     def partials(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
         """F, F_θ, F_ν, F_θθ, F_θν, F_νν with the rate at its own maximum; all of shape (Q, K)."""
-        f, *rest = self._cells(rows, self._ends(rows, theta), nu)
+        f, *rest = self._cells(rows, theta, nu)
         return f + self._lowest_of_rate()[rows, None], *rest
 
     def prepared(self, rows: Rows, theta: Floats) -> Triple:
         """At the lower ends of the cells v, their lengths in it, the values in them; shape (Q, K, J)."""
-        return self._at(rows, self._ends(rows, theta))
-
-    def _at(self, rows: Rows, ends: tuple[Triple, Triple, Flags]) -> Triple:
-        (a, *_), (step, *_), _ = ends
+        parts = [self._ends(rows[part], theta[part]) for part in self._chunks(theta)]
+        a, step = (np.concatenate([part[i][0] for part in parts]) for i in (0, 1))
         return a, step, np.broadcast_to(self.counts[rows][:, None, :], a.shape)
 
     def joint(self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats) -> tuple[Floats, ...]:
         """F and its derivatives in (θ, ν, ℓ); see `SampleLikelihood.joint`."""
-        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, self._ends(rows, theta), nu)
+        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, theta, nu)
         r, r1, r2 = self._rate(ell, self.samples.n[rows, None], self.total[rows, None])
         zero = np.zeros_like(f)
         return f + r, f_t, f_v, r1, f_tt, f_tv, f_vv, zero, zero, r2
@@ -181,9 +179,7 @@ class GridLikelihood(GpdLikelihood):
 
     def free_nu(self, rows: Rows, theta: Floats) -> Floats:
         """ν that minimises at fixed θ, at least −θ, where ξ = −1."""
-        return self._free_nu(self.prepared(rows, theta), theta)
-
-    def _free_nu(self, data: Triple, theta: Floats) -> Floats:
+        data = self.prepared(rows, theta)
         return np.maximum(minimise_convex(_cells_in_nu(data), self._start(data)), -theta)
 
     def _start(self, data: Triple) -> Floats:
@@ -204,9 +200,18 @@ class GridLikelihood(GpdLikelihood):
         step, first, second = (np.where(exists, u - w, 0.0) for u, w in zip(upper, lower, strict=True))
         return lower, (np.where(exists, step, np.inf), first, second), exists
 
-    def _cells(self, rows: Rows, ends: tuple[Triple, Triple, Flags], nu: Floats) -> tuple[Floats, ...]:
+    def _chunks(self, theta: Floats) -> list[slice]:
+        """Problems at a time whose cells fit the processor's cache."""
+        size = max(1, _CHUNK // (theta.shape[1] * self.samples.y.shape[1]))
+        return [slice(start, start + size) for start in range(0, theta.shape[0], size)]
+
+    def _cells(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
         """F of the cells, F_θ, F_ν, F_θθ, F_θν, F_νν; shape (Q, K)."""
-        (a, a1, a2), (step, s1, s2), exists = ends
+        parts = [self._some_cells(rows[part], theta[part], nu[part]) for part in self._chunks(theta)]
+        return tuple(map(np.concatenate, zip(*parts, strict=True)))
+
+    def _some_cells(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
+        (a, a1, a2), (step, s1, s2), exists = self._ends(rows, theta)
         c, at = self.counts[rows][:, None, :], nu[..., None]
         g, g1, g2 = _log_mass(at * step)
         length = np.where(exists, step, 0.0)
