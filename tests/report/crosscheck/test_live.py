@@ -305,6 +305,23 @@ def test_ecd(calibrated: bool) -> None:
     assert_all_agree(fs.crosscheck(result), at_least=30)
 
 
+@pytest.mark.parametrize("grid", [0.1, None])
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
+def test_ecd_with_a_grid_that_is_given(grid: float | None) -> None:
+    """Order statistics of two distinct values, whose grid is not found: R takes the width that was given."""
+    rng = np.random.default_rng(3)
+    cd = np.round(rng.beta(2, 8, 3000), 1)
+    cd[1000:] = rng.choice([0.0, 0.1], 2000)
+    rows = {
+        "score": np.zeros(3000),
+        "counterfactual_score": cd,
+        "sensitive_features": np.repeat(["a", "b", "b"], 1000),
+    }
+    result = fs.ecd({"a": cd[:1000], "b": cd[1000:]}, grid=grid, n_resamples=0, backend="scipy")
+    assert ("cells" in result["b"].level.confidence_interval.method) == (grid is not None)
+    assert_all_agree(fs.crosscheck(result, data=rows), at_least=20)
+
+
 def test_tails_by_evd_too() -> None:
     x = np.random.default_rng(3).exponential(size=5000)
     for fit in (
