@@ -49,18 +49,21 @@ _ABOUT = {
 }
 #: Below as many errors (or hits) in a group the prior is felt: cells of tests/calibration/um.py.
 FEW_ERRORS = 10
-#: So many groups with few errors add up under Jeffreys' prior, too.
-_SEVERAL = 3
-#: Dirichlet parameter of a cell → what it does there.
-_OF_FEW = {
-    1.0: "the uniform prior adds two errors and two hits to each, so that 95% intervals of accuracy over all "
-    "rows cover .80 to .92 with two such groups, .73 with four and .45 with eight; prior='jeffreys' covers "
-    ".93 to .95 with two, prior='perks' .92 to .96 with two to eight.",
-    0.5: "95% intervals of accuracy over all rows cover .93 to .95 with two such groups and .85 with eight "
-    "under Jeffreys' prior; prior='perks' covers .92 to .96.",
-    0.25: "95% intervals of one such group cover .85 to .98 under Perks' prior (prior='jeffreys' .94 to .99),"
-    " those of accuracy over all rows .92 with eight such groups.",
-}
+#: Errors (or hits) that the prior adds to all groups with few: from so many on it pulls, one group aside.
+_PULLS = 3.0
+#: Errors or hits that the prior adds to one group: up to Perks' half of one it holds too little.
+_HOLDS = 2 * PRIORS["perks"]
+_PULLED = (
+    "{prior}, so that accuracy is pulled towards .5. 95% intervals of accuracy over all rows cover, of groups "
+    "with five errors each, .80 to .92 with two groups under the uniform prior (.73 with four, .45 with "
+    "eight) and .85 with eight under Jeffreys'; of groups with one error each, .64 with two under the uniform "
+    "prior and .42 with eight under Jeffreys'. prior='jeffreys' covers .93 to .95 with two such groups; "
+    "prior='perks' .92 to .96 with two to eight, .85 with eight of one error."
+)
+_LOOSE = (
+    "95% intervals of one such group cover .85 to .98 under Perks' prior (prior='jeffreys' .92 to .99), those "
+    "of accuracy over all rows .92 with eight such groups{less}."
+)
 
 
 @serialisable(eq=False)
@@ -299,7 +302,7 @@ class UmPosterior(Result, PosteriorDraws):
             if np.unique(self.prior).size == 1:
                 words = f"({', '.join([f'{self.prior.flat[0]:g}'] * 4)}) per group"
             if self.classes:
-                a = self._cell_prior
+                a = self.prior[0].sum() / 4  # a quarter of all cells is that of two classes
                 words = f"{a:g}, as with two classes: the accuracy of a group has Beta({2 * a:g}, {2 * a:g})"
             lines.append(f"{self.n_draws:,} exact draws, Dirichlet prior {words}.")
             lines += self._of_few_errors()
@@ -346,22 +349,30 @@ class UmPosterior(Result, PosteriorDraws):
         """What a prior does to groups with few errors, where it matters."""
         size = len(self.classes) or 2  # of two labels the cells are tp, fp, fn, tn
         hit = np.eye(size, dtype=bool).ravel() if self.classes else np.array([True, False, False, True])
-        wrong, right = self.counts.totals[:, ~hit].sum(axis=1), self.counts.totals[:, hit].sum(axis=1)
-        few = [g for g, n in zip(self.groups, np.minimum(wrong, right), strict=True) if n < FEW_ERRORS]
-        a = self._cell_prior
-        if a == PRIORS["jeffreys"] and len(few) < _SEVERAL:  # of one or two it covers
-            return []
-        if not few or a not in _OF_FEW:
-            return []
-        words = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
-        return [f"Fewer than {FEW_ERRORS} errors (or as few hits) in {words}: {_OF_FEW[a]}"]
-
-    @property
-    def _cell_prior(self) -> float:
-        """α of a cell of two classes, of several a quarter of all cells; NaN where cells have their own."""
-        if self.classes:
-            return round(float(self.prior[0].sum()) / 4, 12)
-        return float(self.prior.flat[0]) if np.unique(self.prior).size == 1 else np.nan
+        sides = [
+            (self.counts.totals[:, own].sum(axis=1), self.prior[:, own].sum(axis=1)) for own in (~hit, hit)
+        ]
+        seen, added = (np.array(part) for part in zip(*sides, strict=True))
+        rarer = seen.argmin(axis=0), np.arange(len(self.groups))
+        few = seen[rarer] < FEW_ERRORS
+        mass, added = added[rarer].round(12), float(added[rarer][few].sum())
+        loose = few & (mass <= _HOLDS)
+        pulled = few & (mass > _HOLDS) if added >= _PULLS else few & (mass >= 2 * PRIORS["uniform"])
+        uniform = (mass[pulled] == 2 * PRIORS["uniform"]).all()
+        prior = "the uniform prior adds two errors and two hits to each"
+        if not uniform:
+            prior = f"the prior adds {mass[pulled].sum():g} errors (or hits) to them"
+        less = "; yours is smaller: at .05 a cell those of one group cover .45 to 1, .88 on average"
+        texts = (
+            (pulled, _PULLED.format(prior=prior)),
+            (loose, _LOOSE.format(less=less if (mass[loose] < _HOLDS).any() else "")),
+        )
+        lines = []
+        for chosen, text in texts:
+            names = [g for g, own in zip(self.groups, chosen, strict=True) if own]
+            words = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+            lines += [f"Fewer than {FEW_ERRORS} errors (or as few hits) in {words}: {text}"] * bool(names)
+        return lines
 
     def to_arviz(self) -> Any:
         """The draws for ArviZ: InferenceData (0.x) or DataTree (1.x).
