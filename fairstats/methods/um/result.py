@@ -54,15 +54,15 @@ _PULLS = 3.0
 #: Errors or hits that the prior adds to one group: up to Perks' half of one it holds too little.
 _HOLDS = 2 * PRIORS["perks"]
 _PULLED = (
-    "{prior}, so that accuracy is pulled towards .5. 95% intervals of accuracy over all rows cover, of groups "
-    "with five errors each, .80 to .92 with two groups under the uniform prior (.73 with four, .45 with "
-    "eight) and .85 with eight under Jeffreys'; of groups with one error each, .64 with two under the uniform "
-    "prior and .42 with eight under Jeffreys'. prior='jeffreys' covers .93 to .95 with two such groups; "
-    "prior='perks' .92 to .96 with two to eight, .85 with eight of one error."
+    "{prior}, so that accuracy is pulled towards .5. 95% intervals of accuracy over all rows cover, of "
+    "groups with five errors each, .80 to .92 with two groups under the uniform prior (.73 with four, .45 "
+    "with eight) and .85 with eight under Jeffreys'; of groups with one error each, .64 with two under the "
+    "uniform prior and .42 with eight under Jeffreys'. prior='jeffreys' covers .93 to .95 with two such "
+    "groups; prior='perks' .92 to .96 with two to eight, .85 with eight of one error."
 )
 _LOOSE = (
-    "95% intervals of one such group cover .85 to .98 under Perks' prior (prior='jeffreys' .92 to .99), those "
-    "of accuracy over all rows .92 with eight such groups{less}."
+    "95% intervals of one such group cover .85 to .98 under Perks' prior (prior='jeffreys' .92 to .99), "
+    "those of accuracy over all rows .92 with eight such groups{less}."
 )
 
 
@@ -355,9 +355,9 @@ class UmPosterior(Result, PosteriorDraws):
         seen, added = (np.array(part) for part in zip(*sides, strict=True))
         rarer = seen.argmin(axis=0), np.arange(len(self.groups))
         few = seen[rarer] < FEW_ERRORS
-        mass, added = added[rarer].round(12), float(added[rarer][few].sum())
+        mass = added[rarer].round(12)
         loose = few & (mass <= _HOLDS)
-        pulled = few & (mass > _HOLDS) if added >= _PULLS else few & (mass >= 2 * PRIORS["uniform"])
+        pulled = few & (mass > _HOLDS) if mass[few].sum() >= _PULLS else few & (mass >= 2 * PRIORS["uniform"])
         uniform = (mass[pulled] == 2 * PRIORS["uniform"]).all()
         prior = "the uniform prior adds two errors and two hits to each"
         if not uniform:
