@@ -214,13 +214,7 @@ crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
   slack <- vapply(seq_len(groups), function(g) {
     if (usable[g]) sum(counts[g, 1L, ] / sum(counts[g, 1L, ]) * counts[g, 2L, ] / sum(counts[g, 2L, ])) / 2 else 0
   }, 0)
-  # rows of the rarer label where scores separate the labels, or are all equal: no draw moves such a curve
-  unmoved <- vapply(seq_len(groups), function(g) {
-    if (!usable[g]) return(Inf)
-    seen <- lapply(1:2, function(label) range(which(counts[g, label, ] > 0)))
-    apart <- seen[[1L]][2L] < seen[[2L]][1L] || seen[[2L]][2L] < seen[[1L]][1L]
-    if (apart || diff(range(seen)) == 0) min(rowSums(matrix(counts[g, , ], 2L))) else Inf
-  }, 0)
+  hidden <- lapply(seq_len(groups), function(g) if (usable[g]) hidden_by_few(matrix(counts[g, , ], 2L)))
   grid <- (seq_len(500) - 0.5) / 500
   drawn <- lapply(seq_len(groups), function(g) {
     if (!usable[g]) return(NULL)
@@ -239,9 +233,8 @@ crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
     centre <- roc_at(curve[[i]], grid) - roc_at(curve[[j]], grid)
     of_both <- lapply(c(i, j), function(g) matrix(counts[g, , ], 2L))
     laws <- list(colMeans(abs(apart - centre)), roc_exchanged(of_both[[1L]], of_both[[2L]], grid, resamples))
-    rows <- unmoved[c(i, j)]
-    found <- distance_summary(laws, colMeans(abs(apart)), out$estimate, level, margin, min(rows))
-    if (all(is.finite(rows))) found[c("sd", "sd_error")] <- NaN
+    found <- distance_summary(laws, colMeans(abs(apart)), out$estimate, level, margin, hidden[c(i, j)])
+    if (hidden[[i]]$still && hidden[[j]]$still) found[c("sd", "sd_error")] <- NaN
     utils::modifyList(out, found)
   })
   columns <- names(pairs[[1L]])
@@ -265,24 +258,56 @@ roc_exchanged <- function(a, b, grid, resamples) {
   }, 0)
 }
 
+# What few errors of a curve do not show, counts: labels x scores. `still`: no draw moves the curve, for scores separate the
+# labels, or are all equal; `rows`: of the rarer label, there and with less than one whole error; `errors`: of either label
+# rows k, misplaced ones x and the size c of each, from the share of the other label on their wrong side.
+hidden_by_few <- function(counts) {
+  seen <- lapply(1:2, function(label) range(which(counts[label, ] > 0)))
+  size <- rowSums(counts)
+  apart <- seen[[1L]][2L] < seen[[2L]][1L] || seen[[2L]][2L] < seen[[1L]][1L]
+  still <- apart || diff(range(seen)) == 0
+  below <- function(x) (cumsum(x) - x / 2) / sum(x)
+  wrong <- list(below(counts[2L, ]), 1 - below(counts[1L, ]))
+  if (roc_auc(counts[1L, ], counts[2L, ]) < 0.5) wrong <- lapply(wrong, function(v) 1 - v)
+  moments <- vapply(1:2, function(k) c(sum(counts[k, ] * wrong[[k]]), sum(counts[k, ] * wrong[[k]]^2)) / size[k], c(0, 0))
+  # equal errors of all rows (one score) are no rare ones
+  rare <- moments[1L, ] > 1e-15 & moments[1L, ]^2 < (1 - 1e-9) * moments[2L, ]
+  errors <- lapply(which(rare), function(k) {
+    c(k = size[k], x = size[k] * moments[1L, k]^2 / moments[2L, k], c = moments[2L, k] / moments[1L, k])
+  })
+  list(still = still, rows = if (still || min(size) * moments[1L, 1L] < 1) min(size) else Inf, errors = errors)
+}
+
 # Reach, p-values, mean and standard deviation from two laws of the distance and the drawn areas, with the Monte Carlo
-# errors of a difference between two simulations of this size. `rows` of a curve that no draw moves: k pairs of a row of
-# each label all have their order with a probability of (1 - d)^k at most; two such curves d apart, (1 - d/2)^(2k).
-distance_summary <- function(laws, areas, observed, level, margin, rows) {
+# errors of a difference between two simulations of this size. `hidden`: of either curve, what few errors do not show: k pairs
+# of a row of each label all have their order with a probability of (1 - d)^k at most; two such curves d apart,
+# (1 - d/2)^(2k); and Clopper and Pearson's limit of x of k rows misplaced.
+distance_summary <- function(laws, areas, observed, level, margin, hidden) {
   n <- length(areas)
+  rows <- min(vapply(hidden, `[[`, 0, "rows"))
+  errors <- do.call(cbind, unlist(lapply(hidden, `[[`, "errors"), FALSE))
+  right <- function(d) {
+    if (is.null(errors)) return(0)
+    max(stats::pbeta(pmax(1 - errors[2L, ] / errors[1L, ] - d / errors[3L, ], 0), errors[1L, ] - errors[2L, ], errors[2L, ] + 1))
+  }
   share <- function(x) {
     if (x <= 0) return(1)
-    max(vapply(laws, function(law) (1 + sum(law >= x - 1e-12)) / (1 + n), 0), (1 - min(x, 1) / 2)^(2 * rows))
+    max(vapply(laws, function(law) (1 + sum(law >= x - 1e-12)) / (1 + n), 0), (1 - min(x, 1) / 2)^(2 * rows), right(x))
   }
   beyond <- floor((1 - level) * (1 + n) + 1e-9)
   reach <- vapply(laws, function(law) if (beyond) sort(law, decreasing = TRUE)[beyond] else 1, 0)
+  floors <- if (beyond) 2 - 2 * (1 - level)^(0.5 / rows)
+  if (beyond && !is.null(errors)) {
+    ends <- 1 - stats::qbeta(1 - level, errors[1L, ] - errors[2L, ], errors[2L, ] + 1)
+    floors <- c(floors, errors[3L, ] * (ends - errors[2L, ] / errors[1L, ]))
+  }
   step <- sqrt(2 * level * (1 - level) / n)
   near <- stats::quantile(laws[[which.max(reach)]], pmin(pmax(level + c(-step, step), 0), 1), names = FALSE)
   s <- stats::sd(areas)
   fourth <- mean((areas - mean(areas))^4)
   p <- vapply(c(observed, observed - margin, margin - observed), share, 0)
   list(
-    reach = max(reach, if (beyond) 2 - 2 * (1 - level)^(0.5 / rows)), reach_error = diff(near) / 2, pvalue = p[1L], pvalue_error = share_error(p[1L], n),
+    reach = max(reach, floors), reach_error = diff(near) / 2, pvalue = p[1L], pvalue_error = share_error(p[1L], n),
     p_above = p[2L], p_above_error = share_error(p[2L], n), p_inside = p[3L], p_inside_error = share_error(p[3L], n),
     mean = mean(laws[[2L]]), mean_error = stats::sd(laws[[2L]]) * sqrt(2 / n), sd = s,
     sd_error = sqrt(max(fourth - s^4, 0) / (4 * s^2) * 2 / n)

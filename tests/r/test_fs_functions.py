@@ -197,6 +197,23 @@ def test_abroca_without_noise(kind: str) -> None:
         assert np.isnan(c.std_error)
 
 
+@pytest.mark.parametrize("scale", [1, -1])
+def test_abroca_of_few_errors(scale: int) -> None:
+    """Two of 40 positives below all negatives, ties and overlap: limits by the same beta quantiles.
+
+    They are no draws: those of two generators do not agree to 1e-9.
+    """
+    y, group = np.repeat([0, 1, 0, 1], [40, 40, 300, 300]), np.repeat(["b", "a"], [80, 600])
+    score = 0.3 + 0.4 * y + 0.01 * (np.arange(680) % 7)
+    score[40:42], score[80:90], score[2] = 0.1, 0.75, 0.72
+    score = 0.5 + scale * (score - 0.5)
+    c = fs.abroca(y, score, sensitive_features=group, reference="a", rng=1).comparisons[0]
+    columns = {"y": y.tolist(), "score": score.tolist(), "group": group.tolist()}
+    found = call("fs_abroca", columns, "y", "score", "group", reference="a")
+    assert found["estimate"] == pytest.approx(c.estimate, rel=1e-9)
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(tuple(c.confidence_interval), rel=1e-9)
+
+
 def test_permutation_of_histograms() -> None:
     d = people()
     inside, outside = (np.sort(d["score"][d["group"] == g]) for g in ("b", "a"))

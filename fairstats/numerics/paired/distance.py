@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from math import hypot
 from typing import Any
 
@@ -171,8 +172,8 @@ class Apart:
     `observed`, shape (M, T): D; `noise`, shape (M, B, T); `near`: standard errors within which D may be 0;
     `step`: width of a step of the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from;
     `pseudo`: rows of each that are taken to have changed, beyond those that did: where few changed, samples
-    with fewer of them have too short an interval (with none, Tango's limits); `still`, of ROC curves: of
-    every model the rows of the rarer label in a group whose curve no draw moves (`unseen`; infinite: none).
+    with fewer of them have too short an interval (with none, Tango's limits); `hidden`, of ROC curves: of
+    every model what few errors do not show.
     """
 
     observed: Floats
@@ -182,7 +183,7 @@ class Apart:
     most: float
     rows: Sequence[float]
     pseudo: float = 0.0
-    still: Sequence[float] = ()
+    hidden: Sequence[Unseen] = ()
 
     def measure(
         self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0
@@ -192,11 +193,11 @@ class Apart:
         areas = self.step * np.abs(self.observed[:, None] + self.noise).sum(axis=2)
         spread = areas.std(axis=1, ddof=1)
         own = [
-            _known(at, law, margin, most, rows)
-            if error > 1e-12 or self.still
+            _known(at, law, margin, most, hidden)
+            if error > 1e-12 or hidden
             else _unmoved(at, self.rows, margin, most)
-            for at, law, error, rows in zip(
-                estimates.tolist(), laws, spread, self.still or [np.inf] * len(laws), strict=True
+            for at, law, error, hidden in zip(
+                estimates.tolist(), laws, spread, self.hidden or repeat(None, len(laws)), strict=True
             )
         ]
         parts, evidence = zip(*own, strict=True)
@@ -251,23 +252,46 @@ def unseen(p: float, rows: float) -> float:
     return float(2.0 - 2.0 * p ** (0.5 / rows))
 
 
-def unseen_pvalue(distance: float, rows: float) -> float:
-    """That probability, of a distance."""
-    return float((1.0 - min(max(distance, 0.0), 1.0) / 2.0) ** (2.0 * rows))
+@dataclass(frozen=True)
+class Unseen:
+    """What samples of two ROC curves do not show of their distance, whatever rows drawn again say.
+
+    `rows`: fewest of a label in a group with less than one whole error (infinite: none); `errors`: of either
+    label of a group rows k, misplaced ones x and the size c of each. A row is misplaced by the share of the
+    other label on its wrong side: x = (Σv)²/Σv² rows of c = Σv²/Σv have the sum and the squares of all.
+    """
+
+    rows: float = float("inf")
+    errors: tuple[tuple[float, float, float], ...] = ()
+
+    def reach(self, p: float) -> float:
+        """The largest distance that is not rejected at p: by Clopper and Pearson's limit of x of k."""
+        from scipy.special import betaincinv
+
+        ends = (c * (1.0 - float(betaincinv(k - x, x + 1.0, p)) - x / k) for k, x, c in self.errors)
+        return max(unseen(p, self.rows), *ends, 0.0)
+
+    def pvalue(self, distance: float) -> float:
+        """The probability of as few errors where the curves are that much farther apart."""
+        from scipy.special import betainc
+
+        least = float((1.0 - min(max(distance, 0.0), 1.0) / 2.0) ** (2.0 * self.rows))
+        right = ((k, x, max(1.0 - x / k - distance / c, 0.0)) for k, x, c in self.errors)
+        return max(least, *(float(betainc(k - x, x + 1.0, share)) for k, x, share in right), 0.0)
 
 
 def _known(
-    at: float, laws: Sequence[Floats], margin: float, most: float, rows: float
+    at: float, laws: Sequence[Floats], margin: float, most: float, hidden: Unseen | None
 ) -> tuple[Part, Evidence]:
     """Limits of a distance by the laws of its error, and the evidence against a margin."""
     low, high = _ends(at, np.sort(np.stack(laws), axis=1), 0.0, most)
     shown = _evidence(at, laws, margin)
-    if not np.isfinite(rows):
+    if hidden is None:
         return Part(at, low, high), shown
-    least = unseen_pvalue(abs(at - margin), rows)
+    least = hidden.pvalue(abs(at - margin))
 
     def reach(z: float) -> float:
-        return unseen(max(normal_cdf(-z), 1e-300), rows)
+        return hidden.reach(max(normal_cdf(-z), 1e-300))
 
     ends = Part(
         at, lambda z: max(min(low(z), at - reach(z)), 0.0), lambda z: min(max(high(z), at + reach(z)), most)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score, roc_curve
 from statsmodels.stats.multitest import multipletests
@@ -210,6 +211,46 @@ def test_limits_cover_where_most_samples_are_perfect() -> None:
             interval = fs.abroca(y, score, sensitive_features=g, n_resamples=100, rng=run).confidence_interval
         held += interval.low <= 0.05 <= interval.high
     assert held / 300 > 0.91
+
+
+def wrong_labels(bad: int, other: int = 400) -> Any:
+    """40 rows of either label in group a, of which `bad` positives lie below all negatives; b is perfect."""
+    y = np.repeat([0, 1, 0, 1], [40, 40, other, other])
+    score = 0.3 + 0.4 * y
+    score[40 : 40 + bad] = 0.1
+    group = np.repeat(["a", "b"], [80, 2 * other])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return fs.abroca(y, score, sensitive_features=group, n_resamples=999, rng=1).comparisons[0]
+
+
+@pytest.mark.parametrize("bad", [1, 2, 3, 5])
+def test_few_wrong_labels_have_clopper_and_pearsons_limit(bad: int) -> None:
+    """Witness: SciPy's exact upper limit of x of 40, one-sided at 5% (draws alone: 3 of 40 where it is 4.7)."""
+    c = wrong_labels(bad)
+    assert c.estimate == pytest.approx(bad / 40, rel=1e-12)
+    end = stats.binomtest(bad, 40).proportion_ci(0.9, method="exact").high
+    assert c.confidence_interval.high == pytest.approx(end, rel=1e-9)
+
+
+def test_limits_cover_where_few_labels_are_wrong() -> None:
+    """Exact by the binomial law of the wrong labels: 4.2 expected of 40 covered .79 by draws, 6 .94."""
+    limits = np.array([wrong_labels(bad).confidence_interval.high for bad in range(14)])
+    for expected in (3.1, 4.2, 5, 6):
+        law = stats.binom(40, expected / 40).pmf(np.arange(14))
+        assert law[limits < expected / 40].sum() < 0.05
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_misplaced_rows_of_a_curve(rng: np.random.Generator, reverse: bool) -> None:
+    """Witness: every pair of rows compared, ties half; reversed scores have the same errors."""
+    y = np.repeat([0, 1], [30, 50])
+    score = (rng.normal(0, 1, 80) + 2 * y).round(1) * (-1 if reverse else 1)
+    wrong = np.sign(score[y == 0][:, None] - score[y == 1][None]) / 2 + 0.5
+    wrong = 1 - wrong if reverse else wrong
+    for k, (mean, square) in enumerate(curve(y, score).misplaced):
+        shares = wrong.mean(axis=1 - k)
+        assert (mean, square) == pytest.approx((shares.mean(), (shares**2).mean()), rel=1e-12)
 
 
 def test_more_values_than_bins(rng: np.random.Generator) -> None:

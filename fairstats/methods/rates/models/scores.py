@@ -13,7 +13,7 @@ import scipy
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from fairstats.methods.rates.abroca import RocCurve, area_between, roc_on_grid
+from fairstats.methods.rates.abroca import RocCurve, area_between, hidden_by_few, roc_on_grid
 from fairstats.numerics.paired.change import Change
 from fairstats.numerics.paired.distance import (
     MIN_ROWS,
@@ -128,9 +128,18 @@ def abroca(
     apart = np.stack([one - other for one, other in zip(group.on_grid, reference.on_grid, strict=True)])
     observed, noise = apart[:, 0], apart[:, 1:] - apart[:, :1]
     rows = [*group.rows, *reference.rows]
-    own = [[np.inf if (c[1:] != c[0]).any() else min(g.rows) for c in g.on_grid] for g in (group, reference)]
-    still = np.min(own, axis=0).tolist()
-    curves_apart = Apart(observed, noise, NEAR, step=1 / observed.shape[1], most=1.0, rows=rows, still=still)
+    samples = group, reference
+    hidden = [
+        hidden_by_few(
+            [g.exact[k] for g in samples],
+            [g.rows for g in samples],
+            [bool((g.on_grid[k] == g.on_grid[k][0]).all()) for g in samples],
+        )
+        for k in range(len(estimates))
+    ]
+    curves_apart = Apart(
+        observed, noise, NEAR, step=1 / observed.shape[1], most=1.0, rows=rows, hidden=hidden
+    )
     return curves_apart.measure(estimates, pairs, margin)
 
 
