@@ -226,7 +226,7 @@ def wrong_labels(bad: int, other: int = 400) -> Any:
 
 @pytest.mark.parametrize("bad", [1, 2, 3, 5])
 def test_few_wrong_labels_have_clopper_and_pearsons_limit(bad: int) -> None:
-    """Witness: SciPy's exact upper limit of x of 40, one-sided at 5% (draws alone: 3 of 40 where it is 4.7)."""
+    """Witness: SciPy's exact upper limit of x of 40, one-sided; draws reach to 3 where it is 4.7."""
     c = wrong_labels(bad)
     assert c.estimate == pytest.approx(bad / 40, rel=1e-12)
     end = stats.binomtest(bad, 40).proportion_ci(0.9, method="exact").high
