@@ -348,6 +348,11 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns, settings: 
         found.append(
             f"ABROCA takes neither weights nor clusters: the score {columns.score} was used for MADD only."
         )
+    if columns.model_scores and (columns.sample_weight or columns.cluster):
+        found.append(
+            "Changes of scores between models (AUC, Brier score, MADD, ABROCA) take neither weights nor "
+            "clusters: they are left out. fs.compare_models without them is of the rows as they are."
+        )
     if columns.y_true and columns.y_pred and (columns.sample_weight or columns.cluster):
         found.append(
             "Uncertainty Matters takes neither weights nor clusters: there are no posteriors. "

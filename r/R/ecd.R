@@ -146,7 +146,7 @@ tail_at <- function(x, tail, m, level, told = NULL) {
   if (empirical) at <- bounded_level(x, m, level, told)
   list(
     empirical = empirical, return_level = at$estimate, std_error = at$std_error, ci_low = at$low,
-    ci_high = min(at$high, 1), errors = if (tail$power && !empirical) at$errors else c(0, 0, 0)
+    ci_high = min(at$high, 1), off = max(0, at$off), errors = if (tail$power && !empirical) at$errors else c(0, 0, 0)
   )
 }
 
@@ -217,7 +217,7 @@ bounded_level <- function(x, m, level, told = NULL) {
   high <- if (in_top) min(found$high, max(x)) else found$high
   list(
     estimate = if (m >= length(x)) max(x) else found$estimate, std_error = NaN, low = max(found$low - width, -1),
-    high = min(high + width, 1)
+    high = min(high + width, 1), off = width
   )
 }
 
@@ -230,7 +230,7 @@ contrast_tails <- function(first, second, n, m, level, margin, calibrated = FALS
   drawn_estimate <- sqrt(first$errors[1L]^2 + second$errors[1L]^2)
   if (first$empirical || second$empirical) {
     ends <- function(a, b) square_and_add(
-      a$return_level, a$ci_low, min(a$ci_high, 1), b$return_level, b$ci_low, min(b$ci_high, 1)
+      a$return_level, a$ci_low, min(a$ci_high, 1), b$return_level, b$ci_low, min(b$ci_high, 1), c(a$off, b$off)
     )
     own <- ends(first, second)
     all <- ends(wider[[1L]], wider[[2L]])

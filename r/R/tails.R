@@ -634,6 +634,10 @@ mean_of_people <- function(x, person = NULL) {
 }
 
 # Interval of a difference from the intervals of its two terms (Zou and Donner 2008).
-square_and_add <- function(a, a_low, a_high, b, b_low, b_high) {
-  c(a - b - sqrt((a - a_low)^2 + (b_high - b)^2), a - b + sqrt((a_high - a)^2 + (b - b_low)^2))
+square_and_add <- function(a, a_low, a_high, b, b_low, b_high, off = c(0, 0)) {
+  joined <- function(parts) {
+    sure <- pmin(parts, off)
+    sum(sure) + sqrt(sum((parts - sure)^2))
+  }
+  c(a - b - joined(c(a - a_low, b_high - b)), a - b + joined(c(a_high - a, b - b_low)))
 }

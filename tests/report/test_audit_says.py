@@ -122,6 +122,11 @@ def test_weights_and_clusters(audit_all: Any, frame: pd.DataFrame) -> None:
     assert "abroca" not in metrics(report)
     for left_out in ("ABROCA", "Uncertainty Matters"):
         assert any(f"{left_out} takes neither weights nor clusters" in note for note in report.notes)
+    assert not any("between models" in note for note in report.notes)
+    both = {"granted": "score", "other": "turned"}
+    frame["turned"] = 1 - frame["score"]
+    turned = audit_all(frame, y_pred=dict.fromkeys(both, "granted"), score=both, sample_weight="weight")
+    assert any("(AUC, Brier score, MADD, ABROCA) take neither" in note for note in turned.notes)
     assert "40 clusters (branch)" in statement(report, "Sampling")
     assert any("Binder" in reference for reference in report.references)
     direct = fs.disparate_impact(

@@ -17,7 +17,7 @@ from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.methods.ecd.result import EcdComparison
 from fairstats.methods.ecd.sample import GroupSample, difference_of
 from fairstats.methods.ecd.settings import EcdSettings
-from fairstats.methods.ecd.tail import BOUND, GroupLevel, GroupTail, group_levels, refitted
+from fairstats.methods.ecd.tail import BOUND, GroupLevel, GroupTail, group_levels, refitted, rounding_of
 from fairstats.numerics.evt.bootstrap import DRAWS, ExcessBatch, fit_excess_batch, root_of_draws
 from fairstats.numerics.evt.distributions import LEAST_DRAWN, Floats, Rows, power_ratio
 from fairstats.numerics.evt.fit import EvtFit
@@ -243,7 +243,9 @@ def _square_and_add(pair: Pair) -> dict[str, Any]:
     ]
     none = " and ".join(t.group for t in tails if math.isnan(t.level.estimate))
     names = " and ".join(t.group for t in tails if t.level.empirical)
-    alone, together = _mover(tails[0].level, tails[1].level, level), _mover(again[0], again[1], each)
+    off = [rounding_of(s, t.level) for s, t in zip(pair.samples, tails, strict=True)]
+    alone = _mover(tails[0].level, tails[1].level, level, off)
+    together = _mover(again[0], again[1], each, off)
     return {
         "std_error": math.nan,
         "confidence_interval": alone,
@@ -257,10 +259,16 @@ def _square_and_add(pair: Pair) -> dict[str, Any]:
     }
 
 
-def _mover(a: GroupLevel, b: GroupLevel, level: float) -> Interval:
+def _mover(a: GroupLevel, b: GroupLevel, level: float, off: Sequence[float] = (0.0, 0.0)) -> Interval:
+    """Interval of a difference; `off`: what rounding can do to each level, which is no noise and adds up."""
+
+    def joined(of_a: float, of_b: float) -> float:
+        sure = [min(part, width) for part, width in zip((of_a, of_b), off, strict=True)]
+        return sum(sure) + math.hypot(of_a - sure[0], of_b - sure[1])
+
     (low_a, high_a), (low_b, high_b) = a.confidence_interval, b.confidence_interval
-    low = a.estimate - b.estimate - np.hypot(a.estimate - low_a, min(high_b, BOUND) - b.estimate)
-    high = a.estimate - b.estimate + np.hypot(min(high_a, BOUND) - a.estimate, b.estimate - low_b)
+    low = a.estimate - b.estimate - joined(a.estimate - low_a, min(high_b, BOUND) - b.estimate)
+    high = a.estimate - b.estimate + joined(min(high_a, BOUND) - a.estimate, b.estimate - low_b)
     return Interval(float(low), float(high), level, "from the two intervals (MOVER)")
 
 

@@ -344,6 +344,11 @@ def _is_filled(values: Floats, distinct: int, width: float) -> bool:
     return bool(distinct >= _FILLED * np.ptp(values) / (width or 1.0))
 
 
+def rounding_of(sample: GroupSample, level: GroupLevel) -> float:
+    """By how much the level of an order statistic of rounded scores may be off: by a whole width."""
+    return _rounding(sample.largest()) if level.empirical and sample.n >= LEAST else 0.0
+
+
 def _in_top_cell(sample: GroupSample, width: float) -> int:
     """Values in the highest cell of a grid, where they are the tail; 0 where they are fewer."""
     cd = sample.largest()

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.multiplicity import MaxZ
-from fairstats.ground.registry import RATES, Metric
+from fairstats.ground.registry import RATES, Metric, Rate
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import Evidence, settle
@@ -110,6 +110,10 @@ class MaximumResult(ComparisonResult):
             f"Largest gap {c.estimate:.3f} ({self.settings.level_text} interval {low:.3f} to {high:.3f}), "
             f"between {c.group} and {c.reference} in {words}"
         )
+
+    def _rate_told(self, c: RateComparison) -> Rate | None:
+        """The rate whose gap is the largest, of which the sentence speaks."""
+        return RATES.get(self.attained_by or "")
 
     def notes(self) -> list[str]:
         """Sentences below the table."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fairstats.ground import results
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.lazy import Axes, pd
-from fairstats.ground.registry import RATES, find_metric
+from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.ground.results import HypothesisTest, Interval, Result
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
@@ -247,14 +247,18 @@ class ComparisonResult(Result):
         if c.verdict != "violated" or c.direction not in ("below", "above"):
             return ""
         lower, higher = (c.group, c.reference)[:: 1 if c.direction == "below" else -1]
-        metric = find_metric(c.metric)
-        rate = RATES[metric.rates[0]] if metric and metric.rates else None
+        rate = self._rate_told(c)
         if rate is None:
             return f": {lower} has the lower value"
         loses = {"higher": lower, "lower": higher}.get(rate.favourable)
         return f": {lower} has the lower {rate.title}" + (
             f", to the disadvantage of {loses}" if loses else ""
         )
+
+    def _rate_told(self, c: RateComparison) -> Rate | None:
+        """The rate that is lower in one of the groups."""
+        metric = find_metric(c.metric)
+        return RATES[metric.rates[0]] if metric and metric.rates else None
 
     def notes(self) -> list[str]:
         """Sentences below the table."""

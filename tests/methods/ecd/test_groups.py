@@ -280,6 +280,24 @@ def test_square_and_add_cuts_at_the_largest_difference() -> None:
     assert _mover(second, first, 0.95).high == pytest.approx(-0.2 + np.hypot(0.7, 0.1))
 
 
+def rounded_scores() -> tuple[dict[str, Any], float]:
+    """Differences of scores rounded to .1, and what the true largest ones differ by: .111 − .08."""
+    score, changed = np.repeat([0.34, 0.36], 400), np.repeat([0.451, 0.44], 400)
+    changed[:80:2], changed[1:80:2], changed[400:480:2], changed[401:480:2] = 0.34, 0.42, 0.24, 0.30
+    cd, true = np.round(changed, 1) - np.round(score, 1), changed - score
+    return {"a": cd[:400], "b": cd[400:]}, true[:400].max() - true[400:].max()
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.FairstatsWarning")
+def test_rounding_of_both_levels_adds_up() -> None:
+    """By hand: .2 ± (.1 + .1), which holds the .031 before rounding; squares gave .059 to .341."""
+    samples, true = rounded_scores()
+    (c,) = fs.ecd(samples, reference="b", **SHORT).comparisons
+    assert tuple(c.confidence_interval) == pytest.approx((0.0, 0.4), abs=1e-9)
+    assert c.confidence_interval.low < true < c.confidence_interval.high
+    assert c.verdict == "undecided"
+
+
 def test_levels_of_regular_tails_are_drawn_far_out() -> None:
     """Beside a uniform tail, whose level is known to .001, the interval is that of the heavy tail.
 

@@ -127,6 +127,15 @@ def test_sentences_say_who_has_the_lower_rate() -> None:
     assert "show a difference below -0.1: a has the lower selection rate" in difference
 
 
+def test_a_largest_gap_says_who_is_lower_in_the_rate_that_attains_it() -> None:
+    """TPR .80 and .78, FPR .60 and .10: b is lower in both, and the gap is one of false positive rates."""
+    counts = {"a": (80, 60, 20, 40), "b": (78, 10, 22, 90)}
+    (line,) = fs.equalized_odds_difference(counts=counts, agg="max").sentences()
+    assert "in false positive rate: violated" in line
+    assert line.endswith("b has the lower false positive rate.")
+    assert "disadvantage" not in line
+
+
 def test_a_row_whose_interval_and_verdict_seem_to_differ_says_why() -> None:
     """90/100 against 160/250: the two-sided interval holds 0.8, the one-sided limit does not."""
     result = fs.disparate_impact(counts={"a": (160, 90), "b": (90, 10)}, reference="b", method="score")
