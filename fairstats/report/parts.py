@@ -351,10 +351,12 @@ def _ecd(section: Section, view: SetView) -> Iterator[Part]:
         if ordered:
             c = ordered[0]
             more = "more" if c.estimate >= 0 else "less"
+            # there are cases enough for a level, but none of the ways to an interval holds
+            means = {**_MEANS, "insufficient evidence": "no interval is known to hold, nothing is judged"}
             lead = _said(
                 f"In the worst of {result.settings.interactions:,.0f} decisions belonging to the group costs "
                 f"{c.group} {abs(c.estimate):.3f} {more} in score than {c.reference}: "
-                f"{_MEANS[c.verdict]}.{_rest(c, result.comparisons)}",
+                f"{means.get(c.verdict, c.verdict)}.{_rest(c, result.comparisons)}",
                 c.group, c.reference,
             )  # fmt: skip
         pictures = tuple(return_levels(result, c.group) for c in ordered[:_PICTURED])

@@ -97,7 +97,10 @@ def _text(name: str, value: Any) -> str:
         return pvalue(value)
     if name == "p_rope":
         return chance(value)
-    return number(value) if isinstance(value, float) else count(value)
+    if not isinstance(value, float):
+        return count(value)
+    # what three decimals would round to nothing has its first two digits
+    return f"{value:.2g}".replace("-", "−") if 0 < abs(value) < 0.0005 else number(value)
 
 
 def told(result: Any) -> list[str]:

@@ -214,6 +214,7 @@ def test_abroca_of_few_errors(scale: int) -> None:
     assert (found["ci_low"], found["ci_high"]) == pytest.approx(tuple(c.confidence_interval), rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:R.*No tail is fitted:fairstats.ground.errors.FairstatsWarning")
 def test_rounding_of_both_levels() -> None:
     """By hand: levels .2 and 0, each off by up to .1, which adds up."""
     first, second = np.repeat([0.2, 0.1, 0.0], [320, 40, 40]), np.repeat([0.0, -0.1, -0.2], [320, 40, 40])
