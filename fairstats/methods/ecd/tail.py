@@ -202,6 +202,12 @@ def _remarks(
 ) -> Iterator[str]:
     """What is to be said of a tail."""
     n = sample.n
+    if sample.person is not None and np.unique(sample.person).size < n:
+        yield (
+            "People own several rows, which the interval of the level, ξ, type, horizon and goodness of fit "
+            "take as independent: intervals are too short (of five nearly equal rows each those at 95% held "
+            "the level in 11% of samples). Only comparisons of groups count people."
+        )
     if level.empirical and n > LEAST and (width := _rounding(sample.largest(), settings)):
         yield (
             f"Its values lie on a grid of width {width:g}. Both scores of a row are rounded, so its "
