@@ -26,7 +26,7 @@ from fairstats.methods.rates.models.scores import DrawnCurves, abroca, auc, brie
 from fairstats.methods.rates.result import Inference, with_verdicts
 from fairstats.methods.rates.setup import check_groups, rows_among
 from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, PairedChange, finished
-from fairstats.numerics.paired.distance import Level, Measured, grid_table, madd
+from fairstats.numerics.paired.distance import MIN_ROWS, Level, Measured, grid_table, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_gap, change_of_rate
 
 #: Quantity → what it needs of the rows.
@@ -259,7 +259,12 @@ class _Work:
             row: dict[str, Any] = {"name": name, "groups": tuple(names), "n": n, "method": _METHODS[name]}
             row["kind"] = KINDS[name]
             known = None if isinstance(measured, str) else measured
-            note = f"{' or '.join(names)}: {measured}"
+            sizes = [
+                part.size if name in ("madd", "brier") else np.bincount(part, minlength=2).min()
+                for part in labels
+            ]
+            few = [g for g, size in zip(names, sizes, strict=True) if size < MIN_ROWS]
+            note = f"{' and '.join(few or names)}: {measured}"
             for p, (b, a) in zip(pairs, at, strict=True):
                 change = note if known is None else known.changes[b, a]
                 ends = (nan, nan) if known is None else (known.level.estimates[a], known.level.estimates[b])

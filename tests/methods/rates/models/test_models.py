@@ -484,3 +484,17 @@ def test_one_effective_cluster_is_one() -> None:
         fs.compare_models(None, pred, 1 - pred, metrics="disparate_impact", **rows)
     with pytest.warns(InsufficientEvidenceWarning, match="b: 1 effective cluster, too few"):
         fs.disparate_impact(pred, **rows)
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
+@pytest.mark.parametrize("metric", ["madd", "abroca"])
+def test_a_distance_without_an_answer_names_the_group_that_is_too_small(metric: str) -> None:
+    """Six rows beside 200: the reference has enough."""
+    rng = np.random.default_rng(1)
+    y, group = np.arange(206) % 2, np.repeat(["large", "small"], [200, 6])
+    score = {"one": rng.random(206), "two": rng.random(206)}
+    found = fs.compare_models(
+        y, score=score, metrics=metric, sensitive_features=group, reference="large", rng=1
+    )
+    (change,) = found.comparisons
+    assert change.note.startswith("small: fewer than 10 rows")
