@@ -248,7 +248,8 @@ def abroca(
     up to one whole error (k(1 − AUC) < 1), and where rows lie far on the wrong side (wrong labels, say) draws
     of few of them are no law of their number: with x such rows of size c the distance reaches at least to
     c times Clopper and Pearson's upper limit of x of k less x/k. Without it 40 beside 400 rows with two to
-    six wrong labels expected covered .79 to .94, with it .97 and more.
+    six wrong labels expected covered .79 to .94, with it .95 and more. Of a smooth curve (AUC .9, 40 rows a
+    label) beside a nearly perfect one of 400 limits cover .92, and "satisfied" errs in 8% at the margin.
 
     References
     ----------
