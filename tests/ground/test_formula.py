@@ -54,6 +54,7 @@ def test_anything_else_is_refused(formula: str) -> None:
         ("2 * tp / (2 * tp + fp + fn)", ((), (), ())),
         ("(tp / (tp + fn) + tn / (tn + fp)) / 3", ((), (), ())),
         ("(tp / (tp + fn) + tp / (tp + fp)) / 2", ((), (), ())),
+        ("(tp / (tp + fn) + fp) / 2", ((), (), ())),
         ("sqrt(tp / (tp + fn))", ((), (), ())),
         ("", ((), (), ())),
     ],

@@ -94,7 +94,7 @@ def test_groups_that_leave_one_out_or_name_one_twice(groups: list[str]) -> None:
         encode_groups(["a", "b", "b"], groups=groups)
 
 
-@pytest.mark.parametrize("groups", [5, 1.5], ids=repr)
+@pytest.mark.parametrize("groups", [5, 1.5, np.array("a")], ids=repr)
 def test_groups_that_are_no_list(groups: Any) -> None:
     with pytest.raises(InputError, match="`groups`"):
         encode_groups(["a", "b", "b"], groups=groups)

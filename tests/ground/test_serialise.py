@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
 
 from fairstats import ConfusionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import MissingReport
 from fairstats.ground.results import HypothesisTest, Interval
-from fairstats.ground.serialise import decode, encode
+from fairstats.ground.serialise import decode, encode, fits
 
 
 def there_and_back(value: Any) -> Any:
@@ -115,3 +116,12 @@ def test_a_field_may_bear_any_name() -> None:
     fit = fit_gpd(np.random.default_rng(1).exponential(size=500), 1.0, backend="scipy")
     kind = tail_type(fit)
     assert type(kind).from_dict(json.loads(json.dumps(kind.to_dict()))) == kind
+
+
+def test_what_fits_a_field() -> None:
+    """Classes by their registry, and aliases of arrays by the module that declares them."""
+    interval, names = Interval(0.0, 1.0, 0.9, "log"), {"Floats": NDArray[np.float64]}
+    assert fits(interval, "Interval | None", {})
+    assert not fits(MissingReport("drop", 9, 2, {}, ()), "Interval | None", {})
+    assert fits((np.zeros(2), interval), "tuple[Floats, Interval]", names)
+    assert not fits((0.0, interval), "tuple[Floats, Interval]", names)

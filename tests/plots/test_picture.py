@@ -15,7 +15,7 @@ from fairstats.ground.scores import ScoreCounts
 from fairstats.plots.picture import LIMIT, NEUTRAL, Picture, contours, draw, mark
 from fairstats.plots.planes import posterior_plane, power_curves, return_levels
 from fairstats.plots.scores import calibration_curves, madd_by_bandwidth, roc_curves, score_histograms
-from fairstats.report.svg import svg
+from fairstats.report.svg import _ticks, svg
 
 RNG = np.random.default_rng(5)
 N = 900
@@ -200,3 +200,21 @@ def test_a_group_without_a_label_has_no_roc_curve() -> None:
     with pytest.raises(fs.InputError, match="both labels"):
         found.plot(kind="roc")
     assert found.plot(kind="calibration") is not None
+
+
+@pytest.mark.parametrize(
+    ("limits", "wanted"),
+    [
+        ((10, 20), "10 12 14 16 18 20"),
+        ((-0.3, 0.9), "−0.2 0.0 0.2 0.4 0.6 0.8"),
+        ((1995, 2005), "1,996 1,998 2,000 2,002 2,004"),
+    ],
+    ids=str,
+)
+def test_ticks_are_all_round_values_within_the_limits(limits: tuple[float, float], wanted: str) -> None:
+    """Multiples of the least of 1, 2, 5 and 10 that leaves at most six, written down."""
+    ticks = _ticks(limits, 6)
+    assert " ".join(label for _, label in ticks) == wanted
+    assert [value for value, _ in ticks] == pytest.approx(
+        [float(label.replace("−", "-").replace(",", "")) for label in wanted.split()]
+    )

@@ -222,3 +222,6 @@ def test_ecd_is_adjusted_as_the_audit_says() -> None:
     assert found.settings.adjust == "none"
     assert [c.pvalue_adjusted for c in found.comparisons] == [c.pvalue for c in found.comparisons]
     assert f"ECD beyond ±{found.settings.margin:g})" in statement(report, "Verdicts")
+    (distance,) = (r for r in report.results if isinstance(r, fs.results.MaddResult))
+    assert distance.settings.margin == 0.2  # MADD/2 bounds the difference of selection rates
+    assert "above 0.1; MADD 0.2; " in statement(report, "Verdicts")

@@ -6,6 +6,7 @@ import html
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ import pytest
 import fairstats as fs
 from fairstats.ground.serialise import write_text
 from fairstats.report.audit import audit
-from fairstats.report.format import printable
+from fairstats.report.format import Axis, printable
 from fairstats.report.report import AuditReport
 
 pytest.importorskip("jinja2")
 
-from fairstats.report.html import render_html
+from fairstats.report.html import drawing, render_html
 
 
 class Page(HTMLParser):
@@ -170,6 +171,27 @@ def test_labels_from_right_to_left_are_isolated_in_sentences(hostile: AuditRepor
 def test_lone_surrogates_can_be_written(tmp_path: Path) -> None:
     assert printable("a\ud800") == "a\ufffd"
     assert write_text(tmp_path / "r.html", "a\ud800").read_text(encoding="utf-8") == "a&#55296;"
+
+
+@pytest.mark.parametrize(("low", "high", "cut"), [(0.0, 2.0, (False, False)), (-0.1, 2.1, (True, True))])
+def test_only_an_interval_that_goes_on_beyond_the_scale_is_cut(
+    low: float, high: float, cut: tuple[bool, bool]
+) -> None:
+    """One that ends where the scale does, as at the largest MADD, has no arrow."""
+    axis = Axis(0.0, 2.0, False, 0.0, (0.0, 0.2), (0.0, 1.0, 2.0))
+    row: Any = SimpleNamespace(
+        estimate=1.0,
+        low=low,
+        high=high,
+        bound_low=np.nan,
+        bound_high=np.nan,
+        judged=True,
+        verdict="undecided",
+    )
+    drawn = drawing(row, axis)
+    assert drawn is not None
+    assert (drawn["cut_low"], drawn["cut_high"]) == cut
+    assert (drawn["low"], drawn["high"], drawn["point"]) == ("0.00%", "100.00%", "50.00%")
 
 
 def test_worst_case_table_and_other_thresholds(frame: pd.DataFrame) -> None:

@@ -164,6 +164,19 @@ def test_edges_are_those_of_every_grid_and_no_cell_holds_two():
     np.testing.assert_array_equal(found, np.searchsorted(farey_edges(), score, side="right"))
 
 
+def test_a_score_on_an_edge_is_above_it(fast_lazy, monkeypatch):
+    """The interval is that of NumPy's search, for an edge and for the number before it."""
+    monkeypatch.setattr(parts, "MOST_EXACT", 20)
+    edges = farey_edges()[1:-1:9_001]
+    score = np.concatenate([edges, np.nextafter(edges, 0)])
+    frame = pd.DataFrame({"g": np.resize(["a", "b"], score.size), "s": score})
+    counted = fs.tally(fast_lazy(frame), sensitive_features="g", score="s").histogram()
+    ends = np.append(np.nextafter(farey_edges(), 0), 1.0)
+    wanted, times = np.unique(ends[np.searchsorted(farey_edges(), score, side="right")], return_counts=True)
+    np.testing.assert_array_equal(counted.values, wanted)
+    np.testing.assert_array_equal(counted.counts.sum(axis=(0, 1)), times)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, "weight"])
 def test_many_scores_are_counted_between_edges_and_madd_is_exact(lazy, weight, monkeypatch):

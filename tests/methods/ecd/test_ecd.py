@@ -135,6 +135,19 @@ def test_the_root_is_standardised() -> None:
     assert fs.ecd(close, **FAST).pvalue == found.pvalue != fs.ecd(close, **FAST, rng=4).pvalue
 
 
+def test_half_of_unlike_exceedances_is_as_sure_as_the_fewer() -> None:
+    """50 and 100, halved: the interval by itself, of 25 and 50, whose t has 25 − 3 degrees of freedom."""
+
+    def at(k: int) -> fs.results.EcdResult:
+        threshold = {"white": float(np.sort(WHITE)[-k - 1]), "black": float(np.sort(BLACK)[-2 * k - 1])}
+        return result(threshold=threshold, calibrated=False)
+
+    half, alone = at(50).sensitivity[0], at(25)
+    assert half.exceedances == (50, 25)
+    assert "t with 22 degrees" in alone.comparisons[0].method
+    np.testing.assert_allclose(list(half.confidence_interval), list(alone.confidence_interval), rtol=1e-6)
+
+
 def test_half_and_twice_the_exceedances() -> None:
     """Each as by itself; a note where the answer changes."""
     found = result()
@@ -384,7 +397,9 @@ def test_synthetic_rows_carry_no_pvalue_about_people() -> None:
     assert np.isnan(found.pvalue)
     assert found.verdict == "insufficient evidence"
     assert "generator's law" in str(found)
-    assert "synthetic" in str(sample)
+    assert sample.notes()[-1].startswith(
+        "2,000 rows are synthetic: intervals and tests describe the generator"
+    )
 
 
 def test_the_papers_location_warns_and_gives_no_verdict() -> None:

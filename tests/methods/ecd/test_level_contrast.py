@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import minimize, minimize_scalar
-from scipy.stats import binom, genpareto
+from scipy.stats import beta, binom, genpareto
 
 from fairstats.methods.ecd.level_contrast import LevelContrast, _deviances
 from fairstats.numerics.evt import EvtFit, fit_gpd, fit_point_process
@@ -139,6 +139,16 @@ def test_the_moments_of_the_root() -> None:
     mean, sd = contrast.root_moments(400, np.random.default_rng(1))
     assert abs(mean) < 4 / 20 + 0.1
     assert abs(sd - 1) < 4 / np.sqrt(800) + 0.1
+
+
+def test_the_threshold_of_new_samples_is_their_order_statistic() -> None:
+    """The (k + 1)-th largest of N survives with probability Beta(k + 1, N − k), by its mean; four errors."""
+    fit, k, n = tail(5, 400, 0.2, k=10), 10, 400
+    side = LevelContrast.of(fit, fit, M).first
+    moved = (side.redrawn(4000, np.random.default_rng(5)).origin - side.origin) / fit.scale
+    survival = fit.rate * (1 + fit.shape * moved) ** (-1 / fit.shape)
+    law = beta(k + 1, n - k)
+    assert survival.mean() == pytest.approx(law.mean(), abs=4 * law.std() / np.sqrt(4000))
 
 
 def test_simulation_is_reproducible() -> None:

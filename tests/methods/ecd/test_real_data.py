@@ -326,3 +326,12 @@ def test_most_of_a_group_is_hardly_a_tail() -> None:
     found = fs.ecd(cd, privileged="b", unprivileged="a", n_resamples=0, threshold=50, backend="scipy")
     assert "50 of 60 values lie above the threshold: hardly a tail." in found["a"].notes
     assert not any("hardly" in note for note in found["b"].notes)
+
+
+def test_a_quarter_of_a_group_is_a_large_share_only() -> None:
+    """The limit is more than a quarter: 50 of 200 are not."""
+    rng = np.random.default_rng(1)
+    cd = {"a": 0.3 * rng.beta(2, 8, 200), "b": 0.3 * rng.beta(2, 8, 5000)}
+    found = fs.ecd(cd, privileged="b", unprivileged="a", n_resamples=0, threshold=50, backend="scipy")
+    (note,) = (note for note in found["a"].notes if "50 of 200 values" in note)
+    assert note.startswith("50 of 200 values are 25%: so far from the end")

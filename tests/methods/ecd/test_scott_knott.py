@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.methods.ecd.scott_knott import _best_cut, cliffs_delta
+from fairstats.methods.ecd.scott_knott import _best_cut, _bootstrap_cut, cliffs_delta
 
 
 def runs(means: dict[str, float], n: int = 30, seed: int = 1) -> dict[str, np.ndarray]:
@@ -62,6 +62,12 @@ def test_the_cut_and_its_statistic_by_brute_force() -> None:
     between = [sum(part.size * (part.mean() - mean) ** 2 for part in pair) for pair in parts]
     assert cut == 1 + int(np.argmax(between))
     assert t == pytest.approx(abs(ttest_ind(*parts[int(cut) - 1], equal_var=False).statistic), rel=1e-10)
+
+
+def test_the_least_p_value_is_that_of_no_draw_as_far() -> None:
+    """(1 + 0)/(B + 1) (Davison and Hinkley 1997, equation 4.11) where the treatments are far apart."""
+    values = list(runs({"a": 0.0, "b": 9.0}).values())
+    assert _bootstrap_cut(values, 99, np.random.default_rng(1)) == (1, 0.01)
 
 
 def test_cliffs_delta_by_brute_force() -> None:

@@ -64,6 +64,15 @@ def test_several_values_each_once() -> None:
     assert overall.confidence_interval.method.endswith("clustered by person")
 
 
+def test_two_persons_have_a_variance() -> None:
+    """By hand: changes 1 and 1/2, variance of their mean 1/16, so ¾·¼·16 = 3 cases."""
+    X = pd.DataFrame({"income": [0.9, 0.9], "race": ["x", "y"]})
+    values = {"race": ["x", "y", "z"]}
+    found = fs.discriminative_risk(by_race, X, sensitive_features=values, draws="all").comparisons[0]
+    assert (found.estimate, found.n) == (0.75, 2)
+    assert tuple(found.confidence_interval) == pytest.approx(exact(0.75, 3), rel=1e-12)
+
+
 def test_drawn_values_are_other_values_and_even() -> None:
     seen: list[pd.DataFrame] = []
 
@@ -152,6 +161,16 @@ def test_types_of_columns_are_kept(dtype: str) -> None:
     assert result.estimate == 1.0
     assert result.confidence_interval.high == 1.0
     assert result.confidence_interval.low == pytest.approx(exact(1.0, 50)[0])
+
+
+def test_values_that_a_column_cannot_hold_exactly() -> None:
+    """0.1 is no 32-bit number, and the model would see another value; −0.5 is one."""
+    X = people(30).assign(level=pd.Series([0.5, 0.25] * 15, dtype="float32").to_numpy())
+    with pytest.raises(
+        InputError, match="for column 'level' of type float32; allowed: values that the column"
+    ):
+        fs.discriminative_risk(by_sex, X, sensitive_features={"level": [0.5, 0.25, 0.1]})
+    assert fs.discriminative_risk(by_sex, X, sensitive_features={"level": [0.5, 0.25, -0.5]}).estimate == 0
 
 
 def test_persons_with_several_rows() -> None:

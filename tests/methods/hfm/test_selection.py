@@ -104,6 +104,7 @@ def test_selection() -> None:
     scores = [0.05 * e + 0.95 * abs(f) for e, f in zip(error, fairness, strict=True)]
     assert fs.select_model(error, fairness) == int(np.argmin(scores)) == 1
     assert fs.select_model(error, fairness, alpha=1) == 0
+    assert fs.select_model([0.1, 0.3], [0.15, 0.0], alpha=0.5) == 0  # .125 against .15
     assert fs.select_model([0.1, 0.9], [np.inf, 0.5]) == 1
     assert fs.select_model([0.1, 0.9], [np.inf, 0.5], alpha=1) == 0
 

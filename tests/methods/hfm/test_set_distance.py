@@ -165,7 +165,7 @@ def test_result_survives_json_and_prints() -> None:
     found = fs.set_distance([[0.0], [1.0]], [[0.0], [4.0]])
     assert SetDistance.from_dict(found.to_dict()) == found
     assert "distances evaluated" in found.summary()
-    assert list(found.to_frame()["estimate"]) == [3.0]
+    assert found.to_frame()[["estimate", "n"]].values.tolist() == [[3.0, 4]]
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,13 @@ def test_no_eligible_stretch_is_an_error_with_a_cure() -> None:
         stable_bandwidth(curve_from(np.linspace(0, 1, 200)), width=50.0)
 
 
+def test_a_curve_with_a_gap_is_an_error() -> None:
+    madd = np.linspace(0, 1, 200)
+    madd[7] = np.nan
+    with pytest.raises(InputError, match="200 and 300 rows with values that are no numbers"):
+        stable_bandwidth(curve_from(madd))
+
+
 @pytest.mark.parametrize(
     "options", [{"min_points": 0}, {"min_points": 2.5}, {"width": -0.1}, {"width": np.nan}]
 )

@@ -159,6 +159,7 @@ def test_heavier_tails_are_found_and_lighter_pass() -> None:
     light = [exponentiality_test(gpd_series(rng, -0.3, 1000), n_resamples=499, rng=1) for _ in range(20)]
     assert all(t.passed for t in light)
     assert heavy[0].to_frame()["pvalue"][0] == heavy[0].pvalue
+    np.testing.assert_array_equal(heavy[0].k, K)  # both ends: 10 and 50
     assert "heavier than exponential" in heavy[0].summary()
 
 

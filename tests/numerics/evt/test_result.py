@@ -339,5 +339,12 @@ def test_empirical_level_covers() -> None:
         truth in empirical_return_level(rng.exponential(size=300), 20).confidence_interval for _ in range(600)
     ]
     assert 0.93 < np.mean(hits) <= 1.0
+    series = rng.exponential(size=300)
+    whole, top = (
+        empirical_return_level(series, 20),
+        empirical_return_level(np.sort(series)[-60:], 20, n_total=300),
+    )
+    assert top.estimate == pytest.approx(np.quantile(series, 0.95), rel=1e-12)
+    assert top.confidence_interval == whole.confidence_interval
     beyond = empirical_return_level(np.arange(50.0), 1000)
     assert beyond.confidence_interval.high == np.inf

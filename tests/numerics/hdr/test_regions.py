@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from itertools import pairwise
 from typing import Any
 
@@ -163,6 +164,16 @@ def test_support_on_the_plane(rng: np.random.Generator) -> None:
     assert result.area == pytest.approx(0.1 * -2 * np.pi * np.log(0.1) / 4, rel=0.08)
 
 
+@pytest.mark.parametrize(("plateau", "told"), [(0.953, False), (0.957, True)])
+def test_a_flat_density_is_told_from_half_a_percent_on(plateau: float, told: bool) -> None:
+    """By hand: height p on [0, 1] and 1 − p on [1, 2] hold p on the plateau, to half a grid step."""
+    x = np.linspace(0, 2, 2001)
+    density = (x, np.where(x <= 1, plateau, 1 - plateau))
+    flat = pytest.warns(DataWarning, match="flat at its 0.95 level: the region {f ≥ falpha} holds 0.956")
+    with flat if told else contextlib.nullcontext():
+        assert hdr(density=density, prob=0.95).mass == pytest.approx(plateau, abs=5e-4)
+
+
 # ---------------------------------------------------------------- discrete draws
 
 
@@ -183,6 +194,7 @@ def test_discrete_draws_may_have_several_runs() -> None:
     result = hdr(draws, 0.85, discrete=True)
     np.testing.assert_array_equal(result.intervals, [[0, 1], [4, 4]])
     np.testing.assert_allclose(result.regions[0].interval_masses, [0.6, 0.3])
+    assert result.regions[0].falpha_error == pytest.approx(np.sqrt(0.3 * 0.7 / 100), rel=1e-12)  # of a share
 
 
 def test_few_pairs_of_values(rng: np.random.Generator) -> None:

@@ -16,6 +16,7 @@ from statsmodels.stats._delta_method import NonlinearDeltaCov
 
 import fairstats as fs
 from fairstats.ground.registry import METRICS
+from fairstats.numerics.paired.distance import madd as paired_madd
 from fairstats.numerics.paired.score import (
     Part,
     change_within,
@@ -552,3 +553,15 @@ def test_the_cells_of_the_calibration_count_what_they_say(monkeypatch: pytest.Mo
     assert measures["answered"] == [60.0, 60]
     assert measures["coverage"][0] >= 50
     assert measures["false verdict"][0] <= 3
+
+
+@pytest.mark.parametrize("margin", [0.2, 1.0, 1.9])
+def test_evidence_of_a_distance_that_no_draw_moves(margin: float) -> None:
+    """Groups of 10 in a bin each: MADD is 2, and z solves 2√2·z²/(10 + z²) = 2 − margin (Tango's limits)."""
+    scores = np.full((1, 10), 0.1), np.full((1, 10), 0.9)
+    found: Any = paired_madd(scores, [], margin, 99, np.random.default_rng(1), bins=2)
+    share = (2 - margin) / np.sqrt(8)
+    (evidence,) = found.level.evidence
+    assert found.level.estimates.tolist() == [2.0]
+    assert evidence.above == pytest.approx(norm.sf(np.sqrt(10 * share / (1 - share))), rel=1e-9)
+    assert evidence.inside == pytest.approx(1 - evidence.above, rel=1e-12)

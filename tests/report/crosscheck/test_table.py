@@ -83,6 +83,7 @@ def test_text_ends_with_the_count() -> None:
     assert text.splitlines()[-1] == "2 of 3 agree"
     assert "needs --data: a distance between sets of rows" in text
     assert "[1] stats::prop.test (R 4.2.2)" in text
+    assert [note[: note.index(" quantit")] for note in table().notes()] == ["1 random", "1", "1"]
     brief = table().summary(full=False)
     assert "prop.test" in brief  # among the sources
     assert "  estimate " not in brief

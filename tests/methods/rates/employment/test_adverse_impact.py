@@ -62,6 +62,17 @@ def test_the_example_of_morris() -> None:
     assert row["phi"] == pytest.approx(row["z"] / math.sqrt(35))
 
 
+def test_four_fifths_itself_are_enough() -> None:
+    """29 CFR 1607.4 D: a rate *less* than four-fifths; 40% against 50% is just that."""
+    found = fs.adverse_impact({"women": (400, 600), "men": (500, 500)})
+    assert found.to_frame().loc[0, ["estimate", "reading"]].tolist() == [0.8, "statistical only"]
+    assert (
+        " The rate is at least 0.8 of the reference's (significance: statistical only)"
+        in found.sentences()[0]
+    )
+    assert "selections moved" not in found.sentences()[0]
+
+
 @settings(max_examples=60)
 @given(table=TABLES)
 def test_figures_against_statsmodels_and_enumeration(table: tuple[int, int, int, int]) -> None:

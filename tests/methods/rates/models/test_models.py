@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import norm, ttest_rel
+from scipy.stats import norm, t, ttest_rel
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
@@ -120,6 +120,23 @@ def test_brier_scores_by_paired_t(people: dict[str, Any]) -> None:
         assert (c.statistic, c.pvalue) == pytest.approx((wanted.statistic, wanted.pvalue), rel=1e-9)
         ends = wanted.confidence_interval(0.95)
         assert tuple(c.confidence_interval) == pytest.approx((ends.low, ends.high), rel=1e-9)
+
+
+def test_limits_of_a_brier_score_are_shares() -> None:
+    """Losses 1, 1, 1, ¼, twice in each group: .8125, whose limit by Student's t would be 1.10."""
+    y = np.tile([0, 1], 8)
+    wrong = np.where(np.arange(16) % 4 == 3, 0.5, 1.0 - y)
+    found = fs.compare_models(
+        y,
+        score={"wrong": wrong, "right": 1.0 - wrong},
+        metrics="brier",
+        sensitive_features=np.repeat([0, 1], 8),
+    ).values_frame()
+    own = found[(found["model"] == "wrong") & (found["group"] != "all rows")]
+    assert own["estimate"].tolist() == [0.8125] * 2
+    low = 0.8125 - t(7).ppf(0.975) * np.sqrt(0.75**2 * 3 / 16 * 8 / 7 / 8)
+    assert own["ci_low"].tolist() == pytest.approx([low] * 2, rel=1e-12)
+    assert own["ci_high"].tolist() == [1.0] * 2
 
 
 @pytest.mark.parametrize(("rows", "verdict"), [(12, "undecided"), (400, "satisfied")])
