@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -445,3 +446,18 @@ def test_places_among_the_negatives_count_ties_half() -> None:
     places, counts = _places(np.array([[1, 0, 0, 1], [0, 1, 2, 0]]))
     np.testing.assert_allclose(places, [0.25, 0.5, 0.75])
     np.testing.assert_array_equal(counts, [[1, 0, 1], [0, 3, 0]])
+
+
+def test_scores_in_intervals_say_how_far_the_area_can_be_off(rng: np.random.Generator) -> None:
+    """A tally sent on merges scores; half the share of pairs of labels in one interval, by group."""
+    y, score, g = sample(rng, 300, 0.1)
+    frame = pd.DataFrame({"y": y, "s": score, "g": g})
+    counted = fs.tally(frame, y_true="y", score="s", sensitive_features="g")
+    with pytest.warns(DataWarning, match="scores are merged"):
+        sent = fs.Tally.from_json(counted.to_json())
+    cells = sent.histogram().counts
+    error = sum(0.5 * (n * p).sum() / (n.sum() * p.sum()) for n, p in cells)
+    exact = fs.abroca(counts=counted, n_resamples=100, rng=1)
+    with pytest.warns(DataWarning, match=f"the area and the AUCs can be off by {error:.2g} at most"):
+        merged = fs.abroca(counts=sent, n_resamples=100, rng=1)
+    assert 0 < abs(exact.estimate - merged.estimate) <= error
