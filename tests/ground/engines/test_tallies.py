@@ -147,8 +147,9 @@ def test_decimal_scores_and_the_scale_of_scores(fast_lazy):
     counted = fs.tally(fast_lazy(frame), **options)
     same(counted, fs.tally(frame, **options))
     assert counted.histogram().values.max() == 1
-    with pytest.raises(InputError, match="score_range"):
-        fs.tally(frame, **{**options, "score_range": (10, 1)})
+    for ends in ((10, 1), (1, 5, 10)):
+        with pytest.raises(InputError, match="`score_range`: got .*; allowed: two numbers, the lower first"):
+            fs.tally(frame, **{**options, "score_range": ends})
 
 
 def test_edges_are_those_of_every_grid_and_no_cell_holds_two():

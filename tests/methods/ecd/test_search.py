@@ -172,6 +172,9 @@ def test_bad_input(change: dict[str, Any], match: str) -> None:
 
 
 def test_bad_labels() -> None:
+    for other in (1, None):
+        with pytest.raises(fs.InputError, match="one label per row, all of one type"):
+            search().fit(X, np.array([other, *Y[1:].tolist()], dtype=object))
     with pytest.raises(fs.InputError, match="one label"):
         search().fit(X, Y[:5])
     with pytest.raises(fs.InputError, match="three ways"):

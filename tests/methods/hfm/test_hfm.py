@@ -161,6 +161,7 @@ def test_sensitive_columns_are_left_out_of_the_features() -> None:
     both = pd.concat([X, sensitive.set_index(X.index)], axis=1)
     result = fs.hfm(both, y_true, y_pred, sensitive_features=sensitive, **OFF)
     assert result.left_out == ("sex", "race")
+    assert result.columns == ("age", "hours", "job=a", "job=b", "job=c")
     assert result.d == fs.hfm(X, y_true, y_pred, sensitive_features=sensitive, **OFF).d
 
 

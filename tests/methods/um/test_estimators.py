@@ -261,3 +261,9 @@ def test_refuses_before_it_fits(options: dict[str, Any], argument: str) -> None:
         compare(**options)
     assert argument in problem.value.argument
     assert not Rule.fits
+
+
+@pytest.mark.parametrize(("models", "got"), [({"all": Rule()}, "1 of them"), ([Rule(), Rule()], "list")])
+def test_says_which_estimators_it_got(models: Any, got: str) -> None:
+    with pytest.raises(InputError, match=f"`estimators`: got {got}; allowed: a mapping of name to estimator"):
+        compare(models=models)

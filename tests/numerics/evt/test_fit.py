@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import genpareto
 
 from fairstats.ground.backends import use_backend
 from fairstats.ground.errors import BackendError, DataWarning, InputError, RBackendError
@@ -187,6 +188,16 @@ def test_r_lmoments_get_our_standard_errors(use: Any) -> None:
     use(stand_in())
     theirs = fit_gpd(X, 1.0, method="lmoments")
     np.testing.assert_array_equal(theirs.covariance, ours.covariance)
+
+
+@pytest.mark.parametrize(("method", "shape"), [("lmoments", 0.7), ("mle", -0.7)])
+def test_an_irregular_fit_has_no_standard_errors(method: str, shape: float) -> None:
+    """L-moments have a variance below ξ = 1/2 (Hosking 1990), the likelihood above −1/2 (Smith 1985)."""
+    x = genpareto.rvs(shape, size=2000, random_state=np.random.default_rng(2))
+    fit = fit_gpd(x, 0.0, method=method, backend="scipy")
+    assert fit.shape == pytest.approx(shape, abs=0.15)
+    assert not fit.regular
+    assert np.isnan(fit.covariance).all()
 
 
 def test_fits_load_neither_scipy_stats_nor_matplotlib_nor_r() -> None:

@@ -91,7 +91,8 @@ def test_distribution_of_the_fit(gpd: EvtFit) -> None:
     x = np.array([2.6, 4.0, 9.0])
     np.testing.assert_allclose(gpd.cdf(x), law.cdf(x), rtol=1e-12)
     np.testing.assert_allclose(gpd.sf(x), law.sf(x), rtol=1e-12)
-    np.testing.assert_allclose(gpd.quantile([0.1, 0.5, 0.99]), law.ppf([0.1, 0.5, 0.99]), rtol=1e-12)
+    for p in ([0.1, 0.5, 0.99], [0.0, 1.0]):
+        np.testing.assert_allclose(gpd.quantile(p), law.ppf(p), rtol=1e-12)
     assert gpd.nll == pytest.approx(-law.logpdf(gpd.sample).sum(), abs=1e-9)
     assert gpd.loglik == -gpd.nll
     assert np.isnan(gpd.location)

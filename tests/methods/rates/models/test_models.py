@@ -139,6 +139,19 @@ def test_limits_of_a_brier_score_are_shares() -> None:
     assert own["ci_high"].tolist() == [1.0] * 2
 
 
+def test_accuracy_of_weighted_rows_is_an_estimate_alone(people: dict[str, Any]) -> None:
+    """Wilson's interval is of counts: sums of weights are none, whatever their size."""
+    weight = np.linspace(1, 2, 700)
+    y, group, two = people["y"], people["group"], {name: people["pred"][name] for name in ("logit", "forest")}
+    options: dict[str, Any] = {"sensitive_features": group, "metrics": "accuracy"}
+    found = fs.compare_models(y, two, sample_weight=weight, **options).values_frame()
+    for v in found.itertuples():
+        rows = group == v.group
+        assert v.estimate == pytest.approx(np.average((two[v.model] == y)[rows], weights=weight[rows]))
+    assert found[["ci_low", "ci_high"]].isna().all(axis=None)
+    assert fs.compare_models(y, two, **options).values_frame()[["ci_low", "ci_high"]].notna().all(axis=None)
+
+
 @pytest.mark.parametrize(("rows", "verdict"), [(12, "undecided"), (400, "satisfied")])
 def test_scores_without_an_error_are_no_certainty(rows: int, verdict: str) -> None:
     """No draw moves their curves. Witness: (1 − d/2)²ᵏ = .025, k rows of a label; fs.abroca's verdict."""
