@@ -9,6 +9,7 @@ import pytest
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning
+from fairstats.methods.um.draws import warn_of_undefined
 
 from .conftest import TABLE, Sample, cells
 
@@ -87,6 +88,15 @@ def test_a_group_without_positives_warns_and_reports_undefined_draws() -> None:
         comparison = fs.um_compare(result, other, rng=1)
     assert comparison.undefined == pytest.approx(share, abs=0.03)
     assert sum(e.probability for e in comparison.events) == pytest.approx(1)
+
+
+def test_more_than_one_undefined_draw_in_twenty_is_told() -> None:
+    """By count: 5 of 100 are silent, since warnings are errors here, and 6 are told."""
+    draws = np.where(np.arange(100) < 5, np.nan, 0.5)
+    warn_of_undefined("tpr", draws)
+    draws[5] = np.nan
+    with pytest.warns(InsufficientEvidenceWarning, match=r"tpr: 6.0% of the draws are undefined"):
+        warn_of_undefined("tpr", draws)
 
 
 def test_a_group_without_rows_is_undefined() -> None:
