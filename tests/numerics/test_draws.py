@@ -102,3 +102,9 @@ def test_fewer_rows_are_multinomial_by_numpy():
     shares = np.array([0.2, 0.3, 0.5])
     wanted = np.random.default_rng(1).multinomial(999_999, shares, size=4)
     np.testing.assert_array_equal(drawn_rows(999_999, shares, 4, np.random.default_rng(1)), wanted)
+
+
+def test_a_thousand_million_rows_of_one_value_are_drawn():
+    """NumPy refuses it: both parts of the rows must be fewer."""
+    found = split_each(np.array([[10**9, 0], [0, 10**9]]), 5, np.random.default_rng(1))
+    np.testing.assert_array_equal(found, [[5, 0], [0, 5]])
