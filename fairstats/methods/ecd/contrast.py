@@ -58,11 +58,12 @@ def contrast_tails(pair: Pair) -> tuple[EcdComparison, Evidence]:
         "cvar": difference_of(*(s.cvar(settings.cvar_level) for s in samples)),
     }  # fmt: skip
     modelled = not (first.level.empirical or second.level.empirical)
+    known_levels = not (math.isnan(first.level.estimate) or math.isnan(second.level.estimate))
     if settings.location == "paper":
         found, evidence = _own_thresholds(pair), Evidence()
-    elif modelled and _has_shared_people(*samples):
-        near = [t.group for t in pair.tails if t.fit is not None and t.fit.by_power]
-        found, evidence = (_unknown(pair, near), Evidence()) if near else _by_people(pair)
+    elif known_levels and _has_shared_people(*samples):
+        irregular = [t.group for t in pair.tails if not _is_plain(t)]
+        found, evidence = (_unknown(pair, irregular), Evidence()) if irregular else _by_people(pair)
     elif modelled and first.fit is not None and second.fit is not None:
         contrast = LevelContrast.of(first.fit, second.fit, settings.interactions)
         if first.fit.by_power or second.fit.by_power:
@@ -189,12 +190,22 @@ def other_exceedances(pair: Pair) -> list[EcdComparison]:
     return found
 
 
-def _unknown(pair: Pair, near: list[str]) -> dict[str, Any]:
-    """No interval: draws of a power tail take rows as independent; resamples say little of an end point."""
+def _is_plain(tail: GroupTail) -> bool:
+    """Whether resamples of people know its level: a continuous tail that is not near its end point."""
+    fit = tail.fit
+    return fit is not None and fit.grid is None and not (fit.by_power or tail.level.empirical)
+
+
+def _unknown(pair: Pair, irregular: list[str]) -> dict[str, Any]:
+    """No interval: other methods take rows as independent, and resamples of people are too short.
+
+    They say little of an end point, and their excesses are continuous: of rounded scores 95% intervals
+    covered .82 (200 samples of 2,000 and 600 people with five rows each).
+    """
     level, widest = pair.settings.confidence_level, np.array([-2.0 * BOUND, 2.0 * BOUND] * 3)
     note = (
-        f"People own several rows and the end point of {' and '.join(near)} is near: no interval is shown to "
-        "hold. Take one row of each person."
+        f"People own several rows, and the tail of {' and '.join(irregular)} has values on a grid, an end "
+        "point that is near or no model: no interval is shown to hold. Take one row of each person."
     )
     caution(note, InsufficientEvidenceWarning)
     limits = _limits(widest, (level, level, pair.each), "none")
@@ -243,7 +254,7 @@ def _square_and_add(pair: Pair) -> dict[str, Any]:
     ]
     none = " and ".join(t.group for t in tails if math.isnan(t.level.estimate))
     names = " and ".join(t.group for t in tails if t.level.empirical)
-    off = [rounding_of(s, t.level) for s, t in zip(pair.samples, tails, strict=True)]
+    off = [rounding_of(s, t.level, settings) for s, t in zip(pair.samples, tails, strict=True)]
     alone = _mover(tails[0].level, tails[1].level, level, off)
     together = _mover(again[0], again[1], each, off)
     return {

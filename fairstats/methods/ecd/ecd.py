@@ -135,7 +135,8 @@ def ecd(
     that belong to it. Tails that are not generalised Pareto bias the level, the more the larger the share
     of the rows above the threshold: `sensitivity` has the answers with half and twice the exceedances, by
     Student's t, and the result says where they differ. Rows of one person are resampled together; where
-    their end point is near, there is no interval. With synthetic rows intervals describe the generator's
+    their end point is near, scores lie on a grid or there is no model, there is no interval, nor is there of
+    a single group's level. With synthetic rows intervals describe the generator's
     law, and there is neither p-value nor verdict on people.
 
     References

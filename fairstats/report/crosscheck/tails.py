@@ -171,7 +171,8 @@ def _empirical_level(
     told = () if grid == "auto" else (grid or 0.0,)
     ci = level.confidence_interval
     found = bench.call("bounded_level", np.round(cd, 12), level.interactions, ci.confidence_level, *told)
-    yield from bench.compare(place, (*_LEVEL, *_INTERVAL), level, found, "stats::quantile")
+    lines = _LEVEL if ci.method == "none" else (*_LEVEL, *_INTERVAL)
+    yield from bench.compare(place, lines, level, found, "stats::quantile")
 
 
 def _law(model: str) -> str:
@@ -194,6 +195,8 @@ def _fitted_level(fitted: EvtFit, level: GroupLevel, place: Place, bench: Bench)
     found = {**found, "high": min(found["high"], 1.0)}
     near = _OF_WIDTH * (level.std_error if math.isfinite(level.std_error) else ci.width)
     yield from bench.compare(place, _LEVEL, level, found, "tail_level", absolute=near)
+    if ci.method == "none":
+        return
     if fitted.regular and fitted.shape > _REGULAR:
         loose = 1e-4 if fitted.grid is None and fitted.backend.startswith("scipy") else _NUMERICAL
         yield from bench.compare(place, _LEVEL_ERROR, level, found, "tail_level", relative=loose)

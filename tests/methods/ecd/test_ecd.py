@@ -365,7 +365,7 @@ def test_people_with_several_rows_near_an_end_point_are_not_judged() -> None:
     whole = fs.results.CounterfactualSample.from_values({"white": 0.4 * rng.random(3000), "black": both})
     for g, person in ((whole["black"], np.arange(4000) // 2), (whole["white"], 4000 + np.arange(3000))):
         object.__setattr__(g, "person", person)
-    with pytest.warns(InsufficientEvidenceWarning, match="several rows and the end point of black and white"):
+    with pytest.warns(InsufficientEvidenceWarning, match="several rows, and the tail of black and white"):
         found = fs.ecd(whole, **FAST)
     assert found.verdict == "insufficient evidence"
     assert tuple(found.confidence_interval) == (-2, 2)
