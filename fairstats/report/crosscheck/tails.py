@@ -168,11 +168,22 @@ def _empirical_level(
     if cd is None or math.isnan(level.estimate):
         yield place.needs_data("estimate", level.estimate, "an order statistic of the rows")
         return
+    lines = _LEVEL if level.confidence_interval.method == "none" else (*_LEVEL, *_INTERVAL)
+    yield from bench.compare(place, lines, level, _bounded(level, cd, grid, bench), "stats::quantile")
+
+
+def _bounded(level: GroupLevel, cd: Any, grid: float | str | None, bench: Bench) -> Any:
     told = () if grid == "auto" else (grid or 0.0,)
-    ci = level.confidence_interval
-    found = bench.call("bounded_level", np.round(cd, 12), level.interactions, ci.confidence_level, *told)
-    lines = _LEVEL if ci.method == "none" else (*_LEVEL, *_INTERVAL)
-    yield from bench.compare(place, lines, level, found, "stats::quantile")
+    about = (level.interactions, level.confidence_interval.confidence_level)
+    return bench.call("bounded_level", np.round(cd, 12), *about, *told)
+
+
+def _rounding(tail: GroupTail, grid: float | str | None, bench: Bench) -> float | None:
+    """By how much a level of rounded scores may be off; None where the rows that say so are not at hand."""
+    if not tail.level.confidence_interval.method.endswith("their cells"):
+        return 0.0
+    cd = _values(tail.group, tail.n, bench)
+    return None if cd is None else float(_bounded(tail.level, cd, grid, bench)["off"])
 
 
 def _law(model: str) -> str:
@@ -215,9 +226,12 @@ def _difference(result: EcdResult, c: EcdComparison, bench: Bench) -> Iterator[C
         yield place.compare("difference of the printed levels", c.estimate, value, source)
     if not c.method.startswith("likelihood ratio") or first.fit is None or second.fit is None:
         if c.method == "none" and ci.method.startswith("from the two"):
-            found = bench.call(
-                "square_and_add", a.estimate, *a.confidence_interval, b.estimate, *b.confidence_interval
-            )
+            off = [_rounding(tail, s.grid, bench) for tail in (first, second)]
+            if None in off:
+                yield place.needs_data("interval", ci.low, "what rounding does to the levels")
+                return
+            own = (a.estimate, *a.confidence_interval, b.estimate, *b.confidence_interval)
+            found = bench.call("square_and_add", *own, off)
             ends_of = {"low": found[0], "high": found[1]}
             yield from bench.compare(place, _INTERVAL, c, ends_of, "square_and_add")
         else:
