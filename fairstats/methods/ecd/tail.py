@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.errors import DataWarning, InputError
+from fairstats.ground.errors import DataWarning
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
+from fairstats.methods.ecd.grid import TIE, check_grid, grid_of, rounding_width
 from fairstats.methods.ecd.sample import GroupSample
 from fairstats.methods.ecd.settings import EcdSettings
 from fairstats.numerics.evt import EvtFit, choose_threshold, empirical_return_level, fit_gpd, tail_type
 from fairstats.numerics.evt.distributions import Floats
-from fairstats.numerics.evt.grid import LEAST_CELLS, OFF_GRID, grid_width
 from fairstats.numerics.evt.return_levels import ReturnLevel
-from fairstats.numerics.evt.series import are_tied, may_be_rounded
+from fairstats.numerics.evt.series import are_tied
 from fairstats.numerics.evt.tail import to_point_process
 from fairstats.numerics.evt.tail_types import TailType
 
@@ -42,10 +42,6 @@ CHARACTERISTICS = (
 )  # fmt: skip
 #: Candidates of "forward_stop", and the fewest values above one.
 _CANDIDATES, _FEWEST = 12, 20
-#: Of the cells between rounded values so many have one at least, else rounding does not matter.
-_FILLED = 0.05
-#: Values closer than this are one value.
-_TIE = 1e-12
 
 
 @serialisable()
@@ -152,7 +148,7 @@ def _count(value: float) -> str:
 
 def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.random.Generator) -> GroupTail:
     """Fit the tail of one group; `rng` is for the goodness of fit, and for a threshold by tests."""
-    _check_grid(name, sample, settings)
+    check_grid(name, sample, settings)
     k, notes = _exceedances(sample, settings, rng)
     above, threshold = _above(sample, name, k, settings)
     fit, degenerate = _fitted(sample, above, threshold, settings)
@@ -177,7 +173,7 @@ def _above(sample: GroupSample, name: str, k: int, settings: EcdSettings) -> tup
     cd = sample.largest(threshold)
     above = cd[cd > threshold] if np.isfinite(threshold) else cd[:0]
     tied = cd[cd >= threshold]
-    if above.size < k and (width := _grid(tied, settings)):
+    if above.size < k and (width := grid_of(tied, settings)):
         return tied, threshold - 0.5 * width
     return above, threshold
 
@@ -207,7 +203,7 @@ def _remarks(
             "People own several rows, which ξ, type, horizon and goodness of fit take as independent, and of "
             "which no interval of the level is shown to hold. Only comparisons of groups count people."
         )
-    if level.empirical and n > LEAST and (width := _rounding(sample.largest(), settings)):
+    if level.empirical and n > LEAST and (width := rounding_width(sample.largest(), settings)):
         yield (
             f"Its values lie on a grid of width {width:g}. Both scores of a row are rounded, so its "
             f"discrimination is known to ±{width:g}, and so is the level."
@@ -285,10 +281,10 @@ def _degenerate(sample: GroupSample, above: Floats, threshold: float, settings: 
     if sample.n <= LEAST:
         return f"among {sample.n} rows no threshold has {LEAST} values above it"
     cd = sample.largest()
-    far = abs(sample.average.estimate - sample.maximum) > 1e3 * _TIE  # where a tally left values out
-    if cd.size and not far and np.abs(cd).max() <= _TIE:
+    far = abs(sample.average.estimate - sample.maximum) > 1e3 * TIE  # where a tally left values out
+    if cd.size and not far and np.abs(cd).max() <= TIE:
         return f"all {sample.n:,} values are 0: the scores do not change with the attribute"
-    if cd.size and cd.max() - cd.min() <= _TIE and not far:
+    if cd.size and cd.max() - cd.min() <= TIE and not far:
         return f"all {sample.n:,} values equal {cd.max():.3g}"
     tied = int((cd == threshold).sum())
     if above.size < LEAST and tied > 1:
@@ -297,61 +293,16 @@ def _degenerate(sample: GroupSample, above: Floats, threshold: float, settings: 
         lie = "value lies" if above.size == 1 else "values lie"
         return f"{above.size} {lie} above the threshold, fewer than {LEAST}"
     gaps = np.diff(np.sort(above))
-    distinct = 1 + int((gaps > _TIE * max(1.0, np.abs(above).max())).sum())
-    if distinct < max(LEAST, above.size / 2) and not _grid(above, settings):
+    distinct = 1 + int((gaps > TIE * max(1.0, np.abs(above).max())).sum())
+    if distinct < max(LEAST, above.size / 2) and not grid_of(above, settings):
         what = f"are {distinct} distinct ones" if distinct > 1 else "are one and the same"
         return f"its {above.size} largest values {what}: ties, not a continuous tail"
     return ""
 
 
-def _check_grid(name: str, sample: GroupSample, settings: EcdSettings) -> None:
-    """Raise unless the values lie on the grid that was given, if one was."""
-    cd = sample.largest()
-    if not isinstance(settings.grid, float) or not cd.size:
-        return
-    cells = (cd - cd.max()) / settings.grid
-    if np.abs(cells - np.round(cells)).max() > OFF_GRID:
-        got = f"{settings.grid:g}, of which the values of {name!r} are no multiples"
-        allowed = "the width of the grid that all values of CD lie on"
-        raise InputError("grid", got=got, allowed=allowed, cure="grid='auto'")
-
-
-def _grid(above: Floats, settings: EcdSettings) -> float:
-    """Width of the grid of values that a tail can be fitted to; 0 where there is none.
-
-    Not with fewer cells than `fit_gpd` takes, nor with so many that rounding does not matter. That CD is the
-    difference of two rounded scores does no harm from there on (the calibration page has such scores).
-    """
-    distinct, width = _distinct(above), _rounding(above, settings)
-    return width if distinct >= LEAST_CELLS and _is_filled(above, distinct, width) else 0.0
-
-
-def _distinct(values: Floats) -> int:
-    return int(np.unique(np.round(values / _TIE) * _TIE).size)
-
-
-def _rounding(values: Floats, settings: EcdSettings) -> float:
-    """Width of the grid of the values, as it was given or of those that are tied; 0 where there is none.
-
-    Not found where the largest are not tied, nor most, nor of fewer than three values, which any grid fits.
-    """
-    if not isinstance(settings.grid, str):
-        return settings.grid or 0.0
-    distinct = _distinct(values)
-    if distinct < 3 or not may_be_rounded(np.round(values, 9)):
-        return 0.0
-    width = grid_width(values)
-    # a few fractions have a common divisor, too, but their grid is empty
-    return width if _is_filled(values, distinct, width) else 0.0
-
-
-def _is_filled(values: Floats, distinct: int, width: float) -> bool:
-    return bool(distinct >= _FILLED * np.ptp(values) / (width or 1.0))
-
-
 def rounding_of(sample: GroupSample, level: GroupLevel, settings: EcdSettings) -> float:
     """By how much the level of an order statistic of rounded scores may be off: by a whole width."""
-    return _rounding(sample.largest(), settings) if level.empirical and sample.n >= LEAST else 0.0
+    return rounding_width(sample.largest(), settings) if level.empirical and sample.n >= LEAST else 0.0
 
 
 def _in_top_cell(sample: GroupSample, width: float) -> int:
@@ -364,7 +315,7 @@ def _in_top_cell(sample: GroupSample, width: float) -> int:
 def _fit(sample: GroupSample, threshold: float, settings: EcdSettings) -> EvtFit:
     cd = sample.largest()
     options: dict[str, Any] = {"confidence_level": settings.confidence_level, "backend": settings.backend}
-    options["n_total"], options["grid"] = sample.n, _grid(cd[cd > threshold], settings) or None
+    options["n_total"], options["grid"] = sample.n, grid_of(cd[cd > threshold], settings) or None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*no maximum", DataWarning)  # told as `degenerate`
         return fit_gpd(cd, threshold, covariates=None, **options)
@@ -430,7 +381,7 @@ def _group_level(
     found = empirical_return_level(cd, m, confidence_level=settings.confidence_level, n_total=sample.n)
     low, high = found.confidence_interval
     # both scores of a row are off by up to half a width
-    width, method = _rounding(cd, settings), "binomial, between order statistics"
+    width, method = rounding_width(cd, settings), "binomial, between order statistics"
     method += " and their cells" if width else ""
     if width and _in_top_cell(sample, width):
         high = min(high, sample.maximum)
