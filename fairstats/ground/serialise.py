@@ -253,6 +253,8 @@ def _fits(value: Any, kind: ast.expr, names: Mapping[str, Any]) -> bool:
         return isinstance(value, _PLAIN[name]) and (name == "bool" or not isinstance(value, bool))
     meant = _REGISTRY.get(name) or names.get(name)
     meant = get_origin(meant) or meant  # of an alias such as NDArray[np.float64]
+    lazy = getattr(meant, "__value__", meant)  # which newer NumPy declares by a `type` statement
+    meant = get_origin(lazy) or lazy
     return meant is Any or not isinstance(meant, type) or isinstance(value, meant)
 
 
