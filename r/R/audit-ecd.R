@@ -181,7 +181,7 @@ sensitivity_rows <- function(cd, tails, level) {
 tail_characteristics <- function(tail, level) {
   out <- list(
     location = tail$return_level, location_std_error = tail$std_error, scale = NaN, scale_std_error = NaN, shape = NaN,
-    shape_std_error = NaN, threshold = tail$threshold, type = NA_character_, horizon = NaN,
+    shape_std_error = NaN, threshold = tail$threshold, type = NA_character_, horizon = NaN, mc_horizon = 0,
     mc_location = tail$errors[1L]
   )
   if (nzchar(tail$degenerate)) return(out)
@@ -191,23 +191,34 @@ tail_characteristics <- function(tail, level) {
   spread <- rbind(cbind(tail$covariance, 0), c(0, 0, 1 / tail$exceedances))
   out$scale_std_error <- sqrt(drop(gradient %*% spread %*% gradient))
   out[c("shape", "shape_std_error")] <- tail[c("shape", "shape_std_error")]
-  if (is.nan(tail$shape_std_error) && tail$shape <= -1) return(utils::modifyList(out, list(horizon = Inf)))
+  out[c("horizon", "mc_horizon")] <- horizon_of(tail, level)
+  if (is.nan(tail$shape_std_error) && tail$shape <= -1) return(out)
   ends <- tail_shape(tail$excess, level, tail$grid)
   out$type <- if (ends$high < 0) "III" else if (ends$low > 0) "II, pre-asymptotic" else "undecided (I not excluded)"
   out$shape_low <- max(ends$low, -1)
   out$shape_high <- ends$high
-  out$horizon <- horizon_of(tail, level)
   out
 }
 
 # The largest number of interactions whose level is known: the last before the first failure, by halving on three grids of
-# its logarithm, each inside a cell of the one before.
+# its logarithm, each inside a cell of the one before. Of a power tail with its Monte Carlo error.
 horizon_of <- function(tail, level) {
-  known <- function(s) {
-    at <- tail_level(tail$excess, tail$n, tail$origin, exp(s), level, "binomial", tail$grid)
-    isTRUE(at$high - at$low < HORIZON_WIDTH * abs(at$estimate) && at$high < 1)
+  drawn <- if (tail$power) power_tail(tail$excess + tail$origin, tail$n)
+  known <- function(s, off) {
+    at <- if (tail$power) power_level(drawn(exp(s)), level) else {
+      tail_level(tail$excess, tail$n, tail$origin, exp(s), level, "binomial", tail$grid)
+    }
+    error <- if (off == 0) 0 else off * max(at$errors)
+    isTRUE(at$high - at$low + error < HORIZON_WIDTH * abs(at$estimate) && at$high + error < 1)
   }
-  low <- -log(tail$rate)
+  found <- farthest(function(s) known(s, 0), tail$rate)
+  if (!tail$power) return(list(found, 0))
+  far <- c(farthest(function(s) known(s, -5), tail$rate), farthest(function(s) known(s, 5), tail$rate))
+  list(found, if (all(is.finite(c(far, found)))) max(abs(far - found)) / 5 else Inf)
+}
+
+farthest <- function(known, rate) {
+  low <- -log(rate)
   high <- log(HORIZON_FARTHEST) + low
   if (!known(low + 1e-6)) return(NaN)
   if (known(high)) return(Inf)

@@ -138,7 +138,7 @@ group_tail <- function(x, k, m, level, told = NULL) {
 # Level of a group for m interactions; an order statistic where its tail gives none. `errors`: Monte Carlo errors.
 tail_at <- function(x, tail, m, level, told = NULL) {
   at <- if (!nzchar(tail$degenerate) && m * tail$rate >= 1) {
-    if (tail$power) power_level(tail$excess + tail$origin, tail$n, m, level) else {
+    if (tail$power) power_level(power_tail(tail$excess + tail$origin, tail$n)(m), level) else {
       tail_level(tail$excess, tail$n, tail$origin, m, level, "binomial", tail$grid)
     }
   }
@@ -151,8 +151,7 @@ tail_at <- function(x, tail, m, level, told = NULL) {
 }
 
 # Level of a tail with a near end point: median of the draws, and their quantiles.
-power_level <- function(above, n, m, level) {
-  drawn <- power_draws(above, n, m)
+power_level <- function(drawn, level) {
   shares <- c(0.5, 0.5 - level / 2, 0.5 + level / 2)
   ends <- stats::quantile(drawn, shares, names = FALSE)
   list(estimate = ends[1L], std_error = NaN, low = ends[2L], high = ends[3L], errors = drawn_errors(drawn, shares))
@@ -244,7 +243,7 @@ contrast_tails <- function(first, second, n, m, level, margin, calibrated = FALS
   levels <- unique(c(level, each))
   if (first$power || second$power) {
     drawn <- Map(function(tail, size) {
-      if (tail$power) return(power_draws(tail$excess + tail$origin, size, m))
+      if (tail$power) return(power_tail(tail$excess + tail$origin, size)(m))
       root_draws(tail$excess, size, tail$origin, m, "binomial", tail$grid)
     }, list(first, second), n)
     found <- drawn_contrast(drawn[[1L]], drawn[[2L]], levels, margin)

@@ -515,8 +515,9 @@ redrawn_level <- function(tail, n, m) {
 
 # Draws of the power tail x = end - c (n s)^g of exceedances, for a near end point (shape below -1/2), where likelihoods
 # cover too little: the exponent solves the mean log spacing for the k smallest of n uniform values, and c goes through
-# the order statistic next to the level of m observations.
-power_draws <- function(x, n, m, draws = 2000L) {
+# the order statistic of the upper half next to the level of m observations (next to the least it would come of a spacing,
+# near 0 in many draws). The levels of m, as a function: the same draws for every m.
+power_tail <- function(x, n, draws = 2000L) {
   x <- sort(x, decreasing = TRUE)
   k <- length(x)
   inner <- x[2:(k - 1L)]
@@ -535,11 +536,13 @@ power_draws <- function(x, n, m, draws = 2000L) {
     high <- ifelse(less, high, middle)
   }
   g <- exp((low + high) / 2)
-  place <- min(max(round(n / m), 1), k - 1)
   gamma <- n * last
-  near <- exp(g * (logs[, place] + log(gamma)))
-  c <- (x[place] - x[k]) / (gamma^g - near)
-  x[place] + c * near - c * (n / m)^g
+  function(m) {
+    place <- min(max(round(n / m), 1), k %/% 2)
+    near <- exp(g * (logs[, place] + log(gamma)))
+    c <- (x[place] - x[k]) / (gamma^g - near)
+    x[place] + c * near - c * (n / m)^g
+  }
 }
 
 # Levels of m observations of a regular tail at standard normal draws of its standardised signed root, by interpolation.

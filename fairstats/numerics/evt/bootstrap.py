@@ -196,7 +196,9 @@ class PowerTail:
         """Draws for the k largest of `total` values; None where the largest are tied.
 
         `m`: number of observations of the level that is asked for: c and the end go through the order
-        statistic next to it (the largest for the end point). Without a generator always the same draws.
+        statistic next to it (the largest for the end point) in the upper half, since c is of the distance
+        to the least value: a spacing next to it, which is near 0 in many draws. Without a generator always
+        the same draws.
         """
         found = cls.of_each(values, total, (m,), rng)
         return found[0] if found else None
@@ -214,7 +216,7 @@ class PowerTail:
         k = x.size
         if k < 4 or not x[0] > x[1]:
             return []
-        places = [0 if m is None else min(max(round(total / m), 1), k - 1) - 1 for m in periods]
+        places = [0 if m is None else min(max(round(total / m), 1), k // 2) - 1 for m in periods]
         stream = np.random.default_rng(_SEED) if rng is None else rng
         found = [_solved(x, total, places, min(_CHUNK, DRAWS - i), stream) for i in range(0, DRAWS, _CHUNK)]
         made = []

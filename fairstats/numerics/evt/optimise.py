@@ -180,6 +180,7 @@ def _newton_of_one(
         f, slope, curvature = one(theta)
         return theta, f, slope * first, curvature * first**2 + slope * first * (hi + lo * e) / gap
 
+    last_but_one = moved = math.inf
     with np.errstate(all="ignore"):
         for _ in range(_MAX_ITERATIONS):
             _, _, slope, curvature = at(x)
@@ -187,9 +188,9 @@ def _newton_of_one(
                 break
             low, high = (low, x) if slope > 0 else (x, high)
             target = x - slope / curvature if curvature > 0 else math.nan
-            if not low <= target <= high:
+            if not (low <= target <= high and abs(target - x) <= 0.5 * last_but_one):
                 target = 0.5 * (low + high)
-            moved, x = abs(target - x), target
+            last_but_one, moved, x = moved, abs(target - x), target
             if moved <= _TOLERANCE * (1.0 + abs(x)):
                 break
         theta, value, *_ = at(x)
@@ -208,10 +209,12 @@ def newton_in_bracket(
 ) -> Floats:
     """Points where the slope vanishes, by Newton steps that never leave the bracket (else it is halved).
 
-    A step below `tolerance` (relative to 1 + |x|) is taken and ends the search: convergence is quadratic,
-    so what is left is of the order of its square.
+    Where the curvature jumps, Newton's steps may go to and fro for ever between two points: one that is not
+    half as long as the last but one halves the bracket, too. A step below `tolerance` (relative to 1 + |x|)
+    is taken and ends the search: convergence is quadratic, so what is left is of the order of its square.
     """
     x, low, high = start.copy(), low.copy(), high.copy()
+    last_but_one, last = np.full_like(x, np.inf), np.full_like(x, np.inf)
     active = np.arange(rows.size)
     for _ in range(max_iterations):
         point = x[active]
@@ -223,8 +226,10 @@ def newton_in_bracket(
         with np.errstate(divide="ignore", invalid="ignore"):
             step = -slope / curvature
         target = point + step
-        bad = ~((curvature > 0) & (target >= low[active]) & (target <= high[active]))
-        target = np.where(bad, 0.5 * (low[active] + high[active]), target)
+        good = (curvature > 0) & (target >= low[active]) & (target <= high[active])
+        good &= np.abs(step) <= 0.5 * last_but_one[active]
+        target = np.where(good, target, 0.5 * (low[active] + high[active]))
+        last_but_one[active], last[active] = last[active], np.abs(target - point)
         x[active] = np.where(slope == 0, point, target)
         moving = (slope != 0) & (np.abs(target - point) > tolerance * (1.0 + np.abs(point)))
         active = active[moving]

@@ -226,9 +226,7 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     taus = np.array([fit.log_period(each) for each in (periods if several else [m])])
     intervals: list[Any] = [None] * taus.size
     if method == "power_tail":
-        each = periods if several else [float(m)]
-        drawn = [tail.level(m) for tail, m in zip(_power_tails(fit, each), each, strict=True)]
-        intervals = [np.quantile(levels, [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level]) for levels in drawn]
+        intervals = list(power_levels(fit, periods if several else [float(m)], level))
     if method == "signed_root":
         target = np.full(taus.size, chi2_quantile(level))
         intervals = list(zip(*fit.likelihood().level_interval(taus, target, standardised=True), strict=True))
@@ -305,6 +303,13 @@ def power_draws(fit: FittedTail, m: float | None, rng: np.random.Generator | Non
     Raises InputError where the fit has no such tail.
     """
     return _power_tails(fit, [m], rng)[0]
+
+
+def power_levels(fit: FittedTail, periods: Sequence[float], confidence_level: float) -> Floats:
+    """Lower end, estimate (the median) and upper end of levels by the power tail, shape (Q, 3)."""
+    shares = [0.5 - 0.5 * confidence_level, 0.5, 0.5 + 0.5 * confidence_level]
+    tails = zip(_power_tails(fit, periods), periods, strict=True)
+    return np.stack([np.quantile(tail.level(m), shares) for tail, m in tails])
 
 
 def _power_tails(

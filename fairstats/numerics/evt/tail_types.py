@@ -17,8 +17,9 @@ from fairstats.ground.results import Comparison, Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.distributions import Counts, Flags, Floats
 from fairstats.numerics.evt.fit import EvtFit
-from fairstats.numerics.evt.intervals import TailLikelihood, chi2_quantile
+from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.profile import endpoint_estimate
+from fairstats.numerics.evt.return_levels import power_levels
 from fairstats.numerics.evt.series import as_series, refuse_constant
 from fairstats.numerics.evt.tail import TailEstimate, TailTest
 
@@ -360,12 +361,11 @@ def _name(interval: Interval, bound: float | None) -> str:
 
 def _horizon(fit: EvtFit, bound: float | None, width: float, level: float) -> tuple[float, str]:
     """Largest m that passes, on a grid of log m that is refined around the first failure."""
-    likelihood, critical = fit.likelihood(), chi2_quantile(level)
     low, high = np.log(1.0 / fit.rate), np.log(_FARTHEST / fit.rate)
     reason = ""
     for _ in range(3):
         periods = np.linspace(low, high, _GRID)
-        good, reasons = _passes(likelihood, periods, critical, bound, width)
+        good, reasons = _passes(fit, periods, level, bound, width)
         if good.all():
             if not reason:
                 return float("inf"), f"no limit up to {_FARTHEST:g} exceedances"
@@ -382,11 +382,15 @@ def _horizon(fit: EvtFit, bound: float | None, width: float, level: float) -> tu
 
 
 def _passes(
-    likelihood: TailLikelihood, periods: Floats, critical: float, bound: float | None, width: float
+    fit: EvtFit, periods: Floats, level: float, bound: float | None, width: float
 ) -> tuple[Flags, list[str]]:
-    target = np.full(periods.size, critical)
-    low, high = likelihood.level_interval(periods, target, standardised=True)
-    estimate = np.array([likelihood.level(t) for t in periods])
+    """Whether each level has an interval that is narrow and below the bound: the one `return_level` gives."""
+    if fit.by_power:
+        low, estimate, high = power_levels(fit, np.exp(periods).tolist(), level).T
+    else:
+        likelihood, target = fit.likelihood(), np.full(periods.size, chi2_quantile(level))
+        low, high = likelihood.level_interval(periods, target, standardised=True)
+        estimate = np.array([likelihood.level(t) for t in periods])
     narrow = high - low < width * np.abs(estimate)
     below = np.ones(periods.size, dtype=bool) if bound is None else high < bound
     words = np.where(

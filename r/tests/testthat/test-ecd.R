@@ -149,12 +149,29 @@ test_that("tails with a near end point have the draws of Python's power tail", {
   expect_identical(fs_ecd(0.5 * (1 - (1 - golden(900))^1.4), 0.3 * golden(1500))$ci_low, found$ci_low)
 })
 
+test_that("horizons of near end points are those of Python's power tail", {
+  # recorded from fairstats.ecd: the first period whose interval passes 1; each side has its own 2,000 draws
+  golden <- function(n) sort((seq_len(n) * 0.6180339887498949) %% 1)
+  recorded <- data.frame(power = c(0.6, 0.8, 1, 1.4), n = c(900, 900, 1500, 900), horizon = c(496, 341, 326, 150))
+  set.seed(1)
+  for (i in seq_len(nrow(recorded))) {
+    one <- recorded[i, ]
+    tail <- group_tail(1 - (1 - golden(one$n))^one$power, min(50, one$n / 20), 1000, 0.95)
+    found <- horizon_of(tail, 0.95)
+    expect_lt(abs(found[[1L]] - one$horizon), 5 * found[[2L]])
+    expect_lt(found[[2L]], one$horizon)
+  }
+  # far below 1 nothing ends it
+  tail <- group_tail(0.5 * (1 - (1 - golden(900))^0.8), 45, 1000, 0.95)
+  expect_equal(horizon_of(tail, 0.95)[[1L]], Inf)
+})
+
 test_that("levels of power tails and of signed roots cover the true level", {
   # uniform values: the level of m is 1 - 1 / m; regular ones: the root's quantiles are the profile's ends
   set.seed(4)
   hits <- replicate(60, {
     x <- sort(stats::runif(1000), decreasing = TRUE)[1:50]
-    ends <- stats::quantile(power_draws(x, 1000, 200, 300L), c(0.05, 0.95), names = FALSE)
+    ends <- stats::quantile(power_tail(x, 1000, 300L)(200), c(0.05, 0.95), names = FALSE)
     ends[1L] < 1 - 1 / 200 && 1 - 1 / 200 < ends[2L]
   })
   expect_gt(mean(hits), 0.9 - 3 * sqrt(0.9 * 0.1 / 60))

@@ -188,10 +188,20 @@ def test_types() -> None:
     assert "no evidence" in exponential.summary()
 
 
-def test_horizon_is_the_largest_period_that_passes() -> None:
-    x = np.random.default_rng(11).beta(2.0, 6.0, size=5000)
-    fit = fit_gpd(x, 0.6)
-    for bound, width in ((1.0, 0.1), (0.88, 0.5), (None, 0.08)):
+@pytest.mark.filterwarnings("ignore:the likelihood has no maximum")
+@pytest.mark.parametrize(
+    ("b", "threshold", "cases"),
+    [
+        (6.0, 0.6, ((1.0, 0.1), (0.88, 0.5), (None, 0.08))),
+        (0.6, 0.995, ((1.0 + 1e-6, 0.5),)),  # ξ = −1.7: levels are those of a power tail
+    ],
+)
+def test_horizon_is_the_largest_period_that_passes(
+    b: float, threshold: float, cases: tuple[tuple[float | None, float], ...]
+) -> None:
+    x = np.random.default_rng(11).beta(2.0, b, size=5000)
+    fit = fit_gpd(x, threshold)
+    for bound, width in cases:
         found = tail_type(fit, bound=bound, max_relative_width=width)
 
         def passes(m: float, bound: float | None = bound, width: float = width) -> bool:

@@ -28,6 +28,7 @@ from fairstats.numerics.evt.gev import GevLikelihood, fit_gev_samples
 from fairstats.numerics.evt.gpd import GpdLikelihood, fit_gpd_samples
 from fairstats.numerics.evt.intervals import level_ends
 from fairstats.numerics.evt.likelihood import Samples, level_profile
+from fairstats.numerics.evt.optimise import minimise_over_tail, newton_in_bracket
 
 from .conftest import gpd_series
 
@@ -382,3 +383,26 @@ def test_a_value_at_its_end_point_is_infinite_without_a_warning() -> None:
     assert v[0, 1] == np.inf
     assert not np.isfinite(first[0, 1])
     assert not np.isfinite(second[0, 1])
+
+
+def test_newton_where_its_steps_go_to_and_fro() -> None:
+    """The slope |x − a|^.502: from a + d Newton's step goes to a − .992 d, and half of d is left after 80."""
+    a, power = np.array([0.3, -1.2, 0.0]), 0.502
+
+    def objective(rows: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        gap = x - a[rows, None]
+        size = np.abs(gap)
+        return size ** (1 + power), np.sign(gap) * size**power, power * size ** (power - 1)
+
+    found = newton_in_bracket(objective, np.arange(3), a + 0.5, a - 0.9, a + 1.0)
+    assert found == pytest.approx(a, abs=1e-7)  # steps end at 1e-8 of 1 + |x|
+
+    def one(theta: float) -> tuple[float, float, float]:
+        # the same in φ = log(1 + θ), the parameter of the search for lo = 0 and hi = 1
+        phi = np.log1p(theta)
+        value, slope, curvature = (part[0, 0] for part in objective(np.zeros(1, int), np.array([[phi]])))
+        return value, slope / (1 + theta), (curvature - slope) / (1 + theta) ** 2
+
+    lo, hi = np.zeros(1), np.ones(1)
+    theta, _ = minimise_over_tail(objective, lo, hi, hi, start=np.expm1(np.array([0.8])), one=one)
+    assert np.log1p(theta) == pytest.approx(0.3, abs=1e-7)

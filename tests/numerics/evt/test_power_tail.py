@@ -32,6 +32,28 @@ def test_coverage(shape: float) -> None:
     assert (inside.mean(axis=0) >= 0.93 - 3 * np.sqrt(0.93 * 0.07 / 40)).all()
 
 
+@pytest.mark.parametrize("shape", [-0.7, -1.7])
+def test_levels_near_the_threshold(shape: float) -> None:
+    """49 and 40 of the 50 exceedances lie above the level: 300 samples, each side missed in 2.5% ± 3 errors.
+
+    Through the order statistic next to the level, a spacing, the nearer intervals were five times as wide as the others.
+    """
+    rng, misses, widths = np.random.default_rng(9), np.zeros((2, 2)), []
+    for _ in range(300):
+        survival = np.sort(rng.random(3000))[:50]
+        tails = PowerTail.of_each(1 - survival**-shape, 3000, [3000 / 49, 3000 / 40, 3000 / 25])
+        ends = [
+            np.quantile(t.level(m), [0.025, 0.975]) for t, m in zip(tails, (3000 / 49, 75, 120), strict=True)
+        ]
+        truth = 1 - np.array([49 / 3000, 40 / 3000]) ** -shape
+        misses += [[t < low, t > high] for t, (low, high) in zip(truth, ends[:2], strict=True)]
+        widths.append([high - low for low, high in ends])
+    assert (misses / 300 < 0.025 + 3 * np.sqrt(0.025 * 0.975 / 300)).all()
+    near, middle, half = np.median(widths, axis=0)
+    assert near < 1.6 * middle
+    assert middle < 2 * half
+
+
 def test_equivariance() -> None:
     """The ratio does not feel x ↦ a + bx, so that all draws move with the values."""
     x = top(-1.0, np.random.default_rng(3))
