@@ -36,7 +36,7 @@ def test_coverage(shape: float) -> None:
 def test_levels_near_the_threshold(shape: float) -> None:
     """49 and 40 of the 50 exceedances lie above the level: 300 samples, each side missed in 2.5% ± 3 errors.
 
-    Through the order statistic next to the level, a spacing, the nearer intervals were five times as wide as the others.
+    Through the order statistic next to the level, a spacing, the nearer intervals were five times as wide.
     """
     rng, misses, widths = np.random.default_rng(9), np.zeros((2, 2)), []
     for _ in range(300):
