@@ -111,12 +111,14 @@ def _rest(shown: Any, comparisons: Sequence[Any]) -> str:
     others = [c.verdict for c in comparisons if c is not shown]
     if not others:
         return ""
-    beyond, within = others.count("violated"), others.count("satisfied")
+    counts = [others.count(verdict) for verdict in ("violated", "satisfied", "insufficient evidence")]
+    words = ["shown to be beyond it", "shown to be within it", "without sufficient evidence", "open"]
+    counts.append(len(others) - sum(counts))
     if len(others) == 1:
-        what = "shown to be beyond it" if beyond else "shown to be within it" if within else "open"
-        return f" The other comparison is {what}."
-    found = f"{beyond or 'none'} shown to be beyond it, {within or 'none'} within it"
-    return f" Of {len(others)} other comparisons, {found}, {len(others) - beyond - within or 'none'} open."
+        return f" The other comparison is {words[counts.index(1)]}."
+    words[1] = "within it"
+    found = [f"{n or 'none'} {what}" for n, what in zip(counts, words, strict=True) if n or what != words[2]]
+    return f" Of {len(others)} other comparisons, {', '.join(found)}."
 
 
 def _are(n: int) -> str:

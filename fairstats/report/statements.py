@@ -61,6 +61,10 @@ def _fair_ratio(threshold: float) -> str:
     return f"fair from {threshold:g} to {1 / threshold:.4g}" if threshold < 1 else "fair at 1 alone"
 
 
+#: A largest gap in words, by what it is sought over.
+_GAPS = {"": "gap", "all pairs": "largest gap of all pairs", "both rates": "larger gap of both rates"}
+
+
 class _Judged(NamedTuple):
     """One verdict on a rate of two groups; `among`: what a largest gap is sought over, empty for nothing."""
 
@@ -77,7 +81,7 @@ class _Judged(NamedTuple):
         fair = {
             "ratio": f"a ratio of the {self.rate.title}s ({_fair_ratio(threshold)})",
             "difference": f"a difference of the {self.rate.title}s (fair within ±{s.margin:g})",
-            "maximum": f"the largest gap of all pairs (fair up to {s.margin:g})",
+            "maximum": f"the {_GAPS[self.among]} (fair up to {s.margin:g})",
         }[self.scale]
         family = f", judged together with {self.family - 1} other rate" if self.family > 1 else ""
         return f"{self.verdict} as {fair}{family}"

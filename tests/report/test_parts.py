@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import fairstats as fs
 from fairstats.methods.rates.planning import chance_of_verdict, detectable_ratio
 from fairstats.report.audit import audit
-from fairstats.report.parts import set_parts
+from fairstats.report.parts import _rest, set_parts
 from fairstats.report.report import AuditReport
 from fairstats.report.view import view_sets
 
@@ -46,6 +47,28 @@ def unlucky_south() -> AuditReport:
 
 def leads(report: AuditReport) -> dict[str, str]:
     return {part.title.partition(":")[0]: part.lead for part in set_parts(report, view_sets(report)[0])}
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ("", ""),
+        ("s", "The other comparison is shown to be within it."),
+        ("i", "The other comparison is without sufficient evidence."),
+        ("u", "The other comparison is open."),
+        (
+            "vsiui",
+            "Of 5 other comparisons, 1 shown to be beyond it, 1 within it, 2 without sufficient evidence, 1 open.",
+        ),
+        ("ss", "Of 2 other comparisons, none shown to be beyond it, 2 within it, none open."),
+    ],
+)
+def test_the_lead_counts_the_other_comparisons(verdicts: str, said: str) -> None:
+    """Counted by hand; what lacks evidence is not called open."""
+    words = {"v": "violated", "s": "satisfied", "i": "insufficient evidence", "u": "undecided"}
+    shown = SimpleNamespace(verdict="violated")
+    others = [SimpleNamespace(verdict=words[one]) for one in verdicts]
+    assert _rest(shown, [*others, shown]).strip() == said
 
 
 def test_every_part_has_a_sentence_and_its_pictures(unlucky_south: AuditReport, tmp_path: Path) -> None:

@@ -134,6 +134,7 @@ def test_the_gap_of_two_groups_is_one_of_both_rates() -> None:
     assert verdicts["equal_opportunity_difference", "b"] == "violated"
     (note,) = [n for n in report.notes if "The largest gap is judged" in n]
     assert note.endswith("The largest gap is judged over both rates at once, and needs more evidence.")
+    assert "undecided as the larger gap of both rates (fair up to 0.1)" in note
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -150,6 +151,7 @@ def test_a_violated_gap_beside_an_undecided_difference_of_the_same_groups() -> N
     assert verdicts["demographic_parity_max", "b"] == "violated"
     (note,) = [n for n in report.notes if "b (" in n and "against d" in n]
     assert note.endswith("The largest gap is judged over all pairs at once, any of which may show it.")
+    assert "violated as the largest gap of all pairs (fair up to 0.1)" in note
 
 
 def three_attributes(**options: Any) -> AuditReport:
