@@ -420,6 +420,8 @@ def _pieces(frame: pd.DataFrame) -> Iterator[str]:
     for name in frame:
         if frame[name].dtype.kind not in "biuf":
             frame[name] = [_cut(value) for value in frame[name]]
+        elif str(name).startswith("pvalue") and (frame[name] == 0).any():  # below what a float can hold
+            frame[name] = ["<1e-300" if p == 0 else _cell_text(float(p)) for p in frame[name]]
     text = frame.to_string(index=False, float_format=_short, na_rep="—", justify="right")
     if frame.empty:
         yield text

@@ -82,6 +82,15 @@ def test_an_end_is_printed_whatever_the_other_one_is() -> None:
     assert rows == [["a", "0.846", "∞"], ["b", "0", "2"], ["c", "0", "∞"]]
 
 
+def test_a_p_value_below_what_a_float_holds_is_not_printed_as_0() -> None:
+    """Doubles end at 5e-324; a difference of 0 is one."""
+    frame = pd.DataFrame(
+        {"metric": list("abc"), "estimate": [0.0, 1.0, 2.0], "pvalue": [0.0, 1e-12, math.nan]}
+    )
+    rows = [line.split() for line in printed("T", frame, []).splitlines()[2:]]
+    assert rows == [["a", "0", "<1e-300"], ["b", "1", "1.00e-12"], ["c", "2", "—"]]
+
+
 def test_html_is_escaped() -> None:
     html = Small()._repr_html_()
     assert "<script>" not in html
