@@ -151,7 +151,7 @@ abroca_rows <- function(input, grouping, pairs, options) {
     )
     # the bootstrap of fewer than ten rows of a label understates the noise
     if (min(smallest[pairs[k, ]]) < 10) return(row)
-    ends <- c(max(found$estimate - found$reach, 0), min(found$estimate + found$reach, 1))
+    ends <- c(max(found$estimate - found$reach, 0), min(found$upper, 1))
     given <- list(
       estimate = found$estimate, std_error = found$sd, ci_low = ends[1L], ci_high = ends[2L],
       statistic = found$estimate, pvalue = found$pvalue, bound_low = ends[1L], bound_high = ends[2L],
@@ -226,7 +226,7 @@ crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
     j <- second[k]
     out <- list(auc = auc[i], auc_reference = auc[j], slack = slack[i] + slack[j])
     known <- c("reach", "pvalue", "mean", "sd", "p_above", "p_inside")
-    out[c("estimate", known, paste0(known, "_error"))] <- NaN
+    out[c("estimate", "upper", known, paste0(known, "_error"))] <- NaN
     if (!usable[i] || !usable[j]) return(out)
     out$estimate <- roc_area_between(curve[[i]], curve[[j]])
     apart <- drawn[[i]] - drawn[[j]]
@@ -235,10 +235,44 @@ crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
     laws <- list(colMeans(abs(apart - centre)), roc_exchanged(of_both[[1L]], of_both[[2L]], grid, resamples))
     found <- distance_summary(laws, colMeans(abs(apart)), out$estimate, level, margin, hidden[c(i, j)])
     if (hidden[[i]]$still && hidden[[j]]$still) found[c("sd", "sd_error")] <- NaN
+    gap <- auc_gap(auc[c(i, j)], lapply(c(i, j), function(g) {
+      # one score in all rows is no sample of a continuous law
+      if (hidden[[g]]$still && auc[g] == 0.5) c(Inf, Inf) else rowSums(matrix(counts[g, , ], 2L))
+    }))
+    found$upper <- max(out$estimate + found$reach, gap$upper(level))
+    if (margin > out$estimate) found$p_inside <- max(found$p_inside, gap$pvalue(margin))
     utils::modifyList(out, found)
   })
   columns <- names(pairs[[1L]])
   stats::setNames(lapply(columns, function(name) vapply(pairs, `[[`, 0, name)), columns)
+}
+
+# Two-sided p-value and upper limit of the difference of two AUCs, below which no area is, with the variance of Hanley and
+# McNeil at the limit (Newcombe 2006, Statistics in Medicine 25, 559-573, method 5). `rows`: of either label, for each AUC.
+auc_gap <- function(auc, rows) {
+  up <- order(auc)
+  auc <- auc[up]
+  rows <- rows[up]
+  variance <- function(a, k) {
+    if (is.infinite(k[1L])) return(0)
+    many <- sum(k) / 2 - 1
+    a * (1 - a) * (1 + many * (1 - a) / (2 - a) + many * a / (1 + a)) / prod(k)
+  }
+  seen <- auc[2L] - auc[1L]
+  pvalue <- function(gap) {
+    distance <- gap - seen
+    if (distance <= 0) return(1)
+    # the values nearest to .5, where the variance is largest, of those that either may have
+    lower <- min(max(0.5, auc[1L] - distance), auc[1L])
+    upper <- max(min(0.5, auc[2L] + distance), auc[2L])
+    2 * stats::pnorm(-distance / sqrt(variance(lower, rows[[1L]]) + variance(upper, rows[[2L]])))
+  }
+  upper <- function(level) {
+    if (pvalue(1) > 1 - level) return(1)
+    if (pvalue(seen + 1e-12) < 1 - level) return(seen) # no noise
+    stats::uniroot(function(gap) pvalue(gap) - (1 - level), c(seen + 1e-12, 1), tol = 1e-13)$root
+  }
+  list(pvalue = pvalue, upper = upper)
 }
 
 # Areas after exchanging groups within labels, where every score is its place among the negatives of its group, so that

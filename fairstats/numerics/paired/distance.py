@@ -8,6 +8,7 @@ interval is the widest.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -253,16 +254,63 @@ def unseen(p: float, rows: float) -> float:
 
 
 @dataclass(frozen=True)
+class AucGap:
+    """Upper limits of the difference of two AUCs, which the area between the curves is never below.
+
+    `own` and `other`: rows of either label, of the worse curve and of the better one. The variance is that at
+    the limit (Newcombe 2006, Statistics in Medicine 25, 559–573, method 5): a curve that came out too good by
+    chance shows too little noise.
+    """
+
+    worse: float
+    better: float
+    own: tuple[float, ...]
+    other: tuple[float, ...]
+
+    def pvalue(self, gap: float) -> float:
+        """Two-sided p-value of a difference above the one seen; 1 where it is not."""
+        distance = gap - (self.better - self.worse)
+        if distance <= 0:
+            return 1.0
+        # the values nearest to .5, where the variance is largest, of those that either may have
+        lower = min(max(0.5, self.worse - distance), self.worse)
+        upper = max(min(0.5, self.better + distance), self.better)
+        variance = auc_variance(lower, *self.own) + auc_variance(upper, *self.other)
+        return math.erfc(distance / math.sqrt(2.0 * variance)) if variance else 0.0
+
+    def upper(self, p: float) -> float:
+        """The largest difference that is not rejected at p; 1 where none is."""
+        from scipy.optimize import brentq
+
+        seen = self.better - self.worse
+        if self.pvalue(1.0) > p:
+            return 1.0
+        if self.pvalue(seen + 1e-12) < p:  # no noise
+            return seen
+        return float(brentq(lambda gap: self.pvalue(gap) - p, seen + 1e-12, 1.0, xtol=1e-12))
+
+
+def auc_variance(auc: float, n: float, m: float) -> float:
+    """Variance of an AUC with n and m rows of the labels: Hanley and McNeil's, with (n + m)/2 for either."""
+    if math.isinf(n):
+        return 0.0
+    many = (n + m) / 2 - 1
+    return auc * (1 - auc) * (1 + many * (1 - auc) / (2 - auc) + many * auc / (1 + auc)) / (n * m)
+
+
+@dataclass(frozen=True)
 class Unseen:
     """What samples of two ROC curves do not show of their distance, whatever rows drawn again say.
 
     `rows`: fewest of a label in a group with less than one whole error (infinite: none); `errors`: of either
     label of a group rows k, misplaced ones x and the size c of each. A row is misplaced by the share of the
     other label on its wrong side: x = (Σv)²/Σv² rows of c = Σv²/Σv have the sum and the squares of all.
+    `gap`: of their AUCs.
     """
 
     rows: float = float("inf")
     errors: tuple[tuple[float, float, float], ...] = ()
+    gap: AucGap | None = None
 
     def reach(self, p: float) -> float:
         """The largest distance that is not rejected at p: by Clopper and Pearson's limit of x of k."""
@@ -279,6 +327,14 @@ class Unseen:
         right = ((k, x, max(1.0 - x / k - distance / c, 0.0)) for k, x, c in self.errors)
         return max(least, *(float(betainc(k - x, x + 1.0, share)) for k, x, share in right), 0.0)
 
+    def upper(self, p: float) -> float:
+        """What the area may be, at least, for its AUCs are not rejected at p."""
+        return 0.0 if self.gap is None else self.gap.upper(p)
+
+    def pvalue_of_less(self, area: float) -> float:
+        """p-value of that area by its AUCs, against less."""
+        return 0.0 if self.gap is None else self.gap.pvalue(area)
+
 
 def _known(
     at: float, laws: Sequence[Floats], margin: float, most: float, hidden: Unseen | None
@@ -290,13 +346,16 @@ def _known(
         return Part(at, low, high), shown
     least = hidden.pvalue(abs(at - margin))
 
-    def reach(z: float) -> float:
-        return hidden.reach(max(normal_cdf(-z), 1e-300))
+    def p(z: float) -> float:
+        return max(normal_cdf(-z), 1e-300)
 
     ends = Part(
-        at, lambda z: max(min(low(z), at - reach(z)), 0.0), lambda z: min(max(high(z), at + reach(z)), most)
+        at,
+        lambda z: max(min(low(z), at - hidden.reach(p(z))), 0.0),
+        lambda z: min(max(high(z), at + hidden.reach(p(z)), hidden.upper(p(z))), most),
     )
-    return ends, Evidence(above=max(shown.above, least), inside=max(shown.inside, least))
+    inside = max(shown.inside, least, hidden.pvalue_of_less(margin))
+    return ends, Evidence(above=max(shown.above, least), inside=inside)
 
 
 def _unmoved(at: float, rows: Sequence[float], margin: float, most: float) -> tuple[Part, Evidence]:

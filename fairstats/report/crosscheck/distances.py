@@ -211,7 +211,7 @@ def abroca(result: AbrocaResult, bench: Bench) -> Iterator[Check]:
             continue
         row |= {
             "low": max(row["estimate"] - row["reach"], 0.0),
-            "high": min(row["estimate"] + row["reach"], 1.0),
+            "high": min(row["upper"], 1.0),
             **dict.fromkeys(("low_error", "high_error"), row["reach_error"]),
         }
         yield from bench.compare(place, _AREA, c, row, _ABROCA, **near)

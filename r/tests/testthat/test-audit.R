@@ -109,6 +109,18 @@ test_that("every refusal names the argument", {
   expect_error(fs_disparate_impact(d, "y_pred", "group", refrence = "blue"), "refrence")
 })
 
+test_that("the difference of two AUCs has Newcombe's limit", {
+  # beside a known AUC of .99: the root of auc - x = 1.96 sqrt(V(x)), V by Hanley and McNeil's Q1 and Q2
+  for (auc in c(0.6, 0.8, 0.97)) {
+    gap <- auc_gap(c(0.99, auc), list(c(Inf, Inf), c(20, 20)))
+    v <- function(x) (x * (1 - x) + 19 * (x / (2 - x) - x^2) + 19 * (2 * x^2 / (1 + x) - x^2)) / 400
+    low <- stats::uniroot(function(x) auc - x - stats::qnorm(0.975) * sqrt(v(max(x, 0.5))), c(-1, auc), tol = 1e-12)$root
+    expect_equal(gap$upper(0.95), 0.99 - low, tolerance = 1e-8)
+    expect_equal(gap$pvalue(gap$upper(0.95)), 0.05, tolerance = 1e-8)
+  }
+  expect_equal(auc_gap(c(0.5, 0.7), list(c(Inf, Inf), c(Inf, Inf)))$upper(0.95), 0.2)
+})
+
 test_that("the area between ROC curves is the mean distance on a fine grid", {
   set.seed(4)
   y <- list(rbinom(80, 1, 0.5), rbinom(120, 1, 0.4))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.optimize import brentq
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score, roc_curve
 from statsmodels.stats.multitest import multipletests
@@ -18,7 +19,15 @@ from statsmodels.stats.multitest import multipletests
 import fairstats as fs
 from fairstats.ground.errors import DataWarning
 from fairstats.ground.scores import ScoreCounts
-from fairstats.methods.rates.abroca import _GRID, RocCurve, _Draws, _places, area_between, roc_on_grid
+from fairstats.methods.rates.abroca import (
+    _GRID,
+    RocCurve,
+    _Draws,
+    _places,
+    area_between,
+    roc_on_grid,
+)
+from fairstats.numerics.paired.distance import AucGap, auc_variance
 
 #: A score of each label in each group, and as many more as wanted; few values, so that there are ties.
 ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 10), st.sampled_from("ab")), max_size=80).map(
@@ -240,6 +249,52 @@ def test_limits_cover_where_few_labels_are_wrong() -> None:
     for expected in (3.1, 4.2, 5, 6):
         law = stats.binom(40, expected / 40).pmf(np.arange(14))
         assert law[limits < expected / 40].sum() < 0.05
+
+
+def test_the_variance_of_an_auc_is_that_of_exponential_scores() -> None:
+    """Hanley and McNeil's Q₁ = θ/(2 − θ) and Q₂ = 2θ²/(1 + θ), both labels counted alike."""
+    n, m, auc = 20.0, 30.0, 0.8
+    first, second = auc / (2 - auc) - auc**2, 2 * auc**2 / (1 + auc) - auc**2
+    witness = (auc * (1 - auc) + 24 * first + 24 * second) / (n * m)
+    assert auc_variance(auc, n, m) == pytest.approx(witness, rel=1e-12)
+    assert auc_variance(auc, np.inf, np.inf) == 0
+
+
+@pytest.mark.parametrize("auc", [0.45, 0.8, 0.97])
+def test_the_limit_of_one_auc_is_newcombes(auc: float) -> None:
+    """Beside a known AUC of .99 with 20 rows a label: θ with θ̂ − θ = 1.96·√V(θ), V no lower than up to .5."""
+    gap = AucGap(auc, 0.99, (20.0, 20.0), (np.inf, np.inf))
+    z = norm.ppf(0.975)
+
+    def lacks(theta: float) -> float:
+        at = min(max(theta, 0.5), auc)
+        return auc - theta - z * np.sqrt(auc_variance(at, 20.0, 20.0))
+
+    low = brentq(lacks, -1.0, auc)
+    assert gap.upper(0.05) == pytest.approx(0.99 - low, abs=1e-9)
+    assert gap.pvalue(gap.upper(0.05)) == pytest.approx(0.05, abs=1e-9)
+    assert gap.pvalue(0.99 - auc) == 1.0
+    # nothing is known of one label of a single row beside it: no limit below 1; and none above what is known
+    assert AucGap(0.3, 0.99, (2.0, 2.0), (2.0, 2.0)).upper(0.01) == 1.0
+    assert AucGap(0.5, 0.7, (np.inf, np.inf), (np.inf, np.inf)).upper(0.05) == pytest.approx(0.2)
+
+
+def test_limits_beside_a_nearly_perfect_curve() -> None:
+    """20 rows a label, AUC .8, beside 200 of .99, 100 samples: 2.5% + 3 errors; 7.5% lay above before."""
+    rng, above, shift = np.random.default_rng(6), 0, np.sqrt(2) * norm.ppf([0.8, 0.99])
+    truth = 0.99 - 0.8
+    for _ in range(100):
+        z = np.concatenate(
+            [np.r_[rng.normal(size=n), rng.normal(d, 1, n)] for n, d in zip((20, 200), shift, strict=True)]
+        )
+        y = np.concatenate([np.repeat([0, 1], n) for n in (20, 200)])
+        g = np.repeat(["a", "b"], [40, 400])
+        (c,) = fs.abroca(
+            y, norm.cdf(z / 2), sensitive_features=g, rng=rng, n_resamples=199, margin=truth
+        ).comparisons
+        above += c.confidence_interval.high < truth
+        assert (c.verdict == "satisfied") == (c.confidence_interval.high < truth)
+    assert above <= 7
 
 
 @pytest.mark.parametrize("reverse", [False, True])

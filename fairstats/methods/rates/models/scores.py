@@ -13,7 +13,7 @@ import scipy
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from fairstats.methods.rates.abroca import RocCurve, area_between, hidden_by_few, roc_on_grid
+from fairstats.methods.rates.abroca import RocCurve, area_between, hidden_by_rows, roc_on_grid
 from fairstats.numerics.paired.change import Change
 from fairstats.numerics.paired.distance import (
     MIN_ROWS,
@@ -130,7 +130,7 @@ def abroca(
     rows = [*group.rows, *reference.rows]
     samples = group, reference
     hidden = [
-        hidden_by_few(
+        hidden_by_rows(
             [g.exact[k] for g in samples],
             [g.rows for g in samples],
             [bool((g.on_grid[k] == g.on_grid[k][0]).all()) for g in samples],
