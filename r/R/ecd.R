@@ -203,7 +203,9 @@ tail_grid <- function(above, least = LEAST_GRID, told = NULL) {
   if (last > 1e5 || max(abs(cells - round(cells))) > max(1e-6, noise / width)) return(0)
   # a few fractions have a common divisor, too, but their grid is empty
   if (length(distinct) < 0.05 * last) return(0)
-  (distinct[length(distinct)] - distinct[1L]) / round(last)
+  found <- (distinct[length(distinct)] - distinct[1L]) / round(last)
+  # coarser values are decisions, or votes of a few: they are what they are, and no rounded probabilities
+  if (found > 0.2 + TIE) 0 else found
 }
 
 # An order statistic in place of the model's level: counterfactual discrimination lies in [-1, 1].

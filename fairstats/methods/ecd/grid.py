@@ -13,6 +13,8 @@ from fairstats.numerics.evt.series import may_be_rounded
 
 #: Of the cells between rounded values so many have one at least, else rounding does not matter.
 _FILLED = 0.05
+#: Coarser values are decisions, or votes of a few: they are what they are, and no rounded probabilities.
+_COARSEST = 0.2
 #: Values closer than this are one value.
 TIE = 1e-12
 
@@ -47,7 +49,8 @@ def distinct_of(values: Floats) -> int:
 def rounding_width(values: Floats, settings: EcdSettings) -> float:
     """Width of the grid of the values, as it was given or of those that are tied; 0 where there is none.
 
-    Not found where the largest are not tied, nor most, nor of fewer than three values, which any grid fits.
+    Not found where the largest are not tied, nor most, nor of fewer than three values, which any grid fits;
+    nor of steps above .2, as of decisions.
     """
     if not isinstance(settings.grid, str):
         return settings.grid or 0.0
@@ -56,7 +59,7 @@ def rounding_width(values: Floats, settings: EcdSettings) -> float:
         return 0.0
     width = grid_width(values)
     # a few fractions have a common divisor, too, but their grid is empty
-    return width if _is_filled(values, distinct, width) else 0.0
+    return width if width <= _COARSEST + TIE and _is_filled(values, distinct, width) else 0.0
 
 
 def _is_filled(values: Floats, distinct: int, width: float) -> bool:

@@ -149,6 +149,16 @@ test_that("tails with a near end point have the draws of Python's power tail", {
   expect_identical(fs_ecd(0.5 * (1 - (1 - golden(900))^1.4), 0.3 * golden(1500))$ci_low, found$ci_low)
 })
 
+test_that("decisions are no rounded scores", {
+  set.seed(1)
+  decided <- function(n, p) sample(c(-1, 0, 1), n, TRUE, c(p, 1 - 2 * p, p))
+  found <- fs_ecd(decided(800, 0.05), decided(5000, 0.05))
+  # the largest of 1,000 is 1 in both groups
+  expect_equal(unlist(found[c("estimate", "ci_low", "ci_high")], use.names = FALSE), c(0, 0, 0))
+  expect_equal(tail_grid(c(0, 0.2, 0.4, 0.4, 0.6, 0.6)), 0.2)
+  expect_equal(tail_grid(c(0, 0.25, 0.5, 0.5, 0.75, 0.75)), 0)
+})
+
 test_that("horizons of near end points are those of Python's power tail", {
   # recorded from fairstats.ecd: the first period whose interval passes 1; each side has its own 2,000 draws
   golden <- function(n) sort((seq_len(n) * 0.6180339887498949) %% 1)

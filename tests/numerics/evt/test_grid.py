@@ -310,3 +310,24 @@ def test_cells_of_half_multiples_are_counted_as_they_are() -> None:
     fit, moved = (fit_gpd(x + by, by, grid=1.0, backend="scipy") for by in (0.0, 0.5))
     assert fit.n_exceedances == 60
     assert fit.shape == pytest.approx(moved.shape, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.FairstatsWarning")
+def test_decisions_are_no_rounded_scores() -> None:
+    """Differences of decisions are −1, 0 and 1, and their largest is 1 whatever a rounding could hide.
+
+    1 in 20 and 1 in 30 of the rows have it, so that the level of 1,000 interactions is 1 in both groups;
+    the chance of fewer than ten of them in 800 rows is 6e-4.
+    """
+    rng = np.random.default_rng(1)
+    share = {"a": (5000, 0.05), "b": (800, 0.03)}
+    cd = {g: rng.choice([-1.0, 0.0, 1.0], n, p=[p, 1 - 2 * p, p]) for g, (n, p) in share.items()}
+    result = fs.ecd(cd, reference="a", backend="scipy")
+    assert (result.estimate, *result.confidence_interval) == (0, 0, 0)
+    assert result.verdict == "satisfied"
+    assert not any("grid" in note for note in result.notes())
+    # votes of five lie on steps of .2, as scores that were rounded might
+    votes = {g: np.round(x * rng.integers(0, 6, x.size) / 5, 1) for g, x in cd.items()}
+    assert any(
+        "a grid of width 0.2" in note for note in fs.ecd(votes, reference="a", backend="scipy").notes()
+    )
