@@ -152,7 +152,7 @@ test_that("tails with a near end point have the draws of Python's power tail", {
 test_that("decisions are no rounded scores", {
   set.seed(1)
   decided <- function(n, p) sample(c(-1, 0, 1), n, TRUE, c(p, 1 - 2 * p, p))
-  found <- fs_ecd(decided(800, 0.05), decided(5000, 0.05))
+  found <- suppressWarnings(fs_ecd(decided(800, 0.05), decided(5000, 0.05)))
   # the largest of 1,000 is 1 in both groups
   expect_equal(unlist(found[c("estimate", "ci_low", "ci_high")], use.names = FALSE), c(0, 0, 0))
   expect_equal(tail_grid(c(0, 0.2, 0.4, 0.4, 0.6, 0.6)), 0.2)
