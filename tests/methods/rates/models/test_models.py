@@ -190,6 +190,39 @@ def test_madd_and_abroca_are_those_of_one_model(people: dict[str, Any]) -> None:
     assert again.to_frame().equals(result.to_frame())
 
 
+@pytest.mark.parametrize(
+    ("margin", "verdict"), [(0.1, "violated"), (0.2, "undecided"), (0.35, "satisfied"), (0.99, "satisfied")]
+)
+def test_madd_is_judged_against_twice_the_margin(margin: float, verdict: str) -> None:
+    """Shares .5 and .7 of the high score are a MADD of .4: as a gap of .2 in what scores decide."""
+    high = np.concatenate([np.arange(400) < 200, np.arange(400) < 280])
+    score = {"one": np.where(high, 0.9, 0.1), "two": np.where(high, 0.8, 0.2)}
+    group = np.repeat(["a", "b"], 400)
+    found = fs.compare_models(
+        score=score, metrics="madd", sensitive_features=group, margin=margin, n_resamples=199, rng=1
+    ).values
+    assert [v.estimate for v in found] == pytest.approx([0.4, 0.4], abs=1e-12)
+    assert [v.verdict for v in found] == [verdict] * 2
+
+
+def test_scores_of_one_model_compare_nothing(people: dict[str, Any]) -> None:
+    """Two models' predictions beside one model's scores: quantities of scores are not there."""
+    two = {name: people["pred"][name] for name in ("logit", "forest")}
+    given: dict[str, Any] = {
+        "score": {"logit": people["score"]["logit"]},
+        "sensitive_features": people["group"],
+    }
+    every = fs.compare_models(people["y"], two, metrics="all", **given)
+    assert not {"auc", "brier", "madd", "abroca"} & set(
+        every.to_frame()["metric"].str.removesuffix("_change")
+    )
+    for name in ("auc", "madd"):
+        with pytest.raises(
+            fs.InputError, match="`score`: got those of 'logit' alone; allowed: scores of every"
+        ):
+            fs.compare_models(people["y"], two, metrics=name, **given)
+
+
 def test_pairing_shortens_the_interval_of_madd() -> None:
     """Nearly the same scores: the change is known far better than two intervals that overlap allow."""
     rng = np.random.default_rng(2)
