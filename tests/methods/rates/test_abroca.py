@@ -514,3 +514,23 @@ def test_a_group_that_no_draw_moves_is_one_whose_labels_do_not_mix() -> None:
         ([[1, 0, 1, 0], [0, 4, 0, 0]], False),
     ):  # fmt: skip
         assert _still(np.array(cells)) is still
+
+
+def test_an_area_is_told_without_a_lower_group() -> None:
+    """The whole sentence of each verdict: curves may cross, so that no group has "the lower value"."""
+    rng = np.random.default_rng(1)
+    y, g = rng.integers(0, 2, 800), np.repeat(["a", "b"], 400)
+    score = norm.cdf(rng.normal(size=800) + y * np.where(g == "a", 3.0, 0.3))
+    for margin, tail in (
+        (0.1, "violated; the data show an area above 0.1."),
+        (0.6, "satisfied; the data show an area below 0.6."),
+        (0.42, "undecided; the data do not settle on which side of 0.42 it lies."),
+    ):
+        result = fs.abroca(y, score, sensitive_features=g, reference="b", margin=margin, rng=1)
+        (c,) = result.comparisons
+        low, high = c.confidence_interval
+        auc = [roc_auc_score(y[g == k], score[g == k]) for k in "ab"]
+        assert result.sentences() == [
+            f"a against b: area between the ROC curves {c.estimate:.3f} (95% interval {low:.3f} to "
+            f"{high:.3f}; AUC {auc[0]:.3f} and {auc[1]:.3f}): {tail}"
+        ]
