@@ -322,7 +322,8 @@ THREE = {"a": (45, 55), "b": (50, 50), "c": (30, 20)}
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [
-        ({}, ["Reference: a (the largest group).", "95% intervals; verdicts by one-sided limits at that level.",
+        ({}, ["Reference: a (the largest group).",
+              "95% intervals; verdicts by one-sided limits at that level.",
               "p-values adjusted by holm over metric."]),
         ({"reference": "c", "adjust": "bonferroni", "confidence_level": 0.9},
          ["Reference: c (named by the user).", "90% intervals; verdicts by one-sided limits at that level.",

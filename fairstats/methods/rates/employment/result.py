@@ -176,7 +176,7 @@ class AdverseImpact(Result):
         if below and figures.shortfall_four_fifths is not None:
             moved = figures.shortfall_four_fifths
             said.append(
-                f"{moved} selection{'s' if moved > 1 else ''} moved would reach {self.threshold:g}, "
+                f"{moved} selection{'' if moved == 1 else 's'} moved would reach {self.threshold:g}, "
                 f"{figures.shortfall:.1f} the pooled rate"
             )
         if figures.one_decision:
