@@ -15,7 +15,13 @@ from scipy.stats import binom, norm
 
 import fairstats as fs
 from fairstats.ground.verdict import z_evidence
-from fairstats.methods.rates.planning import _Plan, chance_of_verdict, detectable_ratio, equality_power
+from fairstats.methods.rates.planning import (
+    PowerResult,
+    _Plan,
+    chance_of_verdict,
+    detectable_ratio,
+    equality_power,
+)
 from fairstats.methods.rates.score import ratio_score_statistic
 
 ALLOCATIONS = (1.0, 4.0, 10.0, 20.0, 0.1)
@@ -380,6 +386,54 @@ def test_a_plan_is_a_result() -> None:
     verdict = fs.power_ratio(0.5, 1.0, n=300, alternative="satisfied").sentences()[0]
     assert "the verdict at threshold 0.8 is “satisfied” with probability" in verdict
     assert fs.power_ratio(0.5, 0.7, n=300, alternative="two-sided").threshold == 1
+
+
+@pytest.mark.parametrize(
+    ("ratio", "alternative", "event"),
+    [
+        (0.7, "less", "H0: ratio ≥ 0.8 is rejected"), (0.9, "greater", "H0: ratio ≤ 0.8 is rejected"),
+        (0.7, "two-sided", "H0: ratio = 1 is rejected"),
+        (0.7, "violated", "the verdict at threshold 0.8 is “violated”"),
+        (0.9, "satisfied", "the verdict at threshold 0.8 is “satisfied”"),
+    ],
+)  # fmt: skip
+def test_a_plan_is_told_whole(ratio: float, alternative: Any, event: str) -> None:
+    """Sizes, event, power, both rates and the ratio, by hand."""
+    plan = fs.power_ratio(0.5, ratio, n=200, n_reference=300, alternative=alternative)
+    assert plan.sentences() == [
+        f"With 200 cases in the group and 300 in the reference, {event} with probability {plan.power:.3f} "
+        f"where the rates are {50 * ratio:.1f}% and 50.0% (ratio {ratio:.3f})."
+    ]
+    assert plan.notes() == []
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "alternative", "rest"),
+    [
+        (18, 18, "less", 'which shows less: alternative="violated" or "satisfied" gives their probability.'),
+        (18, 18, "violated", "as counted here."),
+        (
+            50,
+            2_100,
+            "violated",
+            "which shows less. Here they are counted by the score test: the power is lower.",
+        ),
+        (50, 2_000, "violated", "as counted here."),
+        (2_001, 2_001, "violated", None),
+        (60, 60, "violated", None),
+        (29, 29, "less", None),
+    ],
+)
+def test_which_note_a_plan_of_few_cases_has(n: int, m: int, alternative: Any, rest: str | None) -> None:
+    """Below 10 expected for tests and 20 for verdicts; enumerated up to 100,000 tables; none above 2,000."""
+    p, q = (0.35, 0.5) if n < 2_000 else (0.0035, 0.005)
+    plan = PowerResult(0.5, n, m, p, q, 0.7, 0.8, alternative, 0.95)
+    few = min(n * p, m * q)
+    said = (
+        f"About {few:.1f} successes or failures are expected in one group: where fewer than 10 are observed, "
+        "verdicts are by an exact test, "
+    )
+    assert plan.notes() == ([] if rest is None else [said + rest])
 
 
 def test_few_expected_cases_are_told() -> None:

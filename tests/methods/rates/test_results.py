@@ -345,7 +345,7 @@ THREE = {"a": (45, 55), "b": (50, 50), "c": (30, 20)}
     ids=lambda value: ", ".join(value) if isinstance(value, dict) else None,
 )  # fmt: skip
 def test_notes_name_reference_level_and_family(options: dict[str, Any], wanted: list[str]) -> None:
-    """By hand, in this order; a range of ±.1 of groups of 50 is narrow enough to be said, one of ±.3 is not."""
+    """By hand, in this order; a range of ±.1 of groups of 50 is so narrow that it is said, ±.3 is not."""
     found = fs.demographic_parity_difference(counts=THREE, **options).notes()
     if "margin" not in options:
         wanted = [note.replace("that level.", "that level") for note in wanted]

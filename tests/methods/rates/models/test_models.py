@@ -325,6 +325,65 @@ def test_a_change_is_said_over_its_family_or_alone(people: dict[str, Any]) -> No
         assert more.low < one.low <= one.high < more.high
 
 
+EIGHT = {"a": (60, 12, 9, 30, 14, 8, 11, 70), "b": (40, 5, 20, 35, 10, 3, 16, 60)}
+
+
+def test_changes_are_told_whole(people: dict[str, Any]) -> None:
+    """Of two models by before and after, of several by their names; single groups for accuracy."""
+    counts = fs.results.PairedCounts.from_counts(EIGHT)
+    two = fs.compare_models(counts=counts, reference="a", metrics=["disparate_impact", "accuracy"])
+    several = compare(people, metrics="demographic_parity_difference", baseline="logit")
+    whys = set()
+    for result, names in ((two, ("before", "after")), (several, None)):
+        for c, said in zip(result.comparisons, result.sentences(), strict=True):
+            low, high = c.confidence_interval
+            who = f"{c.group} against {c.reference}" if c.reference else c.group
+            first, then = names or (f"with {c.baseline}", f"with {c.model}")
+            named = "" if names else f", {c.model} against {c.baseline}"
+            null, why = int(c.metric == "disparate_impact_change"), ""
+            if c.verdict == "undecided" and null not in c.confidence_interval:
+                why = (
+                    f" The interval leaves out {null}, so that there is a change; but the values may lie on "
+                    "different sides of parity, and which of them is closer to it is open."
+                )
+                if null in c.simultaneous:
+                    why = (
+                        f" Alone its interval leaves out {null}; over all changes of the metric it does not."
+                    )
+            whys.add(why[:7])
+            assert said == (
+                f"{who}{named}: {c.metric.removesuffix('_change')} {c.before:.3f} {first}, {c.after:.3f} "
+                f"{then}; change {c.estimate:.3f} (95% interval {low:.3f} to {high:.3f}): {c.verdict}.{why}"
+            )
+    assert {"", " The in"} <= whys
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"metrics": "disparate_impact"},
+         ["The estimate is after / before; the interval uses that all models saw the same rows.",
+          "p-values adjusted by holm; what is said to change is shown over all changes of a metric at "
+          "once."]),
+        ({"metrics": ["demographic_parity_difference", "disparate_impact"], "adjust": "none"},
+         ["The estimate is after − before (of ratios after / before); the interval uses that all models saw "
+          "the same rows.", "p-values not adjusted; what is said to change is shown each by itself."]),
+        ({"metrics": "demographic_parity_difference", "reference": "highest", "baseline": "forest"},
+         ["The estimate is after − before; the interval uses that all models saw the same rows.",
+          "Reference: {highest}, the highest selection rate under forest, chosen by the data: intervals, "
+          "p-values and verdicts hold over all pairs of groups.",
+          "p-values adjusted by bonferroni over all pairs; what is said to change is shown over all changes "
+          "of a metric at once."]),
+    ],
+    ids=["ratio", "both", "highest"],
+)  # fmt: skip
+def test_notes_on_changes(people: dict[str, Any], options: dict[str, Any], wanted: list[str]) -> None:
+    """By hand, in this order; the highest selection rate counted by group."""
+    rates = {g: people["pred"]["forest"][people["group"] == g].mean() for g in "abc"}
+    highest = max(rates, key=rates.__getitem__)
+    assert compare(people, **options).notes() == [note.format(highest=highest) for note in wanted]
+
+
 def test_a_largest_gap_moves_within_what_its_gaps_allow(people: dict[str, Any]) -> None:
     gap = compare(people, metrics="demographic_parity_max", baseline="logit")
     every = compare(people, metrics="demographic_parity_difference", baseline="logit", comparisons="all")
