@@ -17,6 +17,7 @@ from scipy.stats import multivariate_normal, norm, t
 from statsmodels.stats.proportion import confint_proportions_2indep, tost_proportions_2indep
 
 import fairstats as fs
+from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
 from fairstats.methods.rates.score import (
     difference_score_statistic,
     difference_statistic,
@@ -228,6 +229,59 @@ def test_an_explicit_method_is_obeyed_with_a_warning_where_a_cell_is_small(metho
     assert len(names) == 1
     tests = {test.method for test in comparison.tests if "TOST" not in test.method}
     assert tests <= {*names, "exact unconditional"}
+
+
+@pytest.mark.parametrize(
+    ("counts", "options", "note"),
+    [
+        ({"a": (0, 20), "b": (7, 13)}, {"method": "log"}, "a has no success: the log method is not defined."),
+        ({"a": (20, 0), "b": (7, 13)}, {"method": "delta"},
+         "a has no failure: the delta method is not defined."),
+        ({"a": (7, 13), "b": (20, 0)}, {"method": "bootstrap"},
+         "b has no failure: the bootstrap method is not defined."),
+        ({"a": (0, 0), "b": (7, 13)}, {}, "a: no rows, so no selection rate."),
+        ({"a": (0, 9), "b": (0, 13)}, {}, "a and b: selection rate 0 in both; 0/0 can be any ratio."),
+        ({"a": (4, 40), "b": (30, 40)}, {"method": "log"},
+         "a against b: fewer than 5 in a cell: the log method may be far off; by default the score method is "
+         "used."),
+        ({"a": (5, 40), "b": (30, 40)}, {"method": "log"}, ""),
+        ({"a": (30, 40), "b": (40, 4)}, {"method": "delta"},
+         "a against b: fewer than 5 in a cell: the delta method may be far off; by default the score method "
+         "is used."),
+    ],
+)  # fmt: skip
+def test_what_a_method_that_does_not_answer_says(counts: Any, options: dict[str, Any], note: str) -> None:
+    """The note of the row, and the warning, by hand: which group lacks what, and for which method."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (c,) = fs.disparate_impact(counts=counts, reference="b", rng=1, **options).comparisons
+    assert c.note == note
+    assert [str(w.message) for w in caught] == ([f"disparate_impact: {note}"] if note else [])
+    assert (c.verdict == "insufficient evidence") == (bool(note) and "far off" not in note)
+    kind = DataWarning if "far off" in note else InsufficientEvidenceWarning
+    assert not caught or type(caught[0].message) is kind
+
+
+@pytest.mark.parametrize(
+    ("counts", "metric", "contrast", "note"),
+    [
+        ({"a": (3, 2, 2, 2), "b": (30, 10, 10, 30)}, "f1", "difference", "a: 9 rows"),
+        ({"a": (3, 2, 2, 3), "b": (30, 10, 10, 30)}, "f1", "difference", ""),
+        ({"a": (1, 8, 1, 9), "b": (30, 10, 10, 30)}, "average_odds", "ratio", "a: 2 cases of one rate"),
+        ({"a": (2, 8, 1, 9), "b": (30, 10, 10, 30)}, "average_odds", "ratio", ""),
+        ({"a": (1, 8, 1, 9), "b": (2, 1, 1, 1)}, "average_odds", "ratio",
+         "a: 2 cases of one rate and b: 5 rows"),
+    ],
+)  # fmt: skip
+def test_fewest_rows_and_cases_of_the_delta_method(
+    counts: Any, metric: str, contrast: Any, note: str
+) -> None:
+    """Ten rows of each group, and three cases of each part of a mean, as the docstring says."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (c,) = fs.group_metric(metric=metric, contrast=contrast, counts=counts, reference="b").comparisons
+    assert c.note == (f"{note}, too few for an interval by the delta method." if note else "")
+    assert (c.verdict == "insufficient evidence") == bool(note)
 
 
 def test_nothing_selected_in_both_groups() -> None:

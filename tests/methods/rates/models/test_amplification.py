@@ -82,14 +82,14 @@ def test_a_change_across_parity_is_open_and_the_plain_text_says_why() -> None:
 def test_amplification_is_told_whole(women: tuple[int, ...], verdict: str, told: str) -> None:
     """Both ratios counted by hand, their quotient with the row's interval, and the verdict in words."""
     result = of({"men": (80, 30, 20, 70), "women": women})
-    (c,), (tp, fp, fn, tn) = result.comparisons, women
+    (c,), (tp, fp, fn, _) = result.comparisons, women
     n = sum(women)
     before, after = (tp + fn) / n / 0.5, (tp + fp) / n / 0.55
     low, high = c.confidence_interval
     assert c.verdict == verdict
     assert result.sentences() == [
-        f"women against men: disparate impact {before:.3f} of the labels, {after:.3f} of the predictions, ratio "
-        f"{after / before:.3f} (95% interval {low:.3f} to {high:.3f}): {verdict}; {told}"
+        f"women against men: disparate impact {before:.3f} of the labels, {after:.3f} of the predictions, "
+        f"ratio {after / before:.3f} (95% interval {low:.3f} to {high:.3f}): {verdict}; {told}"
     ]
     assert result.notes() == [
         "The estimate is the ratio of both; its interval uses that they are of the same people."
