@@ -24,7 +24,7 @@ from fairstats.numerics.paired.score import (
 
 LEVELS = (0.5, 1.2816, 1.959964, 3.0)
 TABLES = [(50.0, 9.0, 21.0, 40.0), (12.0, 1.0, 5.0, 3.0), (3.0, 0.0, 0.0, 7.0), (0.0, 4.0, 6.0, 2.0),
-          (5.0, 0.0, 3.0, 0.0), (0.5, 2.5, 0.25, 9.0)]  # fmt: skip
+          (5.0, 0.0, 3.0, 0.0), (0.5, 2.5, 0.25, 9.0), (0.0, 4.0, 0.0, 9.0), (0.0, 0.0, 3.0, 5.0)]  # fmt: skip
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 9), (3, 9), (9, 9), (120, 400), (1, 40)])
@@ -82,13 +82,11 @@ def test_change_and_sum_within_a_group(table: Any, ratio: bool) -> None:
     phi = (both * none - only_a * only_b) / np.sqrt(spread) if spread > 0 else 1.0
     for z in LEVELS:
         limits = [wilson_limits(k, n, z, ratio=ratio) for k in (a, b)]
-        wanted = []
-        for side in (0, 1):
+        wanted = [-np.inf, limits[0][1] + limits[1][1]]
+        for side in (0, 1) if np.isfinite(one + other) else ():
             far = [abs(own[side] - at) for own, at in zip(limits, (one, other), strict=True)]
             square = far[0] ** 2 + far[1] ** 2 + 2 * phi * far[0] * far[1]
-            wanted.append(one + other + (2 * side - 1) * np.sqrt(max(square, 0.0)))
-        if not np.isfinite(one + other):
-            wanted = [-np.inf, limits[0][1] + limits[1][1]]
+            wanted[side] = one + other + (2 * side - 1) * np.sqrt(max(square, 0.0))
         assert total.limits(z) == pytest.approx(tuple(wanted), abs=1e-12)
         end = log_ratio_end if ratio else difference_end
         assert change.limits(z) == (end(table, z), end(table, -z))
@@ -156,8 +154,15 @@ def test_statistics_without_a_root() -> None:
 
 @pytest.mark.parametrize("ends", [(0.0, 3.0), (3.0, 0.0)])
 def test_a_crossing_as_scipys(ends: tuple[float, float]) -> None:
-    """Flat, steep and bent functions; brentq is the witness, both to 1e-12."""
+    """Flat, steep and bent functions; brentq is the witness, to 1e-12 and with at most three times its calls."""
     for function in (lambda x: x**3 - 2, lambda x: np.expm1(5 * (x - 1)), lambda x: np.cbrt(x - 2.9),
                      lambda x: 1.0 - x, lambda x: np.tanh(40 * (x - 0.3)) - 0.5):  # fmt: skip
-        wanted = brentq(function, 0.0, 3.0, xtol=1e-15)
-        assert crossing(function, *ends, 1e-14) == pytest.approx(wanted, abs=1e-12)
+        calls: list[float] = []
+
+        def counted(x: float, function: Any = function, calls: list[float] = calls) -> float:
+            calls.append(x)
+            return float(function(x))
+
+        wanted, said = brentq(function, 0.0, 3.0, xtol=1e-15, full_output=True)
+        assert crossing(counted, *ends, 1e-14) == pytest.approx(wanted, abs=1e-12)
+        assert len(calls) <= 3 * said.function_calls + 10
