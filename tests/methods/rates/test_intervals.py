@@ -346,3 +346,48 @@ def test_simultaneous_ratios_share_the_relative_error_of_their_reference() -> No
     for c in found.comparisons:
         reach = np.log(c.confidence_interval.high / c.estimate) / np.sqrt(own + common)
         assert reach == pytest.approx(critical, abs=0.01), "drawn by 2^17 of the joint law"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "pairs"),
+    [
+        ("demographic_parity_difference", {"comparisons": "all"}, [(0, 1), (0, 2), (1, 2)]),
+        ("demographic_parity_difference", {"reference": "c"}, [(0, 2), (1, 2)]),
+        ("equalized_odds_difference", {"reference": "a"}, [(1, 0), (2, 0)]),
+        ("equalized_odds_difference", {"comparisons": "all"}, [(0, 1), (0, 2), (1, 2)]),
+    ],
+)
+@pytest.mark.parametrize("alternative", ["two-sided", "less"])
+def test_simultaneous_limits_are_those_of_the_largest_of_all(
+    name: str, options: dict[str, Any], pairs: list[tuple[int, int]], alternative: str
+) -> None:
+    """Reach over standard error is the 95% point of max|z| (one-sided 90%), by 400,000 draws of the rates.
+
+    Rates of groups, and TPR and FPR of one group, are independent. The point is known to .005 (its density
+    is about .15 there), and the package draws it as well: .02.
+    """
+    cells = {"a": (60, 30, 40, 170), "b": (35, 40, 15, 60), "c": (200, 90, 60, 300)}
+    shares = {"demographic_parity_difference": [((0, 1), (0, 1, 2, 3))],
+              "equalized_odds_difference": [((0,), (0, 2)), ((1,), (1, 3))]}[name]  # fmt: skip
+    noise = np.random.default_rng(3).standard_normal((400_000, len(shares), 3))
+    largest = np.zeros(400_000)
+    errors = []
+    for e, (success, case) in enumerate(shares):
+        k, n = (np.array([sum(c[i] for i in own) for c in cells.values()]) for own in (success, case))
+        error = np.sqrt(k / n * (1 - k / n) / n)
+        for i, j in pairs:
+            errors.append(float(np.hypot(error[i], error[j])))
+            z = (noise[:, e, i] * error[i] - noise[:, e, j] * error[j]) / errors[-1]
+            largest = np.maximum(largest, np.abs(z))
+    wanted = np.quantile(largest, 0.95 if alternative == "two-sided" else 0.9)
+    found = getattr(fs, name)(
+        counts=cells, method="delta", simultaneous="max-z", alternative=alternative, **options
+    )
+    reaches = [c.confidence_interval.high - c.estimate for c in found.comparisons]
+    assert np.array(reaches) / errors == pytest.approx(np.full(len(errors), wanted), abs=0.02)
+    plain = getattr(fs, name)(
+        counts=cells, method="delta", simultaneous="bonferroni", alternative=alternative, **options
+    )
+    level = 1 - (0.05 if alternative == "two-sided" else 0.1) / len(errors) / 2
+    reaches = [c.confidence_interval.high - c.estimate for c in plain.comparisons]
+    assert np.array(reaches) / errors == pytest.approx(np.full(len(errors), norm.ppf(level)), rel=1e-9)

@@ -264,6 +264,27 @@ def test_strata_give_the_common_ratio(people: pd.DataFrame) -> None:
     assert row["cmh_pvalue"] == pytest.approx(tests["Cochran–Mantel–Haenszel"])
 
 
+def test_strata_against_the_highest_count_all_pairs_it_was_chosen_from() -> None:
+    """Three races have three pairs: level 1 − .05/3 and no further adjustment; Holm beside a named one."""
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"race": rng.choice(list("ABC"), 900), "job": rng.choice(["x", "y"], 900)})
+    frame["out"] = (rng.random(900) < 0.4 + 0.1 * (frame["race"] == "B")).astype(int)
+    for reference, level, adjust in (("highest", 1 - 0.05 / 3, "none"), ("A", 0.95, "holm")):
+        (table,) = quiet(frame, selected="out", race="race", strata="job", reference=reference).tables
+        found = table.stratified
+        assert found is not None
+        assert found.reference == (reference if reference == "A" else "B")
+        assert found.settings.confidence_level == pytest.approx(level, rel=1e-12)
+        assert found.settings.adjust == adjust
+        alone = fs.stratified_ratio(
+            frame["out"], sensitive_features=frame["race"], strata=frame["job"], reference=found.reference,
+            confidence_level=level, adjust=adjust,
+        )  # fmt: skip
+        assert [tuple(c.confidence_interval) for c in found.comparisons] == [
+            tuple(c.confidence_interval) for c in alone.comparisons
+        ]
+
+
 @settings(max_examples=25)
 @given(
     cells=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=3),
