@@ -189,6 +189,10 @@ class AbrocaResult(ComparisonResult):
             f"AUC {c.rate:.3f} and {c.rate_reference:.3f})"
         )
 
+    def _who(self, c: RateComparison) -> str:
+        """Nobody: curves may cross, and an area has no sign."""
+        return ""
+
 
 @documented()
 def abroca(

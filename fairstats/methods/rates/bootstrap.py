@@ -58,11 +58,8 @@ class BcaDistribution:
     def _share(self, finite: NDArray[np.float64], null: float, side: Literal["left", "right"]) -> float:
         """Where the median-unbiased quantile function passes `null`: its first place, or its last."""
         n, k = self.replicates.size, int(np.searchsorted(finite, null, side))
-        place = (k + 1 - 1 / 3) / (n + 1 / 3) if side == "left" else (k - 1 / 3) / (n + 1 / 3)
-        if (side == "left" and k < finite.size and finite[k] == null) or (
-            side == "right" and finite[k - 1] == null
-        ):
-            return max(place, finite.size / n) if side == "right" and k == finite.size < n else place
+        if k == finite.size:  # up to the largest finite one; the next, infinite one is a jump
+            return k / n if k < n else (k - 1 / 3) / (n + 1 / 3)
         low, high = finite[k - 1], finite[k]
         return float((k - 1 / 3 + (null - low) / (high - low)) / (n + 1 / 3))
 
@@ -98,9 +95,7 @@ def _acceleration(cells: NDArray[np.float64], contrast: Contrast) -> float:
         deviation = np.average(left_out, weights=cells) - left_out
     else:
         k, n = cells[::2], cells[::2] + cells[1::2]
-        scale = n / k if contrast == "ratio" else np.ones(2)
-        influence = np.stack([(1 - k / n) / n, -k / n / n]) * scale * [1, -1]
-        deviation = influence.T.ravel()
+        deviation = (np.stack([1 / k - 1 / n, -1 / n]) * [1, -1]).T.ravel()
     return float((cells @ deviation**3) / (6 * (cells @ deviation**2) ** 1.5))
 
 

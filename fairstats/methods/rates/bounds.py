@@ -93,8 +93,6 @@ def imbens_manski(width: float, level: float, *, n: int) -> float:
     """
     if width < math.sqrt(2 * math.log(math.log(max(n, 16)))):
         return normal_quantile((1 + level) / 2)
-    if width > 2 * _FAR:
-        return normal_quantile(level)
     ends = normal_quantile(level) - 1e-9, normal_quantile((1 + level) / 2)
     return float(
         scipy.optimize.brentq(lambda c: normal_cdf(c + width) - normal_cdf(-c) - level, *ends, xtol=1e-14)

@@ -111,6 +111,11 @@ class MaximumResult(ComparisonResult):
             f"between {c.group} and {c.reference} in {words}"
         )
 
+    def _by_value(self, c: RateComparison) -> tuple[str, str]:
+        """By the sign of the difference: its size, which is judged, has none."""
+        top = self.components[0]
+        return (top.group, top.reference) if top.estimate < 0 else (top.reference, top.group)
+
     def _rate_told(self, c: RateComparison) -> Rate | None:
         """The rate whose gap is the largest, of which the sentence speaks."""
         return RATES.get(self.attained_by or "")

@@ -394,7 +394,7 @@ def chance_of_verdict(
     rate_reference: float, ratio: float, n: int, n_reference: int, threshold: float, level: float
 ) -> float:
     """About the power of "violated" where the ratio lies outside the fair range, else of "satisfied"."""
-    shown = "satisfied" if ratio > threshold else "violated"
+    shown = "satisfied" if threshold < ratio < 1 / threshold else "violated"
     return _Plan(rate_reference, ratio, threshold, shown, level).normal_power(n, n_reference)
 
 

@@ -246,7 +246,7 @@ class ComparisonResult(Result):
         """Where a violation is shown, who has the lower rate, and whether that is to a disadvantage."""
         if c.verdict != "violated" or c.direction not in ("below", "above"):
             return ""
-        lower, higher = (c.group, c.reference)[:: 1 if c.direction == "below" else -1]
+        lower, higher = self._by_value(c)
         rate = self._rate_told(c)
         if rate is None:
             return f": {lower} has the lower value"
@@ -254,6 +254,10 @@ class ComparisonResult(Result):
         return f": {lower} has the lower {rate.title}" + (
             f", to the disadvantage of {loses}" if loses else ""
         )
+
+    def _by_value(self, c: RateComparison) -> tuple[str, str]:
+        """The group with the lower value of a comparison outside the fair range, and the other."""
+        return (c.group, c.reference) if c.direction == "below" else (c.reference, c.group)
 
     def _rate_told(self, c: RateComparison) -> Rate | None:
         """The rate that is lower in one of the groups."""

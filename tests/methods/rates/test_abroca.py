@@ -24,7 +24,9 @@ from fairstats.methods.rates.abroca import (
     RocCurve,
     _Draws,
     _places,
+    _still,
     area_between,
+    hidden_by_rows,
     roc_on_grid,
 )
 from fairstats.numerics.paired.distance import AucGap, auc_variance
@@ -516,3 +518,67 @@ def test_scores_in_intervals_say_how_far_the_area_can_be_off(rng: np.random.Gene
     with pytest.warns(DataWarning, match=f"the area and the AUCs can be off by {error:.2g} at most"):
         merged = fs.abroca(counts=sent, n_resamples=100, rng=1)
     assert 0 < abs(exact.estimate - merged.estimate) <= error
+
+
+def test_what_few_errors_of_two_curves_hide(rng: np.random.Generator) -> None:
+    """Witness: every pair of rows compared. Of each label (Σv)²/Σv² rows of size Σv²/Σv, v misplaced shares.
+
+    A group with less than one whole error, k(1 − AUC) < 1, or that no draw moves, allows its rarer label's
+    rows; a group of one score has equal errors, which are no rare ones.
+    """
+    y = np.repeat([0, 1], [30, 50])
+    samples = {
+        "noisy": rng.normal(0, 1, 80) + y,
+        "one wrong": np.where(np.arange(80) == 3, 9.0, y + 0.01 * np.arange(80)),
+        "less than one": np.where(np.arange(80) == 3, 1.5, y + np.arange(80) / 100 * y),
+        "perfect": y.astype(float),
+        "one score": np.zeros(80),
+    }
+    for names in (("noisy", "one wrong"), ("perfect", "noisy"), ("less than one", "one score")):
+        errors, whole = [], []
+        for name in names:
+            score = samples[name]
+            wrong = np.sign(score[y == 0][:, None] - score[y == 1][None]) / 2 + 0.5
+            if name == "perfect" or 30 * wrong.mean() < 1:
+                whole.append(30.0)
+            for v in (wrong.mean(axis=1), wrong.mean(axis=0)):
+                if v.sum() > 0 and np.ptp(v) > 0:
+                    errors.append((float(v.size), v.sum() ** 2 / (v @ v), (v @ v) / v.sum()))
+        found = hidden_by_rows(
+            [curve(y, samples[name]) for name in names], [(30, 50)] * 2, [name == "perfect" for name in names]
+        )
+        assert found.rows == min(whole, default=np.inf)
+        np.testing.assert_allclose(np.ravel(found.errors), np.ravel(errors), rtol=1e-9)
+    both = hidden_by_rows([curve(y, samples["noisy"])] * 2, [(12, 50), (30, 9)], [True, True])
+    assert both.rows == 9.0
+
+
+def test_a_group_that_no_draw_moves_is_one_whose_labels_do_not_mix() -> None:
+    """Separated labels in either order, and one score alone; one shared score among others moves."""
+    for cells, still in (
+        ([[5, 3, 0, 0], [0, 0, 2, 7]], True), ([[0, 0, 2, 7], [5, 3, 0, 0]], True),
+        ([[0, 8, 0, 0], [0, 9, 0, 0]], True), ([[5, 3, 0, 0], [0, 1, 2, 7]], False),
+        ([[0, 3, 2, 0], [0, 9, 0, 0]], False), ([[0, 9, 0, 0], [0, 3, 2, 0]], False),
+        ([[1, 0, 1, 0], [0, 4, 0, 0]], False),
+    ):  # fmt: skip
+        assert _still(np.array(cells)) is still
+
+
+def test_an_area_is_told_without_a_lower_group() -> None:
+    """The whole sentence of each verdict: curves may cross, so that no group has "the lower value"."""
+    rng = np.random.default_rng(1)
+    y, g = rng.integers(0, 2, 800), np.repeat(["a", "b"], 400)
+    score = norm.cdf(rng.normal(size=800) + y * np.where(g == "a", 3.0, 0.3))
+    for margin, tail in (
+        (0.1, "violated; the data show an area above 0.1."),
+        (0.6, "satisfied; the data show an area below 0.6."),
+        (0.42, "undecided; the data do not settle on which side of 0.42 it lies."),
+    ):
+        result = fs.abroca(y, score, sensitive_features=g, reference="b", margin=margin, rng=1)
+        (c,) = result.comparisons
+        low, high = c.confidence_interval
+        auc = [roc_auc_score(y[g == k], score[g == k]) for k in "ab"]
+        assert result.sentences() == [
+            f"a against b: area between the ROC curves {c.estimate:.3f} (95% interval {low:.3f} to "
+            f"{high:.3f}; AUC {auc[0]:.3f} and {auc[1]:.3f}): {tail}"
+        ]

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import bootstrap, norm
 
 import fairstats as fs
-from fairstats.methods.rates.bootstrap import bca_distribution
+from fairstats.methods.rates.bootstrap import BcaDistribution, bca_distribution
 
 TABLE = (18, 60, 33, 70)
 
@@ -80,6 +80,96 @@ def test_the_statistic_inverts_the_interval(contrast: str, level: float) -> None
     z = norm.ppf((1 + level) / 2)
     assert ours.statistic(low) == pytest.approx(z, abs=0.05)
     assert ours.statistic(high) == pytest.approx(-z, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    "replicates",
+    [
+        (0.2, 0.5, 0.5, 0.9, 1.3, 1.3, 1.3, 2.0, 3.1),
+        (0.2, 0.5, 0.5, 0.9, 1.3, 1.3, 2.0, np.inf, np.inf),
+        (0.5, 0.5, 0.5, 0.9, 1.0, 1.4, 2.0, 2.5, 2.5),
+        (0.5, 0.5, 0.5, 0.5, 0.5, 0.9, 1.0, 1.4, 2.0, np.inf),
+        (0.5, 0.9, 1.0, 1.4, 1.4),
+        (0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.9, 1.4),
+        (0.5, 0.9, 0.9, np.inf, np.inf, np.inf, np.inf, np.inf),
+    ],
+    ids=str,
+)
+def test_the_statistic_is_where_the_interval_begins_to_exclude(replicates: tuple[float, ...]) -> None:
+    """The witness is a search by halves over levels for the widest interval without the value.
+
+    Few replicates, so that every place among them counts: ties, gaps, both ends, infinite ones. A value
+    that every interval leaves out has the statistic of the share (1 − 1/3)/(n + 1/3) below all replicates
+    (the least that a quantile interpolates), and of 1 − 1/(2n) above them.
+    """
+    bias, acceleration, n = 0.15, -0.04, len(replicates)
+    ours = BcaDistribution(np.array(replicates), bias, acceleration)
+
+    def side(critical: float, null: float) -> int:
+        low, high = ours.interval(2 * norm.cdf(critical) - 1)
+        return int(null < low) - int(null > high)
+
+    def beyond(share: float) -> float:
+        shifted = norm.ppf(share) - bias
+        return float(bias - shifted / (1 + acceleration * shifted))
+
+    nulls = sorted({*replicates, 0.1, 0.35, 0.7, 0.95, 1.15, 1.6, 2.2, 5.0} - {np.inf})
+    for null in nulls:
+        direction, low, high = side(1e-9, null), 0.0, 5.0
+        if side(high, null) == direction != 0:
+            wanted = beyond((2 / 3) / (n + 1 / 3) if direction > 0 else 1 - 0.5 / n)
+        else:
+            for _ in range(50):
+                middle = (low + high) / 2
+                low, high = (middle, high) if side(middle, null) == direction != 0 else (low, middle)
+            wanted = direction * low
+        assert ours.statistic(null) == pytest.approx(wanted, abs=1e-10), null
+
+
+@pytest.mark.parametrize("contrast", ["ratio", "difference"])
+@pytest.mark.parametrize("table", [(2, 5, 3, 6), (1, 4, 1, 3), (5, 6, 1, 9)], ids=str)
+def test_the_bias_is_where_the_estimate_lies_among_the_replicates(
+    table: tuple[int, int, int, int], contrast: str
+) -> None:
+    """Φ⁻¹ of the share below plus half of the ties (Efron 1987), among replicates with a value, not 0/0."""
+    k0, n0, k1, n1 = table
+    estimate = k0 / n0 / (k1 / n1) if contrast == "ratio" else k0 / n0 - k1 / n1
+    ours = bca_distribution(*table, contrast=contrast, n_resamples=4_000, rng=np.random.default_rng(4))  # type: ignore[arg-type]
+    replicates = ours.replicates
+    assert not np.isnan(replicates).any()
+    assert (np.diff(replicates[np.isfinite(replicates)]) >= 0).all()
+    share = np.mean(replicates < estimate) + np.mean(replicates == estimate) / 2
+    assert ours.bias == pytest.approx(norm.ppf(share), abs=1e-12)
+    assert (replicates == estimate).sum() > 20
+    shares = set()
+    for seed in range(20):  # of two replicates, both may lie on one side: then ±Φ⁻¹(3/4)
+        two = bca_distribution(*table, contrast=contrast, n_resamples=2, rng=np.random.default_rng(seed))  # type: ignore[arg-type]
+        share = float(np.mean(two.replicates < estimate) + np.mean(two.replicates == estimate) / 2)
+        least = 0.5 / two.replicates.size
+        shares.add(share)
+        assert two.bias == pytest.approx(norm.ppf(np.clip(share, least, 1 - least)), abs=1e-12)
+    assert {0.0, 1.0} <= shares
+
+
+@pytest.mark.parametrize("table", [(4, 9, 1, 7), (1, 12, 1, 5), (5, 6, 1, 9)], ids=str)
+def test_without_a_jackknife_the_acceleration_is_of_influence_values(
+    table: tuple[int, int, int, int],
+) -> None:
+    """Leaving the reference's one success out has no ratio: slopes of log T in the weight of each row.
+
+    By central differences of step 1e-5, exact to 1e-8; a = Σd³ / (6 (Σd²)^1.5) over rows.
+    """
+    success, group = by_rows(table)
+
+    def log_ratio(weight: np.ndarray) -> float:
+        r0, r1 = (np.sum(weight * success * (group == g)) / np.sum(weight * (group == g)) for g in (0, 1))
+        return float(np.log(r0 / r1))
+
+    step = 1e-5 * np.eye(success.size)
+    d = np.array([log_ratio(1 + row) - log_ratio(1 - row) for row in step]) / 2e-5
+    wanted = np.sum(d**3) / (6 * np.sum(d**2) ** 1.5)
+    ours = bca_distribution(*table, contrast="ratio", n_resamples=200, rng=np.random.default_rng(1))
+    assert ours.acceleration == pytest.approx(wanted, abs=1e-7)
 
 
 def test_p_value_and_interval_agree_through_the_public_function() -> None:

@@ -8,14 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import barnard_exact, binom
+from scipy.stats import barnard_exact, binom, norm
 
 import fairstats as fs
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.compare import MAX_CASES, _countable
 from fairstats.methods.rates.estimates import estimate_rate
-from fairstats.methods.rates.exact import exact_unconditional_pvalue
+from fairstats.methods.rates.exact import (
+    ExactTest,
+    exact_unconditional_pvalue,
+    exactly_shown,
+    first_true,
+)
 from fairstats.methods.rates.score import (
     difference_score_statistic,
     ratio_score_statistic,
@@ -223,3 +228,91 @@ def test_which_tables_are_judged_by_exact_tests(
     """Fewer than ten rows in a cell of either group, at most 2,000 cases in the smaller one."""
     counts = SelectionCounts.from_counts({"a": group, "b": reference})
     assert _countable(estimate_rate(counts, RATES["selection_rate"]), (0, 1)) == exact
+
+
+@pytest.mark.parametrize("alternative", ["less", "greater"])
+@pytest.mark.parametrize(
+    ("contrast", "fair"), [("ratio", (0.8, 1.25)), ("difference", (-0.1, 0.1)), ("ratio", (1.0, 1.0))]
+)
+@pytest.mark.parametrize("table", [(3, 12, 8, 15), (8, 12, 5, 15), (5, 9, 6, 10), (1, 9, 9, 10)], ids=str)
+def test_a_limit_is_where_the_test_begins_to_reject(
+    table: tuple[int, int, int, int], contrast: Any, fair: tuple[float, float], alternative: str
+) -> None:
+    """One step inside of the limit p is at least 1 − level, one step outside it is below.
+
+    Steps are 2⁻¹⁴ of log θ, or of 2 artanh of a difference. Wherever the search begins, it ends there, and on
+    the side of the ends of the fair range that their own p-values say.
+    """
+    exact, level = ExactTest(table, contrast), 0.95
+    to, back = (
+        (np.log, np.exp) if contrast == "ratio" else (lambda d: 2 * np.arctanh(d), lambda x: np.tanh(x / 2))
+    )
+    k0, n0, k1, n1 = table
+    estimate = k0 / n0 / (k1 / n1) if contrast == "ratio" else k0 / n0 - k1 / n1
+    found = [exact.limit(level, alternative, fair, start) for start in (estimate, fair[0], fair[1])]
+    assert found[1:] == [found[0]] * 2
+    outward = 1 if alternative == "less" else -1
+    inside, outside = (float(back(to(found[0]) + side * outward * 2.0**-14)) for side in (-1, 1))
+    assert exact.pvalue(inside, alternative) >= 0.05 > exact.pvalue(outside, alternative)
+    assert outward * (found[0] - estimate) > 0
+    for end in fair:
+        assert (exact.pvalue(end, alternative) < 0.05) == (outward * (end - found[0]) > 0)
+
+
+def test_limits_and_p_values_beyond_what_counts_can_show() -> None:
+    """Without a success of the reference no ratio is too large, without one of the group none too small."""
+    for table, contrast, low, high in (
+        ((3, 9, 0, 10), "ratio", None, np.inf),
+        ((0, 9, 3, 10), "ratio", 0.0, None),
+        ((9, 9, 0, 10), "difference", None, 1.0),
+        ((0, 9, 10, 10), "difference", -1.0, None),
+        ((8, 9, 0, 10), "difference", None, None),
+        ((9, 9, 1, 10), "difference", None, None),
+        ((1, 9, 10, 10), "difference", None, None),
+        ((0, 9, 9, 10), "difference", None, None),
+    ):
+        exact = ExactTest(table, contrast)  # type: ignore[arg-type]
+        fair = (0.8, 1.25) if contrast == "ratio" else (-0.1, 0.1)
+        least, most = exact.limit(0.95, "greater", fair, 0.5), exact.limit(0.95, "less", fair, 0.5)
+        lowest, highest = (0.0, np.inf) if contrast == "ratio" else (-1.0, 1.0)
+        assert least == low if low is not None else least > lowest + 1e-3
+        assert most == high if high is not None else most < highest - 1e-3
+        ends = (0.0, np.inf, -0.3) if contrast == "ratio" else (-1.0, 1.0, 1.5)
+        assert [exact.pvalue(end, "less") for end in ends] == [1.0] * 3
+
+
+@pytest.mark.parametrize("error", [0.05, 0.2])
+@pytest.mark.parametrize(
+    ("null", "side", "span"), [(0.8, "less", 1.25), (1.25, "greater", 1.25), (1.0, "less", 1.0)]
+)
+def test_which_tables_exact_tests_show(null: float, side: str, span: float, error: float) -> None:
+    """All tables of 8 and 11 cases at once against each by its own p-value.
+
+    With the other direction, p + Φ(Φ⁻¹(p) − width) at most the error; width is the distance of the two score
+    statistics, 0 for a range of one value, which makes it the two-sided test.
+    """
+    n, m = 8, 11
+    k, j = (v.ravel() for v in np.meshgrid(np.arange(n + 1), np.arange(m + 1), indexing="ij"))
+    kept = k + j > 0
+    k, j = k[kept], j[kept]
+    ends = (0.8, 1.25) if span != 1.0 else (1.0, 1.0)
+    low, high = (ratio_score_statistic(k, n, j, m, end) for end in ends)
+    width = low - high
+    z = low if side == "less" else -high
+    shown = exactly_shown((k, n, j, m), np.full(k.size, 0.01), z, width, null, side, error)
+    p = np.array([
+        exact_unconditional_pvalue(int(a), n, int(b), m, null=null, alternative=side)[1]
+        for a, b in zip(k, j, strict=True)
+    ])  # fmt: skip
+    both = p + norm.cdf(norm.ppf(np.minimum(p, 1 - 1e-16)) - width)
+    np.testing.assert_array_equal(shown, both <= error)
+    assert 0 < shown.sum() < shown.size
+    rare = exactly_shown((k, n, j, m), np.full(k.size, 1e-14), z, width, null, side, error)
+    assert not rare.any(), "tables that are all but impossible are not asked about"
+
+
+@pytest.mark.parametrize("last", [0, 1, 6, 7, 8])
+def test_the_first_count_that_holds_is_found(last: int) -> None:
+    """Every threshold from 0 to last + 1, in one call; last + 1 where nothing holds."""
+    wanted = np.arange(last + 2)
+    np.testing.assert_array_equal(first_true(lambda j: j >= wanted, wanted.size, last), wanted)

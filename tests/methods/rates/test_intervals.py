@@ -17,6 +17,7 @@ from scipy.stats import multivariate_normal, norm, t
 from statsmodels.stats.proportion import confint_proportions_2indep, tost_proportions_2indep
 
 import fairstats as fs
+from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
 from fairstats.methods.rates.score import (
     difference_score_statistic,
     difference_statistic,
@@ -230,6 +231,59 @@ def test_an_explicit_method_is_obeyed_with_a_warning_where_a_cell_is_small(metho
     assert tests <= {*names, "exact unconditional"}
 
 
+@pytest.mark.parametrize(
+    ("counts", "options", "note"),
+    [
+        ({"a": (0, 20), "b": (7, 13)}, {"method": "log"}, "a has no success: the log method is not defined."),
+        ({"a": (20, 0), "b": (7, 13)}, {"method": "delta"},
+         "a has no failure: the delta method is not defined."),
+        ({"a": (7, 13), "b": (20, 0)}, {"method": "bootstrap"},
+         "b has no failure: the bootstrap method is not defined."),
+        ({"a": (0, 0), "b": (7, 13)}, {}, "a: no rows, so no selection rate."),
+        ({"a": (0, 9), "b": (0, 13)}, {}, "a and b: selection rate 0 in both; 0/0 can be any ratio."),
+        ({"a": (4, 40), "b": (30, 40)}, {"method": "log"},
+         "a against b: fewer than 5 in a cell: the log method may be far off; by default the score method is "
+         "used."),
+        ({"a": (5, 40), "b": (30, 40)}, {"method": "log"}, ""),
+        ({"a": (30, 40), "b": (40, 4)}, {"method": "delta"},
+         "a against b: fewer than 5 in a cell: the delta method may be far off; by default the score method "
+         "is used."),
+    ],
+)  # fmt: skip
+def test_what_a_method_that_does_not_answer_says(counts: Any, options: dict[str, Any], note: str) -> None:
+    """The note of the row, and the warning, by hand: which group lacks what, and for which method."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (c,) = fs.disparate_impact(counts=counts, reference="b", rng=1, **options).comparisons
+    assert c.note == note
+    assert [str(w.message) for w in caught] == ([f"disparate_impact: {note}"] if note else [])
+    assert (c.verdict == "insufficient evidence") == (bool(note) and "far off" not in note)
+    kind = DataWarning if "far off" in note else InsufficientEvidenceWarning
+    assert not caught or type(caught[0].message) is kind
+
+
+@pytest.mark.parametrize(
+    ("counts", "metric", "contrast", "note"),
+    [
+        ({"a": (3, 2, 2, 2), "b": (30, 10, 10, 30)}, "f1", "difference", "a: 9 rows"),
+        ({"a": (3, 2, 2, 3), "b": (30, 10, 10, 30)}, "f1", "difference", ""),
+        ({"a": (1, 8, 1, 9), "b": (30, 10, 10, 30)}, "average_odds", "ratio", "a: 2 cases of one rate"),
+        ({"a": (2, 8, 1, 9), "b": (30, 10, 10, 30)}, "average_odds", "ratio", ""),
+        ({"a": (1, 8, 1, 9), "b": (2, 1, 1, 1)}, "average_odds", "ratio",
+         "a: 2 cases of one rate and b: 5 rows"),
+    ],
+)  # fmt: skip
+def test_fewest_rows_and_cases_of_the_delta_method(
+    counts: Any, metric: str, contrast: Any, note: str
+) -> None:
+    """Ten rows of each group, and three cases of each part of a mean, as the docstring says."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (c,) = fs.group_metric(metric=metric, contrast=contrast, counts=counts, reference="b").comparisons
+    assert c.note == (f"{note}, too few for an interval by the delta method." if note else "")
+    assert (c.verdict == "insufficient evidence") == bool(note)
+
+
 def test_nothing_selected_in_both_groups() -> None:
     with pytest.warns(fs.FairstatsWarning, match="a and b: selection rate 0 in both; 0/0 can be any ratio"):
         result = fs.disparate_impact(counts={"a": (0, 30), "b": (0, 40)}, reference="b")
@@ -292,3 +346,48 @@ def test_simultaneous_ratios_share_the_relative_error_of_their_reference() -> No
     for c in found.comparisons:
         reach = np.log(c.confidence_interval.high / c.estimate) / np.sqrt(own + common)
         assert reach == pytest.approx(critical, abs=0.01), "drawn by 2^17 of the joint law"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "pairs"),
+    [
+        ("demographic_parity_difference", {"comparisons": "all"}, [(0, 1), (0, 2), (1, 2)]),
+        ("demographic_parity_difference", {"reference": "c"}, [(0, 2), (1, 2)]),
+        ("equalized_odds_difference", {"reference": "a"}, [(1, 0), (2, 0)]),
+        ("equalized_odds_difference", {"comparisons": "all"}, [(0, 1), (0, 2), (1, 2)]),
+    ],
+)
+@pytest.mark.parametrize("alternative", ["two-sided", "less"])
+def test_simultaneous_limits_are_those_of_the_largest_of_all(
+    name: str, options: dict[str, Any], pairs: list[tuple[int, int]], alternative: str
+) -> None:
+    """Reach over standard error is the 95% point of max|z| (one-sided 90%), by 400,000 draws of the rates.
+
+    Rates of groups, and TPR and FPR of one group, are independent. The point is known to .005 (its density
+    is about .15 there), and the package draws it as well: .02.
+    """
+    cells = {"a": (60, 30, 40, 170), "b": (35, 40, 15, 60), "c": (200, 90, 60, 300)}
+    shares = {"demographic_parity_difference": [((0, 1), (0, 1, 2, 3))],
+              "equalized_odds_difference": [((0,), (0, 2)), ((1,), (1, 3))]}[name]  # fmt: skip
+    noise = np.random.default_rng(3).standard_normal((400_000, len(shares), 3))
+    largest = np.zeros(400_000)
+    errors = []
+    for e, (success, case) in enumerate(shares):
+        k, n = (np.array([sum(c[i] for i in own) for c in cells.values()]) for own in (success, case))
+        error = np.sqrt(k / n * (1 - k / n) / n)
+        for i, j in pairs:
+            errors.append(float(np.hypot(error[i], error[j])))
+            z = (noise[:, e, i] * error[i] - noise[:, e, j] * error[j]) / errors[-1]
+            largest = np.maximum(largest, np.abs(z))
+    wanted = np.quantile(largest, 0.95 if alternative == "two-sided" else 0.9)
+    found = getattr(fs, name)(
+        counts=cells, method="delta", simultaneous="max-z", alternative=alternative, **options
+    )
+    reaches = [c.confidence_interval.high - c.estimate for c in found.comparisons]
+    assert np.array(reaches) / errors == pytest.approx(np.full(len(errors), wanted), abs=0.02)
+    plain = getattr(fs, name)(
+        counts=cells, method="delta", simultaneous="bonferroni", alternative=alternative, **options
+    )
+    level = 1 - (0.05 if alternative == "two-sided" else 0.1) / len(errors) / 2
+    reaches = [c.confidence_interval.high - c.estimate for c in plain.comparisons]
+    assert np.array(reaches) / errors == pytest.approx(np.full(len(errors), norm.ppf(level)), rel=1e-9)

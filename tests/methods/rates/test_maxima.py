@@ -19,6 +19,10 @@ from scipy.stats import norm
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
 from fairstats.ground.multiplicity import MaxZ
+from fairstats.ground.registry import RATES
+from fairstats.methods.rates.estimates import estimate_rate
+from fairstats.methods.rates.maxima import _Band
+from fairstats.methods.rates.score import difference_limit
 
 from .score_arrays import difference_score_interval
 
@@ -322,3 +326,83 @@ def test_weighted_bands_take_the_fewest_degrees_of_freedom(rng: np.random.Genera
     assert alone["ab"] == pytest.approx(norm.ppf(0.975), abs=0.005)
     assert min(alone["ac"], alone["bc"]) > 2.0
     assert found.critical_value > 2.38  # of normal laws it would be 2.24 to 2.35
+
+
+BANDS = {
+    "plain": (COUNTS, ("tpr", "fpr")),
+    "a mean": (COUNTS, ("average_odds",)),
+    "both": (COUNTS, ("average_odds", "selection_rate")),
+    "small cells": ({"a": (3, 9, 9, 2), "b": (12, 4, 3, 11), "c": (30, 10, 20, 40)}, ("average_odds", "tpr")),
+    "all and nobody": ({"a": (20, 20, 0, 0), "b": (0, 0, 20, 20), "c": (9, 8, 12, 11)}, ("average_odds",)),
+}
+
+
+def band_of(name: str) -> _Band:
+    counts, rates = BANDS[name]
+    table = fs.ConfusionCounts.from_counts(counts)
+    return _Band.of(table, [estimate_rate(table, RATES[rate]) for rate in rates])
+
+
+@pytest.mark.parametrize("critical", [0.7, 1.96, 3.0])
+@pytest.mark.parametrize("name", BANDS)
+def test_limits_of_a_band_are_those_of_each_difference(name: str, critical: float) -> None:
+    """Score limits of each proportion, continuity corrected below five in a cell; halves by MOVER by hand."""
+    counts, rates = BANDS[name]
+    parts = {
+        "tpr": [(0, 2)],
+        "fpr": [(1, 3)],
+        "average_odds": [(0, 2), (1, 3)],
+        "selection_rate": [(0, 1, 2, 3)],
+    }
+    wanted = []
+    for rate in rates:
+        for g, h in combinations(counts, 2):
+            differences, ends = [], []
+            for cells in parts[rate]:
+                table: list[float] = []
+                for own in (counts[g], counts[h]):
+                    k = own[0] + own[1] if len(cells) == 4 else own[cells[0]]
+                    table += [float(k), float(sum(own[c] for c in cells))]
+                k0, n0, k1, n1 = table
+                small = min(k0, n0 - k0, k1, n1 - k1) < 5
+                differences.append(k0 / n0 - k1 / n1)
+                ends.append([difference_limit(tuple(table), critical, True, small, s) for s in (-1, 1)])  # type: ignore[arg-type]
+            mean = np.mean(differences)
+            reach = np.sqrt(np.sum((np.array(ends) - np.array(differences)[:, None]) ** 2, axis=0)) / len(
+                ends
+            )
+            wanted.append((max(mean - reach[0], -1.0), min(mean + reach[1], 1.0)))
+    np.testing.assert_allclose(np.column_stack(band_of(name).limits(critical)), wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [0.0, 0.12, 0.3, 0.6])
+@pytest.mark.parametrize("name", BANDS)
+def test_statistics_of_a_band_are_where_its_limits_pass_the_size(name: str, size: float) -> None:
+    """Witness: by halves over critical values up to 30, all differences together.
+
+    The largest at which one is still shown beyond the size, and at which all are shown within it.
+    """
+    band = band_of(name)
+
+    def last(shown: Any) -> float:
+        if not shown(1e-9):
+            return 0.0
+        low, high = 1e-9, 30.0
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if shown(middle) else (low, middle)
+        return low
+
+    def beyond(c: float) -> bool:
+        low, high = band.limits(c)
+        return bool(np.maximum(low, -high).max() > size)
+
+    def within(c: float) -> bool:
+        low, high = band.limits(c)
+        return bool(np.maximum(high, -low).max() < size)
+
+    small = bool(min(min(c) for c in BANDS[name][0].values()) < 5)
+    if small and size == 0.0:
+        size = 0.01  # the correction makes a stretch of nulls about the estimate alike
+    assert min(band.largest_beyond(size), 30.0) == pytest.approx(last(beyond), abs=1e-6)
+    assert min(band.least_within(size), 30.0) == pytest.approx(last(within), abs=1e-6)

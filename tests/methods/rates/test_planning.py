@@ -15,7 +15,13 @@ from scipy.stats import binom, norm
 
 import fairstats as fs
 from fairstats.ground.verdict import z_evidence
-from fairstats.methods.rates.planning import _Plan
+from fairstats.methods.rates.planning import (
+    PowerResult,
+    _Plan,
+    chance_of_verdict,
+    detectable_ratio,
+    equality_power,
+)
 from fairstats.methods.rates.score import ratio_score_statistic
 
 ALLOCATIONS = (1.0, 4.0, 10.0, 20.0, 0.1)
@@ -139,6 +145,73 @@ def test_the_formula_of_farrington_and_manning() -> None:
     wanted = norm.cdf((theta * q - p - norm.ppf(0.95) * (p - theta * q) / z) / spread)
     assert 0.2 < wanted < 0.9
     assert fs.power_ratio(q, p / q, n=n, n_reference=m).power == pytest.approx(wanted, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "alternative"),
+    [(0.7, "less"), (1.4, "greater"), (0.85, "greater"), (0.8, "two-sided"), (1.2, "two-sided"),
+     (0.6, "violated"), (1.5, "violated"), (1.0, "satisfied"), (0.9, "satisfied"), (1.15, "satisfied")],
+)  # fmt: skip
+@pytest.mark.parametrize(("n", "m", "level"), [(300, 700, 0.95), (500, 90, 0.9)])
+def test_the_formula_for_every_alternative(
+    ratio: float, alternative: Any, n: int, m: int, level: float
+) -> None:
+    """Normal estimates of the distance p − θq, rejected beyond the critical value times the null's error.
+
+    The null's error is that of the constrained rates, distance/z of the score statistic of the expected
+    counts. "two-sided": θ = 1 on both sides; verdicts: .8 and 1.25, "satisfied" where both ends are excluded.
+    """
+    q = 0.55
+    p, two_sided = ratio * q, alternative == "two-sided"
+    z = norm.ppf((1 + level) / 2 if two_sided else level)
+
+    def law(theta: float) -> tuple[float, float]:
+        """Expected distance, and how far the critical value lies, in units of the distance's own error."""
+        distance, error = p - theta * q, np.sqrt(p * (1 - p) / n + theta**2 * q * (1 - q) / m)
+        statistic = float(ratio_score_statistic(n * p, n, m * q, m, theta))
+        return distance / error, z * (distance / statistic if statistic else error) / error
+
+    ends = {"two-sided": (1.0, 1.0), "less": (0.8, 0.8), "greater": (0.8, 0.8)}.get(alternative, (0.8, 1.25))
+    (low, far_low), (high, far_high) = law(ends[0]), law(ends[1])
+    wanted = {
+        "less": norm.cdf(-low - far_low),
+        "greater": norm.sf(far_high - high),
+        "satisfied": max(norm.sf(far_low - low) + norm.cdf(-far_high - high) - 1, 0.0),
+    }.get(alternative, norm.cdf(-low - far_low) + norm.sf(far_high - high))
+    plan = _Plan(q, ratio, 1.0 if two_sided else 0.8, alternative, level)
+    assert plan.normal_power(n, m) == pytest.approx(wanted, rel=1e-9)
+    assert plan.normal_power(n, m) == pytest.approx(plan.score_power(n, m), abs=0.03)
+    if alternative in ("violated", "satisfied"):
+        assert chance_of_verdict(q, ratio, n, m, 0.8, level) == plan.normal_power(n, m)
+
+
+def test_the_ratio_that_can_be_detected_has_the_power() -> None:
+    """Just below it the formula gives the power or more, just above less; halving 20 times is 1e-6."""
+    for rate, n, m, power in ((0.5, 300, 300, 0.8), (0.2, 900, 400, 0.9)):
+        found = detectable_ratio(rate, n, m, 0.8, 0.95, power)
+        assert 0 < found < 0.8
+        assert chance_of_verdict(rate, found, n, m, 0.8, 0.95) >= power
+        assert chance_of_verdict(rate, found + 2e-6, n, m, 0.8, 0.95) < power
+    assert detectable_ratio(0.5, 300, 300, 0.8, 0.95) == detectable_ratio(0.5, 300, 300, 0.8, 0.95, 0.8)
+
+
+def test_the_power_of_equality_is_exact_where_few_are_expected() -> None:
+    """Ten of each kind expected: the formula, fewer: all tables; NaN where a rate or a size is none."""
+    for n, m, rate, ratio in (
+        (24, 80, 0.5, 0.8),
+        (26, 80, 0.5, 0.8),
+        (200, 19, 0.5, 0.8),
+        (200, 21, 0.5, 0.8),
+    ):
+        plan = _Plan(rate, ratio, 1.0, "two-sided", 0.95)
+        few = min(n * 0.4, n * 0.6, m * 0.5) < 10
+        wanted = all_tables(rate, ratio, n, m, "two-sided", 0.8, 0.95) if few else plan.normal_power(n, m)
+        found = equality_power(n, m, rate, ratio, 0.95)
+        assert found == pytest.approx(wanted, rel=1e-10)
+        assert abs(plan.power(n, m) - plan.normal_power(n, m)) > 1e-5
+    for odd in ((0, 9, 0.5, 0.8), (9, 0, 0.5, 0.8), (9, 9, 0.0, 0.8), (9, 9, 1.0, 0.8), (9, 9, 0.5, 0.0),
+                (9, 9, 0.5, 1.0)):  # fmt: skip
+        assert math.isnan(equality_power(*odd, 0.95))
 
 
 def test_power_grows_with_size_and_effect() -> None:
@@ -313,6 +386,54 @@ def test_a_plan_is_a_result() -> None:
     verdict = fs.power_ratio(0.5, 1.0, n=300, alternative="satisfied").sentences()[0]
     assert "the verdict at threshold 0.8 is “satisfied” with probability" in verdict
     assert fs.power_ratio(0.5, 0.7, n=300, alternative="two-sided").threshold == 1
+
+
+@pytest.mark.parametrize(
+    ("ratio", "alternative", "event"),
+    [
+        (0.7, "less", "H0: ratio ≥ 0.8 is rejected"), (0.9, "greater", "H0: ratio ≤ 0.8 is rejected"),
+        (0.7, "two-sided", "H0: ratio = 1 is rejected"),
+        (0.7, "violated", "the verdict at threshold 0.8 is “violated”"),
+        (0.9, "satisfied", "the verdict at threshold 0.8 is “satisfied”"),
+    ],
+)  # fmt: skip
+def test_a_plan_is_told_whole(ratio: float, alternative: Any, event: str) -> None:
+    """Sizes, event, power, both rates and the ratio, by hand."""
+    plan = fs.power_ratio(0.5, ratio, n=200, n_reference=300, alternative=alternative)
+    assert plan.sentences() == [
+        f"With 200 cases in the group and 300 in the reference, {event} with probability {plan.power:.3f} "
+        f"where the rates are {50 * ratio:.1f}% and 50.0% (ratio {ratio:.3f})."
+    ]
+    assert plan.notes() == []
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "alternative", "rest"),
+    [
+        (18, 18, "less", 'which shows less: alternative="violated" or "satisfied" gives their probability.'),
+        (18, 18, "violated", "as counted here."),
+        (
+            50,
+            2_100,
+            "violated",
+            "which shows less. Here they are counted by the score test: the power is lower.",
+        ),
+        (50, 2_000, "violated", "as counted here."),
+        (2_001, 2_001, "violated", None),
+        (60, 60, "violated", None),
+        (29, 29, "less", None),
+    ],
+)
+def test_which_note_a_plan_of_few_cases_has(n: int, m: int, alternative: Any, rest: str | None) -> None:
+    """Below 10 expected for tests and 20 for verdicts; enumerated up to 100,000 tables; none above 2,000."""
+    p, q = (0.35, 0.5) if n < 2_000 else (0.0035, 0.005)
+    plan = PowerResult(0.5, n, m, p, q, 0.7, 0.8, alternative, 0.95)
+    few = min(n * p, m * q)
+    said = (
+        f"About {few:.1f} successes or failures are expected in one group: where fewer than 10 are observed, "
+        "verdicts are by an exact test, "
+    )
+    assert plan.notes() == ([] if rest is None else [said + rest])
 
 
 def test_few_expected_cases_are_told() -> None:

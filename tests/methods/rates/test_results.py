@@ -248,3 +248,118 @@ def test_a_fair_range_of_1_alone_is_no_range() -> None:
     result = fs.disparate_impact(counts={"a": (52, 48), "b": (50, 50)}, reference="b", threshold=1.0)
     (said,) = result.sentences()
     assert said.endswith("undecided; the data do not settle whether it is 1.")
+
+
+RATIO_TAILS = [
+    ({"a": (30, 70), "b": (160, 140)}, {}, "violated; the data show a ratio below 0.8: a has the lower "
+     "selection rate, to the disadvantage of a."),
+    ({"a": (90, 10), "b": (150, 150)}, {}, "violated; the data show a ratio above 1.25: b has the lower "
+     "selection rate, to the disadvantage of b."),
+    ({"a": (490, 510), "b": (500, 500)}, {}, "satisfied; the data show a ratio between 0.8 and 1.25."),
+    ({"a": (45, 55), "b": (50, 50)}, {}, "undecided; the data do not settle whether it lies between 0.8 and "
+     "1.25."),
+    ({"a": (45, 55), "b": (50, 50)}, {"threshold": 0.9}, "undecided; the data do not settle whether it lies "
+     "between 0.9 and 1.111."),
+]  # fmt: skip
+DIFFERENCE_TAILS = [
+    ({"a": (30, 70), "b": (160, 140)}, {}, "violated; the data show a difference below -0.1: a has the lower "
+     "selection rate, to the disadvantage of a."),
+    ({"a": (90, 10), "b": (150, 150)}, {}, "violated; the data show a difference above 0.1: b has the lower "
+     "selection rate, to the disadvantage of b."),
+    ({"a": (490, 510), "b": (500, 500)}, {}, "satisfied; the data show a difference within ±0.1."),
+    ({"a": (45, 55), "b": (50, 50)}, {}, "undecided; the data do not settle whether it lies within ±0.1."),
+]  # fmt: skip
+GAP_TAILS = [
+    ({"a": (15, 85), "b": (50, 50)}, {}, "violated; the data show a gap above 0.1: a has the lower "
+     "selection rate, to the disadvantage of a."),
+    ({"a": (48, 52), "b": (50, 50)}, {"margin": 0.3}, "satisfied; the data show that every gap is below "
+     "0.3."),
+    ({"a": (40, 52), "b": (50, 50)}, {}, "undecided; the data do not settle on which side of 0.1 it lies."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("counts", "options", "tail"), RATIO_TAILS)
+def test_what_a_ratio_is_told_with(counts: Any, options: dict[str, Any], tail: str) -> None:
+    """The whole sentence: rates, ratio and interval of the row, and a verdict's words by hand."""
+    result = fs.disparate_impact(counts=counts, reference="b", **options)
+    (c,), (k0, f0), (k1, f1) = result.comparisons, counts["a"], counts["b"]
+    low, high = c.confidence_interval
+    assert result.sentences() == [
+        f"a against b: {100 * k0 / (k0 + f0):.1f}% against {100 * k1 / (k1 + f1):.1f}%, "
+        f"ratio {c.estimate:.3f} (95% interval {low:.3f} to {high:.3f}): {tail}"
+    ]
+
+
+@pytest.mark.parametrize(("counts", "options", "tail"), DIFFERENCE_TAILS)
+def test_what_a_difference_is_told_with(counts: Any, options: dict[str, Any], tail: str) -> None:
+    """The whole sentence, with signs."""
+    result = fs.demographic_parity_difference(counts=counts, reference="b", **options)
+    (c,) = result.comparisons
+    low, high = c.confidence_interval
+    assert result.sentences() == [
+        f"a against b: difference {c.estimate:+.3f} (95% interval {low:+.3f} to {high:+.3f}): {tail}"
+    ]
+
+
+@pytest.mark.parametrize(("counts", "options", "tail"), GAP_TAILS)
+def test_what_a_largest_gap_is_told_with(counts: Any, options: dict[str, Any], tail: str) -> None:
+    """The whole sentence, which names the rate, and the one note, which names the band."""
+    result = fs.demographic_parity_difference(counts=counts, agg="max", **options)
+    (c,) = result.comparisons
+    low, high = c.confidence_interval
+    assert result.sentences() == [
+        f"Largest gap {c.estimate:.3f} (95% interval {low:.3f} to {high:.3f}), between {c.group} and "
+        f"{c.reference} in selection rate: {tail}"
+    ]
+    (note,) = result.notes()
+    assert note.endswith(f"coverage is at least nominal, width {high - low:.3f}.")
+    assert result.width == pytest.approx(high - low)
+
+
+THREE = {"a": (45, 55), "b": (50, 50), "c": (30, 20)}
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({}, ["Reference: a (the largest group).",
+              "95% intervals; verdicts by one-sided limits at that level.",
+              "p-values adjusted by holm over metric."]),
+        ({"reference": "c", "adjust": "bonferroni", "confidence_level": 0.9},
+         ["Reference: c (named by the user).", "90% intervals; verdicts by one-sided limits at that level.",
+          "p-values adjusted by bonferroni over metric."]),
+        ({"comparisons": "all", "adjust": "none", "simultaneous": "bonferroni", "margin": 0.3},
+         ["All pairs of groups are compared.",
+          "95% intervals, simultaneous (bonferroni); verdicts by one-sided limits at that level.",
+          "p-values not adjusted, each verdict by itself."]),
+        ({"reference": "highest", "margin": 0.3},
+         ["Reference: c (the highest rate: chosen by the data, hence simultaneous over all pairs).",
+          "95% intervals; verdicts by one-sided limits at that level.",
+          "p-values adjusted over all pairs: of equality as the intervals are, of verdicts by bonferroni."]),
+        ({"method": "delta", "margin": 0.3},
+         ["Reference: a (the largest group).", "95% intervals; verdicts by one-sided limits at that level.",
+          "p-values adjusted by holm over metric.",
+          "The delta method, asked for, is too liberal beside a small group: there its verdicts are wrong in "
+          "up to 10% of samples."]),
+    ],
+    ids=lambda value: ", ".join(value) if isinstance(value, dict) else None,
+)  # fmt: skip
+def test_notes_name_reference_level_and_family(options: dict[str, Any], wanted: list[str]) -> None:
+    """By hand, in this order; a range of ±.1 of groups of 50 is so narrow that it is said, ±.3 is not."""
+    found = fs.demographic_parity_difference(counts=THREE, **options).notes()
+    if "margin" not in options:
+        wanted = [note.replace("that level.", "that level") for note in wanted]
+        found = [note.split(", or up to")[0] for note in found]
+    assert [note.rstrip(".") for note in found] == [note.rstrip(".") for note in wanted]
+
+
+def test_a_single_comparison_has_no_family_to_tell_of() -> None:
+    """Of two groups there is one p-value; a narrow range says the level up to which limits go."""
+    two = {"a": (45, 55), "b": (50, 50)}
+    assert not [n for n in fs.disparate_impact(counts=two).notes() if n.startswith("p-values")]
+    result = fs.disparate_impact(counts=two, threshold=1.0)
+    level = 100 * result.comparisons[0].bounds.confidence_level
+    assert (
+        f"level, or up to {level:.3g}% where the fair range is as narrow as their error." in result.notes()[1]
+    )
+    assert level == pytest.approx(97.5)

@@ -136,6 +136,17 @@ def test_a_largest_gap_says_who_is_lower_in_the_rate_that_attains_it() -> None:
     assert "disadvantage" not in line
 
 
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_a_largest_gap_names_the_lower_group_whatever_their_order(order: str) -> None:
+    """Of 100 people 15 in one group and 50 in the other: the first has the lower rate, named first or not."""
+    low, high = order
+    counts = dict(sorted({low: (15, 85), high: (50, 50)}.items()))
+    result = fs.demographic_parity_difference(counts=counts, agg="max")
+    assert result.components[0].estimate == pytest.approx(-0.35 if order == "ab" else 0.35)
+    (said,) = result.sentences()
+    assert said.endswith(f"{low} has the lower selection rate, to the disadvantage of {low}.")
+
+
 def test_a_row_whose_interval_and_verdict_seem_to_differ_says_why() -> None:
     """90/100 against 160/250: the two-sided interval holds 0.8, the one-sided limit does not."""
     result = fs.disparate_impact(counts={"a": (160, 90), "b": (90, 10)}, reference="b", method="score")

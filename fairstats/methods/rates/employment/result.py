@@ -174,8 +174,9 @@ class AdverseImpact(Result):
             f" (significance: {self.reading(c)}), z = {figures.z:.2f}, Fisher's p = {figures.fisher:.3g}"
         ]
         if below and figures.shortfall_four_fifths is not None:
+            moved = figures.shortfall_four_fifths
             said.append(
-                f"{figures.shortfall_four_fifths} selections moved would reach {self.threshold:g}, "
+                f"{moved} selection{'' if moved == 1 else 's'} moved would reach {self.threshold:g}, "
                 f"{figures.shortfall:.1f} the pooled rate"
             )
         if figures.one_decision:
@@ -201,9 +202,11 @@ class AdverseImpact(Result):
             )
         for table in self.tables:
             if table.n_unknown:
+                n = table.n_unknown
+                who, are = (f"{n:,} people", "are") if n > 1 else ("1 person", "is")
                 lines.append(
-                    f"{table.name}: {table.n_unknown:,} people of unknown category or outcome are in no "
-                    "rate; the bounds say what they could change."
+                    f"{table.name}: {who} of unknown category or outcome {are} in no rate; the bounds say "
+                    "what they could change."
                 )
             lines += [f"{table.name}, {name}: {why}" for name, why in table.excluded.items()]
             if table.stratified is not None:

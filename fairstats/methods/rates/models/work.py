@@ -248,7 +248,7 @@ class _Work:
             if single:
                 measured = {"auc": auc, "brier": brier}[name](parts[0], labels[0], at)
             elif name == "madd":
-                margin = min(2 * float(s.margin), 2.0)  # type: ignore[arg-type]
+                margin = 2 * float(s.margin)  # type: ignore[arg-type]
                 measured = madd((parts[0], parts[1]), at, margin, s.n_resamples, rng)
                 if not isinstance(measured, str):
                     self._keep_grid(rows.scores, codes, measured.grid)
@@ -346,9 +346,13 @@ def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
             raise InputError("metrics", got=repr(name), allowed=allowed, cure=cure)
         if not available(name, rows):
             lacking = [part for part in _needs(name) if part not in _there(rows)]
+            of_models = {} if rows is None else {"predictions": rows.predictions, "scores": rows.scores}
+            there = of_models.get(lacking[0], {})
             got, allowed = "none", f"{lacking[0]} of every model, which {name} needs"
+            if len(there) == 1:
+                got = f"those of {next(iter(there))!r} alone"
             cure = "leave the metric out, or pass them row by row"
-            if rows is not None and lacking == ["scores"] and rows.scores:
+            if lacking == ["scores"] and len(there) > 1:
                 got, allowed = "weights or clusters", f"rows of equal weight for {name}"
                 cure = (
                     "leave the metric out, or sample_weight= and cluster= (the answer is then for these rows)"

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import hypergeom
+from scipy.stats import fisher_exact, hypergeom
 from statsmodels.stats.proportion import proportion_effectsize, proportions_ztest
 
 import fairstats as fs
@@ -60,6 +60,58 @@ def test_the_example_of_morris() -> None:
     assert round(row["z"], 3) == -2.139
     assert round(row["z_pvalue"], 4) == 0.0324
     assert row["phi"] == pytest.approx(row["z"] / math.sqrt(35))
+
+
+@pytest.mark.parametrize(
+    ("counts", "wanted"),
+    [
+        ({"women": (2, 8), "men": (15, 10)}, " The rate is below 0.8 of the reference's (significance: "
+         "practical and statistical), z = -2.14, Fisher's p = 0.0599; 3 selections moved would reach 0.8, "
+         "2.9 the pooled rate."),
+        ({"women": (170, 830), "men": (200, 800)}, " The rate is at least 0.8 of the reference's "
+         "(significance: neither), z = -1.73, Fisher's p = 0.0948."),
+        ({"women": (8, 12), "men": (10, 10)}, " The rate is at least 0.8 of the reference's (significance: "
+         "neither), z = -0.64, Fisher's p = 0.751; one other decision would put the ratio on the other side "
+         "of it."),
+        ({"women": (3, 7), "men": (8, 12)}, " The rate is below 0.8 of the reference's (significance: "
+         "practical only), z = -0.54, Fisher's p = 0.702; 1 selection moved would reach 0.8, 0.7 the "
+         "pooled rate; one other decision would put the ratio on the other side of it."),
+    ],
+    ids=["both", "neither", "four fifths", "one decision"],
+)  # fmt: skip
+def test_what_practitioners_are_told(counts: dict[str, tuple[int, int]], wanted: str) -> None:
+    """The end of the sentence; z by the pooled rate, p by SciPy's Fisher test, shortfalls n₀K/N − k₀."""
+    result = fs.adverse_impact(counts)
+    (k0, f0), (k1, f1) = counts.values()
+    n0, n1 = k0 + f0, k1 + f1
+    pooled = (k0 + k1) / (n0 + n1)
+    z = (k0 / n0 - k1 / n1) / math.sqrt(pooled * (1 - pooled) * (1 / n0 + 1 / n1))
+    p = fisher_exact([[k0, f0], [k1, f1]])[1]
+    assert f"z = {z:.2f}, Fisher's p = {p:.3g}" in wanted
+    if "moved" in wanted:
+        assert f"{n0 * pooled - k0:.1f} the pooled rate" in wanted
+    (said,) = result.sentences()
+    assert said.startswith("group: women against men: ")
+    assert said.endswith(wanted)
+
+
+@pytest.mark.parametrize(
+    ("n", "who"),
+    [
+        (1, "1 person of unknown category or outcome is"),
+        (1_200, "1,200 people of unknown category or outcome are"),
+    ],
+)
+def test_people_of_unknown_category_are_told(n: int, who: str) -> None:
+    """In the notes, by number; the other notes stand whether there are any or not."""
+    counts = {"sex": {"women": (170, 830), "men": (200, 800)}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        notes = fs.adverse_impact(counts, unknown=n).notes()
+    assert notes[2:] == [f"sex: {who} in no rate; the bounds say what they could change."]
+    assert fs.adverse_impact(counts).notes() == notes[:2]
+    assert notes[0].startswith("Ratio of rates to the reference, threshold 0.8; intervals and verdicts count")
+    assert notes[1].endswith("Nothing here is a finding of law.")
 
 
 def test_four_fifths_itself_are_enough() -> None:
@@ -210,6 +262,27 @@ def test_strata_give_the_common_ratio(people: pd.DataFrame) -> None:
     tests = {t.method.split()[0]: t.pvalue for t in alone.comparisons[0].tests}
     assert row["breslow_day_pvalue"] == pytest.approx(tests["Breslow–Day"])
     assert row["cmh_pvalue"] == pytest.approx(tests["Cochran–Mantel–Haenszel"])
+
+
+def test_strata_against_the_highest_count_all_pairs_it_was_chosen_from() -> None:
+    """Three races have three pairs: level 1 − .05/3 and no further adjustment; Holm beside a named one."""
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"race": rng.choice(list("ABC"), 900), "job": rng.choice(["x", "y"], 900)})
+    frame["out"] = (rng.random(900) < 0.4 + 0.1 * (frame["race"] == "B")).astype(int)
+    for reference, level, adjust in (("highest", 1 - 0.05 / 3, "none"), ("A", 0.95, "holm")):
+        (table,) = quiet(frame, selected="out", race="race", strata="job", reference=reference).tables
+        found = table.stratified
+        assert found is not None
+        assert found.reference == (reference if reference == "A" else "B")
+        assert found.settings.confidence_level == pytest.approx(level, rel=1e-12)
+        assert found.settings.adjust == adjust
+        alone = fs.stratified_ratio(
+            frame["out"], sensitive_features=frame["race"], strata=frame["job"], reference=found.reference,
+            confidence_level=level, adjust=adjust,
+        )  # fmt: skip
+        assert [tuple(c.confidence_interval) for c in found.comparisons] == [
+            tuple(c.confidence_interval) for c in alone.comparisons
+        ]
 
 
 @settings(max_examples=25)

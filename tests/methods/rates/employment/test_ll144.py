@@ -114,6 +114,63 @@ def test_the_page_says_what_was_given_and_judges_nothing() -> None:
         fs.audit(result)
 
 
+RATE = "The selection rate is the number selected over the number of the category."
+RATIO = "The impact ratio is the rate over that of the category with the highest rate."
+BOUNDS = (
+    "Bounds: the smallest and largest impact ratio that people of unknown category could make, with an "
+    "interval for the ratio of the population they were drawn from (Imbens and Manski 2004)."
+)
+SEXES = {"sex": {"women": (170, 830), "men": (200, 800)}}
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({}, [RATE, RATIO, "sex: No category was unknown."]),
+        ({"unknown": (1, 0)},
+         [RATE, RATIO, BOUNDS, "sex: 1 person of an unknown category: in none of the rates."]),
+        ({"unknown": (900, 300)},
+         [RATE, RATIO, BOUNDS, "sex: 1,200 people of an unknown category: in none of the rates."]),
+        ({"reference": "women"},
+         [RATE, RATIO, "Not so in the table sex: there it is the rate over that of women.",
+          "sex: No category was unknown."]),
+        ({"measure": "scoring"},
+         ["The scoring rate is the share of the category above the median score of the whole sample; a "
+          "score at the median is not above it.", RATIO, "sex: No category was unknown."]),
+    ],
+    ids=["plain", "one unknown", "many unknown", "another reference", "scores"],
+)  # fmt: skip
+def test_what_stands_below_the_tables(options: dict[str, Any], wanted: list[str]) -> None:
+    """By hand, in this order; the page has every line, and the CSV a row for the unknown."""
+    result = quiet(SEXES, **options)
+    assert result.notes() == wanted
+    page = str(result.to_html())
+    assert all(said.removeprefix("sex: ") in page for said in wanted)
+    number = sum(options.get("unknown", ()))
+    unknown = [row for row in cells(result) if row[1] == "Unknown category"]
+    assert unknown == ([["sex", "Unknown category", str(number), *[""] * 5]] if number else [])
+    ratio = 170 / 200 if "reference" not in options else 200 / 170
+    who = ("women", 0.170, "men") if "reference" not in options else ("men", 0.200, "women")
+    assert result.sentences() == [f"sex, {who[0]}: rate {who[1]:.3f}, impact ratio {ratio:.3f} to {who[2]}."]
+
+
+def test_bounds_stand_in_the_tables_of_unknown_people_alone() -> None:
+    """The smallest and largest ratio and the interval around them, as in the frame; "—" for the reference."""
+    result = quiet(SEXES, unknown=(40, 60), confidence_level=0.9, reference="men")
+    (row,) = result.to_frame().to_dict("records")
+    head, women, men, _ = cells(result)
+    assert head[-2:] == ["Bounds for unknown categories", "90% interval around them"]
+    assert women[-2:] == [
+        f"{row['unknown_low']:.3f} to {row['unknown_high']:.3f}",
+        f"{row['unknown_ci_low']:.3f} to {row['unknown_ci_high']:.3f}",
+    ]
+    assert men[-2:] == ["—", "—"]
+    assert row["n_unknown"] == 100
+    # every one of the 100 where it hurts most: 60 not selected women, 40 selected men; and the other way
+    assert row["unknown_low"] == pytest.approx(170 / 1060 / (240 / 1040))
+    assert row["unknown_high"] == pytest.approx(210 / 1040 / (200 / 1060))
+
+
 def test_only_this_template_has_the_page(tmp_path: Any) -> None:
     result = fs.adverse_impact({"a": (5, 5), "b": (4, 6)})
     for write in (result.to_html, result.to_csv):

@@ -68,3 +68,29 @@ def test_a_change_across_parity_is_open_and_the_plain_text_says_why() -> None:
     assert why in result.sentences()[0]
     assert f"women against men: {why}" in " ".join(result.summary().split())
     assert "leaves out" not in of({"men": (80, 0, 0, 70), "women": (25, 0, 0, 135)}).summary()
+
+
+@pytest.mark.parametrize(
+    ("women", "verdict", "told"),
+    [
+        ((25, 5, 35, 135), "amplified", "the predictions are further from parity than the labels."),
+        ((40, 50, 5, 105), "reduced", "the predictions are closer to parity than the labels."),
+        ((55, 8, 10, 127), "undecided",
+         "the data do not settle whether the predictions are closer to parity than the labels."),
+    ],
+)  # fmt: skip
+def test_amplification_is_told_whole(women: tuple[int, ...], verdict: str, told: str) -> None:
+    """Both ratios counted by hand, their quotient with the row's interval, and the verdict in words."""
+    result = of({"men": (80, 30, 20, 70), "women": women})
+    (c,), (tp, fp, fn, _) = result.comparisons, women
+    n = sum(women)
+    before, after = (tp + fn) / n / 0.5, (tp + fp) / n / 0.55
+    low, high = c.confidence_interval
+    assert c.verdict == verdict
+    assert result.sentences() == [
+        f"women against men: disparate impact {before:.3f} of the labels, {after:.3f} of the predictions, "
+        f"ratio {after / before:.3f} (95% interval {low:.3f} to {high:.3f}): {verdict}; {told}"
+    ]
+    assert result.notes() == [
+        "The estimate is the ratio of both; its interval uses that they are of the same people."
+    ]

@@ -190,6 +190,39 @@ def test_madd_and_abroca_are_those_of_one_model(people: dict[str, Any]) -> None:
     assert again.to_frame().equals(result.to_frame())
 
 
+@pytest.mark.parametrize(
+    ("margin", "verdict"), [(0.1, "violated"), (0.2, "undecided"), (0.35, "satisfied"), (0.99, "satisfied")]
+)
+def test_madd_is_judged_against_twice_the_margin(margin: float, verdict: str) -> None:
+    """Shares .5 and .7 of the high score are a MADD of .4: as a gap of .2 in what scores decide."""
+    high = np.concatenate([np.arange(400) < 200, np.arange(400) < 280])
+    score = {"one": np.where(high, 0.9, 0.1), "two": np.where(high, 0.8, 0.2)}
+    group = np.repeat(["a", "b"], 400)
+    found = fs.compare_models(
+        score=score, metrics="madd", sensitive_features=group, margin=margin, n_resamples=199, rng=1
+    ).values
+    assert [v.estimate for v in found] == pytest.approx([0.4, 0.4], abs=1e-12)
+    assert [v.verdict for v in found] == [verdict] * 2
+
+
+def test_scores_of_one_model_compare_nothing(people: dict[str, Any]) -> None:
+    """Two models' predictions beside one model's scores: quantities of scores are not there."""
+    two = {name: people["pred"][name] for name in ("logit", "forest")}
+    given: dict[str, Any] = {
+        "score": {"logit": people["score"]["logit"]},
+        "sensitive_features": people["group"],
+    }
+    every = fs.compare_models(people["y"], two, metrics="all", **given)
+    assert not {"auc", "brier", "madd", "abroca"} & set(
+        every.to_frame()["metric"].str.removesuffix("_change")
+    )
+    for name in ("auc", "madd"):
+        with pytest.raises(
+            fs.InputError, match="`score`: got those of 'logit' alone; allowed: scores of every"
+        ):
+            fs.compare_models(people["y"], two, metrics=name, **given)
+
+
 def test_pairing_shortens_the_interval_of_madd() -> None:
     """Nearly the same scores: the change is known far better than two intervals that overlap allow."""
     rng = np.random.default_rng(2)
@@ -290,6 +323,65 @@ def test_a_change_is_said_over_its_family_or_alone(people: dict[str, Any]) -> No
     for c, other in zip(family.comparisons, alone.comparisons, strict=True):
         one, more = other.distance_interval, c.distance_interval
         assert more.low < one.low <= one.high < more.high
+
+
+EIGHT = {"a": (60, 12, 9, 30, 14, 8, 11, 70), "b": (40, 5, 20, 35, 10, 3, 16, 60)}
+
+
+def test_changes_are_told_whole(people: dict[str, Any]) -> None:
+    """Of two models by before and after, of several by their names; single groups for accuracy."""
+    counts = fs.results.PairedCounts.from_counts(EIGHT)
+    two = fs.compare_models(counts=counts, reference="a", metrics=["disparate_impact", "accuracy"])
+    several = compare(people, metrics="demographic_parity_difference", baseline="logit")
+    whys = set()
+    for result, names in ((two, ("before", "after")), (several, None)):
+        for c, said in zip(result.comparisons, result.sentences(), strict=True):
+            low, high = c.confidence_interval
+            who = f"{c.group} against {c.reference}" if c.reference else c.group
+            first, then = names or (f"with {c.baseline}", f"with {c.model}")
+            named = "" if names else f", {c.model} against {c.baseline}"
+            null, why = int(c.metric == "disparate_impact_change"), ""
+            if c.verdict == "undecided" and null not in c.confidence_interval:
+                why = (
+                    f" The interval leaves out {null}, so that there is a change; but the values may lie on "
+                    "different sides of parity, and which of them is closer to it is open."
+                )
+                if null in c.simultaneous:
+                    why = (
+                        f" Alone its interval leaves out {null}; over all changes of the metric it does not."
+                    )
+            whys.add(why[:7])
+            assert said == (
+                f"{who}{named}: {c.metric.removesuffix('_change')} {c.before:.3f} {first}, {c.after:.3f} "
+                f"{then}; change {c.estimate:.3f} (95% interval {low:.3f} to {high:.3f}): {c.verdict}.{why}"
+            )
+    assert {"", " The in"} <= whys
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"metrics": "disparate_impact"},
+         ["The estimate is after / before; the interval uses that all models saw the same rows.",
+          "p-values adjusted by holm; what is said to change is shown over all changes of a metric at "
+          "once."]),
+        ({"metrics": ["demographic_parity_difference", "disparate_impact"], "adjust": "none"},
+         ["The estimate is after − before (of ratios after / before); the interval uses that all models saw "
+          "the same rows.", "p-values not adjusted; what is said to change is shown each by itself."]),
+        ({"metrics": "demographic_parity_difference", "reference": "highest", "baseline": "forest"},
+         ["The estimate is after − before; the interval uses that all models saw the same rows.",
+          "Reference: {highest}, the highest selection rate under forest, chosen by the data: intervals, "
+          "p-values and verdicts hold over all pairs of groups.",
+          "p-values adjusted by bonferroni over all pairs; what is said to change is shown over all changes "
+          "of a metric at once."]),
+    ],
+    ids=["ratio", "both", "highest"],
+)  # fmt: skip
+def test_notes_on_changes(people: dict[str, Any], options: dict[str, Any], wanted: list[str]) -> None:
+    """By hand, in this order; the highest selection rate counted by group."""
+    rates = {g: people["pred"]["forest"][people["group"] == g].mean() for g in "abc"}
+    highest = max(rates, key=rates.__getitem__)
+    assert compare(people, **options).notes() == [note.format(highest=highest) for note in wanted]
 
 
 def test_a_largest_gap_moves_within_what_its_gaps_allow(people: dict[str, Any]) -> None:
