@@ -147,12 +147,12 @@ def group_record(sample: Any, tail: Any) -> list[Any]:
 def reason(degenerate: str) -> str:
     """Why a tail has no model, in a word."""
     words = {
-        "distinct": "ties",
-        "tied": "ties",
+        "ties": "ties",
         "equal": "constant",
         "are 0": "constant",
         "end point": "end point",
         "fewer": "few values",
+        "no threshold": "few values",
     }
     return next(short for mark, short in words.items() if mark in degenerate)
 
