@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ import fairstats as fs
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.results import TIDY_COLUMNS
 from fairstats.report.audit import audit
-from fairstats.report.render import render_terminal, show
+from fairstats.report.render import headline, render_terminal, show
 from fairstats.report.report import AuditReport
 
 
@@ -149,6 +151,138 @@ def test_terminal_view_shows_every_verdict(report: AuditReport) -> None:
     shown = out.getvalue()
     for verdict, count in report.verdicts.items():
         assert shown.count(f" {verdict}") >= count
+
+
+CELLS = {("a", "x"): (90, 60), ("b", "x"): (300, 300), ("b", "y"): (10, 70), ("a", "y"): (70, 40)}
+
+
+@pytest.fixture(scope="module")
+def picked() -> AuditReport:
+    """Counts of two attributes; b & y is picked in 10 of 80 rows, the others in half of theirs or more."""
+    rows = [(*g, h) for g, own in CELLS.items() for h, n in zip((1, 0), own, strict=True) for _ in range(n)]
+    frame = pd.DataFrame(rows, columns=["g", "k", "hat"])
+    return audit(frame, y_pred="hat", sensitive_features=["g", "k"], title="Who <is> picked", rng=1)
+
+
+def _wanted(report: AuditReport, attributes: str, *, full: bool) -> list[list[str]]:
+    """Cells of every comparison of a set, formatted here from the tidy table and the counts."""
+
+    def p(value: float) -> str:
+        return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+    table, rows = report.to_frame(), []
+    rate = {
+        **{f"{g} & {k}": n / (n + m) for (g, k), (n, m) in CELLS.items()},
+        "a": 160 / 260, "b": 310 / 680, "x": 390 / 750, "y": 80 / 190,
+    }  # fmt: skip
+    signs = {"?": "undecided", "✗": "violated", "✓": "satisfied"}
+    for row in table[table["sensitive_features"] == attributes].to_dict("records"):
+        if row["section"] != "rates" or not (full or row["verdict"] == "violated"):
+            continue
+        sign = "+" if row["metric"].endswith("_difference") else ""
+        est, low, high = (f"{row[k]:{sign}.3f}".replace("-", "−") for k in ("estimate", "ci_low", "ci_high"))
+        of = [rate[row[k]] for k in ("group", "reference")]
+        both = row["metric"].endswith("_max")
+        names = [f"{row['group']} – {row['reference']}", "", ""] if both else [row["group"], row["reference"]]
+        names += [] if both else [" / ".join(f"{100 * r:.1f}%" for r in of)]
+        mark = next(f"{sign} {word}" for sign, word in signs.items() if word == row["verdict"])
+        pvalues = [p(row["pvalue_adjusted"]), p(row["pvalue_verdict_adjusted"])]
+        rows.append([*names, est, f"[{low}, {high}]", *pvalues, mark])
+    return rows
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_views_have_the_numbers_of_the_table(picked: AuditReport, full: bool) -> None:
+    """Witness: the tidy table and the counts, formatted once more; what is left out is counted here."""
+    out = io.StringIO()
+    console = pytest.importorskip("rich.console").Console(width=130, file=out, color_system=None)
+    console.print(render_terminal(picked, full=full))
+    plain, rich_view = (
+        [re.split(" {2,}", line.strip()) for line in text.splitlines()]
+        for text in (picked.summary(full=full), out.getvalue())
+    )
+    fragment = picked._repr_html_()
+    hidden = 0
+    for attributes in ("g", "k", "g & k"):
+        shown = _wanted(picked, attributes, full=full or attributes != "g & k")
+        hidden += len(_wanted(picked, attributes, full=True)) - len(shown)
+        assert len(shown) >= 3
+        for cells in shown:
+            assert [cell for cell in cells if cell] in plain
+            assert [cells[0], *cells[3:]] in rich_view  # no rates, and the reference in the heading
+            escaped = [cell.replace("&", "&amp;").replace("<", "&lt;") for cell in cells]
+            assert "".join(f"<td>{cell}</td>" for cell in (*escaped[:2], *escaped[3:])) in fragment
+        verdicts = [row[-1] for row in _wanted(picked, attributes, full=True)]
+        counts = [verdicts.count(sign) for sign in ("✗ violated", "? undecided")]
+        assert [f"✗ violated {counts[0]}", f"? undecided {counts[1]}"] in [line[:2] for line in plain]
+        assert [f"✗ {counts[0]} violated", f"? {counts[1]} undecided"] in [line[:2] for line in rich_view]
+    assert (hidden > 0) is not full
+    said = f"{hidden} comparisons that are satisfied or undecided are not shown here."
+    assert ([said] in plain) is ([said] in rich_view) is not full
+    heads = ["estimate", "interval", "p (equal)", "p (verdict)", "verdict"]
+    assert ["group", "reference", "rates", *heads] in plain
+    assert ["group", *heads] in rich_view
+    for lines in (plain, rich_view):
+        assert ["group", "rows", "Selected"] in lines
+        assert ["b & x", "600", "50.0%"] in lines
+        assert ["b", "680", "45.6%"] in lines
+    assert ["Disparate impact: ratio of selection rates against b & x"] in rich_view
+    assert ["Disparate impact: ratio of selection rates"] in plain
+    assert ["Demographic parity: largest gap between any two groups"] in rich_view
+    assert fragment.startswith("<section><h3>Who &lt;is&gt; picked</h3><p>")
+    assert fragment.count("<h4>") == 3
+    assert fragment.endswith("<p>to_html(path) writes the whole report.</p></section>")
+    heads = ["metric", "group", "reference", *heads]
+    head = "".join(f"<th scope='col'>{name}</th>" for name in heads)
+    assert f"<thead><tr>{head}</tr></thead>" in fragment
+    assert plain[:2] == [["Who <is> picked"], ["=" * 15]]
+    assert plain[4:6] == [["g"], ["-"]]
+    assert picked.summary(full=full).splitlines()[-1].endswith("; seed 1")
+
+
+def test_long_cells_are_cut_in_plain_text() -> None:
+    """Written down: 40 characters, the last of which is an ellipsis; a title is underlined up to 100."""
+    frame = pd.DataFrame({"y": [1, 0, 0, 1] * 30, "s": ["n" * 40, "m" * 41] * 60})
+    lines = audit(frame, y_pred="y", sensitive_features="s", title="t" * 120).summary().splitlines()
+    assert lines[1] == "=" * 100
+    shown = {cell for line in lines[: lines.index("Statements")] for cell in line.split()}
+    assert "n" * 40 in shown
+    assert "m" * 39 + "…" in shown
+    assert "m" * 41 not in shown
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "adjust", "level", "wanted"),
+    [
+        ((0, 0, 0, 0), "holm", 0.95, "Nothing was compared."),
+        (
+            (1, 1, 1, 1), "holm", 0.95,
+            "1 of 4 comparisons shows a violation, with an error of 5% per metric; 1 satisfies the "
+            "threshold, 1 is undecided, 1 lacks the evidence.",
+        ),
+        (
+            (0, 2, 3, 0), "none", 0.9,
+            "None of 5 comparisons shows a violation, with an error of 10% per comparison; 2 satisfy the "
+            "threshold, 3 are undecided.",
+        ),
+        (
+            (2, 0, 0, 2), "fdr_bh", 0.99,
+            "2 of 4 comparisons show a violation, with an error of 1% per metric; 0 satisfy the threshold, "
+            "0 are undecided, 2 lack the evidence.",
+        ),
+    ],
+    ids=["nothing", "one each", "none", "no evidence"],
+)  # fmt: skip
+def test_headline_in_numbers_and_words(
+    verdicts: tuple[int, ...], adjust: str, level: float, wanted: str
+) -> None:
+    """Written down by hand."""
+    names = ("violated", "satisfied", "undecided", "insufficient evidence")
+    settings = SimpleNamespace(adjust=adjust, confidence_level=level)
+    held: Any = SimpleNamespace(
+        verdicts=dict(zip(names, verdicts, strict=True)), settings=settings, results=()
+    )
+    assert headline(held) == wanted
 
 
 def test_terminal_view_is_plain_without_rich(report: AuditReport, monkeypatch: pytest.MonkeyPatch) -> None:
