@@ -340,6 +340,73 @@ def test_parts_name_the_argument_they_cannot_use(argument: str, call: Any) -> No
         call()
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: PAIR.regrouped(("x", "y"), [0, 2]),
+            "`position`: got [0, 2]; allowed: for each group one of 0 to 1, its new place.",
+        ),
+        (
+            lambda: PAIR.collapse(SelectionCounts, np.eye(4)),
+            "`mapping`: got ndarray of shape (4, 4); allowed: zeros and ones in shape (4, 2).",
+        ),
+        (
+            lambda: ConfusionCounts.count_rows(ROWS, np.array([0, -1])),
+            "`cell`: got ndarray of shape (2,); allowed: the number of the cell of every row, from 0 to 3.",
+        ),
+        (
+            lambda: PAIR.left_out_report({("a", 1, 1): 3}),
+            "`left_out`: got ('a', 1, 1); allowed: numbers of rows by (group, y_true, y_pred), None for unknown. "
+            "To fix: {(None, 1): 5, (None, 0): 20}, say.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts({"a": (1, 2)}, left_out={(None, 2): 2}),
+            "`left_out`: got (None, 2); allowed: numbers of rows by (group, y_pred), None for unknown. "
+            "To fix: {(None, 1): 5, (None, 0): 20}, say.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts({"a": (1, 2), "b": (1.5, 2)}),
+            "`counts`: got selected = 1.5 in group 'b'; allowed: whole numbers ≥ 0. To fix: pass row counts; "
+            "weighted data go in row by row with sample_weight=.",
+        ),
+        (
+            lambda: ConfusionCounts.from_effective({"a": {"tp": 1, "fp": -0.5, "fn": 1, "tn": 1}}),
+            "`counts`: got fp = -0.5 in group 'a'; allowed: finite numbers ≥ 0, whole or effective. To fix: pass "
+            "row counts; weighted data go in row by row with sample_weight=.",
+        ),
+        (
+            lambda: ConfusionCounts.from_effective({"a": (1, 2, 3, 4)}),
+            "`counts`: got (1, 2, 3, 4); allowed: the cells tp, fp, fn, tn by name. "
+            "To fix: {'tp': 10, 'fp': 11, 'fn': 12, 'tn': 13}.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts({"a": (1, 2, 3)}),
+            "`counts`: got (1, 2, 3) for group 'a'; allowed: 2 counts: selected, not_selected. To fix: pass them in "
+            "this order, or as a mapping with these names.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts(3),
+            "`counts`: got int; allowed: a mapping group → (selected, not_selected), or a frame with these columns. "
+            "To fix: e.g. {'a': (10, 11), 'b': …}.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)}, groups=["b"]),
+            "`groups`: got ['b']; allowed: the groups of `counts` ['a', 'b'] in some order.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts({1: (1, 2), "1": (3, 4)}),
+            "`counts`: got [1, '1']; allowed: groups that do not read alike. To fix: rename one.",
+        ),
+    ],
+)
+def test_parts_say_what_they_take(call: Any, said: str) -> None:
+    """Written down by hand."""
+    with pytest.raises(InputError) as problem:
+        call()
+    assert str(problem.value) == said
+
+
 ROWS = Outcomes.from_arrays([1, 0], [1, 1], sensitive_features=["a", "b"])
 PAIR = ConfusionCounts.from_counts({"a": (1, 2, 3, 4), "b": (4, 3, 2, 1)})
 

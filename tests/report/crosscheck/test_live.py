@@ -369,6 +369,36 @@ def test_regions() -> None:
     assert_all_agree(fs.crosscheck(fs.hdr(density=(grid, two_peaks), backend="scipy")), at_least=6)
 
 
+def test_what_r_has_of_a_region_depends_on_its_density() -> None:
+    """Written down: R smooths on the whole line, weighs no atoms and has no regions of planes; it says so."""
+    rng = np.random.default_rng(3)
+    x = rng.exponential(size=500)
+    ends = [
+        "number of intervals",
+        "interval 1, lower end",
+        "interval 1, upper end",
+        "share of the density's mass",
+    ]
+    bounded = fs.hdr(x, 0.5, support=(0, None), backend="scipy")
+    found = fs.crosscheck(bounded, data={"samples": x})
+    assert_all_agree(found, at_least=5)
+    assert [c.quantity for c in found.checks] == ["level f_alpha", *ends]
+    without = fs.crosscheck(bounded)
+    assert [(c.quantity, c.verdict) for c in without.checks] == [
+        ("level f_alpha", "needs --data"), *((end, "agrees") for end in ends),
+    ]  # fmt: skip
+    assert without.checks[0].note == "a quantile over the samples"
+    atoms = fs.hdr(rng.integers(0, 6, 500), 0.9, discrete=True, backend="scipy")
+    plane = fs.hdr(rng.normal(size=(200, 2)), 0.9, backend="scipy")
+    for result, why in (
+        (atoms, "of discrete draws: R has no twin"),
+        (plane, "in 2 dimensions: R has no twin"),
+    ):
+        (check,) = fs.crosscheck(result).checks
+        assert (check.verdict, check.note) == ("not recomputed", why)
+        assert check.metric == "region 0.9"
+
+
 # ---------------------------------------------------------------- broken twins, whole reports
 
 
