@@ -357,8 +357,8 @@ def test_parts_name_the_argument_they_cannot_use(argument: str, call: Any) -> No
         ),
         (
             lambda: PAIR.left_out_report({("a", 1, 1): 3}),
-            "`left_out`: got ('a', 1, 1); allowed: numbers of rows by (group, y_true, y_pred), None for unknown. "
-            "To fix: {(None, 1): 5, (None, 0): 20}, say.",
+            "`left_out`: got ('a', 1, 1); allowed: numbers of rows by (group, y_true, y_pred), None for "
+            "unknown. To fix: {(None, 1): 5, (None, 0): 20}, say.",
         ),
         (
             lambda: SelectionCounts.from_counts({"a": (1, 2)}, left_out={(None, 2): 2}),
@@ -372,8 +372,8 @@ def test_parts_name_the_argument_they_cannot_use(argument: str, call: Any) -> No
         ),
         (
             lambda: ConfusionCounts.from_effective({"a": {"tp": 1, "fp": -0.5, "fn": 1, "tn": 1}}),
-            "`counts`: got fp = -0.5 in group 'a'; allowed: finite numbers ≥ 0, whole or effective. To fix: pass "
-            "row counts; weighted data go in row by row with sample_weight=.",
+            "`counts`: got fp = -0.5 in group 'a'; allowed: finite numbers ≥ 0, whole or effective. To fix: "
+            "pass row counts; weighted data go in row by row with sample_weight=.",
         ),
         (
             lambda: ConfusionCounts.from_effective({"a": (1, 2, 3, 4)}),
@@ -382,13 +382,13 @@ def test_parts_name_the_argument_they_cannot_use(argument: str, call: Any) -> No
         ),
         (
             lambda: SelectionCounts.from_counts({"a": (1, 2, 3)}),
-            "`counts`: got (1, 2, 3) for group 'a'; allowed: 2 counts: selected, not_selected. To fix: pass them in "
-            "this order, or as a mapping with these names.",
+            "`counts`: got (1, 2, 3) for group 'a'; allowed: 2 counts: selected, not_selected. To fix: pass "
+            "them in this order, or as a mapping with these names.",
         ),
         (
             lambda: SelectionCounts.from_counts(3),
-            "`counts`: got int; allowed: a mapping group → (selected, not_selected), or a frame with these columns. "
-            "To fix: e.g. {'a': (10, 11), 'b': …}.",
+            "`counts`: got int; allowed: a mapping group → (selected, not_selected), or a frame with these "
+            "columns. To fix: e.g. {'a': (10, 11), 'b': …}.",
         ),
         (
             lambda: SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)}, groups=["b"]),

@@ -96,6 +96,34 @@ def test_no_map_is_no_change_with_an_interval(fitted: MaddMitigator) -> None:
     assert c.confidence_interval.high == pytest.approx(1.959964**2 / (1_650 + 1.959964**2), rel=1e-5)
 
 
+def test_changes_are_told_and_found_by_name(fitted: MaddMitigator) -> None:
+    """Written down from the numbers of each change; errors are 1 − accuracy of all rows, counted here."""
+    new = scored(300, 8, 21)
+    with pytest.warns(fs.FairstatsWarning):
+        effect = changed(fitted, new)
+    after = fitted.transform(new.score, sensitive_features=new.group)
+    for found, score in ((effect.error_before, new.score), (effect.error_after, after)):
+        assert found == pytest.approx(((score >= 0.5) != new.y).mean())
+    c = effect.change("accuracy")
+    low, high = c.confidence_interval
+    assert effect.sentences()[effect.comparisons.index(c)] == (
+        f"all rows: accuracy {c.before:.3f} before, {c.after:.3f} after (change {c.estimate:.3f}, "
+        f"95% interval {low:.3f} to {high:.3f}): {c.verdict}."
+    )
+    refused = effect.change("madd", "1")
+    assert (refused.verdict, refused.reference) == ("insufficient evidence", "0")
+    told = effect.sentences()[effect.comparisons.index(refused)]
+    assert told == f"1 against 0: insufficient evidence. {refused.note}"
+    notes = effect.notes()
+    assert notes[0].startswith(f"λ = {fitted.lambda_:.3f}, predictions 1 from 0.5 on; MADD: see")
+    assert notes[1:] == sorted({c.note for c in effect.comparisons if c.note})
+    assert refused.note in notes
+    stages = effect.to_frame()["stage"]
+    assert stages.tolist() == sorted(stages, key=["before", "after", "change"].index)
+    with pytest.raises(InputError, match="metric, group"):
+        effect.change("accuracy", "2")
+
+
 def test_changes_of_three_groups_and_of_few_rows(fitted: MaddMitigator, paper_rows: Scored) -> None:
     group = np.where(np.arange(paper_rows.y.size) % 5 == 0, 2, paper_rows.group)
     three = MaddMitigator(n_lambdas=21).fit(paper_rows.score, paper_rows.y, sensitive_features=group)
