@@ -484,9 +484,9 @@ JUDGED = "madd_binned, which is judged: MADD on "
                 ON_GRID.format("90%", 0.3), DRAWN,
                 "All pairs of groups are compared; p-values not adjusted; each verdict is of its comparison "
                 "by itself.",
-                "The largest MADD (a against b: 0.840) is undecided, that comparison by itself is violated: it "
-                "is judged over all comparisons at once, any of which may be the largest in truth, and needs "
-                "more evidence.",
+                "The largest MADD (a against b: 0.840) is undecided, that comparison by itself is violated: "
+                "it is judged over all comparisons at once, any of which may be the largest in truth, and "
+                "needs more evidence.",
             ],
         ),
     ],
