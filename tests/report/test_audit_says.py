@@ -320,3 +320,29 @@ def test_ecd_is_adjusted_as_the_audit_says() -> None:
     (distance,) = (r for r in report.results if isinstance(r, fs.results.MaddResult))
     assert distance.settings.margin == 0.2  # MADD/2 bounds the difference of selection rates
     assert "above 0.1; MADD 0.2; " in statement(report, "Verdicts")
+
+
+def test_a_rate_judged_with_another_says_so() -> None:
+    """Written down: .042 alone is .085 beside a second open rate (Holm); 147 of 200 are .165 below .9."""
+    cells = {"a": (147, 75, 53, 125), "b": (180, 60, 20, 140)}
+    pairs = ((1, 1), (0, 1), (1, 0), (0, 0))
+    rows = [
+        (g, y, hat)
+        for g, own in cells.items()
+        for (y, hat), n in zip(pairs, own, strict=True)
+        for _ in range(n)
+    ]
+    frame = pd.DataFrame(rows, columns=["g", "y", "hat"])
+    report = fs.audit(frame, y_true="y", y_pred="hat", sensitive_features="g", reference="b", rng=1)
+    table = report.to_frame().set_index("metric")
+    alone, together = (table.loc[name] for name in ("equal_opportunity_difference", "tpr_difference"))
+    assert (alone["verdict"], together["verdict"]) == ("violated", "undecided")
+    assert together["pvalue_verdict_adjusted"] == pytest.approx(2 * alone["pvalue_verdict"])
+    (note,) = (n for n in report.notes if n.startswith("g: a (") and "of the true positive rates" in n)
+    fair = "as a difference of the true positive rates (fair within ±0.1)"
+    assert note.startswith("g: a (0.817, −0.165, 0.165) against b: ")
+    assert "undecided as a ratio of the true positive rates (fair from 0.8 to 1.25); " in note
+    assert f"; violated {fair}; undecided {fair}, judged together with 1 other rate; " in note
+    sizes = "ratios of 0.8 and 1.25 are differences of 0.180 and 0.225: these are two questions."
+    assert f" At a true positive rate of 90.0% in the reference {sizes}" in note
+    assert note.count("judged together") == 1

@@ -11,7 +11,7 @@ from scipy import stats
 
 import fairstats as fs
 from fairstats.ground.results import TIDY_COLUMNS
-from fairstats.methods.um.table import describe
+from fairstats.methods.um.table import Summaries, describe
 
 from .conftest import TABLE, Sample, cells
 
@@ -347,6 +347,29 @@ def test_a_row_of_draws_by_hand() -> None:
     nothing = describe(np.full(3, np.nan), 0.95)
     assert nothing.undefined == 1
     assert np.isnan([nothing.estimate, nothing.median, nothing.p_rope, *nothing.confidence_interval]).all()
+
+
+@pytest.mark.parametrize("rope", [0.2, np.nan])
+def test_every_row_of_draws_one_by_one(rope: float) -> None:
+    """Witness: a plain loop over rows, of none, one, two or many known draws each, and over windows."""
+    rng = np.random.default_rng(6)
+    draws = rng.normal(size=(150, 40))
+    known = rng.choice([0, 1, 2, 3, 39, 40], 150)
+    for row, n in zip(draws, known, strict=True):
+        row[rng.permutation(40)[n:]] = np.nan
+    found = Summaries(draws, 0.8, rope)
+    np.testing.assert_allclose(found.undefined, 1 - known / 40, atol=1e-15)
+    for row, n, mine in zip(draws, known, found.columns.T, strict=True):
+        values = sorted(v for v in row if v == v)
+        if not values:
+            assert np.isnan(mine).all()
+            continue
+        sd = np.std(values, ddof=1) if n > 1 else np.nan
+        held = min(int(np.floor(0.8 * n)), n - 1)
+        low, high = min(((values[k], values[k + held]) for k in range(n - held)), key=lambda e: e[1] - e[0])
+        inside = np.nan if np.isnan(rope) else np.mean([abs(v) <= rope for v in values])
+        wanted = [np.mean(values), sd, low, high, np.median(values), inside, sd / np.sqrt(n)]
+        np.testing.assert_allclose(mine, wanted, rtol=1e-12)
 
 
 def test_sentences_notes_and_events_by_hand() -> None:
