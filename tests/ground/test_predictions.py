@@ -1,7 +1,5 @@
 """Tables of features and favourable probabilities, by hand: what a model is shown, which answers count."""
 
-"answer counts."
-
 from __future__ import annotations
 
 from typing import Any
@@ -224,5 +222,7 @@ def test_values_that_do_not_fit_a_column(X: Any, name: Any, values: tuple[Any, .
     with pytest.raises(InputError) as problem:
         as_features(X).block(0, 2, {name: (values, np.array([0, 1]))})
     kind = X.dtype if isinstance(X, np.ndarray) else X[name].dtype
-    said = f"got values {list(values)!r} for column {name!r} of type {kind}; allowed: values that the column's type"
+    said = (
+        f"got values {list(values)!r} for column {name!r} of type {kind}; allowed: values that the column's"
+    )
     assert said in str(problem.value)
