@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from fairstats.ground.results import TIDY_COLUMNS
 from fairstats.report.audit import audit
 from fairstats.report.render import headline, render_terminal, show
 from fairstats.report.report import AuditReport
+from fairstats.report.tables import table_of
 
 
 def test_to_frame_is_the_results_one_below_the_other(report: AuditReport) -> None:
@@ -320,3 +322,57 @@ def test_html_without_jinja2(report: AuditReport, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingDependencyError, match=r"fairstats\[report\]"):
         report.to_html(tmp_path / "r.html")
+
+
+# ---------------------------------------------------------------- tables in words
+
+
+def test_tables_in_words_by_hand() -> None:
+    """Headings written down; numbers of the tidy tables formatted here."""
+    counts = {"a": (3_000, 7_000), "b": (5_000, 5_000), "c": (4_990, 5_010)}
+    ratio = fs.disparate_impact(counts=counts, reference="b")
+    made = table_of(ratio)
+    assert made.title == ratio.title
+    assert made.heads == (
+        "group", "reference", "rate", "rate reference", "estimate", "interval from", "to", "p-value",
+        "p-value, adjusted", "rows", "rows of the reference", "finding",
+    )  # fmt: skip
+    assert made.rows[0][:2] == ("a", "b")
+    numbers = [f"{ratio['a'].estimate:.3f}", *(f"{v:.3f}" for v in ratio["a"].confidence_interval)]
+    assert made.rows[0][2:] == ("0.300", "0.500", *numbers, *["<0.0001"] * 2, "10,000", "10,000", "violated")
+    assert made.rows[1][7:9] == (f"{ratio['c'].pvalue:.4f}", f"{ratio['c'].pvalue_adjusted:.4f}")
+    assert made.sentences == tuple(ratio.sentences())
+    assert made.notes == tuple(ratio.notes())
+    cells = {"tp": 20, "tn": 30, "fp": 12, "fn": 11}
+    posterior = fs.um_posterior(counts={"a": cells, "b": cells | {"tn": 38}}, draws=500, rng=1)
+    table = table_of(posterior)
+    assert table.heads == (
+        "metric", "group", "reference", "estimate", "standard error", "interval from", "to",
+        "probability of practical equivalence",
+    )  # fmt: skip
+    assert table.sentences == ()
+    for cells_of, row in zip(table.rows, posterior.comparisons, strict=True):
+        inside = "—" if math.isnan(row.p_rope) else f"{100 * row.p_rope:.1f}%"
+        inside = "less than 0.1%" if row.p_rope < 0.001 else inside
+        values = [row.estimate, row.std_error, *row.confidence_interval]
+        shown = [
+            f"{v:.2g}" if 0 < abs(v) < 5e-4 else "0.000" if abs(v) < 5e-4 else f"{v:.3f}" for v in values
+        ]
+        names = (row.metric.replace("_", " "), row.group, row.reference)
+        assert cells_of == (*names, *(v.replace("-", "−") for v in shown), inside)
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 200)
+    first, second = (np.where(rng.random(200) < share, y, 1 - y) for share in (0.8, 0.7))
+    models = fs.compare_models(
+        y, {"m_1": first, "m_2": second}, sensitive_features=np.tile(["a", "b"], 100), rng=1,
+        metrics=["disparate_impact"],
+    )  # fmt: skip
+    table = table_of(models)
+    assert table.heads[:8] == (
+        "metric", "model", "compared with", "group", "reference", "value of what it is compared with",
+        "value of the model", "estimate",
+    )  # fmt: skip
+    assert table.rows[0][:3] == ("disparate impact change", "m_2", "m_1")
+    (said,) = models.sentences()
+    assert " disparate_impact " in said
+    assert table.sentences == (said.replace(" disparate_impact ", " disparate impact "),)
