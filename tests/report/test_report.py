@@ -23,6 +23,7 @@ from fairstats.report.audit import audit
 from fairstats.report.render import headline, render_terminal, show
 from fairstats.report.report import AuditReport
 from fairstats.report.tables import table_of
+from fairstats.report.view import view_sets
 
 
 def test_to_frame_is_the_results_one_below_the_other(report: AuditReport) -> None:
@@ -240,6 +241,70 @@ def test_views_have_the_numbers_of_the_table(picked: AuditReport, full: bool) ->
     assert plain[:2] == [["Who <is> picked"], ["=" * 15]]
     assert plain[4:6] == [["g"], ["-"]]
     assert picked.summary(full=full).splitlines()[-1].endswith("; seed 1")
+
+
+def test_what_views_show_of_a_set_by_hand(picked: AuditReport) -> None:
+    """Sizes, shares, counts behind rates, scales and thresholds from the counts above, written down."""
+    first, second, crossed = view_sets(picked)
+    assert [v.name for v in (first, second, crossed)] == ["g", "k", "g & k"]
+    assert [v.attributes for v in (first, second, crossed)] == [("g",), ("k",), ("g", "k")]
+    assert [v.crossed for v in (first, second, crossed)] == [False, False, True]
+    assert first.groups is not None
+    assert first.groups.headings == (("Selected", "ŷ=1 of rows"),)
+    assert first.groups.total == "940"
+    assert not first.groups.weighted
+    assert first.groups.rows == (
+        ("b", "680", "72.3%", (("45.6%", "310 of 680"),)), ("a", "260", "27.7%", (("61.5%", "160 of 260"),)),
+    )  # fmt: skip
+    assert second.groups is not None
+    assert second.groups.rows == (
+        ("x", "750", "79.8%", (("52.0%", "390 of 750"),)), ("y", "190", "20.2%", (("42.1%", "80 of 190"),)),
+    )  # fmt: skip
+    for view in (first, second, crossed):
+        charts = [(c.kind, c.threshold) for c in view.charts]
+        assert charts == [("ratio", 0.8), ("difference", 0.1), ("maximum", 0.1)]
+        assert [b.metric for b in view.blocks] == [b.metric for c in view.charts for b in c.blocks]
+        verdicts = [row.verdict for block in view.blocks for row in block.rows]
+        assert view.verdicts == {name: verdicts.count(name) for name in view.verdicts}
+        assert view.others == ()
+        ratio, difference, gap = (c.axis for c in view.charts)
+        assert ratio.band == (0.8, 1.25)
+        assert difference.band == (-0.1, 0.1)
+        assert gap.band == (0.0, 0.1)
+    ratios, differences, gaps = crossed.blocks
+    assert (ratios.reference, differences.reference, gaps.reference) == ("b & x", "b & x", "")
+    table = picked.to_frame().set_index(["sensitive_features", "metric", "group"])
+    for block in (ratios, differences):
+        for row in block.rows:
+            told = table.loc[("g & k", block.metric, row.label)]
+            names = ("estimate", "bound_low", "bound_high", "statistic", "pvalue", "pvalue_adjusted", "rate")
+            for name in (*names, "pvalue_verdict", "pvalue_verdict_adjusted", "rate_reference"):
+                np.testing.assert_array_equal(getattr(row, name), told[name])
+            assert (row.low, row.high, row.n, row.n_reference) == tuple(
+                told[k] for k in ("ci_low", "ci_high", "n", "n_reference")
+            )
+            assert row.judged
+            assert row.side == "two-sided"
+    above = [row.remark for row in ratios.rows if row.estimate > 1]
+    assert len(above) == 2
+    assert set(above) == {""}  # none of them is shown to be above 1.25
+    (gap,) = gaps.rows
+    assert (gap.label, gap.reference, gap.rates_text) == ("a & y – b & y", "", "")
+    assert gap.estimate == pytest.approx(70 / 110 - 10 / 80)
+
+
+def test_a_reference_below_the_rule_is_remarked() -> None:
+    """Half of the reference's rate the other way round: 0.8 of the group is what the reference lacks."""
+    rows = [(g, h) for g, k in (("a", 90), ("b", 40)) for h in (1, 0) for _ in range(k if h else 100 - k)]
+    frame = pd.DataFrame(rows, columns=["g", "hat"])
+    (view,) = view_sets(audit(frame, y_pred="hat", sensitive_features="g", reference="b", threshold=0.75))
+    (row,) = view.blocks[0].rows
+    assert (row.verdict, row.remark) == ("violated", "b is below 0.75 of a")
+    assert (row.estimate_text, row.rates_text) == ("2.250", "90.0% / 40.0%")
+    (difference,) = view.blocks[1].rows
+    assert (difference.verdict, difference.remark, difference.estimate_text) == ("violated", "", "+0.500")
+    assert row.fair == pytest.approx((0.75, 4 / 3))
+    assert difference.fair == (-0.1, 0.1)
 
 
 def test_long_cells_are_cut_in_plain_text() -> None:
