@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_choice, check_confidence_level, check_names, check_number
+from fairstats.ground.checks import (
+    check_choice,
+    check_confidence_level,
+    check_names,
+    check_number,
+    check_whole,
+)
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.encoding import as_float_column, label_text
 from fairstats.ground.errors import InputError
@@ -66,6 +72,8 @@ class AuditSettings:
         cure = "0.8 is the four-fifths rule; the margin of differences is margin="
         allowed = "a ratio above 0 and at most 1"
         check_number("threshold", self.threshold, low=0, high=1, open_low=True, allowed=allowed, cure=cure)
+        if self.n_resamples is not None:
+            check_whole("n_resamples", self.n_resamples, low=100, cure="9999, say")
 
 
 #: A reference that is a rule, not the name of a group.

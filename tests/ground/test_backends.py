@@ -1,5 +1,6 @@
 """Choosing the back end, and probing an R that is absent or broken in every way we know."""
 
+import json
 import os
 import subprocess
 import sys
@@ -342,6 +343,131 @@ def test_diagnose_without_message():
     cause, cure = diagnose("RRuntimeError: ")
     assert cause
     assert cure
+
+
+@pytest.mark.parametrize(
+    ("error", "stderr", "cause", "cure"),
+    [
+        (
+            "OSError: x", "libR: undefined symbol: Rf_foo)\nmore",
+            "rpy2 was built for another R (undefined symbol: Rf_foo)", "rebuild it: " + rprobe._REBUILD,
+        ),
+        (
+            "OSError: libR.so", "", "R's shared library cannot be loaded (OSError: libR.so)",
+            "use an R built with --enable-R-shlib (Debian's, conda's and CRAN's are), and set R_HOME "
+            "to what its `R RHOME` prints",
+        ),
+        (
+            "ImportError: no _rinterface_cffi_api", "",
+            "rpy2 was installed without the interface that RPY2_CFFI_MODE asks for (ImportError: no "
+            "_rinterface_cffi_api)",
+            "unset RPY2_CFFI_MODE, or " + rprobe._REBUILD,
+        ),
+        (
+            "ModuleNotFoundError: No module named 'rpy2'", "",
+            "rpy2 is not installed (ModuleNotFoundError: No module named 'rpy2')",
+            'pip install "fairstats[r]"',
+        ),
+        (
+            "ImportError: no cffi", "", "rpy2 cannot be imported (ImportError: no cffi)",
+            'pip install --force-reinstall "fairstats[r]"',
+        ),
+        (
+            "ValueError: r_home is None", "", "rpy2 finds no working R (ValueError: r_home is None)",
+            "unset R_HOME or set it to what `R RHOME` prints, and check that `R --version` answers",
+        ),
+        (
+            "KeyError: x", "", "rpy2 cannot start R (KeyError: x)",
+            "see the message; often it helps to rebuild: " + rprobe._REBUILD,
+        ),
+    ],
+)  # fmt: skip
+def test_diagnose_by_hand(monkeypatch, error, stderr, cause, cure):
+    """Written down; R_HOME is set, so that R itself is taken to be there."""
+    monkeypatch.setenv("R_HOME", "/usr/lib/R")
+    assert diagnose(error, stderr) == (cause, cure)
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "cause", "cure"),
+    [
+        (
+            subprocess.CompletedProcess([], -11, "noise\n", "first\n  last \n\n"), "broken",
+            "the process that tried R was killed by signal 11: last",
+            "unset R_HOME (it is '/r'), or rpy2 and R do not fit together; " + rprobe._REBUILD,
+        ),
+        (
+            subprocess.CompletedProcess([], 3, "", ""), "broken",
+            "the process that tried R ended with code 3",
+            "unset R_HOME (it is '/r'), or rpy2 and R do not fit together; " + rprobe._REBUILD,
+        ),
+        (
+            subprocess.TimeoutExpired("R", 1), "broken", f"R did not start within {rprobe._TIMEOUT:.0f} s",
+            "start R in a terminal and see what it waits for (a prompt in .Rprofile?)",
+        ),
+        (
+            OSError("no room"), "broken", "Python could not be started to try R: no room", "see the message",
+        ),
+        (
+            {"error": "ModuleNotFoundError: No module named 'rpy2'", "rpy2": ""}, "missing",
+            "rpy2 is not installed (ModuleNotFoundError: No module named 'rpy2')",
+            'pip install "fairstats[r]"',
+        ),
+        (
+            {"profile": "user: object 'x' not found"}, "ok",
+            "R does not start with the profile /p/mine (object 'x' not found), and is used without it",
+            "mend /p/mine; until then libraries that it adds are not searched",
+        ),
+        (
+            {"profile": "site: "}, "ok",
+            "R does not start with the profile Rprofile.site (it ends R), and is used without it",
+            "mend Rprofile.site; until then libraries that it adds are not searched",
+        ),
+        ({"profile": ""}, "ok", "", ""),
+    ],
+    ids=["signal", "code", "hangs", "no process", "no rpy2", "profile", "site profile", "works"],
+)  # fmt: skip
+def test_what_the_other_process_says(monkeypatch, answer, status, cause, cure):
+    """Written down: one process that ends in every way, and what is made of its last marked line."""
+    usual = {
+        "error": None,
+        "version": "4.2.2",
+        "home": "/r",
+        "rpy2": "3.6",
+        "libraries": ["/l"],
+        "variables": {},
+    }
+    usual["packages"] = {"evd": "2.3", "hdrcde": ""}
+    asked = []
+
+    def aside(*command):
+        asked.append(command)
+        if isinstance(answer, Exception):
+            raise answer
+        if not isinstance(answer, dict):
+            return answer
+        lines = [rprobe._MARK + "{}", "noise", rprobe._MARK + json.dumps(usual | answer), "noise"]
+        return subprocess.CompletedProcess([], 0, "\n".join(lines), "")
+
+    monkeypatch.setattr(rprobe, "run_aside", aside)
+    monkeypatch.setattr(rprobe, "_rpy2_installed", lambda: True)
+    monkeypatch.setattr(rprobe, "_r_absent", lambda: None)
+    monkeypatch.setattr(rprobe, "_settled", [])
+    monkeypatch.setenv("R_HOME", "/r")
+    monkeypatch.setenv("R_PROFILE_USER", "/p/mine")
+    monkeypatch.delenv("R_PROFILE", raising=False)
+    rprobe.forget_probe()
+    found = rprobe.probe_r()
+    assert (found.status, found.cause, found.cure) == (status, cause, cure)
+    assert found.works is (status == "ok")
+    if found.works:
+        assert (found.r_version, found.r_home, found.rpy2_version) == ("4.2.2", "/r", "3.6")
+        assert dict(found.packages) == {"evd": "2.3"}
+        assert found.libraries == ("/l",)
+    (command,) = asked
+    assert command[:3] == (sys.executable, "-c", rprobe.TRY)
+    assert json.loads(command[3]) == sys.path
+    rprobe.forget_probe()
 
 
 def test_importing_fairstats_loads_no_r():

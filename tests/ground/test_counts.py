@@ -340,6 +340,73 @@ def test_parts_name_the_argument_they_cannot_use(argument: str, call: Any) -> No
         call()
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: PAIR.regrouped(("x", "y"), [0, 2]),
+            "`position`: got [0, 2]; allowed: for each group one of 0 to 1, its new place.",
+        ),
+        (
+            lambda: PAIR.collapse(SelectionCounts, np.eye(4)),
+            "`mapping`: got ndarray of shape (4, 4); allowed: zeros and ones in shape (4, 2).",
+        ),
+        (
+            lambda: ConfusionCounts.count_rows(ROWS, np.array([0, -1])),
+            "`cell`: got ndarray of shape (2,); allowed: the number of the cell of every row, from 0 to 3.",
+        ),
+        (
+            lambda: PAIR.left_out_report({("a", 1, 1): 3}),
+            "`left_out`: got ('a', 1, 1); allowed: numbers of rows by (group, y_true, y_pred), None for "
+            "unknown. To fix: {(None, 1): 5, (None, 0): 20}, say.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts({"a": (1, 2)}, left_out={(None, 2): 2}),
+            "`left_out`: got (None, 2); allowed: numbers of rows by (group, y_pred), None for unknown. "
+            "To fix: {(None, 1): 5, (None, 0): 20}, say.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts({"a": (1, 2), "b": (1.5, 2)}),
+            "`counts`: got selected = 1.5 in group 'b'; allowed: whole numbers ≥ 0. To fix: pass row counts; "
+            "weighted data go in row by row with sample_weight=.",
+        ),
+        (
+            lambda: ConfusionCounts.from_effective({"a": {"tp": 1, "fp": -0.5, "fn": 1, "tn": 1}}),
+            "`counts`: got fp = -0.5 in group 'a'; allowed: finite numbers ≥ 0, whole or effective. To fix: "
+            "pass row counts; weighted data go in row by row with sample_weight=.",
+        ),
+        (
+            lambda: ConfusionCounts.from_effective({"a": (1, 2, 3, 4)}),
+            "`counts`: got (1, 2, 3, 4); allowed: the cells tp, fp, fn, tn by name. "
+            "To fix: {'tp': 10, 'fp': 11, 'fn': 12, 'tn': 13}.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts({"a": (1, 2, 3)}),
+            "`counts`: got (1, 2, 3) for group 'a'; allowed: 2 counts: selected, not_selected. To fix: pass "
+            "them in this order, or as a mapping with these names.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts(3),
+            "`counts`: got int; allowed: a mapping group → (selected, not_selected), or a frame with these "
+            "columns. To fix: e.g. {'a': (10, 11), 'b': …}.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)}, groups=["b"]),
+            "`groups`: got ['b']; allowed: the groups of `counts` ['a', 'b'] in some order.",
+        ),
+        (
+            lambda: SelectionCounts.from_counts({1: (1, 2), "1": (3, 4)}),
+            "`counts`: got [1, '1']; allowed: groups that do not read alike. To fix: rename one.",
+        ),
+    ],
+)
+def test_parts_say_what_they_take(call: Any, said: str) -> None:
+    """Written down by hand."""
+    with pytest.raises(InputError) as problem:
+        call()
+    assert str(problem.value) == said
+
+
 ROWS = Outcomes.from_arrays([1, 0], [1, 1], sensitive_features=["a", "b"])
 PAIR = ConfusionCounts.from_counts({"a": (1, 2, 3, 4), "b": (4, 3, 2, 1)})
 
@@ -403,3 +470,119 @@ def test_bins_merge_neighbours_and_lose_nobody(rows: list[tuple[int, int, str]],
     np.testing.assert_array_equal(
         np.cumsum(merged.counts, axis=2), np.cumsum(counts.counts, axis=2)[:, :, ends]
     )
+
+
+# ---------------------------------------------------------------- scores
+
+
+def some_scores(seed: int, *, weighted: bool) -> tuple[Outcomes, pd.DataFrame]:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"g": rng.choice(["a", "b", "c"], 90), "y": rng.integers(0, 2, 90)})
+    frame["s"] = rng.integers(0, 30, 90) / 30
+    frame["w"] = rng.random(90) + 0.5 if weighted else 1.0
+    weight = frame["w"] if weighted else None
+    given = {"score": frame["s"], "sensitive_features": frame["g"], "groups": ["a", "b", "c"]}
+    return Outcomes.from_arrays(frame["y"], None, sample_weight=weight, **given), frame
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_merged_scores_by_plain_loops(weighted: bool) -> None:
+    """Intervals of ten rows or more, their cost and error of the AUC, and cuts, one row after the other."""
+    outcomes, frame = some_scores(4, weighted=weighted)
+    single = ScoreCounts.from_outcomes(outcomes)
+    assert (single.cost, single.auc_error.tolist()) == (0.0, [0.0] * 3)
+    assert not single.splits(np.array([0.5]))
+    wanted, held = [], 0
+    for value in sorted(frame["s"].unique()):
+        if held == 0:
+            wanted.append([value, value])
+        wanted[-1][1] = value
+        held += int((frame["s"] == value).sum())
+        held = 0 if held >= 10 else held
+    if held:  # what is left at the end joins the interval before
+        last = wanted.pop()
+        wanted[-1][1] = last[1]
+    merged = single.gridded(10)
+    assert merged.lower is not None
+    assert np.column_stack([merged.lower, merged.values]).tolist() == wanted
+    errors, cost = np.zeros(3), 0.0
+    for k, (low, high) in enumerate(wanted):
+        inside = frame["s"].between(low, high)
+        for g, name in enumerate("abc"):
+            own = frame["g"] == name
+            for label in (0, 1):
+                rows = own & inside & (frame["y"] == label)
+                assert merged.counts[g, label, k] == rows.sum()
+                if weighted:
+                    assert merged.totals is not None
+                    assert merged.squares is not None
+                    assert merged.totals[g, label, k] == pytest.approx(frame["w"][rows].sum())
+                    assert merged.squares[g, label, k] == pytest.approx((frame["w"][rows] ** 2).sum())
+            if low < high:
+                cost = max(cost, (own & inside).sum() / own.sum())
+                shares = [
+                    frame["w"][own & inside & (frame["y"] == y)].sum()
+                    / frame["w"][own & (frame["y"] == y)].sum()
+                    for y in (0, 1)
+                ]
+                errors[g] += shares[0] * shares[1] / 2
+    assert merged.cost == pytest.approx(cost)
+    np.testing.assert_allclose(merged.auc_error, errors, rtol=1e-12)
+    assert merged.weighted is weighted
+    for edge in np.arange(0, 60) / 60:
+        between = any(low < edge <= high for low, high in wanted)
+        assert merged.splits(np.array([edge])) is between
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_add_up(weighted: bool) -> None:
+    """Counting two sets of rows together, exactly; of intervals those that overlap become one."""
+    parts = [some_scores(seed, weighted=weighted) for seed in (1, 2)]
+    one, two = (ScoreCounts.from_outcomes(outcomes) for outcomes, _ in parts)
+    both = one + two
+    frame = pd.concat([rows for _, rows in parts])
+    assert both.lower is None
+    assert both.values.tolist() == sorted(frame["s"].unique())
+    for g, name in enumerate("abc"):
+        for label in (0, 1):
+            own = frame[(frame["g"] == name) & (frame["y"] == label)]
+            counted = [(own["s"] == v).sum() for v in both.values]
+            assert both.counts[g, label].tolist() == counted
+            if weighted:
+                assert both.totals is not None
+                sums = [own["w"][own["s"] == v].sum() for v in both.values]
+                np.testing.assert_allclose(both.totals[g, label], sums)
+    mixed = one.gridded(10) + two
+    assert mixed.lower is not None
+    assert (mixed.lower <= mixed.values).all()
+    assert (mixed.lower[1:] > mixed.values[:-1]).all()
+    np.testing.assert_array_equal(mixed.counts.sum(axis=2), both.counts.sum(axis=2))
+    merged = one.gridded(10)
+    for low, high in zip(mixed.lower, mixed.values, strict=True):
+        assert merged.lower is not None
+        reach = [(a, b) for a, b in zip(merged.lower, merged.values, strict=True) if low <= a and b <= high]
+        assert (low, high) in reach or low == high
+        inside = frame["s"].between(low, high).sum()
+        assert mixed.counts[:, :, mixed.values == high].sum() == inside
+    moved = both.regrouped(("y", "x"), [1, 0, 1])
+    assert moved.groups == ("y", "x")
+    np.testing.assert_array_equal(moved.counts, [both.counts[1], both.counts[0] + both.counts[2]])
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_bins_of_about_equal_size(each: bool) -> None:
+    """A bin ends at the first score where the share reaches k/m: of rows, or averaged over groups "
+    "and labels."""
+    outcomes, frame = some_scores(7, weighted=False)
+    counts = ScoreCounts.from_outcomes(outcomes)
+    weight = np.ones(90)
+    if each:
+        size = frame.groupby(["g", "y"])["s"].transform("size").to_numpy()
+        weight = 1 / size / frame.groupby(["g", "y"]).ngroups
+    values = np.sort(frame["s"].unique())
+    share = np.array([weight[frame["s"] <= v].sum() for v in values]) / weight.sum()
+    ends = sorted({int(np.argmax(share >= k / 6 - 1e-9)) for k in range(1, 7)})
+    merged = counts.binned(6, each=each)
+    assert merged.values.tolist() == values[ends].tolist()
+    assert merged.counts.sum() == 90
+    assert counts.binned(values.size) is counts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -157,6 +158,31 @@ def test_tails_keep_what_is_asked_and_say_from_where_on():
     with pytest.raises(InputError, match="all values"):
         tails.values(0)
     np.testing.assert_array_equal(tails.values(1), np.sort(frame["t"].to_numpy()[30_000:]))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"score": "s", "counterfactual_score": "t"}, {"score": "s"}, {"features": "x", "y_pred": "hat"},
+        {"y_pred": "hat"},
+    ],
+    ids=lambda asked: ", ".join(asked),
+)  # fmt: skip
+@pytest.mark.parametrize("part", ["cells", "scores", "tails", "distinct"])
+def test_sizes_of_groups_from_whatever_was_counted(asked, part):
+    """Counted by pandas; each part alone knows the rows of every group, and no part none."""
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame(
+        {"g": rng.choice(["a", "b", "c"], 90, p=[0.5, 0.3, 0.2]), "x": rng.integers(0, 3, 90)}
+    )
+    frame = frame.assign(hat=rng.integers(0, 2, 90), s=rng.random(90).round(1), t=rng.random(90))
+    whole = fs.tally(frame, sensitive_features="g", **asked)
+    parts = ("cells", "scores", "tails", "distinct")
+    alone = replace(whole, **{name: None for name in parts if name != part})
+    sizes = frame["g"].value_counts()[list(whole.groups)].tolist()
+    assert whole.group_sizes.tolist() == sizes
+    assert whole.n == 90
+    assert alone.group_sizes.tolist() == (sizes if getattr(whole, part) is not None else [0, 0, 0])
 
 
 def test_distinct_rows_are_the_rows():

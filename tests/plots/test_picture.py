@@ -175,6 +175,84 @@ def test_svg_is_well_formed_named_and_escaped() -> None:
     assert "http" not in text
 
 
+def test_svg_puts_every_mark_in_its_place() -> None:
+    """Closed form: 276 × 188 units from (56, 8); x = 276·(1 + log10 v) over a decade, y = 188·(1 − v)."""
+
+    def at(x: float, y: float) -> str:
+        return f"{276 * (1 + math.log10(x)):.1f} {188 * (1 - y):.1f}"
+
+    tree = ElementTree.fromstring(svg(every_mark()))  # noqa: S314 - our own text
+    drawing = tree.find("svg")
+    assert drawing is not None
+    assert drawing.get("viewBox") == "0 0 340 236"
+    inner = drawing.find("svg")
+    assert inner is not None
+    assert [inner.get(k) for k in ("x", "y", "width", "height")] == ["56", "8", "276", "188"]
+    rise = [(0.1, 0.1), (0.5, 0.5), (1.0, 1.0)]
+    stairs = [(0.1, 0), (0.1, 0.1), (0.5, 0.1), (0.5, 0.5), (1.0, 0.5), (1.0, 0)]
+    band = [*rise, (1.0, 0.5), (0.5, 0.25), (0.1, 0.05)]
+    down = [(0.1, 1.0), (0.5, 0.5), (1.0, 0.1)]
+    line, steps, filled, area = ("M" + "L".join(at(*p) for p in way) for way in (rise, stairs, band, down))
+    (left, low), (right, high) = (at(v, v).split() for v in (0.2, 0.4))
+    assert [(p.get("class"), p.get("d")) for p in inner.iter("path")] == [
+        ("line s0", line),
+        ("fill s1", steps),
+        ("line s1", steps),
+        ("fill s2", filled + "Z"),
+        ("fill s3", area + "Z"),
+        ("rule apart", f"M{left} {low}H{right}V{high}H{left}Z"),
+        ("rule neutral", f"M{at(0.3, 0).split()[0]} 0V188"),
+        ("rule s4", f"M0 {188 * 0.7:.1f}H276"),
+        ("line s3", ""),  # nine is the third colour of six; nothing known, nothing drawn
+    ]
+    dots = [f"{c.get('cx')} {c.get('cy')}" for c in inner.iter("circle")]
+    assert dots == [at(0.1, 0.5), at(1.0, 0.1)]
+    grid = [p.get("d") for p in drawing.findall("path")]
+    upright, level = grid[:2], grid[2:]
+    assert upright == ["M56.0 8V196", "M332.0 8V196"]
+    assert level == [f"M56 {8 + 188 * (1 - v / 5):.1f}H332" for v in range(6)]
+    words = [(t.get("class"), t.get("x"), t.get("y"), t.text) for t in drawing.findall("text")]
+    assert words[:2] == [(None, "56.0", "210", "0.1"), ("last", "332.0", "210", "1")]
+    assert words[2:8] == [("up", "51", f"{12 + 188 * (1 - v / 5):.1f}", f"{v / 5:.1f}") for v in range(6)]
+    assert words[8:] == [("name", "194", "230", "x"), ("name", None, None, "y & z")]
+    turned = drawing.findall("text")[-1].get("transform")
+    assert turned == "translate(11 102) rotate(-90)"
+    keys = [[(e.tag, e.get("class")) for e in li.iter() if e.get("class")] for li in tree.iter("li")]
+    drawn = ["line s0", "fill s1", "fill s2", "fill s3", "rule apart", "rule neutral", "rule s4"]
+    assert [k[0] for k in keys] == [*(("path", name) for name in drawn), ("circle", "dot s5")]
+    assert keys[1][1:] == [("path", "line s1")]
+    assert drawing.get("aria-label", "").endswith("; level; dots. y & z by x.")
+
+
+def test_svg_leaves_out_points_that_no_eye_tells_apart() -> None:
+    """Closed form: 0.5 units are less than .6, 0.7 are more; the last point is drawn wherever it lies."""
+    x = np.array([0, 0.5, 0.7, 1.0, 100, np.nan, 100.1]) / 276
+    one = Picture("t", "x", "y", (0.0, 1.0), (0.0, 1.0), (mark("line", x, np.ones(7)),))
+    assert 'd="M0.0 0.0L0.7 0.0L100.0 0.0L100.1 0.0"' in svg(one)
+
+
+@pytest.mark.parametrize(
+    ("limits", "wanted"),
+    [
+        ((0.01, 100), ["0.01", "0.1", "1", "10", "100"]),
+        ((0.02, 2_000), ["0.1", "1", "10", "100", "1,000"]),
+        ((1, 1e7), ["1", "100", "10,000", "1,000,000"]),
+    ],
+    ids=str,
+)
+def test_a_logarithmic_axis_has_powers_of_ten(limits: tuple[float, float], wanted: list[str]) -> None:
+    """Powers of ten within the limits, every second where they span more than five decades, written down."""
+    drawing = Picture("t", "x", "y", limits, (0.0, 1.0), (mark("line", limits, (0, 1)),), log=True)
+    tree = ElementTree.fromstring(svg(drawing))  # noqa: S314 - our own text
+    across = [t for t in tree.iter("text") if t.get("class") not in ("up", "name")]
+    assert [t.text for t in across] == wanted
+    decades = math.log10(limits[1] / limits[0])
+    for text in across:
+        power = float(str(text.text).replace(",", ""))
+        place = 56 + 276 * math.log10(power / limits[0]) / decades
+        assert float(text.get("x", "nan")) == pytest.approx(place, abs=0.051)  # one decimal is written
+
+
 def test_matplotlib_draws_every_mark() -> None:
     pytest.importorskip("matplotlib")
     ax = draw(every_mark())

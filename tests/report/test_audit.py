@@ -266,3 +266,59 @@ def test_a_mitigation_has_its_section(tmp_path: Path) -> None:
         audit(frame, **asked | {"sensitive_features": "h"}, mitigation=effect)
     with pytest.raises(fs.InputError, match="`mitigation`"):
         audit(frame, **asked, mitigation=0.5)
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.FairstatsWarning")
+@pytest.mark.parametrize(
+    ("asked", "madd", "models", "area"),
+    [(None, 1_999, 999, 999), (150, 150, 150, 150)],
+    ids=["defaults", "given"],
+)
+def test_choices_reach_every_section(
+    frame: pd.DataFrame, asked: Any, madd: int, models: int, area: int
+) -> None:
+    """Written down: margins, levels, numbers of draws; MADD and posteriors as by their functions."""
+    few = frame[:240].assign(second=np.where(np.arange(240) % 5 > 0, frame["granted"][:240], 0))
+    report = audit(
+        few, y_true="repaid", y_pred={"m": "granted", "n": "second"}, score="score",
+        sensitive_features="region", pos_label={"y_true": "yes", "y_pred": 1}, threshold=0.7, margin=0.05,
+        confidence_level=0.9, adjust="hommel", comparisons="all", n_resamples=asked, rng=3,
+    )  # fmt: skip
+    found = {section.key: section.results for section in report.sections}
+    for result in found["rates"]:
+        s: Any = result.settings  # type: ignore[attr-defined]
+        assert (s.confidence_level, s.adjust, s.comparisons) == (0.9, "hommel", "all")
+        assert s.threshold in (0.7, None)
+        assert s.margin in (0.05, None)
+        assert (s.threshold, s.margin) != (None, None)
+        if isinstance(result, fs.results.AbrocaResult):
+            assert (s.n_resamples, s.seed) == (area, 3)
+    (compared,), (distance,), (posterior,) = (found[key] for key in ("models", "madd", "um"))
+    s = compared.settings  # type: ignore[attr-defined]
+    assert (s.threshold, s.margin, s.n_resamples, s.confidence_level) == (0.7, 0.05, models, 0.9)
+    s = distance.settings  # type: ignore[attr-defined]
+    assert (s.margin, s.n_resamples, s.comparisons, s.adjust) == (0.1, madd, "all", "hommel")
+    alone = fs.madd(
+        few["score"], sensitive_features=few["region"], comparisons="all", margin=0.1, confidence_level=0.9,
+        adjust="hommel", n_resamples=madd, rng=3,
+    )  # fmt: skip
+    pd.testing.assert_frame_equal(distance.to_frame(), alone.to_frame())
+    assert all(c.curve is None for c in distance.comparisons)
+    exact = fs.um_posterior(
+        few["repaid"] == "yes", few["granted"] == 1, sensitive_features=few["region"], draws=10_000, rng=3
+    )
+    names = (
+        "accuracy",
+        "demographic_parity",
+        "equal_opportunity",
+        "predictive_equality",
+        "predictive_parity",
+    )
+    pd.testing.assert_frame_equal(posterior.to_frame(), exact.to_frame(names, prob=0.9, rope=0.05))
+
+
+@pytest.mark.parametrize("number", [0, 99, 150.5, True])
+def test_too_few_resamples_are_refused(frame: pd.DataFrame, number: Any) -> None:
+    """Written down: the least number, in an audit of anything; 0 stands for no default."""
+    with pytest.raises(fs.InputError, match="`n_resamples`: got .*; allowed: a whole number ≥ 100"):
+        audit(frame, y_pred="granted", sensitive_features="region", n_resamples=number)

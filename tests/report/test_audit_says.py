@@ -209,6 +209,101 @@ def test_what_is_judged_by_itself_and_what_among_all_pairs() -> None:
     )
 
 
+OWN = "The p-value of a verdict is about its own null hypothesis, and is adjusted "
+SINGLE = " The tests against each single threshold are unadjusted."
+OVER = OWN + "over the comparisons of its metric." + SINGLE
+SETS = "Across metrics, and between sets of attributes, nothing is adjusted. "
+ADJUSTED = " In tables “p (equal)” and “p (verdict)” are adjusted."
+ALONE = " Intervals are of each comparison alone, and can leave out equality where p (equal) is large."
+WITHIN = "Adjusted p-values (two-sided tests of equality) are adjusted by {} within one metric over all its "
+LEFT_OUT = 'Rows with a missing value were left out (missing="drop"). g: '
+TEN = (
+    LEFT_OUT
+    + "10 of 470 rows left out for missing values (y_pred: 10). Complete rows may differ from the rest. "
+)
+OWN_GROUP = 'Missing sensitive values form a group of their own (missing="group"). '
+CHOSEN = "the group with the highest rate, chosen by the data: intervals are simultaneous over all pairs"
+CASES = {
+    "p-values": [
+        (
+            {"simultaneous": "bonferroni", "adjust": "fdr_bh"},
+            f"{WITHIN.format('Benjamini–Hochberg')}group comparisons. {SETS}{OVER}{ADJUSTED}"
+            " Intervals hold for all comparisons of a metric at once (bonferroni).",
+        ),
+        (
+            {"adjust": "hommel", "reference": "highest"},
+            f"{WITHIN.format('Hommel')}group comparisons (over all pairs, as the intervals are, where the "
+            f"data chose the reference). {SETS}{OVER}{ADJUSTED}",
+        ),
+        ({}, f"{WITHIN.format('Holm')}group comparisons. {SETS}{OVER}{ADJUSTED}{ALONE}"),
+        (
+            {"family": "audit"},
+            "Adjusted p-values are adjusted by Holm over all p-values of the audit (two-sided tests of "
+            "equality, largest gaps), by Bonferroni where the data chose the reference. "
+            f"{OVER}{ADJUSTED}{ALONE}",
+        ),
+        (
+            {"adjust": "none"},
+            f"p-values (two-sided tests of equality) are not adjusted. {SETS}{OWN}likewise.{SINGLE}",
+        ),
+    ],
+    "Sampling": [
+        ({}, "Rows are taken as independent draws: pass cluster= where one person or site has several."),
+        (
+            {"cluster": "u", "sample_weight": "w"},
+            "Rows are grouped in 94 clusters (u), taken as independent of each other; rows within one may "
+            "depend. Rows are weighted by w.",
+        ),
+    ],
+    "Missing values": [
+        ({}, 'Missing values were not accepted (missing="raise"); none occurred.'),
+        ({"missing": "drop"}, f"{LEFT_OUT}No rows were left out for missing values."),
+        (
+            {"missing": "drop", "y_pred": "m"},
+            f"{TEN}Worst-case bounds over all values that they could have are given with the results.",
+        ),
+        (
+            {"missing": "drop", "y_pred": "m", "sample_weight": "w"},
+            f"{TEN}Worst-case bounds are offered for unweighted, unclustered rows only.",
+        ),
+        (
+            {"missing": "group", "sensitive_features": "gm"},
+            f"{OWN_GROUP}gm: 10 rows with a missing sensitive value form a group of their own.",
+        ),
+        ({"missing": "group"}, f"{OWN_GROUP}g: No rows were left out for missing values."),
+    ],
+    "Reference groups": [
+        ({"reference": "a"}, "g: a (named by the user)."),
+        ({"comparisons": "all"}, "All pairs of groups are compared with each other."),
+        (
+            {"sensitive_features": ["g", "h"], "reference": {"g": "highest"}, "intersections": False},
+            f"g: b ({CHOSEN}); h: x (the largest group).",
+        ),
+        (
+            {"score": "w", "reference": "highest"},
+            f"g: b ({CHOSEN}); score distributions: all pairs of groups.",
+        ),
+    ],
+}
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.FairstatsWarning")
+@pytest.mark.parametrize(
+    ("title", "options", "wanted"),
+    [(title, options, wanted) for title, cases in CASES.items() for options, wanted in cases],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_statements_are_of_the_settings(title: str, options: dict[str, Any], wanted: str) -> None:
+    """Written down by hand: 470 rows in 94 clusters of 5, every 47th prediction and group missing."""
+    place = np.arange(470)
+    frame = pd.DataFrame({"g": np.repeat(["a", "b", "c"], [150, 200, 120])})
+    frame["hat"] = np.repeat([1, 0, 1, 0, 1, 0], [90, 60, 120, 80, 40, 80])
+    frame = frame.assign(w=np.tile([0.25, 0.5], 235), u=place // 5, h=np.where(place % 2, "x", "y"))
+    frame = frame.assign(m=frame["hat"].where(place % 47 > 0), gm=frame["g"].where(place % 47 > 0))
+    given = {"y_pred": "hat", "sensitive_features": "g", "n_resamples": 100, "rng": 1, **options}
+    assert statement(fs.audit(frame, **given), title) == wanted
+
+
 def test_ecd_is_adjusted_as_the_audit_says() -> None:
     rng = np.random.default_rng(3)
     score, group = rng.beta(2, 5, 900), np.repeat(["a", "b", "c"], 300)
@@ -225,3 +320,29 @@ def test_ecd_is_adjusted_as_the_audit_says() -> None:
     (distance,) = (r for r in report.results if isinstance(r, fs.results.MaddResult))
     assert distance.settings.margin == 0.2  # MADD/2 bounds the difference of selection rates
     assert "above 0.1; MADD 0.2; " in statement(report, "Verdicts")
+
+
+def test_a_rate_judged_with_another_says_so() -> None:
+    """Written down: .042 alone is .085 beside a second open rate (Holm); 147 of 200 are .165 below .9."""
+    cells = {"a": (147, 75, 53, 125), "b": (180, 60, 20, 140)}
+    pairs = ((1, 1), (0, 1), (1, 0), (0, 0))
+    rows = [
+        (g, y, hat)
+        for g, own in cells.items()
+        for (y, hat), n in zip(pairs, own, strict=True)
+        for _ in range(n)
+    ]
+    frame = pd.DataFrame(rows, columns=["g", "y", "hat"])
+    report = fs.audit(frame, y_true="y", y_pred="hat", sensitive_features="g", reference="b", rng=1)
+    table = report.to_frame().set_index("metric")
+    alone, together = (table.loc[name] for name in ("equal_opportunity_difference", "tpr_difference"))
+    assert (alone["verdict"], together["verdict"]) == ("violated", "undecided")
+    assert together["pvalue_verdict_adjusted"] == pytest.approx(2 * alone["pvalue_verdict"])
+    (note,) = (n for n in report.notes if n.startswith("g: a (") and "of the true positive rates" in n)
+    fair = "as a difference of the true positive rates (fair within ±0.1)"
+    assert note.startswith("g: a (0.817, −0.165, 0.165) against b: ")
+    assert "undecided as a ratio of the true positive rates (fair from 0.8 to 1.25); " in note
+    assert f"; violated {fair}; undecided {fair}, judged together with 1 other rate; " in note
+    sizes = "ratios of 0.8 and 1.25 are differences of 0.180 and 0.225: these are two questions."
+    assert f" At a true positive rate of 90.0% in the reference {sizes}" in note
+    assert note.count("judged together") == 1

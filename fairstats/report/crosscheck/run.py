@@ -17,6 +17,7 @@ from fairstats.ground.checks import check_choice, check_number, check_type
 from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.errors import FairstatsWarning, InputError
 from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.lazy import pd
 from fairstats.ground.results import Result
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.models.result import ModelComparison
@@ -131,13 +132,17 @@ def _of_result(result: Result, bench: Bench) -> Iterable[Check]:
 def _left_out(result: Result, bench: Bench) -> Iterator[Check]:
     """One line for each estimate of a class without a twin: nothing is passed over in silence."""
     name = type(result).__name__
-    why = WITHOUT_TWIN.get(name, f"R has no twin of {name}")
-    for row in result.to_frame().to_dict("records"):
-        yield bench.place(*_names(row)).left_out("estimate", row["estimate"], why)
+    why, frame = WITHOUT_TWIN.get(name, f"R has no twin of {name}"), result.to_frame()
+    # a curve has a table of its own: one line for all of it
+    for row in frame.to_dict("records") if "metric" in frame else [{"metric": result.title}]:
+        yield bench.place(*_names(row)).left_out("estimate", row.get("estimate", np.nan), why)
 
 
 def _names(row: Mapping[Any, Any]) -> tuple[str, str, str]:
-    return str(row["metric"]), str(row["group"] or ""), str(row["reference"] or "")
+    group, reference = (
+        "" if pd.isna(name) else str(name) for name in (row.get("group"), row.get("reference"))
+    )
+    return str(row["metric"]), group, reference
 
 
 def _family(report: AuditReport, bench: Bench) -> Iterator[Check]:

@@ -56,7 +56,7 @@ def run_madd(inputs: AuditInput) -> list[Result]:
         margin=min(2 * s.margin, 2.0),
         confidence_level=s.confidence_level,
         adjust=s.adjust,
-        n_resamples=max(s.n_resamples or _RESAMPLES, 99),
+        n_resamples=s.n_resamples or _RESAMPLES,
     )
     out = inputs.outcomes
     scores = GroupScores.from_counts(inputs.score_counts) if out is None else GroupScores.from_outcomes(out)
@@ -79,7 +79,7 @@ def run_models(inputs: AuditInput) -> list[Result]:
         names = tuple(dict.fromkeys([*data.predictions, *data.scores]))
     shared = {"confidence_level": s.confidence_level, "adjust": s.adjust, "comparisons": s.comparisons}
     settings = rate_settings("ratio", {**shared, "threshold": s.threshold})
-    drawn = max(s.n_resamples or 999, 100)
+    drawn = s.n_resamples or 999
     settings = replace(settings, margin=s.margin, method="paired", n_resamples=drawn, seed=s.seed)
     metrics = [name for name in MODEL_METRICS if available(name, data)]
     if not metrics:

@@ -236,6 +236,17 @@ def test_few_scores_are_single_ones_even_where_the_first_rows_do_not_tell(fast_l
     assert counted.counts.sum() == 2_000
 
 
+@pytest.mark.parametrize(("most", "single"), [(40, True), (39, False)])
+def test_as_many_scores_as_may_be_single_are_single(fast_lazy, monkeypatch, most, single):
+    """Forty distinct scores, seen among the first rows or not."""
+    monkeypatch.setattr(parts, "MOST_EXACT", most)
+    frame = pd.DataFrame({"g": ["a", "b"] * 100, "s": np.repeat(np.arange(40) / 40, 5)})
+    for rows in (frame, frame.iloc[np.argsort(np.arange(200) % 5, kind="stable")]):
+        counted = fs.tally(fast_lazy(rows.reset_index(drop=True)), sensitive_features="g", score="s")
+        assert (counted.histogram().lower is None) is single
+        assert counted.histogram().counts.sum() == 200
+
+
 def test_casts_that_round_and_casts_that_truncate_give_one_floor(lazy):
     import narwhals.stable.v2 as nw
 
@@ -246,13 +257,14 @@ def test_casts_that_round_and_casts_that_truncate_give_one_floor(lazy):
     assert found == {x: np.floor(x) for x in values}
 
 
-def test_tails_of_large_groups_are_cut_at_the_same_value(fast_lazy):
+@pytest.mark.parametrize("decimals", [3, 6], ids=["a value a cell", "several in the last cell"])
+def test_tails_of_large_groups_are_cut_at_the_same_value(fast_lazy, decimals):
     rng = np.random.default_rng(9)
     n = 45_000
     frame = pd.DataFrame(
         {"g": rng.choice(["a", "b", None], n, p=[0.9, 0.08, 0.02]), "s": rng.random(n).round(2)}
     )
-    frame["t"] = rng.random(n).round(3)
+    frame["t"] = rng.random(n).round(decimals)
     options = {"sensitive_features": "g", "score": "s", "counterfactual_score": "t", "missing": "group"}
     counted = fs.tally(fast_lazy(frame), **options)
     same(counted, fs.tally(frame, **options))

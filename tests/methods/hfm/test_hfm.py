@@ -22,6 +22,7 @@ from .conftest import brute
 pl = pytest.importorskip("polars", reason="polars is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
+METRICS = ("hfm_distance_labels", "hfm_distance_predictions", "hfm")
 OFF = {"n_resamples": 0, "n_subsamples": 0}
 
 
@@ -86,6 +87,65 @@ def test_intersections() -> None:
     assert result.entry("sex × race", "f & x").d == pytest.approx(brute(z[own], z[~own]), rel=1e-9)
     plain = fs.hfm(X, y_true, y_pred, sensitive_features=sensitive, **OFF)
     assert result.d == plain.d  # intersections are not part of the maximum over attributes
+
+
+def test_entries_are_found_by_value_and_by_pair() -> None:
+    """Two attributes with a value "x" in common: by name the first, by pair each; brute force."""
+    X, y_true, y_pred, sensitive = people()
+    second = sensitive.assign(sex=np.where(sensitive["sex"] == "f", "x", "m"))
+    result = fs.hfm(X, y_true, y_pred, sensitive_features=second, **OFF)
+    z = by_hand(X, y_true)
+    for attribute in ("sex", "race"):
+        own = (second[attribute] == "x").to_numpy()
+        assert result[(attribute, "x")].d == pytest.approx(brute(z[own], z[~own]), rel=1e-9)
+    assert result["x"] is result[("sex", "x")]
+    assert result["z"] is result[("race", "z")]
+    with pytest.raises(InputError, match="`group`: got 'w'"):
+        result["w"]
+
+
+def test_rows_sentences_and_notes_are_of_the_entries() -> None:
+    """Written down from the entries: three rows each, D, D_f and HFM; what was and was not done is said."""
+    X, y_true, y_pred, sensitive = people(60)
+    frame = X.assign(sex=sensitive["sex"], one=1.0)
+    result = fs.hfm(
+        frame, y_true, y_pred, sensitive_features=sensitive[["sex"]], n_resamples=99, n_subsamples=9, rng=4
+    )
+    (entry,) = (e for e in result.entries if not e.is_maximum)
+    assert [c.metric for c in result.comparisons[:3]] == list(METRICS)
+    stable = {s.quantity: s for s in entry.stability if s.share == 0.8}
+    for k, c in enumerate(result.comparisons[:3]):
+        assert c.estimate == (entry.d, entry.d_f, entry.hfm)[k]
+        assert (c.statistic, c.pvalue) == (entry.tests[k].statistic, entry.tests[k].pvalue)
+        assert c.pvalue_adjusted == entry.pvalues_adjusted[k]
+        assert (c.group, c.reference, c.n, c.attribute) == (entry.group, entry.reference, 60, "sex")
+        found = stable[("D", "D_f", "HFM")[k]]
+        assert (c.stability_low, c.stability_high) == (found.low, found.high)
+    rows = [(c.row_group, c.row_reference) for c in result.comparisons[:3]]
+    assert rows == [entry.distance.witnesses, entry.distance_f.witnesses, (None, None)]
+    assert result.pvalue == result.overall.tests[2].pvalue
+    more = {1: "further apart than", 0: "as far apart as", -1: "less far apart than"}[np.sign(entry.hfm)]
+    assert result.sentences()[0] == (
+        f"sex: {entry.group} against {entry.reference}: D = {entry.d:.4g}, D_f = {entry.d_f:.4g}, "
+        f"HFM = {entry.hfm:.4g}; in these rows the predictions set the groups {more} the labels do "
+        f"(p = {entry.tests[2].pvalue:.3g} for no added distance)."
+    )
+    notes = result.notes()
+    assert notes[0].startswith("60 rows in 6 coordinates and the label (minmax scale); statistic max.")
+    assert notes[1:3] == [
+        "Left out of the features as sensitive: sex.", "Constant, so without influence: one.",
+    ]  # fmt: skip
+    assert notes[3].startswith("The maximum is decided by single rows")
+    assert notes[4].startswith("Tests with 99 resamples (seed 4): ")
+    assert notes[5].startswith("The test of HFM is valid and, of the maximum, nearly without power")
+    assert notes[6].startswith("Stability: 5% and 95% quantiles over 9 subsamples of 80% of the rows, ")
+    assert len(notes) == 7
+    plain = fs.hfm(X, y_true, y_pred, sensitive_features=sensitive["sex"], statistic="mean", **OFF)
+    assert len(plain.notes()) == 2
+    assert plain.notes()[1] == "No tests were made; pass n_resamples=199 for them."
+    assert math.isnan(plain.pvalue)
+    assert all(math.isnan(c.pvalue) and math.isnan(c.stability_low) for c in plain.comparisons)
+    assert not plain.sentences()[0].endswith("distance).")
 
 
 @pytest.mark.parametrize("statistic", ["mean", 0.9])

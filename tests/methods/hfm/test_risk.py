@@ -113,6 +113,54 @@ def test_several_attributes_alone_and_together() -> None:
     assert alone["all attributes"] == result.estimate == pytest.approx(np.mean(found))
 
 
+def test_risks_are_found_by_value_and_by_pair_and_told() -> None:
+    """Two attributes with a value "x" in common: by name the first; words from the entries, by hand."""
+    X = people(80).replace({"sex": {"f": "x"}})
+    result = fs.discriminative_risk(
+        by_race, X, sensitive_features=["sex", "race"], draws=2, confidence_level=0.9, rng=7
+    )
+    places = [(e.attribute, e.group) for e in result.comparisons]
+    assert result["x"] is result.comparisons[places.index(("sex", "x"))]
+    assert result[("race", "x")] is result.comparisons[places.index(("race", "x"))]
+    assert result[("race", "x")].estimate > result["x"].estimate == 0  # by_race does not look at the sex
+    with pytest.raises(InputError, match="`group`: got 'w'"):
+        result["w"]
+    e = result[("race", "x")]
+    low, high = e.confidence_interval
+    assert result.sentences()[places.index(("race", "x"))] == (
+        f"{100 * e.estimate:.1f}% of the predictions of x change with race alone "
+        f"(90% interval {100 * low:.1f}% to {100 * high:.1f}%)."
+    )
+    assert result.notes() == [
+        "Every row was predicted with 2 other value(s) of the attribute, drawn evenly from the others "
+        "(seed 7).",
+        "Intervals at 90%; one person is one unit.",
+    ]
+    assert result.method == result.comparisons[-1].method
+    every = fs.discriminative_risk(by_race, X, sensitive_features="race", draws="all")
+    assert every.notes()[0] == "Every row was predicted with every other value of the attribute."
+
+
+def test_labels_in_a_column_and_too_many_combinations() -> None:
+    """Closed form: 4⁴ = 256 combinations are taken, 4⁵ = 1,024 are not; one column is one label per row."""
+    X = people(60)
+    column = fs.discriminative_risk(lambda rows: by_race(rows)[:, None], X, sensitive_features="race", rng=1)
+    assert column.estimate == fs.discriminative_risk(by_race, X, sensitive_features="race", rng=1).estimate
+    rng = np.random.default_rng(1)
+    wide = pd.DataFrame({name: rng.permutation(np.arange(20) % 5) for name in "abcde"})
+
+    def model(rows: pd.DataFrame) -> np.ndarray:
+        return np.zeros(len(rows))
+
+    found = fs.discriminative_risk(model, wide, sensitive_features=list("abcd"), draws="all")
+    assert found.comparisons[-1].n_draws == 256 * 20
+    assert found.estimate == 0
+    with pytest.raises(InputError) as problem:
+        fs.discriminative_risk(model, wide, sensitive_features=list("abcde"), draws="all")
+    said = "`draws`: got 'all' of 1,024 combinations of other values; allowed: at most 256. "
+    assert str(problem.value) == said + "To fix: draws=20 takes random ones."
+
+
 def test_values_that_do_not_occur() -> None:
     X = people(100)[["income", "race"]]
     result = fs.discriminative_risk(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,3 +107,19 @@ def test_bad_input(change: dict[str, object], message: str) -> None:
 def test_counts_of_several_grids_in_turn() -> None:
     """Counted by hand: ten rows, of which 5, 6, 9 lie below 1/3, 1/2, 2/3."""
     assert grid_counts(farey_grid(3), np.array([5, 6, 9]), 10, 2, 3).tolist() == [6, 4, 5, 4, 1]
+
+
+def test_a_curve_is_told_in_a_sentence() -> None:
+    """Closed form: disjoint groups have a MADD of 0 in one bin and of 2 from two bins on."""
+    curve = fs.madd_curve([0.1, 0.2, 0.8, 0.9], sensitive_features=["<a>", "<a>", "b", "b"], max_bins=1_000)
+    said = (
+        "<a> against b: MADD from 0.000 to 2.000 in 1 to 1,000 bins. It tends to grow with their number; "
+        "stable_bandwidth(…) finds where it varies least."
+    )
+    assert curve.sentences() == [said]
+    assert curve.estimate.tolist()[:2] == [0.0, 2.0]
+    lines = curve.summary().splitlines()
+    assert lines[0] == curve.title
+    assert " ".join(lines[1:]) == said
+    assert max(map(len, lines)) <= 100
+    assert curve._repr_html_() == f"<pre>{html.escape(curve.summary())}</pre>"

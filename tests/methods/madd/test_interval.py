@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+import fairstats as fs
 from fairstats.methods.madd.binning import bin_edges
 from fairstats.methods.madd.noise import (
     DistanceLimits,
@@ -154,6 +155,78 @@ def test_the_law_that_reaches_further_counts() -> None:
     spread = 2 * np.sqrt(pooled * (1 - pooled) * (1 / 100 + 1 / 10_000))
     assert limits.estimate == pytest.approx(0.26)
     assert limits.lower(0.95) == pytest.approx(0.26 - 1.6449 * spread, abs=0.02)
+
+
+def plain_laws(counts: np.ndarray) -> list[list[list[float]]]:
+    """Shares shrunk by four rows of the pooled ones; bins with fewer than ten rows raised to those."""
+    n, pooled = counts.sum(axis=1), counts.sum(axis=0) / counts.sum()
+    first, second, any_raised = [], [], False
+    for g in range(2):
+        own = [(counts[g, k] + 4 * pooled[k]) / (n[g] + 4) for k in range(counts.shape[1])]
+        raised = [counts[g, k] < 10 and pooled[k] > own[k] for k in range(counts.shape[1])]
+        free = 1 - sum(p for p, up in zip(pooled, raised, strict=True) if up)
+        rest = sum(p for p, up in zip(own, raised, strict=True) if not up)
+        first.append(own)
+        second.append([q if up else p * free / rest for p, q, up in zip(own, pooled, raised, strict=True)])
+        any_raised = any_raised or any(raised)
+    return [first, second] if any_raised else [first]
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [[[60, 9, 31], [200, 150, 50]], [[60, 40, 30], [20, 15, 50]], [[4, 9, 2], [50, 3, 900]]],
+    ids=str,
+)
+def test_laws_and_excess_one_by_one(counts: list[list[int]]) -> None:
+    """Witness: plain loops over groups, bins and draws, with the same draws of the noise."""
+    table = np.array(counts)
+    noise = MultinomialNoise(*table)
+    np.testing.assert_allclose(noise.laws(), plain_laws(table), rtol=1e-12)
+    smallest = float(table.sum(axis=1).min())
+    limits = distance_limits(noise, smallest, 50, np.random.default_rng(8))
+    drawn = noise.draws(50, np.random.default_rng(8))
+    shares = table / table.sum(axis=1, keepdims=True)
+    difference = shares[0] - shares[1]
+    near = [abs(d) <= 3 * e for d, e in zip(difference, noise.std_errors(), strict=True)]
+    wanted = []
+    for law in drawn:
+        reach = [
+            sum(abs(x) if close else np.sign(d) * x for x, close, d in zip(z, near, difference, strict=True))
+            for z in law
+        ]
+        wanted.append(sorted(reach))
+    np.testing.assert_allclose(limits.excess, np.max(wanted, axis=0), atol=1e-12)
+    assert limits.estimate == pytest.approx(np.abs(difference).sum())
+    assert limits.shortfall == pytest.approx(np.sqrt(noise.worst_variance(np.array(near))))
+
+
+@pytest.mark.parametrize(
+    ("smallest", "bins", "reach"), [(8_000, 12, 3.0), (1e6, 12, 3.717), (100, 200, 3.255)]
+)
+def test_from_where_on_a_sign_is_known(smallest: float, bins: int, reach: float) -> None:
+    """The largest of 3, √log n and √(2 log m), written down: a sign that is known is not turned."""
+    errors = np.full(bins, 0.01)
+    for change, known in ((0.999, False), (1.001, True)):
+        difference = np.zeros(bins)
+        difference[0] = reach * 0.01 * change
+        noise = NormalNoise(difference, np.diag(errors**2), np.inf)
+        drawn = noise.draws(40, np.random.default_rng(1))[0]
+        limits = distance_limits(noise, smallest, 40, np.random.default_rng(1))
+        turned = np.abs(drawn[:, 1:]).sum(axis=1) + (drawn[:, 0] if known else np.abs(drawn[:, 0]))
+        np.testing.assert_allclose(limits.excess, np.sort(turned), rtol=1e-9)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_smaller_group_decides_whether_there_is_a_lower_limit(turned: bool) -> None:
+    """Written down: 4 rows far from 300 have none, 5 have one, whichever group is named first."""
+    score = np.r_[np.full(300, 0.1), np.full(5, 0.9)]
+    names = np.where(np.arange(305) < 300, *(("b", "a") if turned else ("a", "b")))
+    few, enough = (
+        fs.madd(score[keep], sensitive_features=names[keep], n_resamples=99, rng=1, adjust="none")
+        for keep in (np.arange(305) != 300, np.arange(305) >= 0)
+    )
+    assert few.comparisons[0].lower_limit == 0
+    assert enough.comparisons[0].lower_limit > 1
 
 
 def test_tiny_groups_give_no_lower_limit() -> None:

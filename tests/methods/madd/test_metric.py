@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -429,3 +430,125 @@ def test_comparisons_by_themselves_are_said_to_be() -> None:
     assert "p-values not adjusted; each verdict is of its comparison by itself." in alone
     assert "p-values adjusted by holm over" in together
     assert "verdicts hold together over the comparisons (holm)" in together
+
+
+def three() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(2)
+    laws = ((2, 3, 60), (3, 2, 50), (2, 2, 40))
+    return np.concatenate([rng.beta(*law) for law in laws]), np.repeat(["a", "b", "c"], [60, 50, 40])
+
+
+ON_GRID = (
+    "{0} intervals by the directional delta method, for the distance in the bins named; verdicts by "
+    "one-sided limits at that level against {1}. null_mean: what alike groups would show."
+)
+SEARCHED = (
+    "madd: {}; ci_low is the 95% lower limit for the L1 distance of the densities, for which no upper limit "
+    "exists."
+)
+STRETCH = "the mean over the stable stretch of h = 1 … 1/1000 (Algorithm 1)"
+TOGETHER = "p-values adjusted by {0} over metric; verdicts hold together over the comparisons ({0})."
+DRAWN = "p-values: exact permutation, 99 resamples, seed 5."
+JUDGED = "madd_binned, which is judged: MADD on "
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        (
+            {},
+            [
+                SEARCHED.format(STRETCH), JUDGED + "a grid chosen from the group sizes alone.",
+                ON_GRID.format("95%", 0.2), DRAWN,
+                "All pairs of groups are compared; " + TOGETHER.format("holm"),
+            ],
+        ),
+        (
+            {"rounded": True, "comparisons": "reference", "reference": "b"},
+            [
+                SEARCHED.format(STRETCH), JUDGED + "the 11 scores that occur, each a bin of its own.",
+                ON_GRID.format("95%", 0.2), DRAWN,
+                "Each group is compared with b; " + TOGETHER.format("holm"),
+            ],
+        ),
+        (
+            {"n_bins": 6, "comparisons": "rest", "adjust": "bonferroni"},
+            [
+                ON_GRID.format("95%", 0.2), DRAWN,
+                "Each group is compared with all others; " + TOGETHER.format("bonferroni"),
+            ],
+        ),
+        (
+            {"n_bins": 6, "adjust": "none", "confidence_level": 0.9, "margin": 0.3},
+            [
+                ON_GRID.format("90%", 0.3), DRAWN,
+                "All pairs of groups are compared; p-values not adjusted; each verdict is of its comparison "
+                "by itself.",
+                "The largest MADD (a against b: 0.840) is undecided, that comparison by itself is violated: "
+                "it is judged over all comparisons at once, any of which may be the largest in truth, and "
+                "needs more evidence.",
+            ],
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_notes_and_sentences_by_hand(options: dict[str, Any], wanted: list[str]) -> None:
+    """Notes written down; sentences from the numbers of the tidy table, formatted here."""
+    score, group = three()
+    given = {k: v for k, v in options.items() if k != "rounded"}
+    score = score.round(1) if "rounded" in options else score
+    result = fs.madd(score, sensitive_features=group, n_resamples=99, rng=5, **given)
+    assert result.notes() == wanted
+    level, margin = f"{100 * result.settings.confidence_level:g}%", result.settings.margin
+    rows = result.to_frame().to_dict("records")
+    assert len(rows) == len(result.sentences())
+    for row, said in zip(rows, result.sentences(), strict=True):
+        ends = f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
+        pair = f"{row['group']} against {row['reference']}"
+        if row["metric"] == "madd_max":
+            start = (
+                f"Largest MADD {row['estimate']:.3f} ({level} interval {ends}), between {row['group']} and "
+            )
+            assert said.startswith(f"{start}{row['reference']}: {row['verdict']}; ")
+        elif row["ci_high"] == 2.0:
+            where = f"in {result.settings.n_bins} bins"
+            if result.settings.n_bins is None:
+                where = f"for bandwidths from {row['h_low']:.3f} to {row['h_high']:.3f}"
+            limit = f"the L1 distance is at least {row['ci_low']:.3f} ({level} limit)."
+            assert said == f"{pair}: MADD {row['estimate']:.3f} {where}; {limit}"
+        else:
+            bins = "distinct scores" if "rounded" in options else "bins"
+            start = (
+                f"{pair}: MADD {row['estimate']:.3f} in {row['n_bins']:.0f} {bins} ({level} interval {ends}; "
+            )
+            start += f"alike groups would show {row['null_mean']:.3f}): {row['verdict']}; the data "
+            what = (
+                "show a distance above" if row["verdict"] == "violated" else "do not settle on which side of"
+            )
+            assert said.startswith(f"{start}{what} {margin:g}")
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_contributions_are_shares_of_either_side(rounded: bool) -> None:
+    """Witness: NumPy's histogram, or counts of each score, of a group and of all others."""
+    score, group = three()
+    score = score.round(1) if rounded else score
+    result = fs.madd(score, sensitive_features=group, n_resamples=99, rng=5, comparisons="rest")
+    frame = result.contributions()
+    for name in "abc":
+        own = frame[frame["group"] == name]
+        assert set(own["reference"]) == {"all others"}
+        if rounded:
+            values = np.unique(score)
+            assert own["low"].tolist() == own["high"].tolist() == values.tolist()
+            shares = [[(score[m] == v).mean() for v in values] for m in (group == name, group != name)]
+        else:
+            edges = np.linspace(0, 1, len(own) + 1)
+            np.testing.assert_allclose(own["low"], edges[:-1])
+            np.testing.assert_allclose(own["high"], edges[1:])
+            sides = (group == name, group != name)
+            shares = [np.histogram(score[m], edges)[0] / m.sum() for m in sides]
+        assert own["bin"].tolist() == list(range(1, len(own) + 1))
+        np.testing.assert_allclose(own[["share", "share_reference"]].T, shares, atol=1e-12)
+        np.testing.assert_allclose(own["contribution"], np.subtract(*shares), atol=1e-12)
+        assert own["contribution"].abs().sum() == pytest.approx(result[name].binned)

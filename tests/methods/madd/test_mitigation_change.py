@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 import fairstats as fs
@@ -96,6 +97,34 @@ def test_no_map_is_no_change_with_an_interval(fitted: MaddMitigator) -> None:
     assert c.confidence_interval.high == pytest.approx(1.959964**2 / (1_650 + 1.959964**2), rel=1e-5)
 
 
+def test_changes_are_told_and_found_by_name(fitted: MaddMitigator) -> None:
+    """Written down from the numbers of each change; errors are 1 − accuracy of all rows, counted here."""
+    new = scored(300, 8, 21)
+    with pytest.warns(fs.FairstatsWarning):
+        effect = changed(fitted, new)
+    after = fitted.transform(new.score, sensitive_features=new.group)
+    for found, score in ((effect.error_before, new.score), (effect.error_after, after)):
+        assert found == pytest.approx(((score >= 0.5) != new.y).mean())
+    c = effect.change("accuracy")
+    low, high = c.confidence_interval
+    assert effect.sentences()[effect.comparisons.index(c)] == (
+        f"all rows: accuracy {c.before:.3f} before, {c.after:.3f} after (change {c.estimate:.3f}, "
+        f"95% interval {low:.3f} to {high:.3f}): {c.verdict}."
+    )
+    refused = effect.change("madd", "1")
+    assert (refused.verdict, refused.reference) == ("insufficient evidence", "0")
+    told = effect.sentences()[effect.comparisons.index(refused)]
+    assert told == f"1 against 0: insufficient evidence. {refused.note}"
+    notes = effect.notes()
+    assert notes[0].startswith(f"λ = {fitted.lambda_:.3f}, predictions 1 from 0.5 on; MADD: see")
+    assert notes[1:] == sorted({c.note for c in effect.comparisons if c.note})
+    assert refused.note in notes
+    stages = effect.to_frame()["stage"]
+    assert stages.tolist() == sorted(stages, key=["before", "after", "change"].index)
+    with pytest.raises(InputError, match="metric, group"):
+        effect.change("accuracy", "2")
+
+
 def test_changes_of_three_groups_and_of_few_rows(fitted: MaddMitigator, paper_rows: Scored) -> None:
     group = np.where(np.arange(paper_rows.y.size) % 5 == 0, 2, paper_rows.group)
     three = MaddMitigator(n_lambdas=21).fit(paper_rows.score, paper_rows.y, sensitive_features=group)
@@ -177,6 +206,51 @@ def test_limits_of_the_loss_cover_that_of_new_rows() -> None:
     assert (covered >= 0.90).all(), covered
     halves = left_out(groups(3, 11, 8), 2, np.random.default_rng(1))
     assert [[s.scores.size for s in own] for _, own in halves] == [[6, 4], [5, 4]] * 2
+
+
+def test_limits_of_the_loss_by_plain_loops() -> None:
+    """Witness: mapped scores counted in bins one by one, half-normal means and variances written out."""
+    lambdas, bins, level = np.array([0.0, 0.4, 1.0]), 8, 0.9
+    new = scored(300, 240, 5)
+    group = np.where(np.arange(540) % 9 == 0, 2, new.group)
+    samples = [LabelledSample(np.sort(new.score[group == g]), np.zeros((group == g).sum())) for g in range(3)]
+    maps = MixtureCdfs.fit([s.scores[::2] for s in samples])
+    z = stats.norm.ppf(1 - 0.1 / (2 * 3))
+    wanted = np.zeros((3, 3))
+    for k, lam in enumerate(lambdas):
+        shares = []
+        for g, s in enumerate(samples):
+            place = np.minimum((maps.map(s.scores, g, lam) * bins).astype(int), bins - 1)
+            shares.append([(place == b).mean() for b in range(bins)])
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            n = [samples[g].scores.size for g in (i, j)]
+            p = [np.array(shares[g]) for g in (i, j)]
+            pooled = (n[0] * p[0] + n[1] * p[1]) / sum(n)
+            d = p[0] - p[1]
+            own = p[0] * (1 - p[0]) / n[0] + p[1] * (1 - p[1]) / n[1]
+            variance = np.maximum(own, pooled * (1 - pooled) * (1 / n[0] + 1 / n[1]))
+            near = np.abs(d) <= max(3, np.sqrt(np.log(min(n))), np.sqrt(2 * np.log(bins))) * np.sqrt(variance)
+            sign = np.sign(d)
+            far = np.where(near, 0, sign)
+
+            def spread(s: np.ndarray, p: list[np.ndarray] = p, n: list[int] = n) -> float:
+                return sum(
+                    float((q * s**2).sum() - (q * s).sum() ** 2) / m for q, m in zip(p, n, strict=True)
+                )
+
+            half = stats.halfnorm(scale=np.sqrt(variance[near])) if near.any() else None
+            mean, turned = (float(half.mean().sum()), float(half.var().sum())) if half else (0.0, 0.0)
+            below = max(mean + z * np.sqrt(spread(far) + turned), z * np.sqrt(spread(sign)))
+            least = [max(abs((q * far).sum()) - q[near].sum(), 0) for q in p]
+            above = z * np.sqrt(sum((1 - m**2) / size for m, size in zip(least, n, strict=True)))
+            madd = np.abs(d).sum()
+            for row, value in enumerate((madd, max(madd - below, 0), min(madd + above, 2))):
+                wanted[row, k] = max(wanted[row, k], value / 2)
+    found = fairness_limits([(maps, samples)], lambdas, bins, level)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+    assert (wanted[1] > 0).any()
+    twice = fairness_limits([(maps, samples)] * 2, lambdas, bins, level)
+    np.testing.assert_allclose(twice, wanted, rtol=1e-9, atol=1e-12)
 
 
 def test_a_classifier_is_wrapped(paper_rows: Scored) -> None:

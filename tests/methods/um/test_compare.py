@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 import fairstats as fs
+from fairstats.ground.errors import InputError
 from fairstats.methods.um.counting import CELLS
 from fairstats.methods.um.events import event_name, probabilities
 from fairstats.methods.um.joint import join, paired_prior
+from fairstats.methods.um.metrics import as_objectives
 
 from .conftest import TABLE, Sample, agreeing, cells
 
@@ -337,3 +339,73 @@ def test_a_difference_of_0_is_inside_a_region_of_0() -> None:
     result = fs.um_compare(*pair(), metrics=("accuracy", constant), rope=0.0, rng=1)
     assert result.rope_share.tolist() == [0.0, 1.0]
     assert fs.um_compare(*pair(), metrics=constant, rope=0.0, rng=1).p_equivalent == 1
+
+
+def test_functions_that_are_no_metrics_are_named() -> None:
+    """Written down by hand; of the same short name each has its number."""
+    counts = {"a": {"tp": 9, "tn": 8, "fp": 2, "fn": 1}, "b": {"tp": 9, "tn": 8, "fp": 3, "fn": 1}}
+    posterior = fs.um_posterior(counts=counts, draws=100, rng=1)
+
+    def broken(c: Any) -> Any:
+        return c["tp"]
+
+    def two(c: Any) -> Any:
+        return c[..., 0]
+
+    allowed = "allowed: a function of counts (draws, groups, 4)"
+    with pytest.raises(InputError) as failed:
+        posterior.metric(broken)
+    assert str(failed.value).startswith("`metric`: got broken, which fails (IndexError: ")
+    assert allowed in str(failed.value)
+    with pytest.raises(InputError) as shaped:
+        fs.um_compare(posterior, posterior, metrics=(two, "accuracy"), rng=1)
+    assert str(shaped.value) == (
+        f"`metrics`: got two, which turns counts of shape (100, 2, 4) into (100, 2); {allowed} whose answer "
+        "has one entry per draw first, and nothing else. To fix: tp, fp, fn, tn are the last axis; keep the "
+        "first: lambda c: c[..., 0].sum(axis=1)."
+    )
+    with pytest.raises(InputError) as shaped:
+        posterior.metric(lambda c: c.sum())
+    assert "whose answer has one entry per draw first. To fix" in str(shaped.value)
+
+
+def test_objectives_by_hand() -> None:
+    """Every orientation and contrast by plain NumPy, group by group, of 40 random tables of three groups."""
+    counts = np.random.default_rng(4).integers(1, 30, (40, 3, 4)).astype(float)
+    tp, fp, fn, tn = np.moveaxis(counts, -1, 0)
+    tpr, fpr, ppv = tp / (tp + fn), fp / (fp + tn), tp / (tp + fp)
+    whole = counts.sum(axis=1)
+    right, wrong = whole[:, 0] + whole[:, 3], whole[:, 1] + whole[:, 2]
+    others = [0, 2]
+    wanted = {
+        "accuracy": right / (right + wrong),
+        "fpr": -whole[:, 1] / (whole[:, 1] + whole[:, 3]),
+        "equal_opportunity": -(tpr.max(axis=1) - tpr.min(axis=1)),
+        "predictive_parity_difference": -np.abs(ppv[:, others] - ppv[:, [1]]).max(axis=1),
+        "predictive_equality_absolute": -np.abs(fpr[:, others] - fpr[:, [1]]).max(axis=1),
+        "equal_opportunity_ratio": -np.abs(np.log(tpr[:, others] / tpr[:, [1]])).max(axis=1),
+        "equalized_odds": -np.maximum(np.ptp(tpr, axis=1), np.ptp(fpr, axis=1)),
+        "equalized_odds_difference": -np.maximum(
+            np.abs(tpr[:, others] - tpr[:, [1]]).max(axis=1), np.abs(fpr[:, others] - fpr[:, [1]]).max(axis=1)
+        ),
+    }
+    found = as_objectives(tuple(wanted), ("a", "b", "c"))
+    assert found.names == tuple(wanted)
+    for function, name in zip(found.functions, wanted, strict=True):
+        np.testing.assert_allclose(function(counts, 1), wanted[name], rtol=1e-12, err_msg=name)
+    assert found.shorts[:2] == ("acc1", "fpr2")  # some are alike: all are numbered
+    pair = ("equal_opportunity", "predictive_parity")
+    assert as_objectives((pair[0], "accuracy"), ("a", "b")).shorts == ("fair", "acc")
+    apart, alike = (
+        as_objectives((*pair, "accuracy"), ("a", "b")),
+        ("equal_opportunity", "equal_opportunity_max"),
+    )
+    assert len(set(apart.shorts)) == 3
+    short = apart.shorts[0]
+    assert as_objectives(alike, ("a", "b")).shorts == (f"{short}1", f"{short}2")
+    with pytest.raises(InputError) as problem:
+        as_objectives(("equal_opportunity",), ("a",))
+    assert str(problem.value) == (
+        "`metrics`: got 'equal_opportunity' with one group ('a'); allowed: metrics of all rows, such as "
+        "'accuracy'. To fix: pass two groups or more to compare them."
+    )

@@ -151,6 +151,31 @@ def test_ranking_is_by_net_wins(found: fs.results.UmEstimators) -> None:
     assert " > ".join(table.index) in found.notes()[2]
 
 
+def test_notes_and_sentences_are_of_their_targets(found: fs.results.UmEstimators) -> None:
+    """Witness: the rankings' own pairing, order and probabilities, and each cross-validation's own notes."""
+    asked, beside = found.rankings
+    assert asked.joint.note != beside.joint.note
+    *first, one, two = found.notes()[:4]
+    assert first == asked.notes()[:2]
+    for ranking, note in ((asked, one), (beside, two)):
+        order = " > ".join(ranking.ranking()["algorithm"])
+        words = f"by P(outperforms) − P(is outperformed) {order}. {ranking.joint.note}"
+        assert note == f"{ranking.joint.first.target}: {words}"
+    own = []
+    for name in MODELS:
+        cross = found.posteriors[name].cross_validation
+        assert cross is not None
+        own += [f"{name}: {note}" for note in cross.notes(("a", "b"))]
+    assert found.notes()[4:] == own
+    words = found.sentences()
+    n_events = len(asked.events)
+    assert words[0].startswith(f"P(all≫few) = {asked.better[0, 1]:.3f} (predictive, ")
+    front = f"all is outperformed by none with probability {asked.front[0]:.3f} (predictive, "
+    assert words[n_events].startswith(front)
+    assert words[n_events + 3].startswith(f"P(all≫few) = {beside.better[0, 1]:.3f} (parameter, ")
+    assert found.backend == asked.backend
+
+
 def test_the_largest_ratio_is_averaged_over_its_uncertainty(found: fs.results.UmEstimators) -> None:
     """Witness: SciPy's quadrature over the density of F(J, J), and the ratio of each metric by itself."""
     from scipy import integrate, stats

@@ -11,7 +11,7 @@ from scipy import stats
 
 import fairstats as fs
 from fairstats.ground.results import TIDY_COLUMNS
-from fairstats.methods.um.table import describe
+from fairstats.methods.um.table import Summaries, describe
 
 from .conftest import TABLE, Sample, cells
 
@@ -347,3 +347,79 @@ def test_a_row_of_draws_by_hand() -> None:
     nothing = describe(np.full(3, np.nan), 0.95)
     assert nothing.undefined == 1
     assert np.isnan([nothing.estimate, nothing.median, nothing.p_rope, *nothing.confidence_interval]).all()
+
+
+@pytest.mark.parametrize("rope", [0.2, np.nan])
+def test_every_row_of_draws_one_by_one(rope: float) -> None:
+    """Witness: a plain loop over rows, of none, one, two or many known draws each, and over windows."""
+    rng = np.random.default_rng(6)
+    draws = rng.normal(size=(150, 40))
+    known = rng.choice([0, 1, 2, 3, 39, 40], 150)
+    for row, n in zip(draws, known, strict=True):
+        row[rng.permutation(40)[n:]] = np.nan
+    found = Summaries(draws, 0.8, rope)
+    np.testing.assert_allclose(found.undefined, 1 - known / 40, atol=1e-15)
+    for row, n, mine in zip(draws, known, found.columns.T, strict=True):
+        values = sorted(v for v in row if v == v)
+        if not values:
+            assert np.isnan(mine).all()
+            continue
+        sd = np.std(values, ddof=1) if n > 1 else np.nan
+        held = min(int(np.floor(0.8 * n)), n - 1)
+        low, high = min(((values[k], values[k + held]) for k in range(n - held)), key=lambda e: e[1] - e[0])
+        inside = np.nan if np.isnan(rope) else np.mean([abs(v) <= rope for v in values])
+        wanted = [np.mean(values), sd, low, high, np.median(values), inside, sd / np.sqrt(n)]
+        np.testing.assert_allclose(mine, wanted, rtol=1e-12)
+
+
+def test_sentences_notes_and_events_by_hand() -> None:
+    """Notes written down; sentences from the rows, formatted here."""
+    counts = {"a": cells(20, 30, 12, 11), "b": cells(21, 38, 13, 15)}
+    first = fs.um_posterior(counts=counts, draws=500, rng=1)
+    about = "metrics of all rows weight the groups by the rows evaluated."
+    ends = [
+        "The size of a gap is never 0 among draws: its interval lies above 0 even where groups are alike. "
+        "Read p_rope, the probability that it is small.",
+        "Conditional on the fitted model; of new people only if these rows did not train it.",
+    ]
+    assert first.notes() == [
+        "Posterior of the metrics themselves (target: parameter); intervals are the shortest.",
+        "500 exact draws, Dirichlet prior (1, 1, 1, 1) per group.",
+        f"Differences are group − reference ('b', largest); {about}", *ends,
+    ]  # fmt: skip
+    prior = {"tp": 1, "tn": 2, "fp": 1, "fn": 1}
+    second = fs.um_posterior(counts=counts, draws=500, rng=1, prior=prior, target="predictive", reference="a")
+    assert second.notes() == [
+        "Posterior predictive: the metrics of another test set of the same size (target: predictive), wider "
+        "than the posterior of the metrics themselves.",
+        "500 exact draws, Dirichlet prior as given per cell and group.",
+        f"Differences are group − reference ('a', named); {about}", *ends,
+    ]  # fmt: skip
+    for result, target in ((first, "parameter"), (second, "predictive")):
+        for row, said in zip(result.comparisons, result.sentences(), strict=True):
+            of = row.metric + (f" of {row.group}" if row.group else "")
+            of += f" against {row.reference}" if row.reference else ""
+            low, high = row.confidence_interval
+            inside = f"; {100 * row.p_rope:.1f}% of it within ±0.01" if row.p_rope >= 0 else ""
+            assert said == (
+                f"{of}: posterior mean {row.estimate:.3f} (95% shortest interval {low:.3f} to {high:.3f}; "
+                f"target: {target}){inside}."
+            )
+    found = fs.um_compare(first, first, rng=1, draws=500)
+    said = [f"P({e.name}) = {e.probability:.3f} (± {e.mc_error:.3f})." for e in found.events]
+    assert found.sentences() == said
+    inside = np.abs(found.delta) <= 0.01 + 1e-12
+    shares = ", ".join(f"{m} {v:.3f}" for m, v in zip(found.metrics, inside.mean(axis=0), strict=True))
+    by_size = found.sensitivity()
+    events = [e.name for e in found.events[:3]]
+    spans = ", ".join(f"P({e}) {by_size[e].min():.2f} to {by_size[e].max():.2f}" for e in events)
+    assert found.notes() == [
+        "A is better where Δ > ε, worse where Δ < −ε, else equivalent; ε (RoPE): accuracy 0.01, "
+        "equal_opportunity 0.01. Every metric is oriented so that larger is better; a fairness metric is "
+        "minus its largest gap.",
+        "Independent draws: row-wise predictions are not there for all.",
+        f"Share of all draws of Δ inside the RoPE, metric by metric: {shares}; all: "
+        f"{inside.all(axis=1).mean():.3f}.",
+        f"Over RoPEs of 0 to 3 times this size: {spans}.",
+    ]
+    assert by_size["scale"].iloc[[0, -1]].tolist() == [0, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError
+from fairstats.methods.um.counting import as_counts
+from fairstats.methods.um.pymc_models import Diagnostics, assemble
 
 from .conftest import cells
 
@@ -65,7 +68,6 @@ def test_log_density_of_the_pooling_model(scale: float) -> None:
     from scipy import stats
     from scipy.special import gammaln
 
-    from fairstats.methods.um.counting import as_counts
     from fairstats.methods.um.pymc_models import hierarchical_model
 
     named = {g: {k: scale * v for k, v in c.items()} for g, c in SMALL.items()}
@@ -89,6 +91,158 @@ def test_log_density_of_the_pooling_model(scale: float) -> None:
         ).sum()
         exact.append(density + stats.lognorm(1.5, scale=20.0).logpdf(kappa))
     assert found[0] - found[1] == pytest.approx(exact[0] - exact[1], rel=1e-9)
+
+
+class Sampler:
+    """In place of NUTS: draws of the conjugate posterior dealt to chains, and what was asked for."""
+
+    def __init__(
+        self, posterior: dict[str, np.ndarray], groups: tuple[str, ...], divergences: int = 0
+    ) -> None:
+        self.posterior, self.groups, self.divergences = posterior, groups, divergences
+        self.asked: dict[str, Any] = {}
+
+    def __call__(self, **asked: Any) -> Any:
+        self.asked = asked
+        chains, draws = next(iter(self.posterior.values())).shape[:2]
+        diverging = np.zeros((chains, draws), dtype=bool)
+        diverging[0, : self.divergences] = True
+        parts = {"posterior": self.posterior, "sample_stats": {"diverging": diverging}}
+        return assemble(self.groups, ("tp", "fp", "fn", "tn"), **parts)
+
+
+def _conjugate(counts: Any, chains: int, draws: int) -> tuple[fs.ConfusionCounts, np.ndarray]:
+    """Cell probabilities (chain, draw, group, cell) of Dirichlet(1 + counts)."""
+    table, _ = as_counts(counts)
+    rng = np.random.default_rng(5)
+    pi = [rng.dirichlet(1 + row, (chains, draws)) for row in table.totals]
+    return table, np.stack(pi, axis=2)
+
+
+@pytest.mark.parametrize("divergences", [0, 3])
+def test_draws_of_a_sampler_become_a_posterior(monkeypatch: pytest.MonkeyPatch, divergences: int) -> None:
+    """Witness: the draws themselves, taken chain by chain in turn, and ArviZ's r-hat and ESS of each cell."""
+    az = pytest.importorskip("arviz")
+    table, pi = _conjugate(SMALL, 4, 251)
+    sampler = Sampler({"pi": pi}, table.groups, divergences)
+    monkeypatch.setattr(pm, "sample", sampler)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DataWarning)
+        result = fs.um_posterior(counts=SMALL, rng=9, draws=1_001, sampler="pymc", reference="men")
+    asked = {k: sampler.asked[k] for k in ("draws", "tune", "chains", "random_seed", "target_accept")}
+    assert asked == {"draws": 251, "tune": 1_000, "chains": 4, "random_seed": 9, "target_accept": 0.9}
+    dealt = pi.swapaxes(0, 1).reshape(-1, 2, 4)[:1_001]
+    np.testing.assert_allclose(result.draws, dealt * table.totals.sum(axis=1)[:, None], rtol=1e-12)
+    tpr = dealt[..., 0] / (dealt[..., 0] + dealt[..., 2])
+    np.testing.assert_allclose(result.metric("equal_opportunity"), tpr[:, 1] - tpr[:, 0], rtol=1e-9)
+    found = result.diagnostics
+    assert found is not None
+    columns = [pi[..., g, c] for g in range(2) for c in range(4)]
+    assert found.rhat == pytest.approx(max(float(np.asarray(az.rhat(v)).item()) for v in columns))
+    assert found.ess == pytest.approx(
+        min(float(np.asarray(az.ess(v, method="bulk")).item()) for v in columns)
+    )
+    assert (found.chains, found.draws, found.divergences) == (4, 251, divergences)
+    words = f"r-hat {found.rhat:.3f} at most, ESS {found.ess:.0f} at least, {divergences} divergences"
+    notes = result.notes()
+    assert notes[1] == f"1,001 draws by NUTS, PyMC {pm.__version__}."
+    assert result.backend == f"NUTS, PyMC {pm.__version__}"
+    said = [str(w.message) for w in caught if issubclass(w.category, DataWarning)]
+    if divergences:
+        assert f"Convergence: {words}: not converged, do not use these draws." in notes
+        more = "More tuning or a higher target_accept may help."
+        assert said == [f"{result.backend} did not converge: {words}. {more}"]
+    else:
+        assert f"Convergence: {words}." in notes
+        assert said == []
+
+
+@pytest.mark.parametrize(
+    ("change", "converged"),
+    [
+        ({}, True), ({"rhat": 1.0101}, False), ({"ess": 399.0}, False), ({"divergences": 1}, False),
+        ({"chains": 5}, False),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_convergence_is_that_of_vehtari_and_others(change: dict[str, Any], converged: bool) -> None:
+    """r-hat ≤ 1.01, 100 effective draws per chain, no divergence (Vehtari et al. 2021), written down."""
+    given = {"rhat": 1.01, "ess": 400.0, "divergences": 0, "chains": 4, "draws": 500, "sampler": "NUTS"}
+    assert Diagnostics(**{**given, **change}).converged is converged
+
+
+def test_next_test_sets_of_a_sampler_have_whole_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closed form: given π the counts are multinomial with mean N·π; the mean of all within 5 errors."""
+    table, pi = _conjugate(SMALL, 4, 500)
+    monkeypatch.setattr(pm, "sample", Sampler({"pi": pi}, table.groups))
+    result = fs.um_posterior(counts=SMALL, rng=9, draws=2_000, sampler="pymc", target="predictive")
+    n = table.totals.sum(axis=1)
+    counts = result.draws
+    assert np.array_equal(counts, np.rint(counts))
+    assert (counts.sum(axis=-1) == n).all()
+    expected = pi.swapaxes(0, 1).reshape(-1, 2, 4) * n[:, None]
+    apart = (counts - expected).mean(axis=0)
+    error = np.sqrt((expected * (1 - expected / n[:, None])).mean(axis=0) / len(expected))
+    assert (np.abs(apart) < 5 * error).all()
+    again = fs.um_posterior(counts=SMALL, rng=9, draws=2_000, sampler="pymc", target="predictive")
+    assert np.array_equal(again.draws, counts)
+
+
+def test_draws_of_samplers_are_compared_as_independent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sampler's draws are taken once each where there are enough; the reason is said."""
+    rng = np.random.default_rng(2)
+    y, hat, group = rng.integers(0, 2, (3, 200))
+    exact = fs.um_posterior(y, hat, sensitive_features=group, rng=1, draws=1_000)
+    table, pi = _conjugate(exact.counts, 4, 250)
+    monkeypatch.setattr(pm, "sample", Sampler({"pi": pi}, table.groups))
+    sampled = fs.um_posterior(y, hat, sensitive_features=group, rng=1, draws=1_000, sampler="pymc")
+    found = fs.um_compare(sampled, exact, metrics="accuracy", rng=1, draws=1_000)
+    assert not found.paired
+    assert "Independent draws: a sampler's draws cannot be paired." in found.notes()
+    other = fs.um_compare(sampled, sampled, metrics="accuracy", rng=1, draws=1_000)
+    assert other.delta.std() == pytest.approx(np.sqrt(2) * sampled.metric("accuracy").std(), rel=0.15)
+    assert other.delta.mean() == pytest.approx(0, abs=1e-12)  # both are the same 1,000 draws in other orders
+    more = fs.um_compare(sampled, exact, metrics="accuracy", rng=1, draws=1_500)
+    assert len(more.delta) == 1_500
+
+
+def test_partial_pooling_draws_groups_given_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closed form: E[π_g | κ, μ, C] = (κμ + C_g)/(κ + N_g), and its variance that of a Dirichlet."""
+    counts = {"a": cells(50, 40, 5, 5), "b": cells(3, 2, 1, 1), "c": cells(0, 0, 0, 0)}
+    counts["c"]["tn"] = 1
+    table, _ = as_counts(counts)
+    mu = np.tile([0.4, 0.1, 0.1, 0.4], (4, 1_000, 1))
+    rng = np.random.default_rng(3)
+    mu = mu + rng.normal(0, 1e-6, mu.shape)  # a constant has no r-hat
+    kappa = 15 + rng.normal(0, 1e-6, (4, 1_000))
+    sampler = Sampler({"mu": mu, "kappa": kappa}, table.groups)
+    monkeypatch.setattr(pm, "sample", sampler)
+    result = fs.um_hierarchical(counts, draws=4_000, reference="a", rng=2, chains=4, tune=500)
+    assert (sampler.asked["draws"], sampler.asked["tune"], sampler.asked["target_accept"]) == (
+        1_000,
+        500,
+        0.95,
+    )
+    n = table.totals.sum(axis=1, keepdims=True)
+    alpha = 15 * np.array([0.4, 0.1, 0.1, 0.4]) + table.totals
+    mean = alpha / alpha.sum(axis=1, keepdims=True)
+    variance = mean * (1 - mean) / (15 + n + 1)
+    pi = result.draws / n
+    np.testing.assert_array_less(np.abs(pi.mean(axis=0) - mean), 5 * np.sqrt(variance / 4_000))
+    np.testing.assert_allclose(pi.var(axis=0), variance, rtol=0.15)  # 4 errors of a skewed law
+    assert result.backend == f"partial pooling by NUTS, PyMC {pm.__version__}"
+    data = result.to_arviz()
+    replicated = data["posterior_predictive"]["counts"].values
+    assert replicated.shape == (4, 1_000, 3, 4)
+    assert (replicated.sum(axis=-1) == n[:, 0]).all()
+    # of a replicated table given C: the mean of π times n
+    spread = np.sqrt((n * mean * (1 - mean) * (15 + 2 * n) / (15 + n + 1)) / 4_000)
+    np.testing.assert_array_less(np.abs(replicated.mean(axis=(0, 1)) - n * mean), 5 * spread)
+    before = data["prior_predictive"]["counts"].values
+    assert before.shape == (1, 4_000, 3, 4)
+    assert (before.sum(axis=-1) == n[:, 0]).all()
+    share = before[0, :, 0] / n[0, 0]
+    np.testing.assert_allclose(share.mean(axis=0), 0.25, atol=0.02)  # four equal cells, 5 errors of .004
 
 
 @pytest.mark.slow

@@ -6,12 +6,15 @@ mantelhaen.test, evd. No tolerance is set here: they are those of the cross-chec
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
+from statsmodels.stats.multitest import multipletests
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
@@ -367,6 +370,160 @@ def test_regions() -> None:
     two_peaks = np.exp(-(grid**2) / 2) + np.exp(-4 * (grid - 3) ** 2)
     two_peaks /= two_peaks.sum() * (grid[1] - grid[0])  # the ends are 0
     assert_all_agree(fs.crosscheck(fs.hdr(density=(grid, two_peaks), backend="scipy")), at_least=6)
+
+
+def test_what_r_has_of_a_region_depends_on_its_density() -> None:
+    """Written down: R smooths on the whole line, weighs no atoms and has no regions of planes; it says so."""
+    rng = np.random.default_rng(3)
+    x = rng.exponential(size=500)
+    ends = [
+        "number of intervals",
+        "interval 1, lower end",
+        "interval 1, upper end",
+        "share of the density's mass",
+    ]
+    bounded = fs.hdr(x, 0.5, support=(0, None), backend="scipy")
+    found = fs.crosscheck(bounded, data={"samples": x})
+    assert_all_agree(found, at_least=5)
+    assert [c.quantity for c in found.checks] == ["level f_alpha", *ends]
+    without = fs.crosscheck(bounded)
+    assert [(c.quantity, c.verdict) for c in without.checks] == [
+        ("level f_alpha", "needs --data"), *((end, "agrees") for end in ends),
+    ]  # fmt: skip
+    assert without.checks[0].note == "a quantile over the samples"
+    atoms = fs.hdr(rng.integers(0, 6, 500), 0.9, discrete=True, backend="scipy")
+    plane = fs.hdr(rng.normal(size=(200, 2)), 0.9, backend="scipy")
+    for result, why in (
+        (atoms, "of discrete draws: R has no twin"),
+        (plane, "in 2 dimensions: R has no twin"),
+    ):
+        (check,) = fs.crosscheck(result).checks
+        assert (check.verdict, check.note) == ("not recomputed", why)
+        assert check.metric == "region 0.9"
+
+
+def left_out(found: Crosscheck) -> list[tuple[str, str, str]]:
+    """(metric, quantity, reason) of what was not recomputed, or needs data."""
+    return [
+        (c.metric, c.quantity, c.note)
+        for c in found.checks
+        if c.verdict in ("not recomputed", "needs --data")
+    ]
+
+
+@lru_cache(maxsize=1)
+def halves() -> dict[str, Any]:
+    """300 of the people in two groups, with scores of two models."""
+    p = people()
+    score = p["score"][:300]
+    other = np.clip(score + np.random.default_rng(1).normal(0, 0.1, 300), 0, 1)
+    group = np.where(p["group"] == "c", "b", p["group"])
+    return {"y": p["y"][:300], "group": group[:300], "score": {"a": score, "b": other}, "groups": group}
+
+
+def test_distances_of_weights_and_of_given_bins() -> None:
+    """Of weights the estimate alone; with bins of one's own also the estimate from the scores."""
+    p, own = people(), halves()
+    weighted = fs.madd(
+        own["score"]["a"], sensitive_features=own["group"], sample_weight=p["weight"][:300],
+        n_resamples=199, rng=1,
+    )  # fmt: skip
+    found = fs.crosscheck(weighted)
+    assert found.disagreements == ()
+    why = "of weighted or clustered rows: R has no twin of its linearisation"
+    assert left_out(found) == [("madd_binned", "interval and test", why)]
+    assert [c.quantity for c in found.checks if c.metric == "madd_binned"][:1] == ["estimate"]
+    data = {"score": own["score"]["a"], "sensitive_features": own["group"]}
+    given = fs.madd(data["score"], sensitive_features=own["group"], n_bins=7, n_resamples=199, rng=1)
+    assert_all_agree(fs.crosscheck(given, data=data), at_least=15)
+
+
+def test_changes_of_scores_with_and_without_their_rows() -> None:
+    own = halves()
+    given = {"score": own["score"], "sensitive_features": own["group"]}
+    predicted = {name: (v > 0.5).astype(int) for name, v in own["score"].items()}
+    models = fs.compare_models(
+        own["y"], predicted, metrics=["auc", "brier", "madd", "abroca", "accuracy"], baseline="a",
+        n_resamples=100, rng=1, **given,
+    )  # fmt: skip
+    with_rows = fs.crosscheck(models, data={"y_true": own["y"], **given})
+    assert_all_agree(with_rows, at_least=100)
+    without = fs.crosscheck(models)
+    assert without.disagreements == ()
+    assert {(q, why) for _, q, why in left_out(without)} == {
+        ("estimate", "scores of single rows: pass data=")
+    }
+    names = [m.split("_")[0] for m, _, _ in left_out(without)]
+    assert names == ["auc"] * 3 + ["brier"] * 3 + ["madd", "abroca"]
+    unlabelled = fs.crosscheck(models, data=given)  # MADD needs no labels
+    names = [m.split("_")[0] for m, _, _ in left_out(unlabelled)]
+    assert names == ["auc"] * 3 + ["brier"] * 3 + ["abroca"]
+
+
+def test_mitigations_before_and_after() -> None:
+    p, own = people(), halves()
+    fitted = fs.MaddMitigator(n_lambdas=11, random_state=1)
+    fitted.fit(own["score"]["a"], own["y"], sensitive_features=own["group"])
+    rest = slice(300, N)
+    effect = fitted.evaluate(
+        p["score"][rest], p["y"][rest], sensitive_features=own["groups"][rest], n_resamples=199
+    )
+    found = fs.crosscheck(effect)
+    assert found.disagreements == ()
+    assert [q for _, q, _ in left_out(found)] == ["estimate"]  # the paired change of MADD needs the rows
+    stages = [c.metric.rpartition(", ")[2] for c in found.checks if c.metric.startswith("madd_binned")]
+    assert set(stages) == {"before", "after"}
+    assert stages == sorted(stages, reverse=True)
+    assert found.n_checked > 90
+
+
+def test_posteriors_of_estimators_and_regions() -> None:
+    """The rankings under both targets; what is conditional on a region is not recomputed."""
+    p, own = people(), halves()
+    x = np.column_stack([own["score"]["a"], own["score"]["b"]])
+    models = {"a": LogisticRegression(), "b": LogisticRegression(C=0.05)}
+    asked = {"sensitive_features": own["group"], "draws": 400, "rng": 1}
+    ranked = fs.um_compare_estimators(models, x, own["y"], cv=3, correlation="1/K", progress=False, **asked)
+    assert_all_agree(fs.crosscheck(ranked), at_least=8)
+    first, second = (fs.um_posterior(own["y"], p[k][:300], **asked) for k in ("first", "second"))
+    found = fs.crosscheck(fs.um_compare(first, second, hdr=0.9, rng=1, draws=400))
+    assert_all_agree(found, at_least=10, not_recomputed=1)
+    why = "conditional on a highest density region of the draws: R has no twin"
+    assert left_out(found) == [("accuracy, equal_opportunity", "P(A ≫ B | HDR)", why)]
+
+
+@pytest.mark.parametrize(("reference", "method"), [("b", "holm"), ("highest", "bonferroni")])
+def test_worst_cases_and_a_family_that_is_the_audit(reference: str, method: str) -> None:
+    """Adjusted here: the method of the whole audit, over every row with a p-value, in their order."""
+    p = people()
+    frame = pd.DataFrame({"g": p["group"], "p": p["first"]})[:300]
+    frame["p"] = frame["p"].where(np.arange(300) % 30 > 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        report = fs.audit(
+            frame,
+            y_pred="p",
+            sensitive_features="g",
+            missing="drop",
+            family="audit",
+            reference=reference,
+            rng=1,
+        )
+    found = fs.crosscheck(report)
+    assert_all_agree(found, at_least=90)
+    assert sum(c.metric.startswith("worst_case_") for c in found.checks) >= 8
+    table = report.to_frame()
+    tested = table[table["pvalue"].notna() & (table["metric"] != "worst_case")]
+    pairs = np.where(
+        tested["metric"].str.endswith("_max") | (method == "holm"), 1, 1.5
+    )  # 3 pairs, 2 compared
+    raw = np.minimum(tested["pvalue"] * pairs, 1)
+    adjusted = multipletests(raw, method=method)[1]
+    np.testing.assert_allclose(tested["pvalue_adjusted"], adjusted, rtol=1e-12)
+    mine = [c for c in found.checks if c.quantity == "p-value, adjusted"]
+    assert len(mine) == len(tested)
+    assert {c.section for c in mine} == {"rates"}
+    np.testing.assert_allclose([c.python for c in mine], adjusted, rtol=1e-12)
 
 
 # ---------------------------------------------------------------- broken twins, whole reports

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,87 @@ def test_without_r_the_error_has_cause_and_cure(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(door_module, "probe_r", lambda: lacking)
     with pytest.raises(BackendError, match=r"R is not on PATH.*To fix: install R; or take the report's JSON"):
         crosscheck(fs.disparate_impact(counts={"a": (5, 5), "b": (5, 5)}))
+
+
+class Silent:
+    """A door behind which nobody may be asked."""
+
+    version = ""
+
+    def call(self, function: str, *args: Any, **kwargs: Any) -> Any:
+        raise AssertionError(f"R was asked for {function}")
+
+    def source(self, function: str) -> str:
+        return function
+
+    def has(self, package: str) -> bool:
+        return False
+
+
+def test_what_has_no_twin_is_named_with_its_reason() -> None:
+    """Reasons from the table of twins; a line for each estimate, of a curve one for all of it; no R."""
+    rng = np.random.default_rng(1)
+    door: Any = Silent()
+    curve = fs.madd_curve(rng.random(200), sensitive_features=np.tile(["a", "b"], 100), max_bins=200)
+    stretch = fs.stable_bandwidth(curve)
+    fit = fs.evt.fit_gpd(rng.exponential(size=500), 1.5, backend="scipy")
+    levels = fit.return_level([500, 1000])
+    part = "part of a MaddResult, which is recomputed"
+    of_fit = "of a fit: pass the fit, whose likelihood R recomputes"
+    for result, rows, why in (
+        (curve, [(curve.title, "", math.nan)], part),
+        (stretch, [("madd", "", stretch.mean)], part),
+        (
+            levels,
+            [
+                (f"return level of {m}", "", float(v))
+                for m, v in zip((500, 1000), levels.estimate, strict=True)
+            ],
+            of_fit,
+        ),
+    ):
+        found = crosscheck(result, door=door)
+        told = [(c.metric, c.group, c.python) for c in found.checks]
+        assert str(told) == str(rows)
+        assert {(c.quantity, c.verdict, c.note, c.reference) for c in found.checks} == {
+            ("estimate", "not recomputed", why, "")
+        }
+        assert found.n_checked == 0
+
+
+def test_what_r_cannot_repeat_is_left_out_without_asking() -> None:
+    """Written down: functions of the user's, many draws, drawn projections, clustered persons; no R."""
+    door: Any = Silent()
+    counts = {"a": {"tp": 9, "tn": 8, "fp": 2, "fn": 1}, "b": {"tp": 9, "tn": 8, "fp": 3, "fn": 1}}
+
+    def hits(c: Any) -> Any:
+        return c[..., 0].sum(axis=-1)
+
+    def reasons(result: Any) -> list[tuple[str, str, str]]:
+        return [(c.quantity, c.verdict, c.note) for c in crosscheck(result, door=door).checks]
+
+    few, many = (fs.um_posterior(counts=counts, draws=draws, rng=1) for draws in (100, 20_001))
+    own = fs.um_compare(few, few, metrics=("accuracy", hits), rng=1, draws=100)
+    of_users = "of functions of the user's"
+    quantities = ["P(A≫B)", "P(B≫A)", "P(A≈B)", "P(mixed)", "P(|Δ accuracy| ≤ RoPE)", "P(|Δ hits| ≤ RoPE)"]
+    quantities += [
+        f"{what} of Δ {m}" for what in ("mean", "standard deviation") for m in ("accuracy", "hits")
+    ]
+    assert reasons(own) == [(quantity, "not recomputed", of_users) for quantity in quantities]
+    ranked = fs.um_compare({"x": many, "y": many, "z": many}, metrics="accuracy", rng=1, draws=20_001)
+    found = crosscheck(ranked, door=door).checks
+    assert {(c.verdict, c.note) for c in found} == {("not recomputed", "more than 20,000 draws")}
+    pairs = [(a, b, f"P({a} ≫ {b})") for a in "xyz" for b in "xyz" if a != b]
+    pairs += [(a, "", "P(on the Pareto front)") for a in "xyz"]
+    assert [(c.group, c.reference, c.quantity) for c in found] == pairs
+    table = replace(few, table_metrics=("accuracy", hits))
+    for result, rows in ((table, 4), (many, 8)):
+        why = "of functions of the user's, or of very many draws"
+        assert set(reasons(result)) == {("mean", "not recomputed", why)}
+        assert len(reasons(result)) >= rows
+    x = np.random.default_rng(2).random((30, 2))
+    projected = fs.approx_set_distance(x[:10], x[10:], rng=1)
+    why = "ApproxDist rests on Python's random projections"
+    assert reasons(projected) == [("estimate", "not recomputed", why)]
+    exact = fs.set_distance(x[:10], x[10:])
+    assert reasons(exact) == [("estimate", "needs --data", "a distance between sets of rows")]

@@ -103,12 +103,15 @@ def test_a_kernel_that_ends_is_an_error(page_of: Callable[..., str]) -> None:
 def test_what_is_shown(page_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRSTATS_VIGNETTE_FAST", "1")
     page = page_of(
-        '```{python}\nimport os, sys\nprint("<out>")\nsys.stderr.write("err\\n")\n1; 2\n'
+        '```{python}\nimport os, sys\nprint("<out>", "rpy2" in sys.modules)\n'
+        'sys.stderr.write("err\\n")\n1; 2\n'
         'os.environ.get("FAIRSTATS_VIGNETTE_FAST")\n```\n\n'
         "Text.\n\n```{python}\nNone\n```\n\n```{python}\n'last';\n```\n"
     )
     body = page[page.index("<body") :]
-    assert '<pre tabindex="0" class="stdout">&lt;out&gt;</pre>' in body
+    assert '<pre tabindex="0" class="stdout">&lt;out&gt; False</pre>' in body, (
+        "R is missing: it is not loaded"
+    )
     assert '<pre tabindex="0" class="stderr">err</pre>' in body
     assert body.count('<div class="output">') == 2, "the variable of the caller is not handed on"
     assert "fewer draws" not in page
