@@ -51,7 +51,8 @@ def headline(report: Contents) -> str:
     changed = count_changed(report.results, 1 - report.settings.confidence_level)
     alone = f" Judged one by one, {changed} more would be decided." if changed else ""
     family = "per comparison" if report.settings.adjust == "none" else "per metric"
-    return f"{head}, with an error of {alpha} {family}; {', '.join(rest)}.{alone}"
+    what = "a false discovery rate" if report.settings.adjust.startswith("fdr") else "an error"
+    return f"{head}, with {what} of {alpha} {family}; {', '.join(rest)}.{alone}"
 
 
 @dataclass(frozen=True)

@@ -290,7 +290,8 @@ def _verdicts(s: AuditSettings, columns: AuditColumns) -> str:
             f"Each comparison is judged by itself, with an error of {alpha}{chosen}: of many verdicts some "
             'are wrong by chance; adjust="holm" guards all comparisons of one metric at once.'
         )
-    return text + f"Over all comparisons of one metric the error is at most {alpha} ({s.adjust}{chosen})."
+    share = "expected share of false verdicts" if s.adjust.startswith("fdr") else "error"
+    return text + f"Over all comparisons of one metric the {share} is at most {alpha} ({s.adjust}{chosen})."
 
 
 def _chosen(s: AuditSettings) -> bool:

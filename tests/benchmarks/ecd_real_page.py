@@ -53,9 +53,9 @@ PICTURE = PAGE.parent / "images" / "ecd-real-mds.png"
 TABLES = Path(__file__).parent / "ecd_real_data.md"
 NAMES = {"LR": "logistic regression", "SVM": "SVM", "RF": "forest", "MLP": "MLP"}
 DONE = (
-    "Everything that was planned was run. Verdicts and intervals of a piece are those of the version that ran it, "
-    "of most pieces of the first three seeds an earlier one than of the others; shares and claims rest on the "
-    "estimates."
+    "Everything that was planned was run. Verdicts and intervals of a piece are those of the version that "
+    "ran it, of most pieces of the first three seeds an earlier one than of the others; shares and claims "
+    "rest on the estimates."
 )
 #: Said while pieces are missing.
 LEFT = (

@@ -51,6 +51,8 @@ def test_confidence_level_is_honoured_everywhere(audit_all: Any, frame: pd.DataF
     report = audit_all(frame, score="score", confidence_level=0.9)
     assert set(report.to_frame()["confidence_level"]) == {0.9}
     assert "the error is at most 10% (holm)" in statement(report, "Verdicts")
+    found = audit_all(frame, adjust="fdr_bh")
+    assert "the expected share of false verdicts is at most 5% (fdr_bh)" in statement(found, "Verdicts")
 
 
 def test_methods_name_papers(report: AuditReport) -> None:

@@ -122,10 +122,11 @@ class MaximumResult(ComparisonResult):
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
+        n = len(self.components)
+        among = f"all {n} differences at once" if n > 1 else "the only difference"
         band = (
-            f"{self.settings.level_text} interval from a band that holds for all {len(self.components)} "
-            f"differences at once (c = {self.critical_value:.3f}): coverage is at least nominal, width "
-            f"{self.width:.3f}."
+            f"{self.settings.level_text} interval from a band that holds for {among} "
+            f"(c = {self.critical_value:.3f}): coverage is at least nominal, width {self.width:.3f}."
         )
         return [band, *self._common_notes()]
 
