@@ -719,6 +719,47 @@ def test_batch_is_the_same_as_one_by_one() -> None:
         np.testing.assert_allclose(together.covariance[i], alone.covariance[0], rtol=1e-8)
 
 
+@pytest.mark.parametrize("penalised", [False, True])
+def test_standard_parameters_are_those_of_the_data(penalised: bool) -> None:
+    """ξ = θ/ν, and the level with ℓ = log λ (log q) has the likelihood's parameters: σ = unit/ν above the
+    threshold; σ = unit·q^ξ/ν and μ = centre + unit·(q^ξ − 1)/θ of maxima. At the edge ξ = −1 the end point is
+    the largest value. Likelihoods by SciPy."""
+    rng = np.random.default_rng(4)
+    y = np.stack([gpd_series(rng, shape, 35) for shape in (-1.8, -0.3, 0.2, 0.9)])
+    fits = fit_gpd_samples(Samples.from_excesses(3 * y), penalised=penalised)
+    samples = Samples.from_excesses(3 * y)
+    assert fits.at_boundary.tolist() == [True, False, False, False]
+    np.testing.assert_allclose(fits.theta / fits.nu, fits.shape, atol=1e-12)
+    np.testing.assert_allclose(samples.unit / fits.nu, fits.scale, rtol=1e-12)
+    assert fits.scale[0] == pytest.approx(3 * y[0].max(), rel=1e-12)
+    nll = [
+        -genpareto.logpdf(3 * row, c, scale=s).sum()
+        for row, c, s in zip(y, fits.shape, fits.scale, strict=True)
+    ]
+    np.testing.assert_allclose(fits.nll[1:], nll[1:], rtol=1e-9)
+    assert fits.nll[0] == pytest.approx(35 * np.log(3 * y[0].max()), rel=1e-12)
+    assert np.isnan(fits.covariance[0]).all()
+    x = 5 + 2 * np.stack(
+        [np.asarray(power_ratio(-np.log(rng.exponential(size=35)), c)) for c in (-1.8, -0.3, 0.1, 0.6)]
+    )
+    samples = Samples.from_maxima(x)
+    fits = fit_gev_samples(samples, penalised=penalised)
+    assert fits.at_boundary.tolist() == [True, False, False, False]
+    np.testing.assert_allclose(fits.theta / fits.nu, fits.shape, atol=1e-12)
+    log_q = GevLikelihood(samples, fits).log_rate[1:]
+    inner = fits.theta[1:], fits.nu[1:], fits.shape[1:]
+    scale = samples.unit[1:] * np.exp(inner[2] * log_q) / inner[1]
+    location = samples.centre[1:] + samples.unit[1:] * np.expm1(inner[2] * log_q) / inner[0]
+    np.testing.assert_allclose(fits.params[1:, :2], np.stack([location, scale], -1), rtol=1e-9)
+    gap = x[0].max() - x[0].mean()
+    np.testing.assert_allclose(fits.params[0], [x[0].mean(), gap, -1.0], rtol=1e-12)
+    assert samples.unit[0] / fits.nu[0] == pytest.approx(gap, rel=1e-12)
+    for row, (mu, s, c), ours in zip(x[1:], fits.params[1:], fits.nll[1:], strict=True):
+        assert ours == pytest.approx(-scipy_gev(c, mu, s).logpdf(row).sum(), abs=1e-8)
+    assert fits.nll[0] == pytest.approx(35 * (np.log(gap) + 1), rel=1e-12)
+    assert np.isnan(fits.covariance[0]).all()
+
+
 def test_parameters_from_population_lmoments() -> None:
     """Hosking & Wallis: uniform (½, 1/6), exponential (1, ½); Gumbel (γ, log 2, .1699·log 2) to 1e-3."""
     l1, l2 = np.array([0.5, 1.0]), np.array([1 / 6, 0.5])
