@@ -689,6 +689,86 @@ def test_crossings_that_there_are_not() -> None:
     assert jump[0] == pytest.approx(1.7, rel=1e-9)
 
 
+LO, HI, LOG_N = np.array([0.0, -1.5, -0.2]), np.array([3.0, 2.0, 40.0]), np.array([4.0, 3.0, 5.5])
+
+
+def in_phi(of: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, ...]]) -> Callable[..., tuple[Any, ...]]:
+    """An objective in θ from one in φ = log(1 + θ·hi) − log(1 + θ·lo), with its slope and curvature there."""
+
+    def objective(rows: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, ...]:
+        a, b = HI[rows, None], LO[rows, None]
+        phi = np.log1p(theta * a) - np.log1p(theta * b)
+        first = a / (1 + theta * a) - b / (1 + theta * b)
+        second = -((a / (1 + theta * a)) ** 2) + (b / (1 + theta * b)) ** 2
+        f, slope, bend = of(rows, phi)
+        return f, slope * first, bend * first**2 + slope * second
+
+    return objective
+
+
+@pytest.mark.parametrize("at", [-20.0, -16.0, -9.3, -4.5, -0.9, 0.0, 0.07, 1.4, 7.7, 15.5, 70.0])
+def test_a_valley_is_found_wherever_it_lies(at: float) -> None:
+    """Witness: √(1 + (φ − at)²), whose minimum 1 is at φ = at: on the grid, beside it next to the end point,
+    and in a heavier tail than it has; with a start near it, elsewhere, or NaN; alone in plain numbers."""
+    places = at * np.array([1.0, 0.9, 1.1])
+
+    def root(which: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, ...]:
+        gap = phi - places[which, None]
+        f = np.sqrt(1 + gap**2)
+        return f, gap / f, f**-3
+
+    objective = in_phi(root)
+    # next to the lower end of negative values, 1 + θ·lo = e^−70 is 0
+    rows = np.arange(3 if abs(at) < 30 else 1)
+    ends = LO[rows], HI[rows], LOG_N[rows]
+    wanted, near = (np.expm1(p) / (HI - LO * np.exp(p)) for p in (places, 0.97 * places))
+    for start in (None, near[rows], np.full(rows.size, np.nan), np.full(rows.size, 0.1), -0.2 / HI[rows]):
+        theta, value = minimise_over_tail(objective, *ends, start)
+        np.testing.assert_allclose(value, 1.0, atol=1e-9)
+        np.testing.assert_allclose(theta, wanted[rows], rtol=1e-6, atol=1e-9)
+    first = np.zeros(1, dtype=np.intp)
+
+    def plain(theta: float) -> tuple[float, ...]:
+        return tuple(float(part[0, 0]) for part in objective(first, np.array([[theta]])))
+
+    for start in (None, near[:1], np.full(1, 0.1)):
+        theta, value = minimise_over_tail(objective, *(end[:1] for end in ends), start, plain)
+        assert value[0] == pytest.approx(1.0, abs=1e-9)
+        assert theta[0] == pytest.approx(wanted[0], rel=1e-6, abs=1e-9)
+
+
+def test_narrow_valleys_and_none() -> None:
+    """A dent of width .3 between two points of the coarse grid, which the dense one finds; of two valleys the
+    lower; none where the objective rises or falls throughout."""
+    rows, places = np.arange(3), np.array([-7.6, -4.1, -10.5])
+
+    def dent(which: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, ...]:
+        z = (phi - places[which, None]) / 0.3
+        e = np.exp(-z * z)
+        return 0.01 * phi - e, 0.01 + 2 * z * e / 0.3, (2 - 4 * z * z) * e / 0.09
+
+    theta, value = minimise_over_tail(in_phi(dent), LO, HI, LOG_N)
+    found = np.log1p(theta * HI) - np.log1p(theta * LO)
+    np.testing.assert_allclose(found, places, atol=0.001)
+    np.testing.assert_allclose(value, 0.01 * places - 1, atol=1e-4)
+
+    def two(which: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, ...]:
+        tilt = np.array([0.02, -0.02, 0.02])[which, None]
+        return (phi**2 - 9) ** 2 / 40 + tilt * phi, (phi**2 - 9) * phi / 10 + tilt, (3 * phi**2 - 9) / 10
+
+    theta, value = minimise_over_tail(in_phi(two), LO, HI, LOG_N)
+    found = np.log1p(theta * HI) - np.log1p(theta * LO)
+    assert np.sign(found).tolist() == [-1, 1, -1]
+    np.testing.assert_allclose(np.abs(found), 3.0, atol=0.02)
+    for sign in (1.0, -1.0):
+        theta, value = minimise_over_tail(
+            in_phi(lambda which, phi, sign=sign: (sign * phi, sign + 0 * phi, 0 * phi)), LO, HI, LOG_N
+        )
+        assert np.isnan(theta).all()
+        assert (value == np.inf).all()
+    assert rows.size == theta.size
+
+
 def test_cofactors_are_inverses() -> None:
     """Witness: `numpy.linalg`; one singular matrix of a batch gives no exception."""
     rng = np.random.default_rng(2)
