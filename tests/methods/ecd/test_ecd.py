@@ -524,6 +524,7 @@ def test_why_there_is_no_tail_by_hand() -> None:
     assert why(np.append(pairs, pairs[-1]), 21, grid=None).startswith("its 21 largest values are 10 distinct")
 
 
+@pytest.mark.filterwarnings("ignore:the likelihood has no maximum")
 def test_what_is_said_of_a_tail() -> None:
     """By hand: shares of the rows above the threshold, ties with it, the end point, whose rows they are."""
     x = np.random.default_rng(3).beta(2, 8, 200)
