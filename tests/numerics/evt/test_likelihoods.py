@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from fairstats.numerics.evt.contour import (
     solved,
 )
 from fairstats.numerics.evt.distributions import (
+    exponential_scale,
     exponential_scale_partials,
     gev_from_lmoments,
     gev_logpdf,
@@ -31,6 +33,7 @@ from fairstats.numerics.evt.distributions import (
     mean_exponential_scale,
     power_ratio,
     power_ratio_shape_derivative,
+    sample_lmoments,
 )
 from fairstats.numerics.evt.gev import GevLikelihood, fit_gev_samples
 from fairstats.numerics.evt.gpd import GpdLikelihood, fit_gpd_samples
@@ -847,6 +850,42 @@ def test_parameters_from_population_lmoments() -> None:
     third = np.log(2.0) * 0.169925
     found = gev_from_lmoments(np.array(np.euler_gamma), np.array(np.log(2.0)), np.array(third))
     np.testing.assert_allclose(found, [0.0, 1.0, 0.0], atol=1e-3)
+
+
+def test_sample_lmoments_are_means_of_order_statistics() -> None:
+    """Witness: l₂ and l₃ by all pairs and triples (Hosking 1990), also of rows that begin with zeros."""
+    x = np.sort(np.random.default_rng(1).gumbel(size=9))
+    pairs = np.array(list(combinations(x, 2)))
+    triples = np.array(list(combinations(x, 3)))
+    second = (pairs[:, 1] - pairs[:, 0]).mean() / 2
+    third = (triples[:, 2] - 2 * triples[:, 1] + triples[:, 0]).mean() / 3
+    rows = np.stack([x, np.append(np.zeros(3), x[:6])])
+    found = sample_lmoments(rows, np.array([9.0, 6.0]))
+    np.testing.assert_allclose([part[0] for part in found], [x.mean(), second, third], rtol=1e-12)
+    np.testing.assert_allclose([part[1] for part in found], sample_lmoments(x[:6]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [-1.0, -0.5, -1e-9, 0.0, 1e-11, 3e-9, 1e-7, 0.4, 1.5])
+def test_the_exponential_scale_of_a_value(shape: float) -> None:
+    """Witness: log1p in extended precision; −∞ and +∞ beyond the support."""
+    z = np.array([-0.6, -1e-3, 0.0, 1e-9, 0.3, 0.9])
+    long = z.astype(np.longdouble)
+    wanted = np.log1p(np.longdouble(shape) * long) / np.longdouble(shape) if shape else long
+    np.testing.assert_allclose(exponential_scale(z, shape), wanted.astype(float), rtol=1e-14)
+    if abs(shape) > 0.1:
+        beyond = exponential_scale(np.array([-1.1 / shape, -1 / shape]), shape)
+        assert (beyond == (np.inf if shape < 0 else -np.inf)).all()
+
+
+def test_densities_at_the_ends() -> None:
+    """By hand: ξ = −1 is uniform on [0, σ], and the reversed exponential for maxima; ends belong to them."""
+    y = np.array([-1e-9, 0.0, 1.0, 2.0, 2.0 + 1e-9])
+    np.testing.assert_allclose(gpd_logpdf(y, 2.0, -1.0), [-np.inf, *[-np.log(2)] * 3, -np.inf])
+    np.testing.assert_allclose(
+        gpd_logpdf(np.array([0.0, 1.0]), 2.0, 0.5), [-np.log(2), -np.log(2) - 3 * np.log(1.25)]
+    )
+    x = np.array([-3.0, 0.5, 1.0, 1.0 + 1e-9])
+    np.testing.assert_allclose(gev_logpdf(x, 0.0, 1.0, -1.0), [-4.0, -0.5, 0.0, -np.inf], atol=1e-9)
 
 
 def test_a_value_at_its_end_point_is_infinite_without_a_warning() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import genpareto
+from scipy.optimize import brentq
+from scipy.stats import genpareto, norm
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
 from fairstats.numerics.evt import fit_gpd
-from fairstats.numerics.evt.bootstrap import PowerTail
+from fairstats.numerics.evt.bootstrap import PowerTail, root_of_draws
 
 
 def top(shape: float, rng: np.random.Generator, n: int = 2000, k: int = 50) -> np.ndarray:
@@ -30,6 +31,71 @@ def test_coverage(shape: float) -> None:
             low, high = np.quantile(drawn, [0.025, 0.975])
             row[j] = low <= truth <= high
     assert (inside.mean(axis=0) >= 0.93 - 3 * np.sqrt(0.93 * 0.07 / 40)).all()
+
+
+class Recorder:
+    """A generator that keeps what it has given."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng, self.last, self.below = np.random.default_rng(seed), [], []
+
+    def beta(self, a: float, b: float, size: int) -> np.ndarray:
+        self.a, self.b = a, b
+        self.last.append(self.rng.beta(a, b, size))
+        return self.last[-1]
+
+    def random(self, size: tuple[int, int]) -> np.ndarray:
+        self.below.append(self.rng.random(size))
+        return self.below[-1]
+
+
+@pytest.mark.parametrize("shape", [-0.6, -1.8])
+def test_draws_solve_their_equations(shape: float) -> None:
+    """Witness: `brentq` for g with Γ = N times the k smallest uniforms, then c and the end point through the
+    order statistic next to the level, in the upper half; both sides of the equation by the formulas of the
+    module. The bisection leaves 1e-6 of log g."""
+    x, total = np.sort(top(shape, np.random.default_rng(3), k=20))[::-1], 2000
+    k, periods = x.size, [None, 2000.0, 700.0, 100.0]
+    rng = Recorder(1)
+    tails = PowerTail.of_each(x, total, periods, rng)  # type: ignore[arg-type]
+    assert (rng.a, rng.b) == (k, total - k + 1)
+    last, below = np.concatenate(rng.last), np.sort(np.concatenate(rng.below), axis=1)
+    assert below.shape == (2000, k - 1)
+    observed = np.log((x[0] - x[-1]) / (x[0] - x[1:-1])).mean()
+    solved = 0
+    for i in range(0, 2000, 137):
+        gamma = total * last[i] * np.append(below[i], 1.0)
+
+        def off(log_g: float, gamma: np.ndarray = gamma) -> float:
+            p = gamma ** np.exp(log_g)
+            return float(np.log((p[-1] - p[0]) / (p[1:-1] - p[0])).mean() - observed)
+
+        ends = np.log([0.02, 20.0])
+        if off(ends[0]) > 0:
+            assert tails[0].g[i] == pytest.approx(0.02, rel=1e-6)  # as low as is looked
+            continue
+        g, solved = np.exp(brentq(off, *ends)), solved + 1
+        for tail, m, place in zip(tails, periods, (1, 1, 3, k // 2), strict=True):
+            c = (x[place - 1] - x[-1]) / (gamma[-1] ** g - gamma[place - 1] ** g)
+            end = x[place - 1] + c * gamma[place - 1] ** g
+            assert (tail.g[i], tail.c[i], tail.end[i]) == pytest.approx((g, c, end), rel=1e-5)
+            assert tail.level(500.0)[i] == pytest.approx(end - c * 4**g, rel=1e-5)
+            value = 0.5 * (x[0] + x[-1])
+            assert tail.probability(value)[i] == pytest.approx(
+                ((end - value) / c) ** (1 / g) / total, rel=1e-4
+            )
+            assert tail.probability(end + 1e-9)[i] == pytest.approx(0.0, abs=1e-6)
+            assert m is None or place == min(max(round(total / m), 1), k // 2)
+    assert solved > 10
+
+
+def test_roots_of_draws_by_hand() -> None:
+    """Φ⁻¹ of the share above, ties counted half; of 4 draws no share is nearer to 0 or 1 than an eighth."""
+    drawn = np.array([1.0, 2.0, 2.0, 5.0])
+    for value, share in ((0.0, 0.875), (1.0, 0.875), (1.5, 0.75), (2.0, 0.5), (3.0, 0.25), (9.0, 0.125)):
+        assert root_of_draws(drawn, value) == pytest.approx(norm.ppf(share), abs=1e-9)
+    assert PowerTail.of(np.array([1.0, 2.0, 3.0]), 100) is None
+    assert PowerTail.of(np.array([0.5, 1.0, 2.0, 3.0]), 100) is not None
 
 
 @pytest.mark.parametrize("shape", [-0.7, -1.7])

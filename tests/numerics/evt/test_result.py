@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import genpareto
+from scipy.stats import genpareto, quantile_test
 
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import TIDY_COLUMNS
@@ -330,6 +330,29 @@ def test_jackknife_is_leaving_out_one_value() -> None:
         centred = left_out - left_out.mean(axis=0)
         expected = 24 / 25 * centred.T @ centred
         np.testing.assert_allclose(jackknife_covariance(y, family), expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("m", [1.5, 3, 10, 20, 200])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_empirical_levels_against_scipy(m: float, level: float) -> None:
+    """Witness: `quantile_test`'s interval between order statistics, whose ends beyond the sample are NaN."""
+    x = np.random.default_rng(1).exponential(size=57)
+    found = empirical_return_level(x, m, confidence_level=level)
+    low, high = quantile_test(x, q=0, p=1 - 1 / m).confidence_interval(level)
+    assert found.confidence_interval.low == low
+    assert found.confidence_interval.high == (np.inf if np.isnan(high) else high)
+    assert found.estimate == pytest.approx(np.quantile(x, 1 - 1 / m), rel=1e-12)
+    assert found.n_exceedances == (x > found.estimate).sum()
+    assert np.isinf(empirical_return_level(x[:10], 1.01, confidence_level=level).confidence_interval.low)
+    # the largest values do where they reach down to the lower end and to the estimate
+    ordered = np.sort(x)
+    need = int(min(np.searchsorted(ordered, low), np.searchsorted(ordered, found.estimate, side="right") - 1))
+    enough = empirical_return_level(ordered[need:], m, confidence_level=level, n_total=57)
+    assert enough.confidence_interval == found.confidence_interval
+    assert enough.estimate == pytest.approx(found.estimate, rel=1e-12)
+    assert enough.n_exceedances == found.n_exceedances
+    with pytest.raises(InputError, match=f"at least {57 - need}, for m"):
+        empirical_return_level(ordered[need + 1 :], m, confidence_level=level, n_total=57)
 
 
 def test_empirical_level_covers() -> None:
