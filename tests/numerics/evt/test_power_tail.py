@@ -9,8 +9,10 @@ from scipy.stats import genpareto, norm
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
+from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.numerics.evt import fit_gpd
 from fairstats.numerics.evt.bootstrap import PowerTail, root_of_draws
+from fairstats.numerics.evt.return_levels import power_draws
 
 
 def top(shape: float, rng: np.random.Generator, n: int = 2000, k: int = 50) -> np.ndarray:
@@ -221,3 +223,37 @@ def test_ecd_of_near_end_points() -> None:
     same = fs.ecd({"a": short, "b": 0.25 * rng.random(2000)}, **options)
     assert same.verdict == "satisfied"
     assert same.pvalue > 0.001
+
+
+def test_a_comparison_by_draws_is_that_of_the_draws() -> None:
+    """Witness: both levels drawn with the same seed, one after the other; interval and limits are quantiles of
+    their difference, the p-value is twice the smaller share beyond 0."""
+    rng = np.random.default_rng(4)
+    cd = {"a": 0.25 * rng.random(3000), "b": 0.2504 * rng.random(2000)}
+    options = {"privileged": "a", "unprivileged": "b", "backend": "scipy", "n_resamples": 0}
+    found = fs.ecd(cd, **options, rng=5, confidence_level=0.9, margin=0.003)
+    stream = np.random.default_rng(5)
+    b, a = (power_draws(found[g].fit, 1000, stream).level(1000) for g in "ba")
+    drawn, (c,) = b - a, found.comparisons
+    np.testing.assert_allclose(list(c.confidence_interval), np.quantile(drawn, [0.05, 0.95]), rtol=1e-9)
+    one_sided = c.bounds.confidence_level
+    np.testing.assert_allclose(list(c.bounds), np.quantile(drawn, [1 - one_sided, one_sided]), rtol=1e-9)
+    share = min((drawn > 0).mean(), (drawn < 0).mean())
+    assert 0.0005 < share < 0.5
+    assert c.pvalue == pytest.approx(2 * share, rel=1e-6)
+    assert c.estimate == found["b"].level.estimate - found["a"].level.estimate
+    assert np.isnan(c.std_error)
+
+
+def test_levels_of_a_regular_tail_by_their_roots() -> None:
+    """Witness: the ends of intervals by the standardised signed root, whose root is the normal quantile; the
+    spline between them leaves 1e-3 of a standard error."""
+    x = np.random.default_rng(6).exponential(size=3000)
+    fit = fit_gpd(x, float(np.sort(x)[-81]), backend="scipy")
+    side = LevelContrast.of(fit, fit, 1000).first
+    for z in (0.5, 0.8, 1.2816, 1.96, 2.2, 3.5, 4.0):
+        ends = fit.return_level(1000, confidence_level=2 * norm.cdf(z) - 1).confidence_interval
+        near = np.array([side.by_root(np.array([s * z]))[0] for s in (-1, 1)])
+        np.testing.assert_allclose(near, list(ends), atol=2e-3 * (ends.high - ends.low))
+    assert np.isnan(side.by_root(np.array([-5.1, 5.1]))).all()
+    assert (np.diff(side.by_root(np.linspace(-4.9, 4.9, 99))) > 0).all()
