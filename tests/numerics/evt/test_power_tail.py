@@ -226,8 +226,8 @@ def test_ecd_of_near_end_points() -> None:
 
 
 def test_a_comparison_by_draws_is_that_of_the_draws() -> None:
-    """Witness: both levels drawn with the same seed, one after the other; interval and limits are quantiles of
-    their difference, the p-value is twice the smaller share beyond 0."""
+    """Witness: both levels drawn with the same seed, one after the other; interval and limits are quantiles
+    of their difference, the p-value is twice the smaller share beyond 0."""
     rng = np.random.default_rng(4)
     cd = {"a": 0.25 * rng.random(3000), "b": 0.2504 * rng.random(2000)}
     options = {"privileged": "a", "unprivileged": "b", "backend": "scipy", "n_resamples": 0}
