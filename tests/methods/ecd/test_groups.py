@@ -467,3 +467,64 @@ def test_rows_by_the_widest_interval() -> None:
     with pytest.raises(fs.InputError, match="width"):
         base.rows_for(4.1)
     assert base.rows_for(4.0)["white"] >= 1
+
+
+def test_what_a_comparison_says() -> None:
+    """By hand: cost, direction and verdict in words, with the level and the margin as they were set."""
+    from dataclasses import replace
+
+    base = fs.ecd(
+        VALUES, privileged="white", unprivileged="black", n_resamples=0, calibrated=False, backend="scipy",
+        sensitivity=(), margin=0.04, confidence_level=0.9, interactions=2000,
+    )  # fmt: skip
+    (c,) = base.comparisons
+    settles = {
+        "violated": "the data show a difference beyond 0.04",
+        "satisfied": "the data show that it lies within ±0.04",
+        "undecided": "the data do not settle whether it exceeds 0.04",
+    }
+    for estimate, more in ((0.123, "more"), (-0.123, "less"), (0.0, "more")):
+        for verdict, words in settles.items():
+            ends = Interval(estimate - 0.01, estimate + 0.02, 0.9, "x")
+            width = {"violated": 0.01, "satisfied": 0.01, "undecided": 1.0}[verdict]
+            middle = estimate if verdict == "violated" else 0.0
+            bounds = Interval(middle - width, middle + width, 0.9, "x")
+            row = replace(c, estimate=estimate, confidence_interval=ends, bounds=bounds, verdict=verdict)
+            (said,) = replace(base, comparisons=(row,)).sentences()
+            assert said.startswith(
+                "In the worst of 2,000 interactions group membership costs black "
+                f"{abs(estimate):.3f} {more} in score than white (difference {estimate:.3f}, 90% "
+                f"interval {estimate - 0.01:.3f} to {estimate + 0.02:.3f}): {verdict}; {words}."
+            )
+    none = replace(c, verdict="insufficient evidence", note="Why not.")
+    assert replace(base, comparisons=(none,)).sentences() == [
+        "Extreme counterfactual discrimination: insufficient evidence. Why not."
+    ]
+
+
+def test_what_a_sample_says() -> None:
+    """By hand: means and differences of means with their intervals; then what was left out, and made."""
+    values = {"a": [0.1, 0.2, 0.4], "b": [0.0, 0.1]}
+    sample = fs.results.CounterfactualSample.from_values(
+        values, n_synthetic={"b": 1}, attribute="sex", confidence_level=0.9
+    )
+    means, ends = {}, {}
+    for name, x in values.items():
+        means[name], spread = np.mean(x), np.std(x, ddof=1) / np.sqrt(len(x))
+        ends[name] = [means[name] + s * 1.6448536 * spread for s in (-1, 1)]
+    first, second, third = sample.sentences()
+    assert first == f"a: mean {means['a']:.3f} (90% interval {ends['a'][0]:.3f} to {ends['a'][1]:.3f})."
+    assert second.startswith(f"b: mean {means['b']:.3f} (90% interval")
+    assert third.startswith(f"b less a: difference of means {means['b'] - means['a']:.3f} (90% interval")
+    assert sample.notes() == [
+        "CD = score with another value of sex − score as it is: positive where the other value would have "
+        "helped.",
+        "1 rows are synthetic: intervals and tests describe the generator's law, not people.",
+    ]
+    frame = sample.to_frame()
+    assert frame["maximum"].tolist()[:2] == [0.4, 0.1]
+    assert frame["n_synthetic"].tolist()[:2] == [0, 1]
+    top = sample.extremes("a", 2)
+    assert top["row"].tolist() == [2, 1]
+    assert top["cd"].tolist() == [0.4, 0.2]
+    assert sample.extremes("a", 0).empty
