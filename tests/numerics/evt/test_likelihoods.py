@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import genextreme, genpareto, uniform
 
-from fairstats.numerics.evt import EvtFit
+from fairstats.numerics.evt import EvtFit, fit_gev
 from fairstats.numerics.evt.contour import (
     Chart,
     cofactors,
@@ -918,3 +918,50 @@ def test_newton_where_its_steps_go_to_and_fro() -> None:
     lo, hi = np.zeros(1), np.ones(1)
     theta, _ = minimise_over_tail(objective, lo, hi, hi, start=np.expm1(np.array([0.8])), one=one)
     assert np.log1p(theta) == pytest.approx(0.3, abs=1e-7)
+
+
+MAXIMA = 5 + 2 * np.asarray(power_ratio(np.random.default_rng(8).gumbel(size=60), np.array(-0.35)))
+PAIRS = {"shape": 2, "location": 0, "scale": 1, "level": 3, "end point": 4, "period": 5}
+
+
+@pytest.mark.parametrize("what", PAIRS)
+def test_intervals_of_maxima_by_another_optimiser(what: str) -> None:
+    """Witness: SciPy's density, maximised by a simplex over two parameters while the third is tied to the end
+    of the interval: twice the fall is the χ² quantile, to 1e-5 of a simplex that stops at 1e-10."""
+    fit = fit_gev(MAXIMA, backend="scipy")
+    ends = {
+        "level": lambda: fit.return_level(40).confidence_interval,
+        "end point": lambda: fit.endpoint().confidence_interval,
+        "period": lambda: fit.exceedance_probability(9.0).confidence_interval,
+    }.get(what, lambda: fit.interval(what))()
+    y = -np.log(-np.log1p(-1 / 40))
+
+    def fixed(value: float, p: np.ndarray) -> tuple[float, float, float]:
+        """μ, σ and ξ from log σ and another one."""
+        scale = float(np.exp(p[0]))
+        if what == "shape":
+            return p[1], scale, value
+        if what == "location":
+            return value, scale, p[1]
+        if what == "scale":
+            return p[0], value, p[1]
+        if what == "level":
+            return value - scale * np.expm1(p[1] * y) / p[1], scale, p[1]
+        if what == "end point":
+            return value + scale / p[1], scale, p[1]
+        s = -np.log(-np.log1p(-value))
+        return 9.0 - scale * np.expm1(p[1] * s) / p[1], scale, p[1]
+
+    def nll(p: np.ndarray, value: float) -> float:
+        mu, scale, xi = fixed(value, p)
+        with np.errstate(all="ignore"):
+            found = -float(scipy_gev(xi, mu, scale).logpdf(MAXIMA).sum())
+        return found if np.isfinite(found) else 1e9
+
+    first = fit.location if what == "scale" else np.log(fit.scale)
+    second = fit.location if what == "shape" else fit.shape
+    tight = {"xatol": 1e-9, "fatol": 1e-10, "maxiter": 4000, "maxfev": 4000}
+    assert 0 < ends.width < np.inf
+    for end in ends:
+        best = minimize(nll, [first, second], args=(end,), method="Nelder-Mead", options=tight).fun
+        assert 2 * (best - fit.nll) == pytest.approx(CRITICAL, abs=1e-5)
