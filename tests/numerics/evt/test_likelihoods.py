@@ -963,5 +963,7 @@ def test_intervals_of_maxima_by_another_optimiser(what: str) -> None:
     tight = {"xatol": 1e-9, "fatol": 1e-10, "maxiter": 4000, "maxfev": 4000}
     assert 0 < ends.width < np.inf
     for end in ends:
-        best = minimize(nll, [first, second], args=(end,), method="Nelder-Mead", options=tight).fun
+        begin = [np.array([first + a, second + b]) for a in (-0.2, 0.0, 0.2) for b in (-0.1, 0.0, 0.1)]
+        start = min(begin, key=lambda p, end=end: nll(p, end))
+        best = minimize(nll, start, args=(end,), method="Nelder-Mead", options=tight).fun
         assert 2 * (best - fit.nll) == pytest.approx(CRITICAL, abs=1e-5)
