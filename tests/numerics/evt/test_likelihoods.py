@@ -740,6 +740,20 @@ def test_a_valley_is_found_wherever_it_lies(at: float) -> None:
         assert theta[0] == pytest.approx(wanted[0], rel=1e-6, abs=1e-9)
 
 
+def test_a_minimum_on_a_point_of_the_grid() -> None:
+    """−.8 log n is one: the slope is 0 there, neither below nor above."""
+    places = -0.8 * LOG_N
+
+    def square(which: np.ndarray, phi: np.ndarray) -> tuple[np.ndarray, ...]:
+        gap = phi - places[which, None]
+        gap[np.abs(gap) < 1e-9] = 0.0
+        return gap**2, 2 * gap, 0 * gap + 2
+
+    theta, value = minimise_over_tail(in_phi(square), LO, HI, LOG_N)
+    assert (value == 0).all()
+    np.testing.assert_allclose(np.log1p(theta * HI) - np.log1p(theta * LO), places, rtol=1e-9)
+
+
 def test_narrow_valleys_and_none() -> None:
     """A dent of width .3 between two points of the coarse grid, which the dense one finds; of two valleys the
     lower; none where the objective rises or falls throughout."""
