@@ -15,6 +15,7 @@ import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
 from fairstats.ground.results import Interval
 from fairstats.methods.ecd.contrast import person_bootstrap
+from fairstats.methods.ecd.grid import check_grid, distinct_of, grid_of, rounding_width
 from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.methods.ecd.sample import GroupSample, average_of, average_of_sums, difference_of
 from fairstats.methods.ecd.settings import EcdSettings
@@ -600,3 +601,27 @@ def test_cvar_by_hand(clustered: bool) -> None:
     sums = (beyond - beyond.mean()).reshape(20, 3).sum(axis=1) if clustered else beyond - beyond.mean()
     assert found.std_error == pytest.approx(np.sqrt((sums**2).sum() * sums.size / (sums.size - 1)) / 60)
     assert np.isnan(group_of([]).cvar(0.8).estimate)
+
+
+def test_widths_of_rounded_scores_by_hand() -> None:
+    """Given widths are taken; else that of tied values, at least three, whose grid is filled to 5%; a tail of
+    fewer than four distinct values is on none."""
+    cells = np.repeat([0.1, 0.2, 0.3, 0.4], 5)
+    for values, given, width, of_tail in (
+        (cells, "auto", 0.1, 0.1), (cells, None, 0.0, 0.0), (cells, 0.05, 0.05, 0.05),
+        (cells, 0.001, 0.001, 0.0),
+        (cells[:15], "auto", 0.1, 0.0), (cells[:10], "auto", 0.0, 0.0), (cells[:15], 0.1, 0.1, 0.0),
+        (np.linspace(0.1, 0.4, 20), "auto", 0.0, 0.0),
+        (np.append(np.linspace(0.1, 0.4, 31), 0.4), "auto", 0.01, 0.01),  # the two largest are tied
+        (np.repeat([0.0, 0.3, 0.301, 0.999], 5), "auto", 0.0, 0.0),  # four of a thousand cells
+        (np.repeat([0.0, 0.3, 0.31, 0.79], 5), "auto", 0.01, 0.01),  # four of eighty
+        (np.repeat([0.0, 0.3, 0.31, 0.81], 5), "auto", 0.0, 0.0),
+    ):  # fmt: skip
+        found = settings(grid=given)
+        assert rounding_width(values, found) == pytest.approx(width, rel=1e-9)
+        assert grid_of(values, found) == pytest.approx(of_tail, rel=1e-9)
+    assert distinct_of(np.array([0.1, 0.1 + 4e-13, 0.1 + 3e-12, 0.2])) == 3
+    with pytest.raises(fs.InputError, match="values of 'x' are no multiples"):
+        check_grid("x", group_of(np.append(cells, 0.2 + 1.1e-7)), settings(grid=0.1))
+    check_grid("x", group_of(np.append(cells, 0.2 + 0.9e-7)), settings(grid=0.1))
+    check_grid("x", group_of(cells + 0.0123), settings(grid="auto"))
