@@ -63,6 +63,7 @@ BY_HAND |= {
     "inside": (grids.bounded(np.arange(5.0) + 0.01, Axis(-1.0, 3.0, 5, 1, 1), (0.9, 3.2)), [0.9, 2.01, 3.2]),
     "all inside": (grids.bounded(np.arange(3.0), Axis(0.0, 2.0, 3), (-9.0, 9.0)), [0.0, 1.0, 2.0]),
     "slopes": (line.slopes(TWO_PEAKS, np.array([0.5, 1.0, 1.5, 3.0, 3.5])), [1.0, 1.0, -1.0, 0.5, -0.5]),
+    "outside the grid": (Curve(UNIT, np.ones(2)).at(np.array([-0.1, 0.0, 0.5, 1.0, 1.1])), [0, 1, 1, 1, 0]),
     "mass": (TWO_PEAKS.mass, 1.5),
     "mass on a plane": (CORNER.mass, 0.25),
     "touching": (line.superlevel_intervals(TRIANGLE, 1.0), [[1.0, 1.0]]),
