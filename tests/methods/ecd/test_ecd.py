@@ -19,7 +19,7 @@ from fairstats.methods.ecd.grid import check_grid, distinct_of, grid_of, roundin
 from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.methods.ecd.sample import GroupSample, average_of, average_of_sums, difference_of
 from fairstats.methods.ecd.settings import EcdSettings
-from fairstats.methods.ecd.tail import GroupLevel, _degenerate, _exceedances, _remarks, group_tail
+from fairstats.methods.ecd.tail import GroupLevel, _by_tests, _degenerate, _exceedances, _remarks, group_tail
 from fairstats.numerics.evt import fit_gpd, fit_point_process
 from fairstats.numerics.evt.distributions import power_ratio
 from fairstats.numerics.evt.tail import excess_parameters
@@ -625,3 +625,25 @@ def test_widths_of_rounded_scores_by_hand() -> None:
         check_grid("x", group_of(np.append(cells, 0.2 + 1.1e-7)), settings(grid=0.1))
     check_grid("x", group_of(np.append(cells, 0.2 + 0.9e-7)), settings(grid=0.1))
     check_grid("x", group_of(cells + 0.0123), settings(grid="auto"))
+
+
+def test_where_no_threshold_is_chosen_by_tests() -> None:
+    """Few values that many share, candidates that are one value, a given grid, and too few rows: 0. Else a
+    number of exceedances from 20 up to 5% of the rows, the default 50 or a quarter of the rows."""
+    rng = np.random.default_rng(1)
+    plain = np.sort(rng.exponential(size=1000) / 20)[::-1]
+    candidates = np.unique(np.geomspace(20, 50, 12).astype(int))
+    shared, one = plain.copy(), plain.copy()
+    # each candidate has a value of its own, which the values up to the next one share
+    shared[:52] = plain[np.append(0, candidates)[np.searchsorted(candidates, np.arange(52), side="right")]]
+    one[18:27] = plain[22]
+
+    def chosen(cd: np.ndarray, fewest: int = 20, **change: Any) -> int:
+        return _by_tests(group_of(cd), fewest, settings(threshold="forward_stop", **change), rng)
+
+    assert chosen(plain) in candidates
+    assert chosen(shared) == chosen(one) == chosen(plain, grid=0.001) == 0
+    assert chosen(plain[:80]) == 20
+    assert chosen(plain[:79]) == 0
+    assert chosen(plain, 50) == 50
+    assert chosen(plain, 51) == 0
