@@ -564,3 +564,39 @@ def test_what_a_type_says(gpd: EvtFit) -> None:
     assert len(replace(plain, type="III", bound=40.0, endpoint=39.0).notes()) == 1
     assert len(replace(plain, type="III", bound=None, endpoint=39.0).notes()) == 1
     assert plain.sentences()[0] == f"Type of the tail: {plain.type}."
+
+
+def test_a_threshold_that_is_too_high() -> None:
+    """By hand: ten values must lie above it; it is said how many do, and which is the largest."""
+    x = np.arange(1.0, 31.0)
+    for u, words in (
+        (30.0, r"none of the 30 values exceeds \(largest 30\)"),
+        (21.0, "9 of the 30 values exceed"),
+    ):
+        with pytest.raises(InputError, match=words) as caught:
+            fit_gpd(x, u)
+        assert caught.value.argument == "threshold"
+    with pytest.raises(InputError, match="none of the 0 values exceeds"):
+        fit_gpd([], 1.0)
+    with pytest.raises(InputError, match="10 values above the threshold that all equal 3"):
+        fit_gpd(np.repeat([1.0, 3.0], 10), 2.0)
+    assert fit_gpd(np.expm1(x / 5), np.expm1(4.1), grid=None).n_exceedances == 10
+    for few in (np.arange(9.0), np.full(12, 2.0)):
+        with pytest.raises(InputError, match="block_maxima"):
+            fit_gev(few)
+
+
+def test_levels_of_one_observation() -> None:
+    """m > 1 for order statistics and blocks; above a threshold m·λ ≥ 1, rounding apart."""
+    x = np.random.default_rng(3).exponential(size=60)
+    for m in (1.0, 0.5):
+        with pytest.raises(InputError, match="more than 1"):
+            empirical_return_level(x, m)
+        with pytest.raises(InputError, match="more than 1"):
+            fit_gev(x).log_period(m)
+    fit = top_of(x, 15)
+    assert fit.log_period(4.0 * (1 - 1e-13)) == pytest.approx(np.log(4))
+    with pytest.raises(InputError, match="0.998 exceed the threshold on average; allowed: at least 4:"):
+        fit.log_period(3.99)
+    assert fit.return_level(4.0, method="profile").estimate == pytest.approx(fit.threshold, abs=1e-9)
+    assert fit_gev(x).log_period(2.0) == pytest.approx(-np.log(np.log(2)))
