@@ -391,3 +391,68 @@ def test_bad_input(what: str, change: dict[str, Any], match: str) -> None:
 def test_bad_values(values: Any) -> None:
     with pytest.raises(fs.InputError, match="values"):
         fs.results.CounterfactualSample.from_values(values)
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_progress_is_shown_where_it_is_asked_for(shown: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bar on standard error for blocks of rows and for looks at a tail, nothing otherwise."""
+    fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex", batch=100, progress=shown)
+    assert ("counterfactuals" in capsys.readouterr().err) == shown
+    people = pd.concat([frame()] * 3, ignore_index=True)
+    ties = {"ties": np.random.default_rng(1).random(len(people)) * 1e-6}
+    model = lambda x: by_sex(x) + 1e-3 * np.asarray(x["ties"])  # noqa: E731
+    fs.sample_tail(
+        model,
+        people.assign(**ties),
+        sensitive_features="sex",
+        group="M",
+        n_resamples=99,
+        rng=1,
+        progress=shown,
+    )
+    assert ("looks at the tail" in capsys.readouterr().err) == shown
+
+
+def test_a_mapping_of_one_value_and_columns_of_one() -> None:
+    """Two values at least: of a mapping they need not occur, of a column they must, of chosen ones, too."""
+    with pytest.raises(fs.InputError, match="sex with only the value 'F'"):
+        fs.counterfactual_discrimination(
+            by_sex, frame(), sensitive_features={"F": {"sex": "F"}}, values=["F"]
+        )
+    with pytest.raises(fs.InputError, match="sex with only the value 'M'"):
+        fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex", values=["M"])
+    nobody = {"X": {"sex": "X"}, "Y": {"sex": "Y"}}
+    with pytest.raises(fs.InputError, match="sex without values"):
+        fs.counterfactual_discrimination(by_sex, frame(), sensitive_features=nobody, values=["X", "Y"])
+    wide = frame().assign(code=np.arange(N) % 64)
+    model = lambda x: by_sex(x)  # noqa: E731
+    with pytest.warns(DataWarning, match="No score changes"):
+        found = fs.counterfactual_discrimination(model, wide, sensitive_features="code")
+    assert len(found.groups) == 64
+    with pytest.raises(fs.InputError, match="65 values"):
+        fs.counterfactual_discrimination(
+            model, wide.assign(code=np.arange(N) % 65), sensitive_features="code"
+        )
+
+
+def test_an_empty_declared_value_of_one_column_is_told_and_of_several_not() -> None:
+    """Of crossed columns, and of values that were chosen, what does not occur is no news."""
+    table = frame().assign(sex=pd.Categorical(SEX, categories=["F", "M", "X"]), old=YEARS > 10)
+    for how in ({"sensitive_features": ["sex", "old"]}, {"sensitive_features": "sex", "values": ["F", "M"]}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fs.counterfactual_discrimination(by_sex, table, **how)
+
+
+def test_labels_are_in_order_and_codes_with_them() -> None:
+    """Sorted by name where no order is declared, as declared where one is; numbers by their names, too."""
+    table = frame().assign(age=np.array([20, 3, 100])[np.arange(N) % 3], score=YEARS / 40)
+    model = lambda x: np.asarray(x["score"]) + 0.001 * np.asarray(x["age"])  # noqa: E731
+    found = fs.counterfactual_discrimination(model, table, sensitive_features="age")
+    assert [g.group for g in found.groups] == ["100", "20", "3"]
+    for name, gain in (("100", -0.08), ("20", 0.08), ("3", 0.097)):
+        np.testing.assert_allclose(found[name].cd, gain, atol=1e-12)
+    declared = table.assign(sex=pd.Categorical(SEX, categories=["M", "F"], ordered=True))
+    ordered = fs.counterfactual_discrimination(by_sex, declared, sensitive_features="sex")
+    assert [g.group for g in ordered.groups] == ["M", "F"]
+    np.testing.assert_allclose(ordered["F"].cd, expected("F"), atol=1e-15)

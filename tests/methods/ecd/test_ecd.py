@@ -13,8 +13,13 @@ from scipy.stats import genpareto, norm, t
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
+from fairstats.ground.results import Interval
 from fairstats.methods.ecd.contrast import person_bootstrap
+from fairstats.methods.ecd.grid import check_grid, distinct_of, grid_of, rounding_width
 from fairstats.methods.ecd.level_contrast import LevelContrast
+from fairstats.methods.ecd.sample import GroupSample, average_of, average_of_sums, difference_of
+from fairstats.methods.ecd.settings import EcdSettings
+from fairstats.methods.ecd.tail import GroupLevel, _by_tests, _degenerate, _exceedances, _remarks, group_tail
 from fairstats.numerics.evt import fit_gpd, fit_point_process
 from fairstats.numerics.evt.distributions import power_ratio
 from fairstats.numerics.evt.tail import excess_parameters
@@ -453,3 +458,192 @@ def test_four_cells_have_a_model(cells: int, modelled: bool) -> None:
     found = fs.ecd({"a": cd, "b": cd}, privileged="a", unprivileged="b", n_resamples=0, rng=1)
     assert [tail.fit is not None for tail in found.tails] == [modelled, modelled]
     assert np.isnan(found.pvalue) == (not modelled)
+
+
+# ---------------------------------------------------------------- thresholds and words by hand
+
+
+def settings(**change: Any) -> EcdSettings:
+    given: dict[str, Any] = {
+        "interactions": 1000, "other_interactions": (), "location": "return_level", "threshold": None,
+        "confidence_level": 0.95, "margin": 0.05, "horizon_width": 0.5, "n_resamples": 0, "calibrated": False,
+        "seed": None, "backend": "scipy", **change,
+    }  # fmt: skip
+    return EcdSettings(**given)
+
+
+def group_of(cd: Any, **more: Any) -> GroupSample:
+    cd = np.asarray(cd, dtype=float)
+    return GroupSample.of("g", "other", cd, np.arange(cd.size), **more)
+
+
+@pytest.mark.parametrize(
+    ("n", "change", "k"),
+    [
+        (199, {}, 10), (200, {}, 10), (220, {}, 11), (999, {}, 49), (1000, {}, 50), (50_000, {}, 50),
+        (50_001, {}, 61), (100_000, {}, 120), (50_001, {"threshold": 70}, 70),
+        (80_000, {"threshold": 70}, 96), (5000, {"interactions": 20}, 300),
+        (50_001, {"threshold": {"g": 0.2}}, 50),
+    ],
+)  # fmt: skip
+def test_numbers_of_exceedances_by_hand(n: int, change: dict[str, Any], k: int) -> None:
+    """5% of the rows, at least 10, at most 50; with k·m < n, 1.2 are expected in m interactions."""
+    found, said = _exceedances(group_of(np.zeros(n)), settings(**change), np.random.default_rng(1))
+    assert found == k
+    wanted = [f"The threshold is lowered to {k} exceedances"] if k in (61, 96, 120, 300) else []
+    assert [words.partition(":")[0] for words in said] == wanted
+
+
+def test_why_there_is_no_tail_by_hand() -> None:
+    def why(cd: Any, k: int, **change: Any) -> str:
+        sample = group_of(cd)
+        ordered = np.sort(sample.largest())[::-1]
+        threshold = float(ordered[min(k, ordered.size - 1)])
+        return _degenerate(sample, ordered[ordered > threshold], threshold, settings(**change))
+
+    x = np.linspace(0.1, 0.5, 100)
+    assert why(x, 20) == ""
+    assert why(x[:11], 10) == ""
+    assert why(x[:10], 9) == "among 10 rows no threshold has 10 values above it"
+    assert why(np.zeros(50), 20) == "all 50 values are 0: the scores do not change with the attribute"
+    assert why(np.full(1500, 0.25), 20) == "all 1,500 values equal 0.25"
+    assert why(x, 9) == "9 values above the threshold, fewer than 10".replace("values", "values lie")
+    assert why(x, 1) == "1 value lies above the threshold, fewer than 10"
+    tied = np.append(np.full(6, 0.3), x[-8:])
+    assert why(tied, 10) == "6 values are tied at the threshold and 8 lie above it: ties, no tail"
+    fewer = np.concatenate([x[:50], np.repeat([0.6, 0.61, 0.7], 8)])
+    assert (
+        why(fewer, 24, grid=None) == "its 24 largest values are 3 distinct ones: ties, not a continuous tail"
+    )
+    same = np.concatenate([x[:50], np.full(24, 0.6)])
+    assert (
+        why(same, 24, grid=None) == "its 24 largest values are one and the same: ties, not a continuous tail"
+    )
+    # ten distinct ones of twenty are a tail, of twenty-one not
+    pairs = np.concatenate([x[:50], np.repeat(0.6 + 0.0137 * np.arange(10) ** 1.1, 2)])
+    assert why(pairs, 20, grid=None) == ""
+    assert why(np.append(pairs, pairs[-1]), 21, grid=None).startswith("its 21 largest values are 10 distinct")
+
+
+@pytest.mark.filterwarnings("ignore:the likelihood has no maximum")
+def test_what_is_said_of_a_tail() -> None:
+    """By hand: shares of the rows above the threshold, ties with it, the end point, whose rows they are."""
+    x = np.random.default_rng(3).beta(2, 8, 200)
+    given = settings(threshold=30, interactions=100, grid=None, n_resamples=99)
+
+    def said(cd: np.ndarray, k: int, beyond: bool = False, **more: Any) -> str:
+        fit = fit_gpd(cd, float(np.sort(cd)[-k - 1]), grid=None, backend="scipy")
+        level = GroupLevel(100.0, 0.4, 0.1, Interval(0.3, 0.5, 0.95, "x"), beyond, beyond)
+        return " ".join(_remarks(group_of(cd, **more), k, fit.n_exceedances, fit, level, given))
+
+    assert said(x, 10) == ""
+    assert said(x, 11).startswith("11 of 200 values are 6%: so far from the end")
+    assert said(x, 50).startswith("50 of 200 values are 25%: so far from the end")
+    assert said(x, 51) == "51 of 200 values lie above the threshold: hardly a tail."
+    ordered = np.sort(x)[::-1]
+    for ties, words in ((1, "1 value is tied"), (2, "2 values are tied")):
+        tied = ordered.copy()
+        tied[13 - ties : 14] = ordered[13]
+        assert said(np.append(tied, np.zeros(100)), 13) == f"{words} with the threshold."
+    assert said(x, 10, beyond=True).startswith("The model's level lies beyond the bound of 1")
+    assert said(x, 10, person=np.arange(200)) == ""
+    assert said(x, 10, person=np.arange(200) // 2).startswith("People own several rows")
+    assert said(1 - 0.3 * np.random.default_rng(1).random(300) ** 0.7, 15).startswith("Its end point is near")
+    tail = group_tail("black", group_of(x), given, np.random.default_rng(1))
+    assert tail.sentence.startswith(f"black: N = 200, 30 above {ordered[30]:.4g}; type ")
+    assert f"; goodness of fit p = {tail.goodness_pvalue:.3g}. 30 of 200" in tail.sentence
+
+
+def test_averages_by_hand() -> None:
+    """1, 2, 6: mean 3, of variance 7/3; two people: (−3)² and 3² about it, over 9, times 2; from sums."""
+    x = np.array([1.0, 2.0, 6.0])
+    plain, people = average_of(x), average_of(x, np.array(["b", "b", "a"]))
+    assert (plain.estimate, plain.std_error, plain.n, plain.n_people) == (
+        3,
+        pytest.approx(np.sqrt(7 / 3)),
+        3,
+        3,
+    )
+    assert (people.estimate, people.std_error, people.n, people.n_people) == (3, pytest.approx(2.0), 3, 2)
+    sums = average_of_sums(3, 9.0, 41.0)
+    assert (sums.estimate, sums.std_error, sums.n, sums.n_people) == (3, pytest.approx(np.sqrt(7 / 3)), 3, 3)
+    for one in (average_of(x[:1]), average_of(x[:2], np.zeros(2)), average_of_sums(1, 1.0, 1.0)):
+        assert one.estimate in (1.0, 1.5)
+        assert np.isnan(one.std_error)
+        assert one.n_people == 1
+    for none in (average_of(x[:0]), average_of_sums(0, 0.0, 0.0)):
+        assert np.isnan([none.estimate, none.std_error]).all()
+        assert (none.n, none.n_people) == (0, 0)
+    assert average_of_sums(2, 0.2, 0.02).std_error == 0  # rounding below 0
+    gap = difference_of(plain, people)
+    assert (gap.estimate, gap.n, gap.n_people) == (0, 6, 5)
+    assert gap.std_error == pytest.approx(np.sqrt(7 / 3 + 4))
+    interval, test = plain.inference(0.9, "it is 0")
+    z = 3 / np.sqrt(7 / 3)
+    assert tuple(interval) == pytest.approx((3 - 3 / z * norm.ppf(0.95), 3 + 3 / z * norm.ppf(0.95)))
+    assert (test.statistic, test.pvalue, test.null) == (
+        pytest.approx(z),
+        pytest.approx(2 * norm.sf(z)),
+        "it is 0",
+    )
+    assert np.isnan(average_of(np.ones(4)).inference(0.9)[1].pvalue)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_cvar_by_hand(clustered: bool) -> None:
+    """q + mean of max(CD − q, 0)/(1 − α) with NumPy's quantile; its error by the means of people."""
+    x = np.random.default_rng(2).beta(2, 5, 60)
+    person = np.repeat(np.arange(20), 3) if clustered else None
+    found = group_of(x, person=person).cvar(0.8)
+    q = np.quantile(x, 0.8)
+    beyond = np.maximum(x - q, 0) / 0.2
+    assert found.estimate == pytest.approx(q + beyond.mean())
+    sums = (beyond - beyond.mean()).reshape(20, 3).sum(axis=1) if clustered else beyond - beyond.mean()
+    assert found.std_error == pytest.approx(np.sqrt((sums**2).sum() * sums.size / (sums.size - 1)) / 60)
+    assert np.isnan(group_of([]).cvar(0.8).estimate)
+
+
+def test_widths_of_rounded_scores_by_hand() -> None:
+    """Given widths are taken; else that of tied values, at least three, whose grid is filled to 5%; a tail of
+    fewer than four distinct values is on none."""
+    cells = np.repeat([0.1, 0.2, 0.3, 0.4], 5)
+    for values, given, width, of_tail in (
+        (cells, "auto", 0.1, 0.1), (cells, None, 0.0, 0.0), (cells, 0.05, 0.05, 0.05),
+        (cells, 0.001, 0.001, 0.0),
+        (cells[:15], "auto", 0.1, 0.0), (cells[:10], "auto", 0.0, 0.0), (cells[:15], 0.1, 0.1, 0.0),
+        (np.linspace(0.1, 0.4, 20), "auto", 0.0, 0.0),
+        (np.append(np.linspace(0.1, 0.4, 31), 0.4), "auto", 0.01, 0.01),  # the two largest are tied
+        (np.repeat([0.0, 0.3, 0.301, 0.999], 5), "auto", 0.0, 0.0),  # four of a thousand cells
+        (np.repeat([0.0, 0.3, 0.31, 0.79], 5), "auto", 0.01, 0.01),  # four of eighty
+        (np.repeat([0.0, 0.3, 0.31, 0.81], 5), "auto", 0.0, 0.0),
+    ):  # fmt: skip
+        found = settings(grid=given)
+        assert rounding_width(values, found) == pytest.approx(width, rel=1e-9)
+        assert grid_of(values, found) == pytest.approx(of_tail, rel=1e-9)
+    assert distinct_of(np.array([0.1, 0.1 + 4e-13, 0.1 + 3e-12, 0.2])) == 3
+    with pytest.raises(fs.InputError, match="values of 'x' are no multiples"):
+        check_grid("x", group_of(np.append(cells, 0.2 + 1.1e-7)), settings(grid=0.1))
+    check_grid("x", group_of(np.append(cells, 0.2 + 0.9e-7)), settings(grid=0.1))
+    check_grid("x", group_of(cells + 0.0123), settings(grid="auto"))
+
+
+def test_where_no_threshold_is_chosen_by_tests() -> None:
+    """Few values that many share, candidates that are one value, a given grid, and too few rows: 0. Else a
+    number of exceedances from 20 up to 5% of the rows, the default 50 or a quarter of the rows."""
+    rng = np.random.default_rng(1)
+    plain = np.sort(rng.exponential(size=1000) / 20)[::-1]
+    candidates = np.unique(np.geomspace(20, 50, 12).astype(int))
+    shared, one = plain.copy(), plain.copy()
+    # each candidate has a value of its own, which the values up to the next one share
+    shared[:52] = plain[np.append(0, candidates)[np.searchsorted(candidates, np.arange(52), side="right")]]
+    one[18:27] = plain[22]
+
+    def chosen(cd: np.ndarray, fewest: int = 20, **change: Any) -> int:
+        return _by_tests(group_of(cd), fewest, settings(threshold="forward_stop", **change), rng)
+
+    assert chosen(plain) in candidates
+    assert chosen(shared) == chosen(one) == chosen(plain, grid=0.001) == 0
+    assert chosen(plain[:80]) == 20
+    assert chosen(plain[:79]) == 0
+    assert chosen(plain, 50) == 50
+    assert chosen(plain, 51) == 0

@@ -7,9 +7,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
 
 import fairstats as fs
-from fairstats.methods.ecd.generators import GaussianCopula, SmoothedBootstrap, fit_generator
+from fairstats.methods.ecd.generators import (
+    GaussianCopula,
+    SmoothedBootstrap,
+    _inverse,
+    _mean_scores,
+    _root_of,
+    as_columns,
+    as_people,
+    fit_generator,
+)
 
 BUILT_IN = [SmoothedBootstrap, GaussianCopula]
 
@@ -185,3 +196,149 @@ def test_a_broken_generator_is_named(fails: str, match: str) -> None:
 def test_no_generator(what: Any) -> None:
     with pytest.raises(fs.InputError, match="generator"):
         fit_generator(what, people(), None)
+
+
+def test_kinds_of_columns() -> None:
+    """By hand: two values, text and truth are categories, as are up to twelve whole numbers."""
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "same": 3.5, "text": ["a", "b", "c"] * 20, "truth": [True, False] * 30, "two": [0.25, 0.75] * 30,
+            "twelve": np.arange(n) % 12, "thirteen": np.arange(n) % 13, "whole floats": np.arange(n) / 1.0,
+            "few floats": (np.arange(n) % 5) / 1.0, "halves": np.arange(n) / 2, "three": [0.1, 0.2, 0.3] * 20,
+        }
+    )  # fmt: skip
+    kinds = {column.name: (column.kind, column.numeric) for column in as_columns(frame)}
+    assert kinds == {
+        "same": ("constant", False), "text": ("category", False), "truth": ("category", False),
+        "two": ("category", False), "twelve": ("category", False), "thirteen": ("whole", True),
+        "whole floats": ("whole", True), "few floats": ("category", False), "halves": ("real", True),
+        "three": ("real", True),
+    }  # fmt: skip
+    assert as_people(frame.iloc[:2], "frame").shape == (2, 10)
+    with pytest.raises(fs.InputError, match="60 rows, 2 of them with missing values") as caught:
+        as_people(frame.assign(text=[None, None, *"abc" * 19, "a"]), "data")
+    assert caught.value.argument == "data"
+
+
+def test_mean_scores_are_conditional_means() -> None:
+    """Witness: ∫ z·φ(z) over the interval of each value, by quadrature, over its probability."""
+    values = np.array([2.0, 1.0, 1.0, 5.0, 2.0, 2.0, 9.0, 1.0, 2.0, 5.0])
+    ends = {1.0: (0.0, 0.3), 2.0: (0.3, 0.7), 5.0: (0.7, 0.9), 9.0: (0.9, 1.0)}
+    wanted = [
+        quad(lambda z: z * norm.pdf(z), *norm.ppf(ends[v]))[0] / (ends[v][1] - ends[v][0]) for v in values
+    ]
+    np.testing.assert_allclose(_mean_scores(values), wanted, atol=1e-9)
+
+
+def test_the_root_of_latent_correlations() -> None:
+    """Witness: moments divided by both variances and cut at ±.999; where that is no correlation matrix, its
+    nearest by eigenvalues (`numpy.linalg`), with a diagonal of ones again."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((200, 3)) @ np.array([[1.0, 0.4, 0.2], [0.0, 0.8, -0.3], [0.0, 0.0, 0.9]])
+    scores = (x - x.mean(axis=0)) * [0.95, 0.9, 0.97] / x.std(axis=0)
+    wanted = scores.T @ scores / 200 / np.outer([0.95**2, 0.9**2, 0.97**2], [0.95**2, 0.9**2, 0.97**2])
+    np.fill_diagonal(wanted, 1.0)
+    root = _root_of(scores)
+    np.testing.assert_allclose(root @ root.T, wanted, atol=1e-12)
+    # the same column twice, coarse: over 1, and cut
+    twice = _root_of(np.column_stack([scores[:, 0], scores[:, 0]]))
+    np.testing.assert_allclose(twice @ twice.T, [[1, 0.999], [0.999, 1]], atol=1e-12)
+    # a, b and (a − b)/√2 with their variances shrunk contradict each other
+    a, b = scores[:, 0], scores[:, 1]
+    third = (a / a.std() - b / b.std()) / np.std(a / a.std() - b / b.std())
+    small = np.column_stack([a / a.std() * 0.8, b / b.std() * 0.8, third * 0.8])
+    given = np.clip(small.T @ small / 200 / 0.64**2, -0.999, 0.999)
+    np.fill_diagonal(given, 1.0)
+    values, vectors = np.linalg.eigh(given)
+    assert values[0] < -0.1
+    near = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
+    near /= np.sqrt(np.outer(np.diag(near), np.diag(near)))
+    root = _root_of(small)
+    np.testing.assert_allclose(root @ root.T, near, atol=1e-12)
+
+
+def test_inverses_of_margins() -> None:
+    """By hand: quantiles of numbers are between order statistics, of categories steps of their shares."""
+    frame = pd.DataFrame(
+        {
+            "real": [0.5, 4.5, 2.5],
+            "sex": pd.Categorical(["M", "F", "M"], categories=["M", "F"]),
+            "n": [7, 5, 7],
+        }
+    )
+    real, sex, n = as_columns(frame)
+    uniform = np.array([0.0, 0.25, 0.5, 0.66, 0.67, 0.999, 1.0])
+    np.testing.assert_allclose(_inverse(real, uniform), [0.5, 1.5, 2.5, 3.14, 3.18, 4.496, 4.5])
+    assert list(_inverse(sex, uniform)) == ["M", "M", "M", "M", "F", "F", "F"]
+    assert list(_inverse(n, uniform)) == [5, 5, 7, 7, 7, 7, 7]
+
+
+def test_the_bandwidth_of_the_smoothed_bootstrap() -> None:
+    """Silverman's rule by hand, d = 2 numeric columns and n = 80; the same seed gives the same rows. Columns
+    that are a line stay one, as their noise has the covariance of the data."""
+    frame = people(80)[["age", "years", "married"]].assign(pay=1.5)
+    h = (4 / ((2 + 2) * 80)) ** (1 / (2 + 4))
+    ours, given = (SmoothedBootstrap(bandwidth=b, rng=3).fit(frame).sample(500) for b in (None, h))
+    pd.testing.assert_frame_equal(ours, given)
+    assert not ours.equals(SmoothedBootstrap(bandwidth=1.02 * h, rng=3).fit(frame).sample(500))
+    line = people(80)[["age"]].assign(half=lambda x: 3 - 0.5 * x["age"])
+    made = SmoothedBootstrap(bandwidth=0.8, rng=1).fit(line).sample(2000)
+    inside = made["age"].between(line["age"].min() + 1e-9, line["age"].max() - 1e-9)
+    assert inside.mean() > 0.8
+    np.testing.assert_allclose(made["half"][inside], 3 - 0.5 * made["age"][inside], atol=1e-6)
+    # mean and covariance are kept whatever the bandwidth, up to what is cut at the range: 4 standard errors
+    many = SmoothedBootstrap(bandwidth=0.5, rng=2).fit(people()[["age", "years"]]).sample(40_000)
+    np.testing.assert_allclose(many.cov() / people()[["age", "years"]].cov(), 1.0, atol=0.06)
+    with pytest.raises(fs.InputError, match="bandwidth"):
+        SmoothedBootstrap(bandwidth=-0.1).fit(frame)
+
+
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_the_order_of_calls_and_numbers_of_rows(kind: Any) -> None:
+    with pytest.raises(RuntimeError, match="fit comes before sample"):
+        kind().sample(3)
+    fitted = kind(rng=1).fit(people(40))
+    assert fitted.sample(1).shape == (1, 7)
+    with pytest.raises(fs.InputError, match="`n`"):
+        fitted.sample(0)
+    only = people(40)[["married", "country"]]
+    assert set(kind(rng=1).fit(only).sample(50)["country"]) == {"X"}
+
+
+def test_generators_by_name() -> None:
+    """The name makes the class, and the seed is handed over."""
+    for name, kind in (("smoothed_bootstrap", SmoothedBootstrap), ("gaussian_copula", GaussianCopula)):
+        fitted = fit_generator(name, people(60), 4)
+        assert fitted.name == kind.__name__
+        pd.testing.assert_frame_equal(fitted.sample(20), kind(rng=4).fit(people(60)).sample(20))
+
+
+class Given:
+    """A generator that gives what it was told to."""
+
+    def __init__(self, made: pd.DataFrame) -> None:
+        self.made = made
+
+    def fit(self, frame: pd.DataFrame) -> None:
+        self.index = list(frame.index)
+
+    def sample(self, n: int) -> pd.DataFrame:
+        return self.made
+
+
+def test_what_a_foreign_generator_may_give() -> None:
+    """Further columns and any order and index are put right; another number of rows, or values of another
+    type, are refused."""
+    frame = people(30)
+    right = frame.assign(more=1)[[*reversed(frame.columns), "more"]]
+    generator = Given(right)
+    fitted = fit_generator(generator, frame, None)
+    assert generator.index == list(range(30))
+    made = fitted.sample(30)
+    assert list(made.columns) == list(frame.columns)
+    assert list(made.index) == list(range(30))
+    with pytest.raises(fs.InputError, match=r"30 rows, columns .* from sample\(29\)"):
+        fitted.sample(29)
+    with pytest.raises(fs.InputError, match="ValueError in its sample"):
+        fit_generator(Given(frame.assign(years="old")), frame, None).sample(30)

@@ -381,3 +381,150 @@ def test_a_group_of_few_rows_has_no_level_and_says_so(rows: int, reference: str)
 def test_two_groups_of_which_one_is_empty_are_refused() -> None:
     with pytest.raises(fs.InputError, match="one group"):
         fs.ecd({"a": np.linspace(0, 0.5, 100), "b": []}, **SHORT)
+
+
+@pytest.mark.parametrize(
+    "errors", [(0.1, 0.3, 0.2), (0.4, 0.02, 0.05), (0.05, 0.06, 0.3), (0.1, 0.2, 0.1, 0.15)]
+)
+def test_the_joint_level_by_integration(errors: tuple[float, ...]) -> None:
+    """Witness: P(all |x_j − r| ≤ q·√(s_j² + s²)) over the reference r ~ N(0, s²), by quadrature, is .9.
+    The quantile is simulated: to .003."""
+    from scipy.integrate import quad
+    from scipy.stats import norm
+
+    tails = [type("T", (), {"level": type("L", (), {"std_error": e})})() for e in errors]
+    q = norm.ppf((1 + level_of_each(tuple(tails), 0.9)) / 2)  # type: ignore[arg-type]
+    *others, own = errors
+
+    def joint(r: float) -> float:
+        reach = [(q * np.hypot(e, own), e) for e in others]
+        inside = [norm.cdf((r + width) / e) - norm.cdf((r - width) / e) for width, e in reach]
+        return float(np.prod(inside) * norm.pdf(r, scale=own))
+
+    assert quad(joint, -8 * own, 8 * own, limit=200)[0] == pytest.approx(0.9, abs=3e-3)
+    assert level_of_each(tuple(tails[-2:]), 0.9) == 0.9  # type: ignore[arg-type]
+    tails[0].level.std_error = 0.0
+    assert level_of_each(tuple(tails), 0.9) == pytest.approx(1 - 0.1 / len(others))  # type: ignore[arg-type]
+
+
+def test_square_and_add_by_hand() -> None:
+    """Zou and Donner: 3-4-5 triangles; what rounding can do to a level adds up first, and an end beyond 1
+    ends there."""
+
+    def level(estimate: float, low: float, high: float) -> GroupLevel:
+        return GroupLevel(100.0, estimate, np.nan, Interval(low, high, 0.9, "x"), True, False)
+
+    a, b = level(0.5, 0.2, 0.62), level(0.1, 0.05, 0.5)
+    found = _mover(a, b, 0.9)
+    assert (found.low, found.high) == pytest.approx((0.4 - 0.5, 0.4 + 0.13))
+    assert (found.confidence_level, found.method) == (0.9, "from the two intervals (MOVER)")
+    # widths .06 and .1: (.3 − .06, .4 − .1) below, (.12 − .06, .05 − .05) above
+    rounded = _mover(a, b, 0.9, (0.06, 0.1))
+    wanted = 0.4 - 0.16 - np.hypot(0.24, 0.3), 0.4 + 0.11 + 0.06
+    assert (rounded.low, rounded.high) == pytest.approx(wanted)
+    wide = _mover(level(0.7, 0.7, np.inf), level(0.6, 0.6, np.inf), 0.9)
+    assert (wide.low, wide.high) == pytest.approx((0.1 - 0.4, 0.1 + 0.3))
+
+
+def result_with(limits: list[tuple[float, float]], estimates: list[float]) -> Any:
+    """Comparisons with these simultaneous limits."""
+    from dataclasses import replace
+
+    base = fs.ecd(VALUES, n_resamples=0, calibrated=False, backend="scipy", sensitivity=())
+    rows = [
+        replace(base.comparisons[0], group=name, estimate=value, simultaneous=Interval(*ends, 0.975, "x"))
+        for name, ends, value in zip("abc", limits, estimates, strict=False)
+    ]
+    return replace(base, comparisons=tuple(rows))
+
+
+@pytest.mark.parametrize(
+    ("limits", "estimates", "wanted"),
+    [
+        ([(-0.3, -0.1), (0.05, 0.2)], [-0.2, 0.1], ("a", 0.2, 0.1, 0.3)),
+        ([(-0.3, 0.1), (-0.05, 0.2)], [-0.1, 0.15], ("b", 0.15, 0.0, 0.3)),
+        ([(0.3, 0.5), (-0.9, 0.95)], [0.4, 0.1], ("a", 0.4, 0.3, 0.95)),
+        ([(np.nan, np.nan), (0.1, 0.3)], [np.nan, 0.2], ("b", 0.2, 0.1, 2.0)),
+    ],
+)
+def test_the_largest_by_hand(limits: Any, estimates: Any, wanted: Any) -> None:
+    """The largest of the ends of |δ|, none below 0 nor above 2; an unknown one may lie anywhere."""
+    top = result_with(limits, estimates).largest
+    assert (top.group, top.estimate, *top.confidence_interval) == pytest.approx(wanted)
+    assert top.n == sum(x.size for x in VALUES.values())
+    assert top.confidence_interval.confidence_level == 0.95
+
+
+def test_rows_by_the_widest_interval() -> None:
+    """(width here / width)², of the widest, rounded up."""
+    from dataclasses import replace
+
+    base = result_with([(0.0, 1.0)] * 2, [0.5, 0.5])
+    ends = [Interval(0.1, 0.3, 0.95, "x"), Interval(0.1, 0.4, 0.95, "x")]
+    rows = [replace(c, confidence_interval=e) for c, e in zip(base.comparisons, ends, strict=True)]
+    wanted = replace(base, comparisons=tuple(rows)).rows_for(0.2)
+    assert wanted == {name: int(np.ceil(2.25 * x.size)) for name, x in VALUES.items()}
+    with pytest.raises(fs.InputError, match="width"):
+        base.rows_for(4.1)
+    assert base.rows_for(4.0)["white"] >= 1
+
+
+def test_what_a_comparison_says() -> None:
+    """By hand: cost, direction and verdict in words, with the level and the margin as they were set."""
+    from dataclasses import replace
+
+    base = fs.ecd(
+        VALUES, privileged="white", unprivileged="black", n_resamples=0, calibrated=False, backend="scipy",
+        sensitivity=(), margin=0.04, confidence_level=0.9, interactions=2000,
+    )  # fmt: skip
+    (c,) = base.comparisons
+    settles = {
+        "violated": "the data show a difference beyond 0.04",
+        "satisfied": "the data show that it lies within ±0.04",
+        "undecided": "the data do not settle whether it exceeds 0.04",
+    }
+    for estimate, more in ((0.123, "more"), (-0.123, "less"), (0.0, "more")):
+        for verdict, words in settles.items():
+            ends = Interval(estimate - 0.01, estimate + 0.02, 0.9, "x")
+            width = {"violated": 0.01, "satisfied": 0.01, "undecided": 1.0}[verdict]
+            middle = estimate if verdict == "violated" else 0.0
+            bounds = Interval(middle - width, middle + width, 0.9, "x")
+            row = replace(c, estimate=estimate, confidence_interval=ends, bounds=bounds, verdict=verdict)
+            (said,) = replace(base, comparisons=(row,)).sentences()
+            assert said.startswith(
+                "In the worst of 2,000 interactions group membership costs black "
+                f"{abs(estimate):.3f} {more} in score than white (difference {estimate:.3f}, 90% "
+                f"interval {estimate - 0.01:.3f} to {estimate + 0.02:.3f}): {verdict}; {words}."
+            )
+    none = replace(c, verdict="insufficient evidence", note="Why not.")
+    assert replace(base, comparisons=(none,)).sentences() == [
+        "Extreme counterfactual discrimination: insufficient evidence. Why not."
+    ]
+
+
+def test_what_a_sample_says() -> None:
+    """By hand: means and differences of means with their intervals; then what was left out, and made."""
+    values = {"a": [0.1, 0.2, 0.4], "b": [0.0, 0.1]}
+    sample = fs.results.CounterfactualSample.from_values(
+        values, n_synthetic={"b": 1}, attribute="sex", confidence_level=0.9
+    )
+    means, ends = {}, {}
+    for name, x in values.items():
+        means[name], spread = np.mean(x), np.std(x, ddof=1) / np.sqrt(len(x))
+        ends[name] = [means[name] + s * 1.6448536 * spread for s in (-1, 1)]
+    first, second, third = sample.sentences()
+    assert first == f"a: mean {means['a']:.3f} (90% interval {ends['a'][0]:.3f} to {ends['a'][1]:.3f})."
+    assert second.startswith(f"b: mean {means['b']:.3f} (90% interval")
+    assert third.startswith(f"b less a: difference of means {means['b'] - means['a']:.3f} (90% interval")
+    assert sample.notes() == [
+        "CD = score with another value of sex − score as it is: positive where the other value would have "
+        "helped.",
+        "1 rows are synthetic: intervals and tests describe the generator's law, not people.",
+    ]
+    frame = sample.to_frame()
+    assert frame["maximum"].tolist()[:2] == [0.4, 0.1]
+    assert frame["n_synthetic"].tolist()[:2] == [0, 1]
+    top = sample.extremes("a", 2)
+    assert top["row"].tolist() == [2, 1]
+    assert top["cd"].tolist() == [0.4, 0.2]
+    assert sample.extremes("a", 0).empty

@@ -250,6 +250,80 @@ def test_the_other_values_count_by_the_best() -> None:
     np.testing.assert_allclose(found.sample.cd, 0.04 * data.loc[data["sex"] == "F", "pay"])
 
 
+def women(count: int) -> pd.DataFrame:
+    """All men, and so many women."""
+    data = people()
+    return pd.concat([data[data["sex"] == "F"].iloc[:count], data[data["sex"] == "M"]])
+
+
+def test_the_result_is_its_last_look() -> None:
+    """Witness: the looks themselves; a result without looks has neither statistic nor p-value."""
+    found = sample(heavy, generator="smoothed_bootstrap", max_looks=3, batch=200)
+    assert (found.statistic, found.pvalue) == (found.looks[-1].statistic, found.looks[-1].pvalue)
+    assert 0 < found.pvalue < 1
+    assert len({look.statistic for look in found.looks}) == 3
+    none = sample(data=women(30), generator="gaussian_copula", batch=2, timeout=1e-9)
+    assert np.isnan([none.statistic, none.pvalue]).all()
+    rows = found.rows()
+    assert [row["n"] for row in rows] == [look.n for look in found.looks]
+    assert [row["statistic"] for row in rows] == [look.statistic for look in found.looks]
+    assert {row["group"] for row in rows} == {"F"}
+    assert {row["passed"] for row in rows} == {False}
+
+
+def test_a_look_needs_more_rows_than_k_max() -> None:
+    """51 rows have 50 excesses; 50 have not, and get a batch first where there is a generator."""
+    found = sample(data=women(51))
+    assert (len(found.looks), found.looks[0].n, found.max_looks) == (1, 51, 1)
+    with pytest.raises(fs.InputError, match="50 for 50 rows of 'F'") as caught:
+        sample(data=women(50))
+    assert caught.value.argument == "k_max"
+    assert sample(data=women(50), generator="gaussian_copula", batch=7, max_looks=1).looks[0].n == 57
+    # a batch that does not reach it is followed by another, without a look
+    waits = sample(data=women(30), generator="gaussian_copula", batch=15, max_looks=1)
+    assert (waits.looks[0].n, waits.sample.n_synthetic) == (60, 30)
+
+
+def test_a_test_that_is_refused_is_no_degenerate_tail() -> None:
+    """More looks than the test can share its level among: the error of the test, not of the values."""
+    with pytest.raises(fs.InputError, match="max_looks"):
+        sample(generator="gaussian_copula", max_looks=10**7)
+
+
+def test_what_it_says() -> None:
+    """By hand: one look and several, with and without synthetic rows; of the paper's rules it warns."""
+    one = sample()
+    assert one.sentences() == [
+        f"F: passed. {one.sample.n_real:,} real rows and no synthetic ones, 1 look of at most 1, each at "
+        "level 0.05."
+    ]
+    assert one.notes() == [*one.sentences(), "Passing means: not shown heavier than exponential."]
+    many = sample(heavy, generator="smoothed_bootstrap", max_looks=2, batch=1200, test="paper_excess")
+    assert many.sentences() == [
+        f"F: {many.status}. {many.sample.n_real:,} real rows and 1,200 synthetic ones by SmoothedBootstrap, "
+        "2 looks of at most 2."
+    ]
+    assert [line.partition(" ")[0] for line in many.notes()] == ["F:", "With", "The"]
+    assert not many.passed
+    assert np.isnan(many.pvalue)
+
+
+def test_simulated_samples_resolve_the_level() -> None:
+    """Twenty beyond the critical value at least: α/400 asks for 20·400/α of them, whatever was asked for."""
+    found = sample(heavy, generator="smoothed_bootstrap", max_looks=4, batch=60, n_resamples=99)
+    steps = [(look.pvalue * 1601) % 1 for look in found.looks]  # 1,600 samples of 4 looks at .0125
+    np.testing.assert_allclose(np.minimum(steps, 1 - np.array(steps)), 0, atol=1e-6)
+
+
+def test_the_words_of_looks_that_fail() -> None:
+    reason = Look(60, float("nan"), float("nan"), 0.95, False, "degenerate: all equal")
+    bad = Look(100, 4.0, 0.01, 0.05, False, "")
+    assert status_words([bad, reason], "looks used up", "all_looks", 5) == "degenerate: all equal"
+    assert status_words([bad], "looks used up", "all_looks", 1) == (
+        "not passed: 1 of 1 looks found it heavier than exponential"
+    )
+
+
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("group", {"group": "Q"}, "'F', 'M'"),
     ("k_max above n", {"k_max": 5000}, "less than the number of rows"),

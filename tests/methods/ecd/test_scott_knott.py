@@ -77,6 +77,51 @@ def test_cliffs_delta_by_brute_force() -> None:
     assert cliffs_delta(a, b) == pytest.approx(wanted, abs=1e-15)
 
 
+def test_what_it_says() -> None:
+    """By hand: one sentence for each rank, and the error and the least effect as they were set."""
+    found = fs.scott_knott(
+        runs({"a": 0.1, "b": 0.3, "c": 0.1, "d": 0.2}), rng=1, confidence_level=0.9, least_effect=0.33
+    )
+    assert found.sentences() == ["Rank 1: a, c.", "Rank 2: d.", "Rank 3: b."] or found.sentences() == [
+        "Rank 1: c, a.", "Rank 2: d.", "Rank 3: b.",
+    ]  # fmt: skip
+    assert (
+        "Cliff's delta of at least 0.33; any split among alike treatments has the error 0.1."
+        in found.notes()[0]
+    )
+    best = found.treatments[0]
+    given = runs({"a": 0.1, "b": 0.3, "c": 0.1, "d": 0.2})[best.name]
+    assert (best.mean, best.std, best.n) == pytest.approx((given.mean(), given.std(ddof=1), 30))
+    row = found.comparisons[0]
+    assert (row.group, row.std_error, row.n) == (best.name, pytest.approx(best.std / np.sqrt(30)), 30)
+    assert found["d"].rank == 2
+    with pytest.raises(fs.InputError, match="`name`"):
+        found["z"]
+
+
+def test_the_level_of_a_split_is_ryans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """m of k treatments are split at p ≤ 1 − (1 − α)^(m/k), for k = 3 and α = .05: .05, and .0336 for two."""
+    from fairstats.methods.ecd import scott_knott as module
+
+    three = {"a": [0.0, 0.1], "b": [1.0, 1.1], "c": [5.0, 5.1]}
+    for first, second, ranks in (
+        (0.05, 0.0336, [1, 2, 3]), (0.05, 0.0337, [1, 1, 2]), (0.0501, 0.0, [1, 1, 1]),
+    ):  # fmt: skip
+        pvalues = iter([first, second])
+        monkeypatch.setattr(
+            module, "_bootstrap_cut", lambda values, *_, p=pvalues: (len(values) - 1, next(p))
+        )
+        assert [t.rank for t in fs.scott_knott(three, rng=1).treatments] == ranks
+
+
+def test_a_split_of_no_spread_and_the_least_effect() -> None:
+    """Cliff's delta of one half: a split at least effects up to that, the end included."""
+    a, b = [0.0, 0.0, 1.0, 1.0] * 30, [1.0, 1.0, 1.0, 1.0] * 30
+    for least, ranks in ((0.5, 2), (0.51, 1)):
+        found = fs.scott_knott({"a": a, "b": b}, least_effect=least, rng=1)
+        assert len({t.rank for t in found.treatments}) == ranks
+
+
 def test_table_and_json() -> None:
     found = fs.scott_knott(runs({"a": 0.1, "b": 0.3}), rng=1)
     assert list(found.to_frame()["rank"]) == [1, 2]

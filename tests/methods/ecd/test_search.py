@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.tree import DecisionTreeClassifier
 
 import fairstats as fs
+from fairstats.ground.errors import MissingDependencyError
 
 RNG = np.random.default_rng(4)
 X = pd.DataFrame({"sex": RNG.integers(0, 2, 1500), "a": RNG.normal(size=1500), "b": RNG.normal(size=1500)})
@@ -152,6 +157,188 @@ def test_exponentiated_gradient_against_the_plain_model() -> None:
     assert all(t.n == 4 for t in ranks.treatments)
 
 
+def quick(**change: Any) -> fs.EcdSearch:
+    """A search that costs milliseconds a trial: average case, a tree, 400 rows."""
+    given: dict[str, Any] = {
+        "sensitive_features": "sex", "privileged": 1, "unprivileged": 0, "objective": "acd", "n_iter": 4,
+        "sampler": "random", "threshold": 10, "interactions": 50, **change,
+    }  # fmt: skip
+    choices = given.pop("choices", {"max_depth": [1, 2, 4], "min_samples_leaf": [2, 9]})
+    return fs.EcdSearch(DecisionTreeClassifier(max_depth=3, random_state=0), choices, **given)
+
+
+def few(n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:
+    return X.iloc[:n], Y[:n]
+
+
+def test_every_setting_has_the_default_that_is_documented() -> None:
+    """Witness: the guide and the docstring of `ecd`; the seed of a scikit-learn estimator is 0."""
+    plain = fs.EcdSearch(DecisionTreeClassifier(), {}, sensitive_features=0, privileged=1, unprivileged=0)
+    wanted = {
+        "objective": "ecd", "accuracy_loss": 0.02, "n_iter": 20, "timeout": None, "interactions": 1000,
+        "threshold": 50, "pos_label": None, "backend": None, "splits": (0.6, 0.2, 0.2), "sampler": "auto",
+        "warm_start": False, "random_state": 0, "progress": False,
+    }  # fmt: skip
+    assert {name: getattr(plain, name) for name in wanted} == wanted
+
+
+def test_the_three_parts_are_shares_of_every_group_and_label() -> None:
+    """Witness: .5, .3 and .2 of each cell, to a row; no row twice, each part in the order of the rows."""
+    x, y = few(1000)
+    parts = quick(splits=(0.5, 0.3, 0.2))._parts(x, y)
+    assert np.concatenate(parts).size == len(set(np.concatenate(parts).tolist())) == 1000
+    cells = x["sex"].astype(str) + y
+    for part, share in zip(parts, (0.5, 0.3, 0.2), strict=True):
+        assert (np.diff(part) > 0).all()
+        assert part.size == 1000 * share
+        counts = cells.iloc[part].value_counts() - share * cells.value_counts()
+        assert counts.abs().max() <= 1.01
+    again, other = (quick(splits=(0.5, 0.3, 0.2), random_state=seed)._parts(x, y) for seed in (0, 1))
+    assert all((a == b).all() for a, b in zip(parts, again, strict=True))
+    assert not (parts[0] == other[0]).all()
+
+
+def test_trials_by_hand() -> None:
+    """Witness: the same trees on the first part, and their ACD and accuracy on the second. The floor is the
+    accuracy of the tree as it is given less the loss allowed; the best feasible one is told of the third."""
+    x, y = few()
+    found = quick(accuracy_loss=0.01).fit(x, y)
+    first, second, third = (part for part in found._parts(x, y))
+    names = ("max_depth", "min_samples_leaf")
+    assert (
+        len({tuple(row) for row in found.trials_[["param_max_depth", "param_min_samples_leaf"]].to_numpy()})
+        == 5
+    )
+    for trial in found.trials_.to_dict("records"):
+        params = {k: int(trial[f"param_{k}"]) for k in names} if trial["number"] else {"max_depth": 3}
+        tree = DecisionTreeClassifier(random_state=0, **params).fit(x.iloc[first], y[first])
+        accuracy = (tree.predict(x.iloc[second]) == y[second]).mean()
+        sample = fs.counterfactual_discrimination(tree, x.iloc[second], sensitive_features="sex")
+        assert trial["accuracy"] == accuracy
+        assert trial["objective"] == pytest.approx(abs(sample.difference(0, 1)[0]), abs=1e-15)
+        assert trial["feasible"] == (accuracy >= found.trials_["accuracy"][0] - 0.01 - 1e-12)
+        assert trial["error"] == ""
+        assert 0 <= trial["seconds"] < 60
+    best = found.trials_[found.trials_["feasible"]]["objective"].idxmin()
+    chosen = found.best_params_ or {"max_depth": 3}
+    tree = DecisionTreeClassifier(random_state=0, **chosen).fit(x.iloc[first], y[first])
+    assert (found.best_params_ == {}) == (best == 0)
+    np.testing.assert_array_equal(found.predict(x), tree.predict(x))
+    assert found.accuracy_ == (tree.predict(x.iloc[third]) == y[third]).mean()
+    given = DecisionTreeClassifier(max_depth=3, random_state=0).fit(x.iloc[first], y[first])
+    assert found.baseline_accuracy_ == (given.predict(x.iloc[third]) == y[third]).mean()
+    assert found.to_frame() is found.trials_
+
+
+def test_a_list_of_choices_is_tried_once_each() -> None:
+    """Six combinations; scikit-learn's sampler without replacement, then none are left."""
+    found = quick(n_iter=9).fit(*few())
+    assert len(found.trials_) == 7
+    drawn = quick(n_iter=9, choices={"ccp_alpha": stats.uniform(0, 0.01)}).fit(*few())
+    assert len(drawn.trials_) == 10
+    assert drawn.trials_["param_ccp_alpha"].dropna().between(0, 0.01).all()
+
+
+def test_more_trials_of_the_same_rows() -> None:
+    """Witness: one search of as many trials; without a warm start it begins again."""
+    columns = ["number", "param_max_depth", "param_min_samples_leaf", "accuracy", "objective"]
+    whole, parts = quick().fit(*few()), quick(warm_start=True, n_iter=3).fit(*few())
+    parts.set_params(n_iter=1).fit(*few())
+    pd.testing.assert_frame_equal(parts.trials_[columns], whole.trials_[columns])
+    assert len(whole.fit(*few()).trials_) == 5
+
+
+def test_a_trial_that_raises_is_told_and_not_chosen() -> None:
+    """A depth below 1 is refused by the tree; an estimator that fails as it is given ends the search."""
+    found = quick(choices={"max_depth": [-3, 2]}, n_iter=2).fit(*few())
+    failed = found.trials_[found.trials_["error"] != ""]
+    assert failed["param_max_depth"].tolist() == [-3]
+    assert failed["error"].iloc[0].startswith("InvalidParameterError: ")
+    assert failed[["accuracy", "objective"]].isna().all(axis=None)
+    assert not failed["feasible"].any()
+    with pytest.raises(ValueError, match="max_depth"):
+        quick().set_params(estimator__max_depth=-3).fit(*few())
+
+
+class Study:
+    """What of optuna's study is used: every suggestion is the middle, or the last; told values are kept."""
+
+    told: ClassVar[list[float]] = []
+
+    def ask(self) -> Study:
+        return self
+
+    def suggest_categorical(self, name: str, choices: list[int]) -> int:
+        return choices[-1]
+
+    def suggest_float(self, name: str, low: float, high: float) -> float:
+        assert 0 < low < 1e-6
+        assert 1 - 1e-6 < high < 1
+        return 0.5
+
+    def tell(self, trial: Study, value: float) -> None:
+        assert trial is self
+        self.told.append(value)
+
+
+@pytest.mark.parametrize("sampler", ["optuna", "auto"])
+def test_what_a_sampler_is_asked_and_told(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Optuna's interface by a stand-in: medians of distributions, values of lists; it is told the objective,
+    10 for a trial that fails, and 10 times what accuracy falls short of the floor more."""
+    Study.told.clear()
+    seeds: list[int] = []
+
+    def seeded(seed: int) -> None:
+        seeds.append(seed)
+
+    levels = [20]
+    fake = SimpleNamespace(
+        __spec__=SimpleNamespace(name="optuna"),
+        create_study=lambda sampler: Study(),
+        samplers=SimpleNamespace(TPESampler=seeded),
+        logging=SimpleNamespace(get_verbosity=lambda: levels[-1], set_verbosity=levels.append, WARNING=30),
+    )
+    monkeypatch.setitem(sys.modules, "optuna", fake)
+    choices = {
+        "max_depth": stats.randint(1, 8),
+        "ccp_alpha": stats.uniform(0, 0.01),
+        "criterion": ["gini", "entropy"],
+    }
+    found = quick(choices=choices, n_iter=2, sampler=sampler, random_state=3).fit(*few())
+    trials = found.trials_.iloc[1:]
+    assert trials["param_max_depth"].tolist() == [4, 4]
+    assert trials["param_ccp_alpha"].tolist() == pytest.approx([0.005, 0.005])
+    assert trials["param_criterion"].tolist() == ["entropy", "entropy"]
+    assert seeds == [3]
+    assert levels == [20, 30, 20]
+    floor = found.trials_["accuracy"][0] - 0.02
+    short = np.maximum(floor - trials["accuracy"], 0)
+    assert Study.told == pytest.approx((trials["objective"] + 10 * short).tolist())
+    Study.told.clear()
+    quick(choices={"max_depth": [-3]}, n_iter=1, sampler=sampler).fit(*few())
+    assert Study.told == [10.0]
+    worse = quick(choices={"max_leaf_nodes": [2]}, n_iter=1, sampler=sampler, accuracy_loss=0).fit(*few())
+    trial = worse.trials_.iloc[1]
+    short = worse.trials_["accuracy"][0] - trial["accuracy"]
+    assert short > 0
+    assert Study.told[1] == pytest.approx(trial["objective"] + 10 * short)
+
+
+def test_a_parameter_without_values_is_refused() -> None:
+    for empty in ([], ()):
+        with pytest.raises(fs.InputError, match="for 'max_depth'"):
+            quick(choices={"max_depth": empty}).fit(*few())
+
+
+def test_without_optuna(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fairstats.methods.ecd import search as module
+
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match="optuna"):
+        quick(sampler="optuna").fit(*few())
+    assert len(quick(sampler="auto", n_iter=1).fit(*few()).trials_) == 2
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -163,6 +350,19 @@ def test_exponentiated_gradient_against_the_plain_model() -> None:
         ({"backend": "R"}, "backend"),
         ({"param_distributions": {}}, "param_distributions"),
         ({"param_distributions": {"max_depth": 3}}, "int for 'max_depth'"),
+        ({"param_distributions": [1]}, "param_distributions"),
+        ({"accuracy_loss": 1}, "accuracy_loss"),
+        ({"splits": (0.5, 0.5)}, "splits"),
+        ({"splits": (0.6, 0.4, 0.0)}, "splits"),
+        ({"splits": (0.6, 0.2, 0.2 + 1e-8)}, "splits"),
+        ({"timeout": 0}, "timeout"),
+        ({"random_state": -1}, "random_state"),
+        ({"random_state": None}, "random_state"),
+        ({"warm_start": "yes"}, "warm_start"),
+        ({"progress": 3}, "progress"),
+        ({"pos_label": ("yes",)}, "one class of the labels"),
+        ({"estimator": RandomForestClassifier}, "an estimator as scikit-learn's are"),
+        ({"estimator": 3}, "an estimator as scikit-learn's are"),
         ({"sensitive_features": "gender"}, "no column"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
@@ -186,3 +187,37 @@ def test_another_estimate_outside_the_interval_is_said(family: fs.results.EcdRes
     assert "depends on the threshold" in _sensitivity_note(one, [inside, outside], family.settings)
     bounds = Interval(one.bounds.low + 1, one.bounds.high + 1, 0.9, "")
     assert "depends" in _sensitivity_note(one, [replace(inside, bounds=bounds)], family.settings)
+
+
+@pytest.mark.parametrize(("shift", "margin"), [(0.0, 0.05), (0.02, 0.004)])
+def test_people_with_several_rows_by_hand(shift: float, margin: float) -> None:
+    """Witness: the resamples of `person_bootstrap` with the same seed; the normal interval and test with
+    their standard deviation, limits at their own level, and the verdict's p-value: Φ(−z) + Φ(−z − Δ) in the
+    direction that it takes, Δ being the fair range in standard errors."""
+    whole = fs.results.CounterfactualSample.from_values({"b": CD["a"][:500] + shift, "a": CD["d"][:600]})
+    for g, person in ((whole["b"], np.arange(500) // 2), (whole["a"], 1000 + np.arange(600) // 3)):
+        object.__setattr__(g, "person", person)
+    options = {
+        "privileged": "a",
+        "unprivileged": "b",
+        "backend": "scipy",
+        "interactions": 200.0,
+        "threshold": 30,
+    }
+    found = fs.ecd(whole, **options, n_resamples=40, rng=7, margin=margin, confidence_level=0.9)
+    (c,) = found.comparisons
+    drawn = person_bootstrap(whole["b"], whole["a"], (30, 30), 200.0, 40, np.random.default_rng(7))
+    sd, estimate = drawn.std(ddof=1), found["b"].level.estimate - found["a"].level.estimate
+    assert (c.estimate, c.std_error) == pytest.approx((estimate, sd))
+    assert c.statistic == pytest.approx(estimate / sd)
+    assert c.pvalue == pytest.approx(2 * norm.sf(abs(estimate / sd)))
+    for ends, level in ((c.confidence_interval, 0.95), (c.bounds, c.bounds.confidence_level)):
+        reach = norm.ppf(level) * sd
+        assert tuple(ends) == pytest.approx((estimate - reach, estimate + reach))
+    width = 2 * margin / sd
+    z = {"below": -(estimate + margin) / sd, "above": (estimate - margin) / sd}
+    p = {way: norm.sf(value) + norm.sf(value + width) for way, value in z.items()}
+    p["inside"] = max(norm.sf(-value) + norm.sf(width - value) for value in z.values())
+    assert c.pvalue_verdict == pytest.approx(min(min(p.values()), 1.0), rel=1e-6)
+    assert c.method == "z, standard error by resampling people"
+    assert "People own several rows" in found.note

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import anderson_ksamp, cramervonmises, genpareto
 
-from fairstats.ground.errors import DataWarning
+from fairstats.ground.errors import DataWarning, InputError
 from fairstats.ground.results import Result
 from fairstats.numerics.evt import (
     choose_threshold,
@@ -81,6 +81,33 @@ def test_results_survive_json(result) -> None:  # type: ignore[no-untyped-def]
     back = type(made).from_dict(json.loads(json.dumps(made.to_dict())))
     assert isinstance(back, Result)
     assert back.summary() == made.summary()
+
+
+def test_at_most_ten_thousand_thresholds() -> None:
+    x = np.random.default_rng(2).exponential(size=60)
+    assert mean_residual_life(x, n_thresholds=10_000).n_exceedances.tolist() == list(range(30, 9, -1))
+    for number in (1, 10_001):
+        with pytest.raises(InputError, match="n_thresholds"):
+            mean_residual_life(x, n_thresholds=number)
+
+
+def test_thresholds_that_can_be_used() -> None:
+    """By hand: of 21 values those that 10 exceed; ties leave the lower ones; below 21 there are none."""
+    x = np.arange(21.0)
+    assert mean_residual_life(x).thresholds.tolist() == [10.0]
+    with pytest.raises(InputError, match="at least 21"):
+        mean_residual_life(x[:20])
+    tied = np.r_[np.arange(20.0), np.full(9, 19.5), 30 + np.arange(3.0)]
+    found = mean_residual_life(tied, n_thresholds=9)
+    assert found.thresholds.max() == 19.0
+    assert found.n_exceedances.min() == 12
+    given = mean_residual_life(x, [3.0, 0.5, 3.0])
+    assert given.thresholds.tolist() == [0.5, 3.0]
+    assert given.n_exceedances.tolist() == [20, 17]
+    with pytest.raises(InputError, match="11.5, which 9 values exceed"):
+        mean_residual_life(x, [0.5, 11.5])
+    with pytest.raises(InputError, match="all equal 2"):
+        mean_residual_life(np.r_[x, np.full(12, 2.0)] - 50 * (np.r_[x, np.zeros(12)] > 0), [1.0])
 
 
 # ------------------------------------------------------------ exponential tail

@@ -138,6 +138,47 @@ def test_a_grid_is_found() -> None:
     assert grid_width(np.full(5, 0.3)) == 0
 
 
+def test_widths_by_hand() -> None:
+    """Common divisors of the steps; none of one value, of steps below rounding, of over 100,000 cells."""
+    assert grid_width(np.array([0.0, 6.0, 15.0])) == 3.0
+    assert grid_width(np.array([7.0, 7.0, 9.5])) == 2.5
+    assert grid_width(np.array([1.0, 1.0 + 1e-15, 3.0])) == pytest.approx(2.0, rel=1e-12)
+    assert grid_width(np.array([])) == 0.0
+    whole = np.array([0.0, 1.0, 100_000.0])
+    assert grid_width(whole) == 1.0
+    assert grid_width(np.append(whole, 100_001.0)) == 0.0
+    assert grid_width(np.array([0.0, 1.0, 2.0, 3.0 + 1e-13])) == pytest.approx(1.0, rel=1e-12)
+    assert grid_width(np.array([0.0, 1.0, 2.0, 3.0 + 1e-7])) == 0.0
+    assert grid_width(np.array([0.0, 1.0, np.sqrt(2.0), np.pi])) == 0.0
+    place, count = cells_of(np.array([0.25, 0.35, 0.25, 0.65]), 0.2, 0.1)
+    assert (place.tolist(), count.tolist()) == ([0.0, 1.0, 4.0], [2.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("shape", [-0.3, 0.0, 0.3])
+def test_standard_errors_on_a_grid(shape: float) -> None:
+    """Witness: the inverse of second differences of the log likelihood of masses by SciPy, to 1e-4 of the
+    largest; a rate has no part in it."""
+    fit = fitted(shape)
+    place, count = cells_of(fit.sample, fit.origin, H)
+
+    def nll(scale: float, xi: float) -> float:
+        law = genpareto(xi, scale=scale)
+        return float(-(count * np.log(law.sf(place * H) - law.sf((place + 1) * H))).sum())
+
+    at, steps = np.array([fit.scale, fit.shape]), np.array([1e-4 * fit.scale, 1e-4])
+    information = np.empty((2, 2))
+    for i in range(2):
+        for j in range(2):
+            a, b = np.eye(2)[i] * steps, np.eye(2)[j] * steps
+            ends = nll(*(at + a + b)) - nll(*(at + a - b)) - nll(*(at - a + b)) + nll(*(at - a - b))
+            information[i, j] = ends / (4 * steps[i] * steps[j])
+    wanted = np.linalg.inv(information)
+    spread = np.sqrt(np.outer(np.diag(wanted), np.diag(wanted)))
+    np.testing.assert_allclose(fit.covariance / spread, wanted / spread, atol=1e-4)
+    assert fit.regular
+    assert np.isnan(fitted(-0.8).covariance).all()
+
+
 def test_untied_values_are_taken_as_they_are() -> None:
     x = series(-0.2)
     assert fit_gpd(x, 0.3, backend="scipy").grid is None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import genpareto
+from scipy.optimize import brentq
+from scipy.stats import genpareto, norm
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
+from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.numerics.evt import fit_gpd
-from fairstats.numerics.evt.bootstrap import PowerTail
+from fairstats.numerics.evt.bootstrap import PowerTail, root_of_draws
+from fairstats.numerics.evt.return_levels import power_draws
 
 
 def top(shape: float, rng: np.random.Generator, n: int = 2000, k: int = 50) -> np.ndarray:
@@ -30,6 +33,71 @@ def test_coverage(shape: float) -> None:
             low, high = np.quantile(drawn, [0.025, 0.975])
             row[j] = low <= truth <= high
     assert (inside.mean(axis=0) >= 0.93 - 3 * np.sqrt(0.93 * 0.07 / 40)).all()
+
+
+class Recorder:
+    """A generator that keeps what it has given."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng, self.last, self.below = np.random.default_rng(seed), [], []
+
+    def beta(self, a: float, b: float, size: int) -> np.ndarray:
+        self.a, self.b = a, b
+        self.last.append(self.rng.beta(a, b, size))
+        return self.last[-1]
+
+    def random(self, size: tuple[int, int]) -> np.ndarray:
+        self.below.append(self.rng.random(size))
+        return self.below[-1]
+
+
+@pytest.mark.parametrize("shape", [-0.6, -1.8])
+def test_draws_solve_their_equations(shape: float) -> None:
+    """Witness: `brentq` for g with Γ = N times the k smallest uniforms, then c and the end point through the
+    order statistic next to the level, in the upper half; both sides of the equation by the formulas of the
+    module. The bisection leaves 1e-6 of log g."""
+    x, total = np.sort(top(shape, np.random.default_rng(3), k=20))[::-1], 2000
+    k, periods = x.size, [None, 2000.0, 700.0, 100.0]
+    rng = Recorder(1)
+    tails = PowerTail.of_each(x, total, periods, rng)  # type: ignore[arg-type]
+    assert (rng.a, rng.b) == (k, total - k + 1)
+    last, below = np.concatenate(rng.last), np.sort(np.concatenate(rng.below), axis=1)
+    assert below.shape == (2000, k - 1)
+    observed = np.log((x[0] - x[-1]) / (x[0] - x[1:-1])).mean()
+    solved = 0
+    for i in range(0, 2000, 137):
+        gamma = total * last[i] * np.append(below[i], 1.0)
+
+        def off(log_g: float, gamma: np.ndarray = gamma) -> float:
+            p = gamma ** np.exp(log_g)
+            return float(np.log((p[-1] - p[0]) / (p[1:-1] - p[0])).mean() - observed)
+
+        ends = np.log([0.02, 20.0])
+        if off(ends[0]) > 0:
+            assert tails[0].g[i] == pytest.approx(0.02, rel=1e-6)  # as low as is looked
+            continue
+        g, solved = np.exp(brentq(off, *ends)), solved + 1
+        for tail, m, place in zip(tails, periods, (1, 1, 3, k // 2), strict=True):
+            c = (x[place - 1] - x[-1]) / (gamma[-1] ** g - gamma[place - 1] ** g)
+            end = x[place - 1] + c * gamma[place - 1] ** g
+            assert (tail.g[i], tail.c[i], tail.end[i]) == pytest.approx((g, c, end), rel=1e-5)
+            assert tail.level(500.0)[i] == pytest.approx(end - c * 4**g, rel=1e-5)
+            value = 0.5 * (x[0] + x[-1])
+            assert tail.probability(value)[i] == pytest.approx(
+                ((end - value) / c) ** (1 / g) / total, rel=1e-4
+            )
+            assert tail.probability(end + 1e-9)[i] == pytest.approx(0.0, abs=1e-6)
+            assert m is None or place == min(max(round(total / m), 1), k // 2)
+    assert solved > 10
+
+
+def test_roots_of_draws_by_hand() -> None:
+    """Φ⁻¹ of the share above, ties counted half; of 4 draws no share is nearer to 0 or 1 than an eighth."""
+    drawn = np.array([1.0, 2.0, 2.0, 5.0])
+    for value, share in ((0.0, 0.875), (1.0, 0.875), (1.5, 0.75), (2.0, 0.5), (3.0, 0.25), (9.0, 0.125)):
+        assert root_of_draws(drawn, value) == pytest.approx(norm.ppf(share), abs=1e-9)
+    assert PowerTail.of(np.array([1.0, 2.0, 3.0]), 100) is None
+    assert PowerTail.of(np.array([0.5, 1.0, 2.0, 3.0]), 100) is not None
 
 
 @pytest.mark.parametrize("shape", [-0.7, -1.7])
@@ -155,3 +223,37 @@ def test_ecd_of_near_end_points() -> None:
     same = fs.ecd({"a": short, "b": 0.25 * rng.random(2000)}, **options)
     assert same.verdict == "satisfied"
     assert same.pvalue > 0.001
+
+
+def test_a_comparison_by_draws_is_that_of_the_draws() -> None:
+    """Witness: both levels drawn with the same seed, one after the other; interval and limits are quantiles
+    of their difference, the p-value is twice the smaller share beyond 0."""
+    rng = np.random.default_rng(4)
+    cd = {"a": 0.25 * rng.random(3000), "b": 0.2504 * rng.random(2000)}
+    options = {"privileged": "a", "unprivileged": "b", "backend": "scipy", "n_resamples": 0}
+    found = fs.ecd(cd, **options, rng=5, confidence_level=0.9, margin=0.003)
+    stream = np.random.default_rng(5)
+    b, a = (power_draws(found[g].fit, 1000, stream).level(1000) for g in "ba")
+    drawn, (c,) = b - a, found.comparisons
+    np.testing.assert_allclose(list(c.confidence_interval), np.quantile(drawn, [0.05, 0.95]), rtol=1e-9)
+    one_sided = c.bounds.confidence_level
+    np.testing.assert_allclose(list(c.bounds), np.quantile(drawn, [1 - one_sided, one_sided]), rtol=1e-9)
+    share = min((drawn > 0).mean(), (drawn < 0).mean())
+    assert 0.0005 < share < 0.5
+    assert c.pvalue == pytest.approx(2 * share, rel=1e-6)
+    assert c.estimate == found["b"].level.estimate - found["a"].level.estimate
+    assert np.isnan(c.std_error)
+
+
+def test_levels_of_a_regular_tail_by_their_roots() -> None:
+    """Witness: the ends of intervals by the standardised signed root, whose root is the normal quantile; the
+    spline between them leaves 1e-3 of a standard error."""
+    x = np.random.default_rng(6).exponential(size=3000)
+    fit = fit_gpd(x, float(np.sort(x)[-81]), backend="scipy")
+    side = LevelContrast.of(fit, fit, 1000).first
+    for z in (0.5, 0.8, 1.2816, 1.96, 2.2, 3.5, 4.0):
+        ends = fit.return_level(1000, confidence_level=2 * norm.cdf(z) - 1).confidence_interval
+        near = np.array([side.by_root(np.array([s * z]))[0] for s in (-1, 1)])
+        np.testing.assert_allclose(near, list(ends), atol=2e-3 * (ends.high - ends.low))
+    assert np.isnan(side.by_root(np.array([-5.1, 5.1]))).all()
+    assert (np.diff(side.by_root(np.linspace(-4.9, 4.9, 99))) > 0).all()

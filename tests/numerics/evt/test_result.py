@@ -8,17 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import genpareto
+from scipy.stats import genpareto, quantile_test
 
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import TIDY_COLUMNS
 from fairstats.numerics.evt import (
     EvtFit,
     ReturnLevel,
+    choose_threshold,
     empirical_return_level,
+    exponentiality_test,
     fit_gev,
     fit_gpd,
     fit_point_process,
+    mean_residual_life,
+    tail_type,
+    threshold_stability,
+    threshold_tests,
 )
 from fairstats.numerics.evt.bootstrap import resample_exceedances, values_a_bootstrap_reaches
 from fairstats.numerics.evt.likelihood import block_scale_end
@@ -332,6 +338,29 @@ def test_jackknife_is_leaving_out_one_value() -> None:
         np.testing.assert_allclose(jackknife_covariance(y, family), expected, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("m", [1.5, 3, 10, 20, 200])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_empirical_levels_against_scipy(m: float, level: float) -> None:
+    """Witness: `quantile_test`'s interval between order statistics, whose ends beyond the sample are NaN."""
+    x = np.random.default_rng(1).exponential(size=57)
+    found = empirical_return_level(x, m, confidence_level=level)
+    low, high = quantile_test(x, q=0, p=1 - 1 / m).confidence_interval(level)
+    assert found.confidence_interval.low == low
+    assert found.confidence_interval.high == (np.inf if np.isnan(high) else high)
+    assert found.estimate == pytest.approx(np.quantile(x, 1 - 1 / m), rel=1e-12)
+    assert found.n_exceedances == (x > found.estimate).sum()
+    assert np.isinf(empirical_return_level(x[:10], 1.01, confidence_level=level).confidence_interval.low)
+    # the largest values do where they reach down to the lower end and to the estimate
+    ordered = np.sort(x)
+    need = int(min(np.searchsorted(ordered, low), np.searchsorted(ordered, found.estimate, side="right") - 1))
+    enough = empirical_return_level(ordered[need:], m, confidence_level=level, n_total=57)
+    assert enough.confidence_interval == found.confidence_interval
+    assert enough.estimate == pytest.approx(found.estimate, rel=1e-12)
+    assert enough.n_exceedances == found.n_exceedances
+    with pytest.raises(InputError, match=f"at least {57 - need}, for m"):
+        empirical_return_level(ordered[need + 1 :], m, confidence_level=level, n_total=57)
+
+
 def test_empirical_level_covers() -> None:
     """Exact binomial coverage: at least 95%, for any distribution."""
     rng = np.random.default_rng(10)
@@ -349,3 +378,225 @@ def test_empirical_level_covers() -> None:
     assert top.confidence_interval == whole.confidence_interval
     beyond = empirical_return_level(np.arange(50.0), 1000)
     assert beyond.confidence_interval.high == np.inf
+
+
+# ------------------------------------------------------------ words
+
+SERIES = np.random.default_rng(1).exponential(size=2000)
+
+
+def near_end(shape: float = -0.7) -> np.ndarray:
+    return np.asarray(genpareto.rvs(shape, size=2000, random_state=np.random.default_rng(2)))
+
+
+def top_of(x: np.ndarray, k: int, **how: Any) -> EvtFit:
+    return fit_gpd(x, float(np.sort(x)[-k - 1]), backend="scipy", **how)
+
+
+TIED = np.minimum(near_end(), np.sort(near_end())[-3])
+FITS: dict[str, Any] = {
+    "plain": (lambda: fit_gpd(SERIES, 2.0, backend="scipy"), []),
+    "99": (lambda: top_of(SERIES, 99), ["99 values, fewer than 100: the 95% interval of the scale"]),
+    "100": (lambda: top_of(SERIES, 100), []),
+    "near": (lambda: top_of(near_end(), 100), [
+        "ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail.",
+    ]),
+    "edge": (lambda: fit_gpd(1 - np.random.default_rng(4).random(400) ** 1.5, 0.6, backend="scipy"), [
+        "ξ = −1 is the edge of the parameter space (the likelihood has no maximum beyond it): the end point "
+        "is the largest value seen, and the shape is no estimate.",
+    ]),
+    "tied": (lambda: top_of(TIED, 100, grid=None), [
+        "A largest value that is tied and ξ ≤ −1/2: there is no power tail to take, and the likelihood's "
+        "limits of levels and end point are not shown to hold.",
+    ]),
+    "lmoments": (lambda: fit_gpd(SERIES, 2.0, backend="scipy", method="lmoments"), []),
+    "no variance": (
+        lambda: fit_gpd(gpd_series(np.random.default_rng(1), 0.8), 1.0, backend="scipy", method="lmoments"),
+        ["ξ ≥ 1/2: L-moments have no finite variance here."],
+    ),
+    "penalised": (lambda: top_of(SERIES, 70, method="coles_dixon"), ["Coles and Dixon's penalty pulls"]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")
+@pytest.mark.parametrize("what", FITS)
+def test_what_a_fit_says(what: str) -> None:
+    """By hand: model, sample and likelihood, then what is not regular, if anything is not."""
+    make, more = FITS[what]
+    fit = make()
+    first, sample, likelihood, *rest = fit.notes()
+    assert first == f"Generalised Pareto distribution, {fit.method}, {fit.backend}; ξ > 0 is a heavy tail."
+    k, n = fit.sample.size, fit.n_total
+    assert sample == f"{k} of {n} observations exceed {fit.threshold:g} (rate {k / n:.4g})."
+    aic, bic = 4 + 2 * fit.nll, 2 * np.log(k) + 2 * fit.nll
+    assert likelihood == f"log L = {-fit.nll:.6g}, AIC = {aic:.6g}, BIC = {bic:.6g}."
+    assert [line[: len(words)] for line, words in zip(rest, more, strict=True)] == more
+    regular = what not in ("near", "edge", "tied", "no variance")
+    assert fit.regular == regular
+    assert np.isfinite(fit.covariance).all() == regular
+    (low, high), how = fit.interval("shape"), fit.interval("shape").method
+    said = f"The shape is {fit.shape:.4g} (95% interval {low:.4g} to {high:.4g}, {how})."
+    assert fit.sentences()[1] == said
+
+
+def test_what_maxima_and_processes_say(process: EvtFit, gev: EvtFit) -> None:
+    assert process.notes()[:3] == [
+        f"Point process of exceedances, mle, {process.backend}; ξ > 0 is a heavy tail.",
+        f"{process.n_exceedances} of 3000 observations exceed 2.5 (rate {process.rate:.4g}).",
+        "Location and scale are those of the maxima of 365 observations.",
+    ]
+    assert gev.notes()[:2] == [
+        f"Generalised extreme value distribution, mle, {gev.backend}; ξ > 0 is a heavy tail.",
+        "100 block maxima.",
+    ]
+    assert gev.notes()[2].endswith(f"BIC = {3 * np.log(100) + 2 * gev.nll:.6g}.")
+    assert len(gev.notes()) == 3
+
+
+def test_what_levels_and_tests_say(gpd: EvtFit, gev: EvtFit) -> None:
+    """By hand from the numbers; χ² intervals of few values, and known rates, are said to be too narrow."""
+    few = top_of(SERIES, 60)
+    for fit, level, what in (
+        (gpd, gpd.return_level(500), "an observation"), (gev, gev.return_level(50), "a block's maximum"),
+    ):  # fmt: skip
+        low, high = level.confidence_interval
+        method, at = level.confidence_interval.method, level.estimate
+        assert level.sentences() == [
+            f"Return level of {level.m:g}: {at:.4g} (95% interval {low:.4g} to {high:.4g}, {method}).",
+            f"Exceeded by {what} with probability 1/{level.m:g}. 95% interval, {method}.",
+        ]
+        assert fit.n_exceedances >= 100
+    short = few.return_level(500, method="profile").notes()
+    assert short[1].startswith("60 values, fewer than 100: a 95% likelihood interval by χ² is too narrow")
+    assert (
+        len(few.return_level(500, method="delta").notes())
+        == len(gpd.return_level(50, method="profile").notes())
+        == 1
+    )
+    fixed = gpd.return_level(500, rate="fixed").notes()
+    assert fixed[1:] == [
+        "The rate of exceedances is taken as known: too narrow, for comparison with evd only."
+    ]
+    end = few.endpoint(method="profile")
+    assert end.notes()[0] == f"Largest value seen: {SERIES.max():g}. 95% interval, profile likelihood."
+    assert end.notes()[1].startswith(
+        "60 values, fewer than 300: by χ² the interval of an end point is too narrow"
+    )
+    assert len(few.endpoint().notes()) == 1
+    chance = gpd.exceedance_probability(5.0, confidence_level=0.9)
+    low, high = chance.confidence_interval
+    assert chance.sentences()[0] == (
+        f"P(X > 5): {chance.estimate:.4g} (90% interval {low:.4g} to {high:.4g}, standardised signed root)."
+    )
+    shape = gpd.test_shape(0.1, method="profile")
+    assert shape.sentences() == [
+        f"Likelihood ratio test of the shape 0.1: p = {shape.pvalue:.3g} (likelihood ratio).",
+        f"With that shape: scale {shape.params['scale']:.4g}; log L = {-shape.nll:.6g}.",
+    ]
+    found = gpd.goodness_of_fit(n_resamples=19, rng=1)
+    assert found.sentences()[0] == f"Anderson–Darling test of the gpd fit: p = {found.pvalue:.3g}."
+    assert found.notes()[0].startswith("19 simulated samples, each fitted. A large p-value is no proof")
+
+
+def test_what_diagnostics_say() -> None:
+    """By hand from the numbers of each."""
+    life = mean_residual_life(SERIES, [1.0, 1.5, 2.0])
+    means = [(SERIES[u < SERIES] - u).mean() for u in (1.0, 2.0)]
+    assert life.sentences()[0] == (
+        f"The mean excess goes from {means[0]:.4g} above 1 to {means[1]:.4g} above 2 (3 thresholds)."
+    )
+    stable = threshold_stability(SERIES, [1.0, 1.5, 2.0])
+    assert stable.sentences()[0] == (
+        f"The shape lies between {stable.shape.min():.3g} and {stable.shape.max():.3g} over 3 thresholds."
+    )
+    tests = threshold_tests(SERIES, [0.5, 1.0, 1.5, 2.0], n_resamples=19, rng=1)
+    made = {"pvalues": np.array([0.2, 0.04, 0.3, np.nan]), "change": np.array([np.nan, np.nan, 3.0, 1.0])}
+    said = replace(tests, **made, change_pvalue=0.25).sentences()
+    assert said[0] == (
+        "One shape is not rejected (p ≥ .05) above 1.5 and higher thresholds, "
+        f"{(SERIES > 1.5).sum()} exceedances."
+    )
+    assert said[1] == "Changes of the shape are largest up to 1.5 (white noise: p = 0.25)."
+    none = replace(tests, pvalues=np.full(4, 0.05), change_pvalue=np.nan).sentences()
+    assert none[0].startswith("One shape is not rejected (p ≥ .05) above 0.5 and higher")
+    assert len(none) == 2
+    choice = choose_threshold(SERIES, method="k_largest", k=50)
+    assert choice.sentences() == [f"Chosen: {np.sort(SERIES)[-51]:g}, which 50 values exceed (k_largest)."]
+    (row,) = choice.rows()
+    assert (row["estimate"], row["n"], row["chosen"]) == (np.sort(SERIES)[-51], 50, True)
+
+
+@pytest.mark.parametrize(
+    ("looks", "passed", "words"),
+    [
+        (1, True, "One look at level 0.05: not shown"),
+        (1, False, "One look at level 0.05:"),
+        (4, True, "One of at most 4 looks, level 0.0125 each: not shown"),
+        (None, True, "One look at level 0.05, repeated without a stated limit: passed by stopping rule, no "
+                     "error guarantee: not shown"),
+    ],
+)  # fmt: skip
+def test_what_a_look_says(looks: int | None, passed: bool, words: str) -> None:
+    found = exponentiality_test(SERIES, n_resamples=99, rng=1, max_looks=looks)
+    assert replace(found, passed=passed).notes() == [f"{words} heavier than exponential (k = 10…50)."]
+    assert found.sentences()[0].endswith(f"heavier one (max_cv): p = {found.pvalue:.3g}.")
+    plain = replace(found, rule="paper_raw", passed=passed)
+    assert plain.sentences()[0].endswith(f"(paper_raw): {'passed' if passed else 'not passed'}.")
+
+
+def test_what_a_type_says(gpd: EvtFit) -> None:
+    """Three types; of a bounded quantity a heavy tail cannot last, nor one that ends beyond the bound."""
+    plain = tail_type(gpd)
+    kinds = {
+        "undecided (I not excluded)": [
+            "An interval of ξ that contains 0 is no evidence for an exponential tail"
+        ],
+        "II, pre-asymptotic": ["The data are bounded by 40: a heavy tail cannot last"],
+        "II": [],
+        "III": [],
+    }
+    for kind, more in kinds.items():
+        lines = replace(plain, type=kind, bound=40.0, endpoint=np.inf, horizon_reason="why").notes()
+        assert lines[-1] == "Horizon: why."
+        assert [line[: len(words)] for line, words in zip(lines[:-1], more, strict=True)] == more
+    beyond = replace(plain, type="III", bound=40.0, endpoint=41.5).notes()
+    assert beyond[0] == "The fitted end point, 41.5, is beyond the bound 40."
+    assert len(replace(plain, type="III", bound=40.0, endpoint=39.0).notes()) == 1
+    assert len(replace(plain, type="III", bound=None, endpoint=39.0).notes()) == 1
+    assert plain.sentences()[0] == f"Type of the tail: {plain.type}."
+
+
+def test_a_threshold_that_is_too_high() -> None:
+    """By hand: ten values must lie above it; it is said how many do, and which is the largest."""
+    x = np.arange(1.0, 31.0)
+    for u, words in (
+        (30.0, r"none of the 30 values exceeds \(largest 30\)"),
+        (21.0, "9 of the 30 values exceed"),
+    ):
+        with pytest.raises(InputError, match=words) as caught:
+            fit_gpd(x, u)
+        assert caught.value.argument == "threshold"
+    with pytest.raises(InputError, match="none of the 0 values exceeds"):
+        fit_gpd([], 1.0)
+    with pytest.raises(InputError, match="10 values above the threshold that all equal 3"):
+        fit_gpd(np.repeat([1.0, 3.0], 10), 2.0)
+    assert fit_gpd(np.expm1(x / 5), np.expm1(4.1), grid=None).n_exceedances == 10
+    for few in (np.arange(9.0), np.full(12, 2.0)):
+        with pytest.raises(InputError, match="block_maxima"):
+            fit_gev(few)
+
+
+def test_levels_of_one_observation() -> None:
+    """m > 1 for order statistics and blocks; above a threshold m·λ ≥ 1, rounding apart."""
+    x = np.random.default_rng(3).exponential(size=60)
+    for m in (1.0, 0.5):
+        with pytest.raises(InputError, match="more than 1"):
+            empirical_return_level(x, m)
+        with pytest.raises(InputError, match="more than 1"):
+            fit_gev(x).log_period(m)
+    fit = top_of(x, 15)
+    assert fit.log_period(4.0 * (1 - 1e-13)) == pytest.approx(np.log(4))
+    with pytest.raises(InputError, match="0.998 exceed the threshold on average; allowed: at least 4:"):
+        fit.log_period(3.99)
+    assert fit.return_level(4.0, method="profile").estimate == pytest.approx(fit.threshold, abs=1e-9)
+    assert fit_gev(x).log_period(2.0) == pytest.approx(-np.log(np.log(2)))

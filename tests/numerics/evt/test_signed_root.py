@@ -20,7 +20,13 @@ from fairstats.numerics.evt import (
     tail_type,
     threshold_stability,
 )
-from fairstats.numerics.evt.contour import ROOT_KNOTS, ROOT_MEAN, ROOT_VARIANCE, root_moments
+from fairstats.numerics.evt.contour import (
+    ROOT_KNOTS,
+    ROOT_MEAN,
+    ROOT_VARIANCE,
+    root_moments,
+    standardised_ends,
+)
 
 from ...calibration import roots
 from ...calibration.evt import _endpoint, _gpd_level, _gpd_shape
@@ -56,6 +62,38 @@ def test_moments_by_hand() -> None:
     assert mean == pytest.approx((low[0] + high[0]) / 2 / 5, rel=1e-12)
     assert sd == pytest.approx(np.sqrt(1 + (low[1] + high[1]) / 2 / 25), rel=1e-12)
     assert root_moments(-0.9, np.inf, 30) == root_moments(-0.5, 8.0, 30)
+
+
+def test_ends_of_a_root_with_known_moments() -> None:
+    """Witness: `brentq`. The signed root is (x − 2)/3, its mean .3 + .1·x/√k and its standard deviation
+    1 − .02x at an end x: a fixed point, which secants find in a few steps. An end known already is left; one
+    that does not answer to its critical value (a jump) stands still."""
+    asked: list[int] = []
+
+    def ends(goal: np.ndarray, which: np.ndarray) -> np.ndarray:
+        asked.append(which.size)
+        return np.where(which == 2, 7.5, 2 + 3 * side[which] * np.sqrt(goal[which]))
+
+    def moments(found: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return 0.3 + 0.1 * found / 5, 1 - 0.02 * found
+
+    side, z = np.array([-1.0, 1.0, 1.0, -1.0]), np.array([Z, Z, Z, 1.0])
+    given = np.array([np.nan, np.nan, np.nan, -3.25])
+    found = standardised_ends(ends, moments, given, np.full(4, 2.0), side, z, 0.1, 2.0, 25)
+
+    def off(x: float, sign: float) -> float:
+        return (x - 2) / 3 - sign * Z * (1 - 0.02 * x) + 0.3 + 0.1 * x / 5
+
+    wanted = [brentq(off, -40, 40, args=(sign,)) for sign in (-1.0, 1.0)]
+    np.testing.assert_allclose(found, [*wanted, 7.5, -3.25], atol=1e-4)
+    assert asked[0] == 3
+    assert len(asked) <= 4
+    # a mean above z asks for a negative root: the interval ends at the estimate
+    high = standardised_ends(
+        lambda goal, which: np.sqrt(goal), lambda found, which: (np.full(1, 5.0), np.ones(1)),
+        np.full(1, np.nan), np.zeros(1), np.ones(1), np.ones(1), 0.1, 2.0, 25,
+    )  # fmt: skip
+    assert high[0] == pytest.approx(0.0, abs=1e-5)
 
 
 @pytest.mark.parametrize("shape", [-0.35, 0.05, 0.5])

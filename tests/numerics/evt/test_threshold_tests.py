@@ -90,3 +90,22 @@ def test_what_is_refused() -> None:
     assert found.sentences()
     with pytest.raises(InputError, match="three or more"):
         threshold_tests(x, [0.3, 0.5])
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_an_irregular_shape_takes_away() -> None:
+    """A uniform top has ξ = −1: there is no score test there; at the lowest threshold no white noise either.
+    At the highest, of which nothing is tested, it does not matter."""
+    rng = np.random.default_rng(5)
+    low = rng.exponential(size=3000)
+    x = np.r_[low[low < 4.0], 4.0 + 0.5 * rng.random(60)]
+    with pytest.warns(InsufficientEvidenceWarning, match=r"above 4: at −1/2 or less there is no score test$"):
+        found = threshold_tests(x, [0.5, 4.0, 4.2], n_resamples=19, rng=1)
+    assert np.isnan(found.pvalues).tolist() == [False, True, True]
+    assert np.isnan(found.white_noise).tolist() == [True, False, False]
+    assert 0 < found.change_pvalue <= 1
+    with pytest.warns(InsufficientEvidenceWarning, match="no score test, and no white noise"):
+        found = threshold_tests(x, [4.0, 4.1, 4.2], n_resamples=19, rng=1)
+    assert np.isnan(found.white_noise).all()
+    assert np.isnan(found.change_pvalue)
+    assert threshold_tests(x, [0.2, 0.5, 4.0], n_resamples=19, rng=1).shape[2] < -0.5
