@@ -334,8 +334,8 @@ def test_long_cells_are_cut_in_plain_text() -> None:
         ),
         (
             (2, 0, 0, 2), "fdr_bh", 0.99,
-            "2 of 4 comparisons show a violation, with a false discovery rate of 1% per metric; 0 satisfy the "
-            "threshold, 0 are undecided, 2 lack the evidence.",
+            "2 of 4 comparisons show a violation, with a false discovery rate of 1% per metric; 0 satisfy "
+            "the threshold, 0 are undecided, 2 lack the evidence.",
         ),
     ],
     ids=["nothing", "one each", "none", "no evidence"],

@@ -352,8 +352,9 @@ class CounterfactualSample(Result):
             lines.append(f"{self.n_left_out:,} rows with other values are left out.")
         made = sum(g.n_synthetic for g in self.groups)
         if made:
+            rows = "row is" if made == 1 else "rows are"
             lines.append(
-                f"{made:,} rows are synthetic: intervals and tests describe the generator's law, not people."
+                f"{made:,} {rows} synthetic: intervals and tests describe the generator's law, not people."
             )
         return [*lines, self.note] if self.note else lines
 

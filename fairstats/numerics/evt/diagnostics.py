@@ -89,7 +89,7 @@ class GoodnessOfFit(TailTest):
 
     def sentences(self) -> list[str]:
         """The p-value in words, then what a large one means."""
-        name = self.statistic_name.replace("_", "–").title()
+        name = {"cramer_von_mises": "Cramér–von Mises"}.get(self.statistic_name, "Anderson–Darling")
         return [f"{name} test of the {self.model} fit: p = {self.pvalue:.3g}.", *self.notes()]
 
     def notes(self) -> list[str]:

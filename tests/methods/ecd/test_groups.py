@@ -519,7 +519,7 @@ def test_what_a_sample_says() -> None:
     assert sample.notes() == [
         "CD = score with another value of sex − score as it is: positive where the other value would have "
         "helped.",
-        "1 rows are synthetic: intervals and tests describe the generator's law, not people.",
+        "1 row is synthetic: intervals and tests describe the generator's law, not people.",
     ]
     frame = sample.to_frame()
     assert frame["maximum"].tolist()[:2] == [0.4, 0.1]

@@ -495,6 +495,8 @@ def test_what_levels_and_tests_say(gpd: EvtFit, gev: EvtFit) -> None:
     ]
     found = gpd.goodness_of_fit(n_resamples=19, rng=1)
     assert found.sentences()[0] == f"Anderson–Darling test of the gpd fit: p = {found.pvalue:.3g}."
+    other = gpd.goodness_of_fit(statistic="cramer_von_mises", n_resamples=19, rng=1)
+    assert other.sentences()[0] == f"Cramér–von Mises test of the gpd fit: p = {other.pvalue:.3g}."
     assert found.notes()[0].startswith("19 simulated samples, each fitted. A large p-value is no proof")
 
 
