@@ -11,9 +11,7 @@ from fairstats.ground.errors import FairstatsWarning as FairstatsWarning
 from fairstats.ground.errors import InputError as InputError
 from fairstats.ground.tally import Tally as Tally
 from fairstats.ground.tally import tally as tally
-from fairstats.methods.ecd.discrimination import (
-    counterfactual_discrimination as counterfactual_discrimination,
-)
+from fairstats.methods.ecd.discrimination import counterfactual_discrimination as counterfactual_discrimination
 from fairstats.methods.ecd.ecd import ecd as ecd
 from fairstats.methods.ecd.quality import synthetic_quality as synthetic_quality
 from fairstats.methods.ecd.sampling import sample_tail as sample_tail

@@ -92,9 +92,7 @@ def test_a_killed_run_is_resumed(few: dict[str, Cell], tmp_path: Path) -> None:
 
 
 def test_rooms_take_turns() -> None:
-    cells = {
-        c.key: c for c in (Cell(room, "f()", str(k), normal) for room in ("rates", "um") for k in range(3))
-    }
+    cells = {c.key: c for c in (Cell(room, "f()", str(k), normal) for room in ("rates", "um") for k in range(3))}
     assert [key.split(" | ")[0] for key in command.lacking(cells, {})] == ["rates", "um"] * 3
     # what has some samples waits for what has none
     assert command.lacking(cells, {"rates | f() | 0": {"runs": 10}})[-1] == "rates | f() | 0"

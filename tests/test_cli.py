@@ -91,13 +91,7 @@ def test_every_option(people: Path, tmp_path: Path) -> None:
     report = AuditReport.from_json(json)
     s = report.settings
     assert (s.confidence_level, s.threshold, s.margin, s.method) == (0.9, 0.7, 0.2, "score")
-    assert (s.simultaneous, s.family, s.missing, s.evaluated_on, s.seed) == (
-        "max-z",
-        "audit",
-        "drop",
-        "held-out",
-        3,
-    )
+    assert (s.simultaneous, s.family, s.missing, s.evaluated_on, s.seed) == ("max-z", "audit", "drop", "held-out", 3)
     assert s.references == {"sex": "m", "age": "old"}
     assert report.title == "A title"
     assert (report.columns.pos_label_true, report.columns.pos_label_pred) == ("1", "yes")
@@ -116,9 +110,7 @@ def test_parquet_and_gzip(people: Path, tmp_path: Path) -> None:
     frame = pd.read_csv(people)
     frame.to_parquet(tmp_path / "p.parquet")
     frame.to_csv(tmp_path / "p.csv.gz", index=False)
-    shown = {
-        run("audit", path, *BASE).stdout for path in (people, tmp_path / "p.parquet", tmp_path / "p.csv.gz")
-    }
+    shown = {run("audit", path, *BASE).stdout for path in (people, tmp_path / "p.parquet", tmp_path / "p.csv.gz")}
     assert len(shown) == 1
 
 
@@ -128,14 +120,8 @@ BAD = {
     "no outcome": (("audit", "FILE", "--group", "sex"), "y_pred"),
     "no group": (("audit", "FILE", "--y-pred", "hired"), "--group"),
     "unknown reference": (("audit", "FILE", *BASE, "--reference", "x"), "one of 'f', 'm'"),
-    "unknown favourable value": (
-        ("audit", "FILE", "--y-pred", "hired", "--pos-label", "oui", "--group", "sex"),
-        "oui",
-    ),
-    "labels without a favourable value": (
-        ("audit", "FILE", "--y-pred", "hired", "--group", "sex"),
-        "pos_label",
-    ),
+    "unknown favourable value": (("audit", "FILE", "--y-pred", "hired", "--pos-label", "oui", "--group", "sex"), "oui"),
+    "labels without a favourable value": (("audit", "FILE", "--y-pred", "hired", "--group", "sex"), "pos_label"),
     "score outside [0, 1]": (
         ("audit", "FILE", "--y-true", "fit", "--score", "percent", "--group", "sex"),
         "scores in [0, 1]",
@@ -162,10 +148,7 @@ def test_bad_input_is_one_message_and_code_2(people: Path, tmp_path: Path, case:
 
 
 def test_files_without_rows_or_with_noise(tmp_path: Path) -> None:
-    for name, content, said in (
-        ("a.csv", b"hired,sex\n", "0 rows"),
-        ("b.parquet", b"noise", "cannot be read"),
-    ):
+    for name, content, said in (("a.csv", b"hired,sex\n", "0 rows"), ("b.parquet", b"noise", "cannot be read")):
         (tmp_path / name).write_bytes(content)
         done = run("audit", tmp_path / name, *BASE)
         assert done.exit_code == 2
@@ -173,9 +156,7 @@ def test_files_without_rows_or_with_noise(tmp_path: Path) -> None:
         assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_demo_writes_into_the_current_folder_and_says_where(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_demo_writes_into_the_current_folder_and_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("demo", "--json", "r.json")
     assert done.exit_code == 0, done.output
@@ -234,9 +215,7 @@ def test_python_m_fairstats(people: Path) -> None:
 
 
 def test_without_the_extra_it_says_which_one() -> None:
-    done = process(
-        code="import sys; sys.modules['typer'] = None; from fairstats.__main__ import main; main()"
-    )
+    done = process(code="import sys; sys.modules['typer'] = None; from fairstats.__main__ import main; main()")
     assert done.returncode == 2
     assert 'pip install "fairstats[cli]"' in done.stderr
     assert "Traceback" not in done.stderr

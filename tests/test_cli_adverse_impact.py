@@ -141,9 +141,7 @@ def test_the_csv_goes_where_it_is_asked_for(people: Path, tmp_path: Path) -> Non
     above = scores["score"] > scores["score"].median()
     men = scores["sex"] == "m"
     assert {row[1]: row[3] for row in rows}["m"] == str((above & men).sum())
-    assert run(people, "--score", "score", "--sex", "sex", *LL144).stdout == target.read_text(
-        encoding="utf-8"
-    )
+    assert run(people, "--score", "score", "--sex", "sex", *LL144).stdout == target.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("threshold", "code"), [(0.8, 1), (0.1, 0)])

@@ -61,11 +61,7 @@ def folder(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Pat
     path = tmp_path_factory.mktemp("visits")
     (path / "parquet" / "march").mkdir(parents=True)
     (path / "csv").mkdir()
-    for name, part in {
-        "january": frame[:200],
-        "february": frame[200:350],
-        "march/march": frame[350:],
-    }.items():
+    for name, part in {"january": frame[:200], "february": frame[200:350], "march/march": frame[350:]}.items():
         part.to_parquet(path / "parquet" / f"{name}.parquet")
     for name, part in {"a": frame[:300], "b": frame[300:].assign(race=lambda f: f.race.fillna("NA"))}.items():
         part.to_csv(path / "csv" / f"{name}.csv", index=False)
@@ -98,9 +94,7 @@ def test_folders_and_globs_give_the_report_of_the_rows(frame, folder, tmp_path, 
     rows = run("audit", one, *options, "--json", tmp_path / "rows.json")
     there = run("audit", folder / where, *options, "--engine", engine, "--json", tmp_path / "there.json")
     assert table_of(there) == table_of(rows)
-    first, second = (
-        fs.results.AuditReport.from_json(tmp_path / f"{n}.json").to_frame() for n in ("rows", "there")
-    )
+    first, second = (fs.results.AuditReport.from_json(tmp_path / f"{n}.json").to_frame() for n in ("rows", "there"))
     pd.testing.assert_frame_equal(second, first)
 
 
@@ -129,9 +123,7 @@ def test_a_tally_of_every_part(frame, tmp_path):
         "--strata",
         "site",
     )
-    run(
-        "tally", one, "--y-true", "y", "--pos-label", "yes", "--group", "sex", *more, "--exact", "--out", path
-    )
+    run("tally", one, "--y-true", "y", "--pos-label", "yes", "--group", "sex", *more, "--exact", "--out", path)
     same(
         fs.Tally.from_json(path),
         fs.tally(

@@ -79,9 +79,7 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONWARNINGS": "default"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
-    pages = {
-        p.relative_to(tmp_path / "site"): p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.html")
-    }
+    pages = {p.relative_to(tmp_path / "site"): p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.html")}
     everything = "\n".join(pages.values())
     # A result class that `fs.evt` shows too is described there.
     names = {
@@ -108,9 +106,7 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     assert not [url for css in styles for url in remote_addresses(f"<style>{css}</style>")]
 
 
-@pytest.mark.skipif(
-    not (ROOT / "vignettes" / "paper").is_dir(), reason="the paper is not in this source tree"
-)
+@pytest.mark.skipif(not (ROOT / "vignettes" / "paper").is_dir(), reason="the paper is not in this source tree")
 def test_the_paper_has_the_sections_and_references_of_its_journal() -> None:
     folder = ROOT / "vignettes" / "paper"
     text = (folder / "paper.md").read_text(encoding="utf-8")

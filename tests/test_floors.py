@@ -13,16 +13,7 @@ import fairstats
 PACKAGE = Path(fairstats.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 #: Floor of each part; a part may import its own floor's folder and any lower floor.
-FLOORS = {
-    "ground": 0,
-    "datasets": 1,
-    "numerics": 1,
-    "plots": 1,
-    "methods": 2,
-    "report": 3,
-    "cli": 4,
-    "__main__": 5,
-}
+FLOORS = {"ground": 0, "datasets": 1, "numerics": 1, "plots": 1, "methods": 2, "report": 3, "cli": 4, "__main__": 5}
 #: More lines of code than this, docstrings, comments and blank lines apart, are more than one idea.
 MOST_CODE = 300
 #: The one thing of the top level that a floor may import.

@@ -113,9 +113,7 @@ def test_bundled_data_stay_small(wheel: Path) -> None:
     assert 0 < sum(sizes(wheel, "fairstats/datasets/data/")) < MOST_DATA
 
 
-def test_wheel_from_sdist_is_the_wheel_from_the_tree(
-    wheel: Path, unpacked_sdist: Path, tmp_path: Path
-) -> None:
+def test_wheel_from_sdist_is_the_wheel_from_the_tree(wheel: Path, unpacked_sdist: Path, tmp_path: Path) -> None:
     assert contents(build(unpacked_sdist, "wheel", tmp_path)) == contents(wheel)
 
 
@@ -170,20 +168,9 @@ def test_metadata(metadata: email.message.Message) -> None:
     assert metadata["Version"] == fairstats.__version__
     assert metadata["License-Expression"] == "BSD-3-Clause"
     assert metadata["Requires-Python"] == ">=3.11"
-    assert {
-        "report",
-        "cli",
-        "scale",
-        "spark",
-        "bayes",
-        "search",
-        "generate",
-        "docs",
-        "r",
-        "all",
-        "test",
-        "dev",
-    } <= set(metadata.get_all("Provides-Extra", []))
+    assert {"report", "cli", "scale", "spark", "bayes", "search", "generate", "docs", "r", "all", "test", "dev"} <= set(
+        metadata.get_all("Provides-Extra", [])
+    )
 
 
 def test_all_leaves_out_what_cannot_be_installed_everywhere() -> None:

@@ -26,9 +26,7 @@ def blocks_of(page: Path) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-COMMANDS = [
-    line for language, block in blocks_of(README) if language == "bash" for line in block.splitlines()
-]
+COMMANDS = [line for language, block in blocks_of(README) if language == "bash" for line in block.splitlines()]
 #: A first line that says which extra a block needs.
 NEEDS = re.compile(r"# needs the extra `(\w+)`")
 PACKAGES = {
@@ -41,9 +39,7 @@ PACKAGES = {
 
 def lacking(page: Path) -> list[str]:
     """Packages that a how-to needs as a whole and that are not installed."""
-    names = [
-        name for _, block in blocks_of(page) for extra in NEEDS.findall(block) for name in PACKAGES[extra]
-    ]
+    names = [name for _, block in blocks_of(page) for extra in NEEDS.findall(block) for name in PACKAGES[extra]]
     names += PACKAGES["cli"] * any(language == "bash" for language, _ in blocks_of(page))
     return [name for name in names if importlib.util.find_spec(name) is None]
 
@@ -98,9 +94,7 @@ def run_command(line: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_block_runs_and_prints_what_is_shown(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_block_runs_and_prints_what_is_shown(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = blocks_of(PAGES[page])
     if page in HOWTOS and lacking(PAGES[page]):
@@ -122,17 +116,12 @@ def test_no_block_is_of_a_language_that_nothing_runs(page: str) -> None:
     """`console` is for what is typed before the package is there."""
     blocks = blocks_of(HOWTOS[page])
     assert {language for language, _ in blocks} <= {"python", "bash", "r", "text", "rout", "console"}
-    assert all(
-        "pip install" in block or "R CMD" in block for language, block in blocks if language == "console"
-    )
+    assert all("pip install" in block or "R CMD" in block for language, block in blocks if language == "console")
 
 
 @pytest.mark.parametrize(
     ("requirement", "then"),
-    [
-        ('".[report,cli]"', "fairstats demo"),
-        ('-e ".[all,test]"', "python -m pytest -n auto --dist worksteal"),
-    ],
+    [('".[report,cli]"', "fairstats demo"), ('-e ".[all,test]"', "python -m pytest -n auto --dist worksteal")],
 )
 def test_first_use_and_test_run_are_one_command_each(requirement: str, then: str) -> None:
     assert f"python3 -m venv .venv && .venv/bin/pip install {requirement} && .venv/bin/{then}" in COMMANDS
@@ -147,9 +136,7 @@ def test_pictures_and_pages_are_there(page: str) -> None:
 
 if __name__ == "__main__":  # write what the blocks print into the pages
     for path in PAGES.values():
-        pieces = re.split(
-            r"(^```\w+\n.*?^```)", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
-        )
+        pieces = re.split(r"(^```\w+\n.*?^```)", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
         blocks = blocks_of(path)
         with contextlib.chdir(tempfile.mkdtemp()):
             for number, printed in run_blocks(blocks, commands=path.name in HOWTOS):

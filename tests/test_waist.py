@@ -100,9 +100,7 @@ CASES: dict[str, Case] = {
         lambda t: fs.stable_bandwidth(fs.madd_curve(counts=t)),
     ),
     "set_distance": (
-        lambda p: fs.set_distance(
-            *(pd.get_dummies(p[["age", "job"]], dtype=float)[p["sex"] == g] for g in "mf")
-        ),
+        lambda p: fs.set_distance(*(pd.get_dummies(p[["age", "job"]], dtype=float)[p["sex"] == g] for g in "mf")),
         lambda t: fs.set_distance(counts=t),
     ),
     "ecd": (

@@ -59,8 +59,7 @@ app = typer.Typer(
     help="Inference-grade algorithmic fairness: every figure with an interval and a test.",
 )  # fmt: skip
 vignettes = typer.Typer(
-    no_args_is_help=True,
-    help="The vignettes: each method told on real data, with Python and R side by side.",
+    no_args_is_help=True, help="The vignettes: each method told on real data, with Python and R side by side."
 )
 app.add_typer(vignettes, name="vignettes")
 
@@ -122,9 +121,7 @@ def _read(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]
     """What a command reads, and its other options as the arguments of `fairstats.audit`."""
     groups, strata = given.pop("group") or [], given.get("strata")
     changed = options.by_column(given["counterfactual_score"], groups, "--counterfactual-score")
-    given |= {
-        name: options.by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")
-    }
+    given |= {name: options.by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")}
     names = [*groups, *changed.values(), *([] if strata is None else [strata])]
     frame = None if file is None else _table(file, given, names)
     given |= {"sensitive_features": groups, "counterfactual_score": changed}
@@ -189,9 +186,7 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
     data: Any
     if file.suffix == ".json" or (held or b"").lstrip().startswith(b"{"):
         text = file.read_bytes() if held is None and file.is_file() else held or b""
-        data = parse_json(
-            text, "file", repr(str(file)), "a tally, or counts {group: [selected, not selected]}"
-        )
+        data = parse_json(text, "file", repr(str(file)), "a tally, or counts {group: [selected, not selected]}")
         data = Tally.from_json(text.decode("utf-8", "replace")) if "class" in data else data
     else:
         data = read_table(file, options.columns_of("adverse-impact", given), delimiter=delimiter, held=held)
@@ -227,12 +222,7 @@ def doctor() -> None:
 
 @command("crosscheck", "crosscheck", "delimiter")
 def crosscheck_command(
-    report: Path,
-    data: Path | None,
-    tolerance: float | None,
-    out: Path | None,
-    brief: bool,
-    delimiter: str | None,
+    report: Path, data: Path | None, tolerance: float | None, out: Path | None, brief: bool, delimiter: str | None
 ) -> None:
     """Recompute every number of a report in R by independent code, and print both with their difference.
 
@@ -293,9 +283,7 @@ def new_command(path: Path, data: Path | None, **given: Any) -> None:
         name, cure = ("--data", "--data people.csv") if data is None else ("--group", "--group sex")
         raise InputError(name, got="nothing", allowed="a file, and a sensitive column of it", cure=cure)
     _, plain = _asked(None, given)
-    default = {
-        name: said.get("default") for name, said in (options.TABLES["rows"] | options.TABLES["audit"]).items()
-    }
+    default = {name: said.get("default") for name, said in (options.TABLES["rows"] | options.TABLES["audit"]).items()}
     asked = {k: v for k, v in plain.items() if v != default.get(k) or k == "rng"}
     typer.echo(f"Written: {write_vignette(path, data, asked)}")
 

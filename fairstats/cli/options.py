@@ -117,7 +117,5 @@ def columns_of(table: str, given: Mapping[str, Any]) -> list[str]:
     for name, said in TABLES[table].items():
         value = given.get(name)
         if said.get("column") and value is not None:
-            found += (
-                [value] if isinstance(value, str) else value.values() if isinstance(value, Mapping) else value
-            )
+            found += [value] if isinstance(value, str) else value.values() if isinstance(value, Mapping) else value
     return found

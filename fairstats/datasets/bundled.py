@@ -20,9 +20,7 @@ from fairstats.ground.lazy import pd
 def read_bundled(file: str, known: CatalogueEntry) -> pd.DataFrame:
     """Read a file that travels with the package."""
     with files("fairstats.datasets").joinpath("data", file).open("rb") as stream:
-        return pd.read_csv(
-            stream, compression="gzip", dtype=dict(known.dtypes), keep_default_na=False, na_values=[""]
-        )
+        return pd.read_csv(stream, compression="gzip", dtype=dict(known.dtypes), keep_default_na=False, na_values=[""])
 
 
 def load_compas(*, subset: Literal["propublica", "besse"] | None = None) -> Dataset:
@@ -105,8 +103,7 @@ def load_german_credit() -> Dataset:
 def load_adult(*, subset: Literal["besse"] | None = None) -> Dataset:
     """Load the training part of UCI Adult (census income).
 
-    Only the 32,561 rows of ``adult.data`` travel with the package; `read_adult` reads the test part from
-    your own copy.
+    Only the 32,561 rows of ``adult.data`` travel with the package; `read_adult` reads the test part from your own copy.
 
     Parameters
     ----------

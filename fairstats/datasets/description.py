@@ -138,8 +138,7 @@ class CatalogueEntry:
 
     `about`: the description, of no rows yet; `dtypes`: how each column is stored: ``int64`` (never missing),
     ``float64`` or ``str`` (missing is NaN); `subsets`: name of each published choice of rows → what it keeps;
-    `published_names`: column → its name in the published file, where that is another; ``{yy}`` stands for the
-    year.
+    `published_names`: column → its name in the published file, where that is another; ``{yy}`` stands for the year.
     """
 
     about: DatasetDescription

@@ -67,9 +67,7 @@ def header_of(argument: str, file: Path, *, sep: str) -> list[str]:
         return [str(name) for name in pd.read_csv(file, sep=sep, nrows=0).columns]
 
 
-def require_columns(
-    argument: str, file: Path, found: Iterable[str], required: Iterable[str], *, sep: str
-) -> None:
+def require_columns(argument: str, file: Path, found: Iterable[str], required: Iterable[str], *, sep: str) -> None:
     """Raise an `InputError` unless every required column was found."""
     found = list(found)
     missing = [name for name in required if name not in found]

@@ -92,10 +92,7 @@ def _total_clicks(file: Path, chunk_rows: int) -> pd.DataFrame:
     columns = [*_KEY, "sum_click"]
     require_columns("folder", file, header_of("folder", file, sep=","), columns, sep=",")
     dtypes = {"code_module": "str", "code_presentation": "str", "id_student": "int64", "sum_click": "int64"}
-    with (
-        readable("folder", file),
-        pd.read_csv(file, usecols=columns, dtype=dtypes, chunksize=chunk_rows) as chunks,
-    ):
+    with readable("folder", file), pd.read_csv(file, usecols=columns, dtype=dtypes, chunksize=chunk_rows) as chunks:
         sums = [chunk.groupby(_KEY)["sum_click"].sum() for chunk in chunks]
     if not any(map(len, sums)):
         raise damaged("folder", f"{str(file)!r} with no rows")
@@ -120,10 +117,9 @@ def oulad_course_table(students: pd.DataFrame, course: str | None = None) -> pd.
     Returns
     -------
     DataFrame
-        Nine columns of integers, in file order: ``gender`` (1 M), ``highest_education`` (0 to 4),
-        ``poverty`` (1: imd_band 0-50%), ``age`` (0 to 2), ``disability`` (1 Y), ``num_of_prev_attempts``,
-        ``studied_credits``, ``sum_click``, ``passed`` (1 Pass or Distinction). 5,299 rows for BBB, 4,740
-        for FFF.
+        Nine columns of integers, in file order: ``gender`` (1 M), ``highest_education`` (0 to 4), ``poverty`` (1:
+        imd_band 0-50%), ``age`` (0 to 2), ``disability`` (1 Y), ``num_of_prev_attempts``, ``studied_credits``,
+        ``sum_click``, ``passed`` (1 Pass or Distinction). 5,299 rows for BBB, 4,740 for FFF.
 
     Raises
     ------
@@ -160,9 +156,7 @@ def oulad_course_table(students: pd.DataFrame, course: str | None = None) -> pd.
     if course is not None:
         check_choice("course", course, courses, cure=None)
     kept = students[
-        students["sum_click"].notna()
-        & students["imd_band"].notna()
-        & students["final_result"].ne("Withdrawn")
+        students["sum_click"].notna() & students["imd_band"].notna() & students["final_result"].ne("Withdrawn")
     ].drop_duplicates("id_student")
     if course is not None:
         kept = kept[kept["code_module"].eq(course)]
@@ -209,8 +203,7 @@ def read_meps(path: StrPath, *, panel: int | None = None) -> Dataset:
     path : path-like
         The file with all its columns, under the AHRQ's names, as CSV with commas.
     panel : int, optional
-        The panel to keep. By default 19 for 2015 and 21 for 2016, as in the literature (15,830 and 15,675
-        rows).
+        The panel to keep. By default 19 for 2015 and 21 for 2016, as in the literature (15,830 and 15,675 rows).
 
     Returns
     -------
@@ -233,9 +226,7 @@ def read_meps(path: StrPath, *, panel: int | None = None) -> Dataset:
     known = entry("meps")
     made_here = ("RACE", "UTILIZATION", "PERWT")
     published = {  # name here -> name in the file
-        name: known.published_names.get(name, name).format(yy=year)
-        for name in known.dtypes
-        if name not in made_here
+        name: known.published_names.get(name, name).format(yy=year) for name in known.dtypes if name not in made_here
     }
     raw = {published[name]: known.dtypes[name] for name in published}
     raw |= dict.fromkeys((name.format(yy=year) for name in _VISITS), "int64")

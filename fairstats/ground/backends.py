@@ -85,11 +85,10 @@ def resolve(
 ) -> Literal["r", "scipy"]:
     """The back end that a call uses.
 
-    `requested`, {None, "auto", "r", "scipy"}: the call's ``backend=``; None asks `current_backend`;
-    `purpose`: what it is for, in error messages: ``"GPD fits"``; `r_packages`: R packages that this purpose
-    needs; `argument`: name of the argument, for the error. Raises InputError for an unknown name; Raises
-    BackendError if ``"r"`` was asked for and R or one of the packages is not there; the message has cause and
-    cure.
+    `requested`, {None, "auto", "r", "scipy"}: the call's ``backend=``; None asks `current_backend`; `purpose`: what it
+    is for, in error messages: ``"GPD fits"``; `r_packages`: R packages that this purpose needs; `argument`: name of the
+    argument, for the error. Raises InputError for an unknown name; Raises BackendError if ``"r"`` was asked for and R
+    or one of the packages is not there; the message has cause and cure.
 
     Examples
     --------
@@ -107,9 +106,7 @@ def resolve(
     if wanted == "auto":
         return "scipy"
     if not found.works:
-        raise BackendError(
-            f'{purpose} with backend="r": {found.cause}. To fix: {found.cure}; or use backend="scipy".'
-        )
+        raise BackendError(f'{purpose} with backend="r": {found.cause}. To fix: {found.cure}; or use backend="scipy".')
     raise BackendError(
         f'{purpose} with backend="r" needs the R package{"s" if len(lacking) > 1 else ""} '
         f"{', '.join(lacking)}, not installed in R {found.r_version}. "

@@ -143,9 +143,7 @@ class CellCounts:
         )  # fmt: skip
 
     @classmethod
-    def from_counts(
-        cls, counts: Any, *, groups: Sequence[Hashable] | None = None, left_out: Any = None
-    ) -> Self:
+    def from_counts(cls, counts: Any, *, groups: Sequence[Hashable] | None = None, left_out: Any = None) -> Self:
         """Table of counts that are already there.
 
         Parameters
@@ -220,9 +218,7 @@ class CellCounts:
             allowed = "at least one group with its cells"
             raise InputError("counts", got="no group", allowed=allowed, cure="pass the counts")
         labels = tuple(map(label_text, order))
-        check_that(
-            len(set(labels)) == len(labels), "counts", order, "groups that do not read alike", "rename one"
-        )
+        check_that(len(set(labels)) == len(labels), "counts", order, "groups that do not read alike", "rename one")
         totals = np.array([[_number(v, g) for v in _cells_of(table[g], g, cls.cells)] for g in order])
         bad = ~np.isfinite(totals) | (totals < 0) | (whole & (totals != np.floor(totals)))
         if bad.any():

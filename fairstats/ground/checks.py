@@ -53,9 +53,7 @@ def check_label(argument: str, value: Any, allowed: str, cure: str | None = None
     check_that(is_plain(value), argument, value, allowed, cure)
 
 
-def check_choice(
-    argument: str, value: Any, choices: Iterable[Any], *, cure: str | None = "choose one of them"
-) -> None:
+def check_choice(argument: str, value: Any, choices: Iterable[Any], *, cure: str | None = "choose one of them") -> None:
     """Raise unless `value` is one of `choices`."""
     choices = tuple(choices)
     check_that(is_plain(value) and value in choices, argument, value, ", ".join(map(repr, choices)), cure)
@@ -205,12 +203,7 @@ def as_number(value: Any) -> float:
 
 
 def check_whole(
-    argument: str,
-    value: Any,
-    *,
-    low: int | None = None,
-    high: int | None = None,
-    cure: str | None = None,
+    argument: str, value: Any, *, low: int | None = None, high: int | None = None, cure: str | None = None
 ) -> int:
     """Return `value` as a whole number in [low, high], or raise; True, 3.5 and 3.0 are none."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
@@ -261,9 +254,7 @@ def check_confidence_level(confidence_level: Any) -> float:
     return check_share("confidence_level", confidence_level, cure="0.95 for a 95% interval")
 
 
-def _range_words(
-    low: float | None, high: float | None, *, open_low: bool = False, open_high: bool = False
-) -> str:
+def _range_words(low: float | None, high: float | None, *, open_low: bool = False, open_high: bool = False) -> str:
     if low is not None and high is not None:
         ends = {(False, False): "", (True, True): ", both excluded"}.get((open_low, open_high))
         if ends is None:

@@ -223,9 +223,7 @@ def _r_rows(found: RProbe, broken: dict[str, str]) -> Iterator[DoctorRow]:
 
 def _backend_rows(found: RProbe, broken: dict[str, str]) -> Iterator[DoctorRow]:
     yield DoctorRow("back end", "scipy", version("scipy"), "ok", f'chosen: "{current_backend()}"')
-    yield DoctorRow(
-        "back end", "rates by r", found.r_version, found.status, "base R" if found.works else found.cause
-    )
+    yield DoctorRow("back end", "rates by r", found.r_version, found.status, "base R" if found.works else found.cause)
     for name, package in _USES.items():
         if not found.works:
             yield DoctorRow("back end", name, "", found.status, found.cause)

@@ -111,9 +111,7 @@ def _through_narwhals(values: Any, argument: str) -> Any:
     if isinstance(native, nw.DataFrame) and native.shape[1] == 1:
         native = native[native.columns[0]]
     if isinstance(native, nw.Series):
-        check_that(
-            not native.dtype.is_nested(), argument, native.dtype, "one label or number per row", "unnest it"
-        )
+        check_that(not native.dtype.is_nested(), argument, native.dtype, "one label or number per row", "unnest it")
         if isinstance(native.dtype, nw.Enum):
             return pd.Categorical(native.to_list(), categories=list(native.dtype.categories))
         text = isinstance(native.dtype, nw.Categorical)  # dictionary-encoded text: no declared order
@@ -145,9 +143,7 @@ def _from_list(values: Sequence[Any], argument: str) -> NDArray[Any]:
         values = [None if v is np.ma.masked else v for v in values]
         types = set(map(type, values))
     array = as_array(values, argument)
-    if array.dtype.kind in "US" and not all(
-        issubclass(t, str if array.dtype.kind == "U" else bytes) for t in types
-    ):
+    if array.dtype.kind in "US" and not all(issubclass(t, str if array.dtype.kind == "U" else bytes) for t in types):
         return _objects(values)  # mixed types: keep None, NaN, numbers and bytes
     return array
 
@@ -298,16 +294,11 @@ def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:
 def binary_columns(pos_label: Any, /, **columns: Any) -> dict[str, Factor | None]:
     """Codes 0/1 of several label columns that share `pos_label`; None stays None."""
     if isinstance(pos_label, Mapping) and set(pos_label) - set(columns):
-        got, cure = (
-            f"a mapping with {sorted(map(str, pos_label))}",
-            "name the favourable value of each column",
-        )
+        got, cure = (f"a mapping with {sorted(map(str, pos_label))}", "name the favourable value of each column")
         allowed = f"a mapping with the keys {', '.join(map(repr, columns))}, or one value"
         raise InputError("pos_label", got=got, allowed=allowed, cure=cure)
     for label in pos_label.values() if isinstance(pos_label, Mapping) else (pos_label,):
-        check_label(
-            "pos_label", label, "one value of the labels, or a mapping {'y_true': …, 'y_pred': …}", "1"
-        )
+        check_label("pos_label", label, "one value of the labels, or a mapping {'y_true': …, 'y_pred': …}", "1")
     codes = {
         name: None if values is None else binary_codes(values, name, _label_for(name, pos_label))
         for name, values in columns.items()

@@ -72,9 +72,7 @@ class ResultAttributeError(_Composed, AttributeError):
 class MissingDependencyError(_Composed, ImportError):
     """An optional package is needed for what was asked; `extra` is None where no extra of ours has it."""
 
-    def __init__(
-        self, package: str, *, extra: str | None, purpose: str, alternative: str | None = None
-    ) -> None:
+    def __init__(self, package: str, *, extra: str | None, purpose: str, alternative: str | None = None) -> None:
         self.package = package
         self.extra = extra
         self.purpose = purpose

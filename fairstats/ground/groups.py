@@ -56,11 +56,10 @@ def encode_groups(
 ) -> Grouping:
     """Codes of one sensitive column, or of the intersections of several.
 
-    `sensitive_features`: one column is one attribute; several are crossed; `missing`, {"raise", "drop",
-    "group"}: under "group" a missing value is a level of its own; `groups`: explicit order of the groups, by
-    value or by label; `number`: rows that each row stands for. Declared values without rows are no groups,
-    and a warning names them, unless `groups` lists them. Raises InputError if `groups` leaves out a value
-    that occurs.
+    `sensitive_features`: one column is one attribute; several are crossed; `missing`, {"raise", "drop", "group"}: under
+    "group" a missing value is a level of its own; `groups`: explicit order of the groups, by value or by label;
+    `number`: rows that each row stands for. Declared values without rows are no groups, and a warning names them,
+    unless `groups` lists them. Raises InputError if `groups` leaves out a value that occurs.
     """
     columns = sensitive_columns(sensitive_features)
     factors: dict[str, Factor] = {}
@@ -193,12 +192,8 @@ def _ordered(factor: Factor, groups: Sequence[Hashable] | None, number: NDArray[
     return Factor(position[factor.codes], tuple(factor.levels[g] for g in order), True)
 
 
-def _as_listed(
-    factor: Factor, groups: Sequence[Hashable], labels: tuple[str, ...], sizes: NDArray[np.int64]
-) -> Factor:
-    fine = isinstance(groups, (Sequence, np.ndarray, pd.Index, pd.Series)) and not isinstance(
-        groups, (str, bytes)
-    )
+def _as_listed(factor: Factor, groups: Sequence[Hashable], labels: tuple[str, ...], sizes: NDArray[np.int64]) -> Factor:
+    fine = isinstance(groups, (Sequence, np.ndarray, pd.Index, pd.Series)) and not isinstance(groups, (str, bytes))
     fine = fine and not (isinstance(groups, np.ndarray) and groups.ndim == 0)
     checks.check_that(fine, "groups", groups, "a list of all groups in order", f"groups={list(labels)!r}")
     wanted = [tuple(g) if isinstance(g, list) else g for g in groups]
@@ -219,9 +214,7 @@ def _as_listed(
     return Factor(position[factor.codes], final, True)
 
 
-def find_group(
-    labels: Sequence[str], group: Hashable, levels: Sequence[Hashable] | None = None
-) -> int | None:
+def find_group(labels: Sequence[str], group: Hashable, levels: Sequence[Hashable] | None = None) -> int | None:
     """Position of a group by its value, or by a text that stands for it; None where there is no such group.
 
     1, 1.0, ``np.float64(1)`` and True are one value; so are a day and its timestamp.
@@ -252,9 +245,7 @@ def _text(group: Hashable) -> str:
     return INTERSECTION.join(map(label_text, group)) if isinstance(group, tuple) else label_text(group)
 
 
-def group_index(
-    labels: Sequence[str], group: Hashable, argument: str, levels: Sequence[Hashable] | None = None
-) -> int:
+def group_index(labels: Sequence[str], group: Hashable, argument: str, levels: Sequence[Hashable] | None = None) -> int:
     """Position of a group named by value or by label; an error if there is no such group."""
     found = find_group(labels, group, levels) if checks.is_plain(group) else None
     if found is None:
@@ -268,10 +259,9 @@ def find_reference(
 ) -> tuple[int, str]:
     """Position of the reference group and the rule that chose it.
 
-    `labels`: groups in their order; `reference`: a group; None and "largest" take the group with most rows
-    (the first of equals); "highest" the one with the highest rate, as the US four-fifths rule does; `sizes`,
-    shape (G,): rows per group; `rates`, shape (G,): rate per group, for "highest". Returns index; rule:
-    {"named", "largest", "highest"}.
+    `labels`: groups in their order; `reference`: a group; None and "largest" take the group with most rows (the first
+    of equals); "highest" the one with the highest rate, as the US four-fifths rule does; `sizes`, shape (G,): rows per
+    group; `rates`, shape (G,): rate per group, for "highest". Returns index; rule: {"named", "largest", "highest"}.
     """
     rule = reference if isinstance(reference, str) and reference not in labels else None
     if reference is None or rule == "largest":

@@ -124,16 +124,15 @@ class Outcomes:
     ) -> Outcomes:
         """Validate and encode columns.
 
-        `y_true`, `y_pred`, shape (n,): labels and predictions of any type with two values, or more when
-        `pos_label` names one; `sensitive_features`, shape (n,): one sensitive column, or several (their
-        intersections are the groups); `score`, shape (n,): score in [0, 1], larger for the favourable
-        outcome; `sample_weight`, shape (n,): non-negative weights; `cluster`, `strata`, shape (n,): sampling
-        unit and stratum of each row; `extra`, shape (n,): a second prediction of the same rows, already
-        coded; `pos_label`: the favourable value; a mapping ``{"y_true": …, "y_pred": …}`` where the two
-        columns differ; `missing`, {"raise", "drop", "group"}: error; leave out and count; or make missing
-        sensitive values a group of their own; `groups`: order of the groups; values that it does not name are
-        an error; `number`, `squares`: where rows stand for several. Raises InputError where a column cannot
-        be used; the message names the argument and the cure.
+        `y_true`, `y_pred`, shape (n,): labels and predictions of any type with two values, or more when `pos_label`
+        names one; `sensitive_features`, shape (n,): one sensitive column, or several (their intersections are the
+        groups); `score`, shape (n,): score in [0, 1], larger for the favourable outcome; `sample_weight`, shape (n,):
+        non-negative weights; `cluster`, `strata`, shape (n,): sampling unit and stratum of each row; `extra`, shape
+        (n,): a second prediction of the same rows, already coded; `pos_label`: the favourable value; a mapping
+        ``{"y_true": …, "y_pred": …}`` where the two columns differ; `missing`, {"raise", "drop", "group"}: error; leave
+        out and count; or make missing sensitive values a group of their own; `groups`: order of the groups; values that
+        it does not name are an error; `number`, `squares`: where rows stand for several. Raises InputError where a
+        column cannot be used; the message names the argument and the cure.
         """
         check_choice("missing", missing, ("raise", "drop", "group"), cure="name a policy")
         allowed = "one column, or several, that say which group each row belongs to"
@@ -281,9 +280,7 @@ def check_weights(bad: int, negative: int, least: float, most: float) -> None:
         got = f"a largest weight of {most:g}"
     else:
         return
-    allowed = (
-        f"finite weights ≥ 0, the largest between {1 / LARGEST:g} and {LARGEST:g}, since squares overflow"
-    )
+    allowed = f"finite weights ≥ 0, the largest between {1 / LARGEST:g} and {LARGEST:g}, since squares overflow"
     cure = "drop or repair those rows before the audit, or change the unit of all weights"
     raise InputError("sample_weight", got=got, allowed=allowed, cure=cure)
 

@@ -196,12 +196,8 @@ class RowCounts:
     def _keys(self) -> list[str]:
         return [*self.columns, GROUP, TRUE, PRED]
 
-    def _counted(
-        self, table: pd.DataFrame, groups: tuple[str, ...], levels: tuple[tuple[str, ...], ...]
-    ) -> Self:
-        found = table.groupby(self._keys, as_index=False, sort=True, dropna=False, observed=True)[
-            NUMBER
-        ].sum()
+    def _counted(self, table: pd.DataFrame, groups: tuple[str, ...], levels: tuple[tuple[str, ...], ...]) -> Self:
+        found = table.groupby(self._keys, as_index=False, sort=True, dropna=False, observed=True)[NUMBER].sum()
 
         def labels(name: str) -> NDArray[np.int64] | None:
             values = found[name].to_numpy(dtype=np.int64)

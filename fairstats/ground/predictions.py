@@ -196,9 +196,7 @@ def favourable_probability(predict: Any, pos_label: Hashable | None = None) -> C
     """
     column: Any
     if isinstance(predict, type):
-        raise _no_probabilities(
-            f"the class {predict.__name__}", "pass a fitted model, an object of this class"
-        )
+        raise _no_probabilities(f"the class {predict.__name__}", "pass a fitted model, an object of this class")
     if hasattr(predict, "predict_proba"):
         classes = list(getattr(predict, "classes_", ()))
         column, call = _column_of(classes, pos_label), predict.predict_proba

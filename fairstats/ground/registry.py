@@ -240,11 +240,7 @@ def registry_json() -> str:
         for rate in RATES.values()
     ]
     metrics = [{**asdict(metric), "arguments": dict(metric.arguments)} for metric in METRICS.values()]
-    tables = {
-        "rates": rates,
-        "criteria": [asdict(criterion) for criterion in CRITERIA.values()],
-        "metrics": metrics,
-    }
+    tables = {"rates": rates, "criteria": [asdict(criterion) for criterion in CRITERIA.values()], "metrics": metrics}
     return json.dumps(tables, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -349,9 +349,7 @@ class Result(_Answers):
 
     def _repr_html_(self) -> str:
         frame = self.to_frame()
-        table = frame[self._telling_columns(frame)].to_html(
-            index=False, float_format=_short, na_rep="—", border=0
-        )
+        table = frame[self._telling_columns(frame)].to_html(index=False, float_format=_short, na_rep="—", border=0)
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes())
         return f"<section><h4>{html.escape(self.title)}</h4>{table}{notes}</section>"
 
@@ -383,20 +381,12 @@ _LATEX = str.maketrans(
 )
 
 
-def latex_table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str, notes: Iterable[str] = ()
-) -> str:
+def latex_table(heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str, notes: Iterable[str] = ()) -> str:
     """A table of texts in LaTeX, with rules of booktabs; notes stand below it."""
     lines = [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in (heads, *rows)]
-    align = "".join(
-        "l" if any(c.isalpha() for row in rows for c in row[k]) else "r" for k in range(len(heads))
-    )
+    align = "".join("l" if any(c.isalpha() for row in rows for c in row[k]) else "r" for k in range(len(heads)))
     below = [rf"\par\footnotesize {note.translate(_LATEX)}" for note in notes]
-    head = [
-        r"\begin{table}",
-        rf"\caption{{{caption.translate(_LATEX)}}}",
-        rf"\begin{{tabular}}{{{align}}} \toprule",
-    ]
+    head = [r"\begin{table}", rf"\caption{{{caption.translate(_LATEX)}}}", rf"\begin{{tabular}}{{{align}}} \toprule"]
     return "\n".join(
         [*head, lines[0] + r" \midrule", *lines[1:], r"\bottomrule", r"\end{tabular}", *below, r"\end{table}"]
     )

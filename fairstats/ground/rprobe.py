@@ -138,12 +138,11 @@ _OLD_RPY2 = 'pip install "rpy2-rinterface>=3.6.2,<3.6.6"'
 class RProbe:
     """What was found of R.
 
-    `status`, {"ok", "missing", "broken"}: whether R can be called from Python; missing: R or rpy2 is not
-    there; `r_version`, `r_home`, `rpy2_version`: what answered; empty where nothing did; `packages`:
-    installed packages out of `R_PACKAGES`, with versions; `libraries`: R's library paths, the user's profile
-    included; `variables`: environment of R's own front end, which rpy2 asks for at its start; `cause`,
-    `cure`: why it does not work and what helps; where it works only without the user's profile, that; else
-    empty.
+    `status`, {"ok", "missing", "broken"}: whether R can be called from Python; missing: R or rpy2 is not there;
+    `r_version`, `r_home`, `rpy2_version`: what answered; empty where nothing did; `packages`: installed packages out of
+    `R_PACKAGES`, with versions; `libraries`: R's library paths, the user's profile included; `variables`: environment
+    of R's own front end, which rpy2 asks for at its start; `cause`, `cure`: why it does not work and what helps; where
+    it works only without the user's profile, that; else empty.
     """
 
     status: Literal["ok", "missing", "broken"]

@@ -52,20 +52,17 @@ _running: _Session | None = None
 def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
     """Call a function of R and return what it returns.
 
-    `function`: a function of the project's R code (``"fit_gpd"``), or ``"package::function"``; `*args`,
-    `**kwargs`: its arguments: None, numbers, text, arrays, lists and mappings of these. Names that Python
-    does not allow go in as ``**{"na.rm": True}``; `rng`: where R's seed for this call comes from
-    (Mersenne-Twister, inversion, rejection); R's own generator is put back as it was. Returns as
-    `fairstats.ground.rconvert` says. Raises BackendError if R or rpy2 cannot be used; the message has cause
-    and cure. Also in a child process that was forked after R had started: R cannot be shared; Raises
-    RBackendError if R signals an error: R's message and call; what R printed is added as a note; Raises
-    KeyboardInterrupt: on Ctrl-C, also from within R; the session stays usable. Warns FairstatsWarning for
+    `function`: a function of the project's R code (``"fit_gpd"``), or ``"package::function"``; `*args`, `**kwargs`: its
+    arguments: None, numbers, text, arrays, lists and mappings of these. Names that Python does not allow go in as
+    ``**{"na.rm": True}``; `rng`: where R's seed for this call comes from (Mersenne-Twister, inversion, rejection); R's
+    own generator is put back as it was. Returns as `fairstats.ground.rconvert` says. Raises BackendError if R or rpy2
+    cannot be used; the message has cause and cure. Also in a child process that was forked after R had started: R
+    cannot be shared; Raises RBackendError if R signals an error: R's message and call; what R printed is added as a
+    note; Raises KeyboardInterrupt: on Ctrl-C, also from within R; the session stays usable. Warns FairstatsWarning for
     each warning of R.
     """
     if not _FUNCTION.fullmatch(function):
-        raise errors.InputError(
-            "function", got=repr(function), allowed='an R function, "name" or "package::name"'
-        )
+        raise errors.InputError("function", got=repr(function), allowed='an R function, "name" or "package::name"')
     seed = int(as_generator(rng)[0].integers(2**31 - 1))
     _refuse_forked_child()
     with _lock:
@@ -177,17 +174,8 @@ def _open(found: RProbe) -> _Session:
             load, caller = ri.evalr(_IN_R, envir=ri.baseenv)
             home = load(to_r(__version__, ri), to_r(folder, ri), to_r(list(found.libraries), ri))
         except embedded.RRuntimeError as error:
-            raise errors.RBackendError(
-                f"R cannot load the R code of fairstats: {error}{''.join(printed)}"
-            ) from None
-        return _Session(
-            pid=os.getpid(),
-            ri=ri,
-            callbacks=callbacks,
-            rlib=openrlib.rlib,
-            home=home,
-            caller=caller,
-        )
+            raise errors.RBackendError(f"R cannot load the R code of fairstats: {error}{''.join(printed)}") from None
+        return _Session(pid=os.getpid(), ri=ri, callbacks=callbacks, rlib=openrlib.rlib, home=home, caller=caller)
 
 
 def _import_rpy2(found: RProbe) -> Any:

@@ -135,12 +135,7 @@ class Tally:
 
     @classmethod
     def from_frame(
-        cls,
-        answer: Any,
-        *,
-        sensitive_features: str | Sequence[str],
-        number: str = "number_of_rows",
-        **columns: Any,
+        cls, answer: Any, *, sensitive_features: str | Sequence[str], number: str = "number_of_rows", **columns: Any
     ) -> Tally:
         """The tally that the query of `tally_sql` made where the table is.
 
@@ -222,9 +217,7 @@ class Tally:
         moved = {name: part and part.regrouped(groups, position) for name, part in parts.items()}
         if self.cells is not None:
             moved["cells"] = replace(moved["cells"], attributes=names)
-        return replace(
-            self, attributes=names, levels=tuple(new), orders=orders, stratified=stratified, **moved
-        )
+        return replace(self, attributes=names, levels=tuple(new), orders=orders, stratified=stratified, **moved)
 
     def _sorted(self) -> Tally:
         """Groups in declared order, where every attribute has one, else by decreasing size."""
@@ -272,8 +265,7 @@ class Tally:
             cure = "make one tally of all rows, or a.add(b, disjoint_clusters=True) where that is known"
             raise InputError("other", got="clustered tallies", allowed=allowed, cure=cure)
         orders = tuple(
-            tuple(dict.fromkeys([*a, *b])) if a and b else ()
-            for a, b in zip(self.orders, other.orders, strict=True)
+            tuple(dict.fromkeys([*a, *b])) if a and b else () for a, b in zip(self.orders, other.orders, strict=True)
         )
         new = list(dict.fromkeys([*self.levels, *other.levels]))
         a, b = (t._onto(t.attributes, new, list(t.levels), orders, t.stratified) for t in (self, other))
@@ -326,9 +318,7 @@ class Tally:
         """Distinct rows of features, outcome and prediction."""
         return self._part("distinct", "rows of features", "features=")  # type: ignore[no-any-return]
 
-    def _part(
-        self, name: str, what: str = "outcomes or predictions", cure: str = "y_pred= (and y_true=)"
-    ) -> Any:
+    def _part(self, name: str, what: str = "outcomes or predictions", cure: str = "y_pred= (and y_true=)") -> Any:
         """One part, of the groups without strata."""
         if getattr(self, name) is None:
             raise _lacks(self, what, cure)
@@ -420,9 +410,8 @@ class Tally:
         kept = self if exact else replace(self, scores=scores, distinct=None)
         if scores is not None and scores.cost > 0:
             caution(
-                f"scores are merged to {scores.values.size} intervals of at least {LEAST_ROWS} rows: "
-                f"the share of a group below a cut can move by up to {scores.cost:.3g} "
-                "(exact=True keeps every value).",
+                f"scores are merged to {scores.values.size} intervals of at least {LEAST_ROWS} rows: the share of a "
+                f"group below a cut can move by up to {scores.cost:.3g} (exact=True keeps every value).",
                 DataWarning,
             )
         text = json.dumps(encode(kept), ensure_ascii=False, allow_nan=False)
@@ -493,9 +482,8 @@ def tally(
     Parameters
     ----------
     frame : data frame or lazy table
-        pandas, polars, pyarrow, or any other that narwhals reads. Lazy tables (polars LazyFrame, DuckDB
-        relation, Spark, Dask, Ibis, SQLFrame) are counted where they are: only grouped counts and sums come
-        here.
+        pandas, polars, pyarrow, or any other that narwhals reads. Lazy tables (polars LazyFrame, DuckDB relation,
+        Spark, Dask, Ibis, SQLFrame) are counted where they are: only grouped counts and sums come here.
     sensitive_features : str or sequence of str
         Sensitive columns; several are crossed, and `Tally.by` gives each by itself.
     y_true, y_pred, y_pred_b : str, optional
@@ -529,8 +517,7 @@ def tally(
     Raises
     ------
     InputError
-        Where a column is missing or cannot be used; in a lazy table more than 10⁶ distinct rows of
-        `features`.
+        Where a column is missing or cannot be used; in a lazy table more than 10⁶ distinct rows of `features`.
     EngineError
         Where the engine of a lazy table fails; it gives the engine's own words.
 

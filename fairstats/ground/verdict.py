@@ -130,9 +130,7 @@ class Ruling:
     pvalue_adjusted: float
 
 
-def settle(
-    family: Sequence[Evidence], *, confidence_level: float, adjust: str = "holm"
-) -> tuple[Ruling, ...]:
+def settle(family: Sequence[Evidence], *, confidence_level: float, adjust: str = "holm") -> tuple[Ruling, ...]:
     """Verdicts on all comparisons of one metric.
 
     With "holm" (or another method that keeps the family-wise error) the probability of any false verdict is

@@ -32,12 +32,11 @@ MARKS = {"violated": "✗", "satisfied": "✓", "undecided": "?", "insufficient 
 def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     """Draw estimates and intervals of comparisons, one line each.
 
-    `result_or_results`: results with `comparisons` (group, reference, estimate, confidence_interval,
-    bounds, verdict), `settings` with a limit, and `scale`: "ratio" (logarithmic axis), "difference" or
-    "maximum"; `ax`: where to draw; default a new figure, as high as the lines need. Returns
-    matplotlib.axes.Axes: thin lines are the intervals, thick ones the two one-sided bounds that the verdict
-    rests on. Raises InputError if the results have different scales, or no comparisons; raises
-    MissingDependencyError without matplotlib (extra ``report``).
+    `result_or_results`: results with `comparisons` (group, reference, estimate, confidence_interval, bounds, verdict),
+    `settings` with a limit, and `scale`: "ratio" (logarithmic axis), "difference" or "maximum"; `ax`: where to draw;
+    default a new figure, as high as the lines need. Returns matplotlib.axes.Axes: thin lines are the intervals, thick
+    ones the two one-sided bounds that the verdict rests on. Raises InputError if the results have different scales, or
+    no comparisons; raises MissingDependencyError without matplotlib (extra ``report``).
 
     Examples
     --------

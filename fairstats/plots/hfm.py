@@ -70,9 +70,7 @@ def plot_approximation(exact: Sequence[Any], approximate: Sequence[Any], *, ax: 
     return ax
 
 
-def plot_approximation_error(
-    exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None
-) -> Axes:
+def plot_approximation_error(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
     """Relative error of ApproxDist against the exact distance (the paper's figure 3b).
 
     Pairs of sets at distance 0 have no relative error and are left out.
@@ -86,9 +84,7 @@ def plot_approximation_error(
     return ax
 
 
-def plot_approximation_time(
-    exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None
-) -> Axes:
+def plot_approximation_time(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
     """Time of ApproxDist against that of the exact distance, logarithmic (the paper's figures 3c and 3d)."""
     _paired(exact, approximate)
     ax = axes_or_new(ax)

@@ -60,9 +60,7 @@ def _ends(result: Any) -> NDArray[np.float64]:
     return np.concatenate([[0.0], (atoms[1:] + atoms[:-1]) / 2, [1.0]])
 
 
-def plot_histograms(
-    result: Any, *, n_bins: int | None = None, densities: bool = True, ax: Axes | None = None
-) -> Axes:
+def plot_histograms(result: Any, *, n_bins: int | None = None, densities: bool = True, ax: Axes | None = None) -> Axes:
     """Histograms of every group with smoothed densities (the paper's figures 2 and 7).
 
     `result`: read by its `counts` and `comparisons`; `n_bins`: bins of the histograms: those of a grid of the
@@ -113,8 +111,7 @@ def plot_contributions(result: Any, *, ax: Axes | None = None) -> Axes:
 def plot_search(result: Any, *, ax: Axes | None = None) -> Axes:
     """MADD against h with the stable stretch, of the first comparison.
 
-    Raises InputError if the result holds no curve: with given bins nothing was searched, and an audit does
-    not keep it.
+    Raises InputError if the result holds no curve: with given bins nothing was searched, and an audit does not keep it.
     """
     first = result.comparisons[0]
     if first.curve is None:
@@ -181,8 +178,7 @@ def plot_trade_off(mitigator: Any, *, ax: Axes | None = None) -> Axes:
     for place, colour in ((0, _colour(0)), (chosen, _STABLE), (len(curve) - 1, _colour(1))):
         at = curve.iloc[place]
         reach = [
-            [[at[f"{n}_loss"] - at[f"{n}_low"]], [at[f"{n}_high"] - at[f"{n}_loss"]]]
-            for n in ("accuracy", "fairness")
+            [[at[f"{n}_loss"] - at[f"{n}_low"]], [at[f"{n}_high"] - at[f"{n}_loss"]]] for n in ("accuracy", "fairness")
         ]
         label = f"$\\lambda$ = {at['lambda_']:.3f}"
         where: dict[str, Any] = {"xerr": reach[0], "yerr": reach[1], "fmt": "o", "color": colour}

@@ -22,16 +22,10 @@ def score_histograms(result: Any, comparison: Any) -> Picture:
     edges = np.concatenate([[0.0], counts.grid(bins), [1.0]])
     if counts.atoms is not None:  # a score reaches half way to the next
         edges = np.concatenate([[0.0], (counts.atoms[1:] + counts.atoms[:-1]) / 2, [1.0]])
-    sides = [
-        counts.on_grid(bins)[list(g)].sum(axis=0)
-        for g in counts.sides(comparison.group, comparison.reference)
-    ]
+    sides = [counts.on_grid(bins)[list(g)].sum(axis=0) for g in counts.sides(comparison.group, comparison.reference)]
     shares = [side / max(side.sum(), 1e-300) / np.diff(edges) for side in sides]
     names = comparison.group, comparison.reference
-    marks = [
-        mark("steps", edges, share, k, name)
-        for k, (share, name) in enumerate(zip(shares, names, strict=True))
-    ]
+    marks = [mark("steps", edges, share, k, name) for k, (share, name) in enumerate(zip(shares, names, strict=True))]
     apart = np.repeat(np.maximum(*shares), 2), np.repeat(np.minimum(*shares), 2)
     x = np.repeat(edges, 2)[1:-1]
     label = f"where they differ: MADD {comparison.binned:.3f} of 2"
@@ -60,15 +54,11 @@ def madd_by_bandwidth(result: Any, comparison: Any) -> Picture:
         marks.append(mark("band", x, [2.0, 2.0], 2, "stable stretch of bandwidths", low=[0.0, 0.0]))
         marks.append(mark("line", x, [stable.mean, stable.mean], 2, f"its mean, {stable.mean:.3f}"))
     if np.isfinite(comparison.h_sup):
-        marks.append(
-            mark("rule", comparison.h_sup, (), LIMIT, f"best order of bandwidth, {comparison.h_sup:.3f}")
-        )
+        marks.append(mark("rule", comparison.h_sup, (), LIMIT, f"best order of bandwidth, {comparison.h_sup:.3f}"))
     lowest = min(0.01, *(() if stable is None else (stable.low,)))
     title = f"MADD of {comparison.group} and {comparison.reference} by bandwidth"
     top = min(2.0, 1.25 * max(float(madd.max()), 0.08))
-    return Picture(
-        title, "bandwidth h (width of a bin)", "MADD", (lowest, 1.0), (0.0, top), tuple(marks), log=True
-    )
+    return Picture(title, "bandwidth h (width of a bin)", "MADD", (lowest, 1.0), (0.0, top), tuple(marks), log=True)
 
 
 def roc_curves(result: Any, comparison: Any) -> Picture:

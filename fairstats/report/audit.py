@@ -66,9 +66,7 @@ def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
 def chosen_among(result: Result) -> float:
     """Pairs that the data chose from, per comparison."""
     judged: Any = result
-    chosen = (
-        compares(result) or isinstance(result, ModelComparison)
-    ) and judged.settings.reference_rule == "highest"
+    chosen = (compares(result) or isinstance(result, ModelComparison)) and judged.settings.reference_rule == "highest"
     return max(len(judged.counts.groups) / 2, 1.0) if chosen else 1.0
 
 
@@ -108,9 +106,8 @@ def audit(
     ----------
     frame : DataFrame, Tally or AdverseImpact
         A pandas, polars or pyarrow table (any that narwhals reads); every other argument names its columns.
-        Lazy tables (polars LazyFrame, DuckDB relation, Spark, Dask, …) are counted where they are, as
-        `tally` does. Or a `Tally`, which knows its columns and takes no names; or what `adverse_impact`
-        found, which becomes a report.
+        Lazy tables (polars LazyFrame, DuckDB relation, Spark, Dask, …) are counted where they are, as `tally` does. Or
+        a `Tally`, which knows its columns and takes no names; or what `adverse_impact` found, which becomes a report.
     y_true, y_pred, score : str, optional; y_pred and score also mappings
         Outcome, prediction, and score in [0, 1] (larger = favourable; adds MADD and, with outcomes, ABROCA).
         At least outcome or prediction. Of several models mappings ``{name: column}``: the first is audited,
@@ -139,9 +136,8 @@ def audit(
     threshold : float, default 0.8
         For ratios: below it, or above 1/threshold, lies a violation.
     margin : float, default 0.1
-        For differences, gaps and areas: beyond it lies a violation. For MADD, half of which bounds the
-        differences of selection rates, beyond twice of it. Not for ECD, which is judged against ±0.05
-        (`ecd(margin=…)` takes another).
+        For differences, gaps and areas: beyond it lies a violation. For MADD, half of which bounds the differences of
+        selection rates, beyond twice of it. Not for ECD, which is judged against ±0.05 (`ecd(margin=…)` takes another).
     method : {None, "log", "score", "koopman", "delta", "bootstrap"}
         Interval method; None takes the default of each metric (score; under weights log or delta).
     simultaneous : {None, "bonferroni", "max-z"}
@@ -165,8 +161,7 @@ def audit(
     mitigation : MitigationResult, optional
         What `MaddMitigator.evaluate` returned for the groups of one of the sensitive columns: adds a section.
     engine : {"auto", "rows", "duckdb", "polars", "spark"}, default "auto"
-        What counts: see `tally`. "rows" loads a lazy table, for what needs single rows (MADD and ECD of
-        clusters).
+        What counts: see `tally`. "rows" loads a lazy table, for what needs single rows (MADD and ECD of clusters).
 
     Returns
     -------
@@ -255,8 +250,7 @@ def _inputs(
     if table.empty:
         raise InputError("frame", got="0 rows", allowed="at least one row", cure="pass data")
     return [
-        build_input(table, s, columns, settings, pos_label=pos_label, reference=own)
-        for s, own in references.items()
+        build_input(table, s, columns, settings, pos_label=pos_label, reference=own) for s, own in references.items()
     ]
 
 

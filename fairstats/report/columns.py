@@ -52,11 +52,7 @@ class AuditColumns:
 
 
 def columns_of_frame(
-    roles: Mapping[str, Any],
-    sensitive_features: Any,
-    features: Any,
-    counterfactual_score: Any,
-    pos_label: Any,
+    roles: Mapping[str, Any], sensitive_features: Any, features: Any, counterfactual_score: Any, pos_label: Any
 ) -> AuditColumns:
     """The names of the columns, checked; `roles` are those of `AuditColumns.roles`."""
     names = _attribute_names(sensitive_features)
@@ -67,9 +63,7 @@ def columns_of_frame(
     labels = {f"pos_label_{part}": label for part, label in _pos_labels(pos_label).items()}
     return AuditColumns(
         **{role: column_name(role, name) for role, name in roles.items()},
-        **{
-            name: label for name, label in labels.items() if roles[name.replace("pos_label", "y")] is not None
-        },
+        **{name: label for name, label in labels.items() if roles[name.replace("pos_label", "y")] is not None},
         sensitive_features=names,
         features=_feature_names(features),
         counterfactual_scores=_counterfactual_columns(counterfactual_score, names, roles["score"]),

@@ -44,13 +44,7 @@ def convert(page: str, target: Path) -> Path:
         held.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
         if kind == ".pdf" and browser:
             quiet = "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer", "--no-first-run"
-            command = [
-                browser,
-                *quiet,
-                f"--user-data-dir={folder}/profile",
-                f"--print-to-pdf={made}",
-                held.as_uri(),
-            ]
+            command = [browser, *quiet, f"--user-data-dir={folder}/profile", f"--print-to-pdf={made}", held.as_uri()]
         elif pandoc and (kind == ".docx" or latex):
             held.write_text(_filed(_plain(page), Path(folder)), encoding="utf-8", errors="xmlcharrefreplace")
             engine = [f"--pdf-engine={latex}"] if kind == ".pdf" else []

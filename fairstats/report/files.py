@@ -35,10 +35,9 @@ def read_table(
 ) -> pd.DataFrame:
     """The named columns of a file.
 
-    `path`: ``.csv``, ``.tsv`` (also ``.gz``, ``.bz2``, ``.xz``, ``.zip``) or ``.parquet``; `columns`: columns
-    to read; `delimiter`: of a CSV file; default a comma, a tab for ``.tsv``; `held`: what `held_input` gave
-    for this path. Raises InputError if the file is not there, cannot be read, has no rows, lacks a column, or
-    has two of one name.
+    `path`: ``.csv``, ``.tsv`` (also ``.gz``, ``.bz2``, ``.xz``, ``.zip``) or ``.parquet``; `columns`: columns to read;
+    `delimiter`: of a CSV file; default a comma, a tab for ``.tsv``; `held`: what `held_input` gave for this path.
+    Raises InputError if the file is not there, cannot be read, has no rows, lacks a column, or has two of one name.
     """
     file = Path(path)
     name = file.name.lower()

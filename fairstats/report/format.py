@@ -115,9 +115,7 @@ def printable(text: object) -> str:
     >>> printable("a\x1b[31mb")
     'a�[31mb'
     """
-    return "".join(
-        "\ufffd" if unicodedata.category(c) in ("Cc", "Cs") or c in _DIRECTIONS else c for c in str(text)
-    )
+    return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") or c in _DIRECTIONS else c for c in str(text))
 
 
 def isolate(text: str, labels: Iterable[str]) -> str:
@@ -131,9 +129,7 @@ def isolate(text: str, labels: Iterable[str]) -> str:
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table in columns of equal width."""
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return [
-        "  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
+    return ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def escaped(text: object) -> str:
@@ -241,11 +237,7 @@ def difference_axis(estimates: Iterable[float], ends: Iterable[float], margin: f
 
 
 def gap_axis(
-    estimates: Iterable[float],
-    ends: Iterable[float],
-    margin: float,
-    *,
-    steps: Sequence[float] = _DIFFERENCE_STEPS,
+    estimates: Iterable[float], ends: Iterable[float], margin: float, *, steps: Sequence[float] = _DIFFERENCE_STEPS
 ) -> Axis:
     """Linear scale from 0 to the last of `steps` at most, for sizes without sign and distances."""
     points = [v for v in estimates if math.isfinite(v)]

@@ -52,16 +52,11 @@ def split_rows(block: Block, axis: Axis) -> tuple[tuple[Row, ...], tuple[Row, ..
         return block.rows, ()
 
     def distance(row: Row) -> tuple[bool, float]:
-        size = (
-            abs(axis.place(row.estimate) - axis.place(axis.neutral)) if math.isfinite(row.estimate) else -1.0
-        )
+        size = abs(axis.place(row.estimate) - axis.place(axis.neutral)) if math.isfinite(row.estimate) else -1.0
         return row.verdict == "violated", size
 
     open_rows = set(map(id, sorted(block.rows, key=distance, reverse=True)[:_OPEN_ROWS]))
-    return (
-        tuple(r for r in block.rows if id(r) in open_rows),
-        tuple(r for r in block.rows if id(r) not in open_rows),
-    )
+    return (tuple(r for r in block.rows if id(r) in open_rows), tuple(r for r in block.rows if id(r) not in open_rows))
 
 
 #: Rows of one metric with drawing, sentence and tests; of more only those that stand open have them.
@@ -98,9 +93,7 @@ def _environment(picture: Callable[[Picture], str] = svg) -> Any:
     return environment
 
 
-def render_html(
-    report: Contents, crosscheck: Crosscheck | None = None, picture: Callable[[Picture], str] = svg
-) -> str:
+def render_html(report: Contents, crosscheck: Crosscheck | None = None, picture: Callable[[Picture], str] = svg) -> str:
     """The HTML text of a report, with the cross-check where there is one; needs jinja2."""
     template = _environment(picture).get_template("report.html.j2")
     return str(template.render(**_context(report), crosscheck=crosscheck))
@@ -111,9 +104,7 @@ class ShownPart(Part):
 
     def _repr_html_(self) -> str:
         text = _environment().get_template("part.html.j2").render(part=self)
-        return "\n".join(
-            line for line in text.splitlines() if line.strip()
-        )  # Markdown ends HTML at empty lines
+        return "\n".join(line for line in text.splitlines() if line.strip())  # Markdown ends HTML at empty lines
 
 
 def _context(report: Contents) -> dict[str, Any]:

@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import (
-    check_choice,
-    check_confidence_level,
-    check_names,
-    check_number,
-    check_whole,
-)
+from fairstats.ground.checks import check_choice, check_confidence_level, check_names, check_number, check_whole
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.encoding import as_float_column, label_text
 from fairstats.ground.errors import InputError
@@ -39,14 +33,13 @@ AUDIT_METHODS: dict[str | None, str | None] = {
 class AuditSettings:
     """The choices of an audit.
 
-    `confidence_level`: level of the intervals; verdicts use one-sided bounds at this level; `threshold`:
-    ratio that separates violated from satisfied; `margin`: size of a difference that separates them;
-    `method`: interval method; None takes the default of every metric; `simultaneous`, {None, "bonferroni",
-    "max-z"}; `comparisons`, {"reference", "all"}; `adjust`: adjustment of p-values within one metric;
-    `family`, {"metric", "audit"}: what p-values are adjusted over; `missing`, {"raise", "drop", "group"};
-    `evaluated_on`, {None, "training", "held-out"}: whether the rows were used in training; None: not stated;
-    `references`: reference asked for, per set of attributes; `n_resamples`: bootstrap resamples; None takes
-    the default of every metric; `seed`: of everything random.
+    `confidence_level`: level of the intervals; verdicts use one-sided bounds at this level; `threshold`: ratio that
+    separates violated from satisfied; `margin`: size of a difference that separates them; `method`: interval method;
+    None takes the default of every metric; `simultaneous`, {None, "bonferroni", "max-z"}; `comparisons`, {"reference",
+    "all"}; `adjust`: adjustment of p-values within one metric; `family`, {"metric", "audit"}: what p-values are
+    adjusted over; `missing`, {"raise", "drop", "group"}; `evaluated_on`, {None, "training", "held-out"}: whether the
+    rows were used in training; None: not stated; `references`: reference asked for, per set of attributes;
+    `n_resamples`: bootstrap resamples; None takes the default of every metric; `seed`: of everything random.
     """
 
     confidence_level: float = 0.95
@@ -195,18 +188,12 @@ def build_input(
 
 
 def _models(
-    frame: pd.DataFrame,
-    attributes: tuple[str, ...],
-    columns: AuditColumns,
-    settings: AuditSettings,
-    pos_label: Any,
+    frame: pd.DataFrame, attributes: tuple[str, ...], columns: AuditColumns, settings: AuditSettings, pos_label: Any
 ) -> ModelRows | None:
     """The rows with the predictions and scores of all models; None where there is one."""
     if not (columns.models or columns.model_scores):
         return None
-    units = {
-        role: frame[name] for role, name in columns.roles.items() if role in ("sample_weight", "cluster")
-    }
+    units = {role: frame[name] for role, name in columns.roles.items() if role in ("sample_weight", "cluster")}
     options = {
         "sensitive_features": {name: frame[name] for name in attributes}, "pos_label": pos_label,
         "missing": settings.missing, **units,

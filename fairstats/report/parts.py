@@ -56,8 +56,7 @@ def general_parts(report: Contents, view: SetView) -> list[Part]:
     limits = [f"{said.title}. {said.text}" for said in report.statements]
     found = ("limits", "Limits", [*limits, *report.notes]), ("references", "References", report.references)
     others = [
-        Part(key, title, "", tables=(Table(title, (), (), tuple(map(printable, said))),))
-        for key, title, said in found
+        Part(key, title, "", tables=(Table(title, (), (), tuple(map(printable, said))),)) for key, title, said in found
     ]
     return [Part("summary", "What was found", headline(report), tables=sizes), *others]
 
@@ -88,9 +87,7 @@ def _plain_part(key: str, result: Any) -> Part:
         lead = "In no group are the predictions shown to be further from parity than the recorded outcomes."
         if sizes:
             groups = list(dict.fromkeys(c.group for c in sizes))
-            text = (
-                f"The predictions are further from parity than the recorded outcomes for {', '.join(groups)}."
-            )
+            text = f"The predictions are further from parity than the recorded outcomes for {', '.join(groups)}."
             lead = _said(text, *groups)
     return Part(key, title, lead, tables=(table_of(result),))
 
@@ -134,9 +131,7 @@ def _said(text: str, *names: str) -> str:
 
 def _rates(section: Section, view: SetView) -> Iterator[Part]:
     charts = tuple(c for c in view.charts if c.kind != "distance")
-    ratios = [
-        r for r in section.results if isinstance(r, RatioResult) and r.metric.startswith("disparate_impact")
-    ]
+    ratios = [r for r in section.results if isinstance(r, RatioResult) and r.metric.startswith("disparate_impact")]
     lead = _lead_of_rates(ratios[0]) if ratios else ""
     if charts:
         yield Part("rates", "Rates: who is selected, and how often rightly", lead, charts)
@@ -247,9 +242,8 @@ def _madd(section: Section, view: SetView) -> Iterator[Part]:
         if ordered:
             c = ordered[0]
             lead = (
-                f"The scores of {_pair(c)} overlap by {percent(1 - c.binned / 2)}, where 100% are alike "
-                f"(groups that are alike would show {percent(1 - c.binned_null_mean / 2)}): "
-                f"{_MEANS[c.verdict]}."
+                f"The scores of {_pair(c)} overlap by {percent(1 - c.binned / 2)}, where 100% are alike (groups that "
+                f"are alike would show {percent(1 - c.binned_null_mean / 2)}): {_MEANS[c.verdict]}."
             )
             lead += _rest(c, ordered)
         left = len(ordered) - len(figures)
@@ -267,9 +261,7 @@ def _hfm(section: Section, view: SetView) -> Iterator[Part]:
             yield from _others(section, view)
             continue
         e = result.overall
-        more = (
-            "as far apart as" if e.hfm == 0 else "further apart than" if e.hfm > 0 else "less far apart than"
-        )
+        more = "as far apart as" if e.hfm == 0 else "further apart than" if e.hfm > 0 else "less far apart than"
         lead = f"Seen as sets of people, the predictions set the groups {more} the recorded outcomes do."
         if e.hfm != 0 and e.tests and e.tests[2].pvalue > 0.05:
             lead += " Chance alone could have made that difference."
@@ -318,9 +310,8 @@ def _um(section: Section, view: SetView) -> Iterator[Part]:
             left = len(planes) - 1
             more = f" {left} other group{'s'[: left != 1]} {_are(left)} no less nearly equal." if left else ""
             lead = _said(
-                "The chances of being rightly and of being wrongly favoured are practically the same for "
-                f"{group} and {result.reference}, within ±{rope:g} each, with a probability of "
-                f"{chance(share)}.{more}",
+                f"The chances of being rightly and of being wrongly favoured are practically the same for {group} and "
+                f"{result.reference}, within ±{rope:g} each, with a probability of {chance(share)}.{more}",
                 group, result.reference,
             )  # fmt: skip
         for share, group, known in planes[:_PICTURED]:

@@ -162,9 +162,7 @@ def render_terminal(report: Contents, *, full: bool = False) -> Any:
     from rich.rule import Rule
     from rich.text import Text
 
-    shown: list[Any] = [
-        Panel(Text(headline(report)), title=Text(printable(report.title)), border_style="blue")
-    ]
+    shown: list[Any] = [Panel(Text(headline(report)), title=Text(printable(report.title)), border_style="blue")]
     for part in report_parts(report, full=full):
         if part.verdicts is not None:
             counts = Text()

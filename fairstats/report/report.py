@@ -90,8 +90,7 @@ class AuditReport(Contents):
         """Write the report as JSON, from which `from_json` reads it back without loss.
 
         The key ``table`` holds the rows of `to_frame` once more, for readers that know no results (R's
-        ``fs_read_report``, a spreadsheet): missing and infinite numbers are null there. `from_json` leaves it
-        unread.
+        ``fs_read_report``, a spreadsheet): missing and infinite numbers are null there. `from_json` leaves it unread.
 
         Parameters
         ----------

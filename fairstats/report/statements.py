@@ -120,9 +120,7 @@ def _judged(result: Any) -> Iterator[_Judged]:
         return
     for c in result.comparisons:
         metric = find_metric(c.metric)
-        name = (
-            result.attained_by if isinstance(result, MaximumResult) else metric and "".join(metric.rates[:1])
-        )
+        name = result.attained_by if isinstance(result, MaximumResult) else metric and "".join(metric.rates[:1])
         if name in RATES and c.verdict not in ("", "insufficient evidence"):
             family = len({other.metric for other in result.comparisons})
             among = ""
@@ -157,18 +155,14 @@ def _beside_the_gap(gap: _Judged, every: Sequence[_Judged]) -> str:
             "over all pairs at once, of which some are small groups, and needs more evidence."
         )
     if others and not shown and gap.verdict == "violated":
-        return (
-            f"{found}, although no difference is: those are against {others[0].comparison.reference} alone."
-        )
+        return f"{found}, although no difference is: those are against {others[0].comparison.reference} alone."
     return ""
 
 
 def _note(members: Sequence[Sequence[_Judged]], settings: AuditSettings) -> str:
     """One note on all pairs of groups with the same verdicts."""
     known = {(one.scale, one.rate.name, one.verdict) for one in members[0] if one.family == 1}
-    told = [
-        one for one in members[0] if one.family == 1 or (one.scale, one.rate.name, one.verdict) not in known
-    ]
+    told = [one for one in members[0] if one.family == 1 or (one.scale, one.rate.name, one.verdict) not in known]
     said = "; ".join(dict.fromkeys(one.words(settings) for one in told))
     groups = ", ".join(f"{own[0].comparison.group} ({_numbers(own)})" for own in members)
     text = f"{groups} against {members[0][0].comparison.reference}: {said}."
@@ -196,9 +190,7 @@ def _note(members: Sequence[Sequence[_Judged]], settings: AuditSettings) -> str:
 
 def _numbers(own: Sequence[_Judged]) -> str:
     signs = {"ratio": ".3f", "difference": "+.3f", "maximum": ".3f"}
-    return ", ".join(
-        dict.fromkeys(f"{one.comparison.estimate:{signs[one.scale]}}".replace("-", "−") for one in own)
-    )
+    return ", ".join(dict.fromkeys(f"{one.comparison.estimate:{signs[one.scale]}}".replace("-", "−") for one in own))
 
 
 def make_statements(
@@ -249,8 +241,7 @@ def _references(sections: Sequence[Section]) -> str:
     rules = {
         "named": "named by the user",
         "largest": "the largest group",
-        "highest": "the group with the highest rate, chosen by the data: intervals are simultaneous over "
-        "all pairs",
+        "highest": "the group with the highest rate, chosen by the data: intervals are simultaneous over all pairs",
     }
     chosen: dict[tuple[str, str], dict[str, None]] = {}
     for section in sections:
@@ -276,13 +267,12 @@ def _verdicts(s: AuditSettings, columns: AuditColumns) -> str:
     distance += "; ECD beyond ±0.05" if columns.counterfactual_scores else ""
     ratio = f"below {s.threshold:g} or above {1 / s.threshold:.4g}" if s.threshold < 1 else "other than 1"
     text = (
-        "“Violated” means that the data show a value outside the fair range (a ratio "
-        f"{ratio}; a difference beyond ±{s.margin:g}; a gap or area "
-        f"above {s.margin:g}{distance}), “satisfied” that they show one inside. Otherwise the verdict is "
-        "“undecided”, which is no evidence of fairness. “Insufficient evidence” means that the data are "
-        "too few for an interval, or cannot give the statistic at all. Beside a verdict stands the "
-        "p-value of its own null hypothesis; it rests on one-sided limits, and where the interval seems to "
-        "say something else, a sentence gives the reason. "
+        f"“Violated” means that the data show a value outside the fair range (a ratio {ratio}; a difference beyond "
+        f"±{s.margin:g}; a gap or area above {s.margin:g}{distance}), “satisfied” that they show one inside. Otherwise "
+        "the verdict is “undecided”, which is no evidence of fairness. “Insufficient evidence” means that the data "
+        "are too few for an interval, or cannot give the statistic at all. Beside a verdict stands the p-value of its "
+        "own null hypothesis; it rests on one-sided limits, and where the interval seems to say something else, a "
+        "sentence gives the reason. "
     )
     chosen = ", all pairs counted where the data chose the reference" if _chosen(s) else ""
     if s.adjust == "none":
@@ -304,14 +294,11 @@ def _pvalues(s: AuditSettings) -> str:
     if s.simultaneous is not None:
         tables += f" Intervals hold for all comparisons of a metric at once ({s.simultaneous})."
     elif not _chosen(s):
-        tables += (
-            " Intervals are of each comparison alone, and can leave out equality where p (equal) is large."
-        )
+        tables += " Intervals are of each comparison alone, and can leave out equality where p (equal) is large."
     if s.family == "audit":
         return (
-            "Adjusted p-values are adjusted by Holm over all p-values of the audit (two-sided tests of "
-            f"equality, largest gaps), by Bonferroni where the data chose the reference. {_OF_VERDICTS}"
-            f"{tables}"
+            "Adjusted p-values are adjusted by Holm over all p-values of the audit (two-sided tests of equality, "
+            f"largest gaps), by Bonferroni where the data chose the reference. {_OF_VERDICTS}{tables}"
         )
     method = {"holm": "Holm", "fdr_bh": "Benjamini–Hochberg"}.get(s.adjust, s.adjust.title())
     within = f"adjusted by {method} within one metric over all its group comparisons"
@@ -350,9 +337,7 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns, settings: 
     if columns.score is not None and columns.y_true is None:
         found.append(f"ABROCA needs the outcomes (y_true): the score {columns.score} was used for MADD only.")
     elif columns.score is not None and (columns.sample_weight or columns.cluster):
-        found.append(
-            f"ABROCA takes neither weights nor clusters: the score {columns.score} was used for MADD only."
-        )
+        found.append(f"ABROCA takes neither weights nor clusters: the score {columns.score} was used for MADD only.")
     if columns.model_scores and (columns.sample_weight or columns.cluster):
         found.append(
             "Changes of scores between models (AUC, Brier score, MADD, ABROCA) take neither weights nor "
@@ -360,9 +345,8 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns, settings: 
         )
     if columns.y_true and columns.y_pred and (columns.sample_weight or columns.cluster):
         found.append(
-            "Uncertainty Matters takes neither weights nor clusters: there are no posteriors. "
-            "fs.um_posterior, or an audit without them, gives those of these rows as equally weighted, "
-            "independent draws."
+            "Uncertainty Matters takes neither weights nor clusters: there are no posteriors. fs.um_posterior, or an "
+            "audit without them, gives those of these rows as equally weighted, independent draws."
         )
     for section in sections:
         about: dict[str, dict[str, None]] = {}
@@ -427,15 +411,11 @@ def methods_and_references(
     used: dict[str, Iterable[str]] = {
         "words": dict.fromkeys(row["metric"] for row in table),
         "intervals": intervals
-        | dict.fromkeys(
-            c.bounds.method.removesuffix(" (Satterthwaite)") for r in results for c in compared(r)
-        ),
+        | dict.fromkeys(c.bounds.method.removesuffix(" (Satterthwaite)") for r in results for c in compared(r)),
         "tests": _kinds_of_tests(results, settings),
     }
     known = {kind: entry.words(kind) for kind in used}
-    said = {
-        kind: [known[kind][name] for name in names if name in known[kind]] for kind, names in used.items()
-    }
+    said = {kind: [known[kind][name] for name in names if name in known[kind]] for kind, names in used.items()}
     made = [Statement(words.title, words.text) for words in said["words"]]
     for kind, title in (("intervals", "Intervals"), ("tests", "Tests and variances")):
         if said[kind]:

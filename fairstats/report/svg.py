@@ -89,9 +89,7 @@ def _log_ticks(limits: Sequence[float]) -> list[tuple[float, str]]:
     return [(v, f"{v:,.0f}" if v >= 1 else f"{v:g}") for v in found]
 
 
-def _axis(
-    scale: _Scale, across: Iterable[tuple[float, str]], up: Iterable[tuple[float, str]]
-) -> Iterable[str]:
+def _axis(scale: _Scale, across: Iterable[tuple[float, str]], up: Iterable[tuple[float, str]]) -> Iterable[str]:
     bottom, right = _TOP + _INNER[1], _LEFT + _INNER[0]
     for value, label in across:
         x = _LEFT + float(scale.x(value))
@@ -157,6 +155,4 @@ def _key(mark: Mark) -> str:
     }.get(mark.kind, f'<path class="fill {name}" d="M0 0H22V12H0Z"/>')
     if mark.kind == "steps":
         sample += f'<path class="line {name}" d="M0 6H22"/>'
-    return (
-        f'<li><svg aria-hidden="true" viewBox="0 0 22 12">{sample}</svg><bdi>{escaped(mark.label)}</bdi></li>'
-    )
+    return f'<li><svg aria-hidden="true" viewBox="0 0 22 12">{sample}</svg><bdi>{escaped(mark.label)}</bdi></li>'

@@ -95,9 +95,8 @@ class Row:
     """One comparison.
 
     `label`, `reference`: group (or both groups of a gap), and what it is compared with; `scale`, {"ratio",
-    "difference", "maximum", "distance"}; `side`, {"two-sided", "greater", "less"}: which ends of the interval
-    are limits; `fair`: ends of the fair range; `tests`: p-values by alternative; "exact
-    <alternative>" for exact ones.
+    "difference", "maximum", "distance"}; `side`, {"two-sided", "greater", "less"}: which ends of the interval are
+    limits; `fair`: ends of the fair range; `tests`: p-values by alternative; "exact <alternative>" for exact ones.
     """
 
     label: str
@@ -145,9 +144,7 @@ class Row:
     @property
     def rates_text(self) -> str:
         """The two rates, where the metric compares rates."""
-        if self.scale in ("maximum", "distance") or (
-            math.isnan(self.rate) and math.isnan(self.rate_reference)
-        ):
+        if self.scale in ("maximum", "distance") or (math.isnan(self.rate) and math.isnan(self.rate_reference)):
             return ""
         return f"{percent(self.rate)} / {percent(self.rate_reference)}"
 
@@ -227,9 +224,7 @@ def _blocks(result: Any) -> Iterator[Block]:
     scale, records = result.scale, result.rows()
     threshold = result.settings.threshold if scale == "ratio" else math.inf
     # a distance has several rows per comparison, and its bounds are of the interval's method
-    remarks = [_remark(c, threshold) for c in result.comparisons if scale != "distance"] or [""] * len(
-        records
-    )
+    remarks = [_remark(c, threshold) for c in result.comparisons if scale != "distance"] or [""] * len(records)
     rates = isinstance(result, ComparisonResult)
     tests = _tests(result) if rates else {}
     limit = result.settings.limit if rates else result.settings.margin

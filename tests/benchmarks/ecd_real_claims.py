@@ -203,9 +203,7 @@ def synthetic_claims(rows: list[dict[str, Any]]) -> list[Claim]:
                 "RQ1",
                 "Algorithm 1 adds synthetic rows to 12 of these 64 tails, 19% (table IV, #N)",
                 "tails that get synthetic rows",
-                mean_over_tasks(
-                    looks, lambda pair: float(np.mean([n > 0 for _, n, _, _ in pair])), share=True
-                ),
+                mean_over_tasks(looks, lambda pair: float(np.mean([n > 0 for _, n, _, _ in pair])), share=True),
                 "below",
                 12 / 64 + SLACK,
                 True,
@@ -247,12 +245,7 @@ def tail_claims(cells: Cells) -> list[Claim]:
     """RQ2."""
 
     def share(
-        paper: str,
-        ours: str,
-        of: Callable[[Fit], float],
-        bound: float,
-        side: str = "above",
-        part: bool = True,
+        paper: str, ours: str, of: Callable[[Fit], float], bound: float, side: str = "above", part: bool = True
     ) -> Claim:
         return Claim("RQ2", paper, ours, mean_over_tasks(cells, of, share=part), side, bound, part)
 
@@ -278,12 +271,7 @@ def tail_claims(cells: Cells) -> list[Claim]:
             of_tails(lambda tail: kind(tail) == "III"),
             0.78 - SLACK,
         ),
-        share(
-            "most shapes are at most 0 (V-B)",
-            "tails with a model whose ξ is at most 0",
-            of_tails_with_model,
-            0.5,
-        ),
+        share("most shapes are at most 0 (V-B)", "tails with a model whose ξ is at most 0", of_tails_with_model, 0.5),
         share(
             "ECD above .05 in 19 of 40 cases, 48% (V-B)",
             "cases with an estimate above .05",
@@ -408,9 +396,7 @@ def mitigation_claims(by: dict[str, Cells]) -> list[Claim]:
             "ECD-Fair increases ECD nowhere (V-D)",
             "EcdSearch: |ECD| larger by .01",
             mean_over_tasks(
-                paired(by["original"], by["EcdSearch"]),
-                lambda p: float(change("ecd")(p) > CHANGE),
-                share=True,
+                paired(by["original"], by["EcdSearch"]), lambda p: float(change("ecd")(p) > CHANGE), share=True
             ),
             "below",
             SLACK,
@@ -448,8 +434,7 @@ def win_tie_loss(by: dict[str, Cells], variant: str, name: str, n_resamples: int
     counts = {"wins": 0, "ties": 0, "losses": 0}
     for seeds in paired(by["original"], by[variant]).values():
         runs = {
-            side: [abs(value(pair[j], name)) for pair in seeds.values()]
-            for j, side in enumerate(("original", variant))
+            side: [abs(value(pair[j], name)) for pair in seeds.values()] for j, side in enumerate(("original", variant))
         }
         if len(seeds) < SEEDS_TO_RANK or not all(np.isfinite(v).all() for v in runs.values()):
             continue

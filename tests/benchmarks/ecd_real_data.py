@@ -125,13 +125,7 @@ def group_record(sample: Any, tail: Any) -> list[Any]:
     chosen, fit = sample[tail.group], tail.fit
     cvar, cvar_interval = sample.cvar(tail.group, CVAR_LEVEL)
     averages = (chosen.n, chosen.average.estimate, chosen.average.std_error, cvar, *cvar_interval)
-    tops = (
-        tail.n_exceedances,
-        tail.threshold,
-        tail.maximum,
-        tail.level.estimate,
-        *tail.level.confidence_interval,
-    )
+    tops = (tail.n_exceedances, tail.threshold, tail.maximum, tail.level.estimate, *tail.level.confidence_interval)
     if fit is None:
         own = np.quantile(chosen.values(), 1 - min(tail.rate, 1) / np.e)
         return [*numbers(*averages, *tops, own), *[None] * 10, reason(tail.degenerate)]

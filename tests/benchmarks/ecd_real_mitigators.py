@@ -20,14 +20,7 @@ import numpy as np
 import pandas as pd
 
 import fairstats as fs
-from tests.benchmarks.ecd_real_sets import (
-    MOST_TRAINING_ROWS,
-    Mixture,
-    Task,
-    encoder,
-    estimator,
-    mitigated,
-)
+from tests.benchmarks.ecd_real_sets import MOST_TRAINING_ROWS, Mixture, Task, encoder, estimator, mitigated
 
 Score = Callable[[Any], np.ndarray]
 #: Trained models of `EcdSearch` (the one as given included) and of MiniMax.
@@ -125,9 +118,7 @@ def balanced(data: Data) -> tuple[pd.DataFrame, np.ndarray]:
     """Training rows with so many made ones that all cells of group and label are equal; and labels."""
     rng = np.random.default_rng(data.seed)
     cells = [
-        np.flatnonzero((data.group == group) & (data.y == label))
-        for group in np.unique(data.group)
-        for label in (0, 1)
+        np.flatnonzero((data.group == group) & (data.y == label)) for group in np.unique(data.group) for label in (0, 1)
     ]
     most = max(cell.size for cell in cells)
     parts, labels = [data.rows], [data.y]

@@ -95,19 +95,11 @@ def shown(mean: Mean, share: bool) -> str:
 
 def claims_table(found: Iterable[Claim]) -> str:
     """Claim, measure, bound, value, judgement."""
-    rows: list[Sequence[str]] = [
-        ("claim (place)", "measured here", "claim's side", "found, 95% interval", "")
-    ]
+    rows: list[Sequence[str]] = [("claim (place)", "measured here", "claim's side", "found, 95% interval", "")]
     for claim in found:
         tasks = "" if len(claim.mean.tasks) >= FEWEST else f" ({len(claim.mean.tasks)} tasks)"
         rows.append(
-            (
-                claim.paper,
-                claim.ours,
-                bound(claim),
-                shown(claim.mean, claim.share) + tasks,
-                f"**{claim.judged}**",
-            )
+            (claim.paper, claim.ours, bound(claim), shown(claim.mean, claim.share) + tasks, f"**{claim.judged}**")
         )
     return text(rows)
 
@@ -170,9 +162,7 @@ def quality_table(rows: list[dict[str, Any]]) -> str:
                 continue
             place = {"CTGAN": 0, "TVAE": 1, "RND": 2}.get(name)
             printed = TABLE_III[task][place] if place is not None else ()
-            cells = [
-                two(v) + (f" ({two(printed[j])})" if printed else "") for j, v in enumerate(values.values())
-            ]
+            cells = [two(v) + (f" ({two(printed[j])})" if printed else "") for j, v in enumerate(values.values())]
             body.append((task, name.replace("_", " "), *cells))
     return text(body) if len(body) > 1 else ""
 
@@ -182,16 +172,10 @@ def looks_table(rows: list[dict[str, Any]]) -> str:
     cells = by_tail(rows)
     if not cells:
         return ""
-    body: list[Sequence[str]] = [
-        ("task", "tails", "with synthetic rows", "most synthetic rows", "not passed")
-    ]
+    body: list[Sequence[str]] = [("task", "tails", "with synthetic rows", "most synthetic rows", "not passed")]
     for task in TASKS:
         found = [
-            look
-            for (name, _), seeds in cells.items()
-            if name == task.name
-            for pair in seeds.values()
-            for look in pair
+            look for (name, _), seeds in cells.items() if name == task.name for pair in seeds.values() for look in pair
         ]
         if found:
             body.append(
@@ -209,19 +193,11 @@ def looks_table(rows: list[dict[str, Any]]) -> str:
 def tails_table(by: dict[str, Cells]) -> str:
     """What the tails are, in shares of tails averaged over seeds, models, tasks."""
     variants = [v for v in ("original", "EG", "EG, mixed") if v in by]
-    kinds = sorted(
-        {kind(tail) for v in variants for s in by[v].values() for f in s.values() for tail in tails(f)}
-    )
-    laws = {
-        "values": "by the values",
-        "grid": "by the cells of a grid",
-        "power": "a power tail below its end",
-    }
+    kinds = sorted({kind(tail) for v in variants for s in by[v].values() for f in s.values() for tail in tails(f)})
+    laws = {"values": "by the values", "grid": "by the cells of a grid", "power": "a power tail below its end"}
 
     def share(cells: Cells, holds: Any) -> str:
-        return shown(
-            mean_over_tasks(cells, lambda f: np.mean([holds(t) for t in tails(f)]), share=True), True
-        )
+        return shown(mean_over_tasks(cells, lambda f: np.mean([holds(t) for t in tails(f)]), share=True), True)
 
     body: list[Sequence[str]] = [("tails", *variants)]
     for name in kinds:
@@ -245,9 +221,7 @@ def cases_table(by: dict[str, Cells]) -> str:
         "|ECD| above .05": beyond("ecd"),
         "ECD above .05": lambda fit: float(value(fit, "ecd") > TOLERANCE),
         "ECD below −.05": lambda fit: float(value(fit, "ecd") < -TOLERANCE),
-        "interval of ECD beyond ±.05": lambda fit: float(
-            fit["ecd"][1] > TOLERANCE or fit["ecd"][2] < -TOLERANCE
-        ),
+        "interval of ECD beyond ±.05": lambda fit: float(fit["ecd"][1] > TOLERANCE or fit["ecd"][2] < -TOLERANCE),
         **{
             f"verdict: {word}": lambda fit, word=word: float(fit["verdict"] == word)
             for word in ("violated", "satisfied", "undecided")
@@ -256,9 +230,9 @@ def cases_table(by: dict[str, Cells]) -> str:
     body: list[Sequence[str]] = [("cases of original models", "share", *MODELS)]
     for words, of in measures.items():
         each = [
-            shown(
-                mean_over_tasks({k: v for k, v in cells.items() if k[1] == model}, of, share=True), True
-            ).split(" ")[0]
+            shown(mean_over_tasks({k: v for k, v in cells.items() if k[1] == model}, of, share=True), True).split(" ")[
+                0
+            ]
             for model in MODELS
         ]
         body.append((words, shown(mean_over_tasks(cells, of, share=True), True), *each))
@@ -276,15 +250,9 @@ def paper_table(by: dict[str, Cells]) -> str:
             if not any(cells.values()):
                 continue
             printed = [TABLE_IV[task.name, m] for m in MODELS]
-            both = {
-                m: [[tail["own"] for tail in tails(fit)] for fit in seeds.values()]
-                for m, seeds in cells.items()
-            }
+            both = {m: [[tail["own"] for tail in tails(fit)] for fit in seeds.values()] for m, seeds in cells.items()}
             each = [
-                [
-                    float(np.mean([value(fit, name) for fit in s.values()])) if s else np.nan
-                    for s in cells.values()
-                ]
+                [float(np.mean([value(fit, name) for fit in s.values()])) if s else np.nan for s in cells.values()]
                 for name in ("acd", "ecd")
             ]
             own = [float(np.mean([u - p for p, u in pairs])) if pairs else np.nan for pairs in both.values()]
@@ -311,9 +279,7 @@ def mitigation_table(by: dict[str, Cells], variants: Iterable[str]) -> str:
         ("", "accuracy, change", "mean |AOD|", "mean |ECD|", "|ECD|, change", "AOD: w/t/l", "ECD: w/t/l")
     ]
     cells = by["original"]
-    body.append(
-        ("original", "", *(shown(mean_over_tasks(cells, size(n)), False) for n in ("AOD", "ecd")), "", "", "")
-    )
+    body.append(("original", "", *(shown(mean_over_tasks(cells, size(n)), False) for n in ("AOD", "ecd")), "", "", ""))
     for variant in variants:
         if variant not in by:
             continue
@@ -333,9 +299,7 @@ def mitigation_table(by: dict[str, Cells], variants: Iterable[str]) -> str:
 
 def highest_level(by: dict[str, Cells], variant: str) -> str:
     """Mean of the larger of the groups' levels, cut at 1."""
-    mean = mean_over_tasks(
-        by[variant], lambda fit: min(max(tail["level"] for tail in tails(fit)), 1.0), share=True
-    )
+    mean = mean_over_tasks(by[variant], lambda fit: min(max(tail["level"] for tail in tails(fit)), 1.0), share=True)
     return shown(mean, False)
 
 
@@ -355,12 +319,7 @@ def draw(rows: list[dict[str, Any]]) -> bool:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(5.2, 3.8), dpi=110, layout="constrained")
-    looks = {
-        "real": ("o", "#222222"),
-        "CTGAN": ("^", "#0072b2"),
-        "TVAE": ("s", "#009e73"),
-        "RND": ("x", "#d55e00"),
-    }
+    looks = {"real": ("o", "#222222"), "CTGAN": ("^", "#0072b2"), "TVAE": ("s", "#009e73"), "RND": ("x", "#d55e00")}
     for name, (marker, colour) in looks.items():
         if name in placed:
             points = np.array(placed[name])
@@ -416,9 +375,7 @@ def filled(lines: list[dict[str, Any]], rows: list[dict[str, Any]]) -> dict[str,
         "paper Fair-SMOTE": printed_mean(TABLE_V_SMOTE),
         "paper MiniMax": printed_mean(TABLE_VII["MiniMax"]),
         "paper EcdSearch": printed_mean(TABLE_VII["EcdSearch"]),
-        "levels": ", ".join(
-            f"{highest_level(by, v)} ({v})" for v in ("original", "EG", "EG, mixed") if v in by
-        ),
+        "levels": ", ".join(f"{highest_level(by, v)} ({v})" for v in ("original", "EG", "EG, mixed") if v in by),
     }
     for question in ("RQ1", "RQ2", "RQ3", "further", "RQ4"):
         own = [claim for claim in found if claim.question == question]
@@ -441,9 +398,7 @@ def wrapped(block: str) -> str:
         return block
     items = re.split(r"\n(?=\* )", block)
     indent = "  " if block.startswith("* ") else ""
-    wrapper = textwrap.TextWrapper(
-        118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    wrapper = textwrap.TextWrapper(118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(wrapper.fill(" ".join(item.split())) for item in items)
 
 

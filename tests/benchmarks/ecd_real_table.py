@@ -74,11 +74,7 @@ def table_iv(lines: list[dict[str, Any]]) -> list[Sequence[str]]:
                     f"{number(r['acd'])} ({number(r['acd_se'])})",
                     *(("", "") if first else (estimate(fit["acd"]), pvalue(fit["acd"][3]))),
                     cvar,
-                    *(
-                        ("", "", "")
-                        if first
-                        else (estimate(fit["ecd"]), pvalue(fit["ecd"][3]), fit["verdict"])
-                    ),
+                    *(("", "", "") if first else (estimate(fit["ecd"]), pvalue(fit["ecd"][3]), fit["verdict"])),
                     *(f"{fit['m']:,}", level, with_error(r["scale"], r["scale_se"])),
                     *(with_error(r["shape"], r["shape_se"]), f"{number(r['tau'])} ({r['k']})"),
                     *(number(r["maximum"]), kind(r), number(r["fit_p"]), horizon(r["horizon"])),
@@ -170,9 +166,7 @@ def table_agreement(lines: list[dict[str, Any]]) -> list[Sequence[str]]:
     for word in ("both small", "paper small", "ours small", "same", "other"):
         name = f"sign: {word}" if word in ("same", "other") else word
         rows.append((name, *(share(sum(row[j] == word for row in body), len(body)) for j in places)))
-    near = [
-        [1 / 3 <= float(row[j + 1][2:]) <= 3 for row in body if row[j] in ("same", "other")] for j in places
-    ]
+    near = [[1 / 3 <= float(row[j + 1][2:]) <= 3 for row in body if row[j] in ("same", "other")] for j in places]
     rows.append(("size within a factor of 3, where neither is small", *(share(sum(v), len(v)) for v in near)))
     return rows
 

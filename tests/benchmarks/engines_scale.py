@@ -51,9 +51,7 @@ def _tally(options: dict[str, Any]) -> Callable[[Path], Any]:
 
 
 MEASURED: dict[str, Callable[[Path], Any]] = {
-    "labels, DuckDB's group by": _own(
-        "SELECT sex, race, y, hat, count(*) FROM read_parquet('{path}') GROUP BY ALL"
-    ),
+    "labels, DuckDB's group by": _own("SELECT sex, race, y, hat, count(*) FROM read_parquet('{path}') GROUP BY ALL"),
     "labels, tally": _tally(LABELS),
     "scores, DuckDB's histogram of 2^16 cells": _own(
         "SELECT sex, race, y, CAST(floor(score * 65536) AS INT) AS cell, count(*) "

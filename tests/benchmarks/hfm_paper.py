@@ -33,14 +33,7 @@ from fairstats.methods.hfm.set_distance import set_distance
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 #: Columns of COMPAS that the score or the outcome is made of.
-NOT_FEATURES = [
-    "decile_score",
-    "score_text",
-    "v_decile_score",
-    "v_score_text",
-    "is_recid",
-    "is_violent_recid",
-]
+NOT_FEATURES = ["decile_score", "score_text", "v_decile_score", "v_score_text", "is_recid", "is_violent_recid"]
 Case = tuple[str, pd.DataFrame, pd.Series, dict[str, pd.Series]]
 
 
@@ -80,13 +73,7 @@ def folds(case: Case, m1: int) -> Iterator[dict[str, Any]]:
         y_pred = DecisionTreeClassifier(random_state=1).fit(z[train], y[train]).predict(z[test])
         for attribute, rows in privileged.items():
             first = rows.to_numpy()[test]
-            line: dict[str, Any] = {
-                "data": name,
-                "attribute": attribute,
-                "fold": k,
-                "n": len(test),
-                "d": z.shape[1],
-            }
+            line: dict[str, Any] = {"data": name, "attribute": attribute, "fold": k, "n": len(test), "d": z.shape[1]}
             for quantity, labels in (("D", y[test]), ("D_f", y_pred)):
                 rows_of = np.column_stack([z[test], labels])
                 exact = set_distance(rows_of[first], rows_of[~first])
@@ -140,9 +127,7 @@ def markdown(frame: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--data", type=Path, default=SHARED)
     parser.add_argument("--m1", type=int, default=25)

@@ -28,16 +28,7 @@ from fairstats.methods.madd.scores import Sample
 
 from ..methods.madd.conftest import scored
 from ..methods.madd.densities import RIGHT, draw, l1_distance
-from ..methods.madd.test_oulad import (
-    BOUNDS,
-    CELLS,
-    COLUMNS,
-    FEATURES,
-    SEARCHED,
-    STRETCHES,
-    cell,
-    fitted_probabilities,
-)
+from ..methods.madd.test_oulad import BOUNDS, CELLS, COLUMNS, FEATURES, SEARCHED, STRETCHES, cell, fitted_probabilities
 
 #: The course tables, as `oulad_course_table` makes them.
 TABLES = Path(__file__).parents[3] / "shared" / "data"
@@ -59,10 +50,7 @@ def searched(n0: int, n1: int, rng: np.random.Generator) -> StableBandwidth:
 def simulation(repeats: int) -> Iterator[tuple[Key, Any]]:
     """Section 4.4: 10,000 + 10,000 rows, 1,000 bandwidths."""
     for seed in range(repeats):
-        yield (
-            ("simulation", seed),
-            lambda seed=seed: vars(searched(10_000, 10_000, np.random.default_rng(seed))),
-        )
+        yield (("simulation", seed), lambda seed=seed: vars(searched(10_000, 10_000, np.random.default_rng(seed))))
 
 
 def decay(repeats: int) -> Iterator[tuple[Key, Any]]:
@@ -75,8 +63,7 @@ def decay(repeats: int) -> Iterator[tuple[Key, Any]]:
 
             def errors(n: int = n, n0: int = n0) -> dict[str, float]:
                 found = [
-                    abs(searched(n0, n - n0, np.random.default_rng([n, n0, k])).mean - truth)
-                    for k in range(repeats)
+                    abs(searched(n0, n - n0, np.random.default_rng([n, n0, k])).mean - truth) for k in range(repeats)
                 ]
                 return {
                     "n": n,
@@ -196,15 +183,7 @@ def oulad(_: int) -> Iterator[tuple[Key, Any]]:
             found |= {"new_error": accuracy[[0, -1]].tolist(), "new_fairness": fairness[[0, -1]].tolist()}
             effect = outside.evaluate(score[test], y[test], sensitive_features=group[test])
             found["changes"] = [
-                [
-                    c.metric,
-                    c.group,
-                    c.before,
-                    c.after,
-                    c.estimate,
-                    *list(c.confidence_interval)[:2],
-                    c.verdict,
-                ]
+                [c.metric, c.group, c.before, c.after, c.estimate, *list(c.confidence_interval)[:2], c.verdict]
                 for c in effect.comparisons
             ]
             return found
@@ -227,9 +206,7 @@ def summary(found: dict[Key, Any]) -> str:
     lines = []
     means = [v["mean"] for k, v in found.items() if k[0] == "simulation"]
     if means:
-        lows, highs = zip(
-            *((v["low"], v["high"]) for k, v in found.items() if k[0] == "simulation"), strict=True
-        )
+        lows, highs = zip(*((v["low"], v["high"]) for k, v in found.items() if k[0] == "simulation"), strict=True)
         lines.append(
             f"4.4: mean {np.mean(means):.4f} (sd {np.std(means):.4f}, {min(means):.3f} to {max(means):.3f}), "
             f"h from {min(lows):.4f}–{max(lows):.4f} to {min(highs):.4f}–{max(highs):.4f}; "
@@ -239,9 +216,7 @@ def summary(found: dict[Key, Any]) -> str:
         rows = [v for k, v in found.items() if k[0] == "decay" and k[1] == balance]
         if len(rows) > 2:
             slope = np.polyfit(np.log([r["n"] for r in rows]), np.log([r["error"] for r in rows]), 1)[0]
-            lines.append(
-                f"4.5: n0/n = {balance:g}: slope {slope:.3f} over {len(rows)} sizes; paper −0.51 for 1:1"
-            )
+            lines.append(f"4.5: n0/n = {balance:g}: slope {slope:.3f} over {len(rows)} sizes; paper −0.51 for 1:1")
     rows = [v for k, v in found.items() if k[0] == "mitigation"]
     if rows:
         mean = {name: float(np.mean([r[name] for r in rows])) for name in rows[0]}

@@ -98,12 +98,7 @@ def quality(task: Task) -> list[dict[str, Any]]:
         measures = (found.frechet, found.kl_similarity, found.detection, found.f1_loss)
         names = ("frechet", "kl", "detection", "f1_loss")
         rows.append(
-            {
-                "set": task.name,
-                "generator": name,
-                **dict(zip(names, measures, strict=True)),
-                "seconds": seconds,
-            }
+            {"set": task.name, "generator": name, **dict(zip(names, measures, strict=True)), "seconds": seconds}
         )
     return rows
 

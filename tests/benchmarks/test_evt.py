@@ -96,9 +96,7 @@ def test_gpd_peers_in_r(tmp_path: Path, benchmark: Any) -> None:
     for n in SIZES:
         files.append(str(tmp_path / f"{n}.txt"))
         np.savetxt(files[-1], EXCESSES[n], fmt="%.17g")
-    done = subprocess.run(
-        ["Rscript", "--vanilla", "-e", IN_R, *files], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(["Rscript", "--vanilla", "-e", IN_R, *files], capture_output=True, text=True, check=True)
     theirs = [line.split() for line in done.stdout.splitlines()]
     if {"NA"} == {value for line in theirs for value in line}:
         pytest.skip("R has neither extRemes nor evd")

@@ -112,13 +112,7 @@ CASES: dict[str, Callable[[], Pair]] = {
     **{
         name: (lambda name=name: generated(name))  # type: ignore[misc]
         for name in (
-            *(
-                "gaussian 1e5 x 10",
-                "identical 3e4 x 20",
-                "square 4e4 x 2",
-                "binary 3e4 x 30",
-                "binary 3e4 x 12",
-            ),
+            *("gaussian 1e5 x 10", "identical 3e4 x 20", "square 4e4 x 2", "binary 3e4 x 30", "binary 3e4 x 12"),
             *("gaussian 2e4 x 50", "far 4e4 x 2", "far 4e4 x 10", "gaussian 1e6 x 8"),
             *("identical 1.2e4 x 20", "gaussian 4e4 x 8", "near copies 3e4 x 20", "sheet 4e4 x 20"),
         )
@@ -191,18 +185,14 @@ def seconds_of(function: Callable[[], object], rounds: int = 7) -> float:
     return min(times)
 
 
-def _in_child(
-    pipe: Connection, function: Callable[[Array, Array], float], a: Array, b: Array, limit: float
-) -> None:
+def _in_child(pipe: Connection, function: Callable[[Array, Array], float], a: Array, b: Array, limit: float) -> None:
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     resource.setrlimit(resource.RLIMIT_CPU, (int(np.ceil(used + limit)),) * 2)
     value = function(a, b)
     pipe.send((seconds_of(lambda: function(a, b)), value))
 
 
-def limited(
-    function: Callable[[Array, Array], float], a: Array, b: Array, limit: float
-) -> tuple[float, float]:
+def limited(function: Callable[[Array, Array], float], a: Array, b: Array, limit: float) -> tuple[float, float]:
     """Seconds and value of a peer; infinite seconds where it takes more of the processor than the limit."""
     context = multiprocessing.get_context("fork")
     receive, send = context.Pipe(duplex=False)
@@ -249,8 +239,7 @@ def test_permutations(benchmark: object) -> None:
     x, group, y = rng.normal(size=(n, 10)), rng.integers(0, 2, n), rng.integers(0, 2, n)
     y_pred = np.where(rng.random(n) < 0.2, 1 - y, y)
     seconds = seconds_of(
-        lambda: hfm(x, y, y_pred, sensitive_features=group, n_resamples=PERMUTATIONS, n_subsamples=0, rng=1),
-        1,
+        lambda: hfm(x, y, y_pred, sensitive_features=group, n_resamples=PERMUTATIONS, n_subsamples=0, rng=1), 1
     )
     assert seconds < MOST_PERMUTATIONS
     benchmark.extra_info["seconds"] = seconds  # type: ignore[attr-defined]
@@ -286,9 +275,7 @@ sys.stdout.write(json.dumps({"megabytes": (after - before) / 1024, "seconds": fo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "d", "statistic"), [(1_000_000, 8, "max"), (100_000, 100, "max"), (20_000, 50, "mean")]
-)
+@pytest.mark.parametrize(("n", "d", "statistic"), [(1_000_000, 8, "max"), (100_000, 100, "max"), (20_000, 50, "mean")])
 def test_memory(n: int, d: int, statistic: str, benchmark: object) -> None:
     """Beyond the input; n·m distances would be 8 TB, 80 GB and 3 GB."""
     command = [sys.executable, "-c", MEMORY, str(n), str(d), statistic]

@@ -149,9 +149,7 @@ def test_ten_million_rows(benchmark: Any) -> None:
     times = [in_a_process_of_its_own(n)["seconds"] for n in sizes]
     found = benchmark.pedantic(in_a_process_of_its_own, args=(10**7,), rounds=1)
     slopes = np.polyfit(np.log([*sizes, 10**7]), np.log([*times, found["seconds"]]), 1)
-    benchmark.extra_info.update(
-        found, exponent=float(slopes[0]), seconds_by_n=dict(zip(sizes, times, strict=True))
-    )
+    benchmark.extra_info.update(found, exponent=float(slopes[0]), seconds_by_n=dict(zip(sizes, times, strict=True)))
     assert found["seconds"] < MOST_TEN_MILLION
     assert found["megabytes"] < MOST_MEMORY
     assert slopes[0] < 1.2

@@ -154,9 +154,7 @@ def many(n_groups: int, rows: int) -> fs.ConfusionCounts:
 
 def test_fifty_groups_against_the_highest(benchmark: Any) -> None:
     """All 1,225 pairs hold at once; the covariance of the pairs, written out and drawn from, took 51 s."""
-    benchmark.pedantic(
-        fs.disparate_impact, kwargs={"counts": many(50, 300), "reference": "highest"}, rounds=3
-    )
+    benchmark.pedantic(fs.disparate_impact, kwargs={"counts": many(50, 300), "reference": "highest"}, rounds=3)
     assert benchmark.stats.stats.min < 1
 
 
@@ -248,11 +246,7 @@ def test_import(benchmark: Any) -> None:
     def seconds(code: str) -> float:
         command = f"import time; t = time.process_time(); {code}; print(time.process_time() - t)"
         return min(
-            float(
-                subprocess.run(
-                    [sys.executable, "-c", command], capture_output=True, text=True, check=True
-                ).stdout
-            )
+            float(subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout)
             for _ in range(5)
         )
 

@@ -20,14 +20,8 @@ import fairstats as fs
 
 pytest.importorskip("pytest_benchmark", reason="pytest-benchmark is not installed")
 
-TWO = {
-    "men": {"tp": 420, "tn": 380, "fp": 120, "fn": 80},
-    "women": {"tp": 150, "tn": 230, "fp": 70, "fn": 50},
-}
-OTHER = {
-    "men": {"tp": 430, "tn": 370, "fp": 130, "fn": 70},
-    "women": {"tp": 165, "tn": 225, "fp": 75, "fn": 35},
-}
+TWO = {"men": {"tp": 420, "tn": 380, "fp": 120, "fn": 80}, "women": {"tp": 150, "tn": 230, "fp": 70, "fn": 50}}
+OTHER = {"men": {"tp": 430, "tn": 370, "fp": 130, "fn": 70}, "women": {"tp": 165, "tn": 225, "fp": 75, "fn": 35}}
 METRICS = ("accuracy", "equal_opportunity", "demographic_parity", "predictive_parity", "mcc")
 PUBLISHED_HDR_SECONDS = 7.5
 

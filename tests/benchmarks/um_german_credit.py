@@ -109,18 +109,14 @@ class Study:
             groups=["older", "young"],
         )  # fmt: skip
         events = {
-            ranking.joint.first.target: [
-                [e.group, e.reference, e.event, round(e.estimate, 4)] for e in ranking.events
-            ]
+            ranking.joint.first.target: [[e.group, e.reference, e.event, round(e.estimate, 4)] for e in ranking.events]
             for ranking in found.rankings
         }
         folds = {name: posterior.cross_validation for name, posterior in found.posteriors.items()}
         return {
             "events": events,
             "factor": {n: f.factor.round(6).tolist() for n, f in folds.items() if f is not None},
-            "cells": {
-                n: f.fold_cells.sum(axis=0)[:, IN_FILE].tolist() for n, f in folds.items() if f is not None
-            },
+            "cells": {n: f.fold_cells.sum(axis=0)[:, IN_FILE].tolist() for n, f in folds.items() if f is not None},
         }
 
     def pieces(self) -> Iterator[tuple[list[Any], Callable[[], Any]]]:

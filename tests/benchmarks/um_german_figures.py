@@ -35,11 +35,7 @@ FEW = 5
 REGIONS = 15
 ROPES, LEVELS = (0.0, 0.01, 0.02), (None, 0.95, 0.9, 0.8)
 #: The paper's two comparisons, and one of run 2, on which both definitions of the truth part widely.
-PAIRS = {
-    "a": (COMPARED[0], AGAINST),
-    "b": (COMPARED[1], AGAINST),
-    "c": (COMPARED[1], "SVM"),
-}
+PAIRS = {"a": (COMPARED[0], AGAINST), "b": (COMPARED[1], AGAINST), "c": (COMPARED[1], "SVM")}
 
 
 class Record:
@@ -183,9 +179,7 @@ def _only(events: dict[str, float]) -> str:
     return max(events, key=lambda e: events[e])
 
 
-def compared(
-    record: Record, pair: tuple[str, str], k: int, index: int, name: str, target: str, **options: Any
-) -> Any:
+def compared(record: Record, pair: tuple[str, str], k: int, index: int, name: str, target: str, **options: Any) -> Any:
     """`um_compare` of both methods' posteriors of one cross-validation under one strategy."""
     made = []
     for method in pair:
@@ -281,14 +275,7 @@ def fast(record: Record) -> dict[str, Any]:
         for metric in ("accuracy", "tpr") if record.splits(method) >= 4 * FEW else ():
             spread = record.ratios(method, (metric,), FEW)
             few[f"{method}|{metric}"] = [float(spread.min()), float(spread.max())]
-    return {
-        "few": few,
-        "number": number,
-        "truths": truths,
-        "ratios": ratios,
-        "points": points,
-        "calls": calls,
-    }
+    return {"few": few, "number": number, "truths": truths, "ratios": ratios, "points": points, "calls": calls}
 
 
 def _plain(event: str, pair: tuple[str, str]) -> str:

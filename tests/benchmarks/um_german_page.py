@@ -13,28 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.um_german_figures import (
-    FEW,
-    FIGURES,
-    PAIRS,
-    TARGETS,
-    TRUTHS,
-    Record,
-    compared,
-    loaded,
-    posterior,
-)
+from tests.benchmarks.um_german_figures import FEW, FIGURES, PAIRS, TARGETS, TRUTHS, Record, compared, loaded, posterior
 from tests.benchmarks.um_german_figures import strategies as ratios_of
 from tests.benchmarks.um_german_methods import HARDT
-from tests.benchmarks.um_german_paper import (
-    EVENTS,
-    GRID,
-    STRATEGIES,
-    TABLE_12_1,
-    TABLE_13_1,
-    TABLES_2_3,
-    TRUTH,
-)
+from tests.benchmarks.um_german_paper import EVENTS, GRID, STRATEGIES, TABLE_12_1, TABLE_13_1, TABLES_2_3, TRUTH
 
 PAGE = Path(__file__).parents[2] / "vignettes" / "um-german-credit.md"
 IMAGES = PAGE.parent / "images"
@@ -93,9 +75,7 @@ class Page:
         rows = []
         for name in PAIRS:
             if name in TRUTH:
-                rows.append(
-                    [f"({name}) {TITLES[name]}", "paper", "10,000", *map(number, TRUTH[name]["0.01"])]
-                )
+                rows.append([f"({name}) {TITLES[name]}", "paper", "10,000", *map(number, TRUTH[name]["0.01"])])
             for truth in TRUTHS:
                 found = self.fast["truths"].get(f"{name}|{truth}")
                 if found:
@@ -138,9 +118,7 @@ class Page:
             if splits >= FEW:
                 found = [self.fast["ratios"][f"{method}|{metric}"] for metric in ("accuracy", "tpr")]
                 rows.append([method, str(splits), *(f"{r:.2f}" for pair in found for r in pair)])
-        rates = [
-            f"{rate}, {group}" for rate in ("accuracy", "true positives") for group in ("older", "young")
-        ]
+        rates = [f"{rate}, {group}" for rate in ("accuracy", "true positives") for group in ("older", "young")]
         return table(["method", "half splits", *rates], rows)
 
     def points(self) -> str:
@@ -164,20 +142,10 @@ class Page:
                 if name in TABLES_2_3[case]:
                     rows.append([f"{strategy}, paper", *map(number, TABLES_2_3[case][name][k])])
                 for target in TARGETS:
-                    rows.append(
-                        [
-                            f"{strategy}, {SHORT[target]}",
-                            *events(found["found"][case][f"{strategy}|{target}"]),
-                        ]
-                    )
+                    rows.append([f"{strategy}, {SHORT[target]}", *events(found["found"][case][f"{strategy}|{target}"])])
             for strategy in ("ρ_rel↑, J = 5", "API default"):
                 for target in TARGETS:
-                    rows.append(
-                        [
-                            f"{strategy}, {SHORT[target]}",
-                            *events(found["found"][case][f"{strategy}|{target}"]),
-                        ]
-                    )
+                    rows.append([f"{strategy}, {SHORT[target]}", *events(found["found"][case][f"{strategy}|{target}"])])
         return table(["", *EVENTS], rows)
 
     def grid(self) -> str:
@@ -206,16 +174,11 @@ class Page:
                     for truth in TRUTHS:
                         of = self.fast["truths"].get(f"{name}|{truth}", {}).get("three")
                         if of:
-                            rows.append(
-                                [f"({name}) {truth}, {of['n']} cross-validations", *events(of["events"])[:3]]
-                            )
+                            rows.append([f"({name}) {truth}, {of['n']} cross-validations", *events(of["events"])[:3]])
                 elif found:
                     for target in TARGETS:
                         rows.append(
-                            [
-                                f"({name}) {strategy}, {SHORT[target]}",
-                                *events(found[f"{strategy}|{target}"])[:3],
-                            ]
+                            [f"({name}) {strategy}, {SHORT[target]}", *events(found[f"{strategy}|{target}"])[:3]]
                         )
         return table(["", *EVENTS[:3]], rows)
 

@@ -43,10 +43,7 @@ def cells() -> dict[str, Cell]:
 
 
 def lacking(
-    known: Mapping[str, Cell],
-    record: Mapping[str, Any],
-    patterns: Sequence[str] = (),
-    runs: int | None = None,
+    known: Mapping[str, Cell], record: Mapping[str, Any], patterns: Sequence[str] = (), runs: int | None = None
 ) -> list[str]:
     """Keys of the cells that hold every pattern's words and have fewer runs in the record than wanted.
 
@@ -94,12 +91,8 @@ def main(arguments: Sequence[str] | None = None, *, record: Path = RECORD, page:
     parser.add_argument("pattern", nargs="*", help="part of a cell's key; none: all cells")
     parser.add_argument("--runs", type=int, help="samples per cell in place of each cell's own number")
     parser.add_argument("--minutes", type=float, default=480.0, help="stop after so long (default 480)")
-    parser.add_argument(
-        "--seconds", type=float, default=math.inf, help="fewer samples where a cell would take longer"
-    )
-    parser.add_argument(
-        "--workers", type=int, default=min(2, os.cpu_count() or 1), help="processes (default 2)"
-    )
+    parser.add_argument("--seconds", type=float, default=math.inf, help="fewer samples where a cell would take longer")
+    parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1), help="processes (default 2)")
     parser.add_argument("--again", action="store_true", help="also cells of the record: a method has changed")
     parser.add_argument("--page", action="store_true", help="write the page of everything recorded")
     options = parser.parse_args(arguments)

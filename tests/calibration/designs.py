@@ -116,9 +116,7 @@ def _joined(parts: list[Group]) -> Group:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def judged(
-    rng: np.random.Generator, runs: int, *, small: Any, large: Any, contrast: str, truth: float
-) -> Counts:
+def judged(rng: np.random.Generator, runs: int, *, small: Any, large: Any, contrast: str, truth: float) -> Counts:
     """Intervals and verdicts of one comparison; `small`, `large`: draw the groups."""
     a, b = small(rng, runs), large(rng, runs)
     there = answers(a) & answers(b)
@@ -145,9 +143,7 @@ def judged(
     return {**counts, "answered": (n, runs)}
 
 
-_NEAR = (
-    "fewer than 25 effective successes or failures expected: statistics are shrunk, and many samples refused"
-)
+_NEAR = "fewer than 25 effective successes or failures expected: statistics are shrunk, and many samples refused"
 _UNEVEN = "clusters of very unequal size make totals skew: statistics are shrunk"
 _REFUSED = "most samples are refused; those that answer are a selection, by chance far from the truth"
 
@@ -162,14 +158,7 @@ def _claim(expected: float, cv: float) -> dict[str, str]:
 
 
 def _pairs(
-    words: str,
-    function: Any,
-    sizes: tuple[Any, Any],
-    *,
-    rate: float,
-    option: str,
-    worth: float,
-    cv: float = 0.0,
+    words: str, function: Any, sizes: tuple[Any, Any], *, rate: float, option: str, worth: float, cv: float = 0.0
 ) -> Iterator[Cell]:
     """Cells of one design and rate of the reference: ratio .8 and 1, and a difference of 0."""
     small, large = (partial(function, **given) for given in sizes)
@@ -224,10 +213,7 @@ def of_weights() -> Iterator[Cell]:
 
 
 def table(
-    rng: np.random.Generator,
-    sizes: tuple[int, ...],
-    rates: tuple[tuple[float, ...], ...],
-    design: Mapping[str, Any],
+    rng: np.random.Generator, sizes: tuple[int, ...], rates: tuple[tuple[float, ...], ...], design: Mapping[str, Any]
 ) -> SelectionCounts | ConfusionCounts:
     """A count table with its scatter; two rates are of true and false positives, half of the labels true."""
     blocks, rows = [], []

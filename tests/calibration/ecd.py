@@ -65,9 +65,7 @@ def delta_errors(one: Any) -> np.ndarray:
     rate = n / total
     with np.errstate(all="ignore"):
         errors = [
-            float(excess_level_error(s, x, c, np.asarray(r), np.asarray(r * (1 - r) / t), M))
-            if x > -0.5
-            else np.nan
+            float(excess_level_error(s, x, c, np.asarray(r), np.asarray(r * (1 - r) / t), M)) if x > -0.5 else np.nan
             for s, x, c, r, t in zip(fits.scale, fits.shape, fits.covariance, rate, total, strict=True)
         ]
     return np.array(errors)
@@ -152,19 +150,12 @@ def coverage_study(replicates: int = 2_000, seed: int = 2) -> pd.DataFrame:
     """Unequal tails: coverage of the interval of ECD by the deviance at the true difference."""
     rows = []
     for k in (50, 200):
-        for shapes, scales in (
-            ((-0.2, -0.2), (0.08, 0.05)),
-            ((0.0, -0.3), (0.05, 0.05)),
-            ((0.2, 0.0), (0.04, 0.05)),
-        ):
+        for shapes, scales in (((-0.2, -0.2), (0.08, 0.05)), ((0.0, -0.3), (0.05, 0.05)), ((0.2, 0.0), (0.04, 0.05))):
             rng = np.random.default_rng([seed, k, int(100 * shapes[0]) % 997])
             sides = [
-                side(largest(rng, replicates, n, k, x, s), n)
-                for n, x, s in zip(SIZES, shapes, scales, strict=True)
+                side(largest(rng, replicates, n, k, x, s), n) for n, x, s in zip(SIZES, shapes, scales, strict=True)
             ]
-            true = [
-                float(s * power_ratio(np.log(M), np.asarray(x))) for x, s in zip(shapes, scales, strict=True)
-            ]
+            true = [float(s * power_ratio(np.log(M), np.asarray(x))) for x, s in zip(shapes, scales, strict=True)]
             deviance = deviances(*sides, true[0] - true[1])
             rows.append(
                 {
@@ -201,11 +192,7 @@ class Law(NamedTuple):
 
 
 def _pareto(shape: float) -> Law:
-    return Law(
-        f"generalised Pareto, ξ = {shape:g}",
-        lambda s: 0.05 * power_ratio(-np.log(s), np.asarray(shape)),
-        True,
-    )
+    return Law(f"generalised Pareto, ξ = {shape:g}", lambda s: 0.05 * power_ratio(-np.log(s), np.asarray(shape)), True)
 
 
 LAWS = (
@@ -242,10 +229,7 @@ def _equal(
         sides = [side(of_law(rng, runs, n, k, law), n) for n in sizes]
         z = standardised(sides, 200, rng)
         above, below = (float(ndtri(0.95 if one_sided else 0.975)) < side * z for side in (1.0, -1.0))
-        counts: dict[str, tuple[float, int]] = {
-            "above": (int(above.sum()), runs),
-            "below": (int(below.sum()), runs),
-        }
+        counts: dict[str, tuple[float, int]] = {"above": (int(above.sum()), runs), "below": (int(below.sum()), runs)}
         return counts if one_sided else {"coverage": (int((~(above | below)).sum()), runs), **counts}
 
     return simulate

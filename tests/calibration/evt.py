@@ -205,9 +205,7 @@ def _delta(draw: Draw, fits: SampleFits, truth: float, estimate: np.ndarray, m: 
     regular = fits.shape > -0.5
     rate = draw.n[regular] / draw.total
     variance = rate * (1.0 - rate) / draw.total
-    error = excess_level_error(
-        fits.scale[regular], fits.shape[regular], fits.covariance[regular], rate, variance, m
-    )
+    error = excess_level_error(fits.scale[regular], fits.shape[regular], fits.covariance[regular], rate, variance, m)
     z = float(ndtri(0.5 + 0.5 * CONFIDENCE))
     covered = np.abs(estimate[regular] - truth) <= z * error
     return float(covered.mean()), float(1.0 - regular.mean())
@@ -333,14 +331,10 @@ def _roots(z: np.ndarray) -> np.ndarray:
 
 def _sides(place: np.ndarray) -> Counts:
     n = place.size
-    return {
-        name: (int((place == side).sum()), n) for name, side in (("coverage", 0), ("above", 1), ("below", -1))
-    }
+    return {name: (int((place == side).sum()), n) for name, side in (("coverage", 0), ("above", 1), ("below", -1))}
 
 
-def _standardised(
-    above: np.ndarray, deviance: np.ndarray, shape: np.ndarray, s: float, n: np.ndarray
-) -> np.ndarray:
+def _standardised(above: np.ndarray, deviance: np.ndarray, shape: np.ndarray, s: float, n: np.ndarray) -> np.ndarray:
     """Signed roots of a truth that lies `above` the estimate or not, less their mean, by their deviation."""
     mean, sd = root_moments(shape, s, n)
     size = np.sqrt(np.maximum(deviance, 0.0))
@@ -430,15 +424,10 @@ def _gev(n: int, shape: float, m: float | None) -> Callable[[np.random.Generator
             tau = np.asarray(-np.log(-np.log1p(-1.0 / m)))
             truth = float(power_ratio(tau, np.asarray(shape)))
             estimate = fits.params[:, 0] + fits.scale * power_ratio(tau, fits.shape)
-            points = level_profile(
-                likelihood, rows, (truth - samples.centre) / samples.unit, np.full(runs, float(tau))
-            )
+            points = level_profile(likelihood, rows, (truth - samples.centre) / samples.unit, np.full(runs, float(tau)))
         there = ~fits.unbounded
         deviance = 2.0 * (points.value - likelihood.minimum())
-        return {
-            **_counted(deviance[there], estimate[there], truth),
-            "answered": (int(there.sum()), runs),
-        }
+        return {**_counted(deviance[there], estimate[there], truth), "answered": (int(there.sum()), runs)}
 
     return simulate
 
@@ -469,13 +458,7 @@ CELLS = [
         if k < 300 and x in (-0.4, 0.1)
     ),
     *(
-        Cell(
-            "evt",
-            "fit_gpd().endpoint",
-            f"{k} of {20 * k:,} values, ξ = {x:g}",
-            _endpoint(k, x),
-            runs=_runs(x),
-        )
+        Cell("evt", "fit_gpd().endpoint", f"{k} of {20 * k:,} values, ξ = {x:g}", _endpoint(k, x), runs=_runs(x))
         for k in FITTED
         for x in (-0.4, -0.2)
     ),

@@ -66,9 +66,7 @@ def _two_clouds(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def _tilted(dimension: int, correlation: float) -> Draw:
-    root = np.linalg.cholesky(
-        np.full((dimension, dimension), correlation) + (1 - correlation) * np.eye(dimension)
-    )
+    root = np.linalg.cholesky(np.full((dimension, dimension), correlation) + (1 - correlation) * np.eye(dimension))
     return lambda rng, n: rng.standard_normal((n, dimension)) @ root.T
 
 
@@ -81,9 +79,7 @@ CASES: dict[str, Case] = {
         lambda rng, n: rng.exponential(size=n), lambda x: -np.expm1(-np.maximum(x, 0)), {"support": (0, None)}
     ),
     "half-normal on [0, ∞)": Case(
-        lambda rng, n: np.abs(rng.standard_normal(n)),
-        lambda x: 2 * _phi(np.maximum(x, 0)) - 1,
-        {"support": (0, None)},
+        lambda rng, n: np.abs(rng.standard_normal(n)), lambda x: 2 * _phi(np.maximum(x, 0)) - 1, {"support": (0, None)}
     ),
     "2-D normal, correlation 0.6": Case(_tilted(2, 0.6)),
     "2-D two clouds": Case(_two_clouds),
@@ -97,9 +93,7 @@ def masses(name: str, n: int, prob: float, runs: int, rng: np.random.Generator) 
     further = None if case.cdf is not None else case.draw(rng, FURTHER_DRAWS)
     # errors beside atoms, from resamples, are not asked for here
     with use_backend("scipy"), patch.object(line, "RESAMPLES", 2):
-        return np.array(
-            [_mass(hdr(case.draw(rng, n), prob, **case.options), case, further) for _ in range(runs)]
-        )
+        return np.array([_mass(hdr(case.draw(rng, n), prob, **case.options), case, further) for _ in range(runs)])
 
 
 def _mass(result: HdrResult, case: Case, further: np.ndarray | None) -> float:

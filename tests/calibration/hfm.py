@@ -56,9 +56,7 @@ def _tests() -> list[Cell]:
                 simulate = partial(size, test=test, sizes=sizes, decimals=decimals, statistic="max")
                 regime = f"test of {name}, groups of {' and '.join(map(str, sizes))} rows{ties}"
                 powerless = name == "HFM"
-                remark = (
-                    "nearly without power: a maximum hardly moves when labels change" if powerless else ""
-                )
+                remark = "nearly without power: a maximum hardly moves when labels change" if powerless else ""
                 cells.append(Cell("hfm", "hfm", regime, simulate, 1_000, "conservative", remark))
     for name, test in _TESTS.items():
         simulate = partial(size, test=test, sizes=(10, 100), decimals=1, statistic="mean")

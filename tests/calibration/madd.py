@@ -20,13 +20,7 @@ from fairstats.ground.scores import label_blind_bins
 from fairstats.ground.verdict import settle
 from fairstats.methods.madd.binning import bin_edges, histogram, histogram_distance
 from fairstats.methods.madd.noise import MultinomialNoise, distance_limits, noise_of
-from fairstats.methods.madd.permutation import (
-    largest_test,
-    multiplier_test,
-    pair_test,
-    permuted_counts,
-    pvalues,
-)
+from fairstats.methods.madd.permutation import largest_test, multiplier_test, pair_test, permuted_counts, pvalues
 from fairstats.methods.madd.scores import Sample
 
 from .study import Cell, Counts
@@ -126,9 +120,7 @@ def permutation(rng: np.random.Generator, runs: int, *, shares: Array, n0: int, 
 # ---------------------------------------------------------------- several groups
 
 
-def family(
-    rng: np.random.Generator, runs: int, *, sizes: tuple[int, ...], apart: tuple[float, ...]
-) -> Counts:
+def family(rng: np.random.Generator, runs: int, *, sizes: tuple[int, ...], apart: tuple[float, ...]) -> Counts:
     """Any false verdict over all groups against the first, by Holm; on the margin all are false."""
     base = law("deciles", 0, 0)
     laws = [moved(base, distance, "alternating") for distance in apart]
@@ -192,11 +184,7 @@ def clustered(rng: np.random.Generator, clusters: tuple[int, int], icc: float, w
 
 
 def linearised(
-    rng: np.random.Generator,
-    runs: int,
-    *,
-    make: Callable[[np.random.Generator], list[Sample]],
-    n_bins: int = 8,
+    rng: np.random.Generator, runs: int, *, make: Callable[[np.random.Generator], list[Sample]], n_bins: int = 8
 ) -> Counts:
     """Alike groups: coverage of 0 and size of the test, permuting whole clusters or by multipliers."""
     edges, covered, rejected = bin_edges(n_bins), 0, 0
@@ -284,9 +272,7 @@ def _surveys() -> list[Cell]:
                 return [weighted(rng, n0, cv), weighted(rng, n1, cv)]
 
             regime = f"weights, CV {cv:g}, {n0} and {n1} rows"
-            cells.append(
-                Cell("madd", _METHOD, regime, partial(linearised, make=make, n_bins=5), 2_000, "conservative")
-            )
+            cells.append(Cell("madd", _METHOD, regime, partial(linearised, make=make, n_bins=5), 2_000, "conservative"))
     for clusters in ((60, 60), (10, 100), (6, 30)):
         for icc in (0.02, 0.3):
             for within in (True, False):
@@ -299,21 +285,10 @@ def _surveys() -> list[Cell]:
                 ) -> list[Sample]:
                     return clustered(rng, clusters, icc, within)
 
-                where = (
-                    f"{clusters[0]} and {clusters[1]} clusters"
-                    if within
-                    else f"{sum(clusters)} clusters of both"
-                )
+                where = f"{clusters[0]} and {clusters[1]} clusters" if within else f"{sum(clusters)} clusters of both"
                 regime = f"{where}, ICC {icc:g}"
                 cells.append(
-                    Cell(
-                        "madd",
-                        _METHOD,
-                        regime,
-                        partial(linearised, make=draw, n_bins=4),
-                        1_000,
-                        "conservative",
-                    )
+                    Cell("madd", _METHOD, regime, partial(linearised, make=draw, n_bins=4), 1_000, "conservative")
                 )
     return cells
 

@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 import fairstats as fs
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.scores import label_blind_bins
-from fairstats.methods.madd.mapping import (
-    LabelledSample,
-    MixtureCdfs,
-    fairness_limits,
-    fairness_losses,
-    left_out,
-)
+from fairstats.methods.madd.mapping import LabelledSample, MixtureCdfs, fairness_limits, fairness_losses, left_out
 from fairstats.methods.madd.mitigation import mitigation_result
 from fairstats.methods.madd.settings import make_settings
 from tests.calibration.study import Cell, Counts, tally_interval
@@ -58,9 +52,7 @@ def _truths(lambda_: float, bins: int) -> dict[str, float]:
     rows = scored(_MANY, _MANY, 2)
     stages = rows.score, _mapped(rows, lambda_)
     first = rows.group == 0
-    shares = [
-        [np.histogram(s[own], bins=bins, range=(0, 1))[0] / _MANY for own in (first, ~first)] for s in stages
-    ]
+    shares = [[np.histogram(s[own], bins=bins, range=(0, 1))[0] / _MANY for own in (first, ~first)] for s in stages]
     before, after = (float(np.abs(a - b).sum()) for a, b in shares)
     ratios = [(s[first] >= 0.5).mean() / (s[~first] >= 0.5).mean() for s in stages]
     right = [((s >= 0.5) == (rows.y == 1))[first].mean() for s in stages]
@@ -71,9 +63,7 @@ def _truths(lambda_: float, bins: int) -> dict[str, float]:
     }
 
 
-def of_change(
-    rng: np.random.Generator, runs: int, *, metric: str, sizes: tuple[int, int], lambda_: float
-) -> Counts:
+def of_change(rng: np.random.Generator, runs: int, *, metric: str, sizes: tuple[int, int], lambda_: float) -> Counts:
     """Intervals of one change, of group 0 against group 1 (accuracy: of group 0)."""
     bins = label_blind_bins(*sizes)
     truth, intervals = _truths(lambda_, bins)[metric], []

@@ -65,9 +65,7 @@ def without_cells(cells: Mapping[str, Cell]) -> list[str]:
     methods = " ".join(cell.method for cell in cells.values())
     # a name is a whole word: `madd` is not in `madd_curve`
     words = set(re.findall(r"\w+", methods))
-    return [
-        name for name in public_methods() if not {name, name.removeprefix("evt.")} & {*words, *EXCEPTIONS}
-    ]
+    return [name for name in public_methods() if not {name, name.removeprefix("evt.")} & {*words, *EXCEPTIONS}]
 
 
 def shares(line: Mapping[str, Any]) -> dict[str, Share]:
@@ -118,9 +116,7 @@ def page(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]) -> 
     return "\n".join([*lines, *_made(cells, record)]).rstrip() + "\n"
 
 
-def write_page(
-    cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]], path: Path | None = None
-) -> Path:
+def write_page(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]], path: Path | None = None) -> Path:
     """Write the page; return its path."""
     target = path or PAGE
     target.write_text(page(cells, record), encoding="utf-8")

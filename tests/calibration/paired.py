@@ -31,12 +31,7 @@ _REGIMES = {
     "40 beside 2,000, .90/.95 to .90/.90, 2 to 7% changed": ((40, 2_000), (0.90, 0.95), (0.90, 0.90), 0.01),
     "500 beside 500, .30/.50 to .40/.50, 10 to 20% changed": ((500, 500), (0.30, 0.50), (0.40, 0.50), 0.05),
     "500 beside 500, from .40/.50 to .50/.40, 14% changed": ((500, 500), (0.40, 0.50), (0.50, 0.40), 0.02),
-    "100 beside 1,000, from .25/.50 to .50/.25, 29% changed": (
-        (100, 1_000),
-        (0.25, 0.50),
-        (0.50, 0.25),
-        0.02,
-    ),
+    "100 beside 1,000, from .25/.50 to .50/.25, 29% changed": ((100, 1_000), (0.25, 0.50), (0.50, 0.25), 0.02),
 }
 
 
@@ -61,9 +56,7 @@ def of_changes(rng: np.random.Generator, runs: int, *, metric: str, regime: str)
     sizes, before, after, changed = _REGIMES[regime]
     chances = [_cells_of(a, b, changed) for a, b in zip(before, after, strict=True)]
     names = ("small", "large")
-    truth = _compare(
-        {n: tuple(np.rint(1e12 * p).astype(int)) for n, p in zip(names, chances, strict=True)}, metric
-    )
+    truth = _compare({n: tuple(np.rint(1e12 * p).astype(int)) for n, p in zip(names, chances, strict=True)}, metric)
     wrong, intervals = 0, []
     moved = 0.0 if abs(truth.distance_change) < 1e-6 else truth.distance_change
     with warnings.catch_warnings():
@@ -79,9 +72,7 @@ def of_changes(rng: np.random.Generator, runs: int, *, metric: str, regime: str)
     return {**counts, "false verdict": (wrong, counts["answered"][0])}
 
 
-def of_agreement(
-    rng: np.random.Generator, runs: int, *, metric: str, sizes: tuple[int, int], agree: float
-) -> Counts:
+def of_agreement(rng: np.random.Generator, runs: int, *, metric: str, sizes: tuple[int, int], agree: float) -> Counts:
     """Models that select .35 and .50 of the two groups, or by B a fifth of the changed decisions more."""
     regime = f"{sizes} {agree}"
     gain = 0.2 * (1 - agree)
@@ -151,9 +142,7 @@ def of_abroca(rng: np.random.Generator, runs: int, *, agree: float, redrawn: flo
     return {**counts, "size": (rejected, runs)} if redrawn == 1 else counts
 
 
-def of_clusters(
-    rng: np.random.Generator, runs: int, *, clusters: int, variation: float, gained: float = 0.0
-) -> Counts:
+def of_clusters(rng: np.random.Generator, runs: int, *, clusters: int, variation: float, gained: float = 0.0) -> Counts:
     """Few clusters of 20 rows on average beside 94, one of ten decisions changed; ICC about .1.
 
     `variation`: of the sizes of the few (gamma). `gained`: instead B selects so many of those whom A

@@ -66,9 +66,7 @@ def area(auc: tuple[float, float]) -> float:
     return float(np.abs(first - second).mean())
 
 
-def score_counts(
-    rng: np.random.Generator, sizes: Sequence[Any], auc: Sequence[float], ties: int
-) -> ScoreCounts:
+def score_counts(rng: np.random.Generator, sizes: Sequence[Any], auc: Sequence[float], ties: int) -> ScoreCounts:
     """Counts of binormal scores; `ties` > 0 rounds them to so many values. The groups differ in scale too."""
     scores, codes = [], []
     for g, ((n0, n1), a) in enumerate(zip(sizes, auc, strict=True)):
@@ -92,9 +90,7 @@ def curves(sizes: tuple[Any, ...], auc: tuple[float, float], ties: int = 0, runs
         intervals, rejected, wrong = [], 0, 0
         for _ in range(runs):
             counts = score_counts(rng, sizes, auc, ties)
-            (c,) = fs.abroca(
-                counts=counts, reference="g1", margin=margin, n_resamples=199, rng=rng
-            ).comparisons
+            (c,) = fs.abroca(counts=counts, reference="g1", margin=margin, n_resamples=199, rng=rng).comparisons
             intervals.append(tuple(c.confidence_interval))
             rejected += c.pvalue <= 0.05
             wrong += c.verdict == "violated" or (truth >= margin and c.verdict == "satisfied")
@@ -102,9 +98,7 @@ def curves(sizes: tuple[Any, ...], auc: tuple[float, float], ties: int = 0, runs
         return found | ({"size": (rejected, runs)} if truth == 0 else {})
 
     words = " + ".join(f"{n1} of {n0 + n1}" for n0, n1 in sizes)
-    regime = f"positives {words}, AUC {auc[0]:g} and {auc[1]:g}" + (
-        f", {ties + 1} score values" if ties else ""
-    )
+    regime = f"positives {words}, AUC {auc[0]:g} and {auc[1]:g}" + (f", {ties + 1} score values" if ties else "")
     return Cell("power", "abroca", regime, simulate, runs, "conservative", "by the triangle inequality")
 
 
@@ -145,11 +139,7 @@ def strata(sizes: tuple[int, int], n_strata: int, ratio: float, threshold: float
 
 SMALL = ((40, 10), (200, 100))
 CELLS = [
-    *(
-        planned(r, t, a, "less", 0.8)
-        for r, t in ((0.5, 0.6), (0.1, 0.4), (0.9, 0.7))
-        for a in (1, 4, 10, 20, 0.1)
-    ),
+    *(planned(r, t, a, "less", 0.8) for r, t in ((0.5, 0.6), (0.1, 0.4), (0.9, 0.7)) for a in (1, 4, 10, 20, 0.1)),
     *(power_of(*case) for case in ((0.5, 0.6, 100, 100), (0.9, 0.7, 40, 2_000), (0.05, 0.4, 400, 4_000))),
     *(planned(0.6, t, a, "violated", 0.9) for t in (0.6, 1.5) for a in (1, 10)),
     *(planned(0.7, 1.0, a, "satisfied", 0.8) for a in (1, 10, 20)),

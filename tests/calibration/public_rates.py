@@ -94,9 +94,7 @@ def _score_limit(test: object, level: float, alternative: str, ends: object, sta
 
 def named(call: Callable[..., Any], **options: Any) -> Callable[[Table], Any]:
     """A public function of counts, the first group the reference."""
-    return lambda table: call(
-        counts={f"g{k}": cells for k, cells in enumerate(table)}, reference="g0", **options
-    )
+    return lambda table: call(counts={f"g{k}": cells for k, cells in enumerate(table)}, reference="g0", **options)
 
 
 def rate_cell(
@@ -107,12 +105,7 @@ def rate_cell(
     contrast = (lambda r: r / rates[0]) if neutral == 1 else (lambda r: r - rates[0])
     truth = [round(contrast(r), 12) for r in rates[1:]]
     simulate = partial(
-        study,
-        draw=partial(binomial, sizes=sizes, rates=rates),
-        call=call,
-        truth=truth,
-        fair=fair,
-        neutral=neutral,
+        study, draw=partial(binomial, sizes=sizes, rates=rates), call=call, truth=truth, fair=fair, neutral=neutral
     )
     return Cell("rates", method, words, simulate, **more)
 
@@ -123,46 +116,24 @@ def ratios() -> Iterator[Cell]:
     for n0, n1 in ((100, 100), (2_000, 40), (2_000, 20), (10_000, 500)):
         for rate in (0.05, 0.5, 0.95):
             for ratio in (0.8, 1.0):
-                words = (
-                    f"{n0:,} and {n1} rows, rate of the reference {rate:g}, ratio {ratio:g}, threshold 0.8"
-                )
+                words = f"{n0:,} and {n1} rows, rate of the reference {rate:g}, ratio {ratio:g}, threshold 0.8"
                 yield rate_cell(
-                    method,
-                    named(fs.disparate_impact),
-                    (n0, n1),
-                    (rate, ratio * rate),
-                    (0.8, 1.25),
-                    1.0,
-                    words,
+                    method, named(fs.disparate_impact), (n0, n1), (rate, ratio * rate), (0.8, 1.25), 1.0, words
                 )
     for threshold, n1 in product((0.8, 0.9, 0.95), (40, 100, 200)):  # 1:50, 1:20, 1:10
         words = f"2,000 and {n1} rows, rate of the reference 0.8, ratio and threshold {threshold:g}"
         call = named(fs.disparate_impact, threshold=threshold)
-        yield rate_cell(
-            method, call, (2_000, n1), (0.8, 0.8 * threshold), (threshold, 1 / threshold), 1.0, words
-        )
+        yield rate_cell(method, call, (2_000, n1), (0.8, 0.8 * threshold), (threshold, 1 / threshold), 1.0, words)
     for n0, n1, rate in ((10_000, 100, 0.5), (10_000, 100, 0.05), (20_000, 200, 0.005)):
         words = f"{n0:,} and {n1} rows, rate of the reference {rate:g}, ratio and threshold 0.8"
-        yield rate_cell(
-            method, named(fs.disparate_impact), (n0, n1), (rate, 0.8 * rate), (0.8, 1.25), 1.0, words
-        )
+        yield rate_cell(method, named(fs.disparate_impact), (n0, n1), (rate, 0.8 * rate), (0.8, 1.25), 1.0, words)
     for name in ("log", "delta", "koopman"):
         words = "2,000 and 40 rows, rate of the reference 0.95, ratio and threshold 0.8"
-        weak = {
-            "claim": "fails",
-            "remark": "Asked for by name, obeyed, and too liberal beside a small group.",
-        }
+        weak = {"claim": "fails", "remark": "Asked for by name, obeyed, and too liberal beside a small group."}
         more = weak if name in ("log", "delta") else {}
         call = named(fs.disparate_impact, method=name)
         yield rate_cell(
-            f"disparate_impact(method={name!r})",
-            call,
-            (2_000, 40),
-            (0.95, 0.76),
-            (0.8, 1.25),
-            1.0,
-            words,
-            **more,
+            f"disparate_impact(method={name!r})", call, (2_000, 40), (0.95, 0.76), (0.8, 1.25), 1.0, words, **more
         )
 
 
@@ -194,9 +165,7 @@ def families() -> Iterator[Cell]:
             words = f"{beside}, all differences −0.1, rate 0.5"
             rates = (0.5, *[0.4] * len(others))
             call = named(fs.demographic_parity_difference)
-            yield rate_cell(
-                "demographic_parity_difference()", call, sizes, rates, (-0.1, 0.1), 0.0, words, runs=2_000
-            )
+            yield rate_cell("demographic_parity_difference()", call, sizes, rates, (-0.1, 0.1), 0.0, words, runs=2_000)
 
 
 def differences() -> Iterator[Cell]:
@@ -204,18 +173,10 @@ def differences() -> Iterator[Cell]:
     for n0, n1 in ((100, 100), (2_000, 40), (2_000, 20)):
         for rate in (0.15, 0.5, 0.95):
             for gap in (-0.1, 0.0):
-                words = (
-                    f"{n0:,} and {n1} rows, rate of the reference {rate:g}, difference {gap:g}, margin 0.1"
-                )
+                words = f"{n0:,} and {n1} rows, rate of the reference {rate:g}, difference {gap:g}, margin 0.1"
                 call = named(fs.demographic_parity_difference)
                 yield rate_cell(
-                    "demographic_parity_difference()",
-                    call,
-                    (n0, n1),
-                    (rate, rate + gap),
-                    (-0.1, 0.1),
-                    0.0,
-                    words,
+                    "demographic_parity_difference()", call, (n0, n1), (rate, rate + gap), (-0.1, 0.1), 0.0, words
                 )
 
 
@@ -274,9 +235,7 @@ def gaps() -> Iterator[Cell]:
         yield Cell("rates", f"{name}(agg='max')", words, simulate, runs=1_000, claim="conservative")
 
 
-def together(
-    rng: np.random.Generator, runs: int, *, call: Any, sizes: Any, rates: Any, ratio: bool
-) -> Counts:
+def together(rng: np.random.Generator, runs: int, *, call: Any, sizes: Any, rates: Any, ratio: bool) -> Counts:
     """Whether the intervals of all comparisons hold at once."""
     truths = [r / rates[0] if ratio else r - rates[0] for r in rates[1:]]
     held = 0
@@ -380,8 +339,7 @@ def odds() -> Iterator[Cell]:
     base, tpr, fpr = 0.4, 0.7, 0.2
     for n1, (tpr1, fpr1) in ((40, (0.7, 0.2)), (40, (0.55, 0.3)), (400, (0.55, 0.3)), (400, (0.6, 0.1))):
         cells = [
-            (base * t, (1 - base) * f, base * (1 - t), (1 - base) * (1 - f))
-            for t, f in ((tpr, fpr), (tpr1, fpr1))
+            (base * t, (1 - base) * f, base * (1 - t), (1 - base) * (1 - f)) for t, f in ((tpr, fpr), (tpr1, fpr1))
         ]
         draw = partial(multinomial, sizes=(2_000, n1), cells=cells)
         words = f"2,000 and {n1} rows, TPR {tpr:g} and {tpr1:g}, FPR {fpr:g} and {fpr1:g}"
@@ -400,9 +358,7 @@ def odds() -> Iterator[Cell]:
             yield Cell("rates", method, f"absolute, {words}", gap, runs=1_000, claim="conservative")
 
 
-def absolute(
-    rng: np.random.Generator, runs: int, *, draw: Callable[..., Table], function: Any, truth: float
-) -> Counts:
+def absolute(rng: np.random.Generator, runs: int, *, draw: Callable[..., Table], function: Any, truth: float) -> Counts:
     """Coverage of the largest gap; size of its test where there is none."""
     found, rejected = [], 0
     with warnings.catch_warnings():

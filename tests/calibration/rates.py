@@ -88,9 +88,7 @@ def coverage(method: str, contrast: str, at: Tables, truth: float, level: float 
     return float((answered * covers(method, contrast, at, truth, level)).sum() / answered.sum())
 
 
-def rejects(
-    method: str, contrast: str, at: Tables, null: float, alternative: str, alpha: float = 0.05
-) -> np.ndarray:
+def rejects(method: str, contrast: str, at: Tables, null: float, alternative: str, alpha: float = 0.05) -> np.ndarray:
     """Whether the test of the public functions has p ≤ α; a p-value that is NaN rejects nothing."""
     z = statistic(method, contrast, at, null)
     zero = (at.k0 == 0) & (at.k1 == 0) if contrast == "ratio" else np.zeros(z.shape, bool)  # no test for 0/0
@@ -135,9 +133,7 @@ RATES = (0.005, 0.05, 0.2, 0.5, 0.8, 0.95)
 FEWEST = 5
 
 
-def _cell(
-    function: str, method: str, contrast: str, sizes: tuple[int, int], rate: float, truth: float
-) -> Cell:
+def _cell(function: str, method: str, contrast: str, sizes: tuple[int, int], rate: float, truth: float) -> Cell:
     few = least_expected(sizes[1], rate * truth if contrast == "ratio" else rate + truth, sizes[0], rate)
     asked = "" if method == "score" else f"method={method!r}"
     words = f"{sizes[0]:,} and {sizes[1]} rows, rate {rate:g}, {contrast} {truth:g}"

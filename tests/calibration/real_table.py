@@ -28,10 +28,7 @@ def _cells() -> np.ndarray:
     y, score = table["two_year_recid"].to_numpy() == 1, table["decile_score"].to_numpy() > 4
     race = table["race"].astype(str).to_numpy()
     return np.array(
-        [
-            [int((hit & (race == g)).sum()) for hit in (y & score, ~y & score, y & ~score, ~y & ~score)]
-            for g in GROUPS
-        ]
+        [[int((hit & (race == g)).sum()) for hit in (y & score, ~y & score, y & ~score, ~y & ~score)] for g in GROUPS]
     )
 
 

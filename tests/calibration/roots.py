@@ -37,9 +37,7 @@ class Setting:
     moments: dict[str, tuple[float, float]]
 
 
-def simulate(
-    replicates: int, seed: int = SEED, exceedances: tuple[int, ...] = EXCEEDANCES
-) -> Iterator[Setting]:
+def simulate(replicates: int, seed: int = SEED, exceedances: tuple[int, ...] = EXCEEDANCES) -> Iterator[Setting]:
     """Every setting of the study, all from one stream."""
     rng = np.random.default_rng(seed)
     for k in exceedances:
@@ -47,9 +45,7 @@ def simulate(
             yield Setting(k, shape, _moments(rng, k, shape, replicates))
 
 
-def _moments(
-    rng: np.random.Generator, k: int, shape: float, replicates: int
-) -> dict[str, tuple[float, float]]:
+def _moments(rng: np.random.Generator, k: int, shape: float, replicates: int) -> dict[str, tuple[float, float]]:
     total, rows = 20 * k, np.arange(replicates)
     n = np.maximum(rng.binomial(total, k / total, size=replicates), _LEAST)
     excesses, sizes = random_samples(rng, n, np.float64(1.0), np.float64(shape))[:2]

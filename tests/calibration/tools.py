@@ -36,9 +36,7 @@ def quiet(simulate: Callable[[np.random.Generator, int], Counts]) -> Callable[..
 
 def _level(m: float) -> Callable[[np.random.Generator, int], Counts]:
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
-        found = (
-            fs.evt.empirical_return_level(tail(rng, MANY, 0.1), m).confidence_interval for _ in range(runs)
-        )
+        found = (fs.evt.empirical_return_level(tail(rng, MANY, 0.1), m).confidence_interval for _ in range(runs))
         return tally_interval(float(power_ratio(np.asarray(np.log(m)), np.asarray(0.1))), map(tuple, found))
 
     return simulate
@@ -103,9 +101,7 @@ def _threshold(rng: np.random.Generator, runs: int) -> Counts:
     for _ in range(runs):
         x = tail(rng, 600, 0.1)
         grid = np.quantile(x, [0.8, 0.85, 0.9])
-        found = fs.evt.choose_threshold(
-            x, thresholds=grid, false_discovery_rate=0.05, n_resamples=99, rng=rng
-        )
+        found = fs.evt.choose_threshold(x, thresholds=grid, false_discovery_rate=0.05, n_resamples=99, rng=rng)
         rejected += found.threshold > grid[0]
     return {"size": (rejected, runs)}
 
@@ -190,10 +186,7 @@ def _averaged(law: str) -> Callable[[np.random.Generator, int], Counts]:
         def quantile(p: Any) -> Any:
             return laws[law].ppf(0.5 + 0.5 * p if law == "|t₅|" else p)
 
-        found = [
-            fs.evt.average_return_level(quantile(rng.random(1_000)), 2_000, n_thresholds=6)
-            for _ in range(runs)
-        ]
+        found = [fs.evt.average_return_level(quantile(rng.random(1_000)), 2_000, n_thresholds=6) for _ in range(runs)]
         return tally_interval(float(quantile(1 - 1 / 2_000)), [tuple(f.confidence_interval) for f in found])
 
     return simulate
@@ -272,13 +265,9 @@ def _cells() -> Iterator[Cell]:
             4_000, **(heavy if shape > 0 else {}),
         )  # fmt: skip
     for quantity in ("shape", "modified scale"):
-        yield evt(
-            "threshold_stability", f"{quantity}, 1,000 values, ξ = .1", quiet(_stability(quantity)), 500
-        )
+        yield evt("threshold_stability", f"{quantity}, 1,000 values, ξ = .1", quiet(_stability(quantity)), 500)
     for name in ("shape", "location"):
-        yield evt(
-            "fit_point_process", f"{name}, 100 of 2,000 values, ξ = .1", quiet(_point_process(name)), 500
-        )
+        yield evt("fit_point_process", f"{name}, 100 of 2,000 values, ξ = .1", quiet(_point_process(name)), 500)
     for theta, n in ((0.3, 1_000), (0.3, 5_000), (0.8, 1_000), (0.8, 5_000)):
         yield evt(
             "extremal_index", f"{n:,} values, 5% exceed, θ = {theta:g}", quiet(_clusters(theta, n)), 2_000,
@@ -293,9 +282,7 @@ def _cells() -> Iterator[Cell]:
     for which in ("score test", "white noise"):
         for shape in (-0.2, 0.2):
             simulate = quiet(_tests_of_thresholds(which, shape))
-            yield evt(
-                "threshold_tests", f"{which}, 500 values, ten thresholds, ξ = {shape:g}", simulate, 1_000
-            )
+            yield evt("threshold_tests", f"{which}, 500 values, ten thresholds, ξ = {shape:g}", simulate, 1_000)
     for shape in (-0.2, 0.1):
         for count in (4, 8):
             regime = f"60 of 1,200 values, ξ = {shape:g}, about {count} cells, mλ = 1,000"

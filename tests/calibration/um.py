@@ -37,9 +37,7 @@ RARE = ((0.05, 0.02, 0.002, 0.928), (0.02, 0.01, 0.001, 0.969))
 
 def _named(cells: Any) -> dict[str, dict[str, float]]:
     labels = [f"g{k:03d}" for k in range(len(cells))]
-    return {
-        g: dict(zip(CELL_NAMES, map(float, row), strict=True)) for g, row in zip(labels, cells, strict=True)
-    }
+    return {g: dict(zip(CELL_NAMES, map(float, row), strict=True)) for g, row in zip(labels, cells, strict=True)}
 
 
 def _value(metric: str, cells: Any) -> float:
@@ -67,9 +65,7 @@ def held_out(
             about = law * sizes_[:, None]
             if options.get("target") == "predictive":
                 about = np.array([rng.multinomial(n, p) for n, p in zip(sizes_, law, strict=True)])
-            posterior = fs.um_posterior(
-                counts=_named(cells), draws=DRAWS, rng=run, reference="g000", **options
-            )
+            posterior = fs.um_posterior(counts=_named(cells), draws=DRAWS, rng=run, reference="g000", **options)
             name = None if group is None else posterior.groups[group]
             low, high = tuple(describe(posterior.metric(metric, group=name), LEVEL).confidence_interval)
             target = _value(metric, about if group is None else about[[group]])
@@ -77,9 +73,7 @@ def held_out(
     return tally_interval(0.0, margins)
 
 
-def of_a_comparison(
-    rng: np.random.Generator, runs: int, *, n: int, agree: float, paired: bool, metric: int
-) -> Counts:
+def of_a_comparison(rng: np.random.Generator, runs: int, *, n: int, agree: float, paired: bool, metric: int) -> Counts:
     """Coverage of the difference of two models: b repeats the prediction of a with probability `agree`."""
     intervals, hit = [], 0.8
     # of both labels: P(b right) = agree·hit + (1 − agree)·(1 − hit)
@@ -88,13 +82,8 @@ def of_a_comparison(
         y, group = rng.integers(0, 2, n), rng.integers(0, 2, n)
         a = np.where(rng.random(n) < hit, y, 1 - y)
         b = np.where(rng.random(n) < agree, a, 1 - a)
-        two = [
-            fs.um_posterior(y, p, sensitive_features=group, groups=[0, 1], draws=DRAWS, rng=run)
-            for p in (a, b)
-        ]
-        compared = fs.um_compare(
-            *two, metrics=("accuracy", "equal_opportunity_difference"), rng=run, paired=paired
-        )
+        two = [fs.um_posterior(y, p, sensitive_features=group, groups=[0, 1], draws=DRAWS, rng=run) for p in (a, b)]
+        compared = fs.um_compare(*two, metrics=("accuracy", "equal_opportunity_difference"), rng=run, paired=paired)
         intervals.append(tuple(describe(compared.delta[:, metric], LEVEL).confidence_interval))
     return tally_interval(truth, intervals)
 
@@ -195,9 +184,7 @@ def ranks(rng: np.random.Generator, runs: int, *, method: str, groups: int, n: i
             y, p = (np.concatenate([pair[k] for pair in both]) for k in (0, 1))
             if len(np.union1d(y, p)) < 3:
                 continue
-            found = fs.um_multiclass(
-                y, p, sensitive_features=np.repeat(np.arange(groups), n), draws=DRAWS, rng=run
-            )
+            found = fs.um_multiclass(y, p, sensitive_features=np.repeat(np.arange(groups), n), draws=DRAWS, rng=run)
             truth = float(np.trace(law.reshape(-1, 3, 3), axis1=1, axis2=2).mean())
             draws = found.metric("accuracy")
         else:
@@ -236,12 +223,7 @@ def _cells() -> Iterator[Cell]:
                 partial(held_out, sizes=sizes, truth=TRUTH, metric=metric),
             )
     for prior in ("uniform", "jeffreys", "perks"):
-        for sizes, accuracy in (
-            ((400, 40), 0.96),
-            ((100, 100), 0.95),
-            ((4_000, 40), 0.95),
-            ((500, 500), 0.99),
-        ):
+        for sizes, accuracy in (((400, 40), 0.96), ((100, 100), 0.95), ((4_000, 40), 0.95), ((500, 500), 0.99)):
             fails = prior == "uniform" and sizes != (4_000, 40)
             yield cell(
                 f"um_posterior(prior={prior!r}).metric('accuracy')",
@@ -265,9 +247,7 @@ def _cells() -> Iterator[Cell]:
         yield cell(
             f"um_posterior(prior={prior!r}).metric('accuracy', group=…)",
             "accuracy 0.95 in the group of 40 beside 4,000 rows",
-            partial(
-                held_out, sizes=(4_000, 40), truth=BY_ACCURACY[0.95], metric="accuracy", group=1, prior=prior
-            ),
+            partial(held_out, sizes=(4_000, 40), truth=BY_ACCURACY[0.95], metric="accuracy", group=1, prior=prior),
             claim="conservative" if prior == "jeffreys" else "fails",
             remark={
                 "uniform": "two errors expected: pulled to .5, error on one side; a note says so",

@@ -91,9 +91,7 @@ COMPAS_ROWS = (
     f"5,{PERSON},Female,24,Less than 25,African-American,0,6,0,1,4,0,F,1,1,6,Medium,1,Low,4,1",
 )
 COMPAS = "\n".join((COMPAS_HEADER, *COMPAS_ROWS)) + "\n"
-COMPAS_VIOLENT = (
-    "\n".join((COMPAS_HEADER + ",two_year_recid", *(f"{row},{row[-1]}" for row in COMPAS_ROWS))) + "\n"
-)
+COMPAS_VIOLENT = "\n".join((COMPAS_HEADER + ",two_year_recid", *(f"{row},{row[-1]}" for row in COMPAS_ROWS))) + "\n"
 
 FILES = {
     "adult.data": ADULT_DATA,

@@ -111,12 +111,7 @@ DAMAGE = [
     ("compas", "69,Greater", "7,69,Greater", "cannot be read as a table|more values"),
     ("bank", ";", ",", r"is split by commas \(','\); allowed: columns split by semicolons"),
     ("bank", ";", "\t", r"is split by tabs"),
-    (
-        "bank",
-        '"unknown";"no"',
-        '"unknown";"maybe"',
-        "got 'maybe' in column 'y', data row 1; allowed: 'no', 'yes'",
-    ),
+    ("bank", '"unknown";"no"', '"unknown";"maybe"', "got 'maybe' in column 'y', data row 1; allowed: 'no', 'yes'"),
     ("bank", ';"unknown";"no"', ';"unknown"', "got nan in column 'y', data row 1"),
     ("bank", "\n44", ";7\n44", "cannot be read as a table|more values"),
     ("adult train", "39, State", "age, State", "whose first line looks like a header"),
@@ -170,9 +165,7 @@ def test_student_parts_are_named(originals: Path) -> None:
 
 @pytest.mark.parametrize("folder", [None, 7, "no/such/folder"])
 def test_oulad_no_folder(folder: object) -> None:
-    with pytest.raises(
-        InputError, match=r"`folder`: got .* the folder that holds studentInfo.csv and studentVle.csv"
-    ):
+    with pytest.raises(InputError, match=r"`folder`: got .* the folder that holds studentInfo.csv and studentVle.csv"):
         read_oulad(folder)
 
 

@@ -39,12 +39,7 @@ BUNDLED = {
         "german_credit",
         "d563cccead093df01b3b0b02a45a91a5732ee25cd56a7dbddf4d64f2a17cfaf9",
     ),
-    "ricci": (
-        load_ricci,
-        (118, 6),
-        "ricci",
-        "25ea3e962e7ce2f02b3d9a4b65a22f44df5b7b2cefe2a78f1e98fec6d0556753",
-    ),
+    "ricci": (load_ricci, (118, 6), "ricci", "25ea3e962e7ce2f02b3d9a4b65a22f44df5b7b2cefe2a78f1e98fec6d0556753"),
 }
 EACH = pytest.mark.parametrize("file", BUNDLED)
 
@@ -174,7 +169,5 @@ def test_import_is_light() -> None:
     )
     root = str(Path(datasets.__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

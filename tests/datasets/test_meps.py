@@ -13,9 +13,7 @@ from fairstats.ground.errors import InputError
 
 VISITS = ("OBTOTV{yy}", "OPTOTV{yy}", "ERTOT{yy}", "IPNGTD{yy}", "HHTOTD{yy}")
 MADE_HERE = ("RACE", "UTILIZATION", "PERWT")
-PUBLISHED = [
-    entry("meps").published_names.get(name, name) for name in entry("meps").dtypes if name not in MADE_HERE
-]
+PUBLISHED = [entry("meps").published_names.get(name, name) for name in entry("meps").dtypes if name not in MADE_HERE]
 
 
 def one_person(year: str, **changes: object) -> dict[str, object]:
@@ -23,13 +21,7 @@ def one_person(year: str, **changes: object) -> dict[str, object]:
     person: dict[str, object] = {name.format(yy=year): 1 for name in PUBLISHED}
     person |= {name.format(yy=year): 0 for name in VISITS}
     person |= {"PANEL": 19 if year == "15" else 21, "HISPANX": 2, "RACEV2X": 1, "EDUCYR": 12, "HIDEG": 3}
-    person |= {
-        "PCS42": 55.12,
-        "MCS42": -1.0,
-        "K6SUM42": -1,
-        f"PERWT{year}F": 1234.567,
-        "DUPERSID": "20004101",
-    }
+    person |= {"PCS42": 55.12, "MCS42": -1.0, "K6SUM42": -1, f"PERWT{year}F": 1234.567, "DUPERSID": "20004101"}
     return person | changes
 
 

@@ -26,9 +26,7 @@ def test_enrolments(originals: Path) -> None:
 
 @pytest.mark.parametrize("chunk_rows", [1, 2, 4, 9, 1000])
 def test_chunks_do_not_matter(originals: Path, chunk_rows: int) -> None:
-    pd.testing.assert_frame_equal(
-        read_oulad(originals, chunk_rows=chunk_rows).frame, read_oulad(originals).frame
-    )
+    pd.testing.assert_frame_equal(read_oulad(originals, chunk_rows=chunk_rows).frame, read_oulad(originals).frame)
 
 
 def test_course_table(originals: Path) -> None:
@@ -121,7 +119,5 @@ def test_course_table_of_another_frame(originals: Path) -> None:
     students = read_oulad(originals).frame
     with pytest.raises(InputError, match="`students`: got no column 'imd_band'"):
         oulad_course_table(students.drop(columns="imd_band"), "BBB")
-    with pytest.raises(
-        InputError, match="`students`: got '10 bis 20' in column 'imd_band'; allowed: '0-10%'"
-    ):
+    with pytest.raises(InputError, match="`students`: got '10 bis 20' in column 'imd_band'; allowed: '0-10%'"):
         oulad_course_table(students.replace({"imd_band": {"10-20": "10 bis 20"}}), "BBB")

@@ -22,16 +22,7 @@ from fairstats.datasets.bundled import read_bundled
 from fairstats.datasets.description import entry
 from fairstats.ground.errors import DataWarning, InputError, MissingDependencyError
 
-IDENTIFYING = {
-    "id",
-    "name",
-    "first",
-    "last",
-    "dob",
-    "compas_screening_date",
-    "c_case_number",
-    "r_case_number",
-}
+IDENTIFYING = {"id", "name", "first", "last", "dob", "compas_screening_date", "c_case_number", "r_case_number"}
 
 
 def described(dataset) -> pd.DataFrame:
@@ -63,11 +54,7 @@ def test_compas_drops_what_identifies(originals: Path) -> None:
 
 
 def test_compas_subsets(originals: Path) -> None:
-    assert described(read_compas(originals / "compas.csv", subset="propublica"))["age"].tolist() == [
-        69,
-        24,
-        24,
-    ]
+    assert described(read_compas(originals / "compas.csv", subset="propublica"))["age"].tolist() == [69, 24, 24]
     assert described(read_compas(originals / "compas.csv", subset="besse"))["age"].tolist() == [69]
 
 
@@ -189,18 +176,14 @@ def test_credit_default_excel(originals: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("suffix", "engine"), [(".xls", "xlrd"), (".xlsx", "openpyxl")])
-def test_excel_reader_lacking(
-    suffix: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_excel_reader_lacking(suffix: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lacking(*args: object, **kwargs: object) -> pd.DataFrame:
         raise ImportError(engine)
 
     monkeypatch.setattr(pd, "read_excel", lacking)
     sheet = tmp_path / f"credit{suffix}"
     sheet.write_bytes(b"sheet")
-    with pytest.raises(
-        MissingDependencyError, match=f"pip install {engine}.*save the sheet as CSV"
-    ) as caught:
+    with pytest.raises(MissingDependencyError, match=f"pip install {engine}.*save the sheet as CSV") as caught:
         read_credit_default(sheet)
     assert caught.value.package == engine
 

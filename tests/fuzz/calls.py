@@ -87,20 +87,8 @@ def calls() -> dict[str, Call]:
     ratio = {"y_pred": p, **rated, **drawn, "threshold": 0.8}
     confusion = fs.ConfusionCounts.from_arrays(y, p, sensitive_features=g)
     counted = fs.tally(frame, y_true="y", y_pred="p", sensitive_features=["g", "sex"], score="s")
-    named = {
-        "y_true": "y",
-        "y_pred": "p",
-        "score": "s",
-        "sensitive_features": ["g", "sex"],
-        "pos_label": None,
-    }
-    named |= {
-        "sample_weight": "w",
-        "cluster": None,
-        "missing": "raise",
-        "counterfactual_score": None,
-        "features": (),
-    }
+    named = {"y_true": "y", "y_pred": "p", "score": "s", "sensitive_features": ["g", "sex"], "pos_label": None}
+    named |= {"sample_weight": "w", "cluster": None, "missing": "raise", "counterfactual_score": None, "features": ()}
     tail = rng.standard_exponential(80).round(6)
     cd = {"a": (rng.random(60) - 0.5).tolist(), "b": (rng.random(60) - 0.4).tolist()}
     gpd = fs.evt.fit_gpd(tail, 0.5, backend="scipy")

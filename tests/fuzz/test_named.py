@@ -36,9 +36,7 @@ def weighed(weights: Any) -> Callable[[], Any]:
 
 
 def folded(n: int, cv: int) -> Any:
-    return fs.um_cross_validate(
-        Constant(), FRAME[["x"]][:n], Y[:n], sensitive_features=G[:n], cv=cv, correlation="1/K"
-    )
+    return fs.um_cross_validate(Constant(), FRAME[["x"]][:n], Y[:n], sensitive_features=G[:n], cv=cv, correlation="1/K")
 
 
 #: What was passed → the call, the argument that the error names, and words of its message.

@@ -119,12 +119,8 @@ for _data in ("german", "ricci", "simulated"):
     _add(_data, _data)
 for _data in ("compas-propublica", "compas-besse"):
     _add(_data, _data, slow=True)
-_add(
-    "simulated-weights-clusters", "simulated", sample_weight="weight", cluster="cluster", intersections=False
-)
-_add(
-    "simulated-features", "simulated", slow=True, features=["x1", "x2", "x3"], score=None, intersections=False
-)
+_add("simulated-weights-clusters", "simulated", sample_weight="weight", cluster="cluster", intersections=False)
+_add("simulated-features", "simulated", slow=True, features=["x1", "x2", "x3"], score=None, intersections=False)
 _add(
     "simulated-all-score",
     "simulated",

@@ -43,9 +43,7 @@ ROOM.add("discrimination/two", lambda _: _discrimination("sex"), "closed")
 ROOM.add("discrimination/worst", lambda _: _discrimination("group"), "closed")
 ROOM.add("discrimination/all", lambda _: _discrimination("group", counterfactual="all"), "closed")
 ROOM.add("discrimination/values", lambda _: _discrimination("group", values=["a", "b"]), "closed")
-ROOM.add(
-    "discrimination/people", lambda _: _discrimination("sex", person=True, confidence_level=0.9), "closed"
-)
+ROOM.add("discrimination/people", lambda _: _discrimination("sex", person=True, confidence_level=0.9), "closed")
 ROOM.add("discrimination/batches", lambda _: _discrimination("sex", batch=64), "closed")
 
 
@@ -57,19 +55,13 @@ def _values(kind: str) -> Any:
     elif kind == "small":
         found = {"white": 0.3 * rng.beta(2, 8, 90), "black": 0.5 * rng.beta(2, 8, 80)}
     elif kind == "ties":
-        found = {
-            "white": np.round(0.3 * rng.beta(2, 8, 2000), 2),
-            "black": np.round(0.3 * rng.beta(2, 8, 900), 2),
-        }
+        found = {"white": np.round(0.3 * rng.beta(2, 8, 2000), 2), "black": np.round(0.3 * rng.beta(2, 8, 900), 2)}
     elif kind == "constant":
         found = {"white": np.full(500, 0.1), "black": 0.3 * rng.beta(2, 8, 500)}
     elif kind == "end":
         found = {"white": rng.random(1500) * 0.9, "black": rng.random(1200) * 0.95}
     else:
-        found = {
-            "white": np.minimum(rng.pareto(4, 3000) / 10, 1),
-            "black": np.minimum(rng.pareto(3, 2000) / 10, 1),
-        }
+        found = {"white": np.minimum(rng.pareto(4, 3000) / 10, 1), "black": np.minimum(rng.pareto(3, 2000) / 10, 1)}
     return found
 
 
@@ -79,12 +71,7 @@ def _ecd(kind: str, seed: int, **options: Any) -> Any:
 
 
 def _add(name: str, kind: str, *, simulated: bool = True, **options: Any) -> None:
-    ROOM.add(
-        f"ecd/{name}",
-        lambda seed: _ecd(kind, seed, **options),
-        "seeded" if simulated else "optimised",
-        repeats=4,
-    )
+    ROOM.add(f"ecd/{name}", lambda seed: _ecd(kind, seed, **options), "seeded" if simulated else "optimised", repeats=4)
 
 
 for _kind in ("plain", "small", "ties", "constant", "end", "heavy"):
@@ -143,14 +130,7 @@ def _tails(seed: int) -> dict[str, Any]:
             **common,
         ),
         "copula": call(
-            "sample_tail",
-            _model,
-            frame,
-            group="m",
-            generator="gaussian_copula",
-            batch=200,
-            max_looks=3,
-            **common,
+            "sample_tail", _model, frame, group="m", generator="gaussian_copula", batch=200, max_looks=3, **common
         ),
         "paper": call("sample_tail", _model, frame, group="m", test="paper_excess", k_max=30, **common),
     }
@@ -189,9 +169,7 @@ def _ranked(seed: int) -> dict[str, Any]:
     runs = {name: rng.normal(mean, 0.02, 20) for name, mean in means.items()}
     return {
         "default": call("scott_knott", runs, rng=seed, n_resamples=199),
-        "larger": call(
-            "scott_knott", runs, larger_is_better=True, least_effect=0.33, rng=seed, n_resamples=199
-        ),
+        "larger": call("scott_knott", runs, larger_is_better=True, least_effect=0.33, rng=seed, n_resamples=199),
     }
 
 

@@ -153,9 +153,7 @@ def _tests(kind: str, seed: int) -> dict[str, Any]:
         rule: call("evt.exponentiality_test", x, rule=rule, n_resamples=499, rng=seed)
         for rule in ("max_cv", "paper_excess", "paper_raw")
     }
-    found["looks"] = call(
-        "evt.exponentiality_test", x, k_min=8, k_max=40, max_looks=5, n_resamples=499, rng=seed
-    )
+    found["looks"] = call("evt.exponentiality_test", x, k_min=8, k_max=40, max_looks=5, n_resamples=499, rng=seed)
     return found
 
 

@@ -65,12 +65,7 @@ def _hfm(seed: int, *, attributes: Any = "sex", columns: Any = ("x1", "x2", "x3"
     frame = simulated_frame().iloc[:240]
     settings = {"n_resamples": 49, "n_subsamples": 10, "rng": seed, **options}
     result = call(
-        "hfm",
-        frame[list(columns)],
-        frame["y_true"],
-        frame["y_pred"],
-        sensitive_features=frame[attributes],
-        **settings,
+        "hfm", frame[list(columns)], frame["y_true"], frame["y_pred"], sensitive_features=frame[attributes], **settings
     )
     return {"result": result, "witnesses": result.witnesses(), "stability": result.stability()}
 

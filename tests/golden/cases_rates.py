@@ -72,9 +72,7 @@ def _counts(name: str, **options: Any) -> dict[str, Any]:
     return _whole(call(name, counts=counts, **{"reference": "a", **_margin(name, options)}))
 
 
-def _add(
-    name: str, compute: Callable[..., Any], kind: Any = "closed", *arguments: Any, **options: Any
-) -> None:
+def _add(name: str, compute: Callable[..., Any], kind: Any = "closed", *arguments: Any, **options: Any) -> None:
     takes_seed = kind == "seeded"
 
     def function(seed: int) -> Any:
@@ -131,17 +129,8 @@ for metric in RATIOS:
         for side in SIDES:
             _add(f"{metric}/{method}/{side}", _of_simulated, kind, metric, method=method, alternative=side)
         _add(f"{metric}/{method}/empty-cells", _counts, kind, metric, method=method)
-        _add(
-            f"{metric}/{method}/bonferroni",
-            _of_simulated,
-            kind,
-            metric,
-            method=method,
-            simultaneous="bonferroni",
-        )
-    _add(
-        f"{metric}/bootstrap/simulated", _of_simulated, "seeded", metric, method="bootstrap", n_resamples=499
-    )
+        _add(f"{metric}/{method}/bonferroni", _of_simulated, kind, metric, method=method, simultaneous="bonferroni")
+    _add(f"{metric}/bootstrap/simulated", _of_simulated, "seeded", metric, method="bootstrap", n_resamples=499)
     _add(
         f"{metric}/bootstrap/all-pairs",
         _of_simulated,
@@ -153,9 +142,7 @@ for metric in RATIOS:
         reference=None,
     )
 _add("conditional_accuracy/label-0", _of_simulated, "closed", "conditional_accuracy", label=0)
-_add(
-    "conditional_use_accuracy/prediction-0", _of_simulated, "closed", "conditional_use_accuracy", prediction=0
-)
+_add("conditional_use_accuracy/prediction-0", _of_simulated, "closed", "conditional_use_accuracy", prediction=0)
 
 for metric in DIFFERENCES:
     for method in ("score", "delta", "mee"):
@@ -242,12 +229,7 @@ for metric in METRICS:
     for contrast in ("difference", "ratio"):
         _add(f"group_metric/{metric}/{contrast}", _group_metric, "closed", metric, contrast)
         _add(
-            f"group_metric/{metric}/{contrast}-empty",
-            _group_metric,
-            "closed",
-            metric,
-            contrast,
-            counts=empty_counts(),
+            f"group_metric/{metric}/{contrast}-empty", _group_metric, "closed", metric, contrast, counts=empty_counts()
         )
     _add(
         f"group_metric/{metric}/weights-clusters",
@@ -281,22 +263,12 @@ def _abroca(data: str, seed: int, **options: Any) -> dict[str, Any]:
     rows = simulated() if data == "simulated" else bundled(data)
     keep = slice(None) if len(rows.score) < 5000 else slice(0, 3000)
     settings = {"reference": rows.reference, "n_resamples": 199, "rng": seed, **options}
-    result = call(
-        "abroca", rows.y_true[keep], rows.score[keep], sensitive_features=rows.group[keep], **settings
-    )
+    result = call("abroca", rows.y_true[keep], rows.score[keep], sensitive_features=rows.group[keep], **settings)
     return {**_whole(result), "expected": result.expected_if_equal}
 
 
 _add("abroca/simulated", _abroca, "seeded", "simulated")
-_add(
-    "abroca/simulated-all-pairs",
-    _abroca,
-    "seeded",
-    "simulated",
-    comparisons="all",
-    reference=None,
-    margin=0.05,
-)
+_add("abroca/simulated-all-pairs", _abroca, "seeded", "simulated", comparisons="all", reference=None, margin=0.05)
 for dataset in ("adult-besse", "compas-besse", "german", "ricci"):
     _add(f"abroca/{dataset}", _abroca, "seeded", dataset)
 
@@ -305,9 +277,7 @@ def _stratified(data: str, **options: Any) -> dict[str, Any]:
     if data == "simulated":
         f = simulated_frame()
         return _whole(
-            call(
-                "stratified_ratio", f["y_pred"], sensitive_features=f["group"], strata=f["stratum"], **options
-            )
+            call("stratified_ratio", f["y_pred"], sensitive_features=f["group"], strata=f["stratum"], **options)
         )
     frame = call("datasets.load_compas", subset="propublica").frame
     return _whole(
@@ -382,9 +352,7 @@ def _planning() -> dict[str, Any]:
                 continue
             key = f"{side} {rate} {ratio}"
             found[f"power {key}"] = call("power_ratio", rate, ratio, n=300, n_reference=500, alternative=side)
-            found[f"size {key}"] = call(
-                "sample_size_ratio", rate, ratio, power=0.9, allocation=2.0, alternative=side
-            )
+            found[f"size {key}"] = call("sample_size_ratio", rate, ratio, power=0.9, allocation=2.0, alternative=side)
     found["size greater"] = call("sample_size_ratio", 0.5, 1.1, alternative="greater", confidence_level=0.9)
     found["power default"] = call("power_ratio", 0.4, 0.7, n=200)
     return found

@@ -30,13 +30,7 @@ RATES = (
     "mcc",
     "error_ratio",
 )
-FAIRNESS = (
-    "demographic_parity",
-    "equal_opportunity",
-    "predictive_equality",
-    "predictive_parity",
-    "treatment_equality",
-)
+FAIRNESS = ("demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity", "treatment_equality")
 
 
 def _named(counts: dict[str, tuple[float, ...]]) -> dict[str, dict[str, float]]:
@@ -78,12 +72,7 @@ def _posterior(data: str, seed: int, **options: Any) -> Any:
         return call("um_posterior", f["y_true"], f["y_pred"], sensitive_features=f["sex"], **settings)
     rows = simulated() if data == "simulated" else bundled(data)
     return call(
-        "um_posterior",
-        rows.y_true,
-        rows.y_pred,
-        sensitive_features=rows.group,
-        reference=rows.reference,
-        **settings,
+        "um_posterior", rows.y_true, rows.y_pred, sensitive_features=rows.group, reference=rows.reference, **settings
     )
 
 
@@ -158,18 +147,11 @@ def _ranking(seed: int) -> dict[str, Any]:
     f = simulated_frame()
     models = {"one": f["y_pred"], "two": f["other"], "three": (f["x1"] > 0.2).astype(int)}
     posteriors = {
-        name: call(
-            "um_posterior", f["y_true"], y_pred, sensitive_features=f["sex"], draws=DRAWS, rng=seed + 10 * k
-        )
+        name: call("um_posterior", f["y_true"], y_pred, sensitive_features=f["sex"], draws=DRAWS, rng=seed + 10 * k)
         for k, (name, y_pred) in enumerate(models.items())
     }
     found = call("um_compare", posteriors, rng=seed + 5000)
-    return {
-        "table": found.to_frame(),
-        "matrix": found.matrix(),
-        "pareto": found.pareto(),
-        "notes": found.notes(),
-    }
+    return {"table": found.to_frame(), "matrix": found.matrix(), "pareto": found.pareto(), "notes": found.notes()}
 
 
 ROOM.add("ranking", _ranking, "seeded", repeats=REPEATS)
@@ -179,17 +161,10 @@ def _cross_validated(seed: int, *, fixed: bool, **options: Any) -> dict[str, Any
     from sklearn.linear_model import LogisticRegression
 
     f = simulated_frame()
-    settings: dict[str, Any] = {
-        "sensitive_features": f["sex"],
-        "draws": DRAWS,
-        "rng": seed,
-        "progress": False,
-    }
+    settings: dict[str, Any] = {"sensitive_features": f["sex"], "draws": DRAWS, "rng": seed, "progress": False}
     if fixed:  # nothing random but the draws
         fold = np.arange(len(f)) % 5
-        found = call(
-            "um_cross_validate", None, None, f["y_true"], y_pred=f["y_pred"], fold=fold, **settings, **options
-        )
+        found = call("um_cross_validate", None, None, f["y_true"], y_pred=f["y_pred"], fold=fold, **settings, **options)
     else:
         model, features = LogisticRegression(), f[["x1", "x2"]].to_numpy() * [[0.3, 1.0]]
         found = call("um_cross_validate", model, features, f["y_true"], cv=4, **settings, **options)
@@ -231,19 +206,13 @@ def _multiclass(seed: int, **options: Any) -> Any:
 
 
 ROOM.add("multiclass/default", lambda seed: _multiclass(seed), "seeded", repeats=REPEATS)
-ROOM.add(
-    "multiclass/predictive", lambda seed: _multiclass(seed, target="predictive"), "seeded", repeats=REPEATS
-)
+ROOM.add("multiclass/predictive", lambda seed: _multiclass(seed, target="predictive"), "seeded", repeats=REPEATS)
 
 
 def _sampled(seed: int) -> dict[str, Any]:
     counts = _named({"a": (50, 5, 5, 40), "b": (30, 4, 4, 22), "c": (9, 2, 1, 8), "d": (3, 0, 1, 2)})
     pooled = call("um_hierarchical", counts, draws=1000, chains=2, tune=500, reference="a", rng=seed)
-    return {
-        "table": pooled.to_frame(metrics=["accuracy", "tpr_max"])[
-            ["metric", "group", "estimate", "std_error"]
-        ]
-    }
+    return {"table": pooled.to_frame(metrics=["accuracy", "tpr_max"])[["metric", "group", "estimate", "std_error"]]}
 
 
 ROOM.add("hierarchical", _sampled, "seeded", repeats=8, slow=True)

@@ -22,9 +22,7 @@ _RARE, _FEW_DRAWS = frozenset({"p_rope", "undefined"}), 5e-4
 _NON_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
-def differences(
-    case: str, kind: str, recorded: Any, today: Any, spread: Mapping[str, Any] | None = None
-) -> list[str]:
+def differences(case: str, kind: str, recorded: Any, today: Any, spread: Mapping[str, Any] | None = None) -> list[str]:
     """Messages, one per field that differs; `spread` holds what varied over seeds when it was recorded."""
     walk = _Walk(case, kind, spread or {})
     walk.value(recorded, today, "", "*")
@@ -74,9 +72,7 @@ class _Walk:
             today = self._today(new, place, key)
             if today is _MISSING:
                 if not _gone(place, key):
-                    self._say(
-                        below, f"{place}.{key} is missing today, which has {sorted(new)} (names.FIELDS, GONE)"
-                    )
+                    self._say(below, f"{place}.{key} is missing today, which has {sorted(new)} (names.FIELDS, GONE)")
                 continue
             self.value(value, today, below, owner)
 
@@ -143,8 +139,7 @@ class _Walk:
             allowed = min(allowed, max(1e3 * relative, 1e-8) * abs(old))
         if gap > allowed:
             self.found.append(
-                f"{self.case}:{path}: recorded {old!r}, today {new!r}: {gap:.2e} apart, "
-                f"{allowed:.2e} allowed ({kind})"
+                f"{self.case}:{path}: recorded {old!r}, today {new!r}: {gap:.2e} apart, {allowed:.2e} allowed ({kind})"
             )
 
     def _within_monte_carlo(self, old: float, new: float, path: str) -> bool:
@@ -158,9 +153,7 @@ class _Walk:
         return bool(abs(new - mean) <= _FACTOR[repeats] * sd * math.sqrt(1 + 1 / repeats))
 
     def _kind(self, path: str) -> str:
-        return next(
-            (k for p, (k, _) in names.KINDS.items() if fnmatchcase(f"{self.case}:{path}", p)), self.kind
-        )
+        return next((k for p, (k, _) in names.KINDS.items() if fnmatchcase(f"{self.case}:{path}", p)), self.kind)
 
     def _reworded(self, path: str) -> bool:
         return any(fnmatchcase(f"{self.case}:{path}", p) for p in names.REWORDED)

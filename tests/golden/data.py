@@ -58,14 +58,10 @@ def bundled(name: str) -> Rows:
         subset = name.partition("-")[2] or None
         frame = call("datasets.load_compas", subset=subset).frame
         score = np.clip(1 - (frame["decile_score"] - 1) / 9, 0, 1)
-        return _rows(
-            frame, frame["two_year_recid"] == 0, frame["score_text"] == "Low", score, "race", "Caucasian"
-        )
+        return _rows(frame, frame["two_year_recid"] == 0, frame["score_text"] == "Low", score, "race", "Caucasian")
     if name == "german":
         frame = call("datasets.load_german_credit").frame
-        score = np.round(
-            1 / (1 + np.exp((frame["credit_amount"] - 3000) / 2500 + (frame["month"] - 20) / 15)), 3
-        )
+        score = np.round(1 / (1 + np.exp((frame["credit_amount"] - 3000) / 2500 + (frame["month"] - 20) / 15)), 3)
         return _rows(frame, frame["credit"] == "good", score > 0.4, score, "sex", "male")
     frame = call("datasets.load_ricci").frame
     score = (frame["Combine"] - 40) / 60
@@ -113,10 +109,4 @@ def simulated() -> Rows:
 
 def empty_counts() -> dict[str, tuple[int, int, int, int]]:
     """Cells (tp, fp, fn, tn) with zeros: no positive prediction, no case at all of one kind, tiny tables."""
-    return {
-        "a": (40, 10, 12, 38),
-        "b": (0, 0, 20, 40),
-        "c": (9, 0, 0, 3),
-        "d": (2, 1, 0, 0),
-        "e": (30, 20, 10, 40),
-    }
+    return {"a": (40, 10, 12, 38), "b": (0, 0, 20, 40), "c": (9, 0, 0, 3), "d": (2, 1, 0, 0), "e": (30, 20, 10, 40)}

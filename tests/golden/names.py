@@ -26,16 +26,7 @@ def _of_the_only_row(name: str) -> Callable[[dict[str, Any]], Any]:
 
 
 #: Fields of the largest gap that stand in its one comparison today.
-_MAXIMUM = (
-    "bounds",
-    "confidence_interval",
-    "estimate",
-    "note",
-    "pvalue",
-    "pvalue_adjusted",
-    "statistic",
-    "verdict",
-)
+_MAXIMUM = ("bounds", "confidence_interval", "estimate", "note", "pvalue", "pvalue_adjusted", "statistic", "verdict")
 #: Fields of ECD that stand in its comparison today.
 _ECD = {"privileged": "reference", "test": "method", "unprivileged": "group"}
 #: ``"Class.field"`` as recorded, or ``"*.field"`` for every class, ``"table.column"`` for every table,
@@ -68,9 +59,7 @@ FIELDS: dict[str, str | tuple[str, ...] | Callable[[dict[str, Any]], Any]] = {
 }
 
 #: The same keys → why today's results have no such field.
-GONE: dict[str, str] = {
-    "ThresholdChoice.attributes.statistic": "it was the name of a statistic: statistic_name",
-}
+GONE: dict[str, str] = {"ThresholdChoice.attributes.statistic": "it was the name of a statistic: statistic_name"}
 
 #: Pattern of ``case:path`` (as in the messages; ``*`` for anything) → why the text differs. Only text is let
 #: through, never a number.

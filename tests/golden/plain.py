@@ -76,9 +76,7 @@ def plain(value: Any) -> Any:
     if hasattr(value, "to_dict") and hasattr(value, "to_frame"):
         return _result(value)
     if is_dataclass(value) and not isinstance(value, type):
-        shown = {
-            f.name: plain(getattr(value, f.name)) for f in fields(value) if f.init and f.name not in VOLATILE
-        }
+        shown = {f.name: plain(getattr(value, f.name)) for f in fields(value) if f.init and f.name not in VOLATILE}
         return {"class": type(value).__name__, **shown}
     return plain(str(value))
 
@@ -154,11 +152,7 @@ def _reduced(values: np.ndarray[Any, Any], shape: list[int]) -> dict[str, Any]:
 def _column(column: pd.Series[Any]) -> Any:
     """A column; None and NaN are the same there."""
     values = ["NaN" if missing else v for v, missing in zip(column.tolist(), column.isna(), strict=True)]
-    if (
-        len(values) > LONG
-        and pd.api.types.is_numeric_dtype(column)
-        and not pd.api.types.is_bool_dtype(column)
-    ):
+    if len(values) > LONG and pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         return _reduced(column.to_numpy(dtype=float, na_value=np.nan), [len(values)])
     return _sequence(values)
 

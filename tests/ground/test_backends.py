@@ -202,9 +202,7 @@ def probe_in_without_rpy2():
         "import importlib.util as u, fairstats.ground.rprobe as p\n"
         "p.find_spec = lambda name: None if name.startswith('rpy2') else u.find_spec(name)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", hide + ASK], env=env, capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run([sys.executable, "-c", hide + ASK], env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return [part.strip() for part in done.stdout.strip().splitlines()[-1].split("|")]
 
@@ -429,14 +427,7 @@ def test_diagnose_by_hand(monkeypatch, error, stderr, cause, cure):
 )  # fmt: skip
 def test_what_the_other_process_says(monkeypatch, answer, status, cause, cure):
     """Written down: one process that ends in every way, and what is made of its last marked line."""
-    usual = {
-        "error": None,
-        "version": "4.2.2",
-        "home": "/r",
-        "rpy2": "3.6",
-        "libraries": ["/l"],
-        "variables": {},
-    }
+    usual = {"error": None, "version": "4.2.2", "home": "/r", "rpy2": "3.6", "libraries": ["/l"], "variables": {}}
     usual["packages"] = {"evd": "2.3", "hdrcde": ""}
     asked = []
 

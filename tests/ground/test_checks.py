@@ -63,18 +63,7 @@ def test_closed_ends_belong_to_the_range_and_open_ones_do_not():
         check_number("x", 1, low=0, high=1, open_high=True)
 
 
-NOT_CHOSEN = [
-    np.array(["a", "b"]),
-    pd.NA,
-    float("nan"),
-    pd.Series(["a"]),
-    ["a"],
-    {"a": 1},
-    {"a"},
-    object,
-    1j,
-    b"a",
-]
+NOT_CHOSEN = [np.array(["a", "b"]), pd.NA, float("nan"), pd.Series(["a"]), ["a"], {"a": 1}, {"a"}, object, 1j, b"a"]
 
 
 @pytest.mark.parametrize("value", NOT_CHOSEN, ids=lambda v: type(v).__name__)
@@ -83,18 +72,7 @@ def test_arrays_and_what_does_not_equal_itself_are_no_choice(value):
         check_choice("adjust", value, ("a", "b"))
 
 
-NOT_NUMBERS = [
-    "0.7",
-    b"1",
-    1j,
-    np.complex64(1),
-    np.array([0.7]),
-    pd.NA,
-    pd.NaT,
-    10**400,
-    [0.7],
-    np.datetime64("2020"),
-]
+NOT_NUMBERS = ["0.7", b"1", 1j, np.complex64(1), np.array([0.7]), pd.NA, pd.NaT, 10**400, [0.7], np.datetime64("2020")]
 
 
 @pytest.mark.parametrize("value", NOT_NUMBERS, ids=lambda v: type(v).__name__)

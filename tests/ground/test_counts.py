@@ -21,9 +21,7 @@ pl = pytest.importorskip("polars", reason="polars is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 ROWS = st.lists(
-    st.tuples(
-        st.integers(0, 1), st.integers(0, 1), st.sampled_from("abc"), st.floats(0.1, 9), st.integers(0, 4)
-    ),
+    st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from("abc"), st.floats(0.1, 9), st.integers(0, 4)),
     min_size=2,
     max_size=40,
 )
@@ -110,9 +108,7 @@ def test_scatter_over_clusters(rows: list[tuple[Any, ...]]) -> None:
             counts.covariance()
         return
     assert counts.scatter is not None
-    np.testing.assert_allclose(
-        counts.scatter, scatter_by_hand(frame, counts, frame["u"]), rtol=1e-12, atol=1e-12
-    )
+    np.testing.assert_allclose(counts.scatter, scatter_by_hand(frame, counts, frame["u"]), rtol=1e-12, atol=1e-12)
     assert counts.n_units == n_clusters
     assert counts.degrees_of_freedom == n_clusters - 1
     assert counts.clustered
@@ -123,9 +119,7 @@ def test_many_clusters_are_taken_in_blocks(rng: np.random.Generator) -> None:
     n = 150_000
     y, p = np.ones(2 * n, dtype=int), np.ones(2 * n, dtype=int)
     groups = np.tile(["a", "b"], n)
-    counts = ConfusionCounts.from_arrays(
-        y, p, sensitive_features=groups, cluster=rng.permutation(n).repeat(2)
-    )
+    counts = ConfusionCounts.from_arrays(y, p, sensitive_features=groups, cluster=rng.permutation(n).repeat(2))
     assert counts.scatter is not None
     wanted = np.zeros((8, 8))
     wanted[np.ix_([0, 4], [0, 4])] = n
@@ -175,9 +169,7 @@ TABLE = {"a": (4, 3, 2, 1), "b": (1, 2, 3, 4)}
         {"a": [4, 3, 2, 1], "b": np.array([1, 2, 3, 4])},
         {"a": {"tn": 1, "tp": 4, "fp": 3, "fn": 2}, "b": {"tp": 1, "fp": 2, "fn": 3, "tn": 4}},
         {"a": (4.0, 3.0, 2.0, 1.0), "b": (1, 2, 3, 4)},
-        pd.DataFrame(
-            {"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4], "more": 0}
-        ),
+        pd.DataFrame({"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4], "more": 0}),
         pd.DataFrame({"tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4]}, index=["a", "b"]),
         pl.DataFrame({"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4]}),
         pa.table({"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4]}),
@@ -250,9 +242,7 @@ FRAME = {
 }
 
 
-@pytest.mark.parametrize(
-    "make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table], ids=lambda f: f.__module__
-)
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table], ids=lambda f: f.__module__)
 def test_from_frame(make: Any) -> None:
     names = {"y_true": "y", "y_pred": "p"}
     counts = ConfusionCounts.from_frame(make(FRAME), **names, sensitive_features="sex")
@@ -268,9 +258,7 @@ def test_from_frame(make: Any) -> None:
 
 
 def test_from_frame_without_the_column() -> None:
-    with pytest.raises(
-        InputError, match="`frame`: got no column 'gender'; allowed: its columns: 'y', 'p', 'sex'"
-    ):
+    with pytest.raises(InputError, match="`frame`: got no column 'gender'; allowed: its columns: 'y', 'p', 'sex'"):
         ConfusionCounts.from_frame(pd.DataFrame(FRAME), y_true="y", y_pred="p", sensitive_features="gender")
 
 
@@ -441,9 +429,7 @@ def test_one_sampling_unit_has_no_variance(n_units: int) -> None:
 
 # ---------------------------------------------------------------- score counts
 
-SCORED = st.lists(
-    st.tuples(st.integers(0, 1), st.integers(0, 30), st.sampled_from("ab")), min_size=1, max_size=80
-)
+SCORED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 30), st.sampled_from("ab")), min_size=1, max_size=80)
 
 
 @given(SCORED)
@@ -467,9 +453,7 @@ def test_bins_merge_neighbours_and_lose_nobody(rows: list[tuple[int, int, str]],
     np.testing.assert_array_equal(merged.counts.sum(axis=2), counts.counts.sum(axis=2))
     assert merged.values[-1] == counts.values[-1]
     ends = np.searchsorted(counts.values, merged.values)
-    np.testing.assert_array_equal(
-        np.cumsum(merged.counts, axis=2), np.cumsum(counts.counts, axis=2)[:, :, ends]
-    )
+    np.testing.assert_array_equal(np.cumsum(merged.counts, axis=2), np.cumsum(counts.counts, axis=2)[:, :, ends])
 
 
 # ---------------------------------------------------------------- scores
@@ -521,8 +505,7 @@ def test_merged_scores_by_plain_loops(weighted: bool) -> None:
             if low < high:
                 cost = max(cost, (own & inside).sum() / own.sum())
                 shares = [
-                    frame["w"][own & inside & (frame["y"] == y)].sum()
-                    / frame["w"][own & (frame["y"] == y)].sum()
+                    frame["w"][own & inside & (frame["y"] == y)].sum() / frame["w"][own & (frame["y"] == y)].sum()
                     for y in (0, 1)
                 ]
                 errors[g] += shares[0] * shares[1] / 2

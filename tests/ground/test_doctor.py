@@ -14,9 +14,7 @@ from fairstats.ground.doctor import DoctorReport, DoctorRow, doctor
 from fairstats.ground.rprobe import R_PACKAGES, RProbe
 
 ROOT = Path(__file__).parents[2]
-WORKS = RProbe(
-    "ok", r_version="4.2.2", r_home="/r", rpy2_version="3.6.5", packages={"evd": "2.3.6.1", "ks": "1.14.0"}
-)
+WORKS = RProbe("ok", r_version="4.2.2", r_home="/r", rpy2_version="3.6.5", packages={"evd": "2.3.6.1", "ks": "1.14.0"})
 BROKEN = RProbe("broken", cause="rpy2 was built for another R", cure="rebuild it")
 
 
@@ -131,12 +129,7 @@ def test_distribution_without_files_is_broken(report_of, monkeypatch):
 
 
 def test_metadata_of_an_installed_wheel(report_of, monkeypatch, tmp_path):
-    lines = [
-        "numpy>=1.26.4",
-        "rich>=13.9; extra == 'cli'",
-        'fairstats[cli]; extra == "all"',
-        "x; extra == 'dev'",
-    ]
+    lines = ["numpy>=1.26.4", "rich>=13.9; extra == 'cli'", 'fairstats[cli]; extra == "all"', "x; extra == 'dev'"]
     monkeypatch.setattr(module, "requires", lambda name: lines)
     monkeypatch.setattr(module, "__file__", str(tmp_path / "site" / "fairstats" / "ground" / "doctor.py"))
     found = {(extra, needed.name) for extra, needed in module._requirements()}

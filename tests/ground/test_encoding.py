@@ -10,14 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairstats.ground.encoding import (
-    MISSING,
-    Factor,
-    as_column,
-    as_float_column,
-    factorize,
-    label_text,
-)
+from fairstats.ground.encoding import MISSING, Factor, as_column, as_float_column, factorize, label_text
 from fairstats.ground.errors import InputError
 
 pl = pytest.importorskip("polars", reason="polars is not installed")
@@ -72,10 +65,7 @@ NUMBER_COLUMNS = {
     "list of floats": [float(v) for v in NUMBERS],
     "range": range(3),
     **{f"numpy {t}": np.array(NUMBERS, dtype=t) for t in ("i1", "u1", "i8", "u8", "f4", "f8", "O")},
-    **{
-        f"pandas {t}": pd.Series(NUMBERS, dtype=t)
-        for t in ("int8", "int64", "Int64", "Float64", "float32", "UInt8")
-    },
+    **{f"pandas {t}": pd.Series(NUMBERS, dtype=t) for t in ("int8", "int64", "Int64", "Float64", "float32", "UInt8")},
     "pandas arrow": pd.Series(NUMBERS, dtype=pd.ArrowDtype(pa.int32())),
     "pandas category": pd.Series(NUMBERS, dtype="category"),
     "polars": pl.Series(NUMBERS),
@@ -244,11 +234,7 @@ def test_what_a_mask_hides_is_missing(kind: str) -> None:
 
 
 def test_what_a_mask_hides_is_no_number() -> None:
-    for column in (
-        np.ma.array([1.0, 9.0], mask=[0, 1]),
-        np.ma.array([1, 9], mask=[0, 1]),
-        [1.0, np.ma.masked],
-    ):
+    for column in (np.ma.array([1.0, 9.0], mask=[0, 1]), np.ma.array([1, 9], mask=[0, 1]), [1.0, np.ma.masked]):
         np.testing.assert_array_equal(as_float_column(column, "score"), [1.0, np.nan])
 
 
@@ -303,22 +289,12 @@ def test_codes_are_as_small_as_they_can_be() -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [
-        np.zeros((3, 2)),
-        np.zeros((2, 2, 2)),
-        np.array(1),
-        1,
-        None,
-        "abc",
-        {1, 2},
-        pl.DataFrame({"x": [1], "y": [2]}),
-    ],
+    [np.zeros((3, 2)), np.zeros((2, 2, 2)), np.array(1), 1, None, "abc", {1, 2}, pl.DataFrame({"x": [1], "y": [2]})],
     ids=str,
 )
 def test_more_or_less_than_one_dimension_is_refused(values: Any) -> None:
     with pytest.raises(
-        InputError,
-        match="`y_pred`: got (an array of shape|a value of type) .* To fix: pass y_pred as a single column",
+        InputError, match="`y_pred`: got (an array of shape|a value of type) .* To fix: pass y_pred as a single column"
     ):
         as_column(values, "y_pred")
 

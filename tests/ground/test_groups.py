@@ -79,9 +79,7 @@ def test_groups_declares_a_group_without_rows() -> None:
     assert labels_of(grouping) == ["a", "b", "b"]
 
 
-@pytest.mark.parametrize(
-    "values", [[1, 2, 2], [True, False, False], [1.5, 2.5, 2.5], np.array([1, 2, 2])], ids=str
-)
+@pytest.mark.parametrize("values", [[1, 2, 2], [True, False, False], [1.5, 2.5, 2.5], np.array([1, 2, 2])], ids=str)
 def test_groups_by_value_and_by_label(values: Any) -> None:
     levels = list(dict.fromkeys(np.asarray(values).tolist()))
     assert encode_groups(values, groups=levels).labels == tuple(map(str, levels))
@@ -119,9 +117,7 @@ def test_a_truth_value_is_found_by_its_value(group: Any) -> None:
     assert encode_groups([False, True, True], groups=[0, group]).labels == ("False", "True")
 
 
-@pytest.mark.parametrize(
-    "day", [datetime.date(2020, 1, 2), np.datetime64("2020-01-02"), pd.Timestamp("2020-01-02")]
-)
+@pytest.mark.parametrize("day", [datetime.date(2020, 1, 2), np.datetime64("2020-01-02"), pd.Timestamp("2020-01-02")])
 def test_a_day_is_found_by_its_value(day: Any) -> None:
     labels = encode_groups(pd.to_datetime(["2020-01-02", "2021-01-01"])).labels
     assert group_index(labels, day, "reference") == labels.index("2020-01-02 00:00:00")
@@ -133,9 +129,7 @@ def test_a_day_is_found_by_its_value(day: Any) -> None:
     ids=lambda v: type(v).__name__,
 )
 def test_what_names_no_group_is_refused(group: Any) -> None:
-    with pytest.raises(
-        InputError, match="^`pair`: got .*; allowed: one of '1', '2'. To fix: name an existing"
-    ):
+    with pytest.raises(InputError, match="^`pair`: got .*; allowed: one of '1', '2'. To fix: name an existing"):
         group_index(("1", "2"), group, "pair")
     if group is not None and not isinstance(group, list):  # in groups=, a list is an intersection
         with pytest.raises(InputError, match="^`reference`: got "):
@@ -193,19 +187,14 @@ def test_missing_in_one_of_two_attributes_makes_an_intersection() -> None:
     grouping = encode_groups({"sex": ["F", None, "M"], "race": ["x", "x", None]}, missing="group")
     assert labels_of(grouping) == ["F & x", "(missing) & x", "M & (missing)"]
     assert grouping.n_missing == 2
-    assert encode_groups({"sex": ["F", None, "M"], "race": ["x", "x", None]}).codes.tolist()[1:] == [
-        MISSING,
-        MISSING,
-    ]
+    assert encode_groups({"sex": ["F", None, "M"], "race": ["x", "x", None]}).codes.tolist()[1:] == [MISSING, MISSING]
 
 
 # ---------------------------------------------------------------- intersections
 
 TWO_COLUMNS = {
     "pandas": pd.DataFrame({"sex": SEX, "race": RACE}),
-    "pandas, categories": pd.DataFrame(
-        {"sex": pd.Categorical(SEX, ["M", "F"]), "race": pd.Categorical(RACE)}
-    ),
+    "pandas, categories": pd.DataFrame({"sex": pd.Categorical(SEX, ["M", "F"]), "race": pd.Categorical(RACE)}),
     "polars": pl.DataFrame({"sex": SEX, "race": RACE}),
     "polars lazy": pl.LazyFrame({"sex": SEX, "race": RACE}),
     "pyarrow": pa.table({"sex": SEX, "race": RACE}),
@@ -248,9 +237,7 @@ def test_three_columns() -> None:
 def test_very_many_intersections_are_right_or_refused() -> None:
     """10^5 levels in each of five columns: their product has 25 digits, more than an integer holds."""
     rng = np.random.default_rng(1)
-    columns = {
-        f"c{j}": np.concatenate([rng.permutation(100_000)[:200], np.arange(100_000)]) for j in range(5)
-    }
+    columns = {f"c{j}": np.concatenate([rng.permutation(100_000)[:200], np.arange(100_000)]) for j in range(5)}
     rows = list(zip(*(c[:50].tolist() for c in columns.values()), strict=True))
     try:
         grouping = encode_groups(columns)
@@ -277,11 +264,7 @@ def test_intersections_in_a_given_order(order: list[Any]) -> None:
 
 @pytest.mark.parametrize(
     "columns",
-    [
-        {"s": SEX, "r": RACE[:4]},
-        [["F", "x"], ["M"], ["M", "y"]],
-        [("F",), ("M", "x")],
-    ],
+    [{"s": SEX, "r": RACE[:4]}, [["F", "x"], ["M"], ["M", "y"]], [("F",), ("M", "x")]],
     ids=["mapping", "ragged rows", "ragged tuples"],
 )
 def test_columns_of_different_lengths(columns: Any) -> None:
@@ -327,12 +310,7 @@ RATES = np.array([0.9, 0.2, np.nan])
 
 @pytest.mark.parametrize(
     ("reference", "wanted"),
-    [
-        (None, (1, "largest")),
-        ("largest", (1, "largest")),
-        ("highest", (0, "highest")),
-        ("c", (2, "named")),
-    ],
+    [(None, (1, "largest")), ("largest", (1, "largest")), ("highest", (0, "highest")), ("c", (2, "named"))],
 )
 def test_find_reference(reference: Any, wanted: tuple[int, str]) -> None:
     assert find_reference(("a", "b", "c"), reference, sizes=SIZES, rates=RATES) == wanted
@@ -344,10 +322,7 @@ def test_a_group_called_like_a_rule_is_that_group() -> None:
 
 
 def test_highest_without_any_rate_is_the_largest() -> None:
-    assert find_reference(("a", "b"), "highest", sizes=np.array([1, 2]), rates=np.full(2, np.nan)) == (
-        1,
-        "largest",
-    )
+    assert find_reference(("a", "b"), "highest", sizes=np.array([1, 2]), rates=np.full(2, np.nan)) == (1, "largest")
 
 
 def test_an_unknown_reference() -> None:

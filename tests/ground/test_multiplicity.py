@@ -33,10 +33,7 @@ MAX_Z_ERROR = 0.015
 # ---------------------------------------------------------------- adjusted p-values
 
 
-@given(
-    st.lists(st.floats(0, 1), min_size=1, max_size=12),
-    st.sampled_from([a for a in ADJUSTMENTS if a != "none"]),
-)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.sampled_from([a for a in ADJUSTMENTS if a != "none"]))
 def test_adjusted_as_statsmodels(pvalues: list[float], method: str) -> None:
     with np.errstate(divide="ignore"):  # statsmodels takes log(1 − p) for Šidák
         wanted = multipletests(pvalues, method=method)[1] if len(pvalues) > 1 else pvalues
@@ -51,10 +48,7 @@ def test_missing_p_values_do_not_count_in_the_family(pvalues: list[float], metho
     np.testing.assert_array_equal(found[known], adjust_pvalues(np.asarray(pvalues)[known].tolist(), method))
 
 
-@given(
-    st.lists(st.floats(0, 1), min_size=1, max_size=8),
-    st.sampled_from(["holm", "bonferroni", "sidak", "hommel"]),
-)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.sampled_from(["holm", "bonferroni", "sidak", "hommel"]))
 def test_adjusting_never_lowers_a_p_value_and_keeps_the_order(pvalues: list[float], method: str) -> None:
     found = adjust_pvalues(pvalues, method)
     assert (found >= np.asarray(pvalues) - 1e-12).all()
@@ -264,12 +258,8 @@ def test_max_z_uses_the_correlation_through_the_reference() -> None:
     v = {g: p[g] * (1 - p[g]) / sum(COUNTS[g]) for g in COUNTS}
     covariance = np.full((3, 3), v["a"]) + np.diag([v["b"], v["c"], v["d"]])
     scale = np.sqrt(np.diag(covariance))
-    result = fs.demographic_parity_difference(
-        counts=COUNTS, reference="a", method="delta", simultaneous="max-z"
-    )
-    critical = {
-        (c.confidence_interval.high - c.estimate) / s for c, s in zip(result.comparisons, scale, strict=True)
-    }
+    result = fs.demographic_parity_difference(counts=COUNTS, reference="a", method="delta", simultaneous="max-z")
+    critical = {(c.confidence_interval.high - c.estimate) / s for c, s in zip(result.comparisons, scale, strict=True)}
     assert max(critical) - min(critical) < 1e-9
     exact = two_sided_probability(max(critical), covariance / np.outer(scale, scale))
     assert exact == pytest.approx(0.95, abs=0.003)

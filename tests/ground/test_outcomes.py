@@ -49,29 +49,14 @@ BAD = {
     "weights too long": ({"sample_weight": [1.0] * 6}, "sample_weight 6"),
     "no rows": ({"y_true": [], "y_pred": [], "sensitive_features": []}, "0 rows.* pass data"),
     "no groups": ({"sensitive_features": None}, "`sensitive_features`: got None"),
-    "negative weights": (
-        {"sample_weight": [1, -1, 1, 1, 1]},
-        r"`sample_weight`: got 1 negative values \(least -1\)",
-    ),
+    "negative weights": ({"sample_weight": [1, -1, 1, 1, 1]}, r"`sample_weight`: got 1 negative values \(least -1\)"),
     "NaN weights": ({"sample_weight": [1, np.nan, 1, 1, 1]}, "`sample_weight`: got 1 values that are NaN"),
-    "infinite weights": (
-        {"sample_weight": [1, np.inf, 1, 1, 1]},
-        "`sample_weight`: got 1 values that are NaN or inf",
-    ),
+    "infinite weights": ({"sample_weight": [1, np.inf, 1, 1, 1]}, "`sample_weight`: got 1 values that are NaN or inf"),
     "all weights zero": ({"sample_weight": [0] * 5}, "`sample_weight`: got only zeros"),
     "weights of text": ({"sample_weight": list("abcde")}, "`sample_weight`: got values that are not numbers"),
-    "weights beyond squares": (
-        {"sample_weight": [1e308] * 5},
-        "`sample_weight`: got a largest weight of 1e[+]308",
-    ),
-    "weights that vanish": (
-        {"sample_weight": [1e-300] * 5},
-        "`sample_weight`: got a largest weight of 1e-300",
-    ),
-    "weights of text numbers": (
-        {"sample_weight": ["1"] * 5},
-        "`sample_weight`: got values that are not numbers",
-    ),
+    "weights beyond squares": ({"sample_weight": [1e308] * 5}, "`sample_weight`: got a largest weight of 1e[+]308"),
+    "weights that vanish": ({"sample_weight": [1e-300] * 5}, "`sample_weight`: got a largest weight of 1e-300"),
+    "weights of text numbers": ({"sample_weight": ["1"] * 5}, "`sample_weight`: got values that are not numbers"),
     "weights of a MultiIndex": (
         {"sample_weight": pd.MultiIndex.from_tuples([(1, 2)] * 5)},
         "`sample_weight`: got an array of shape",
@@ -80,48 +65,27 @@ BAD = {
         {"score": np.ma.array([0.1, 140, 0.3, 0.4, 0.5], mask=[0, 1, 0, 0, 0])},
         r"`score`: got missing values: score \(1\) of 5 rows",
     ),
-    "label masked": (
-        {"y_true": np.ma.array(Y, mask=[0, 1, 0, 0, 1])},
-        r"`y_true`: got missing values: y_true \(2\)",
-    ),
+    "label masked": ({"y_true": np.ma.array(Y, mask=[0, 1, 0, 0, 1])}, r"`y_true`: got missing values: y_true \(2\)"),
     "group masked": (
         {"sensitive_features": np.ma.array(G, mask=[0, 1, 0, 0, 0])},
         r"`sensitive_features`: got missing values: sensitive_features \(1\)",
     ),
     "favourable value NA": ({"pos_label": pd.NA}, "`pos_label`: got <NA>; allowed: one value of the labels"),
     "favourable values": ({"pos_label": np.array([1, 0])}, "`pos_label`: got ndarray of shape"),
-    "score above 1": (
-        {"score": [0.1, 0.2, 3.0, 0.4, 0.5]},
-        r"`score`: got values from 0.1 to 3; .*\[0, 1\].*rescale",
-    ),
+    "score above 1": ({"score": [0.1, 0.2, 3.0, 0.4, 0.5]}, r"`score`: got values from 0.1 to 3; .*\[0, 1\].*rescale"),
     "score below 0": ({"score": [-0.1, 0.2, 0.3, 0.4, 0.5]}, "`score`: got values from -0.1"),
     "score infinite": ({"score": [0.1, np.inf, 0.3, 0.4, 0.5]}, "`score`: got values from 0.1 to inf"),
-    "score NaN": (
-        {"score": [0.1, np.nan, 0.3, 0.4, 0.5]},
-        r"`score`: got missing values: score \(1\) of 5 rows",
-    ),
-    "label NaN": (
-        {"y_true": [1, np.nan, 1, 0, 1]},
-        r"`y_true`: got missing values: y_true \(1\).*missing=\"drop\"",
-    ),
+    "score NaN": ({"score": [0.1, np.nan, 0.3, 0.4, 0.5]}, r"`score`: got missing values: score \(1\) of 5 rows"),
+    "label NaN": ({"y_true": [1, np.nan, 1, 0, 1]}, r"`y_true`: got missing values: y_true \(1\).*missing=\"drop\""),
     "prediction None": ({"y_pred": [1, None, 1, 0, 1]}, r"`y_pred`: got missing values: y_pred \(1\)"),
-    "group None": (
-        {"sensitive_features": ["a", None, *G[2:]]},
-        r'sensitive_features \(1\).*or missing="group"',
-    ),
-    "cluster None": (
-        {"cluster": ["x", None, "y", "y", "z"]},
-        r"`cluster`: got missing values: cluster \(1\)",
-    ),
+    "group None": ({"sensitive_features": ["a", None, *G[2:]]}, r'sensitive_features \(1\).*or missing="group"'),
+    "cluster None": ({"cluster": ["x", None, "y", "y", "z"]}, r"`cluster`: got missing values: cluster \(1\)"),
     "stratum None": ({"strata": ["x", None, "y", "y", "z"]}, r"`strata`: got missing values: strata \(1\)"),
     "policy unknown": ({"missing": "ignore"}, "`missing`: got 'ignore'; allowed: 'raise', 'drop', 'group'"),
     "three classes": ({"y_true": [0, 1, 2, 0, 1]}, r"`y_true`: got the values 0, 1, 2; .*pos_label"),
     "text labels": ({"y_true": list("ynyny")}, "`y_true`: got the values 'y', 'n'.* pass pos_label="),
     "all missing": ({"y_true": [None] * 5, "missing": "drop"}, "`y_true`: got no complete row among 5"),
-    "label NaN under group": (
-        {"y_true": [1, None, 1, 0, 1], "missing": "group"},
-        "`y_true`: got missing values",
-    ),
+    "label NaN under group": ({"y_true": [1, None, 1, 0, 1], "missing": "group"}, "`y_true`: got missing values"),
 }
 
 
@@ -175,9 +139,7 @@ def test_drop_without_missing_values_says_nothing() -> None:
 
 @given(
     st.lists(
-        st.tuples(
-            st.sampled_from([0, 1, None]), st.sampled_from([0, 1, None]), st.sampled_from(["a", "b", None])
-        ),
+        st.tuples(st.sampled_from([0, 1, None]), st.sampled_from([0, 1, None]), st.sampled_from(["a", "b", None])),
         min_size=1,
         max_size=30,
     )
@@ -266,10 +228,7 @@ def test_equal_labels_in_another_order_ask_how_they_are_aligned() -> None:
     ("change", "names"),
     [
         ({"y_pred": series(P, range(5, 10))}, "y_true and y_pred"),
-        (
-            {"sensitive_features": {"sex": series(G, [0, 0, 1, 2, 3])}},
-            r"y_true and sensitive_features\['sex'\]",
-        ),
+        ({"sensitive_features": {"sex": series(G, [0, 0, 1, 2, 3])}}, r"y_true and sensitive_features\['sex'\]"),
         ({"sensitive_features": pd.DataFrame({"g": G}, list("abcde"))}, "y_true and sensitive_features"),
         ({"sample_weight": series([1.0] * 5, list("abcde"))}, "y_true and sample_weight"),
         ({"cluster": series(list("xxyyz"), [9, 8, 7, 6, 5])}, "y_true and cluster"),

@@ -222,7 +222,5 @@ def test_values_that_do_not_fit_a_column(X: Any, name: Any, values: tuple[Any, .
     with pytest.raises(InputError) as problem:
         as_features(X).block(0, 2, {name: (values, np.array([0, 1]))})
     kind = X.dtype if isinstance(X, np.ndarray) else X[name].dtype
-    said = (
-        f"got values {list(values)!r} for column {name!r} of type {kind}; allowed: values that the column's"
-    )
+    said = f"got values {list(values)!r} for column {name!r} of type {kind}; allowed: values that the column's"
     assert said in str(problem.value)

@@ -14,17 +14,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.ground.registry import (
-    CELLS,
-    CRITERIA,
-    ENDINGS,
-    METRICS,
-    RATES,
-    Metric,
-    Rate,
-    find_metric,
-    registry_json,
-)
+from fairstats.ground.registry import CELLS, CRITERIA, ENDINGS, METRICS, RATES, Metric, Rate, find_metric, registry_json
 from fairstats.methods.um.metrics import metric_names, parse_metric
 from fairstats.report.sections import REFERENCES
 

@@ -75,18 +75,14 @@ def test_the_summary_is_title_table_notes() -> None:
 
 def test_an_end_is_printed_whatever_the_other_one_is() -> None:
     """Only what is nothing beside a finite end is 0 in print; beside an infinite one every number counts."""
-    frame = pd.DataFrame(
-        {"metric": list("abc"), "ci_low": [0.846, 1e-20, 0.0], "ci_high": [math.inf, 2.0, math.inf]}
-    )
+    frame = pd.DataFrame({"metric": list("abc"), "ci_low": [0.846, 1e-20, 0.0], "ci_high": [math.inf, 2.0, math.inf]})
     rows = [line.split() for line in printed("T", frame, []).splitlines()[2:]]
     assert rows == [["a", "0.846", "∞"], ["b", "0", "2"], ["c", "0", "∞"]]
 
 
 def test_a_p_value_below_what_a_float_holds_is_not_printed_as_0() -> None:
     """Doubles end at 5e-324; a difference of 0 is one."""
-    frame = pd.DataFrame(
-        {"metric": list("abc"), "estimate": [0.0, 1.0, 2.0], "pvalue": [0.0, 1e-12, math.nan]}
-    )
+    frame = pd.DataFrame({"metric": list("abc"), "estimate": [0.0, 1.0, 2.0], "pvalue": [0.0, 1e-12, math.nan]})
     rows = [line.split() for line in printed("T", frame, []).splitlines()[2:]]
     assert rows == [["a", "0", "<1e-300"], ["b", "1", "1.00e-12"], ["c", "2", "—"]]
 
@@ -164,21 +160,15 @@ def test_confidence_levels_that_pass(level: float) -> None:
     assert check_confidence_level(level) == level
 
 
-@pytest.mark.parametrize(
-    "level", [0, 1, -0.1, 95, math.nan, math.inf, None, "high", "0.95x", [0.95, 0.9]], ids=repr
-)
+@pytest.mark.parametrize("level", [0, 1, -0.1, 95, math.nan, math.inf, None, "high", "0.95x", [0.95, 0.9]], ids=repr)
 def test_confidence_levels_that_do_not(level: Any) -> None:
-    with pytest.raises(
-        InputError, match=r"`confidence_level`: got .*between 0 and 1.*0\.95 for a 95% interval"
-    ):
+    with pytest.raises(InputError, match=r"`confidence_level`: got .*between 0 and 1.*0\.95 for a 95% interval"):
         check_confidence_level(level)
 
 
 def test_choices() -> None:
     check_choice("method", "log", ("log", "delta"))
-    with pytest.raises(
-        InputError, match="`method`: got 'lgo'; allowed: 'log', 'delta'. To fix: choose one of them"
-    ):
+    with pytest.raises(InputError, match="`method`: got 'lgo'; allowed: 'log', 'delta'. To fix: choose one of them"):
         check_choice("method", "lgo", ("log", "delta"))
     with pytest.raises(InputError, match="`method`"):
         check_choice("method", ["log"], ("log", "delta"))

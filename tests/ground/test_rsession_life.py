@@ -36,9 +36,7 @@ def test_running():
 
 def test_users_profile_and_workspace_are_left_out(python, tmp_path):
     (tmp_path / "profile.R").write_text('cat("NOISE\\n"); options(digits = 3, scipen = 50)\n')
-    subprocess.run(
-        ["Rscript", "-e", "left_over <- 1; save.image()"], cwd=tmp_path, check=True, capture_output=True
-    )
+    subprocess.run(["Rscript", "-e", "left_over <- 1; save.image()"], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / ".RData").exists()
     out = python(
         f"""
@@ -147,8 +145,7 @@ def test_a_wrong_r_home_says_unset_it(python, tmp_path, home):
     (tmp_path / "nowhere" / "bin").mkdir(parents=True)
     home = str(tmp_path / home) if home == "nowhere" else home
     out = python(
-        "from fairstats.ground.rprobe import probe_r; print(probe_r().cause, '|', probe_r().cure)",
-        {"R_HOME": home},
+        "from fairstats.ground.rprobe import probe_r; print(probe_r().cause, '|', probe_r().cure)", {"R_HOME": home}
     )
     assert out.startswith(f"R_HOME is {home!r}, where there is no R | unset it")
 

@@ -26,9 +26,7 @@ def test_reading_vectors_takes_no_reference_of_none():
     assert sys.getrefcount(None) > before - 100
 
 
-@pytest.mark.parametrize(
-    "value", [None, True, False, 3, -(2**31) + 1, 2.5, 1e300, "text", "ünï ≤", "", ["a", "b"]]
-)
+@pytest.mark.parametrize("value", [None, True, False, 3, -(2**31) + 1, 2.5, 1e300, "text", "ünï ≤", "", ["a", "b"]])
 def test_scalars_and_text_survive(value):
     back = call("base::identity", value)
     assert back == value
@@ -112,9 +110,7 @@ def test_results_that_python_cannot_hold():
 
 
 def test_error_has_message_and_call():
-    with pytest.raises(
-        RBackendError, match=r"R: missing values.*in R's call `quantile\.default\(arg1, probs"
-    ):
+    with pytest.raises(RBackendError, match=r"R: missing values.*in R's call `quantile\.default\(arg1, probs"):
         call("stats::quantile", [1.0, np.nan], probs=0.5)
 
 
@@ -132,9 +128,7 @@ def test_data_do_not_appear_in_the_message():
 
 
 def test_warnings_become_ours():
-    with pytest.warns(
-        FairstatsWarning, match=r"R: NAs introduced by coercion \(in R's call `base::as.numeric"
-    ):
+    with pytest.warns(FairstatsWarning, match=r"R: NAs introduced by coercion \(in R's call `base::as.numeric"):
         value = call("base::as.numeric", "x")
     assert np.isnan(value)
 

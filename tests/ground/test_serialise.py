@@ -27,9 +27,7 @@ def there_and_back(value: Any) -> Any:
 
 PLAIN = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-(2**60), 2**60), st.floats(allow_nan=False), st.text()),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4).map(tuple), st.dictionaries(st.text(), inner, max_size=4)
-    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=4).map(tuple), st.dictionaries(st.text(), inner, max_size=4)),
     max_leaves=10,
 )
 
@@ -96,9 +94,7 @@ def test_what_cannot_be_stored_is_refused(value: Any) -> None:
         encode(value)
 
 
-@pytest.mark.parametrize(
-    "value", [{}, {"class": "Nothing"}, {"a": 1}, {"class": "os.system", "low": 1}], ids=str
-)
+@pytest.mark.parametrize("value", [{}, {"class": "Nothing"}, {"a": 1}, {"class": "os.system", "low": 1}], ids=str)
 def test_foreign_json_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match="`json`: got an object of type"):
         decode(value)

@@ -51,11 +51,7 @@ def people(seed: int, n: int = 80) -> pd.DataFrame:
 @given(st.integers(0, 500), st.integers(0, 500), st.integers(1, 60), st.booleans(), st.booleans())
 def test_the_sum_of_two_tallies_is_the_tally_of_all_rows(first, second, n, weighted, stratified):
     a, b = people(first, n), people(1000 + second, 30)
-    options = {
-        **ALL,
-        "sample_weight": "weight" if weighted else None,
-        "strata": "site" if stratified else None,
-    }
+    options = {**ALL, "sample_weight": "weight" if weighted else None, "strata": "site" if stratified else None}
     together = fs.tally(pd.concat([a, b], ignore_index=True), **options)
     same(fs.tally(a, **options) + fs.tally(b, **options), together)
 
@@ -122,9 +118,7 @@ def test_json_for_others_has_no_rows_and_no_score_of_few():
     frame = people(6, 500)
     frame["score"] = np.random.default_rng(1).random(500)
     counted = fs.tally(frame, **ALL)
-    with pytest.warns(
-        DataWarning, match=r"merged to \d+ intervals of at least 10 rows.*can move by up to 0\.\d"
-    ):
+    with pytest.warns(DataWarning, match=r"merged to \d+ intervals of at least 10 rows.*can move by up to 0\.\d"):
         back = fs.Tally.from_json(counted.to_json())
     assert back.distinct is None
     scores = back.histogram()
@@ -172,9 +166,7 @@ def test_tails_keep_what_is_asked_and_say_from_where_on():
 def test_sizes_of_groups_from_whatever_was_counted(asked, part):
     """Counted by pandas; each part alone knows the rows of every group, and no part none."""
     rng = np.random.default_rng(6)
-    frame = pd.DataFrame(
-        {"g": rng.choice(["a", "b", "c"], 90, p=[0.5, 0.3, 0.2]), "x": rng.integers(0, 3, 90)}
-    )
+    frame = pd.DataFrame({"g": rng.choice(["a", "b", "c"], 90, p=[0.5, 0.3, 0.2]), "x": rng.integers(0, 3, 90)})
     frame = frame.assign(hat=rng.integers(0, 2, 90), s=rng.random(90).round(1), t=rng.random(90))
     whole = fs.tally(frame, sensitive_features="g", **asked)
     parts = ("cells", "scores", "tails", "distinct")

@@ -12,16 +12,7 @@ from scipy.stats import norm
 
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.results import Interval
-from fairstats.ground.verdict import (
-    VERDICTS,
-    Evidence,
-    bound_level,
-    explain,
-    fair_range,
-    judge,
-    settle,
-    z_evidence,
-)
+from fairstats.ground.verdict import VERDICTS, Evidence, bound_level, explain, fair_range, judge, settle, z_evidence
 
 
 @pytest.mark.parametrize(
@@ -69,13 +60,7 @@ def test_swapping_the_groups_leaves_the_verdict_on_a_difference(a, b, size):
 
 @pytest.mark.parametrize(
     ("z_low", "z_high", "direction"),
-    [
-        (-2.0, -5.0, "below"),
-        (6.0, 2.5, "above"),
-        (3.0, -3.0, "inside"),
-        (-0.5, -1.0, "below"),
-        (math.nan, 1.0, ""),
-    ],
+    [(-2.0, -5.0, "below"), (6.0, 2.5, "above"), (3.0, -3.0, "inside"), (-0.5, -1.0, "below"), (math.nan, 1.0, "")],
 )
 def test_evidence_names_its_direction(z_low, z_high, direction):
     assert z_evidence(z_low, z_high).smallest[1] == direction
@@ -96,12 +81,7 @@ def test_pvalue_below_the_level_exactly_where_the_limit_excludes_the_end(z_low, 
     critical = normal_quantile(bound_level(width, 0.95, degrees), degrees)
     found = z_evidence(z_low, z_low - width, degrees)
     if (
-        min(
-            abs(z_low + critical),
-            abs(z_low - critical),
-            abs(z_low - width - critical),
-            abs(z_low - width + critical),
-        )
+        min(abs(z_low + critical), abs(z_low - critical), abs(z_low - width - critical), abs(z_low - width + critical))
         < 1e-6
     ):
         return

@@ -66,10 +66,7 @@ def test_many_rows_have_means_and_covariances_of_their_law(kind: str):
         cov = multinomial(wanted, SHARES).cov()
     else:
         each = {"split": MANY, "each": np.tile(MANY, (n, 1))}[kind]
-        found, wanted = (
-            (split_rows(each, size, n, rng) if kind == "split" else split_each(each, size, rng)),
-            size,
-        )
+        found, wanted = ((split_rows(each, size, n, rng) if kind == "split" else split_each(each, size, rng)), size)
         # the multinomial covariance with the factor of a finite population
         cov = multinomial(wanted, SHARES).cov() * (2_000_000 - size) / (2_000_000 - 1)
     mean = wanted * SHARES

@@ -84,8 +84,6 @@ def test_m1_and_m2_and_time() -> None:
         plot_hyperparameter(exact, [])
     sizes = (20, 10, 40)
     pairs = [(a[:n], b[:n]) for n in sizes]
-    curve = plot_time_curve(
-        [fs.set_distance(*p) for p in pairs], [fs.approx_set_distance(*p, rng=1) for p in pairs]
-    )
+    curve = plot_time_curve([fs.set_distance(*p) for p in pairs], [fs.approx_set_distance(*p, rng=1) for p in pairs])
     assert [line.get_xdata()[:].tolist() for line in curve.lines] == [[20, 40, 80]] * 2
     assert curve.get_yscale() == "log"

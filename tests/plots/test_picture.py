@@ -100,9 +100,7 @@ def test_contours_of_a_cone_are_circles() -> None:
 
 def test_contours_of_two_hills_a_saddle_and_an_edge() -> None:
     axis = np.linspace(-2, 2, 41)
-    hills = np.exp(-8 * ((axis[:, None] - 1) ** 2 + axis**2)) + np.exp(
-        -8 * ((axis[:, None] + 1) ** 2 + axis**2)
-    )
+    hills = np.exp(-8 * ((axis[:, None] - 1) ** 2 + axis**2)) + np.exp(-8 * ((axis[:, None] + 1) ** 2 + axis**2))
     assert len(contours(axis, axis, hills, 0.5)) == 2
     saddle = np.array([[1.0, 0.0], [0.0, 1.0]])
     assert len(contours(np.arange(2.0), np.arange(2.0), saddle, 0.5)) == 2

@@ -109,9 +109,7 @@ def test_tails_of_all_kinds(u: Any, p: Any, m: float) -> None:
         close([ours.estimate, *ours.confidence_interval], found, "estimate")
         # twice a share of 2,000 draws, on either side
         p = (ours.pvalue + found["pvalue"]) / 2
-        assert found["pvalue"] == pytest.approx(
-            ours.pvalue, abs=7 * math.sqrt(2 * p * (1 - p) / 2000) + 0.002
-        )
+        assert found["pvalue"] == pytest.approx(ours.pvalue, abs=7 * math.sqrt(2 * p * (1 - p) / 2000) + 0.002)
         return
     same(ours.estimate, found["estimate"], 1e-5)
     same(ours.std_error, found["std_error"], 1e-4)

@@ -96,18 +96,13 @@ def test_mitigation() -> None:
         for name, value in (("before", c.before), ("after", c.after), ("estimate", c.estimate)):
             assert found[name][k] == pytest.approx(value, rel=1e-8), (c.metric, name)
         for name, value in zip(("ci_low", "ci_high"), c.confidence_interval, strict=False):
-            assert found[name][k] == pytest.approx(value, rel=1e-8, abs=0.1 if drawn else 1e-9), (
-                c.metric,
-                name,
-            )
+            assert found[name][k] == pytest.approx(value, rel=1e-8, abs=0.1 if drawn else 1e-9), (c.metric, name)
 
 
 @pytest.mark.parametrize("metric", ["disparate_impact", "equal_opportunity_difference"])
 def test_compare_models(metric: str) -> None:
     d = people()
-    result = fs.compare_models(
-        d["y"], d["p"], d["other"], sensitive_features=d["group"], metrics=metric, reference="a"
-    )
+    result = fs.compare_models(d["y"], d["p"], d["other"], sensitive_features=d["group"], metrics=metric, reference="a")
     found = call("fs_compare_models", listed(d), "y", ["p", "other"], "group", metric, reference="a")
     for change in result.comparisons:
         for name, value in (
@@ -167,9 +162,7 @@ def test_abroca_of_two_groups() -> None:
     d = people()
     inside, outside = d["group"] == "b", d["group"] == "a"
     keep = inside | outside
-    result = fs.abroca(
-        d["y"][keep], d["score"][keep], sensitive_features=d["group"][keep], reference="a", rng=1
-    )
+    result = fs.abroca(d["y"][keep], d["score"][keep], sensitive_features=d["group"][keep], reference="a", rng=1)
     two = {name: d[name][keep].tolist() for name in ("y", "score", "group")}
     found = call("fs_abroca", two, "y", "score", "group", reference="a")
     assert found["estimate"] == pytest.approx(result.estimate, rel=1e-10)
@@ -227,9 +220,7 @@ def test_permutation_of_histograms() -> None:
     inside, outside = (np.sort(d["score"][d["group"] == g]) for g in ("b", "a"))
     score, group = np.concatenate([inside, outside]), np.repeat(["b", "a"], [inside.size, outside.size])
     ours = fs.madd(score, sensitive_features=group, n_bins=8, rng=1)
-    bins = [
-        np.bincount(np.minimum((s * 8).astype(int), 7), minlength=8).astype(float) for s in (inside, outside)
-    ]
+    bins = [np.bincount(np.minimum((s * 8).astype(int), 7), minlength=8).astype(float) for s in (inside, outside)]
     found = call("crosscheck_madd_pair", *bins, 0.95, 1999, rng=2)
     assert found["madd"] == pytest.approx(ours.estimate, rel=1e-12)
     assert found["null_mean"] == pytest.approx(ours.null_mean, rel=1e-10)

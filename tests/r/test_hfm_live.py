@@ -87,10 +87,7 @@ def test_live_distances(d: int, statistic: str | float) -> None:
     found = fs.set_distance(a, b, statistic=statistic)
     assert found.value == pytest.approx(twin["value"], rel=1e-12)
     if statistic == "max":
-        assert (found.a_to_b.row, found.a_to_b.nearest) == (
-            twin["row_a_to_b"] - 1,
-            twin["nearest_a_to_b"] - 1,
-        )
+        assert (found.a_to_b.row, found.a_to_b.nearest) == (twin["row_a_to_b"] - 1, twin["nearest_a_to_b"] - 1)
     w = random_weights(d, rng)
     (ab, *_), (ba, *_), _ = acceleration(a, b, w, 4)
     assert max(ab, ba) == pytest.approx(call("fs_approx_set_distance", a, b, w, 4), rel=1e-12)
@@ -103,9 +100,7 @@ def test_live_hfm() -> None:
     y_pred = np.where(rng.random(100) < 0.3, 1 - y, y)
     result = fs.hfm(x, y, y_pred, sensitive_features=group, n_resamples=0, n_subsamples=0)
     twin = call("hfm", x, y, y_pred, group)
-    assert (result.d, result.d_f, result.hfm) == pytest.approx(
-        (twin["d"], twin["d_f"], twin["hfm"]), rel=1e-10
-    )
+    assert (result.d, result.d_f, result.hfm) == pytest.approx((twin["d"], twin["d_f"], twin["hfm"]), rel=1e-10)
 
 
 @pytest.mark.r

@@ -102,9 +102,7 @@ def test_live_scores_on_edges() -> None:
     rng = np.random.default_rng(3)
     first, second = (Sample(np.sort(rng.integers(0, 101, n) / 100)) for n in (80, 60))
     ours = curve_of(first, second, 250, ("a", "b")).madd
-    assert np.allclose(
-        call("fs_madd_curve", first.scores, second.scores, max_bins=250)["madd"], ours, atol=1e-13
-    )
+    assert np.allclose(call("fs_madd_curve", first.scores, second.scores, max_bins=250)["madd"], ours, atol=1e-13)
 
 
 @pytest.mark.r

@@ -205,9 +205,7 @@ def test_live_comparisons(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["score", "koopman", "mee"])
 def test_live_score_intervals_of_random_tables(name: str) -> None:
     rng = np.random.default_rng(3)
-    interval, contrast = (
-        (difference_score_interval, "difference") if name == "mee" else (ratio_score_interval, "ratio")
-    )
+    interval, contrast = (difference_score_interval, "difference") if name == "mee" else (ratio_score_interval, "ratio")
     for _ in range(25):
         n0, n1 = rng.integers(1, 2000, size=2)
         k0, k1 = rng.integers(0, n0 + 1), rng.integers(0, n1 + 1)
@@ -229,10 +227,7 @@ def test_live_largest_gap_of_two_groups_is_exact() -> None:
         agg="max",
     )
     result = fs.equalized_odds_difference(
-        people["y_true"][keep],
-        people["y_pred"][keep],
-        sensitive_features=people["group"][keep],
-        agg="max",
+        people["y_true"][keep], people["y_pred"][keep], sensitive_features=people["group"][keep], agg="max"
     )
     assert result.estimate == pytest.approx(there["estimate"], rel=1e-10)
     low, high = result.confidence_interval

@@ -78,20 +78,14 @@ def assert_all_agree(found: dict[str, Any], at_least: int) -> None:
     ("name", "options", "at_least"),
     [
         pytest.param("scores", {"score": "score"}, 2000, marks=pytest.mark.slow),
-        (
-            "named",
-            {"reference": {"origin": "south"}, "sensitive_features": ["origin"], "threshold": 0.9},
-            300,
-        ),
+        ("named", {"reference": {"origin": "south"}, "sensitive_features": ["origin"], "threshold": 0.9}, 300),
         pytest.param(
             "all pairs",
             {"comparisons": "all", "confidence_level": 0.9, "adjust": "hommel", **ORIGIN},
             400,
             marks=pytest.mark.slow,
         ),
-        pytest.param(
-            "max-z", {"simultaneous": "max-z", "adjust": "fdr_bh", **ORIGIN}, 300, marks=pytest.mark.slow
-        ),
+        pytest.param("max-z", {"simultaneous": "max-z", "adjust": "fdr_bh", **ORIGIN}, 300, marks=pytest.mark.slow),
         ("Bonferroni, delta", {"simultaneous": "bonferroni", "method": "delta", **ORIGIN}, 300),
         pytest.param("Koopman", {"method": "koopman", "margin": 0.05, **ORIGIN}, 300, marks=pytest.mark.slow),
         ("predictions alone", {"y_true": None, "pos_label": 1}, 150),
@@ -101,9 +95,7 @@ def assert_all_agree(found: dict[str, Any], at_least: int) -> None:
         ("both", {"sample_weight": "weight", "cluster": "site", "sensitive_features": "sex"}, 100),
     ],
 )
-def test_every_number_is_met_by_base_r(
-    name: str, options: dict[str, Any], at_least: int, tmp_path: Path
-) -> None:
+def test_every_number_is_met_by_base_r(name: str, options: dict[str, Any], at_least: int, tmp_path: Path) -> None:
     frame = people(seed=11)
     audited(frame, tmp_path / "report.json", **options)
     assert_all_agree(compared(tmp_path / "report.json", frame), at_least)

@@ -172,9 +172,7 @@ def test_live_joint_region_is_hdrcdes() -> None:
     """The same 2-D HDR by R's hdrcde: membership of the draws agrees for all but 3%."""
     result = posterior([[42, 38, 12, 8], [15, 23, 7, 5]])
     region = fs.results.UmPosterior.hdr(
-        fs.um_posterior(counts=result.counts, draws=4_000, rng=1),
-        ("accuracy", "equal_opportunity"),
-        backend="r",
+        fs.um_posterior(counts=result.counts, draws=4_000, rng=1), ("accuracy", "equal_opportunity"), backend="r"
     )
     assert "hdrcde" in region.backend
     ours = fs.um_posterior(counts=result.counts, draws=4_000, rng=1)

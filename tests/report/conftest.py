@@ -148,11 +148,7 @@ class Browser:
 
     def requests(self) -> list[str]:
         """Addresses that the page asked for."""
-        return [
-            e["params"]["request"]["url"]
-            for e in self.events
-            if e.get("method") == "Network.requestWillBeSent"
-        ]
+        return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
 
     def close(self) -> None:
         """End the browser that this object started."""

@@ -22,13 +22,7 @@ RATES = {
     if metric.audit == "yes" and set(metric.needs) <= {"predictions", "labels"}
     for name in metric.row_names
 } | {"disparate_impact_amplification"}
-POSTERIORS = {
-    "accuracy",
-    "demographic_parity",
-    "equal_opportunity",
-    "predictive_equality",
-    "predictive_parity",
-}
+POSTERIORS = {"accuracy", "demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity"}
 
 
 def metrics(report: AuditReport) -> set[str]:
@@ -92,16 +86,9 @@ def test_values_are_those_of_the_functions(audit_all: Any, frame: pd.DataFrame) 
 
 @pytest.mark.parametrize(
     ("method", "ratio", "difference"),
-    [
-        ("score", "score", "score"),
-        ("koopman", "koopman", "mee"),
-        ("delta", "delta", "delta"),
-        ("log", "log", "score"),
-    ],
+    [("score", "score", "score"), ("koopman", "koopman", "mee"), ("delta", "delta", "delta"), ("log", "log", "score")],
 )
-def test_method_goes_to_ratios_and_differences(
-    frame: pd.DataFrame, method: Any, ratio: str, difference: str
-) -> None:
+def test_method_goes_to_ratios_and_differences(frame: pd.DataFrame, method: Any, ratio: str, difference: str) -> None:
     table = audit(frame, y_pred="granted", sensitive_features="region", method=method).to_frame()
     used = table.groupby("metric")["method"].first()
     assert (used["disparate_impact"], used["demographic_parity_difference"]) == (ratio, difference)
@@ -149,12 +136,7 @@ def test_reference_of_an_intersection_by_name(frame: pd.DataFrame) -> None:
         sensitive_features=["region", "sex"],
         reference={"sex": "f", "region & sex": "west & f"},
     )
-    table = (
-        report.to_frame()
-        .query("metric == 'disparate_impact'")
-        .groupby("sensitive_features")["reference"]
-        .first()
-    )
+    table = report.to_frame().query("metric == 'disparate_impact'").groupby("sensitive_features")["reference"].first()
     assert table.to_dict() == {"region": "north", "sex": "f", "region & sex": "west & f"}
     assert "region: north (the largest group)" in statement(report, "Reference groups")
 
@@ -192,9 +174,7 @@ def test_family_audit_is_holm_over_all(audit_all: Any, frame: pd.DataFrame) -> N
 
 
 def test_family_audit_with_a_chosen_reference_counts_what_could_be_chosen(frame: pd.DataFrame) -> None:
-    table = audit(
-        frame, y_pred="granted", sensitive_features="region", reference="highest", family="audit"
-    ).to_frame()
+    table = audit(frame, y_pred="granted", sensitive_features="region", reference="highest", family="audit").to_frame()
     row = table[table["metric"] == "disparate_impact"].iloc[0]
     assert row["pvalue_adjusted"] == pytest.approx(min(1.0, row["pvalue"] * 1.5 * len(table)), rel=1e-12)
 
@@ -244,15 +224,8 @@ def test_a_mitigation_has_its_section(tmp_path: Path) -> None:
     fit = np.arange(400) % 2 == 0
     mitigator = fs.MaddMitigator(n_lambdas=11, bandwidth=0.2, random_state=1)
     mitigator.fit(frame["s"][fit], frame["y"][fit], sensitive_features=frame["g"][fit])
-    effect = mitigator.evaluate(
-        frame["s"][~fit], frame["y"][~fit], sensitive_features=frame["g"][~fit], n_resamples=99
-    )
-    asked: dict[str, Any] = {
-        "y_true": "y",
-        "sensitive_features": ["h", "g"],
-        "rng": 1,
-        "intersections": False,
-    }
+    effect = mitigator.evaluate(frame["s"][~fit], frame["y"][~fit], sensitive_features=frame["g"][~fit], n_resamples=99)
+    asked: dict[str, Any] = {"y_true": "y", "sensitive_features": ["h", "g"], "rng": 1, "intersections": False}
     report = audit(frame, **asked, mitigation=effect)
     own = [(s.attributes, s.results) for s in report.sections if s.key == "mitigation" and s.results]
     assert [attributes for attributes, _ in own] == [("g",)]
@@ -270,13 +243,9 @@ def test_a_mitigation_has_its_section(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::fairstats.FairstatsWarning")
 @pytest.mark.parametrize(
-    ("asked", "madd", "models", "area"),
-    [(None, 1_999, 999, 999), (150, 150, 150, 150)],
-    ids=["defaults", "given"],
+    ("asked", "madd", "models", "area"), [(None, 1_999, 999, 999), (150, 150, 150, 150)], ids=["defaults", "given"]
 )
-def test_choices_reach_every_section(
-    frame: pd.DataFrame, asked: Any, madd: int, models: int, area: int
-) -> None:
+def test_choices_reach_every_section(frame: pd.DataFrame, asked: Any, madd: int, models: int, area: int) -> None:
     """Written down: margins, levels, numbers of draws; MADD and posteriors as by their functions."""
     few = frame[:240].assign(second=np.where(np.arange(240) % 5 > 0, frame["granted"][:240], 0))
     report = audit(
@@ -307,13 +276,7 @@ def test_choices_reach_every_section(
     exact = fs.um_posterior(
         few["repaid"] == "yes", few["granted"] == 1, sensitive_features=few["region"], draws=10_000, rng=3
     )
-    names = (
-        "accuracy",
-        "demographic_parity",
-        "equal_opportunity",
-        "predictive_equality",
-        "predictive_parity",
-    )
+    names = ("accuracy", "demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity")
     pd.testing.assert_frame_equal(posterior.to_frame(), exact.to_frame(names, prob=0.9, rope=0.05))
 
 

@@ -62,9 +62,7 @@ def test_gaps_count_for_the_attributes_that_they_are_in(engine, sampling):
     alike(rows[~drawn], table[~drawn])
     alike(rows.loc[drawn].drop(columns=[*ENDS, *PVALUES]), table.loc[drawn].drop(columns=[*ENDS, *PVALUES]))
     if drawn.any():
-        moved = (
-            (rows.loc[drawn, ENDS] - table.loc[drawn, ENDS]).abs().div(rows.loc[drawn, "std_error"], axis=0)
-        )
+        moved = (rows.loc[drawn, ENDS] - table.loc[drawn, ENDS]).abs().div(rows.loc[drawn, "std_error"], axis=0)
         assert np.nanmax(moved) < 0.04  # of a standard error: a width has two ends
         np.testing.assert_allclose(rows.loc[drawn, PVALUES], table.loc[drawn, PVALUES], rtol=0, atol=0.011)
 
@@ -94,13 +92,7 @@ def test_counterfactual_scores_and_features_of_two_attributes(engine):
 
 def test_clusters_with_scores_say_what_needs_rows():
     frame = people(5, 600)
-    options = {
-        "y_true": "y",
-        "score": "score",
-        "sensitive_features": "sex",
-        "pos_label": "yes",
-        "cluster": "school",
-    }
+    options = {"y_true": "y", "score": "score", "sensitive_features": "sex", "pos_label": "yes", "cluster": "school"}
     report = fs.audit(lazily("polars")(frame), **options, rng=1)
     assert any("MADD of clusters is not computed from a tally" in note for note in report.notes)
     whole = fs.audit(lazily("polars")(frame), **options, rng=1, engine="rows")

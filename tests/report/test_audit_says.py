@@ -34,9 +34,7 @@ def statement(report: AuditReport, title: str) -> str:
         ("held-out", "were not used to train"),
     ],
 )
-def test_rows_used_in_training_are_said(
-    audit_all: Any, frame: pd.DataFrame, evaluated_on: Any, said: str
-) -> None:
+def test_rows_used_in_training_are_said(audit_all: Any, frame: pd.DataFrame, evaluated_on: Any, said: str) -> None:
     assert said in statement(audit_all(frame, evaluated_on=evaluated_on), "Rows used in training")
 
 
@@ -132,10 +130,7 @@ def test_weights_and_clusters(audit_all: Any, frame: pd.DataFrame) -> None:
     assert "40 clusters (branch)" in statement(report, "Sampling")
     assert any("Binder" in reference for reference in report.references)
     direct = fs.disparate_impact(
-        frame["granted"],
-        sensitive_features=frame["region"],
-        sample_weight=frame["weight"],
-        cluster=frame["branch"],
+        frame["granted"], sensitive_features=frame["region"], sample_weight=frame["weight"], cluster=frame["branch"]
     )
     mine = report.to_frame().query("metric == 'disparate_impact'")
     np.testing.assert_allclose(mine["std_error"], direct.std_error, rtol=1e-12)
@@ -145,13 +140,7 @@ def test_weights_and_clusters(audit_all: Any, frame: pd.DataFrame) -> None:
 
 
 def test_small_groups_are_warned_of_once_and_noted() -> None:
-    frame = pd.DataFrame(
-        {
-            "hired": [1, 0] * 30 + [0] * 8,
-            "good": [1, 0] * 34,
-            "s": ["a"] * 60 + ["b"] * 8,
-        }
-    )
+    frame = pd.DataFrame({"hired": [1, 0] * 30 + [0] * 8, "good": [1, 0] * 34, "s": ["a"] * 60 + ["b"] * 8})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         report = audit(frame, y_true="good", y_pred="hired", sensitive_features="s")
@@ -183,9 +172,7 @@ def test_a_declared_group_without_rows_is_a_note() -> None:
 def test_what_is_judged_by_itself_and_what_among_all_pairs() -> None:
     """With adjust="none" and a reference that the data chose no sentence contradicts another."""
     cells = {"a": (1199, 201), "b": (192, 35), "c": (21, 4), "d": (28, 0)}
-    rows = [
-        (g, hat) for g, own in cells.items() for hat, n in zip((1, 0), own, strict=True) for _ in range(n)
-    ]
+    rows = [(g, hat) for g, own in cells.items() for hat, n in zip((1, 0), own, strict=True) for _ in range(n)]
     frame = pd.DataFrame(rows, columns=["g", "hat"])
     alone, chosen = (
         fs.audit(frame, y_pred="hat", sensitive_features="g", adjust="none", reference=reference, rng=1)
@@ -219,10 +206,7 @@ ADJUSTED = " In tables “p (equal)” and “p (verdict)” are adjusted."
 ALONE = " Intervals are of each comparison alone, and can leave out equality where p (equal) is large."
 WITHIN = "Adjusted p-values (two-sided tests of equality) are adjusted by {} within one metric over all its "
 LEFT_OUT = 'Rows with a missing value were left out (missing="drop"). g: '
-TEN = (
-    LEFT_OUT
-    + "10 of 470 rows left out for missing values (y_pred: 10). Complete rows may differ from the rest. "
-)
+TEN = LEFT_OUT + "10 of 470 rows left out for missing values (y_pred: 10). Complete rows may differ from the rest. "
 OWN_GROUP = 'Missing sensitive values form a group of their own (missing="group"). '
 CHOSEN = "the group with the highest rate, chosen by the data: intervals are simultaneous over all pairs"
 CASES = {
@@ -244,10 +228,7 @@ CASES = {
             "equality, largest gaps), by Bonferroni where the data chose the reference. "
             f"{OVER}{ADJUSTED}{ALONE}",
         ),
-        (
-            {"adjust": "none"},
-            f"p-values (two-sided tests of equality) are not adjusted. {SETS}{OWN}likewise.{SINGLE}",
-        ),
+        ({"adjust": "none"}, f"p-values (two-sided tests of equality) are not adjusted. {SETS}{OWN}likewise.{SINGLE}"),
     ],
     "Sampling": [
         ({}, "Rows are taken as independent draws: pass cluster= where one person or site has several."),
@@ -281,10 +262,7 @@ CASES = {
             {"sensitive_features": ["g", "h"], "reference": {"g": "highest"}, "intersections": False},
             f"g: b ({CHOSEN}); h: x (the largest group).",
         ),
-        (
-            {"score": "w", "reference": "highest"},
-            f"g: b ({CHOSEN}); score distributions: all pairs of groups.",
-        ),
+        ({"score": "w", "reference": "highest"}, f"g: b ({CHOSEN}); score distributions: all pairs of groups."),
     ],
 }
 
@@ -328,12 +306,7 @@ def test_a_rate_judged_with_another_says_so() -> None:
     """Written down: .042 alone is .085 beside a second open rate (Holm); 147 of 200 are .165 below .9."""
     cells = {"a": (147, 75, 53, 125), "b": (180, 60, 20, 140)}
     pairs = ((1, 1), (0, 1), (1, 0), (0, 0))
-    rows = [
-        (g, y, hat)
-        for g, own in cells.items()
-        for (y, hat), n in zip(pairs, own, strict=True)
-        for _ in range(n)
-    ]
+    rows = [(g, y, hat) for g, own in cells.items() for (y, hat), n in zip(pairs, own, strict=True) for _ in range(n)]
     frame = pd.DataFrame(rows, columns=["g", "y", "hat"])
     report = fs.audit(frame, y_true="y", y_pred="hat", sensitive_features="g", reference="b", rng=1)
     table = report.to_frame().set_index("metric")

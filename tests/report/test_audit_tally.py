@@ -42,9 +42,7 @@ def table(report: fs.results.AuditReport) -> pd.DataFrame:
 
 @pytest.mark.parametrize("sensitive", ["sex", ["sex", "race"]])
 def test_an_audit_of_a_tally_is_the_audit_of_its_rows(people, sensitive):
-    counted = fs.Tally.from_json(
-        fs.tally(people, **COLUMNS, sensitive_features=sensitive).to_json(exact=True)
-    )
+    counted = fs.Tally.from_json(fs.tally(people, **COLUMNS, sensitive_features=sensitive).to_json(exact=True))
     rows = fs.audit(people, **COLUMNS, sensitive_features=sensitive, n_resamples=199, rng=1)
     again = fs.audit(counted, n_resamples=199, rng=1)
     pd.testing.assert_frame_equal(table(again), table(rows), check_exact=False, rtol=1e-12)

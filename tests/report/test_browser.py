@@ -107,9 +107,7 @@ def test_hostile_names_are_text(browser: Any, hostile: AuditReport, tmp_path: Pa
 def test_it_prints_with_everything_open(browser: Any, report: AuditReport, tmp_path: Path) -> None:
     browser.open(report.to_html(tmp_path / "r.html"), width=690)
     browser.send("Emulation.setEmulatedMedia", media="print")
-    shown = (
-        "[...document.querySelectorAll('details table')].every(t => t.getBoundingClientRect().height > 50)"
-    )
+    shown = "[...document.querySelectorAll('details table')].every(t => t.getBoundingClientRect().height > 50)"
     assert browser.evaluate(shown)
     assert browser.evaluate("document.scrollingElement.scrollWidth") <= 690
     assert browser.pdf(tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")

@@ -22,13 +22,7 @@ def test_a_report_as_word(report: AuditReport, tmp_path: Path) -> None:
     with zipfile.ZipFile(report.to_document(tmp_path / "r.docx")) as held:
         text = held.read("word/document.xml").decode("utf-8")
         images = [held.read(name) for name in held.namelist() if name.startswith("word/media/")]
-    shown = [
-        p
-        for parts in report.parts().values()
-        for part in parts.values()
-        for _, row in part.figures
-        for p in row
-    ]
+    shown = [p for parts in report.parts().values() for part in parts.values() for _, row in part.figures for p in row]
     assert len(images) >= len({p.title for p in shown}) > 0
     assert all(image.startswith(b"\x89PNG") for image in images)
     assert shown[0].title in text
@@ -42,9 +36,7 @@ def test_a_report_as_pdf(report: AuditReport, chromium: str, tmp_path: Path) -> 
     assert report.to_document(tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_other_endings_and_missing_tools(
-    report: AuditReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_endings_and_missing_tools(report: AuditReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(fs.InputError, match=r"\.docx or \.pdf"):
         report.to_document(tmp_path / "r.odt")
     monkeypatch.setattr(convert.shutil, "which", lambda name: None)

@@ -109,9 +109,7 @@ def test_every_comparison_is_there_with_its_sentence(page: Page, report: AuditRe
 
 
 def test_verdict_summary_comes_first(page: Page) -> None:
-    found = [
-        re.search(words, page.text) for words in ("shows? a violation", "What was audited", "Statements")
-    ]
+    found = [re.search(words, page.text) for words in ("shows? a violation", "What was audited", "Statements")]
     places = [match.start() for match in found if match]
     assert len(places) == 3
     assert places == sorted(places)
@@ -142,8 +140,7 @@ def test_headers_have_scope_and_plots_have_words(page: Page) -> None:
     assert all(svg["aria-label"] for svg in drawn)
     for svg in forest:
         assert re.search(
-            r"interval .*, (violated|satisfied|undecided|insufficient evidence|not judged)$",
-            svg["aria-label"] or "",
+            r"interval .*, (violated|satisfied|undecided|insufficient evidence|not judged)$", svg["aria-label"] or ""
         )
 
 
@@ -174,19 +171,11 @@ def test_lone_surrogates_can_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("low", "high", "cut"), [(0.0, 2.0, (False, False)), (-0.1, 2.1, (True, True))])
-def test_only_an_interval_that_goes_on_beyond_the_scale_is_cut(
-    low: float, high: float, cut: tuple[bool, bool]
-) -> None:
+def test_only_an_interval_that_goes_on_beyond_the_scale_is_cut(low: float, high: float, cut: tuple[bool, bool]) -> None:
     """One that ends where the scale does, as at the largest MADD, has no arrow."""
     axis = Axis(0.0, 2.0, False, 0.0, (0.0, 0.2), (0.0, 1.0, 2.0))
     row: Any = SimpleNamespace(
-        estimate=1.0,
-        low=low,
-        high=high,
-        bound_low=np.nan,
-        bound_high=np.nan,
-        judged=True,
-        verdict="undecided",
+        estimate=1.0, low=low, high=high, bound_low=np.nan, bound_high=np.nan, judged=True, verdict="undecided"
     )
     drawn = drawing(row, axis)
     assert drawn is not None
@@ -198,14 +187,7 @@ def test_worst_case_table_and_other_thresholds(frame: pd.DataFrame) -> None:
     holes = frame.astype({"granted": float})
     holes.loc[holes.index[:9], "granted"] = np.nan
     with pytest.warns(UserWarning, match="left out"):
-        report = audit(
-            holes,
-            y_pred="granted",
-            sensitive_features="region",
-            missing="drop",
-            threshold=0.9,
-            margin=0.05,
-        )
+        report = audit(holes, y_pred="granted", sensitive_features="region", missing="drop", threshold=0.9, margin=0.05)
     text = Page(render_html(report)).text
     assert "Worst-case bounds for the missing values" in text
     assert "Ratios against the threshold 0.9" in text

@@ -28,26 +28,17 @@ CELLS = {
 def rows(cells: dict[str, tuple[int, ...]]) -> pd.DataFrame:
     """One row per person."""
     kinds = (1, 1), (1, 0), (0, 1), (0, 0)
-    found = [
-        (g, y, hat)
-        for g, own in cells.items()
-        for (y, hat), n in zip(kinds, own, strict=True)
-        for _ in range(n)
-    ]
+    found = [(g, y, hat) for g, own in cells.items() for (y, hat), n in zip(kinds, own, strict=True) for _ in range(n)]
     return pd.DataFrame(found, columns=["g", "y", "hat"])
 
 
 def quietly(frame: pd.DataFrame, **options: Any) -> AuditReport:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
-        return fs.audit(
-            frame, **{"y_true": "y", "y_pred": "hat", "sensitive_features": "g", "rng": 1, **options}
-        )
+        return fs.audit(frame, **{"y_true": "y", "y_pred": "hat", "sensitive_features": "g", "rng": 1, **options})
 
 
-@pytest.fixture(
-    scope="module", params=[{}, {"adjust": "none", "confidence_level": 0.9}, {"reference": "highest"}]
-)
+@pytest.fixture(scope="module", params=[{}, {"adjust": "none", "confidence_level": 0.9}, {"reference": "highest"}])
 def report(request: pytest.FixtureRequest) -> AuditReport:
     return quietly(rows(CELLS), **request.param)
 
@@ -230,9 +221,7 @@ def test_sets_as_far_apart_need_no_chance() -> None:
     frame = rows(CELLS)
     frame["x"], frame["hat"] = np.arange(len(frame)) % 13, frame["y"]
     lead = quietly(frame[frame["g"] < "d"], features=["x"]).parts()["g"]["hfm"].lead
-    assert lead == (
-        "Seen as sets of people, the predictions set the groups as far apart as the recorded outcomes do."
-    )
+    assert lead == ("Seen as sets of people, the predictions set the groups as far apart as the recorded outcomes do.")
 
 
 # ---------------------------------------------------------------- models on the same people
@@ -265,8 +254,7 @@ def test_a_refused_change_has_its_estimate() -> None:
         ratio = c.metric == "disparate_impact_change"
         assert c.estimate == (c.after / c.before if ratio else c.after - c.before)
         assert c.distance_change == pytest.approx(
-            abs(math.log(c.after)) - abs(math.log(c.before)) if ratio else abs(c.after) - abs(c.before),
-            abs=1e-15,
+            abs(math.log(c.after)) - abs(math.log(c.before)) if ratio else abs(c.after) - abs(c.before), abs=1e-15
         )
         assert tuple(c.confidence_interval) == ((0, math.inf) if ratio else (-math.inf, math.inf))
         assert math.isnan(c.pvalue)

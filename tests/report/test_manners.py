@@ -54,9 +54,7 @@ def of_posteriors() -> list[Result]:
     counts = fs.ConfusionCounts.from_counts({"men": (40, 10, 10, 40), LONG: (30, 10, 20, 40)})
     first, second = (fs.um_posterior(counts=counts, draws=500, rng=seed) for seed in (1, 2))
     labels, group = np.arange(120) % 3, np.repeat(["a", LONG], 60)
-    several = fs.um_multiclass(
-        labels, (labels + (np.arange(120) % 5 == 0)) % 3, sensitive_features=group, rng=1
-    )
+    several = fs.um_multiclass(labels, (labels + (np.arange(120) % 5 == 0)) % 3, sensitive_features=group, rng=1)
     ranked = fs.um_compare({"a": first, "b": second, "c": first}, rng=1)
     return [first, fs.um_compare(first, second, rng=1), ranked, several]
 
@@ -95,16 +93,7 @@ def of_a_tail() -> list[Result]:
     index = fs.evt.extremal_index(x, 2.0, rng=1)
     over = fs.evt.threshold_tests(x, [0.5, 1.0, 1.5], n_resamples=19, rng=1)
     averaged = fs.evt.average_return_level(x, 100, [0.5, 1.0, 1.5])
-    return [
-        fit.test_shape(),
-        fit.return_level([100, 1000]),
-        averaged,
-        index,
-        over,
-        by_age,
-        levels,
-        *levels.levels,
-    ]
+    return [fit.test_shape(), fit.return_level([100, 1000]), averaged, index, over, by_age, levels, *levels.levels]
 
 
 def check_print(found: list[Result]) -> set[str]:

@@ -64,9 +64,7 @@ def results(report: fs.results.AuditReport, key: str) -> list[Any]:
 def test_hfm_is_that_of_the_function(report: fs.results.AuditReport) -> None:
     (found,) = results(report, "hfm")
     data = frame().reset_index(drop=True)
-    wanted = fs.hfm(
-        data[["age", "region"]], data["paid"], data["granted"], sensitive_features=data["sex"], rng=1
-    )
+    wanted = fs.hfm(data[["age", "region"]], data["paid"], data["granted"], sensitive_features=data["sex"], rng=1)
     assert (found.d, found.d_f, found.hfm) == (wanted.d, wanted.d_f, wanted.hfm)
 
 
@@ -118,9 +116,7 @@ def test_neither_without_its_columns() -> None:
     plain = audit(features=(), counterfactual_score=None)
     assert results(plain, "hfm") == []
     assert results(plain, "ecd") == []
-    crossed = audit(
-        features=(), sensitive_features=["sex", "region"], counterfactual_score={"sex": "score_if_other"}
-    )
+    crossed = audit(features=(), sensitive_features=["sex", "region"], counterfactual_score={"sex": "score_if_other"})
     assert [s.attributes for s in crossed.sections if s.key == "ecd" and s.results] == [("sex",)]
 
 

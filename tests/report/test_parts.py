@@ -58,8 +58,7 @@ def leads(report: AuditReport) -> dict[str, str]:
         ("u", "The other comparison is open."),
         (
             "vsiui",
-            "Of 5 other comparisons, 1 shown to be beyond it, 1 within it, 2 without sufficient evidence, "
-            "1 open.",
+            "Of 5 other comparisons, 1 shown to be beyond it, 1 within it, 2 without sufficient evidence, 1 open.",
         ),
         ("ss", "Of 2 other comparisons, none shown to be beyond it, 2 within it, none open."),
     ],

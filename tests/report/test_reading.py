@@ -86,7 +86,4 @@ def test_what_cannot_be_read_names_both_versions_and_the_cure(
 def test_unknown_parts_are_each_named_once(report: AuditReport) -> None:
     assert unknown_parts(report.to_dict()) == []
     novel = {"class": "Interval", "low": 0, "colour": 1}
-    assert unknown_parts([novel, novel, {"a": {"class": "X"}}]) == [
-        "the field 'colour' of Interval",
-        "the class 'X'",
-    ]
+    assert unknown_parts([novel, novel, {"a": {"class": "X"}}]) == ["the field 'colour' of Interval", "the class 'X'"]

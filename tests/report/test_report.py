@@ -77,9 +77,7 @@ def test_json_holds_no_rows(frame: pd.DataFrame, tmp_path: Path) -> None:
         n_resamples=100,
         rng=1,
     )
-    clustered = audit(
-        many, y_pred="granted", sensitive_features="region", cluster="person", sample_weight="weight"
-    )
+    clustered = audit(many, y_pred="granted", sensitive_features="region", cluster="person", sample_weight="weight")
     for made in (report, clustered):
         text = made.to_json(tmp_path / "report.json").read_text(encoding="utf-8")
         assert "person-" not in text
@@ -340,15 +338,11 @@ def test_long_cells_are_cut_in_plain_text() -> None:
     ],
     ids=["nothing", "one each", "none", "no evidence"],
 )  # fmt: skip
-def test_headline_in_numbers_and_words(
-    verdicts: tuple[int, ...], adjust: str, level: float, wanted: str
-) -> None:
+def test_headline_in_numbers_and_words(verdicts: tuple[int, ...], adjust: str, level: float, wanted: str) -> None:
     """Written down by hand."""
     names = ("violated", "satisfied", "undecided", "insufficient evidence")
     settings = SimpleNamespace(adjust=adjust, confidence_level=level)
-    held: Any = SimpleNamespace(
-        verdicts=dict(zip(names, verdicts, strict=True)), settings=settings, results=()
-    )
+    held: Any = SimpleNamespace(verdicts=dict(zip(names, verdicts, strict=True)), settings=settings, results=())
     assert headline(held) == wanted
 
 
@@ -420,9 +414,7 @@ def test_tables_in_words_by_hand() -> None:
         inside = "—" if math.isnan(row.p_rope) else f"{100 * row.p_rope:.1f}%"
         inside = "less than 0.1%" if row.p_rope < 0.001 else inside
         values = [row.estimate, row.std_error, *row.confidence_interval]
-        shown = [
-            f"{v:.2g}" if 0 < abs(v) < 5e-4 else "0.000" if abs(v) < 5e-4 else f"{v:.3f}" for v in values
-        ]
+        shown = [f"{v:.2g}" if 0 < abs(v) < 5e-4 else "0.000" if abs(v) < 5e-4 else f"{v:.3f}" for v in values]
         names = (row.metric.replace("_", " "), row.group, row.reference)
         assert cells_of == (*names, *(v.replace("-", "−") for v in shown), inside)
     rng = np.random.default_rng(1)

@@ -122,9 +122,7 @@ def test_a_violated_difference_beside_an_undecided_gap_of_other_groups() -> None
 def test_the_gap_of_two_groups_is_one_of_both_rates() -> None:
     """True positive rates of 50% and 67% of 400; the false positive rates are equal."""
     counts = {"a": (200, 200), "b": (134, 266)}
-    rows = [
-        (g, 1, hat) for g, own in counts.items() for hat, n in zip((1, 0), own, strict=True) for _ in range(n)
-    ]
+    rows = [(g, 1, hat) for g, own in counts.items() for hat, n in zip((1, 0), own, strict=True) for _ in range(n)]
     rows += [(g, 0, hat) for g in counts for hat in (0, 0, 0, 1) * 100]
     report = fs.audit(
         pd.DataFrame(rows, columns=["g", "y", "hat"]), y_true="y", y_pred="hat", sensitive_features="g",

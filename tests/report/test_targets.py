@@ -182,9 +182,7 @@ def test_hostile_tables_are_one_line(tmp_path: Path, case: str, by: str) -> None
         arguments = (*arguments, "--engine", "duckdb")
     path = tmp_path / ("t.json" if "JSON" in case and by == "file" else "t.csv")
     path.write_bytes(content)
-    done = run(
-        "tally", "-" if by == "standard input" else path, *arguments, "--out", tmp_path / "o", given=content
-    )
+    done = run("tally", "-" if by == "standard input" else path, *arguments, "--out", tmp_path / "o", given=content)
     assert done.exit_code == 2, done.output
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr

@@ -27,9 +27,7 @@ SAID_ELSEWHERE = {
     ("ecd", "ECD, twice the exceedances"): "words of ECD: how sensitive it is",
     ("ecd", "likelihood ratio, t with N degrees of freedom"): "words of ECD: of the sensitivity",
     ("ecd", "standardised signed root"): "words of ECD: the level of one group",
-    **dict.fromkeys(
-        (("ecd", name) for name in ("difference of ACD", "shape", "return level")), "words of ECD and ACD"
-    ),
+    **dict.fromkeys((("ecd", name) for name in ("difference of ACD", "shape", "return level")), "words of ECD and ACD"),
 }
 BOTH = {"y_true": "y", "y_pred": "p"}
 AUDITS: dict[str, dict[str, Any]] = {

@@ -22,14 +22,7 @@ author = "The fairstats developers"
 project_copyright = author
 version = release = fairstats.__version__
 
-extensions = [
-    "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
-    "numpydoc",
-    "myst_parser",
-    "mathml",
-    "docstrings",
-]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser", "mathml", "docstrings"]
 smartquotes = False  # values in quotation marks stay as one would type them
 html_theme = "furo"
 html_title = f"fairstats {release}"

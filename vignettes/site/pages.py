@@ -124,9 +124,7 @@ def _public() -> list[tuple[str, str]]:
 
 def _value(path: str) -> Any:
     base, _, name = path.rpartition(".")
-    return getattr(
-        __import__(base, fromlist=[name]) if base.startswith("fairstats.ground") else _module(base), name
-    )
+    return getattr(__import__(base, fromlist=[name]) if base.startswith("fairstats.ground") else _module(base), name)
 
 
 def _module(path: str) -> Any:
@@ -139,11 +137,7 @@ def _group(title: str, paths: list[str]) -> str:
     for path in paths:
         value = _value(path)
         if inspect.isclass(value):
-            lines += [
-                f".. autoclass:: {path}",
-                *([] if issubclass(value, Exception) else ["   :members:"]),
-                "",
-            ]
+            lines += [f".. autoclass:: {path}", *([] if issubclass(value, Exception) else ["   :members:"]), ""]
         else:
             lines += [f".. autofunction:: {path}", ""]
     return "\n".join(lines)

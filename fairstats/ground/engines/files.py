@@ -147,9 +147,7 @@ def delimiter_of(text: str | None) -> str | None:
         return None
     found = "\t" if text in ("\\t", "tab") else text
     allowed = "one character of ASCII, or \\t for a tab"
-    check_that(
-        len(found.encode()) == 1 and found not in '"\r\n', "--delimiter", text, allowed, r"--delimiter '\t'"
-    )
+    check_that(len(found.encode()) == 1 and found not in '"\r\n', "--delimiter", text, allowed, r"--delimiter '\t'")
     return found
 
 

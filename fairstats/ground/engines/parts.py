@@ -157,9 +157,7 @@ def count_tails(rows: LazyRows) -> TailCounts:
         row = answer[int(np.flatnonzero(group == g)[0])]
         named = (_equals(nw.col(key), row[key].to_list()[0]) for key in keys)
         wanted.append(reduce(and_, named, value >= cut / _CELLS))
-    values = rows.collect(
-        table.filter(reduce(or_, wanted)).group_by(*keys, "fs_value").agg(**{NUMBER: nw.len()})
-    )
+    values = rows.collect(table.filter(reduce(or_, wanted)).group_by(*keys, "fs_value").agg(**{NUMBER: nw.len()}))
     owner, x, times = groups.codes[rows.place(values)], real(values, "fs_value"), whole(values, NUMBER)
     kept = [_largest(x[owner == g], times[owner == g], int(n[g])) for g in range(n_groups)]
     return TailCounts(

@@ -191,9 +191,7 @@ class LazyRows:
         )
         kept = slice(None) if outcomes.kept is None else outcomes.kept
         if SCORE in self.columns:
-            check_probability(
-                np.array([real(answer, "low")[kept].min(), real(answer, "high")[kept].max()]), "score"
-            )
+            check_probability(np.array([real(answer, "low")[kept].min(), real(answer, "high")[kept].max()]), "score")
         if CHANGED in self.columns:
             check_changed(int(whole(answer, "unchanged")[kept].sum()), str(q.counterfactual_score))
         return frame, replace(outcomes, cluster=None, score=None)
@@ -283,9 +281,7 @@ class LazyRows:
         if out.y_true is None or out.y_pred is None:
             cell = 1 - (out.y_true if out.y_pred is None else out.y_pred)  # type: ignore[operator]
         else:
-            cell = (
-                confusion_cells(out) if out.extra is None else 7 - 4 * out.y_true - 2 * out.y_pred - out.extra
-            )
+            cell = confusion_cells(out) if out.extra is None else 7 - 4 * out.y_true - 2 * out.y_pred - out.extra
         return np.asarray(out.groups.codes.astype(np.intp) * n_cells + cell)
 
 

@@ -131,9 +131,7 @@ def _likelihood_ratio(contrast: LevelContrast, df: float, pair: Pair) -> tuple[d
     return found, z_evidence(z_low, z_high, df)
 
 
-def _by_draws(
-    fits: tuple[EvtFit, EvtFit], contrast: LevelContrast, pair: Pair
-) -> tuple[dict[str, Any], Evidence]:
+def _by_draws(fits: tuple[EvtFit, EvtFit], contrast: LevelContrast, pair: Pair) -> tuple[dict[str, Any], Evidence]:
     """Interval and test from independent draws of both levels, where one tail or both have a near end point.
 
     A level of a regular tail is drawn by its standardised signed root, which is about standard normal, as in
@@ -170,9 +168,7 @@ def other_exceedances(pair: Pair) -> list[EcdComparison]:
     plain = replace(settings, calibrated=False)
     alone = replace(pair, settings=plain, each=settings.confidence_level)
     found = []
-    if settings.location == "paper" or any(
-        t.fit is None or t.level.empirical or t.fit.by_power for t in tails
-    ):
+    if settings.location == "paper" or any(t.fit is None or t.level.empirical or t.fit.by_power for t in tails):
         return []
     for factor in settings.sensitivity:
         owned = zip(pair.samples, tails, strict=True)
@@ -221,8 +217,7 @@ def _by_people(pair: Pair) -> tuple[dict[str, Any], Evidence]:
     estimate, spread = first.level.estimate - second.level.estimate, float(drawn.std(ddof=1))
     found = _normal(estimate, spread, pair, "bootstrap of people") | {
         "method": "z, standard error by resampling people",
-        "note": "People own several rows: the likelihood ratio, which takes rows as independent, is "
-        "not used.",
+        "note": "People own several rows: the likelihood ratio, which takes rows as independent, is not used.",
     }
     return found, z_evidence(*((estimate + m) / spread for m in (settings.margin, -settings.margin)))
 
@@ -249,8 +244,7 @@ def _square_and_add(pair: Pair) -> dict[str, Any]:
     level = settings.confidence_level
     wider = replace(settings, confidence_level=each)
     again = [
-        group_levels(s, t.fit, [settings.interactions], wider)[0]
-        for s, t in zip(pair.samples, tails, strict=True)
+        group_levels(s, t.fit, [settings.interactions], wider)[0] for s, t in zip(pair.samples, tails, strict=True)
     ]
     none = " and ".join(t.group for t in tails if math.isnan(t.level.estimate))
     names = " and ".join(t.group for t in tails if t.level.empirical)

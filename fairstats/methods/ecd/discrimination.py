@@ -42,10 +42,9 @@ def counterfactual_discrimination(
 ) -> CounterfactualSample:
     """Counterfactual discrimination of every individual, by group.
 
-    CD(x, z) = ML(x, z′) − ML(x, z), where ML is the probability of the favourable outcome, z the value of the
-    sensitive attribute and z′ another one: positive where group z is disadvantaged (Monjezi et al.,
-    Definition III.1). Everything else about the person stays as it is, which is a statement about the model,
-    not about causes in the world.
+    CD(x, z) = ML(x, z′) − ML(x, z), where ML is the probability of the favourable outcome, z the value of the sensitive
+    attribute and z′ another one: positive where group z is disadvantaged (Monjezi et al., Definition III.1). Everything
+    else about the person stays as it is, which is a statement about the model, not about causes in the world.
 
     Parameters
     ----------
@@ -56,9 +55,8 @@ def counterfactual_discrimination(
         pandas, polars, Arrow or NumPy, as the model takes it.
     sensitive_features : column, list of columns, or mapping
         A column of X (a position for arrays); a list of columns, which are crossed (the groups are the
-        combinations that occur, "F & black"); a list of indicators of one attribute (numbers of two values
-        each, never two of them on: one-hot), which are flipped together; or a mapping value → {column: what
-        it holds}.
+        combinations that occur, "F & black"); a list of indicators of one attribute (numbers of two values each, never
+        two of them on: one-hot), which are flipped together; or a mapping value → {column: what it holds}.
     values : sequence, optional
         The values to compare, in this order; rows with others are left out, and counted.
     counterfactual : {"worst", "all"}
@@ -157,12 +155,7 @@ def counterfactual_discrimination(
 
 
 def _groups(
-    attribute: Attribute,
-    pairing: str,
-    change: Floats,
-    actual: Floats,
-    table: FeatureTable,
-    owner: NDArray[Any] | None,
+    attribute: Attribute, pairing: str, change: Floats, actual: Floats, table: FeatureTable, owner: NDArray[Any] | None
 ) -> list[GroupSample]:
     found = []
     codes, kept = attribute.codes, None

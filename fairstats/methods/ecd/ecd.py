@@ -75,9 +75,8 @@ def ecd(
     margin : float
         The verdict asks whether the size of ECD lies above or below it (0.05 is the paper's).
     horizon_width : float
-        Return levels are within the horizon while their interval is narrower than this share of the level
-        and ends below 1. Beyond it the verdict is "undecided", unless the interval is narrower than this
-        share of the margin.
+        Return levels are within the horizon while their interval is narrower than this share of the level and ends
+        below 1. Beyond it the verdict is "undecided", unless the interval is narrower than this share of the margin.
     n_resamples : int
         Parametric bootstrap of goodness of fit; resamples of people. 0: neither.
     calibrated : bool
@@ -125,19 +124,17 @@ def ecd(
     Comparing locations at own thresholds rejects equal tails in 94–100% of samples of 25,000 against 3,000.
 
     Values on a grid with four distinct ones or more in the tail have the likelihood of their cells
-    (`fairstats.evt.fit_gpd`; on a coarse grid it is conservative). Tails of a shape below −1/2 have the
-    levels of a power tail, and the test is by independent draws of both levels. A tail of other ties or
-    of a constant CD has no model: order statistics stand in, with binomial intervals (of rounded scores a
-    width further, as each of the two is off by up to half a width; where the highest cell holds 5% of the
-    rows, it is the answer), and there is no test; the same where the model's level lies above 1. Levels
-    are cut at 1, differences at [−2, 2]. The verdict is by its own p-values, of the signed root of the
-    likelihood ratio at ± `margin`, and family-wise over the groups; `bounds` are the one-sided limits
-    that belong to it. Tails that are not generalised Pareto bias the level, the more the larger the share
-    of the rows above the threshold: `sensitivity` has the answers with half and twice the exceedances, by
-    Student's t, and the result says where they differ. Rows of one person are resampled together; where
-    their end point is near, scores lie on a grid or there is no model, there is no interval, nor is there of
-    a single group's level. With synthetic rows intervals describe the generator's
-    law, and there is neither p-value nor verdict on people.
+    (`fairstats.evt.fit_gpd`; on a coarse grid it is conservative). Tails of a shape below −1/2 have the levels of a
+    power tail, and the test is by independent draws of both levels. A tail of other ties or of a constant CD has no
+    model: order statistics stand in, with binomial intervals (of rounded scores a width further, as each of the two is
+    off by up to half a width; where the highest cell holds 5% of the rows, it is the answer), and there is no test; the
+    same where the model's level lies above 1. Levels are cut at 1, differences at [−2, 2]. The verdict is by its own
+    p-values, of the signed root of the likelihood ratio at ± `margin`, and family-wise over the groups; `bounds` are
+    the one-sided limits that belong to it. Tails that are not generalised Pareto bias the level, the more the larger
+    the share of the rows above the threshold: `sensitivity` has the answers with half and twice the exceedances, by
+    Student's t, and the result says where they differ. Rows of one person are resampled together; where their end point
+    is near, scores lie on a grid or there is no model, there is no interval, nor is there of a single group's level.
+    With synthetic rows intervals describe the generator's law, and there is neither p-value nor verdict on people.
 
     References
     ----------
@@ -171,9 +168,7 @@ def ecd(
     names = [f"{s.group} → {s.counterfactual}" if whole.pairing == "all" else s.group for s in samples]
     if isinstance(settings.threshold, dict):
         _check_thresholds(settings, names)
-    tails = tuple(
-        group_tail(name, chosen, settings, generator) for name, chosen in zip(names, samples, strict=True)
-    )
+    tails = tuple(group_tail(name, chosen, settings, generator) for name, chosen in zip(names, samples, strict=True))
     for tail in tails:
         if tail.degenerate:
             caution(f"{tail.group}: {tail.degenerate}. No tail is fitted.", InsufficientEvidenceWarning)
@@ -282,9 +277,7 @@ def _sensitivity_note(one: EcdComparison, others: list[EcdComparison], settings:
     return f"The answer depends on the threshold: with {'; '.join(said)}." if said else ""
 
 
-def _compared(
-    whole: CounterfactualSample, reference: Any, privileged: Any, unprivileged: Any
-) -> list[GroupSample]:
+def _compared(whole: CounterfactualSample, reference: Any, privileged: Any, unprivileged: Any) -> list[GroupSample]:
     """The groups that are compared, the reference last."""
     if unprivileged is None and privileged is None:
         if whole.pairing == "all":

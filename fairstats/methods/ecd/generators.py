@@ -27,8 +27,7 @@ _ALLOWED = "'smoothed_bootstrap', 'gaussian_copula', or an object with fit(frame
 class Column:
     """One column.
 
-    `kind` is "constant", "category", "whole" or "real"; `series` the column as it came: what is generated
-    has its type.
+    `kind` is "constant", "category", "whole" or "real"; `series` the column as it came: what is generated has its type.
     """
 
     name: Any
@@ -96,8 +95,7 @@ class SmoothedBootstrap:
     ε is normal with the covariance of the numeric columns, so that their means and covariances are kept.
     Categories stay as they are: every combination of them was observed.
 
-    `bandwidth`: h, in standard deviations; by default Silverman's (4/((d + 2)·n))^(1/(d + 4)) for d numeric
-    columns.
+    `bandwidth`: h, in standard deviations; by default Silverman's (4/((d + 2)·n))^(1/(d + 4)) for d numeric columns.
 
     References
     ----------
@@ -312,9 +310,7 @@ def fit_generator(generator: Any, frame: pd.DataFrame, rng: Any) -> FittedGenera
         raise InputError("generator", got=got, allowed=_ALLOWED, cure="generator='gaussian_copula'")
     options = {}
     if _takes_discrete_columns(generator):
-        options["discrete_columns"] = [
-            c.name for c in as_columns(frame) if c.kind in ("category", "constant")
-        ]
+        options["discrete_columns"] = [c.name for c in as_columns(frame) if c.kind in ("category", "constant")]
     try:
         generator.fit(frame.reset_index(drop=True), **options)
     except Exception as problem:

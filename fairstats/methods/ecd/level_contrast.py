@@ -19,13 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairstats.numerics.evt.contour import Chart, Lagrange, level_interest
-from fairstats.numerics.evt.distributions import (
-    Floats,
-    Rows,
-    Triple,
-    exponential_scale_partials,
-    power_ratio,
-)
+from fairstats.numerics.evt.distributions import Floats, Rows, Triple, exponential_scale_partials, power_ratio
 from fairstats.numerics.evt.gpd import GpdLikelihood
 from fairstats.numerics.evt.intervals import TailLikelihood
 from fairstats.numerics.evt.likelihood import ProfilePoints, Samples, level_profile
@@ -199,11 +193,7 @@ def simulated_roots(first: _Side, second: _Side, replicates: int, rng: np.random
 
 
 def _deviances(
-    first: _Side,
-    second: _Side,
-    rows: tuple[Rows, Rows],
-    difference: Floats,
-    zooms: int = _ZOOMS,
+    first: _Side, second: _Side, rows: tuple[Rows, Rows], difference: Floats, zooms: int = _ZOOMS
 ) -> tuple[Floats, Floats]:
     """Twice the fall of the log-likelihood at the differences, for these samples of the sides; its slope."""
     search, _ = _problem(first, second, rows, difference)
@@ -225,9 +215,7 @@ def _at_edge(first: _Side, second: _Side, rows: tuple[Rows, Rows]) -> Floats:
     return 2.0 * np.minimum(*edges)
 
 
-def _lagrange(
-    first: _Side, second: _Side, rows: tuple[Rows, Rows], given: Floats, *, by_root: bool = False
-) -> Triple:
+def _lagrange(first: _Side, second: _Side, rows: tuple[Rows, Rows], given: Floats, *, by_root: bool = False) -> Triple:
     """`Lagrange.solved` for levels in the units of the data: of differences or roots of deviances."""
     search, origin = _problem(first, second, rows, given, by_root=by_root)
     deviance, gap, multiplier = search.solved()
@@ -254,13 +242,7 @@ def _side(fit: FittedTail, m: float) -> _Side:
 
 
 def _searched(
-    first: _Side,
-    second: _Side,
-    rows: tuple[Rows, Rows],
-    difference: Floats,
-    search: Lagrange,
-    chosen: Rows,
-    zooms: int,
+    first: _Side, second: _Side, rows: tuple[Rows, Rows], difference: Floats, search: Lagrange, chosen: Rows, zooms: int
 ) -> tuple[Floats, Floats]:
     """Least falls twice, and multipliers, by grids of the second side's level; valleys and kinks do no harm.
 

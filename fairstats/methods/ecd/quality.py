@@ -74,12 +74,7 @@ class SyntheticQuality(Result):
 
 
 def synthetic_quality(
-    real: Any,
-    synthetic: Any,
-    target: Hashable | None = None,
-    *,
-    confidence_level: float = 0.95,
-    rng: Any = None,
+    real: Any, synthetic: Any, target: Hashable | None = None, *, confidence_level: float = 0.95, rng: Any = None
 ) -> SyntheticQuality:
     """Measure how like the real rows synthetic ones are.
 
@@ -177,9 +172,7 @@ def _kl_similarity(first: pd.DataFrame, second: pd.DataFrame) -> float:
         x, y = first[column.name], second[column.name]
         if column.numeric:
             edges = np.unique(np.quantile(x, np.linspace(0, 1, _BINS + 1)[1:-1]))
-            p, q = (
-                np.bincount(np.searchsorted(edges, v, side="right"), minlength=edges.size + 1) for v in (x, y)
-            )
+            p, q = (np.bincount(np.searchsorted(edges, v, side="right"), minlength=edges.size + 1) for v in (x, y))
         else:
             values = list(dict.fromkeys([*x, *y]))
             p, q = (np.array([(v == one).sum() for one in values]) for v in (x, y))

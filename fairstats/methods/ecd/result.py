@@ -62,19 +62,17 @@ class EcdComparison(Comparison):
 class EcdResult(Result):
     """Extreme counterfactual discrimination: unprivileged − privileged return level, one row per group.
 
-    In `to_frame()` the rows of ECD and of the groups' levels are those of the paper's table IV: location (the
-    level of m interactions), scale and shape of the largest value in m interactions with standard errors,
-    threshold, type and horizon of the group's tail; beside ECD the differences of ACD and of CVaR with
-    intervals and tests.
+    In `to_frame()` the rows of ECD and of the groups' levels are those of the paper's table IV: location (the level of
+    m interactions), scale and shape of the largest value in m interactions with standard errors, threshold, type and
+    horizon of the group's tail; beside ECD the differences of ACD and of CVaR with intervals and tests.
 
 
-    `estimate` is ECD = RL_u(m) − RL_p(m), in [−2, 2]: positive where the unprivileged group has more to
-    lose by its membership, in the worst of m interactions (of several groups an array, as every name here).
-    `std_error` is the delta method's, for display (a bootstrap of people where rows are not independent).
-    `confidence_interval` is two-sided; `bounds` are the one-sided ones of the `verdict`: whether |ECD| lies
-    above or below the margin, family-wise over the groups. `statistic` and `pvalue` are of equal return
-    levels, by `test`. `tails` are those of the groups, the reference's last; `sensitivity` has the
-    comparisons with half and with twice the exceedances.
+    `estimate` is ECD = RL_u(m) − RL_p(m), in [−2, 2]: positive where the unprivileged group has more to lose by its
+    membership, in the worst of m interactions (of several groups an array, as every name here). `std_error` is the
+    delta method's, for display (a bootstrap of people where rows are not independent). `confidence_interval` is
+    two-sided; `bounds` are the one-sided ones of the `verdict`: whether |ECD| lies above or below the margin,
+    family-wise over the groups. `statistic` and `pvalue` are of equal return levels, by `test`. `tails` are those of
+    the groups, the reference's last; `sensitivity` has the comparisons with half and with twice the exceedances.
     """
 
     title: ClassVar[str] = "Extreme counterfactual discrimination"
@@ -214,10 +212,9 @@ class EcdResult(Result):
         }[c.verdict]
         more = "more" if c.estimate >= 0 else "less"
         said = (
-            f"In the worst of {self.settings.interactions:,.0f} interactions group membership costs "
-            f"{c.group} {abs(c.estimate):.3f} {more} in score than {c.reference} "
-            f"(difference {c.estimate:.3f}, {level} interval {low:.3f} to {high:.3f}): "
-            f"{c.verdict}; {tail}."
+            f"In the worst of {self.settings.interactions:,.0f} interactions group membership costs {c.group} "
+            f"{abs(c.estimate):.3f} {more} in score than {c.reference} (difference {c.estimate:.3f}, {level} interval "
+            f"{low:.3f} to {high:.3f}): {c.verdict}; {tail}."
         )
         fair = fair_range("difference", margin)
         family = self.settings.adjust != "none" and len(self.comparisons) > 1

@@ -43,9 +43,7 @@ class Average:
     n: int
     n_people: int
 
-    def inference(
-        self, confidence_level: float, null: str = "mean CD = 0"
-    ) -> tuple[Interval, HypothesisTest]:
+    def inference(self, confidence_level: float, null: str = "mean CD = 0") -> tuple[Interval, HypothesisTest]:
         """Normal interval, and the z-test of mean 0."""
         reach = normal_quantile((1 + confidence_level) / 2) * self.std_error
         interval = Interval(self.estimate - reach, self.estimate + reach, confidence_level, "normal")
@@ -287,9 +285,7 @@ class CounterfactualSample(Result):
     def quantile(self, group: Any, probability: float) -> ReturnLevel:
         """Quantile of CD with its binomial interval (see `fairstats.evt.empirical_return_level`)."""
         p = checks.check_share("probability", probability)
-        return empirical_return_level(
-            self[group].values(), 1.0 / (1.0 - p), confidence_level=self.confidence_level
-        )
+        return empirical_return_level(self[group].values(), 1.0 / (1.0 - p), confidence_level=self.confidence_level)
 
     def extremes(self, group: Any, k: int = 10) -> pd.DataFrame:
         """The k rows with the largest CD: row label, CD, and both scores; largest first."""
@@ -311,8 +307,7 @@ class CounterfactualSample(Result):
         """ACD of every group, then the differences against the first."""
         level, first = self.confidence_level, self.groups[0]
         means = (
-            g.average.compared(level, metric="average causal discrimination", group=self._name(g))
-            for g in self.groups
+            g.average.compared(level, metric="average causal discrimination", group=self._name(g)) for g in self.groups
         )
         differences = (
             difference_of(g.average, first.average).compared(
@@ -335,9 +330,7 @@ class CounterfactualSample(Result):
         for c in self.comparisons:
             low, high = c.confidence_interval
             who = f"{c.group} less {c.reference}: difference of means" if c.reference else f"{c.group}: mean"
-            found.append(
-                f"{who} {c.estimate:.3f} ({100 * self.confidence_level:g}% interval {low:.3f} to {high:.3f})."
-            )
+            found.append(f"{who} {c.estimate:.3f} ({100 * self.confidence_level:g}% interval {low:.3f} to {high:.3f}).")
         return found
 
     def notes(self) -> list[str]:
@@ -353,9 +346,7 @@ class CounterfactualSample(Result):
         made = sum(g.n_synthetic for g in self.groups)
         if made:
             rows = "row is" if made == 1 else "rows are"
-            lines.append(
-                f"{made:,} {rows} synthetic: intervals and tests describe the generator's law, not people."
-            )
+            lines.append(f"{made:,} {rows} synthetic: intervals and tests describe the generator's law, not people.")
         return [*lines, self.note] if self.note else lines
 
     def _name(self, g: GroupSample) -> str:
@@ -408,9 +399,7 @@ class CounterfactualSample(Result):
         """
         allowed = "group → values of CD, or a CounterfactualSample"
         checks.check_type("values", values, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
-        made = {
-            label_text(k): checks.check_whole("n_synthetic", v, low=0) for k, v in (n_synthetic or {}).items()
-        }
+        made = {label_text(k): checks.check_whole("n_synthetic", v, low=0) for k, v in (n_synthetic or {}).items()}
         groups = [
             GroupSample.of(name, "other", cd, np.arange(cd.size), n_synthetic=made.get(name, 0))
             for name, cd in ((label_text(k), _as_cd(k, v)) for k, v in values.items())

@@ -28,9 +28,8 @@ from fairstats.numerics.evt.distributions import Floats
 class Look:
     """One look at the tail.
 
-    `n`: values looked at; `statistic`, `pvalue`: of the exponentiality test; no p-value for the paper's
-    rules; `confidence_level`: 1 less the level of this look; `reason`: why there was nothing to test; empty
-    otherwise.
+    `n`: values looked at; `statistic`, `pvalue`: of the exponentiality test; no p-value for the paper's rules;
+    `confidence_level`: 1 less the level of this look; `reason`: why there was nothing to test; empty otherwise.
     """
 
     n: int
@@ -116,9 +115,7 @@ class TailSample(Result):
         if self.passed:
             lines.append("Passing means: not shown heavier than exponential.")
         if self.sample.n_synthetic:
-            lines.append(
-                "With synthetic rows the tail is that of the generator's law, not of the population."
-            )
+            lines.append("With synthetic rows the tail is that of the generator's law, not of the population.")
         if self.test != "max_cv":
             lines.append("The paper's rule has no error level: see sample_tail for how often it passes.")
         return lines
@@ -195,18 +192,16 @@ def sample_tail(
     timeout : float, optional
         Seconds after which no further batch is made; the real rows are looked at in any case.
     test : {"max_cv", "paper_raw", "paper_excess"}
-        "max_cv": max over k of the standardised coefficient of variation of excesses, against a heavier tail,
-        with a simulated critical value. The paper's rules, CV_k < 1 + 1/(4k) for every k, have no level: on
-        raw values a tail with ξ ≤ .1 passes always and ξ = .5 71% of the time; on excesses an exponential
-        tail passes 24% and ξ = .3 4% of the time, and if repeated until it passes, 78% and 24% in 20 looks,
-        86% and 32% in 50.
+        "max_cv": max over k of the standardised coefficient of variation of excesses, against a heavier tail, with a
+        simulated critical value. The paper's rules, CV_k < 1 + 1/(4k) for every k, have no level: on raw values a tail
+        with ξ ≤ .1 passes always and ξ = .5 71% of the time; on excesses an exponential tail passes 24% and ξ = .3 4%
+        of the time, and if repeated until it passes, 78% and 24% in 20 looks, 86% and 32% in 50.
     confidence_level : float
         1 − α, with α the level over all looks: each is made at α/max_looks (one look: α).
     stop : {"first_pass", "all_looks"}
-        "first_pass" is Algorithm 1. A pass at a later look is one by stopping rule, and the result says so:
-        with 20 looks 99% of the tails with ξ = .3 and 93% of those with ξ = .5 get there.
-        "all_looks" makes every look and passes if none rejects: rejection of an exponential tail then has
-        probability at most α.
+        "first_pass" is Algorithm 1. A pass at a later look is one by stopping rule, and the result says so: with 20
+        looks 99% of the tails with ξ = .3 and 93% of those with ξ = .5 get there. "all_looks" makes every look and
+        passes if none rejects: rejection of an exponential tail then has probability at most α.
     n_resamples : int
         Simulated exponential samples of the test.
     rng : None, int or Generator

@@ -66,12 +66,7 @@ class ScottKnott(Result):
         method = "Scott–Knott, bootstrap and Cliff's delta"
         return tuple(
             Comparison(
-                metric="mean over runs",
-                group=t.name,
-                estimate=t.mean,
-                std_error=t.std / t.n**0.5,
-                n=t.n,
-                method=method,
+                metric="mean over runs", group=t.name, estimate=t.mean, std_error=t.std / t.n**0.5, n=t.n, method=method
             )
             for t in self.treatments
         )
@@ -215,9 +210,7 @@ def scott_knott(
     for name in order:
         x, own = values[name], ranks[name]
         after, alike, before = sum(r > own for r in every), every.count(own) - 1, sum(r < own for r in every)
-        found.append(
-            Treatment(name, own, float(x.mean()), float(x.std(ddof=1)), x.size, after, alike, before)
-        )
+        found.append(Treatment(name, own, float(x.mean()), float(x.std(ddof=1)), x.size, after, alike, before))
     return ScottKnott(tuple(found), bool(larger_is_better), confidence_level, least_effect, n_resamples, seed)
 
 

@@ -165,9 +165,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check()
         label, factor = as_array(y, "y"), factorize(y, "y")
         mixed = factor.has_missing or label.dtype.kind == "V" or len(set(map(type, factor.levels))) > 1
-        checks.check_that(
-            not mixed, "y", y, "one label per row, all of one type", "leave out rows without a label"
-        )
+        checks.check_that(not mixed, "y", y, "one label per row, all of one type", "leave out rows without a label")
         parts = self._parts(X, label)
         self._data = [(as_features(X).rows(rows), label[rows]) for rows in parts]
         self.classes_ = np.unique(label)
@@ -178,9 +176,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._tell: Callable[[float], None] | None = None
             self._try({})
         if self._propose is None:
-            self._propose, self._tell = _proposals(
-                self.param_distributions, self.sampler, int(self.random_state)
-            )
+            self._propose, self._tell = _proposals(self.param_distributions, self.sampler, int(self.random_state))
         floor = self._trials[0]["accuracy"] - self.accuracy_loss
         started = time.monotonic()
         for _ in tqdm(range(self.n_iter), desc="trials", disable=not self.progress, leave=False):
@@ -219,9 +215,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checks.check_that(fine, "estimator", self.estimator, allowed, "RandomForestClassifier(), say")
         checks.check_whole("random_state", self.random_state, low=0, cure="random_state=0")
         checks.check_flag("warm_start", self.warm_start)
-        single = checks.is_plain(self.pos_label) and not isinstance(
-            self.pos_label, (tuple, range, memoryview)
-        )
+        single = checks.is_plain(self.pos_label) and not isinstance(self.pos_label, (tuple, range, memoryview))
         checks.check_that(single, "pos_label", self.pos_label, "one class of the labels", "pos_label=1")
         checks.check_flag("progress", self.progress)
         if self.timeout is not None:
@@ -252,13 +246,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = np.arange(table.n_rows)
         seed = int(self.random_state)
         try:
-            first, rest = train_test_split(
-                rows, train_size=self.splits[0], stratify=stratum, random_state=seed
-            )
+            first, rest = train_test_split(rows, train_size=self.splits[0], stratify=stratum, random_state=seed)
             share = self.splits[1] / (self.splits[1] + self.splits[2])
-            second, third = train_test_split(
-                rest, train_size=share, stratify=stratum[rest], random_state=seed
-            )
+            second, third = train_test_split(rest, train_size=share, stratify=stratum[rest], random_state=seed)
         except ValueError as problem:
             got = f"groups and labels that cannot be split three ways ({problem})"
             allowed = "several rows of every label in every group"
@@ -352,16 +342,12 @@ def _is_list(choices: Any) -> bool:
 def _random(distributions: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
     from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-    if all(_is_list(v) for v in distributions.values()):
-        count = len(ParameterGrid(dict(distributions)))
-    else:
-        count = 1_000_000
+    listed = all(_is_list(v) for v in distributions.values())
+    count = len(ParameterGrid(dict(distributions))) if listed else 1_000_000
     yield from ParameterSampler(dict(distributions), n_iter=count, random_state=seed)
 
 
-def _optuna(
-    distributions: Mapping[str, Any], seed: int
-) -> tuple[Iterator[dict[str, Any]], Callable[[float], None]]:
+def _optuna(distributions: Mapping[str, Any], seed: int) -> tuple[Iterator[dict[str, Any]], Callable[[float], None]]:
     import optuna
 
     level = optuna.logging.get_verbosity()

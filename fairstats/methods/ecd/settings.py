@@ -76,9 +76,7 @@ def _checked_threshold(threshold: Any) -> int | str | dict[str, float] | None:
         return checks.check_whole("threshold", threshold, low=10)
     words = "for every group a number in [−1, 1)"
     return {
-        label_text(k): checks.check_number(
-            "threshold", v, low=-1, high=1, open_high=True, allowed=words, cure="0.2"
-        )
+        label_text(k): checks.check_number("threshold", v, low=-1, high=1, open_high=True, allowed=words, cure="0.2")
         for k, v in threshold.items()
     }
 

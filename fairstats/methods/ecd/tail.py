@@ -152,9 +152,7 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
     k, notes = _exceedances(sample, settings, rng)
     above, threshold = _above(sample, name, k, settings)
     fit, degenerate = _fitted(sample, above, threshold, settings)
-    level, *others = group_levels(
-        sample, fit, (settings.interactions, *settings.other_interactions), settings
-    )
+    level, *others = group_levels(sample, fit, (settings.interactions, *settings.other_interactions), settings)
     return GroupTail(
         group=name, n_real=sample.n_real, n_synthetic=sample.n_synthetic, n_people=sample.average.n_people,
         threshold=threshold, n_exceedances=int(above.size),
@@ -178,9 +176,7 @@ def _above(sample: GroupSample, name: str, k: int, settings: EcdSettings) -> tup
     return above, threshold
 
 
-def _fitted(
-    sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings
-) -> tuple[EvtFit | None, str]:
+def _fitted(sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings) -> tuple[EvtFit | None, str]:
     """The fit, or why there is none."""
     if degenerate := _degenerate(sample, above, threshold, settings):
         return None, degenerate
@@ -216,10 +212,7 @@ def _remarks(
         if not fit.regular:
             yield "With ξ below −1/2 one limit of a level on a grid may miss it in up to 9% instead of 2.5%."
     elif fit is not None and fit.by_power:
-        yield (
-            "Its end point is near: levels are those of a power tail, unlike the type, ξ and the goodness of "
-            "fit."
-        )
+        yield ("Its end point is near: levels are those of a power tail, unlike the type, ξ and the goodness of fit.")
     if fit is not None and (tied := k - fit.n_exceedances) > 0:
         yield f"{tied} value{'s are' if tied > 1 else ' is'} tied with the threshold."
     if level.beyond_bound:
@@ -236,16 +229,12 @@ def _remarks(
         )
 
 
-def _exceedances(
-    sample: GroupSample, settings: EcdSettings, rng: np.random.Generator
-) -> tuple[int, list[str]]:
+def _exceedances(sample: GroupSample, settings: EcdSettings, rng: np.random.Generator) -> tuple[int, list[str]]:
     """k, raised where k exceedances among n are rarer than one in m interactions."""
     n = sample.n
     k = settings.n_exceedances or min(_DEFAULT, max(LEAST, int(_LARGE_SHARE * n)))
     needed = int(np.ceil(_REACH * n / settings.interactions))
-    if settings.threshold == "forward_stop" and (
-        found := _by_tests(sample, max(needed, _FEWEST), settings, rng)
-    ):
+    if settings.threshold == "forward_stop" and (found := _by_tests(sample, max(needed, _FEWEST), settings, rng)):
         return found, [f"ForwardStop chose {found} exceedances."]
     if isinstance(settings.threshold, dict) or k * settings.interactions >= n:
         return k, []
@@ -366,9 +355,7 @@ def _are_people_repeated(sample: GroupSample) -> bool:
     return sample.person is not None and np.unique(sample.person).size < sample.n
 
 
-def _group_level(
-    sample: GroupSample, m: float, modelled: ReturnLevel | None, settings: EcdSettings
-) -> GroupLevel:
+def _group_level(sample: GroupSample, m: float, modelled: ReturnLevel | None, settings: EcdSettings) -> GroupLevel:
     beyond = modelled is not None and modelled.estimate > BOUND
     if modelled is not None and not beyond:
         ends = modelled.confidence_interval

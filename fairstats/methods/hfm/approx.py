@@ -45,9 +45,8 @@ def approx_set_distance(
         Neighbours in the projection, on either side, that a row is compared with; default ⌈2·log₁₀(n0 + n1)⌉,
         or what `probability` asks for.
     probability : float in (0, 1), optional
-        Choose m1 and m2 (those given are kept) so that the value is at most `factor` times the exact distance
-        at least this often. It takes all pairs of rows, and often m2 near their number; `set_distance` is
-        cheaper.
+        Choose m1 and m2 (those given are kept) so that the value is at most `factor` times the exact distance at least
+        this often. It takes all pairs of rows, and often m2 near their number; `set_distance` is cheaper.
     factor : float, at least 1, default 1.5
         The α of Proposition 2; used with `probability` only.
     rng : None, int or numpy.random.Generator
@@ -161,8 +160,7 @@ def acceleration(
 ) -> tuple[tuple[float, int, int], tuple[float, int, int], int]:  # fmt: skip
     """AcceleDist (Algorithm 2): both directions along one projection with these weights.
 
-    `m2`: neighbours on either side. Returns (distance, row, nearest found) of both, and the distances
-    evaluated.
+    `m2`: neighbours on either side. Returns (distance, row, nearest found) of both, and the distances evaluated.
     """
     sets = []
     for rows in (a, b):

@@ -1,9 +1,8 @@
 """Squared distances by blocks: BLAS finds the candidates, direct differences decide.
 
 |q − t|² = |q|² + |t|² − 2 q·t is fast and, where rows are close, wrong by rounding: the expansion of two
-equal rows in single precision gives 0.004. Here it only ever *bounds* a distance (``γ`` is the rounding that
-d + 1 products can gather), and every number that is returned is a sum of squared differences in double
-precision.
+equal rows in single precision gives 0.004. Here it only ever *bounds* a distance (``γ`` is the rounding that d + 1
+products can gather), and every number that is returned is a sum of squared differences in double precision.
 
 All of it runs under one thread of BLAS: the blocks are made to fit the cache of one core, and further threads
 took four to five times as much of the processor's time.

@@ -117,8 +117,7 @@ class FrameEncoder:
     def encode(self, frame: Any, *, leave_out: Collection[str] = (), argument: str = "X") -> Rows:
         """The coordinates of a frame; a column "(other)" only where it is needed.
 
-        Raises InputError for columns other than those of the fit and `leave_out`, NaN, or another type than
-        there.
+        Raises InputError for columns other than those of the fit and `leave_out`, NaN, or another type than there.
         """
         data = _frame_of(frame, argument)
         known = [code.name for code in self.columns]

@@ -296,9 +296,7 @@ def hfm_experiment(
         ratios += [ratio] * len(sensitive)
         for part, values in zip(parts, found, strict=True):
             part += list(values)
-    checks.check_that(
-        len(cases) > 1 and len(rules) > 2, "data, measures", (cases, measures), "two or more of each"
-    )
+    checks.check_that(len(cases) > 1 and len(rules) > 2, "data, measures", (cases, measures), "two or more of each")
     train, test = (tuple(part) for part in parts)
     return HfmExperiment(rules, tuple(cases), train, test, tuple(ratios), baseline, alpha, level, seed)
 
@@ -313,9 +311,7 @@ def _run(
 
     needs, models = ("fit", "predict") if refit else ("predict",), list(pool.values())
     able = [not isinstance(m, type) and all(callable(getattr(m, a, None)) for a in needs) for m in models]
-    checks.check_that(
-        all(able) and len(able) > 1, "models", pool, "two or more estimators with " + ", ".join(needs)
-    )
+    checks.check_that(all(able) and len(able) > 1, "models", pool, "two or more estimators with " + ", ".join(needs))
     X, y, columns = given
     checks.check_that(as_pandas(X, "data") is not None, "data", X, "a data frame with the sensitive columns")
     table, labels = as_features(X), as_array(y, "y")
@@ -367,9 +363,7 @@ class _Part:
         for k, group in enumerate(self.groups.values()):
             given = {"sensitive_features": group, "pos_label": self.pos_label}
             counts = ConfusionCounts.from_arrays(self.y, y_pred, **given)
-            checks.check_that(
-                len(counts.totals) > 1, "cv", "a part with one group", "two groups in every part"
-            )
+            checks.check_that(len(counts.totals) > 1, "cv", "a part with one group", "two groups in every part")
             cells = dict(zip(CELLS, counts.totals.T, strict=True))
             whole = {name: cell.sum() for name, cell in cells.items()}
             found[k, 0] = 1 - RATES[rules[0].lower()].evaluate(whole)

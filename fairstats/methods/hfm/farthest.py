@@ -86,9 +86,8 @@ def farthest_row(
 ) -> Farthest:  # fmt: skip
     """The query whose nearest target is farthest, exactly: to about 10⁻¹¹, by direct differences.
 
-    `only_here` says which queries are the first of their kind and no target equals them, shape (m,); it is
-    asked only where many queries are left. `floor`: squared distance that is the answer if no query exceeds
-    it.
+    `only_here` says which queries are the first of their kind and no target equals them, shape (m,); it is asked only
+    where many queries are left. `floor`: squared distance that is the answer if no query exceeds it.
     """
     race = _Race(queries, targets, floor)
     m = len(queries)

@@ -64,9 +64,8 @@ def hfm(
     intersections : bool, default False
         Also compare every intersection of the attributes with all other rows.
     n_resamples : int, optional
-        Permutations of the tests; 0 for none. Default 999 while rows × comparisons (the values of all
-        attributes, one for two values) stay below 20,000; 199 below 100,000; none beyond, or above 20,000
-        rows.
+        Permutations of the tests; 0 for none. Default 999 while rows × comparisons (the values of all attributes, one
+        for two values) stay below 20,000; 199 below 100,000; none beyond, or above 20,000 rows.
     n_subsamples : int, optional
         Subsamples of the stability range, of either size; 0 for none. Default 200 or 50 in the same way.
     rng : None, int or numpy.random.Generator
@@ -143,9 +142,7 @@ def hfm(
             entries = _tested(entries, scene, comparisons, lists, level, resamples, generator)
         if subsamples:
             values = np.array([[e.d, e.d_f, e.hfm] for e in entries]).T
-            ranges = resampling.stability_ranges(
-                scene, comparisons, values, lists, level, subsamples, generator
-            )
+            ranges = resampling.stability_ranges(scene, comparisons, values, lists, level, subsamples, generator)
             entries = [replace(e, stability=r) for e, r in zip(entries, ranges, strict=True)]
     infinite = ", ".join(f"{e.attribute}: {e.group}" for e in entries if np.isinf(e.hfm))
     if infinite:
@@ -192,9 +189,7 @@ def _tested(
     permuted = resampling.of_comparisons(
         resampling.label_permutation(scene, lists, statistic, n_resamples, rng), comparisons
     )
-    exchanged = resampling.of_comparisons(
-        resampling.label_exchange(scene, statistic, n_resamples, rng), comparisons
-    )
+    exchanged = resampling.of_comparisons(resampling.label_exchange(scene, statistic, n_resamples, rng), comparisons)
     drawn = (permuted[0], permuted[1], resampling.harmonics(exchanged[0], exchanged[1]))
     tests = [
         tuple(

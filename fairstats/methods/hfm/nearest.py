@@ -134,9 +134,7 @@ def nearest_on_line(queries: Floats, targets: Targets) -> tuple[Floats, NDArray[
     return (t[place] - x) ** 2, order[place]
 
 
-def nearest_rows(
-    queries: Floats, targets: Floats, k: int, *, same: bool = False
-) -> tuple[Floats, NDArray[np.int32]]:
+def nearest_rows(queries: Floats, targets: Floats, k: int, *, same: bool = False) -> tuple[Floats, NDArray[np.int32]]:
     """The k nearest targets of every query, nearest first: squared distances and rows, shape (m, k).
 
     With `same` both are the same rows, and a row is not its own neighbour.

@@ -90,8 +90,7 @@ class AllPairs:
     ) -> Callable[[NDArray[np.intp]], list[float]]:
         """Distance of every side as a function of labels, each of them one of the two of its row.
 
-        Two rows whose labels differ are 1 further apart, squared. Only rows with two labels are looked at
-        anew.
+        Two rows whose labels differ are 1 further apart, squared. Only rows with two labels are looked at anew.
         """
         n_labels = int(max(first.max(), second.max())) + 1
         moving, fixed = np.flatnonzero(first != second), np.flatnonzero(first == second)
@@ -134,9 +133,7 @@ class AllPairs:
         return nearest
 
 
-def _of_sides(
-    codes: NDArray[np.intp], nearest: Floats, sides: list[int], statistic: Statistic
-) -> list[float]:
+def _of_sides(codes: NDArray[np.intp], nearest: Floats, sides: list[int], statistic: Statistic) -> list[float]:
     """Distance of every side from the other rows; NaN where either has none."""
     rows = np.arange(codes.size)
     nearest[codes, rows] = np.inf

@@ -304,11 +304,7 @@ class HfmResult(Result):
             (95%), `drift`, `n_subsamples`.
         """
         names = [f.name for f in fields(StabilityRange)]
-        rows = [
-            (e.attribute, e.group, e.reference, *astuple(found))
-            for e in self.entries
-            for found in e.stability
-        ]
+        rows = [(e.attribute, e.group, e.reference, *astuple(found)) for e in self.entries for found in e.stability]
         return pd.DataFrame(rows, columns=["attribute", "group", "reference", *names])
 
     def notes(self) -> list[str]:

@@ -165,8 +165,7 @@ def discriminative_risk(
     Raises
     ------
     InputError
-        For a column that is not there, one value only, missing values, or a model that does not give one
-        label per row.
+        For a column that is not there, one value only, missing values, or a model that does not give one label per row.
 
     Warns
     -----
@@ -351,8 +350,7 @@ def changed_labels(
             allowed = f"at most {_MOST_COMBINATIONS}"
             raise InputError("draws", got=got, allowed=allowed, cure="draws=20 takes random ones")
         steps = [
-            [np.full(n, step) for step in combination]
-            for combination in product(*(range(1, size) for size in sizes))
+            [np.full(n, step) for step in combination] for combination in product(*(range(1, size) for size in sizes))
         ]
     else:
         steps = [[rng.integers(1, size, size=n) for size in sizes] for _ in range(number)]

@@ -129,8 +129,7 @@ def _columns_of(counts: Tally) -> tuple[Any, Any, Any, dict[str, NDArray[Any]]]:
     group = part.column(part.group)
     levels = counts.by(*counts.sensitive).levels if counts.stratified else counts.levels
     sensitive = {
-        name: np.array([level[k] for level in levels], dtype=object)[group]
-        for k, name in enumerate(counts.sensitive)
+        name: np.array([level[k] for level in levels], dtype=object)[group] for k, name in enumerate(counts.sensitive)
     }
     return part.frame(), part.column(part.y_true), part.column(part.y_pred), sensitive  # type: ignore[arg-type]
 

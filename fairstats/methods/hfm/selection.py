@@ -144,9 +144,8 @@ class RankingResult(Result):
     def notes(self) -> list[str]:
         """The critical difference."""
         return [
-            f"Over {self.n} data sets; Friedman p = {self.friedman.pvalue:.4f}. Ranks that differ by more "
-            f"than {self.critical_difference:.3f} differ at the {1 - self.confidence_level:.0%} level "
-            "(Nemenyi)."
+            f"Over {self.n} data sets; Friedman p = {self.friedman.pvalue:.4f}. Ranks that differ by more than "
+            f"{self.critical_difference:.3f} differ at the {1 - self.confidence_level:.0%} level (Nemenyi)."
         ]
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -155,11 +154,7 @@ class RankingResult(Result):
 
 
 def rank_rules(
-    scores: Any,
-    *,
-    rules: Sequence[str] | None = None,
-    larger_is_better: bool = True,
-    confidence_level: float = 0.95,
+    scores: Any, *, rules: Sequence[str] | None = None, larger_is_better: bool = True, confidence_level: float = 0.95
 ) -> RankingResult:
     """Average ranks of rules over data sets, with Friedman's test and Nemenyi's critical difference.
 

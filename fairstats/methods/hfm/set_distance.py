@@ -157,11 +157,7 @@ class SetDistance(Result):
         )
         if self.exact:
             return [cost]
-        return [
-            cost,
-            "ApproxDist never lies below the exact distance, and may lie above it.",
-            *self.sentences()[1:],
-        ]
+        return [cost, "ApproxDist never lies below the exact distance, and may lie above it.", *self.sentences()[1:]]
 
 
 def set_distance(

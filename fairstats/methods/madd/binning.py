@@ -120,8 +120,7 @@ def distances_from_below(
 ) -> Floats:
     """MADD with 1 … M bins, shape (M,), from rows (or weight) below the edges and in all.
 
-    Of whole counts it is computed in integers and rounded once, so that equal values are equal to the last
-    bit.
+    Of whole counts it is computed in integers and rounded once, so that equal values are equal to the last bit.
     """
     whole = below0.dtype.kind == "i" and below1.dtype.kind == "i" and total0 * total1 < MOST_WHOLE
     gap = np.zeros(below0.size + 1, dtype=np.int64 if whole else np.float64)
@@ -139,9 +138,7 @@ def distances_from_below(
     return np.asarray(distances / (int(total0) * int(total1)) if whole else distances)
 
 
-def grid_counts(
-    grid: FareyGrid, below: NDArray[np.int64], total: int, fewest: int, most: int
-) -> NDArray[np.int64]:
+def grid_counts(grid: FareyGrid, below: NDArray[np.int64], total: int, fewest: int, most: int) -> NDArray[np.int64]:
     """Rows per bin of the grids with `fewest` to `most` bins in turn, from rows below the edges."""
     start = int(grid.starts[fewest - 1])
     stop = int(grid.starts[most - 1]) + most

@@ -236,8 +236,7 @@ def stable_bandwidth(curve: MaddCurve, *, min_points: int = 50, width: float = 0
     Raises
     ------
     InputError
-        If `curve` is none, or no stretch is long and wide enough; where the paper would return the indexes
-        (0, 0).
+        If `curve` is none, or no stretch is long and wide enough; where the paper would return the indexes (0, 0).
 
     Notes
     -----
@@ -295,8 +294,7 @@ def stable_bandwidth(curve: MaddCurve, *, min_points: int = 50, width: float = 0
 def first_ends(bandwidth: NDArray[np.float64], min_points: int, length: float) -> NDArray[np.int64]:
     """First right index of the stretches that start at each bandwidth (rightBoundIndex, lines 21–28).
 
-    `bandwidth` ascends (Lh), shape (L,); `length` is the least width (intervalLengthMin). L where no stretch
-    starts.
+    `bandwidth` ascends (Lh), shape (L,); `length` is the least width (intervalLengthMin). L where no stretch starts.
     """
     size = bandwidth.size
     right = np.searchsorted(bandwidth, bandwidth + length, side="right") - 1

@@ -25,8 +25,7 @@ _NEAR = 3.0
 class GroupCdf:
     """F_s, piecewise linear.
 
-    `values`, `heights`, shape (k,): its corners, both strictly ascending; `n`: rows (or weight) that it was
-    fitted to.
+    `values`, `heights`, shape (k,): its corners, both strictly ascending; `n`: rows (or weight) that it was fitted to.
     """
 
     values: NDArray[np.float64]

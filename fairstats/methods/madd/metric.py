@@ -77,8 +77,7 @@ def madd(
     reference : hashable, optional
         For ``comparisons="reference"``; default the largest group.
     sample_weight : array-like of float, shape (n,), optional
-        Weights ≥ 0. Linearised variances; the test is a multiplier bootstrap, since weights forbid
-        permutation.
+        Weights ≥ 0. Linearised variances; the test is a multiplier bootstrap, since weights forbid permutation.
     cluster : array-like, shape (n,), optional
         Sampling unit of each row: permuted whole where every unit lies in one group.
     permutations : {"grid", "search"}
@@ -193,8 +192,7 @@ def madd_of_scores(
     adjusted = adjust_pvalues([c.pvalue for c in found], settings.adjust)
     return MaddResult(
         comparisons=tuple(
-            replace(c.ruled(r), pvalue_adjusted=float(p))
-            for c, r, p in zip(found, rulings, adjusted, strict=True)
+            replace(c.ruled(r), pvalue_adjusted=float(p)) for c, r, p in zip(found, rulings, adjusted, strict=True)
         ),
         largest=largest,
         settings=settings,
@@ -214,9 +212,7 @@ def _pairs(scores: GroupScores, reference: Hashable | None, settings: MaddSettin
     if kind == "rest" and len(groups) > 2:
         others = [tuple(h for h in range(len(groups)) if h != g) for g in range(len(groups))]
         rest = [Sample.joined([samples[h] for h in other]) for other in others]
-        return [
-            Pair((name, REST), ((g,), others[g]), (samples[g], rest[g])) for g, name in enumerate(groups)
-        ], rule
+        return [Pair((name, REST), ((g,), others[g]), (samples[g], rest[g])) for g, name in enumerate(groups)], rule
     pairs = make_pairs(len(groups), index, "reference" if kind == "reference" else "all")
     return [Pair((groups[g], groups[h]), ((g,), (h,)), (samples[g], samples[h])) for g, h in pairs], rule
 

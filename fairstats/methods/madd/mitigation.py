@@ -91,9 +91,8 @@ change", the latter as a ratio, of every group against `reference`; "accuracy_ch
             return f"{who}: insufficient evidence. {c.note}".strip()
         low, high = c.confidence_interval
         return (
-            f"{who}: {_WORDS[c.metric.removesuffix('_change')]} {c.before:.3f} before, {c.after:.3f} after "
-            f"(change {c.estimate:.3f}, {100 * self.confidence_level:g}% interval {low:.3f} to {high:.3f}): "
-            f"{c.verdict}."
+            f"{who}: {_WORDS[c.metric.removesuffix('_change')]} {c.before:.3f} before, {c.after:.3f} after (change "
+            f"{c.estimate:.3f}, {100 * self.confidence_level:g}% interval {low:.3f} to {high:.3f}): {c.verdict}."
         )
 
     def notes(self) -> list[str]:

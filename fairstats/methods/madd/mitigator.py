@@ -43,8 +43,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     theta : float, default 0.5
         θ in [0, 1]: weight of fairness against accuracy.
     loss : {"error", "log_loss"} or callable, default "error"
-        Accuracy loss: share of wrong predictions, cross-entropy, or a function of (labels 0/1, mapped
-        scores).
+        Accuracy loss: share of wrong predictions, cross-entropy, or a function of (labels 0/1, mapped scores).
     threshold : float, default 0.5
         t in (0, 1]: scores from it on predict the favourable label.
     n_lambdas : int, default 1000
@@ -83,18 +82,16 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Raises
     ------
     InputError
-        For parameters out of range, scores outside [0, 1], a group without rows, or a new group in
-        `transform`.
+        For parameters out of range, scores outside [0, 1], a group without rows, or a new group in `transform`.
 
     Notes
     -----
-    Order within a group is kept. For scores without ties MADD(λ) is close to (1 − λ)·MADD(0) on the data of
-    the fit by construction; rows left out show what is left, so λ is cross-fitted: on average it lies where
-    new rows have their optimum (.85 to .95 at 700 to 2,000 simulated rows, where the rows of the fit say .99
-    to 1). The optimum is flat: either λ costs new rows less than .012 of loss. Judge the effect by `evaluate`
-    on rows that the search has not seen. A monotone map cannot split an atom: scores with few distinct values
-    may stay apart. F_s is the mid-distribution function, linear between fitted scores, so
-    that scores never seen are mapped, too.
+    Order within a group is kept. For scores without ties MADD(λ) is close to (1 − λ)·MADD(0) on the data of the fit by
+    construction; rows left out show what is left, so λ is cross-fitted: on average it lies where new rows have their
+    optimum (.85 to .95 at 700 to 2,000 simulated rows, where the rows of the fit say .99 to 1). The optimum is flat:
+    either λ costs new rows less than .012 of loss. Judge the effect by `evaluate` on rows that the search has not seen.
+    A monotone map cannot split an atom: scores with few distinct values may stay apart. F_s is the mid-distribution
+    function, linear between fitted scores, so that scores never seen are mapped, too.
 
     References
     ----------
@@ -252,9 +249,8 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         MitigationResult
-            Changes of MADD, disparate impact and accuracy (1 − error), by group, with paired intervals that
-            take the map as given (those of MADD are conservative, as are limits of `loss_curve_`); MADD
-            before and after.
+            Changes of MADD, disparate impact and accuracy (1 − error), by group, with paired intervals that take the
+            map as given (those of MADD are conservative, as are limits of `loss_curve_`); MADD before and after.
 
         Warns
         -----
@@ -309,9 +305,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         checks.check_share("theta", self.theta, closed=True, cure="0.5: fairness weighs as much as accuracy")
-        checks.check_number(
-            "threshold", self.threshold, low=0, high=1, open_low=True, cure="a score in (0, 1]: 0.5"
-        )
+        checks.check_number("threshold", self.threshold, low=0, high=1, open_low=True, cure="a score in (0, 1]: 0.5")
         checks.check_whole("n_lambdas", self.n_lambdas, low=2, cure="1000")
         if self.splits is not None:
             checks.check_whole("splits", self.splits, low=1, cure="splits=5; None takes the rows of the fit")
@@ -359,9 +353,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             n = sum(s.n_effective for s in samples)
             accuracy_band = proportion_confint(accuracy * n, n, method="wilson")
         else:
-            accuracy = mapping.mapped_losses(
-                fitted, lambdas, self.loss if callable(self.loss) else mapping.log_loss
-            )
+            accuracy = mapping.mapped_losses(fitted, lambdas, self.loss if callable(self.loss) else mapping.log_loss)
         fairness, low, high = mapping.fairness_limits(fitted, lambdas, self.n_bins_)
         loss = (1 - self.theta) * accuracy + self.theta * fairness
         columns = {"lambda_": lambdas, "loss": loss, "accuracy_loss": accuracy, "fairness_loss": fairness}

@@ -10,8 +10,7 @@ hold for alike, close and distant groups:
 * upper: Σ_k |D̂_k| ≥ Σ_k s_k D̂_k = δ_m + Σ_k s_k h_k for the true signs s, whatever they are. The largest
   standard error of Σ s_k h_k over the signs that the data leave open is used.
 
-Since δ_m ≤ ∫|f0 − f1| for every m, the lower limit is one for the L1 distance, too; no upper one exists
-there.
+Since δ_m ≤ ∫|f0 − f1| for every m, the lower limit is one for the L1 distance, too; no upper one exists there.
 """
 
 from __future__ import annotations
@@ -211,8 +210,7 @@ def _weighted(sample: Sample, edges: NDArray[np.float64]) -> NDArray[np.float64]
 def _cluster_covariance(first: Sample, second: Sample, edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """Covariance of the differences of bin shares over clusters.
 
-    With u_c the contribution of cluster c to the differences, C/(C − 1)·Σ_c u_c u_c'. A cluster may lie in
-    both groups.
+    With u_c the contribution of cluster c to the differences, C/(C − 1)·Σ_c u_c u_c'. A cluster may lie in both groups.
     """
     samples = (first, second)
     cluster, group = cluster_codes(samples)
@@ -263,9 +261,7 @@ class DistanceLimits:
         return Evidence(above=above, inside=inside if np.isfinite(self.shortfall) else 1.0)
 
 
-def distance_limits(
-    noise: Noise, smallest: float, n_resamples: int, rng: np.random.Generator
-) -> DistanceLimits:
+def distance_limits(noise: Noise, smallest: float, n_resamples: int, rng: np.random.Generator) -> DistanceLimits:
     """Confidence limits for the binned distance; `smallest`: effective rows, or clusters, of either group.
 
     A difference may be 0 where |D̂_k| lies within √(log n) standard errors, √(2 log m) and 3 at least.

@@ -110,8 +110,7 @@ class DistributionTest:
     """A test of equal distributions.
 
     `pvalue`: (1 + #{T* ≥ T})/(B + 1); `mid_pvalue`: half of the ties counted: uniform on average where p is
-    conservative; `null_mean`: mean of MADD if the groups were alike: exact for plain rows, else over the
-    draws.
+    conservative; `null_mean`: mean of MADD if the groups were alike: exact for plain rows, else over the draws.
     """
 
     statistic: float

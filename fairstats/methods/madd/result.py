@@ -41,21 +41,20 @@ def _judged(row: MaddComparison | LargestMadd, margin: float, *, adjusted: bool)
 class MaddComparison(Comparison):
     """MADD of two groups; the order gives the sign of the contributions, MADD itself is symmetric.
 
-    `estimate`: MADD: with the bins asked for, or its mean over the stable stretch; `bandwidth`: the stretch,
-    where it was searched; `curve`: what was searched; `h_sup`: order of the best bandwidth; `null_mean`: what
-    `estimate` would be on average if the groups were alike, its bandwidths held fixed; NaN under weights or
-    clusters where they were searched; `search_pvalue`: p-value of `estimate` when the search runs again in
-    every permutation; NaN unless asked for; `grid_bins`: bins of the label-blind grid, on which everything
-    below was computed; `atoms`: whether these are the distinct scores; `binned`, `statistic`: MADD on the
-    grid; `binned_null_mean`: what it would be on average if the groups were alike; `bias_corrected`: 2·binned
-    − mean of its bootstrap, floored at 0; `std_error`: bootstrap standard deviation of `binned`;
-    `confidence_interval`: for the binned distance δ_m; `bounds`: the two one-sided limits that the verdict
-    rests on; `lower_limit`: lower confidence limit, one-sided, for the L1 distance of the densities; there is
-    no upper one; `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "both groups have one score distribution";
-    `verdict`, {"violated", "satisfied", "undecided", "insufficient evidence"}: whether δ_m lies above or
-    below the margin, family-wise over the comparisons, by `pvalue_verdict_adjusted`; `n`, `n_reference`: rows
-    of either side; `contributions`, shape (grid_bins,): d_k − d_ref,k per bin; their absolute values sum to
-    `binned`; `method`: of the interval; `note`: what could not be computed.
+    `estimate`: MADD: with the bins asked for, or its mean over the stable stretch; `bandwidth`: the stretch, where it
+    was searched; `curve`: what was searched; `h_sup`: order of the best bandwidth; `null_mean`: what `estimate` would
+    be on average if the groups were alike, its bandwidths held fixed; NaN under weights or clusters where they were
+    searched; `search_pvalue`: p-value of `estimate` when the search runs again in every permutation; NaN unless asked
+    for; `grid_bins`: bins of the label-blind grid, on which everything below was computed; `atoms`: whether these are
+    the distinct scores; `binned`, `statistic`: MADD on the grid; `binned_null_mean`: what it would be on average if the
+    groups were alike; `bias_corrected`: 2·binned − mean of its bootstrap, floored at 0; `std_error`: bootstrap standard
+    deviation of `binned`; `confidence_interval`: for the binned distance δ_m; `bounds`: the two one-sided limits that
+    the verdict rests on; `lower_limit`: lower confidence limit, one-sided, for the L1 distance of the densities; there
+    is no upper one; `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "both groups have one score distribution"; `verdict`,
+    {"violated", "satisfied", "undecided", "insufficient evidence"}: whether δ_m lies above or below the margin,
+    family-wise over the comparisons, by `pvalue_verdict_adjusted`; `n`, `n_reference`: rows of either side;
+    `contributions`, shape (grid_bins,): d_k − d_ref,k per bin; their absolute values sum to `binned`; `method`: of the
+    interval; `note`: what could not be computed.
     """
 
     further: ClassVar[tuple[str, ...]] = (
@@ -241,9 +240,8 @@ class MaddResult(Result):
                 + ("on a grid chosen from the group sizes alone." if few is None else f"on {few}."),
             ]
         lines.append(
-            f"{level} intervals by the directional delta method, for the distance in the bins named; "
-            f"verdicts by one-sided limits at that level against {settings.margin:g}. "
-            "null_mean: what alike groups would show."
+            f"{level} intervals by the directional delta method, for the distance in the bins named; verdicts by "
+            f"one-sided limits at that level against {settings.margin:g}. null_mean: what alike groups would show."
         )
         methods = dict.fromkeys(t.method for c in self.comparisons for t in c.tests)
         if methods:

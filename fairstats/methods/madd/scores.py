@@ -140,9 +140,7 @@ class GroupScores:
         labels, codes = outcomes.groups.labels, outcomes.groups.codes
         clusters = None if outcomes.cluster is None else outcomes.cluster.codes
         columns = (np.asarray(outcomes.score), outcomes.weight, clusters)
-        parts: list[list[Any]] = [
-            [None if c is None else c[codes == g] for c in columns] for g in range(len(labels))
-        ]
+        parts: list[list[Any]] = [[None if c is None else c[codes == g] for c in columns] for g in range(len(labels))]
         return cls(labels, tuple(Sample.joined([Sample(*part)]) for part in parts), outcomes.missing)
 
     @classmethod

@@ -21,10 +21,9 @@ _SLACK = 1e-6
 class MaddSettings:
     """The settings of a MADD: the arguments of `fairstats.madd`, checked.
 
-    `n_bins`: number of bins m of the estimate; None: the mean over the stable stretch of bandwidths;
-    `grid_bins`: bins of the grid of interval and test; None: ⌈1/h_sup⌉ of every comparison; `family`: what
-    the p-values are adjusted over; `reference_rule`, {"named", "largest"}: how the reference group was
-    chosen, where there is one.
+    `n_bins`: number of bins m of the estimate; None: the mean over the stable stretch of bandwidths; `grid_bins`: bins
+    of the grid of interval and test; None: ⌈1/h_sup⌉ of every comparison; `family`: what the p-values are adjusted
+    over; `reference_rule`, {"named", "largest"}: how the reference group was chosen, where there is one.
     """
 
     n_bins: int | None = None

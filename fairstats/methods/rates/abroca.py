@@ -24,13 +24,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.rates.compare import adjusted, warned
-from fairstats.methods.rates.result import (
-    ComparisonResult,
-    Inference,
-    RateComparison,
-    with_adjusted,
-    with_verdicts,
-)
+from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison, with_adjusted, with_verdicts
 from fairstats.methods.rates.setup import Shared, check_groups, documented, make_settings, rows_among
 from fairstats.numerics.draws import drawn_rows, split_rows
 from fairstats.numerics.paired.distance import MIN_ROWS, AucGap, Unseen, unseen
@@ -86,8 +80,7 @@ class RocCurve:
         if self.auc < 0.5:
             before, behind = 1 - before, 1 - behind
         negatives, positives = (
-            (float(share @ wrong), float(share @ wrong**2))
-            for share, wrong in ((passed, behind), (caught, before))
+            (float(share @ wrong), float(share @ wrong**2)) for share, wrong in ((passed, behind), (caught, before))
         )
         return negatives, positives
 
@@ -184,9 +177,8 @@ class AbrocaResult(ComparisonResult):
     def _finding(self, c: RateComparison) -> str:
         low, high = c.confidence_interval
         return (
-            f"{self._subject(c)}: area between the ROC curves {c.estimate:.3f} "
-            f"({self.settings.level_text} interval {low:.3f} to {high:.3f}; "
-            f"AUC {c.rate:.3f} and {c.rate_reference:.3f})"
+            f"{self._subject(c)}: area between the ROC curves {c.estimate:.3f} ({self.settings.level_text} interval "
+            f"{low:.3f} to {high:.3f}; AUC {c.rate:.3f} and {c.rate_reference:.3f})"
         )
 
     def _who(self, c: RateComparison) -> str:
@@ -238,25 +230,23 @@ def abroca(
 
     Notes
     -----
-    With D = ROC_s − ROC_ref and its bootstrap version D*, |Â − A| ≤ ∫|D̂ − D| by the triangle inequality, also
-    for equal curves, where a percentile interval has no coverage. The law of ∫|D̂ − D| is taken twice: as
-    that of ∫|D* − D̂|, and from exchanging groups within labels, each score replaced by its place among the
-    negatives of its group, so that only the curves count [2]_. The bootstrap alone understates the noise of
-    ten positives beside many (size .13 at an AUC of .9). The p-value of H0: area = a is the larger of the two
-    shares of distances of at least the one between a and Â, and the interval holds every a that is not
-    rejected: no p-value contradicts it. It is conservative: at an AUC of .9 the size is about .01, not .05.
-    `std_error` is that of the estimate, from its bootstrap.
+    With D = ROC_s − ROC_ref and its bootstrap version D*, |Â − A| ≤ ∫|D̂ − D| by the triangle inequality, also for
+    equal curves, where a percentile interval has no coverage. The law of ∫|D̂ − D| is taken twice: as that of ∫|D* −
+    D̂|, and from exchanging groups within labels, each score replaced by its place among the negatives of its group, so
+    that only the curves count [2]_. The bootstrap alone understates the noise of ten positives beside many (size .13 at
+    an AUC of .9). The p-value of H0: area = a is the larger of the two shares of distances of at least the one between
+    a and Â, and the interval holds every a that is not rejected: no p-value contradicts it. It is conservative: at an
+    AUC of .9 the size is about .01, not .05. `std_error` is that of the estimate, from its bootstrap.
 
-    Perfect separation shows no noise, which is no evidence that there is none: of k rows of its rarer label,
-    a curve d below has such a sample with a probability of up to (1 − d)ᵏ. There p-values are at least
-    (1 − d/2)²ᵏ, so that the area of two such groups is at most .28 with 10 rows, .10 with 30. The same holds
-    up to one whole error (k(1 − AUC) < 1), and where rows lie far on the wrong side (wrong labels, say) draws
-    of few of them are no law of their number: with x such rows of size c the distance reaches at least to
-    c times Clopper and Pearson's upper limit of x of k less x/k. Without it 40 beside 400 rows with two to
-    six wrong labels expected covered .79 to .94, with it .95 and more. A curve that came out too good by
-    chance shows too little noise: the upper limit is never below that of the difference of the AUCs, which no
-    area is below, with the variance of Hanley and McNeil at the limit [3]_. Without it 20 rows a label (AUC
-    .8) beside a nearly perfect curve had an area above the limit in 7.5%, with it in 1%.
+    Perfect separation shows no noise, which is no evidence that there is none: of k rows of its rarer label, a curve d
+    below has such a sample with a probability of up to (1 − d)ᵏ. There p-values are at least (1 − d/2)²ᵏ, so that the
+    area of two such groups is at most .28 with 10 rows, .10 with 30. The same holds up to one whole error (k(1 − AUC) <
+    1), and where rows lie far on the wrong side (wrong labels, say) draws of few of them are no law of their number:
+    with x such rows of size c the distance reaches at least to c times Clopper and Pearson's upper limit of x of k less
+    x/k. Without it 40 beside 400 rows with two to six wrong labels expected covered .79 to .94, with it .95 and more. A
+    curve that came out too good by chance shows too little noise: the upper limit is never below that of the difference
+    of the AUCs, which no area is below, with the variance of Hanley and McNeil at the limit [3]_. Without it 20 rows a
+    label (AUC .8) beside a nearly perfect curve had an area above the limit in 7.5%, with it in 1%.
 
     References
     ----------
@@ -300,15 +290,11 @@ def _scores(counts: Any) -> ScoreCounts:
     raise InputError("counts", got=got, allowed=allowed, cure="ScoreCounts, or fs.tally(…, y_true=, score=)")
 
 
-def abroca_from_counts(
-    scores: ScoreCounts, reference: Hashable | None, settings: Inference, rng: Any
-) -> AbrocaResult:
+def abroca_from_counts(scores: ScoreCounts, reference: Hashable | None, settings: Inference, rng: Any) -> AbrocaResult:
     """Area between ROC curves from score counts."""
     check_groups(scores.groups)
     totals = scores.counts.sum(axis=2)
-    curves = [
-        RocCurve.from_counts(*scores.counts[g]) if totals[g].min() > 0 else None for g in range(len(totals))
-    ]
+    curves = [RocCurve.from_counts(*scores.counts[g]) if totals[g].min() > 0 else None for g in range(len(totals))]
     index, rule = find_reference(scores.groups, reference, sizes=scores.group_sizes, rates=_aucs(curves))
     generator, seed = as_generator(rng)
     settings = replace(settings, method=_METHOD, seed=seed, reference_rule=rule)
@@ -320,8 +306,7 @@ def abroca_from_counts(
     with ThreadPoolExecutor() as pool:  # sorting and sums of millions of scores let other threads run
         areas = list(pool.map(lambda pair: _area(*(curves[g] for g in pair)), pairs))
     compared = [
-        _compare(scores, area, curves, draw, pair, settings, level)
-        for pair, area in zip(pairs, areas, strict=True)
+        _compare(scores, area, curves, draw, pair, settings, level) for pair, area in zip(pairs, areas, strict=True)
     ]
     evidence = [found for _, found, _ in compared]
     judged = with_verdicts([c for c, _, _ in compared], evidence, settings, chosen_among=chosen_among)
@@ -408,9 +393,7 @@ class _Draws:
         return np.asarray(np.abs(roc_on_grid(*drawn) - roc_on_grid(*rest)).mean(axis=1))
 
 
-def hidden_by_rows(
-    curves: Sequence[RocCurve], rows: Sequence[Sequence[float]], still: Sequence[bool]
-) -> Unseen:
+def hidden_by_rows(curves: Sequence[RocCurve], rows: Sequence[Sequence[float]], still: Sequence[bool]) -> Unseen:
     """What so many rows of either label do not show of two curves; `still`: no draw moves it."""
     errors, whole, aucs = [], [], []
     for curve, sizes, unmoved in zip(curves, rows, still, strict=True):
@@ -510,9 +493,7 @@ def _compare(
     error = float(scores.auc_error[list(pair)].sum())
     notes = []
     if error:
-        notes.append(
-            f"Scores were counted in intervals: the area and the AUCs can be off by {error:.2g} at most."
-        )
+        notes.append(f"Scores were counted in intervals: the area and the AUCs can be off by {error:.2g} at most.")
     if still:
         rows = min(float(scores.counts[g].sum(axis=1).min()) for g in still)
         notes.append(

@@ -65,14 +65,7 @@ class BcaDistribution:
 
 
 def bca_distribution(
-    k0: float,
-    n0: float,
-    k1: float,
-    n1: float,
-    *,
-    contrast: Contrast,
-    n_resamples: int,
-    rng: np.random.Generator,
+    k0: float, n0: float, k1: float, n1: float, *, contrast: Contrast, n_resamples: int, rng: np.random.Generator
 ) -> BcaDistribution:
     """Bootstrap distribution of r₀/r₁ or r₀ − r₁.
 

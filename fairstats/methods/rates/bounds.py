@@ -60,9 +60,7 @@ def worst_case_range(
     for part in rate.parts or (rate,):
         k, d = (counts.total(*cells)[[group, reference]] for cells in (part.successes, part.cases))
         base = np.stack([k, d - k], axis=1).ravel()
-        options = [
-            (_places(known, counts, part, group, reference), n) for *known, n in counts.missing.patterns
-        ]
+        options = [(_places(known, counts, part, group, reference), n) for *known, n in counts.missing.patterns]
         for found, sign, helpful in zip(ends, (-1, 1), _HELPFUL, strict=True):
             value, table = _extreme(base, options, contrast, helpful=helpful, sign=sign)
             found.append((value, Score(math.inf, table, contrast, correction=True, continuity=True)))
@@ -94,9 +92,7 @@ def imbens_manski(width: float, level: float, *, n: int) -> float:
     if width < math.sqrt(2 * math.log(math.log(max(n, 16)))):
         return normal_quantile((1 + level) / 2)
     ends = normal_quantile(level) - 1e-9, normal_quantile((1 + level) / 2)
-    return float(
-        scipy.optimize.brentq(lambda c: normal_cdf(c + width) - normal_cdf(-c) - level, *ends, xtol=1e-14)
-    )
+    return float(scipy.optimize.brentq(lambda c: normal_cdf(c + width) - normal_cdf(-c) - level, *ends, xtol=1e-14))
 
 
 def _standard_errors(low: tuple[float, Score], high: tuple[float, Score]) -> float:
@@ -121,9 +117,7 @@ def bounded_rate(name: str) -> Rate | None:
     return None if rate.no_bounds or mean_in_ratio else rate
 
 
-def worst_case_rows(
-    counts: Any, comparisons: Sequence[Comparison], scale: str, level: float
-) -> list[dict[str, Any]]:
+def worst_case_rows(counts: Any, comparisons: Sequence[Comparison], scale: str, level: float) -> list[dict[str, Any]]:
     """Range of every estimate of the comparisons of one metric, over all values of what is missing.
 
     `counts`: cell counts that know what was left out; `scale`: "ratio", or else differences; `level`: of the
@@ -155,9 +149,7 @@ _PLACES = ("success", "fail", "reference success", "reference fail")
 _HELPFUL = (("fail", "reference success"), ("success", "reference fail"))
 
 
-def _places(
-    known: Sequence[int], counts: CellCounts, rate: Rate, group: int, reference: int
-) -> frozenset[str]:
+def _places(known: Sequence[int], counts: CellCounts, rate: Rate, group: int, reference: int) -> frozenset[str]:
     """Where a row with these known values could fall: one of `_PLACES`, or "outside"."""
     g, label, prediction = known
     in_groups = range(len(counts.groups)) if g < 0 else (g,)

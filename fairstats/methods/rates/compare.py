@@ -245,11 +245,10 @@ def _evidence(
 ) -> tuple[Interval, Evidence]:
     """The one-sided limits and the p-values of the verdict.
 
-    By the method of the row; where a cell has fewer than `EXACT_BELOW` rows the score's are exact ones,
-    unless the p-value by score is above `near`, far from a verdict. Enumerated for thresholds .8 to .95,
-    groups of 10 to 400 beside 1 to 50 times as many and rates .005 to .995, the score alone is wrongly
-    "violated" in up to .113, .098, .082 and .073 of samples where the smallest expected cell is below 1, 2, 5
-    and 10, and in up to .061 beyond.
+    By the method of the row; where a cell has fewer than `EXACT_BELOW` rows the score's are exact ones, unless the
+    p-value by score is above `near`, far from a verdict. Enumerated for thresholds .8 to .95, groups of 10 to 400
+    beside 1 to 50 times as many and rates .005 to .995, the score alone is wrongly "violated" in up to .113, .098, .082
+    and .073 of samples where the smallest expected cell is below 1, 2, 5 and 10, and in up to .061 beyond.
     """
     level, degrees = settings.confidence_level, by.degrees_of_freedom
     low, high = settings.fair(contrast)
@@ -265,9 +264,7 @@ def _evidence(
     tail = {}
     for end, alternative in product((low, high), ("less", "greater")):
         p = exact.pvalue(end, alternative)
-        tail[end, alternative] = min(
-            p + multiplicity.normal_cdf(multiplicity.normal_quantile(p) - width), 1.0
-        )
+        tail[end, alternative] = min(p + multiplicity.normal_cdf(multiplicity.normal_quantile(p) - width), 1.0)
     inside = max(tail[low, "greater"], tail[high, "less"])
     least = exact.limit(side, "greater", (low, high), bounds.low)
     most = exact.limit(side, "less", (low, high), bounds.high)
@@ -328,9 +325,7 @@ def _exact_tests(
     null = settings.nulls(contrast)
     found = []
     for side, sign in (("less", ">="), ("greater", "<="), ("two-sided", "=")):
-        exact = exact_unconditional_pvalue(
-            k0, n0, k1, n1, contrast=contrast, null=null[side], alternative=side
-        )
+        exact = exact_unconditional_pvalue(k0, n0, k1, n1, contrast=contrast, null=null[side], alternative=side)
         text = f"{contrast} {sign} {null[side]:.6g}"
         found.append(HypothesisTest(text, side, *exact, EXACT))
     return found

@@ -26,17 +26,15 @@ ADDED = (0.5, 1.0)
 class RateEstimates:
     """Rates of G groups.
 
-    `rate_of`: which rate; `groups`, length G; `successes`, `cases`, shape (G,): k_s and d_s (weighted
-    totals); `rows`, shape (G,): rows behind d_s; `rate`, shape (G,): k_s / d_s, NaN where d_s = 0;
-    `joint`: variances of the rates, r(1−r)/d, shape (G,), for independent unweighted rows, their linearised
-    covariance, shape (G, G), otherwise; `degrees_of_freedom`: infinite, or sampling units − 1; `weighted`,
-    `clustered`: whether the variance is linearised, and whether over clusters; `units`, shape (G,): effective
-    number of sampling units behind each rate; `clusters`, shape (G,): of each group, or of all
-    where they are not known, None without; `inflation`, shape (G,): of its variance in small samples;
-    `parts`: the two rates that this one is the mean of (average odds), empty for a
-    plain rate; `smooth`: whether `rate` holds a general function of the counts, which has no successes;
-    `added`: of such a function or a mean those with `ADDED` rows more in every cell, which intervals of
-    functions and of ratios are about.
+    `rate_of`: which rate; `groups`, length G; `successes`, `cases`, shape (G,): k_s and d_s (weighted totals); `rows`,
+    shape (G,): rows behind d_s; `rate`, shape (G,): k_s / d_s, NaN where d_s = 0; `joint`: variances of the rates,
+    r(1−r)/d, shape (G,), for independent unweighted rows, their linearised covariance, shape (G, G), otherwise;
+    `degrees_of_freedom`: infinite, or sampling units − 1; `weighted`, `clustered`: whether the variance is linearised,
+    and whether over clusters; `units`, shape (G,): effective number of sampling units behind each rate; `clusters`,
+    shape (G,): of each group, or of all where they are not known, None without; `inflation`, shape (G,): of its
+    variance in small samples; `parts`: the two rates that this one is the mean of (average odds), empty for a plain
+    rate; `smooth`: whether `rate` holds a general function of the counts, which has no successes; `added`: of such a
+    function or a mean those with `ADDED` rows more in every cell, which intervals of functions and of ratios are about.
     """
 
     rate_of: Rate
@@ -114,9 +112,8 @@ class RateEstimates:
     def effective(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Effective successes and cases, shape (G,) each.
 
-        The counts themselves without weights; under weights n* = r(1−r)/Var(r) (Korn & Graubard 1998), the
-        variance inflated, and k* = r·n*, with the effective sampling units for n* where r is 0 or 1 and the
-        variance vanishes.
+        The counts themselves without weights; under weights n* = r(1−r)/Var(r) (Korn & Graubard 1998), the variance
+        inflated, and k* = r·n*, with the effective sampling units for n* where r is 0 or 1 and the variance vanishes.
         """
         if self.units is None or self.inflation is None:
             return self.successes, self.cases
@@ -231,9 +228,7 @@ def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
     )  # fmt: skip
 
 
-def _with_more(
-    counts: CellCounts, estimate: Callable[[CellCounts], RateEstimates]
-) -> tuple[RateEstimates, ...]:
+def _with_more(counts: CellCounts, estimate: Callable[[CellCounts], RateEstimates]) -> tuple[RateEstimates, ...]:
     """The same with `ADDED` rows more in every cell; of weighted rows nothing."""
     if counts.weighted:
         return ()
@@ -255,9 +250,7 @@ def _mean_of(counts: CellCounts, rate: Rate, *, add: bool = True) -> RateEstimat
     )  # fmt: skip
 
 
-def estimate_smooth(
-    counts: CellCounts, rate: Rate, function: Callable[..., Any], *, add: bool = True
-) -> RateEstimates:
+def estimate_smooth(counts: CellCounts, rate: Rate, function: Callable[..., Any], *, add: bool = True) -> RateEstimates:
     """Values of a function of the cells per group, with their covariance by the delta method.
 
     Without weights intervals are about those with `ADDED` rows more in every cell: about the values

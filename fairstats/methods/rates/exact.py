@@ -45,12 +45,11 @@ def exact_unconditional_pvalue(
 ) -> tuple[float, float]:
     """Exact unconditional test of H0: contrast = null.
 
-    `k0`, `n0`, `k1`, `n1`: successes and cases of group and reference; `contrast`, {"ratio", "difference"};
-    `null`: value under the null hypothesis (> 0 for a ratio, in (−1, 1) for a difference); `alternative`,
-    {"less", "greater", "two-sided"}: "less": tables with a statistic as small as the observed one count as
-    extreme. Returns statistic, pvalue: score statistic of the table; largest probability of an equally
-    extreme table over the nuisance rate (found on a grid, equally spaced in arcsine √p, that is refined three
-    times around its three highest local maxima).
+    `k0`, `n0`, `k1`, `n1`: successes and cases of group and reference; `contrast`, {"ratio", "difference"}; `null`:
+    value under the null hypothesis (> 0 for a ratio, in (−1, 1) for a difference); `alternative`, {"less", "greater",
+    "two-sided"}: "less": tables with a statistic as small as the observed one count as extreme. Returns statistic,
+    pvalue: score statistic of the table; largest probability of an equally extreme table over the nuisance rate (found
+    on a grid, equally spaced in arcsine √p, that is refined three times around its three highest local maxima).
 
     Examples
     --------
@@ -100,9 +99,7 @@ def exact_unconditional_pvalue(
     return observed, min(_largest(probability, low, high, many), 1.0)
 
 
-def first_true(
-    true: Callable[[NDArray[np.int64]], NDArray[np.bool_]], rows: int, last: int
-) -> NDArray[np.int64]:
+def first_true(true: Callable[[NDArray[np.int64]], NDArray[np.bool_]], rows: int, last: int) -> NDArray[np.int64]:
     """For each row the first count from 0 to `last` at which `true` begins to hold, last + 1 for nowhere."""
     low, high = np.zeros(rows, dtype=np.int64), np.full(rows, last + 1, dtype=np.int64)
     for _ in range((last + 1).bit_length()):

@@ -36,9 +36,8 @@ def group_metric(
     metric : str or callable
         A rate — ``"f1"``, ``"balanced_accuracy"``, ``"mcc"``, ``"false_omission_rate"``, ``"accuracy"``, … —,
         a criterion such as ``"treatment_equality"`` (FN/FP), a metric of an audit by its name
-        (``"balanced_accuracy_difference"``, ``"npv_ratio"``, ``"accuracy_max"``), or a function
-        ``f(tp, fp, fn, tn)`` that takes floats or arrays of counts and does not depend on their total (f1,
-        but no sum of counts).
+        (``"balanced_accuracy_difference"``, ``"npv_ratio"``, ``"accuracy_max"``), or a function ``f(tp, fp, fn, tn)``
+        that takes floats or arrays of counts and does not depend on their total (f1, but no sum of counts).
     contrast : {"difference", "ratio", "gap"}, optional
         Difference or ratio of each group to the reference, or the largest gap between any two groups.
         Default: what the name says, else the difference.
@@ -66,14 +65,13 @@ def group_metric(
 
     Notes
     -----
-    Limits of the delta method are, without weights, the wider of those about the value with half a row
-    and with a whole one more in every cell, of groups of ten rows or more: they are conservative. With
-    one group of 10 to 40 rows 95% intervals of F1, Matthews's correlation and ratios of means cover .938
-    or more, and one limit errs in at most 7.5% (simulated; about the value itself .18 to .93); of a
-    function of few of the rows (a rate of the positives, one or two expected) in up to 11%. Under weights
-    they are about the value, ratios on the log scale. Variances come from
-    `statsmodels.stats._delta_method.NonlinearDeltaCov` at the cell totals, with the multinomial (or
-    linearised) covariance and central differences for the gradient.
+    Limits of the delta method are, without weights, the wider of those about the value with half a row and with a whole
+    one more in every cell, of groups of ten rows or more: they are conservative. With one group of 10 to 40 rows 95%
+    intervals of F1, Matthews's correlation and ratios of means cover .938 or more, and one limit errs in at most 7.5%
+    (simulated; about the value itself .18 to .93); of a function of few of the rows (a rate of the positives, one or
+    two expected) in up to 11%. Under weights they are about the value, ratios on the log scale. Variances come from
+    `statsmodels.stats._delta_method.NonlinearDeltaCov` at the cell totals, with the multinomial (or linearised)
+    covariance and central differences for the gradient.
 
     Examples
     --------

@@ -27,12 +27,7 @@ from fairstats.ground.registry import RATES, Metric, Rate
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import Evidence, settle
-from fairstats.methods.rates.estimates import (
-    RateEstimates,
-    estimate_rate,
-    joint_covariance,
-    linear_covariance,
-)
+from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance, linear_covariance
 from fairstats.methods.rates.pair import SMALL_CELL, shrinkage, too_few_units
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
 from fairstats.methods.rates.score import difference_limits_of, difference_score_statistic
@@ -60,10 +55,9 @@ class GapComponent:
 class MaximumResult(ComparisonResult):
     """The largest absolute difference between any two groups.
 
-    The one comparison is between the groups that attain it. Its estimate max_j |δ̂_j| in [0, 1] is biased
-    upwards, as every maximum of noisy values; the interval covers the population maximum with at least the
-    nominal probability; statistic and p-value are max_j |δ̂_j|/s_j and its simultaneous p-value for H0: all
-    differences are 0.
+    The one comparison is between the groups that attain it. Its estimate max_j |δ̂_j| in [0, 1] is biased upwards, as
+    every maximum of noisy values; the interval covers the population maximum with at least the nominal probability;
+    statistic and p-value are max_j |δ̂_j|/s_j and its simultaneous p-value for H0: all differences are 0.
 
     Attributes
     ----------
@@ -246,9 +240,7 @@ class _Band:
         if counts.clustered:
             usable = (variance > 0) & (apart > 0)
             scale[:, :, usable] *= np.sqrt(apart[usable] / variance[usable])
-        degrees = (
-            estimates[e].contrast_degrees(a, b, ratio=False) for e, a, b in terms[known & ~few].tolist()
-        )
+        degrees = (estimates[e].contrast_degrees(a, b, ratio=False) for e, a, b in terms[known & ~few].tolist())
         return cls(
             terms[known], np.column_stack([first, second])[known], differences[known],
             np.sqrt(np.maximum(variance[known], 0.0)), tables[:, known], parts[rates[known]],

@@ -148,21 +148,19 @@ def too_few_units(estimates: RateEstimates, i: int, j: int) -> str:
 def shrinkage(estimates: RateEstimates) -> NDArray[np.float64]:
     """Factors of statistics that more successes, or failures, of a group than expected make, shape (2, G).
 
-    1 without weights or clusters, otherwise the product of two factors. (a) min(1, k/20), with k effective
-    successes, or failures: where many samples are refused (`too_few_units`), those that answer are a
-    selection, with more of the rarer kind than expected. A Poisson count is refused below 10 in half of the
-    samples where 10 are expected, and then what 5% of all samples exceed, 10% of those answered do; k/20
-    makes that 5%. Unequal weights make totals skew: as many more are needed, 20·Σ1·Σw²/(Σw)².
-    (b) Clusters of unequal size make totals skew as well: by γ = 2c²·(1 − 2r)/√(r(1−r)n*) more than equal
-    ones, c² = Σ1·Σd²/(Σd)² − 1 the squared CV of their sizes (third cumulant of a gamma mixture over
-    lognormal sizes). That is with all variance between clusters, and wide with less: how much there is,
-    numbers of rows say only as long as no row is a copy. A group with fewer of the rarer kind than
-    expected also shows less variance: of such statistics 1/(1 + .7γ), the first term of Edgeworth's
-    expansion of a studentised mean. Only (a) refuses: what (b) makes wide is an answer. Simulated with
-    the narrower b²γ, b the share between clusters (4,000 samples each, rates .005 to .99, 8 to 2,000
-    clusters, ICC .02 to .3, size CV up to 2, weights with a CV of .5 to 1.5): where two in five samples
-    answer, coverage is .934 to .994 and each error of a verdict at most .061; where fewer do, coverage is
-    .920 at worst.
+    1 without weights or clusters, otherwise the product of two factors. (a) min(1, k/20), with k effective successes,
+    or failures: where many samples are refused (`too_few_units`), those that answer are a selection, with more of the
+    rarer kind than expected. A Poisson count is refused below 10 in half of the samples where 10 are expected, and then
+    what 5% of all samples exceed, 10% of those answered do; k/20 makes that 5%. Unequal weights make totals skew: as
+    many more are needed, 20·Σ1·Σw²/(Σw)². (b) Clusters of unequal size make totals skew as well: by γ = 2c²·(1 −
+    2r)/√(r(1−r)n*) more than equal ones, c² = Σ1·Σd²/(Σd)² − 1 the squared CV of their sizes (third cumulant of a gamma
+    mixture over lognormal sizes). That is with all variance between clusters, and wide with less: how much there is,
+    numbers of rows say only as long as no row is a copy. A group with fewer of the rarer kind than expected also shows
+    less variance: of such statistics 1/(1 + .7γ), the first term of Edgeworth's expansion of a studentised mean. Only
+    (a) refuses: what (b) makes wide is an answer. Simulated with the narrower b²γ, b the share between clusters (4,000
+    samples each, rates .005 to .99, 8 to 2,000 clusters, ICC .02 to .3, size CV up to 2, weights with a CV of .5 to
+    1.5): where two in five samples answer, coverage is .934 to .994 and each error of a verdict at most .061; where
+    fewer do, coverage is .920 at worst.
     """
     if estimates.units is None:
         return np.ones((2, len(estimates.groups)))
@@ -206,9 +204,7 @@ def _check_design(estimates: RateEstimates, method: str) -> None:
     raise InputError("method", got=f"{method!r} {got}", allowed=allowed, cure=other)
 
 
-def _smooth(
-    estimates: RateEstimates, i: int, j: int, contrast: Contrast, degrees: float, suffix: str
-) -> Chosen:
+def _smooth(estimates: RateEstimates, i: int, j: int, contrast: Contrast, degrees: float, suffix: str) -> Chosen:
     """Delta method for a general function, or a ratio of means: Wald for differences, Fieller's for ratios.
 
     The wider of those about the values with half a row and a whole one more in every cell. Under weights
@@ -216,18 +212,14 @@ def _smooth(
     """
     name = "delta" if contrast == "difference" else "log" if estimates.weighted else "fieller"
     if few := [] if estimates.weighted else _too_few_for_delta(estimates, i, j):
-        return Chosen(
-            None, name, f"{' and '.join(few)}, too few for an interval by the delta method.", degrees
-        )
+        return Chosen(None, name, f"{' and '.join(few)}, too few for an interval by the delta method.", degrees)
     undefined = f"{estimates.groups[i]} and {estimates.groups[j]}: no variation, so no standard error."
     found: list[Wald | LogRatio | Fieller] = []
     for more in estimates.added or (estimates,):
         if contrast == "ratio" and not min(more.rate[i], more.rate[j]) > 0:
             got, cure = f"'ratio' of {more.rate[i]:.3g} and {more.rate[j]:.3g}", 'contrast="difference"'
             raise InputError("contrast", got=got, allowed="metrics above 0 in every group", cure=cure)
-        spread = more.std_error(i, j, ratio=contrast == "ratio") * more.widening(
-            i, j, ratio=contrast == "ratio"
-        )
+        spread = more.std_error(i, j, ratio=contrast == "ratio") * more.widening(i, j, ratio=contrast == "ratio")
         if not spread > 0:
             return Chosen(None, name + suffix, undefined, degrees)
         estimate = point_estimate(more, i, j, contrast)
@@ -238,9 +230,7 @@ def _smooth(
             (a, b), (v, w) = more.rate[[i, j]].tolist(), more.variance[[i, j]].tolist()
             how = Fieller(degrees, (a, b), (v, w))
         found.append(how)
-    return Chosen(
-        found[0] if len(found) == 1 else Widest(degrees, (found[0], found[1])), name + suffix, "", degrees
-    )
+    return Chosen(found[0] if len(found) == 1 else Widest(degrees, (found[0], found[1])), name + suffix, "", degrees)
 
 
 def _too_few_for_delta(estimates: RateEstimates, i: int, j: int) -> list[str]:

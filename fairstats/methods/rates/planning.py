@@ -97,9 +97,7 @@ class PowerResult(Result):
         ratios = np.append(np.linspace(low, min(high, 0.999 / self.rate_reference), 41), self.ratio)
         ratios.sort()
         about = self.threshold, self.alternative, self.confidence_level
-        power = [
-            _Plan(self.rate_reference, r, *about).power(self.n, self.n_reference) for r in ratios.tolist()
-        ]
+        power = [_Plan(self.rate_reference, r, *about).power(self.n, self.n_reference) for r in ratios.tolist()]
         marks = (
             mark("rule", self.threshold, (), LIMIT, f"threshold {self.threshold:g}"),
             mark("line", ratios, power, 0, f"{self.n:,} and {self.n_reference:,} cases"),
@@ -152,9 +150,7 @@ def _check(rate_reference: float, ratio: float, threshold: float, alternative: s
     inside: dict[str, Any] = {"low": 0, "open_low": True, "open_high": True}
     inside["cure"] = "assume a plausible value"
     check_number("rate_reference", rate_reference, high=1, allowed="a rate in (0, 1)", **inside)
-    check_number(
-        "threshold", threshold, low=0, high=1, open_low=True, allowed="a ratio in (0, 1]", cure="0.8"
-    )
+    check_number("threshold", threshold, low=0, high=1, open_low=True, allowed="a ratio in (0, 1]", cure="0.8")
     most = 1 / rate_reference
     inside["cure"] = "ratio × rate_reference is a rate and stays below 1"
     words = f"above 0 and below 1/rate_reference = {most:.4g}"
@@ -221,9 +217,7 @@ class _Plan:
         """The ratios that are to be excluded, from above and from below: the lower and the upper end."""
         if self.alternative == "two-sided":
             return 1.0, 1.0
-        return self.threshold, (
-            1 / self.threshold if self.alternative in ("violated", "satisfied") else self.threshold
-        )
+        return self.threshold, (1 / self.threshold if self.alternative in ("violated", "satisfied") else self.threshold)
 
     def shown_low(self, k: NDArray[Any], n: int, j: NDArray[Any], m: int) -> NDArray[np.bool_]:
         """Whether k of n against j of m show a ratio below the lower end ("satisfied": below the upper)."""
@@ -362,12 +356,11 @@ def power_ratio(
 
     Notes
     -----
-    The probability of all tables that the score test (Miettinen & Nurminen 1985) rejects. Where fewer than
-    ten successes or failures of a group are observed, verdicts are by the exact unconditional test, of less
-    power (unless both groups have more than 2,000 cases): "violated" and "satisfied" count those tables so,
-    where group × reference is at most 100,000. Beyond it they count the score test, and a note says so
-    where fewer than 20 are expected. Other alternatives are of the score test; a note names the exact one
-    where fewer than ten are expected.
+    The probability of all tables that the score test (Miettinen & Nurminen 1985) rejects. Where fewer than ten
+    successes or failures of a group are observed, verdicts are by the exact unconditional test, of less power (unless
+    both groups have more than 2,000 cases): "violated" and "satisfied" count those tables so, where group × reference
+    is at most 100,000. Beyond it they count the score test, and a note says so where fewer than 20 are expected. Other
+    alternatives are of the score test; a note names the exact one where fewer than ten are expected.
 
     Examples
     --------
@@ -445,10 +438,9 @@ def sample_size_ratio(
 
     Notes
     -----
-    Exact power is no monotone function of size: the answer is the first size that reaches the wanted one,
-    looked for from where the formula with variances under the null and the assumed rates (Farrington &
-    Manning 1990) comes near it. Where that leaves more than 500 sizes (20 with exact tests of verdicts),
-    power counts as monotone among them.
+    Exact power is no monotone function of size: the answer is the first size that reaches the wanted one, looked for
+    from where the formula with variances under the null and the assumed rates (Farrington & Manning 1990) comes near
+    it. Where that leaves more than 500 sizes (20 with exact tests of verdicts), power counts as monotone among them.
 
     References
     ----------

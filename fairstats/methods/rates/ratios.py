@@ -84,11 +84,7 @@ def conditional_accuracy(
 
 @documented(RATIO)
 def conditional_use_accuracy(
-    y_true: Any = None,
-    y_pred: Any = None,
-    *,
-    prediction: Literal[0, 1] = 1,
-    **options: Unpack[RatioOptions],
+    y_true: Any = None, y_pred: Any = None, *, prediction: Literal[0, 1] = 1, **options: Unpack[RatioOptions]
 ) -> RatioResult:
     """Conditional use accuracy: ratio of P(Y=prediction | ŷ=prediction, S=s) between groups.
 

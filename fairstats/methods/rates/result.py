@@ -115,11 +115,7 @@ def with_adjusted(comparisons: Iterable[Any], pvalues: Iterable[float]) -> tuple
 
 
 def with_verdicts(
-    comparisons: Sequence[RateComparison],
-    evidence: Sequence[Evidence],
-    settings: Inference,
-    *,
-    chosen_among: int = 0,
+    comparisons: Sequence[RateComparison], evidence: Sequence[Evidence], settings: Inference, *, chosen_among: int = 0
 ) -> tuple[RateComparison, ...]:
     """The comparisons of one metric with their verdicts.
 
@@ -229,9 +225,7 @@ class ComparisonResult(Result):
             family = self.settings.adjust != "none" and len(self.comparisons) > 1
             family |= self.settings.reference_rule == "highest"
             asked = self.settings.alternative
-            why = explain(
-                c.confidence_interval, c.bounds, fair, c.verdict, adjusted=family, alternative=asked
-            )
+            why = explain(c.confidence_interval, c.bounds, fair, c.verdict, adjusted=family, alternative=asked)
             told = f"{self._finding(c)}: {c.verdict}; the data {tail}{self._who(c)}."
             lines.append(f"{told} {why}".strip())
         return lines
@@ -251,9 +245,7 @@ class ComparisonResult(Result):
         if rate is None:
             return f": {lower} has the lower value"
         loses = {"higher": lower, "lower": higher}.get(rate.favourable)
-        return f": {lower} has the lower {rate.title}" + (
-            f", to the disadvantage of {loses}" if loses else ""
-        )
+        return f": {lower} has the lower {rate.title}" + (f", to the disadvantage of {loses}" if loses else "")
 
     def _by_value(self, c: RateComparison) -> tuple[str, str]:
         """The group with the lower value of a comparison outside the fair range, and the other."""
@@ -274,9 +266,7 @@ class ComparisonResult(Result):
         most = max((c.bounds.confidence_level for c in self.comparisons), default=0.0)
         above = f", or up to {100 * most:.3g}% where the fair range is as narrow as their error"
         above = above if most > s.confidence_level + 5e-4 else ""
-        lines.append(
-            f"{s.level_text} intervals{simultaneous}; verdicts by one-sided limits at that level{above}."
-        )
+        lines.append(f"{s.level_text} intervals{simultaneous}; verdicts by one-sided limits at that level{above}.")
         if len(self.comparisons) > 1:
             how = f"adjusted by {s.adjust} over {s.family}"
             if s.adjust == "none" and s.family == Inference.family:
@@ -303,9 +293,7 @@ class ComparisonResult(Result):
             for rate in (RATES[name] for name in metric.rates):
                 for part in rate.parts or (rate,):
                     least = np.minimum(least, shrinkage(estimate_rate(counts, part)).min(axis=0))
-            scarce = [
-                g for g, factor in zip(counts.groups, least, strict=True) if g in shown and factor < 0.95
-            ]
+            scarce = [g for g, factor in zip(counts.groups, least, strict=True) if g in shown and factor < 0.95]
             if scarce:
                 lines.append(
                     f"{', '.join(scarce)}: few effective successes or failures, or clusters of very unequal "
@@ -345,9 +333,7 @@ class ComparisonResult(Result):
         InputError
             Under weights or clusters, and for metrics that are not rates.
         """
-        return pd.DataFrame(
-            worst_case_rows(self.counts, self.comparisons, self.scale, self.settings.confidence_level)
-        )
+        return pd.DataFrame(worst_case_rows(self.counts, self.comparisons, self.scale, self.settings.confidence_level))
 
     def _with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> Any:
         """The same result with these adjusted p-values and this family."""

@@ -4,11 +4,10 @@ The interval holds every θ that the score test does not reject: |z(θ)| ≤ z_{
 likelihood estimates of both rates under the constraint (Miettinen & Nurminen 1985). Without the factor
 N/(N−1) these are Koopman's (1984) interval for the ratio and Mee's (1984) for the difference.
 
-statsmodels 0.15 has these intervals with faults (difference: wrong limits; ratio: complex or NaN at full and
-empty cells), hence our own. The statistics are written twice: in plain floats for one table, where an
-interval takes a tenth of a millisecond and array solvers some ten, and for arrays of tables, of which an
-exact test needs thousands (a whole public call is 18 and 5 times slower with the other one). A test holds
-the two together to 1e-12.
+statsmodels 0.15 has these intervals with faults (difference: wrong limits; ratio: complex or NaN at full and empty
+cells), hence our own. The statistics are written twice: in plain floats for one table, where an interval takes a tenth
+of a millisecond and array solvers some ten, and for arrays of tables, of which an exact test needs thousands (a whole
+public call is 18 and 5 times slower with the other one). A test holds the two together to 1e-12.
 """
 
 from __future__ import annotations
@@ -52,9 +51,7 @@ def ratio_statistic(table: Table, ratio: float, correction: bool, continuity: bo
     return _standardised(distance, variance, total, correction)
 
 
-def difference_statistic(
-    table: Table, difference: float, correction: bool, continuity: bool = False
-) -> float:
+def difference_statistic(table: Table, difference: float, correction: bool, continuity: bool = False) -> float:
     """Score statistic of H0: p₀ − p₁ = difference for a table (k₀, n₀, k₁, n₁).
 
     With the continuity correction the distance from the estimate is less by (1/n₀ + 1/n₁)/2, at least 0.
@@ -93,9 +90,7 @@ def _standardised(distance: float, variance: float, total: float, correction: bo
 
 
 @functools.lru_cache(maxsize=KEPT)
-def ratio_limit(
-    table: Table, critical: float, correction: bool, side: int, continuity: bool = False
-) -> float:
+def ratio_limit(table: Table, critical: float, correction: bool, side: int, continuity: bool = False) -> float:
     """Lower (side −1) or upper (side 1) end of {ratio : |z(ratio)| ≤ critical}; in [0, ∞]."""
     k0, n0, k1, n1 = table
     if (k1 if side > 0 else k0) == 0:
@@ -202,9 +197,7 @@ def difference_score_statistic(
     return _standardised_arrays(distance, variance, n0 + n1, correction)
 
 
-def difference_limits_of(
-    tables: Floats, critical: ArrayLike, continuity: NDArray[np.bool_]
-) -> tuple[Floats, Floats]:
+def difference_limits_of(tables: Floats, critical: ArrayLike, continuity: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Lower and upper limits of many tables at once: rows (k₀, n₀, k₁, n₁), shape (J, 4).
 
     `critical`: one value, or of the lower and upper limits, shape (2, J).
@@ -231,9 +224,7 @@ def difference_limits_of(
     return end(-1.0, at[0]), end(1.0, -at[1])
 
 
-def _bracketed(
-    function: Callable[[Floats, NDArray[np.intp]], Floats], inner: Floats, outer: Floats
-) -> Floats:
+def _bracketed(function: Callable[[Floats, NDArray[np.intp]], Floats], inner: Floats, outer: Floats) -> Floats:
     """Where monotone functions change sign between `inner` and `outer`; `outer` where they do not.
 
     The false position in its Illinois variant, and a bisection where four steps did not halve a bracket;

@@ -177,9 +177,7 @@ def make_settings(contrast: str, given: Mapping[str, Any], *, any_margin: bool =
     )  # fmt: skip
     asked = {name: limit} | {key: chosen[key] for key in _CHOICES}
     n_resamples = checks.check_whole("n_resamples", chosen["n_resamples"], low=100, cure="9999, say")
-    return Inference(
-        method=method or "score", confidence_level=float(level), n_resamples=n_resamples, **asked
-    )
+    return Inference(method=method or "score", confidence_level=float(level), n_resamples=n_resamples, **asked)
 
 
 def count_table(given: Mapping[str, Any], needs: tuple[str, ...]) -> CellCounts:

@@ -154,9 +154,7 @@ def _stratum_cells(outcomes: Outcomes) -> tuple[NDArray[np.int64], tuple[str, ..
         raise InputError("strata", got="None", allowed="one value per row", cure="pass strata")
     levels = outcomes.strata.levels
     n_strata, n_groups = len(levels), len(outcomes.groups.labels)
-    code = (
-        (outcomes.strata.codes.astype(np.intp) * n_groups + outcomes.groups.codes) * 2 + 1 - outcomes.y_pred
-    )
+    code = (outcomes.strata.codes.astype(np.intp) * n_groups + outcomes.groups.codes) * 2 + 1 - outcomes.y_pred
     cells = np.bincount(code, minlength=n_strata * n_groups * 2).reshape(n_strata, n_groups, 2)
     names = [label_text(level) for level in levels]
     keys: Any = levels if all(isinstance(level, (int, float)) for level in levels) else names

@@ -32,13 +32,12 @@ SCALES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 class UmComparison(Result):
     """Probabilities of the events of a comparison.
 
-    `names` are the algorithms, A first; `rope` has an ε per metric. `events` is what was asked for,
-    `unconditional` the same over all draws, `by_scale` pairs (scale, events) at multiples of the RoPE; the
-    probabilities of `events` sum to 1, and are conditional where `hdr`, the level of a highest density
-    region, is given: `region_backend` is what computed that. `delta_mean`, `delta_sd` and `rope_share`, each
-    of shape (M,), are mean and standard deviation of ΔΘ, larger better for A, and P(|Δ_j| ≤ ε_j) of each
-    metric alone, over all draws. `undefined` is the share of the draws left out for 0/0; `joint` holds the
-    posteriors, and whether the draws are paired.
+    `names` are the algorithms, A first; `rope` has an ε per metric. `events` is what was asked for, `unconditional` the
+    same over all draws, `by_scale` pairs (scale, events) at multiples of the RoPE; the probabilities of `events` sum to
+    1, and are conditional where `hdr`, the level of a highest density region, is given: `region_backend` is what
+    computed that. `delta_mean`, `delta_sd` and `rope_share`, each of shape (M,), are mean and standard deviation of ΔΘ,
+    larger better for A, and P(|Δ_j| ≤ ε_j) of each metric alone, over all draws. `undefined` is the share of the draws
+    left out for 0/0; `joint` holds the posteriors, and whether the draws are paired.
     """
 
     names: tuple[str, str]

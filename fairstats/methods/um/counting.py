@@ -126,9 +126,8 @@ def as_counts(
 ) -> tuple[ConfusionCounts, Rows | None]:
     """Counts, and the rows where there are some.
 
-    `counts` is a Tally, ConfusionCounts, or a mapping or frame as in `ConfusionCounts.from_effective`;
-    `columns` are those of `Outcomes.from_arrays`. Raises for neither or both, weighted counts, negative or
-    unnamed cells.
+    `counts` is a Tally, ConfusionCounts, or a mapping or frame as in `ConfusionCounts.from_effective`; `columns` are
+    those of `Outcomes.from_arrays`. Raises for neither or both, weighted counts, negative or unnamed cells.
     """
     sensitive = columns.get("sensitive_features")
     counts_or_rows(counts, needs="y_true, y_pred", y_true=y_true, y_pred=y_pred, sensitive_features=sensitive)

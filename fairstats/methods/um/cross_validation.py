@@ -84,11 +84,10 @@ def um_cross_validate(
     sensitive_at : {"auto", "none", "fit", "predict", "both"}
         Where the estimator is given ``sensitive_features`` (the group labels). "auto" finds out.
     target : {"parameter", "predictive", "algorithm"}
-        "parameter": the metric of the models fitted to these rows. "predictive": their metric on another test
-        set of the same size. "algorithm": the mean metric of models fitted anew to (K−1)/K of as many rows;
-        to the summed counts it adds the spread between training sets, for every metric its own, from random
-        half splits of which the models of either half predict the other too (2·J·K fits; the correlation is
-        not used).
+        "parameter": the metric of the models fitted to these rows. "predictive": their metric on another test set of
+        the same size. "algorithm": the mean metric of models fitted anew to (K−1)/K of as many rows; to the summed
+        counts it adds the spread between training sets, for every metric its own, from random half splits of which the
+        models of either half predict the other too (2·J·K fits; the correlation is not used).
     prior, draws, reference, pos_label, groups
         As in `um_posterior`.
     n_jobs : int, optional
@@ -100,8 +99,7 @@ def um_cross_validate(
     Returns
     -------
     UmPosterior
-        With ``.cross_validation``: counts per fold, ρ, factor and variance ratio per group with its jackknife
-        interval.
+        With ``.cross_validation``: counts per fold, ρ, factor and variance ratio per group with its jackknife interval.
 
     Raises
     ------
@@ -207,9 +205,7 @@ class Options:
 class Checked:
     """Rows that fit together: X, y, coded outcomes, and the folds of predictions that are already there."""
 
-    def __init__(
-        self, X: Any, y: Any, outcomes: Outcomes, classes: tuple[str, ...] = (), fold: Any = None
-    ) -> None:
+    def __init__(self, X: Any, y: Any, outcomes: Outcomes, classes: tuple[str, ...] = (), fold: Any = None) -> None:
         check_row_labels(X=X, y=y)
         if outcomes.y_true is None:
             raise InputError("y", got="None", allowed="one label per row", cure="pass y")
@@ -349,9 +345,7 @@ def cross_validated(
         folds = replace(folds, estimator="" if rows.ready else type(estimator).__name__)
         alpha = as_prior(options.prior, counts)
         counting.warn_of_empty(counts, name, labels_too=k == 0)
-        answers.append(
-            posterior_of(counts, alpha, seeded, rows=counted, shifts=fits.shifts(k), cross_validation=folds)
-        )
+        answers.append(posterior_of(counts, alpha, seeded, rows=counted, shifts=fits.shifts(k), cross_validation=folds))
     return answers
 
 

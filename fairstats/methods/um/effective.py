@@ -28,9 +28,8 @@ STRATEGIES = ("1/K", "uniform", "relative", "relative-uniform")
 def strategy_factors(strategy: str, folds: int, ratio: Floats) -> tuple[Floats, Floats]:
     """Effective over summed counts per group (equation 2), and the share of the range of ρ that was clipped.
 
-    "1/K": ρ = 1/K; "uniform": the factor is averaged over ρ uniform on [0, 1/K]; "relative" and
-    "relative-uniform": the same of the reference's ρ⁰, with u = 1 + (K−1)ρ⁰ times the
-    `ratio` r of each group.
+    "1/K": ρ = 1/K; "uniform": the factor is averaged over ρ uniform on [0, 1/K]; "relative" and "relative-uniform": the
+    same of the reference's ρ⁰, with u = 1 + (K−1)ρ⁰ times the `ratio` r of each group.
     """
     if not strategy.startswith("relative"):
         ratio = np.ones(len(ratio))
@@ -106,15 +105,12 @@ class CrossValidation:
             )
             lines.append(
                 f"Variance ratio over {ratio.reference} on {ratio.metric} per group, with its jackknife "
-                f"interval: {words}."
-                + (" Effective counts are averaged over r·F(J, J)." if ratio.averaged else "")
+                f"interval: {words}." + (" Effective counts are averaged over r·F(J, J)." if ratio.averaged else "")
             )
         return lines
 
 
-def variance_ratio_of(
-    values: Floats, metric: str, reference: str, confidence_level: float = 0.95
-) -> VarianceRatio:
+def variance_ratio_of(values: Floats, metric: str, reference: str, confidence_level: float = 0.95) -> VarianceRatio:
     """R = Var_over of the method over that of the reference, with its delete-one jackknife interval.
 
     Var_over = (1/2J) Σ_j (θ_j − θ_j^c)² (equation 20), θ_j and θ_j^c the K-fold estimates in both halves;
@@ -185,9 +181,7 @@ def checked_factors(
     else:
         factor, clipped = strategy_factors(correlation, folds, known)
     if clipped.any():
-        words = ", ".join(
-            f"{g} (r = {r:.2f})" for g, r, c in zip(groups, ratio, clipped, strict=True) if c > 0
-        )
+        words = ", ".join(f"{g} (r = {r:.2f})" for g, r, c in zip(groups, ratio, clipped, strict=True) if c > 0)
         caution(
             f"the relative correlation of {words} leaves [0, 1) and is clipped: at 0 the folds count as "
             "independent, at 1 as one fold.",

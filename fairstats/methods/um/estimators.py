@@ -158,13 +158,12 @@ def um_compare_estimators(
 
     Notes
     -----
-    Targets "parameter" and "predictive" are about the fitted models, and leave out the spread between
-    training sets: of the algorithms' difference in demographic parity 95% intervals cover .81. Averaging
-    steadies r: of an equal of the reference the effective share of the rows (J = 5, K = 10) has the standard
-    deviation .24 between runs instead of .33 (5% to 95% of them: .18 to .94, .10 to 1). Under "predictive"
-    the draws of estimators with different ρ are independent (the paper's way), which overstates the variance
-    of Δ: their next test sets differ in size. Under "parameter" they are paired up to the smallest effective
-    counts.
+    Targets "parameter" and "predictive" are about the fitted models, and leave out the spread between training sets: of
+    the algorithms' difference in demographic parity 95% intervals cover .81. Averaging steadies r: of an equal of the
+    reference the effective share of the rows (J = 5, K = 10) has the standard deviation .24 between runs instead of .33
+    (5% to 95% of them: .18 to .94, .10 to 1). Under "predictive" the draws of estimators with different ρ are
+    independent (the paper's way), which overstates the variance of Δ: their next test sets differ in size. Under
+    "parameter" they are paired up to the smallest effective counts.
 
     References
     ----------

@@ -162,9 +162,7 @@ class UmRanking(Result):
     def pareto(self) -> pd.DataFrame:
         """Probability of being on the Pareto front: columns algorithm, probability, mc_error."""
         rows = [self[name] for name in self.names]
-        return pd.DataFrame(
-            [{"algorithm": r.group, "probability": r.estimate, "mc_error": r.std_error} for r in rows]
-        )
+        return pd.DataFrame([{"algorithm": r.group, "probability": r.estimate, "mc_error": r.std_error} for r in rows])
 
     def ranking(self) -> pd.DataFrame:
         """The algorithms by how much more often they outperform than they are outperformed.
@@ -187,9 +185,7 @@ class UmRanking(Result):
         ]
 
 
-def rank(
-    joint: JointDraws, names: Sequence[str], objectives: Objectives, rope: tuple[float, ...]
-) -> UmRanking:
+def rank(joint: JointDraws, names: Sequence[str], objectives: Objectives, rope: tuple[float, ...]) -> UmRanking:
     """P(row ≫ column) of all pairs, and of being outperformed by none."""
     known, undefined = without_undefined(joint.objectives(objectives))
     m = len(names)
@@ -199,9 +195,7 @@ def rank(
     events = [
         event
         for i, j in combinations(range(m), 2)
-        for event in probabilities(
-            known[:, i] - known[:, j], rope, (names[i], names[j]), objectives.shorts, **about
-        )
+        for event in probabilities(known[:, i] - known[:, j], rope, (names[i], names[j]), objectives.shorts, **about)
     ]
     for i in range(m):
         for j in range(i):

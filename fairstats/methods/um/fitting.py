@@ -96,9 +96,7 @@ def warn_of_few(strata: NDArray[Any], folds: int, groups: tuple[str, ...], class
     words = classes or ("unfavourable", "favourable")
     sizes = np.bincount(strata, minlength=len(words) * len(groups)).reshape(-1, len(words))
     small = [
-        f"{groups[g]!r} with {int(size)} {words[value]}"
-        for (g, value), size in np.ndenumerate(sizes)
-        if size < folds
+        f"{groups[g]!r} with {int(size)} {words[value]}" for (g, value), size in np.ndenumerate(sizes) if size < folds
     ]
     if small:
         caution(
@@ -229,9 +227,7 @@ def cross_predict(
             lacking = "favourable" if 0 in left else "unfavourable"
             got = f"fold {k}, without which no row is {lacking} in {runs[i].words}"
             allowed = "folds that leave both labels in every training part"
-            raise InputError(
-                "cv", got=got, allowed=allowed, cure="use fewer folds, or stratify them by label"
-            )
+            raise InputError("cv", got=got, allowed=allowed, cure="use fewer folds, or stratify them by label")
     shown = tqdm(tasks, desc="cross-validation", disable=not progress, leave=False)
     found = Parallel(n_jobs=n_jobs)(delayed(_predict)(runs[i], k, data) for i, k in shown)
     answers = [(np.zeros(run.rows.size, dtype=np.uint8), np.zeros(run.extra.size)) for run in runs]

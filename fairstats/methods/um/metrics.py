@@ -183,9 +183,7 @@ def metric_names() -> list[str]:
     return [*RATES, *CRITERIA]
 
 
-def parse_metric(
-    name: Any, *, argument: str = "metric", default: str = "difference", several: bool = False
-) -> Metric:
+def parse_metric(name: Any, *, argument: str = "metric", default: str = "difference", several: bool = False) -> Metric:
     """The metric of a name: a rate or a notion of fairness, with a contrast as ending or without.
 
     "accuracy", "equal_opportunity", "tpr_ratio", "demographic_parity_max", …; `default` is the contrast of a
@@ -224,9 +222,7 @@ def several(metrics: Any) -> list[Any]:
     if isinstance(metrics, str) or callable(metrics):
         return [metrics]
     cure = '("accuracy", "equal_opportunity")'
-    return list(
-        check_type("metrics", metrics, (list, tuple), "names of metrics, or functions of the counts", cure)
-    )
+    return list(check_type("metrics", metrics, (list, tuple), "names of metrics, or functions of the counts", cure))
 
 
 def name_of(metric: Any) -> str:

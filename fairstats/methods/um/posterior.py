@@ -95,8 +95,7 @@ def um_posterior(
     Returns
     -------
     UmPosterior
-        ``.metric(name)`` (draws), ``.summary()``, ``.to_frame()``, ``.hdr(names)``, ``.to_arviz()``,
-        ``.plot()``.
+        ``.metric(name)`` (draws), ``.summary()``, ``.to_frame()``, ``.hdr(names)``, ``.to_arviz()``, ``.plot()``.
 
     Raises
     ------
@@ -114,12 +113,11 @@ def um_posterior(
 
     Notes
     -----
-    The uniform prior pulls accuracy towards .5, by two errors and two hits a group: with fewer than about 10
-    errors in a group 95% intervals of accuracy over all rows cover .80 to .92 (accuracy .96 in 40 + 400 rows:
-    .91; .95 in 100 + 100: .88, in 40 + 40: .80), and a note says so. "jeffreys" covers .94 to .98 there,
-    "perks" .86 to .98. What a prior adds to each group adds up: over 4 and 8 groups of 100
-    "uniform" covers .73 and .45, "jeffreys" .92 and .84, "perks" .93 at 8. The size of a gap ("…_max") is
-    never 0 among draws.
+    The uniform prior pulls accuracy towards .5, by two errors and two hits a group: with fewer than about 10 errors in
+    a group 95% intervals of accuracy over all rows cover .80 to .92 (accuracy .96 in 40 + 400 rows: .91; .95 in 100 +
+    100: .88, in 40 + 40: .80), and a note says so. "jeffreys" covers .94 to .98 there, "perks" .86 to .98. What a prior
+    adds to each group adds up: over 4 and 8 groups of 100 "uniform" covers .73 and .45, "jeffreys" .92 and .84, "perks"
+    .93 at 8. The size of a gap ("…_max") is never 0 among draws.
 
     Metrics of all rows weight the groups by their numbers of rows, which are held fixed. Under "parameter"
     metrics of disjoint pairs of cells, such as ΔTPR and ΔFPR, are independent (the paper's Remark 2.1); under

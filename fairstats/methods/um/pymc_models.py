@@ -75,9 +75,7 @@ def _load(package: str, purpose: str) -> Any:
         raise MissingDependencyError(package, extra="bayes", purpose=purpose, alternative=other) from problem
 
 
-def assemble(
-    groups: tuple[str, ...], cells: tuple[str, ...] = CELLS, **parts: dict[str, NDArray[Any]]
-) -> Any:
+def assemble(groups: tuple[str, ...], cells: tuple[str, ...] = CELLS, **parts: dict[str, NDArray[Any]]) -> Any:
     """InferenceData or DataTree of named groups of variables, with the coordinates ``group`` and ``cell``.
 
     ``posterior={"pi": array (chain, draw, group, cell)}``, ``observed_data={"counts": …}``, …
@@ -103,9 +101,7 @@ def as_arviz(draws: PosteriorDraws) -> Any:
     if draws.target == "predictive":
         counts = draws.draws
         parts["posterior_predictive"] = {"counts": counts.reshape(chains, -1, *counts.shape[1:])}
-    return assemble(
-        draws.counts.groups, draws.counts.cells, **parts, observed_data={"counts": draws.counts.totals}
-    )
+    return assemble(draws.counts.groups, draws.counts.cells, **parts, observed_data={"counts": draws.counts.totals})
 
 
 def _values_of(data: Any, name: str) -> Floats:
@@ -200,9 +196,7 @@ def hierarchical_model(table: ConfusionCounts, concentration: tuple[float, float
         alpha = kappa * mu
         if table.whole:
             cells = table.totals.astype(np.int64)
-            pm.DirichletMultinomial(
-                "counts", n=cells.sum(axis=1), a=alpha, observed=cells, dims=("group", "cell")
-            )
+            pm.DirichletMultinomial("counts", n=cells.sum(axis=1), a=alpha, observed=cells, dims=("group", "cell"))
         else:
             gammaln = import_module("pytensor.tensor").gammaln
             pm.Potential(

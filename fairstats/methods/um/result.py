@@ -129,11 +129,10 @@ class UmPosterior(Result, PosteriorDraws):
         name : str or callable
             "accuracy", "balanced_accuracy", "f1", "tpr", "tnr", "fpr", "fnr", "ppv", "npv", "selection_rate",
             "base_rate", "mcc", "error_ratio" (FN/FP): of all rows. "demographic_parity", "equal_opportunity",
-            "predictive_equality", "predictive_parity", "equalized_odds", "treatment_equality": between
-            groups. All of them may end in "_difference" (group − reference; the default of the latter),
-            "_absolute", "_ratio" or "_max" (largest gap between any two groups). A function gets counts of
-            shape (draws, G, 4), last axis tp, fp, fn, tn, and returns one entry per draw. Of several classes
-            see `um_multiclass`.
+            "predictive_equality", "predictive_parity", "equalized_odds", "treatment_equality": between groups. All of
+            them may end in "_difference" (group − reference; the default of the latter), "_absolute", "_ratio" or
+            "_max" (largest gap between any two groups). A function gets counts of shape (draws, G, 4), last axis tp,
+            fp, fn, tn, and returns one entry per draw. Of several classes see `um_multiclass`.
         group : hashable, optional
             A rate of this group instead of all rows.
         by_group : bool, default False
@@ -199,13 +198,7 @@ class UmPosterior(Result, PosteriorDraws):
         return lambda counts, _: metric.by_group(counts[:, [index]])[:, 0]
 
     def hdr(
-        self,
-        names: Any,
-        prob: Any = 0.95,
-        *,
-        group: Hashable | None = None,
-        backend: str | None = None,
-        **options: Any,
+        self, names: Any, prob: Any = 0.95, *, group: Hashable | None = None, backend: str | None = None, **options: Any
     ) -> HdrResult:
         """Highest density region of one metric, or of several jointly; see `fs.hdr`.
 
@@ -271,11 +264,10 @@ class UmPosterior(Result, PosteriorDraws):
         Returns
         -------
         DataFrame
-            The tidy columns — `estimate` is the posterior mean, `std_error` the posterior standard
-            deviation, `ci_low` and `ci_high` the ends of the shortest interval (HDI) —, then ``median``,
-            ``observed`` (the metric of the counts), ``rope``, ``p_rope`` = P(|difference| ≤ rope),
-            ``mc_error`` of the mean, ``undefined`` (share of draws 0/0),
-            ``confidence_level`` (probability that the interval holds). Above 10 million rows × draws the
+            The tidy columns — `estimate` is the posterior mean, `std_error` the posterior standard deviation, `ci_low`
+            and `ci_high` the ends of the shortest interval (HDI) —, then ``median``, ``observed`` (the metric of the
+            counts), ``rope``, ``p_rope`` = P(|difference| ≤ rope), ``mc_error`` of the mean, ``undefined`` (share of
+            draws 0/0), ``confidence_level`` (probability that the interval holds). Above 10 million rows × draws the
             table is made of fewer draws, at least 1,000, and a note says how many.
         """
         rows = [row.row(self.backend) for row in self._table(metrics, prob, rope)]
@@ -338,9 +330,7 @@ class UmPosterior(Result, PosteriorDraws):
         if self.cross_validation is not None:
             lines += self.cross_validation.notes(self.groups)
         else:
-            lines.append(
-                "Conditional on the fitted model; of new people only if these rows did not train it."
-            )
+            lines.append("Conditional on the fitted model; of new people only if these rows did not train it.")
         if self.counts.missing.n_dropped:
             lines.append(self.counts.missing.sentence)
         return lines
@@ -349,9 +339,7 @@ class UmPosterior(Result, PosteriorDraws):
         """What a prior does to groups with few errors, where it matters."""
         size = len(self.classes) or 2  # of two labels the cells are tp, fp, fn, tn
         hit = np.eye(size, dtype=bool).ravel() if self.classes else np.array([True, False, False, True])
-        sides = [
-            (self.counts.totals[:, own].sum(axis=1), self.prior[:, own].sum(axis=1)) for own in (~hit, hit)
-        ]
+        sides = [(self.counts.totals[:, own].sum(axis=1), self.prior[:, own].sum(axis=1)) for own in (~hit, hit)]
         seen, added = (np.array(part) for part in zip(*sides, strict=True))
         rarer = seen.argmin(axis=0), np.arange(len(self.groups))
         few = seen[rarer] < FEW_ERRORS
@@ -391,9 +379,7 @@ class UmPosterior(Result, PosteriorDraws):
         """
         return as_arviz(self) if self._inference is None else self._inference
 
-    def plot(
-        self, metrics: Any = None, ax: Axes | None = None, *, prob: Any = 0.95, rope: float | None = None
-    ) -> Axes:
+    def plot(self, metrics: Any = None, ax: Axes | None = None, *, prob: Any = 0.95, rope: float | None = None) -> Axes:
         """Draw the density of one metric with its HDR, or the joint HDR of two.
 
         Parameters
@@ -413,10 +399,7 @@ class UmPosterior(Result, PosteriorDraws):
         if metrics is None:
             metrics = [
                 "accuracy",
-                *(
-                    ["equal_opportunity" if self.classes else "equal_opportunity_max"]
-                    * (len(self.groups) > 1)
-                ),
+                *(["equal_opportunity" if self.classes else "equal_opportunity_max"] * (len(self.groups) > 1)),
             ]
         wanted = tuple(several(metrics))
         region = self.hdr(wanted, prob, backend=unless_asked())

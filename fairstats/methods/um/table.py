@@ -103,14 +103,10 @@ class Summaries:
     def rows(self, about: Iterable[Mapping[str, Any]]) -> Iterator[PosteriorRow]:
         """Rows of the table, with what each is about."""
         names = ("estimate", "std_error", "low", "high", "median", "p_rope", "mc_error")
-        for values, undefined, own in zip(
-            self.columns.T.tolist(), self.undefined.tolist(), about, strict=True
-        ):
+        for values, undefined, own in zip(self.columns.T.tolist(), self.undefined.tolist(), about, strict=True):
             row = dict(zip(names, values, strict=True))
             interval = Interval(row.pop("low"), row.pop("high"), self.prob, "HDI")
-            yield PosteriorRow(
-                **row, confidence_interval=interval, undefined=undefined, rope=self.rope, **own
-            )
+            yield PosteriorRow(**row, confidence_interval=interval, undefined=undefined, rope=self.rope, **own)
 
 
 def describe(draws: Floats, prob: float, rope: float | None = None) -> PosteriorRow:
@@ -141,9 +137,7 @@ def posterior_rows(
     number = _draws_of(draws, parts)
     if number < draws.n_draws:
         stored = None if draws.stored is None else draws.stored[:number]
-        draws = PosteriorDraws(
-            draws.counts, draws.prior, number, draws.target, draws.entropy, stored, draws.shifts
-        )
+        draws = PosteriorDraws(draws.counts, draws.prior, number, draws.target, draws.entropy, stored, draws.shifts)
     values = evaluate(draws._block, number, [part.function for part in parts], reference)
     observed, method = _observed(draws)[None], f"{draws.target}, HDI"
     rows: list[PosteriorRow] = []

@@ -111,8 +111,7 @@ class AveragedReturnLevel(Result):
     def notes(self) -> list[str]:
         """How the weights come about."""
         return [
-            f"Weights by leave-one-out prediction above {self.thresholds[-1]:.4g} "
-            f"({self.n_exceedances[-1]} values)."
+            f"Weights by leave-one-out prediction above {self.thresholds[-1]:.4g} ({self.n_exceedances[-1]} values)."
         ]
 
     def plot(self, ax: Any = None) -> Any:
@@ -165,9 +164,8 @@ def average_return_level(
 
     References
     ----------
-    Northrop, P. J., Attalides, N. and Jonathan, P. (2017). Cross-validatory extreme value threshold selection
-    and uncertainty with application to ocean storm severity. Journal of the Royal Statistical Society C 66,
-    93–120.
+    Northrop, P. J., Attalides, N. and Jonathan, P. (2017). Cross-validatory extreme value threshold selection and
+    uncertainty with application to ocean storm severity. Journal of the Royal Statistical Society C 66, 93–120.
 
     Examples
     --------
@@ -300,9 +298,7 @@ class _Posterior:
         return float((np.exp(self.log_weight) * betainc(*self.beta, np.exp(np.minimum(log, 0.0)))).sum())
 
 
-def _quantiles(
-    models: list[_Posterior], weights: Floats, m: float, shares: tuple[float, ...]
-) -> tuple[float, ...]:
+def _quantiles(models: list[_Posterior], weights: Floats, m: float, shares: tuple[float, ...]) -> tuple[float, ...]:
     """Quantiles of the mixture of the posteriors of the level, no lower than the lowest threshold."""
     from scipy.optimize import brentq
 
@@ -317,8 +313,6 @@ def _quantiles(
         while excess(high, share) < 0.0:
             high = start + 2.0 * (high - start)
         found.append(
-            brentq(excess, start, high, args=(share,), xtol=1e-9 * step)
-            if excess(start, share) < 0
-            else start
+            brentq(excess, start, high, args=(share,), xtol=1e-9 * step) if excess(start, share) < 0 else start
         )
     return tuple(found)

@@ -125,9 +125,7 @@ class RBackend:
         covariance = np.asarray(found["covariance"], dtype=np.float64)
         nll = float(found["nll"])
         if not np.isfinite(nll) or nll >= 1e9:
-            raise BackendError(
-                f"{self.source} found no maximum of the likelihood (negative log-likelihood {nll:g})"
-            )
+            raise BackendError(f"{self.source} found no maximum of the likelihood (negative log-likelihood {nll:g})")
         if found["regular"] and not np.isfinite(covariance).all():
             raise BackendError(f"{self.source}: {found['notes'] or 'no standard errors'}")
         params = np.asarray(found["estimate"], dtype=np.float64)

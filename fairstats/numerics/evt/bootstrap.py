@@ -82,9 +82,7 @@ def values_a_bootstrap_reaches(series: Floats, k: int) -> Floats:
     return np.sort(top)[top.size - reach :][::-1].copy()
 
 
-def resample_exceedances(
-    rng: np.random.Generator, top: Floats, total: int, k: int, replicates: int
-) -> ExcessBatch:
+def resample_exceedances(rng: np.random.Generator, top: Floats, total: int, k: int, replicates: int) -> ExcessBatch:
     """Resample all N = `total` values and take the (k + 1)-th largest of each resample as its threshold.
 
     How many of the N draws fall among the `top` T values (`values_a_bootstrap_reaches`) is binomial; which,
@@ -160,8 +158,7 @@ def simulated_deviances(
 ) -> Floats:
     """Deviances of the model's own return level (log period τ) in samples from the model.
 
-    Shape (replicates,); fewer for block maxima, where samples without a maximum of the likelihood are left
-    out.
+    Shape (replicates,); fewer for block maxima, where samples without a maximum of the likelihood are left out.
     """
     likelihood: GevLikelihood | GpdLikelihood
     if fit.model == "gev":
@@ -195,21 +192,16 @@ class PowerTail:
     ) -> PowerTail | None:
         """Draws for the k largest of `total` values; None where the largest are tied.
 
-        `m`: number of observations of the level that is asked for: c and the end go through the order
-        statistic next to it (the largest for the end point) in the upper half, since c is of the distance
-        to the least value: a spacing next to it, which is near 0 in many draws. Without a generator always
-        the same draws.
+        `m`: number of observations of the level that is asked for: c and the end go through the order statistic next to
+        it (the largest for the end point) in the upper half, since c is of the distance to the least value: a spacing
+        next to it, which is near 0 in many draws. Without a generator always the same draws.
         """
         found = cls.of_each(values, total, (m,), rng)
         return found[0] if found else None
 
     @classmethod
     def of_each(
-        cls,
-        values: Floats,
-        total: int,
-        periods: Sequence[float | None],
-        rng: np.random.Generator | None = None,
+        cls, values: Floats, total: int, periods: Sequence[float | None], rng: np.random.Generator | None = None
     ) -> list[PowerTail]:
         """`of` for several m, by the same draws: they do not depend on m; empty where it is None."""
         x = np.sort(values)[::-1]
@@ -240,9 +232,7 @@ def root_of_draws(drawn: Floats, value: float) -> float:
     return normal_quantile(min(max(share, 0.5 / drawn.size), 1.0 - 0.5 / drawn.size))
 
 
-def _solved(
-    x: Floats, total: int, places: Sequence[int], draws: int, rng: np.random.Generator
-) -> list[Triple]:
+def _solved(x: Floats, total: int, places: Sequence[int], draws: int, rng: np.random.Generator) -> list[Triple]:
     """Draws of end, c and g, through each of the order statistics `places`."""
     k = x.size
     observed = float(np.log((x[0] - x[-1]) / (x[0] - x[1:-1])).mean())

@@ -53,9 +53,8 @@ ROOT_VARIANCE = (
 )  # fmt: skip
 #: Shapes of the simulation, beyond which the moments stay.
 ROOT_SHAPES = (-0.5, 0.8)
-#: Standardised ends are found where their root would move by less (the rest of the way goes along the
-#: secant), or where they themselves move by less than the third of their distance from the estimate, which is
-#: at least the second.
+#: Standardised ends are found where their root would move by less (the rest of the way goes along the secant), or where
+#: they themselves move by less than the third of their distance from the estimate, which is at least the second.
 _SETTLED, _LEAST_ROOT, _STILL, _SECANTS = 1e-4, 1e-6, 1e-9, 30
 
 
@@ -199,9 +198,7 @@ class Lagrange:
     def approach(self, rows: Rows, shares: tuple[float, ...]) -> Triple:
         """Deviances, sums and multipliers at the last share of the radius, by way of the others."""
         eta = self.radius[rows] / self.spread[rows]
-        tangent = [
-            u[rows, None] * d[rows] * eta[:, None] for u, d in zip(self.units, self.directions, strict=True)
-        ]
+        tangent = [u[rows, None] * d[rows] * eta[:, None] for u, d in zip(self.units, self.directions, strict=True)]
         points = previous = [c[rows] for c in self.centres]
         before, reached, multiplier = -1.0, 0.0, eta
         deviance = difference = np.full(rows.size, np.nan)
@@ -409,9 +406,8 @@ def _second_in_theta(theta: Floats, omega: Floats, in_theta: Floats, in_omega: F
 def root_moments(shape: Numbers, s: Numbers, k: Numbers) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the signed root of a level with s = log(m·λ), for k excesses of shape ξ.
 
-    mean = a(ξ, s)/√k, variance = 1 + b(ξ, s)/k, where a and b are quadratic in ξ and linear between the knots
-    of s (simulated: `tests/calibration/roots.py`). At s = ∞ those of the shape and of the end point. They
-    broadcast.
+    mean = a(ξ, s)/√k, variance = 1 + b(ξ, s)/k, where a and b are quadratic in ξ and linear between the knots of s
+    (simulated: `tests/calibration/roots.py`). At s = ∞ those of the shape and of the end point. They broadcast.
     """
     xi, s = np.broadcast_arrays(np.clip(shape, *ROOT_SHAPES), s)
     powers = np.stack([np.ones_like(xi), xi, xi**2], -1)

@@ -171,9 +171,7 @@ class CovariateFit(Result):
             is not regular, or a fit that was read from a dictionary, which does not carry the rows.
         """
         checks.check_choice("method", method, ("profile", "delta"))
-        checks.check_that(
-            self.regular or method == "profile", "method", method, "'profile': the fit is not regular"
-        )
+        checks.check_that(self.regular or method == "profile", "method", method, "'profile': the fit is not regular")
         (regression, best), frame = self._made_of(), as_frame("at", at)
         rows = {
             name: design("at", spec, frame)[0] @ np.linalg.inv(regression.turns[name])
@@ -240,16 +238,10 @@ class CovariateFit(Result):
         >>> round(free.test_against(common).pvalue, 2)
         0.14
         """
-        checks.check_type(
-            "null", null, CovariateFit, "a fit with covariates", "fit_gpd(x, u, covariates=frame)"
-        )
+        checks.check_type("null", null, CovariateFit, "a fit with covariates", "fit_gpd(x, u, covariates=frame)")
         mine, theirs = self._made_of()[0], null._made_of()[0]
         series = [one.values * one.unit + one.origin for one in (mine, theirs)]
-        same = (
-            self.model == null.model
-            and series[0].size == series[1].size
-            and np.allclose(series[0], series[1])
-        )
+        same = self.model == null.model and series[0].size == series[1].size and np.allclose(series[0], series[1])
         inside = same and all(
             np.allclose(matrix, part, atol=1e-6)
             for matrix, part in (
@@ -261,9 +253,7 @@ class CovariateFit(Result):
         one_scale = theirs.columns["scale"].shape[1] == 1
         fine = inside and df > 0 and (mine.link == theirs.link or one_scale) and self.regular and null.regular
         got = f"{null.formulas}, {null.scale_link} link, {null.n_exceedances} values"
-        checks.check_that(
-            fine, "null", got, f"a smaller regular model of the same values within {self.formulas}"
-        )
+        checks.check_that(fine, "null", got, f"a smaller regular model of the same values within {self.formulas}")
         statistic = max(2.0 * (null.nll - self.nll), 0.0)
         words = ", ".join(f"{name} {formula}" for name, formula in null.formulas.items())
         pvalue = float(chdtrc(df, statistic))
@@ -315,9 +305,7 @@ def fit_covariates(
         matrix = columns[name]
         orthogonal, turn = np.linalg.qr(matrix)
         if not (matrix.size and (np.abs(np.diag(turn)) > 1e-9 * np.linalg.norm(matrix, axis=0)).all()):
-            got = (
-                f"{formula!r}: columns {list(specs[name].column_names)} of which one follows from the others"
-            )
+            got = f"{formula!r}: columns {list(specs[name].column_names)} of which one follows from the others"
             allowed, cure = "columns that differ among the values fitted", "leave it out, or join categories"
             raise InputError(name, got=got, allowed=allowed, cure=cure)
         columns[name], turns[name] = orthogonal * np.sqrt(values.size), turn / np.sqrt(values.size)

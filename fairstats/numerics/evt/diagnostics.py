@@ -166,15 +166,11 @@ def goodness_of_fit(
         measured = cell_pvalue(fit, statistic, replicates, generator)
     else:
         excesses, (scale, shape) = fit.sample - fit.origin, fit.excess_params
-        measured = excess_pvalue(
-            excesses, float(scale), float(shape), statistic, replicates, generator, fit.method
-        )
+        measured = excess_pvalue(excesses, float(scale), float(shape), statistic, replicates, generator, fit.method)
     return GoodnessOfFit(statistic, *measured, fit.n_exceedances, replicates, seed, fit.model, fit.backend)
 
 
-def cell_pvalue(
-    fit: FittedTail, statistic: str, replicates: int, rng: np.random.Generator
-) -> tuple[float, float]:
+def cell_pvalue(fit: FittedTail, statistic: str, replicates: int, rng: np.random.Generator) -> tuple[float, float]:
     """Statistic and p-value of rounded values, by their cells (Choulakian, Lockhart & Stephens 1994)."""
     scale, shape = fit.excess_params
     width, n = float(fit.grid or 1.0), fit.n_exceedances
@@ -185,9 +181,7 @@ def cell_pvalue(
     observed = np.zeros((1, cells.size))
     observed[0, np.searchsorted(cells, place)] = count
     # of a fine grid each value by itself: most cells of a sample are empty
-    at, number = (
-        (cells, counts.astype(np.float64)) if cells.size < n else (simulated, np.ones_like(simulated))
-    )
+    at, number = (cells, counts.astype(np.float64)) if cells.size < n else (simulated, np.ones_like(simulated))
     drawn = GridLikelihood.of_counts(at, number, width, float(n), "fixed").fits.params
     params = np.vstack([[scale, shape], drawn])
     edges = np.append(cells, cells[-1] + 1.0) * width
@@ -294,9 +288,7 @@ class MeanResidualLife(OverThresholds):
         """How to read it."""
         lines = ["Above a good threshold the mean excess is linear in it, with slope ξ/(1 − ξ)."]
         if np.any(self.std_error * np.sqrt(self.n_exceedances) > _HEAVY * self.mean_excess):
-            lines.append(
-                "Excesses vary more than exponential ones: normal intervals of their mean are too short."
-            )
+            lines.append("Excesses vary more than exponential ones: normal intervals of their mean are too short.")
         return lines
 
     def plot(self, ax: Any = None) -> Any:
@@ -331,9 +323,8 @@ def mean_residual_life(
     Notes
     -----
     A picture to look at: of a heavy tail the mean is skewed, and with 200 exceedances the 95% intervals cover
-    .94 to .95 for ξ ≤ .2, .92 at ξ = .3 and .90 at .4. A note says so where the standard deviation of the
-    excesses over some threshold is more than 1.2 times their mean, which it is in 1% of samples at ξ = 0 and
-    in 86% at ξ = .3.
+    .94 to .95 for ξ ≤ .2, .92 at ξ = .3 and .90 at .4. A note says so where the standard deviation of the excesses over
+    some threshold is more than 1.2 times their mean, which it is in 1% of samples at ξ = 0 and in 86% at ξ = .3.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """The two tail distributions as functions of arrays: densities, quantiles, draws, L-moments.
 
-ξ > 0 is a heavy tail. SciPy's `genpareto` has the same sign, its `genextreme` the opposite one; neither is
-used here, so that nothing needs converting, the exponential limit is continuous, and arrays of samples cost
-one call.
+ξ > 0 is a heavy tail. SciPy's `genpareto` has the same sign, its `genextreme` the opposite one; neither is used here,
+so that nothing needs converting, the exponential limit is continuous, and arrays of samples cost one call.
 
 Both tails are made of one function: v(y; θ) = log(1 + θy)/θ turns generalised Pareto excesses into
 exponential ones and block maxima into Gumbel ones (θ = ξ/σ); at θ = 0 it is y itself. Near 0 the quotient
@@ -181,9 +180,7 @@ def gpd_logpdf(y: Numbers, scale: Numbers, shape: Numbers) -> Floats:
     return np.where(inside | flat, value, -np.inf)
 
 
-def random_excesses(
-    rng: np.random.Generator, size: tuple[int, ...], scale: Numbers, shape: Numbers
-) -> Floats:
+def random_excesses(rng: np.random.Generator, size: tuple[int, ...], scale: Numbers, shape: Numbers) -> Floats:
     """Random excesses of the given size; scale and shape broadcast to it."""
     return np.asarray(scale * power_ratio(rng.standard_exponential(size), np.asarray(shape)))
 

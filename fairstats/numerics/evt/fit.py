@@ -32,13 +32,7 @@ from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.grid import LEAST_CELLS, OFF_GRID, GridLikelihood, grid_width
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
 from fairstats.numerics.evt.series import as_maxima, as_series, exceedances_of, may_be_rounded, warn_of_ties
-from fairstats.numerics.evt.tail import (
-    FEW_EXCEEDANCES,
-    FEW_FOR_SCALE,
-    FittedTail,
-    ParameterFit,
-    to_point_process,
-)
+from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, FEW_FOR_SCALE, FittedTail, ParameterFit, to_point_process
 from fairstats.plots.evt import plot_fit
 
 _NAMES = {
@@ -148,8 +142,7 @@ class EvtFit(FittedTail):
         """Every parameter with its interval, then the notes."""
         lines = [
             f"The {name} is {c.estimate:.4g} ({100 * self.confidence_level:g}% interval "
-            f"{c.confidence_interval.low:.4g} to {c.confidence_interval.high:.4g}, "
-            f"{c.confidence_interval.method})."
+            f"{c.confidence_interval.low:.4g} to {c.confidence_interval.high:.4g}, {c.confidence_interval.method})."
             for name, c in zip(self.params, self.comparisons, strict=True)
         ]
         return [*lines, *self.notes()]
@@ -161,8 +154,7 @@ class EvtFit(FittedTail):
             lines.append(f"{self.n_exceedances} block maxima.")
         else:
             lines.append(
-                f"{self.n_exceedances} of {self.n_total} observations exceed {self.threshold:g} "
-                f"(rate {self.rate:.4g})."
+                f"{self.n_exceedances} of {self.n_total} observations exceed {self.threshold:g} (rate {self.rate:.4g})."
             )
         if self.grid is not None:
             lines.append(f"Values on a grid of width {self.grid:g}: the likelihood is that of its cells.")
@@ -192,9 +184,7 @@ class EvtFit(FittedTail):
                     f"levels and end point {known}."
                 )
             elif not self.at_boundary:
-                lines.append(
-                    "ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail."
-                )
+                lines.append("ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail.")
         return lines
 
     def plot(self, axes: Any = None) -> Any:
@@ -287,11 +277,10 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     Below 100 exceedances the 95% interval of the scale, by χ², is a little too narrow (at 30 it covers .90 to
     .93), and a note says so; those of shape, levels and end point, by the standardised signed root, are not.
 
-    The likelihood is maximised over ξ ≥ −1. For ξ < −1 it grows without bound as the end point approaches
-    the largest value; where no interior maximum is higher than the best point with ξ = −1, that point is
-    returned (σ = largest excess, `at_boundary`), and the fit has no standard errors. For ξ ≤ −1/2 the
-    maximum exists but is not regular (Smith 1985): `regular` is False, and neither standard errors nor
-    delta intervals are given.
+    The likelihood is maximised over ξ ≥ −1. For ξ < −1 it grows without bound as the end point approaches the largest
+    value; where no interior maximum is higher than the best point with ξ = −1, that point is returned (σ = largest
+    excess, `at_boundary`), and the fit has no standard errors. For ξ ≤ −1/2 the maximum exists but is not regular
+    (Smith 1985): `regular` is False, and neither standard errors nor delta intervals are given.
 
     "coles_dixon" buys a smaller error with bias: of 15, 30 and 50 values with ξ = .4 the level with m·λ = 20
     has a relative root mean square error of .32, .24 and .19 (maximum likelihood: .56, .33, .24) and a bias
@@ -496,9 +485,7 @@ def _above_threshold(
         fitted = ParameterFit(one.params[0], one.covariance[0], float(one.nll[0]), bool(one.at_boundary[0]))
         used = scipy_backend.version()
     if block_size is not None:
-        params, covariance = to_point_process(
-            fitted.params, _covariance(fitted, method), u, k, total, block_size
-        )
+        params, covariance = to_point_process(fitted.params, _covariance(fitted, method), u, k, total, block_size)
         nll = fitted.nll - k * float(np.log(block_size * k / total)) + k  # of the process at λ = k/N
         fitted = ParameterFit(params, covariance, nll, fitted.at_boundary)
     known = {"n_total": total, "threshold": u, "block_size": block_size, "confidence_level": level}
@@ -523,11 +510,7 @@ def _width(above: Floats, grid: Any, method: str, backend: str | None) -> float 
             raise InputError("grid", got=got, allowed="the width of their grid", cure="grid='auto'")
     else:
         check_choice("grid", grid, ("auto",))
-        if (
-            method != "mle"
-            or (current_backend() if backend is None else backend) == "r"
-            or not may_be_rounded(above)
-        ):
+        if method != "mle" or (current_backend() if backend is None else backend) == "r" or not may_be_rounded(above):
             return None
         width = grid_width(above)
     # from the first on: multiples of the width may all end in a half, which rounding would merge
@@ -568,9 +551,7 @@ def _for_covariates(method: Any, confidence_level: float, backend: Any) -> float
     """The confidence level, where method and back end are those of fits with covariates."""
     level = _checked(method, confidence_level, backend)
     check_that(method == "mle", "method", method, "'mle' with covariates")
-    check_that(
-        backend != "r", "backend", backend, "'scipy' with covariates: extRemes is compared in the tests"
-    )
+    check_that(backend != "r", "backend", backend, "'scipy' with covariates: extRemes is compared in the tests")
     return level
 
 

@@ -28,13 +28,7 @@ from fairstats.numerics.evt.distributions import (
     exponential_scale_partials,
     mean_exponential_scale,
 )
-from fairstats.numerics.evt.likelihood import (
-    REGULAR_ABOVE,
-    SampleFits,
-    SampleLikelihood,
-    Samples,
-    coles_dixon,
-)
+from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, SampleFits, SampleLikelihood, Samples, coles_dixon
 from fairstats.numerics.evt.optimise import OneObjective, minimise_convex, minimise_over_tail
 
 RateTerm = Literal["binomial", "poisson", "fixed"]
@@ -52,11 +46,7 @@ def profile_in_theta(theta: Floats, d: Triple) -> Triple:
     """Negative log-likelihood per excess minimised over ν: log D + θD + 1, with slope and curvature in θ."""
     d0, d1, d2 = d
     ratio = d1 / d0
-    return (
-        np.log(d0) + theta * d0 + 1.0,
-        ratio + d0 + theta * d1,
-        d2 / d0 - ratio**2 + 2.0 * d1 + theta * d2,
-    )
+    return (np.log(d0) + theta * d0 + 1.0, ratio + d0 + theta * d1, d2 / d0 - ratio**2 + 2.0 * d1 + theta * d2)
 
 
 def fit_gpd_samples(samples: Samples, *, covariance: bool = True, penalised: bool = False) -> SampleFits:

@@ -78,9 +78,7 @@ class GridLikelihood(GpdLikelihood):
     counts: Floats
 
     @classmethod
-    def of(
-        cls, values: Floats, threshold: float, width: float, total: float, rate_term: RateTerm
-    ) -> GridLikelihood:
+    def of(cls, values: Floats, threshold: float, width: float, total: float, rate_term: RateTerm) -> GridLikelihood:
         """Fit values above a threshold that is half a width below the lowest of them."""
         place, count = cells_of(values, threshold, width)
         return cls.of_counts(place, count[None, :], width, total, rate_term)
@@ -94,9 +92,7 @@ class GridLikelihood(GpdLikelihood):
         upper = np.maximum(np.where(counts > 0, place, 0.0).max(axis=1), 0.5)
         samples = Samples(np.atleast_2d(place), counts.sum(axis=1), zero, zero + width, zero, upper)
         unknown = np.full((zero.size, 2), np.nan)
-        empty = SampleFits(
-            unknown, zero, zero > 0, zero > 0, zero, zero + 1.0, np.full((zero.size, 2, 2), np.nan)
-        )
+        empty = SampleFits(unknown, zero, zero > 0, zero > 0, zero, zero + 1.0, np.full((zero.size, 2, 2), np.nan))
         start = cls(samples, empty, zero + total, rate_term, counts)
         return replace(start, fits=start._fitted())
 
@@ -117,8 +113,7 @@ class GridLikelihood(GpdLikelihood):
         # (σ, ξ) = (unit/ν, θ/ν)
         partials = np.zeros_like(nu), -unit / nu**2, 1.0 / nu, -theta / nu**2
         jacobian, information = (
-            np.stack(entries, -1).reshape(-1, 2, 2)[regular]
-            for entries in (partials, (f_tt, f_tv, f_tv, f_vv))
+            np.stack(entries, -1).reshape(-1, 2, 2)[regular] for entries in (partials, (f_tt, f_tv, f_tv, f_vv))
         )
         covariance[regular] = jacobian @ np.linalg.inv(information) @ np.swapaxes(jacobian, 1, 2)
         params = np.stack([unit / nu, xi], -1)

@@ -114,9 +114,7 @@ def level_ends(
         found[rest] = np.where(np.abs(ends) >= _LONGEST, np.sign(ends) * np.inf, ends)
     else:
         near = None if guess is None else guess[rest]
-        found[rest] = find_crossings(
-            deviance, d[rest], 0.2 * unit[rest] * side[rest], target[rest], guess=near
-        )
+        found[rest] = find_crossings(deviance, d[rest], 0.2 * unit[rest] * side[rest], target[rest], guess=near)
     return found
 
 
@@ -224,9 +222,7 @@ class TailLikelihood:
         low, high = self._both(ends, moments, np.array([target]), estimate, first)
         return float(low[0]), float(high[0])
 
-    def parameter_ends(
-        self, name: str, target: Floats, *, standardised: bool = False
-    ) -> tuple[Floats, Floats]:
+    def parameter_ends(self, name: str, target: Floats, *, standardised: bool = False) -> tuple[Floats, Floats]:
         """Ends of likelihood intervals of a parameter for critical values of the deviance, shape (Q,).
 
         `name` is "location" (only where there are blocks), "scale" (never standardised) or "shape", which
@@ -293,13 +289,7 @@ class TailLikelihood:
         return np.where(self._edge_is_likely(deviance), np.nan, found)
 
     def _both(
-        self,
-        ends: Ends,
-        moments: Moments,
-        target: Floats,
-        centre: Floats,
-        first: Floats | None,
-        s: Numbers = np.inf,
+        self, ends: Ends, moments: Moments, target: Floats, centre: Floats, first: Floats | None, s: Numbers = np.inf
     ) -> tuple[Floats, Floats]:
         """Lower and upper ends for critical values of the deviance.
 

@@ -26,10 +26,9 @@ _OUTSIDE = 1e30
 class Samples:
     """Values of P samples in standard units: (x − centre)/unit.
 
-    `y`, shape (P, N): standardised values; rows of excesses shorter than N end in zeros; `n`, shape (P,):
-    values per sample; `centre`, `unit`, shape (P,): 0 and the mean of excesses; mean and standard deviation
-    of block maxima; `lower`, `upper`, shape (P,): lower end of the standardised values (0 for excesses: the
-    threshold), and the largest.
+    `y`, shape (P, N): standardised values; rows of excesses shorter than N end in zeros; `n`, shape (P,): values per
+    sample; `centre`, `unit`, shape (P,): 0 and the mean of excesses; mean and standard deviation of block maxima;
+    `lower`, `upper`, shape (P,): lower end of the standardised values (0 for excesses: the threshold), and the largest.
     """
 
     y: Floats
@@ -72,13 +71,12 @@ class Samples:
 class SampleFits:
     """Maximum likelihood fits of P samples in the region ξ ≥ −1.
 
-    `params`, shape (P, p): (σ, ξ) of excesses, (μ, σ, ξ) of block maxima; ξ positive is heavy; `nll`, shape
-    (P,): negative log-likelihood, in the units of the data; `at_boundary`, shape (P,): whether ξ = −1, with
-    the end point at the largest value, is the best point of the region; `unbounded`, shape (P,): block maxima
-    only: whether there is no maximum at all, so that all other fields mean nothing. The likelihood of small
-    or tied samples may rise towards ever heavier tails that start at the smallest value; `theta`, `nu`, shape
-    (P,): θ and ν of the standardised values; `covariance`, shape (P, p, p): of `params` by the observed
-    information; NaN where ξ ≤ −1/2.
+    `params`, shape (P, p): (σ, ξ) of excesses, (μ, σ, ξ) of block maxima; ξ positive is heavy; `nll`, shape (P,):
+    negative log-likelihood, in the units of the data; `at_boundary`, shape (P,): whether ξ = −1, with the end point at
+    the largest value, is the best point of the region; `unbounded`, shape (P,): block maxima only: whether there is no
+    maximum at all, so that all other fields mean nothing. The likelihood of small or tied samples may rise towards ever
+    heavier tails that start at the smallest value; `theta`, `nu`, shape (P,): θ and ν of the standardised values;
+    `covariance`, shape (P, p, p): of `params` by the observed information; NaN where ξ ≤ −1/2.
     """
 
     params: Floats
@@ -161,9 +159,7 @@ class SampleLikelihood(Protocol):
         nu = self.best_nu(rows, data, v0, tau)
         clamped = nu < -theta  # the region ends at ξ = −1: ν = −θ
         nu = np.maximum(nu, -theta)
-        f, f_t, f_v, f_l, f_tt, f_tv, f_vv, f_tl, f_vl, f_ll = self.joint(
-            rows, data, theta, nu, nu * v0 - tau
-        )
+        f, f_t, f_v, f_l, f_tt, f_tv, f_vv, f_tl, f_vl, f_ll = self.joint(rows, data, theta, nu, nu * v0 - tau)
         # chain rule along ℓ = ν·v(d; θ) − τ, whose derivatives are ν·v1 in θ and v0 in ν
         t = nu * v1
         f_tt = f_tt + 2.0 * f_tl * t + f_ll * t**2 + f_l * nu * v2
@@ -324,8 +320,7 @@ def coles_dixon(likelihood: SampleLikelihood) -> tuple[Rows, Floats, Floats, Tri
 def block_scale_end(standard: SampleLikelihood, period: float, side: float, target: float) -> float:
     """Log of the end for σ = e^(ξs)/ν, s = ℓ + τ, the scale of blocks with log period τ.
 
-    In the coordinates (ξ, s), ν = e^(ξs)/σ is explicit, and what is left for a given σ is a minimum over
-    two variables.
+    In the coordinates (ξ, s), ν = e^(ξs)/σ is explicit, and what is left for a given σ is a minimum over two variables.
     """
     from scipy.optimize import minimize
 

@@ -1,9 +1,8 @@
 """Searches in one variable, for many problems at once: minima over the tail, convex minima, crossings.
 
-The tail parameter θ = ξ/σ lives between −1/hi and −1/lo (both ends open, lo ≤ 0 < hi). The logarithm of the
-ratio of the two distances, ``φ = log((1 + θ·hi)/(1 + θ·lo))``, runs over the whole line, is 0 in the
-exponential case and of the order ξ·log n at the optimum: a coarse grid in φ finds the basin, Newton steps
-within a bracket finish.
+The tail parameter θ = ξ/σ lives between −1/hi and −1/lo (both ends open, lo ≤ 0 < hi). The logarithm of the ratio of
+the two distances, ``φ = log((1 + θ·hi)/(1 + θ·lo))``, runs over the whole line, is 0 in the exponential case and of the
+order ξ·log n at the optimum: a coarse grid in φ finds the basin, Newton steps within a bracket finish.
 """
 
 from __future__ import annotations
@@ -81,13 +80,7 @@ def minimise_over_tail(
 
 
 def _from_start(
-    in_phi: Objective,
-    start: Floats,
-    lo: Floats,
-    hi: Floats,
-    theta: Floats,
-    value: Floats,
-    one: OneObjective | None,
+    in_phi: Objective, start: Floats, lo: Floats, hi: Floats, theta: Floats, value: Floats, one: OneObjective | None
 ) -> Rows:
     """Newton from `start`; returns the problems that it did not settle."""
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -283,12 +276,11 @@ def find_crossings(
 ) -> Floats:
     """First point on one side of `centre` where the deviance equals `target`; all arrays of shape (Q,).
 
-    The point is sought as ``centre + scale·sinh(τ)``, τ > 0, which covers many orders of magnitude; there
-    √deviance is nearly linear, so Newton steps on it within a bracket need few evaluations. The deviance is
-    twice the fall of the profile log-likelihood, 0 at `centre`. The sign of `scale` is the direction, its
-    size about one standard error; `limit` is the end of the parameter space in that direction. It, or
-    infinity, is returned where the deviance stays below the target. The search begins at `guess`, where it is
-    not NaN.
+    The point is sought as ``centre + scale·sinh(τ)``, τ > 0, which covers many orders of magnitude; there √deviance is
+    nearly linear, so Newton steps on it within a bracket need few evaluations. The deviance is twice the fall of the
+    profile log-likelihood, 0 at `centre`. The sign of `scale` is the direction, its size about one standard error;
+    `limit` is the end of the parameter space in that direction. It, or infinity, is returned where the deviance stays
+    below the target. The search begins at `guess`, where it is not NaN.
     """
     end = np.where(scale > 0, np.inf, -np.inf) if limit is None else limit
     root = np.sqrt(target)
@@ -316,9 +308,7 @@ def find_crossings(
             newton = t + (root[active] - w) * 2.0 * w / (slope * step * np.cosh(t))
         lo, hi, known = low[active], high[active], bounded[active]
         outward = np.minimum(2.0 * t + 0.5, 0.5 * (t + hi))
-        with np.errstate(
-            divide="ignore", invalid="ignore"
-        ):  # where no slope is known, a secant every other time
+        with np.errstate(divide="ignore", invalid="ignore"):  # where no slope is known, a secant every other time
             share = (root[active] - below[active]) / (above[active] - below[active])
         share = np.where(np.isfinite(share) & (i % 2 == 0) & (i < _SECANTS), share, 0.5)
         fallback = np.where(known, lo + share * (hi - lo), outward)

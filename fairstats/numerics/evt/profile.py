@@ -18,14 +18,7 @@ from fairstats.numerics.evt.gev import GevLikelihood
 from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, ProfilePoints, shape_profile
 from fairstats.numerics.evt.return_levels import power_draws
-from fairstats.numerics.evt.tail import (
-    PROFILE,
-    SIGNED_ROOT,
-    FittedTail,
-    TailEstimate,
-    TailTest,
-    to_point_process,
-)
+from fairstats.numerics.evt.tail import PROFILE, SIGNED_ROOT, FittedTail, TailEstimate, TailTest, to_point_process
 from fairstats.plots.evt import plot_profile
 
 #: Points on either side of the estimate, and how far beyond the critical value the curve goes.
@@ -175,9 +168,7 @@ class ShapeTest(TailTest):
         return [f"With that shape: {fitted}; log L = {-self.nll:.6g}."]
 
 
-def profile_curve(
-    fit: FittedTail, parameter: str = "shape", *, confidence_level: float | None = None
-) -> ProfileCurve:
+def profile_curve(fit: FittedTail, parameter: str = "shape", *, confidence_level: float | None = None) -> ProfileCurve:
     """Profile likelihood of a parameter of a fit by maximum likelihood, with its χ² interval.
 
     Parameters

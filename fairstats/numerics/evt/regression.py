@@ -1,10 +1,9 @@
 """Likelihood of tails whose scale and shape (and location, of block maxima) are linear in columns.
 
-With rows a, b, c of the design matrices log σ = a·α (or σ = a·α), ξ = b·β and μ = c·γ, the negative
-log-likelihood is Σ[log σ + (1 + ξ)w + e^(−w)], w = log(1 + ξ(x − μ)/σ)/ξ, without the last term for excesses
-(Coles 2001, chapter 6). Newton's method minimises it in standard units and orthogonal columns. An end of a
-likelihood interval of h, a level or a coefficient, is the largest or smallest h with a given deviance D: the
-Lagrange conditions ∇h = κ∇D.
+With rows a, b, c of the design matrices log σ = a·α (or σ = a·α), ξ = b·β and μ = c·γ, the negative log-likelihood is
+Σ[log σ + (1 + ξ)w + e^(−w)], w = log(1 + ξ(x − μ)/σ)/ξ, without the last term for excesses (Coles 2001, chapter 6).
+Newton's method minimises it in standard units and orthogonal columns. An end of a likelihood interval of h, a level or
+a coefficient, is the largest or smallest h with a given deviance D: the Lagrange conditions ∇h = κ∇D.
 """
 
 from __future__ import annotations
@@ -177,9 +176,7 @@ def minimise(smooth: Smooth, z: Floats) -> tuple[Floats, float] | None:
 
 
 @np.errstate(all="ignore")
-def likelihood_end(
-    nll: Smooth, best: Floats, interest: Smooth, side: float, critical: float, stages: int = 4
-) -> float:
+def likelihood_end(nll: Smooth, best: Floats, interest: Smooth, side: float, critical: float, stages: int = 4) -> float:
     """Largest (side 1) or smallest (−1) interest with a deviance up to the critical value.
 
     Newton's method on the Lagrange conditions, in stages of √D, each from the one before; again with more

@@ -25,24 +25,11 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import two_sided_pvalue
 from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt.bootstrap import (
-    POWER_TAIL,
-    PowerTail,
-    resampled_levels,
-    root_of_draws,
-    simulated_deviances,
-)
+from fairstats.numerics.evt.bootstrap import POWER_TAIL, PowerTail, resampled_levels, root_of_draws, simulated_deviances
 from fairstats.numerics.evt.distributions import Floats, Numbers, power_ratio, power_ratio_shape_derivative
 from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.series import as_series
-from fairstats.numerics.evt.tail import (
-    FEW_EXCEEDANCES,
-    FEW_VALUES,
-    PROFILE,
-    SIGNED_ROOT,
-    FittedTail,
-    TailEstimate,
-)
+from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, FEW_VALUES, PROFILE, SIGNED_ROOT, FittedTail, TailEstimate
 
 _METHODS = ("auto", "signed_root", "profile", "power_tail", "delta", "bootstrap")
 _RATES = ("estimated", "fixed")
@@ -59,8 +46,7 @@ class ReturnLevel(TailEstimate):
     estimate : float
         RL(m).
     std_error : float
-        Delta-method standard error (bootstrap: standard deviation of the replicates); NaN where the fit is
-        not regular.
+        Delta-method standard error (bootstrap: standard deviation of the replicates); NaN where the fit is not regular.
     confidence_interval : Interval
     critical_value : float or None
         What the deviance was compared with on either side: the χ² quantile, or the simulated one; None for
@@ -91,9 +77,7 @@ class ReturnLevel(TailEstimate):
         what = "a block's maximum" if self.model == "gev" else "an observation"
         lines = [f"Exceeded by {what} with probability 1/{self.m:g}. {super().notes()[0]}"]
         if self.rate == "fixed":
-            lines.append(
-                "The rate of exceedances is taken as known: too narrow, for comparison with evd only."
-            )
+            lines.append("The rate of exceedances is taken as known: too narrow, for comparison with evd only.")
         by_chi2 = self.confidence_interval.method == PROFILE and self.model != "gev"
         if self.n_exceedances < FEW_EXCEEDANCES and by_chi2:
             lines.append(FEW_VALUES.format(self.n_exceedances))
@@ -154,8 +138,7 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     Parameters
     ----------
     m : float, or several of them
-        Observations, or blocks for block maxima (m > 1). On average at least one of m exceeds the threshold
-        (m·λ ≥ 1).
+        Observations, or blocks for block maxima (m > 1). On average at least one of m exceeds the threshold (m·λ ≥ 1).
     method : {"auto", "signed_root", "profile", "power_tail", "delta", "bootstrap"}
         "auto": above a threshold a likelihood interval by the standardised signed root ("signed_root", see
         the notes) or, for shapes below −1/2, where the likelihood is not regular, fiducial draws of a power
@@ -327,13 +310,7 @@ def _power_tails(
 
 
 def return_level_test(
-    fit: FittedTail,
-    m: float,
-    level: float,
-    *,
-    method: str = "auto",
-    n_resamples: int = 0,
-    rng: Any = None,
+    fit: FittedTail, m: float, level: float, *, method: str = "auto", n_resamples: int = 0, rng: Any = None
 ) -> HypothesisTest:
     """Likelihood-ratio test of RL(m) = level, two-sided.
 
@@ -368,9 +345,7 @@ def return_level_test(
     deviance = float(fit.likelihood().level_deviance(tau, np.array([level]))[0])
     if replicates:
         generator, _ = as_generator(rng)
-        check_whole(
-            "n_resamples", replicates, low=19, cure="n_resamples=999, or 0 for the limit distribution"
-        )
+        check_whole("n_resamples", replicates, low=19, cure="n_resamples=999, or 0 for the limit distribution")
         simulated = simulated_deviances(fit, tau, _estimate(fit, tau, "estimated"), replicates, generator)
         pvalue = (1.0 + float((simulated >= deviance).sum())) / (simulated.size + 1.0)
         name = "likelihood ratio, calibrated by parametric bootstrap"

@@ -101,8 +101,7 @@ def warn_of_ties(values: Floats, what: str) -> None:
 def usable_thresholds(series: Floats, thresholds: Any, n_thresholds: int) -> tuple[Floats, Counts]:
     """Thresholds in ascending order, and how many values exceed each: at least ten, not all equal.
 
-    Default: from the median to the value that ten exceed, the numbers of exceedances in geometric
-    progression.
+    Default: from the median to the value that ten exceed, the numbers of exceedances in geometric progression.
     """
     ordered, least = np.sort(series), 2 * LEAST_EXCEEDANCES + 1
     if thresholds is not None:

@@ -9,11 +9,10 @@ L-moments (`distributions`); every interval, test and bootstrap. extRemes' own i
 ways: profiles are computed from the data around *our* maximum of the likelihood.
 
 A back end receives finite float64 arrays, at least ten values that are not all equal. Excesses are x − u > 0
-in the units of the data: standardising is the back end's business and must make the answer equivariant. ξ is
-positive for heavy tails. Agreement asked of R: negative log-likelihood 1e-9, parameters 1e-5 standard errors,
-standard errors 1e-3 (ξ > −.3) and 1e-2 (ξ > −.45), L-moments 1e-8. An R back end must reject what `extRemes`
-returns by failure — a negative log-likelihood ≥ 1e9, standard errors of 2e-8 or 2e-6 in standardised units —
-with `BackendError`.
+in the units of the data: standardising is the back end's business and must make the answer equivariant. ξ is positive
+for heavy tails. Agreement asked of R: negative log-likelihood 1e-9, parameters 1e-5 standard errors, standard errors
+1e-3 (ξ > −.3) and 1e-2 (ξ > −.45), L-moments 1e-8. An R back end must reject what `extRemes` returns by failure — a
+negative log-likelihood ≥ 1e9, standard errors of 2e-8 or 2e-6 in standardised units — with `BackendError`.
 
 The point process of exceedances is a transformed generalised Pareto fit. With λ the rate of exceedances per
 observation, blocks of b observations have GEV maxima with σ = σ_u·(bλ)^ξ and μ = u + (σ − σ_u)/ξ (Coles 2001,
@@ -41,12 +40,7 @@ from fairstats.ground.checks import (
 )
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Comparison, Interval, Result
-from fairstats.numerics.evt.distributions import (
-    Floats,
-    exponential_scale,
-    power_ratio,
-    power_ratio_shape_derivative,
-)
+from fairstats.numerics.evt.distributions import Floats, exponential_scale, power_ratio, power_ratio_shape_derivative
 from fairstats.numerics.evt.gpd import RateTerm
 from fairstats.numerics.evt.intervals import TailLikelihood
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
@@ -71,12 +65,11 @@ _ROUNDING = 1e-12
 class ParameterFit:
     """Estimates of one model by a back end.
 
-    `params`, shape (p,): (σ, ξ) for excesses, (μ, σ, ξ) for block maxima; in the units of the data;
-    `covariance`, shape (p, p): inverse observed information, all entries NaN where it does not exist (ξ ≤
-    −1/2). None for L-moments: the caller computes it from the data; `nll`: negative log-likelihood at
-    `params`, in the units of the data (+inf where a value lies outside the support, as can happen to
-    L-moments); `at_boundary`: ξ = −1 was returned because no interior maximum of the likelihood is higher:
-    the end point is the largest value. Always False for L-moments.
+    `params`, shape (p,): (σ, ξ) for excesses, (μ, σ, ξ) for block maxima; in the units of the data; `covariance`, shape
+    (p, p): inverse observed information, all entries NaN where it does not exist (ξ ≤ −1/2). None for L-moments: the
+    caller computes it from the data; `nll`: negative log-likelihood at `params`, in the units of the data (+inf where a
+    value lies outside the support, as can happen to L-moments); `at_boundary`: ξ = −1 was returned because no interior
+    maximum of the likelihood is higher: the end point is the largest value. Always False for L-moments.
     """
 
     params: Floats
@@ -251,8 +244,7 @@ class FittedTail(Result):
             raise InputError(
                 "m",
                 got=f"{m:g}, of which {m * self.rate:.3g} exceed the threshold on average",
-                allowed=f"at least {least:.6g}: under one exceedance on average the level is below the "
-                "threshold",
+                allowed=f"at least {least:.6g}: under one exceedance on average the level is below the threshold",
                 cure="lower the threshold, or take the empirical quantile by empirical_return_level(x, m)",
             )
         return float(np.log(m))
@@ -266,9 +258,7 @@ class FittedTail(Result):
     def by_power(self) -> bool:
         """Whether levels and end point are those of a power tail: ξ < −1/2, threshold, no grid."""
         irregular = (
-            self.method != "lmoments"
-            and self.model != "gev"
-            and (self.at_boundary or self.shape < REGULAR_ABOVE)
+            self.method != "lmoments" and self.model != "gev" and (self.at_boundary or self.shape < REGULAR_ABOVE)
         )
         return irregular and self.grid is None and bool(self.sample[-1] > self.sample[-2])
 
@@ -354,9 +344,8 @@ class TailEstimate(_TailResult):
         """The estimate with its interval, in words; then the notes."""
         interval, name = self.confidence_interval, self.metric.format(self)
         return [
-            f"{name[0].upper()}{name[1:]}: {self.estimate:.4g} "
-            f"({100 * interval.confidence_level:g}% interval {interval.low:.4g} to {interval.high:.4g}, "
-            f"{interval.method}).",
+            f"{name[0].upper()}{name[1:]}: {self.estimate:.4g} ({100 * interval.confidence_level:g}% interval "
+            f"{interval.low:.4g} to {interval.high:.4g}, {interval.method}).",
             *self.notes(),
         ]
 

@@ -89,9 +89,7 @@ class ExponentialityTest(TailTest):
     def notes(self) -> list[str]:
         """What passing means."""
         if self.rule != "max_cv":
-            return [
-                "The paper's rule: it has no error level; see exponentiality_test for how often it passes."
-            ]
+            return ["The paper's rule: it has no error level; see exponentiality_test for how often it passes."]
         verdict = "not shown heavier than exponential" if self.passed else "heavier than exponential"
         level = 1.0 - self.confidence_level
         look = f"One look at level {level:g}"
@@ -124,9 +122,8 @@ def exponentiality_test(
         Numbers of largest values to look at. CV_k is the coefficient of variation of the excesses of the k
         largest values over the (k + 1)-th.
     rule : {"max_cv", "paper_excess", "paper_raw"}
-        "max_cv": max over k of (CV_k − E CV_k)/sd_k, moments and critical value under the exponential. The
-        other two are the rules of Monjezi et al.: CV_k < 1 + 1/(4k) for every k, on excesses and on raw
-        values.
+        "max_cv": max over k of (CV_k − E CV_k)/sd_k, moments and critical value under the exponential. The other two
+        are the rules of Monjezi et al.: CV_k < 1 + 1/(4k) for every k, on excesses and on raw values.
     confidence_level : float
         1 − α, with α the level of the test, of all looks together.
     max_looks : int or None
@@ -149,11 +146,10 @@ def exponentiality_test(
 
     Notes
     -----
-    The critical value for k = 10…50 at 5% is about 2.75. 1/(4k) is a bias adjustment, not a critical value:
-    on excesses the paper's rule passes a true exponential tail only 24% of the time, and ξ = .3 4%; repeated
-    until it passes, 78% and 24% in 20 looks, 86% and 32% in 50. On raw values it passes 100% for ξ ≤ .1 and
-    71% at ξ = .5. (2,000 values a look; `vignettes/calibration.md`.) Power of "max_cv" at one
-    look: 46% for ξ = .3, 74% for .5, 89% for .7.
+    The critical value for k = 10…50 at 5% is about 2.75. 1/(4k) is a bias adjustment, not a critical value: on excesses
+    the paper's rule passes a true exponential tail only 24% of the time, and ξ = .3 4%; repeated until it passes, 78%
+    and 24% in 20 looks, 86% and 32% in 50. On raw values it passes 100% for ξ ≤ .1 and 71% at ξ = .5. (2,000 values a
+    look; `vignettes/calibration.md`.) Power of "max_cv" at one look: 46% for ξ = .3, 74% for .5, 89% for .7.
 
     Examples
     --------
@@ -172,9 +168,7 @@ def exponentiality_test(
     replicates = checks.check_whole("n_resamples", n_resamples, low=99)
     # rounded: 1 − 0.95 is not 0.05, and p-values are compared with it
     alpha = round(1.0 - checks.check_confidence_level(confidence_level), 12)
-    level = alpha / (
-        1 if max_looks is None else checks.check_whole("max_looks", max_looks, low=1, high=10**6)
-    )
+    level = alpha / (1 if max_looks is None else checks.check_whole("max_looks", max_looks, low=1, high=10**6))
     if series.size <= k_max:
         got, cure = f"{k_max} for a series of {series.size} values", "a smaller k_max, or more values"
         raise InputError("k_max", got=got, allowed="less than the number of values", cure=cure)
@@ -240,9 +234,8 @@ class TailType(TailEstimate):
     confidence_interval : Interval
         Likelihood interval of ξ, by the standardised signed root.
     horizon : float
-        B: the largest m whose return level has an interval narrower than `max_relative_width` of its
-        estimate, and ending below `bound`; NaN if there is none, infinite if there is no limit up to 10⁶
-        exceedances.
+        B: the largest m whose return level has an interval narrower than `max_relative_width` of its estimate, and
+        ending below `bound`; NaN if there is none, infinite if there is no limit up to 10⁶ exceedances.
     horizon_reason : str
         What sets it.
     max_relative_width : float
@@ -284,17 +277,12 @@ class TailType(TailEstimate):
 
 
 def tail_type(
-    fit: EvtFit,
-    *,
-    bound: float | None = None,
-    max_relative_width: float = 0.5,
-    confidence_level: float | None = None,
+    fit: EvtFit, *, bound: float | None = None, max_relative_width: float = 0.5, confidence_level: float | None = None
 ) -> TailType:
     """Type of the tail of a threshold fit, and the horizon of extrapolation.
 
-    Type III if the interval of ξ lies below 0, type II if above (with a bound: "II, pre-asymptotic", since
-    bounded data have an end point in the end), otherwise undecided: an interval that contains 0 does not
-    show type I.
+    Type III if the interval of ξ lies below 0, type II if above (with a bound: "II, pre-asymptotic", since bounded data
+    have an end point in the end), otherwise undecided: an interval that contains 0 does not show type I.
 
     Parameters
     ----------
@@ -324,9 +312,7 @@ def tail_type(
     >>> tail_type(fit_gpd(x, threshold=0.8, backend="scipy"), bound=1.0).type
     'III'
     """
-    checks.check_type(
-        "fit", fit, EvtFit, "a fit above a threshold", "fit_gpd(x, threshold)"
-    ).need_likelihood()
+    checks.check_type("fit", fit, EvtFit, "a fit above a threshold", "fit_gpd(x, threshold)").need_likelihood()
     if fit.model == "gev":
         allowed, cure = "a fit above a threshold", "fit_gpd(x, threshold)"
         raise InputError("fit", got="a fit of block maxima", allowed=allowed, cure=cure)
@@ -381,9 +367,7 @@ def _horizon(fit: EvtFit, bound: float | None, width: float, level: float) -> tu
     return float(np.floor(np.exp(low) * (1.0 + 1e-12))), f"beyond it {reason}"
 
 
-def _passes(
-    fit: EvtFit, periods: Floats, level: float, bound: float | None, width: float
-) -> tuple[Flags, list[str]]:
+def _passes(fit: EvtFit, periods: Floats, level: float, bound: float | None, width: float) -> tuple[Flags, list[str]]:
     """Whether each level has an interval that is narrow and below the bound: the one `return_level` gives."""
     if fit.by_power:
         low, estimate, high = power_levels(fit, np.exp(periods).tolist(), level).T
@@ -394,8 +378,6 @@ def _passes(
     narrow = high - low < width * np.abs(estimate)
     below = np.ones(periods.size, dtype=bool) if bound is None else high < bound
     words = np.where(
-        narrow,
-        f"the interval ends above the bound {bound}",
-        f"the interval is wider than {width:g} of the level",
+        narrow, f"the interval ends above the bound {bound}", f"the interval is wider than {width:g} of the level"
     )
     return narrow & below, [str(w) for w in words]

@@ -29,14 +29,7 @@ from fairstats.numerics.evt.contour import (
     standardised_extremes,
 )
 from fairstats.numerics.evt.diagnostics import STATISTICS, OverThresholds, excess_pvalue
-from fairstats.numerics.evt.distributions import (
-    Counts,
-    Floats,
-    Rows,
-    exponential_scale,
-    power_ratio,
-    random_excesses,
-)
+from fairstats.numerics.evt.distributions import Counts, Floats, Rows, exponential_scale, power_ratio, random_excesses
 from fairstats.numerics.evt.gpd import GpdLikelihood, fit_gpd_samples
 from fairstats.numerics.evt.intervals import TailLikelihood, chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, Samples
@@ -139,9 +132,7 @@ def threshold_stability(
     low, high = _shape_intervals(samples, excesses, n, series.size, chi2_quantile(level))
     cov = fits.covariance
     variance = cov[:, 0, 0] - 2.0 * u * cov[:, 0, 1] + u**2 * cov[:, 1, 1]
-    return ThresholdStability(
-        u, fits.shape, low, high, fits.scale - fits.shape * u, np.sqrt(variance), n, level
-    )
+    return ThresholdStability(u, fits.shape, low, high, fits.scale - fits.shape * u, np.sqrt(variance), n, level)
 
 
 def _shape_intervals(
@@ -185,8 +176,7 @@ class ThresholdTests(OverThresholds):
         Score test of one shape above this threshold and every higher one, χ² with as many degrees of freedom
         as there are higher ones; NaN at the highest, and where ξ ≤ −1/2.
     white_noise : ndarray of float, shape (K,)
-        Standardised change of ξ from the threshold below, independent N(0, 1) where the model holds; NaN at
-        the lowest.
+        Standardised change of ξ from the threshold below, independent N(0, 1) where the model holds; NaN at the lowest.
     change : ndarray of float, shape (K,)
         Likelihood ratio that these have another mean and spread up to this threshold; NaN at the lowest two.
     change_pvalue : float
@@ -225,8 +215,7 @@ class ThresholdTests(OverThresholds):
         each = zip(self.statistics, self.pvalues, self.n_exceedances, strict=True)
         name, method = "one shape above", "score test (Northrop and Coleman)"
         return tuple(
-            Comparison(metric=name, statistic=float(t), pvalue=float(p), n=int(n), method=method)
-            for t, p, n in each
+            Comparison(metric=name, statistic=float(t), pvalue=float(p), n=int(n), method=method) for t, p, n in each
         )
 
     def rows(self) -> list[dict[str, Any]]:
@@ -244,9 +233,7 @@ class ThresholdTests(OverThresholds):
         if not np.isfinite(self.change_pvalue):
             return [said, *self.notes()]
         at = self.thresholds[int(np.nanargmax(self.change))]
-        moved = (
-            f"Changes of the shape are largest up to {at:.4g} (white noise: p = {self.change_pvalue:.3g})."
-        )
+        moved = f"Changes of the shape are largest up to {at:.4g} (white noise: p = {self.change_pvalue:.3g})."
         return [said, moved, *self.notes()]
 
     def notes(self) -> list[str]:
@@ -284,11 +271,10 @@ def threshold_tests(
 
     Notes
     -----
-    Score test (Northrop & Coleman 2014): under the alternative the shape is constant between thresholds, ξ_j
-    from u_j on, the density continuous, so that the hazard of an excess is 1/s(y) with s piecewise linear of
-    slopes ξ_j. The score and its expected information are closed forms at the fit with one shape, and need no
-    other fit. Its size at 5% was .03 to .07 for ξ = ±.2, 500 exceedances and seven or ten thresholds down to
-    50 (Monte Carlo error .01).
+    Score test (Northrop & Coleman 2014): under the alternative the shape is constant between thresholds, ξ_j from u_j
+    on, the density continuous, so that the hazard of an excess is 1/s(y) with s piecewise linear of slopes ξ_j. The
+    score and its expected information are closed forms at the fit with one shape, and need no other fit. Its size at 5%
+    was .03 to .07 for ξ = ±.2, 500 exceedances and seven or ten thresholds down to 50 (Monte Carlo error .01).
 
     White noise (Wadsworth 2016): estimates above nested thresholds have independent increments, ξ̂_j − ξ̂_i
     of variance (1 + ξ)²(1/k_j − 1/k_i), here with ξ from the lowest threshold. Up to each threshold their
@@ -354,9 +340,7 @@ def _drawn_changes(shape: float, n: Counts, replicates: int, rng: np.random.Gene
     shapes = np.empty((replicates, n.size))
     for j, count in enumerate(n):
         origin = 0.0 if j == 0 else drawn[:, count, None]
-        shapes[:, j] = fit_gpd_samples(
-            Samples.from_excesses(drawn[:, :count] - origin), covariance=False
-        ).shape
+        shapes[:, j] = fit_gpd_samples(Samples.from_excesses(drawn[:, :count] - origin), covariance=False).shape
     return np.asarray(change_statistics(_white_noise(shapes, n)).max(axis=-1))
 
 
@@ -430,8 +414,7 @@ class ThresholdChoice(Result):
     pvalues : ndarray of float, shape (K,)
         Goodness of fit above each; NaN where not tested.
     forward_stop : ndarray of float, shape (K,)
-        −(1/i)·Σ_{j≤i} log(1 − p_j): an estimated false discovery rate of rejecting the first i; NaN where
-        not tested.
+        −(1/i)·Σ_{j≤i} log(1 − p_j): an estimated false discovery rate of rejecting the first i; NaN where not tested.
     false_discovery_rate : float
         Allowed.
     statistic_name : str
@@ -507,10 +490,9 @@ def choose_threshold(
     x : array-like, shape (N,)
         The whole series.
     method : {"forward_stop", "k_largest"}
-        "forward_stop": test the generalised Pareto fit above each candidate, in ascending order, and go up
-        as long as the rejected candidates have at most the false discovery rate given (ForwardStop).
-        "k_largest": the (k + 1)-th largest value, so that k values exceed it strictly; with ties fewer do,
-        and the number that does is reported.
+        "forward_stop": test the generalised Pareto fit above each candidate, in ascending order, and go up as long as
+        the rejected candidates have at most the false discovery rate given (ForwardStop). "k_largest": the (k + 1)-th
+        largest value, so that k values exceed it strictly; with ties fewer do, and the number that does is reported.
     k : int
         For "k_largest".
     thresholds, n_thresholds
@@ -539,16 +521,14 @@ def choose_threshold(
 
     Notes
     -----
-    Choosing by the same data that are fitted afterwards makes intervals a little too narrow; the tests of
-    nested samples are dependent, for which ForwardStop's guarantee holds only approximately (Bader et al.,
-    section 4).
+    Choosing by the same data that are fitted afterwards makes intervals a little too narrow; the tests of nested
+    samples are dependent, for which ForwardStop's guarantee holds only approximately (Bader et al., section 4).
 
     References
     ----------
-    Bader, B., Yan, J. and Zhang, X. (2018). Automated threshold selection for extreme value analysis via
-    ordered goodness-of-fit tests with adjustment for false discovery rate. Annals of Applied Statistics 12,
-    310–329. G'Sell, M. G. et al. (2016). Sequential selection procedures and false discovery rate control.
-    JRSS B 78, 423–444.
+    Bader, B., Yan, J. and Zhang, X. (2018). Automated threshold selection for extreme value analysis via ordered
+    goodness-of-fit tests with adjustment for false discovery rate. Annals of Applied Statistics 12, 310–329. G'Sell, M.
+    G. et al. (2016). Sequential selection procedures and false discovery rate control. JRSS B 78, 423–444.
 
     Examples
     --------

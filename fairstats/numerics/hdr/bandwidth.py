@@ -18,15 +18,14 @@ mean integrated squared error is
 
     1/(4π·n·h₁h₂) + ¼(h₁⁴ψ₄₀ + 2h₁²h₂²ψ₂₂ + h₂⁴ψ₀₄),    ψ_rs = ∫ f·∂^(r+s)f/∂x^r∂y^s,
 
-least at h₁⁶ = ψ₀₄^(3/4)/(4π·n·ψ₄₀^(3/4)·(√(ψ₄₀ψ₀₄) + ψ₂₂)), h₂ = (ψ₄₀/ψ₀₄)^(1/4)·h₁. The ψ come from two
-stages of kernel estimates that start from the normal density with the samples' covariance (with a bandwidth
-of its own for each functional). A region needs more smoothing than a density: f_α is a quantile at the very
-points that made the estimate, each of which lifts the density at itself, so that the region comes out too
-small; and the part of the smoothing bias that is the same along the boundary cancels. The plug-in is
-therefore multiplied by `REGION_FACTOR` = 1.3. In simulations (normal with correlation 0, .6 and .95, two
-components, differences of Beta draws; n = 1,000 and 5,000; 50% and 95%) that lowers the error of the mass
-held by about a third (at n = 5,000 from −.3…−.9 to −.2…−.6 points) and the misclassified probability nearly
-everywhere, by up to a quarter.
+least at h₁⁶ = ψ₀₄^(3/4)/(4π·n·ψ₄₀^(3/4)·(√(ψ₄₀ψ₀₄) + ψ₂₂)), h₂ = (ψ₄₀/ψ₀₄)^(1/4)·h₁. The ψ come from two stages of
+kernel estimates that start from the normal density with the samples' covariance (with a bandwidth of its own for each
+functional). A region needs more smoothing than a density: f_α is a quantile at the very points that made the estimate,
+each of which lifts the density at itself, so that the region comes out too small; and the part of the smoothing bias
+that is the same along the boundary cancels. The plug-in is therefore multiplied by `REGION_FACTOR` = 1.3. In
+simulations (normal with correlation 0, .6 and .95, two components, differences of Beta draws; n = 1,000 and 5,000; 50%
+and 95%) that lowers the error of the mass held by about a third (at n = 5,000 from −.3…−.9 to −.2…−.6 points) and the
+misclassified probability nearly everywhere, by up to a quarter.
 
 References
 ----------
@@ -73,9 +72,7 @@ def robust_scale(samples: FloatArray) -> float:
     return min(sd, iqr) if iqr > 0 else sd
 
 
-def hdr_bandwidth(
-    samples: FloatArray, coverage: float, support: tuple[float, float] = (-math.inf, math.inf)
-) -> float:
+def hdr_bandwidth(samples: FloatArray, coverage: float, support: tuple[float, float] = (-math.inf, math.inf)) -> float:
     """Bandwidth that minimises the asymptotic risk of a highest density region.
 
     `samples`, shape (n,): values, not all equal; `coverage`: probability of the region, in (0, 1): 1 − τ;
@@ -127,9 +124,7 @@ def _least_risk(level: float, steepness: FloatArray, bend: FloatArray, n: int) -
         low -= 2.0
     while derivative(high) < 0 and high < 600:
         high += 2.0
-    return math.exp(
-        0.4 * (scipy.optimize.brentq(derivative, low, high, xtol=1e-14) if derivative(high) > 0 else high)
-    )
+    return math.exp(0.4 * (scipy.optimize.brentq(derivative, low, high, xtol=1e-14) if derivative(high) > 0 else high))
 
 
 def pilot_bandwidth(spectrum: Spectrum, order: int) -> float:
@@ -158,9 +153,8 @@ def _normal_roughness(order: int) -> float:
 class Spectrum:
     """Binned samples and the Fourier transform of their even extension beyond both ends of the grid.
 
-    The extension reflects the density at the bounds of the support; where there is none the grid ends so
-    far out that nothing is reflected. Derivatives of a kernel estimate are then products with
-    (iω)^r·exp(−h²ω²/2).
+    The extension reflects the density at the bounds of the support; where there is none the grid ends so far out that
+    nothing is reflected. Derivatives of a kernel estimate are then products with (iω)^r·exp(−h²ω²/2).
     """
 
     def __init__(self, grid: FloatArray, counts: FloatArray, n: int) -> None:
@@ -312,7 +306,6 @@ class PlaneSpectrum:
     def psi(self, r: int, s: int, bandwidth: float) -> float:
         """Estimate of ψ_rs from all pairs of samples under a kernel of this bandwidth on both axes."""
         left, right = (
-            np.exp(-0.5 * (bandwidth * w) ** 2) * w**power
-            for w, power in zip(self.frequency, (r, s), strict=True)
+            np.exp(-0.5 * (bandwidth * w) ** 2) * w**power for w, power in zip(self.frequency, (r, s), strict=True)
         )
         return float((-1) ** ((r + s) // 2) * (left @ self.power @ right))

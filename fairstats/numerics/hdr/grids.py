@@ -12,11 +12,10 @@ samples. Everything that must not differ is decided outside, once, for both:
 * discrete samples and three or more dimensions (`space`): no back end is asked.
 
 A bounded support is handled by **reflection**: the estimate on [a, b] is f(x) + f(2a − x) + f(2b − x). It
-integrates to 1 over the support, so that masses are right, is never negative, and leaves the estimate
-untouched further than a few bandwidths from a bound. Cutting the density off and rescaling it would halve
-it at a bound where the draws pile up (|difference| near 0, a rate near 1), and the region would miss just
-the values nearest to the bound. The back end computes on a wider grid with a point at each bound, so that
-reflecting is adding grid values in mirrored order.
+integrates to 1 over the support, so that masses are right, is never negative, and leaves the estimate untouched further
+than a few bandwidths from a bound. Cutting the density off and rescaling it would halve it at a bound where the draws
+pile up (|difference| near 0, a rate near 1), and the region would miss just the values nearest to the bound. The back
+end computes on a wider grid with a point at each bound, so that reflecting is adding grid values in mirrored order.
 """
 
 from __future__ import annotations
@@ -160,19 +159,17 @@ class Kernel(Protocol):
     ) -> Surface:  # fmt: skip
         """Binned product-Gaussian density on a grid; `samples` (n, 2), the rest one value per axis.
 
-        R: ``ks::kde(samples, H = diag(bandwidth^2), xmin = low, xmax = high, gridsize = size, bgridsize =
-        size, binned = TRUE)``. Linear binning; a kernel ends at four times the larger bandwidth on both
-        axes. Values below 0 (rounding of a Fourier transform) are returned as 0. Agreement asked: 1e-12
-        of the largest value.
+        R: ``ks::kde(samples, H = diag(bandwidth^2), xmin = low, xmax = high, gridsize = size, bgridsize = size, binned
+        = TRUE)``. Linear binning; a kernel ends at four times the larger bandwidth on both axes. Values below 0
+        (rounding of a Fourier transform) are returned as 0. Agreement asked: 1e-12 of the largest value.
         """
         ...
 
     def shifted_histogram(self, samples: FloatArray, low: FloatArray, high: FloatArray) -> Surface:
         """Averaged shifted histogram of 20 × 20 bins and 5 × 5 shifts with biweight weights.
 
-        R: ``ash::ash2(ash::bin2(samples, cbind(low, high), c(20, 20)), c(5, 5))``, which is what
-        ``hdrcde::hdr.2d`` uses by default. Grid points are bin centres. Agreement asked: 1e-6 (single
-        precision in R).
+        R: ``ash::ash2(ash::bin2(samples, cbind(low, high), c(20, 20)), c(5, 5))``, which is what ``hdrcde::hdr.2d``
+        uses by default. Grid points are bin centres. Agreement asked: 1e-6 (single precision in R).
         """
         ...
 
@@ -185,10 +182,9 @@ class Kernel(Protocol):
         `own` is the kernel that each sample has put on itself (`own_kernels`), where the samples made the
         density. SciPy leaves it out, so that a region holds of new draws what it states; hdrcde counts it.
 
-        R: ``hdrcde::hdr(x = samples, den = curve, prob = 100 * sorted(probs))`` and ``hdrcde::hdr.2d(x, y,
-        prob = 100 * sorted(probs), den = surface)$falpha``; hdr.2d reads ``max(prob) <= 0.5`` as tail
-        probability, hence percentages. It reads equally spaced grids only: R raises for others, and `region`
-        asks SciPy.
+        R: ``hdrcde::hdr(x = samples, den = curve, prob = 100 * sorted(probs))`` and ``hdrcde::hdr.2d(x, y, prob = 100 *
+        sorted(probs), den = surface)$falpha``; hdr.2d reads ``max(prob) <= 0.5`` as tail probability, hence
+        percentages. It reads equally spaced grids only: R raises for others, and `region` asks SciPy.
         """
         ...
 
@@ -213,9 +209,8 @@ def given_how(samples: FloatArray | None) -> dict[str, Any]:
 class Axis:
     """One axis of a grid.
 
-    `low`, `high`: first and last point of the grid on which the back end computes; `size`: number of its
-    points; `mirrored_low`, `mirrored_high`: how many of them lie beyond a bound of the support and are to be
-    folded back.
+    `low`, `high`: first and last point of the grid on which the back end computes; `size`: number of its points;
+    `mirrored_low`, `mirrored_high`: how many of them lie beyond a bound of the support and are to be folded back.
     """
 
     low: float
@@ -230,11 +225,10 @@ def plan_axis(
 ) -> Axis:
     """Grid from `reach` below the least sample to `reach` above the largest, within the support.
 
-    `samples`, shape (n,): values on this axis; `bandwidth`: kernel's standard deviation; `reach`: how far the
-    grid goes beyond the samples where no bound is nearer; `size`: number of points; where they would be over
-    1.5 bandwidths apart, as many as make that 0.5; `support`: bounds, infinite where there is none;
-    `largest`: most points to be taken. Raises InputError if `largest` points would be over 1.5 bandwidths
-    apart.
+    `samples`, shape (n,): values on this axis; `bandwidth`: kernel's standard deviation; `reach`: how far the grid goes
+    beyond the samples where no bound is nearer; `size`: number of points; where they would be over 1.5 bandwidths
+    apart, as many as make that 0.5; `support`: bounds, infinite where there is none; `largest`: most points to be
+    taken. Raises InputError if `largest` points would be over 1.5 bandwidths apart.
     """
     low, high = float(samples.min()) - reach, float(samples.max()) + reach
     bounded_low, bounded_high = low <= support[0], high >= support[1]
@@ -266,9 +260,7 @@ def without_empty_stretches(curve: Curve) -> Curve:
     return Curve(curve.grid[keep], np.where(something, curve.values, 0.0)[keep])
 
 
-def own_kernels(
-    samples: FloatArray, bandwidth: float, axis: Axis, support: tuple[float, float]
-) -> FloatArray:
+def own_kernels(samples: FloatArray, bandwidth: float, axis: Axis, support: tuple[float, float]) -> FloatArray:
     """What the kernel on each sample adds there, shape (n,), by linear binning on the grid of the axis.
 
     A sample a share u into its cell is binned with the weights 1 − u and u, and read with the same ones; at a

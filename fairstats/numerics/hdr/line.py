@@ -10,11 +10,10 @@ independent. To first order the level and an end move with draw i by
     δ_i = [ (1{X_i ∈ R} − prob)/f_α + Σ_k (K_h(x_k − X_i) − f(x_k))/s_k ] / Σ_k 1/s_k,
     Δ_ik = [ K_h(x_k − X_i) − f(x_k) − δ_i ]/s_k        (outwards positive),
 
-because the share of the draws in the region is held at `prob`. The Monte Carlo error is the standard
-deviation of these influence values over √n (infinitesimal jackknife). It covers the noise of the kernel
-estimate at the end, of the level, and their covariance; the bandwidth is held fixed, and smoothing bias
-is no Monte Carlo error. The asymptotic displacement is in Samworth and Wand (2010), Annals of Statistics 38,
-section 2.
+because the share of the draws in the region is held at `prob`. The Monte Carlo error is the standard deviation of these
+influence values over √n (infinitesimal jackknife). It covers the noise of the kernel estimate at the end, of the level,
+and their covariance; the bandwidth is held fixed, and smoothing bias is no Monte Carlo error. The asymptotic
+displacement is in Samworth and Wand (2010), Annals of Statistics 38, section 2.
 """
 
 from __future__ import annotations
@@ -186,9 +185,7 @@ def line_regions(
     return fields | {"bandwidth": bandwidth, "method": "Gaussian kernel density"}
 
 
-def given_curve(
-    curve: Curve, samples: FloatArray | None, probs: FloatArray, kernel: grids.Kernel
-) -> dict[str, Any]:
+def given_curve(curve: Curve, samples: FloatArray | None, probs: FloatArray, kernel: grids.Kernel) -> dict[str, Any]:
     """Fields of the result for a given density, its levels from draws or, without them, exact."""
     levels = grids.given_levels(curve, samples, probs, kernel, lambda prob: level_of_mass(curve, prob))
 
@@ -245,9 +242,7 @@ def find_atom(samples: FloatArray) -> tuple[float, float] | None:
 
 
 def errors_with_atoms(
-    samples: FloatArray,
-    regions: tuple[HdrRegion, ...],
-    estimate: Callable[[FloatArray], tuple[HdrRegion, ...]],
+    samples: FloatArray, regions: tuple[HdrRegion, ...], estimate: Callable[[FloatArray], tuple[HdrRegion, ...]]
 ) -> tuple[HdrRegion, ...]:
     """The regions of draws with an atom, with errors from `RESAMPLES` resamples, always the same ones.
 

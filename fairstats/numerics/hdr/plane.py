@@ -129,9 +129,7 @@ def plane_regions(
     )  # fmt: skip
     x, y = (grids.bounded(grid, axes[k], support[k]) for k, grid in enumerate((surface.x, surface.y)))
     surface = grids.Surface(x, y, grids.fold(grids.fold(surface.values, axes[0]), axes[1], along=1))
-    first, second = (
-        grids.own_kernels(samples[:, k], float(bandwidth[k]), axes[k], support[k]) for k in (0, 1)
-    )
+    first, second = (grids.own_kernels(samples[:, k], float(bandwidth[k]), axes[k], support[k]) for k in (0, 1))
     levels = kernel.levels(surface, samples, probs, first * second)
     fields = {"bandwidth": bandwidth, "method": "product Gaussian kernel density"}
     return _fields(surface, probs, levels, samples) | fields

@@ -43,18 +43,16 @@ def hdr(
 ) -> HdrResult:
     """Highest density region: the smallest region that holds the probability `prob`.
 
-    The region is {f ≥ f_α}. The density f is estimated from `samples`, or given; f_α is the 1 − prob
-    quantile (type 7) of f at the samples, or, for a density without samples, the level above which it has
-    the mass `prob`, exactly. In one dimension the region is one or several intervals whose ends are exact
-    crossings of the piecewise-linear density.
+    The region is {f ≥ f_α}. The density f is estimated from `samples`, or given; f_α is the 1 − prob quantile (type 7)
+    of f at the samples, or, for a density without samples, the level above which it has the mass `prob`, exactly. In
+    one dimension the region is one or several intervals whose ends are exact crossings of the piecewise-linear density.
 
     Parameters
     ----------
     samples : array-like, shape (n,) or (n, d), optional
         Independent draws, at least ten (and at least 5·d).
     prob : float or sequence of float, default 0.95
-        Probability, or several, each in (0, 1). All regions are cut from one density, so that they are
-        nested.
+        Probability, or several, each in (0, 1). All regions are cut from one density, so that they are nested.
     density : (grid, values) or (x, y, values), optional
         A density on an ascending grid, `values` ≥ 0 of shape ``(len(grid),)`` or ``(len(x), len(y))``. Read
         as linear (bilinear) between the points and 0 outside. With `samples` too, these only set the level.
@@ -66,11 +64,9 @@ def hdr(
         Bounds of the quantities (None or infinite for none), one or two dimensions. The density is
         reflected at them: it keeps mass 1, and no region reaches beyond them.
     backend : {"auto", "scipy", "r"}, optional
-        What estimates the density and finds the level: R (hdrcde, ks, stats) or NumPy; default: as
-        `use_backend` says.
+        What estimates the density and finds the level: R (hdrcde, ks, stats) or NumPy; default: as `use_backend` says.
     estimator : {"kde", "ash"}, default "kde"
-        "ash" is hdrcde's default in two dimensions, an averaged shifted histogram on 20 × 20 cells: quick
-        and coarse.
+        "ash" is hdrcde's default in two dimensions, an averaged shifted histogram on 20 × 20 cells: quick and coarse.
     discrete : bool, optional
         Whether to take the draws as discrete. Default: if they are constant; and, unless a bandwidth is
         given, if they have at most 25 distinct values, each 5 times on average. The region is then the
@@ -253,9 +249,7 @@ def _in_units(result: HdrResult, unit: FloatArray) -> HdrResult:
             bandwidth=times(result.bandwidth, one),
             axes=tuple(axis * u for axis, u in zip(result.axes, unit, strict=False)),
             values=result.values / volume,
-            support=tuple(
-                (low * u, high * u) for (low, high), u in zip(result.support, unit.tolist(), strict=True)
-            ),
+            support=tuple((low * u, high * u) for (low, high), u in zip(result.support, unit.tolist(), strict=True)),
         )
 
 
@@ -272,8 +266,7 @@ def _from_density(
     kernel = scipy_backend if draws is None else _kernel(backend, len(axes))
     if kernel is not scipy_backend and isinstance(density, Surface) and not density.evenly_spaced:
         caution(
-            "hdrcde reads equally spaced grids only, and that of the density is not: the level is SciPy's",
-            DataWarning,
+            "hdrcde reads equally spaced grids only, and that of the density is not: the level is SciPy's", DataWarning
         )
         kernel = scipy_backend
     if abs(density.mass - 1) > MASS_OFF:
@@ -289,8 +282,7 @@ def _from_density(
     for region in fields["regions"]:
         if draws is None and region.mass > region.prob + 0.005:
             caution(
-                f"the density is flat at its {region.prob:g} level: the region {{f ≥ falpha}} holds "
-                f"{region.mass:.4g}",
+                f"the density is flat at its {region.prob:g} level: the region {{f ≥ falpha}} holds {region.mass:.4g}",
                 DataWarning,
             )
         if draws is not None and region.falpha <= 0:
@@ -378,8 +370,7 @@ def _as_support(support: Any, dimension: int) -> tuple[tuple[float, float], ...]
     try:
         pairs = [support] if dimension == 1 and np.shape(support) == (2,) else list(support)
         bounds = [
-            (-math.inf if low is None else float(low), math.inf if high is None else float(high))
-            for low, high in pairs
+            (-math.inf if low is None else float(low), math.inf if high is None else float(high)) for low, high in pairs
         ]
     except (TypeError, ValueError):
         raise InputError("support", got=repr(support), allowed=allowed, cure="support=(0, 1)") from None

@@ -39,12 +39,11 @@ def size_error(prob: float, n: int, level: float) -> float:
 class HdrRegion:
     """One highest density region.
 
-    `prob` is the probability asked for, `mass` that in the region: the share of the samples, each judged by
-    the density of the others; without samples, of the density's mass. `falpha` is the density at the
-    boundary, so that the region is {f ≥ falpha} (for discrete draws the least probability of a value in
-    it), and `falpha_error` its Monte Carlo standard error, 0 where the density was given without samples.
-    `density_mass` is the share of the density's mass in the region, below `mass` by what smoothing moves
-    out; None in three or more dimensions.
+    `prob` is the probability asked for, `mass` that in the region: the share of the samples, each judged by the density
+    of the others; without samples, of the density's mass. `falpha` is the density at the boundary, so that the region
+    is {f ≥ falpha} (for discrete draws the least probability of a value in it), and `falpha_error` its Monte Carlo
+    standard error, 0 where the density was given without samples. `density_mass` is the share of the density's mass in
+    the region, below `mass` by what smoothing moves out; None in three or more dimensions.
 
     In one dimension `intervals`, shape (k, 2), are the ends of its intervals, ascending; `interval_masses`,
     shape (k,), the share of the samples (without samples, of the density's mass) in each; `errors`, shape
@@ -82,10 +81,9 @@ def _each(name: str, meaning: str, dimension: int = 0, what: str = "") -> Any:
 class HdrResult(Result):
     """Highest density regions.
 
-    `regions` has one region per `prob`, in the order asked. Where `prob` was one number (`single`),
-    `intervals`, `falpha`, `mass`, `area` and `errors` are those of the one region, otherwise tuples with one
-    entry per region. `kind` is "density" or "discrete", where the regions were cut from the frequencies of
-    few distinct values.
+    `regions` has one region per `prob`, in the order asked. Where `prob` was one number (`single`), `intervals`,
+    `falpha`, `mass`, `area` and `errors` are those of the one region, otherwise tuples with one entry per region.
+    `kind` is "density" or "discrete", where the regions were cut from the frequencies of few distinct values.
 
     `mode` is where the density is highest: on the grid (1-D), at a draw (more dimensions); `modes`, shape
     (m,) or (m, d), are its local maxima inside the largest region, highest first (1-D, 2-D). `bandwidth` has
@@ -121,9 +119,7 @@ class HdrResult(Result):
     backend: str
     note: str = ""
     #: The density at any points, in three and more dimensions.
-    _density: Callable[[FloatArray], FloatArray] | None = field(
-        default=None, init=False, repr=False, compare=False
-    )
+    _density: Callable[[FloatArray], FloatArray] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def estimate(self) -> Any:
@@ -137,10 +133,7 @@ class HdrResult(Result):
     prob = _each("prob", "Probability asked for, or a tuple of them.")
     falpha = _each("falpha", "Density at the boundary, or a tuple of them.")
     intervals = _each(
-        "intervals",
-        "Ends of the intervals, shape (k, 2), or a tuple of such arrays (one dimension).",
-        1,
-        "intervals",
+        "intervals", "Ends of the intervals, shape (k, 2), or a tuple of such arrays (one dimension).", 1, "intervals"
     )
     errors = _each(
         "errors",

@@ -42,8 +42,7 @@ def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, s
 
     References
     ----------
-    Silverman, B. W. (1982). Kernel density estimation using the fast Fourier transform. Applied
-    Statistics 31.
+    Silverman, B. W. (1982). Kernel density estimation using the fast Fourier transform. Applied Statistics 31.
     """
     cells = size if size <= 512 else 2 ** math.ceil(math.log2(size))
     cells = max(cells, 512)
@@ -97,8 +96,7 @@ def _band(size: int, step: float, bandwidth: float, reach: float) -> FloatArray:
 def shifted_histogram(samples: FloatArray, low: FloatArray, high: FloatArray) -> Surface:
     """Averaged shifted histogram: see `grids.Kernel.shifted_histogram`.
 
-    f(x_i, y_j) = Σ_kl w_k w_l ν_(i+k, j+l) / (n δ_x δ_y), w ∝ (1 − (k/m)²)² for |k| < m, Σ w = 1 on each
-    axis.
+    f(x_i, y_j) = Σ_kl w_k w_l ν_(i+k, j+l) / (n δ_x δ_y), w ∝ (1 − (k/m)²)² for |k| < m, Σ w = 1 on each axis.
 
     References
     ----------
@@ -136,8 +134,7 @@ def bin_line(samples: FloatArray, low: float, high: float, size: int) -> FloatAr
 def bin_plane(samples: FloatArray, low: FloatArray, high: FloatArray, size: tuple[int, int]) -> FloatArray:
     """Linear-binning counts on a rectangular grid, each sample shared among four grid points.
 
-    `samples`, shape (n, 2): points; `low`, `high`, shape (2,): corners of the grid; `size`: grid points per
-    axis.
+    `samples`, shape (n, 2): points; `low`, `high`, shape (2,): corners of the grid; `size`: grid points per axis.
     """
     inside = (samples >= low) & (samples <= high)
     if not inside.all():

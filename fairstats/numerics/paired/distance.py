@@ -158,9 +158,7 @@ def _normal_shares(
     return np.moveaxis(drawn / drawn.sum(axis=2, keepdims=True), 1, 0)
 
 
-def grid_table(
-    scores: tuple[Floats, Floats], codes: NDArray[Any], groups: int, bins: int
-) -> NDArray[np.int64]:
+def grid_table(scores: tuple[Floats, Floats], codes: NDArray[Any], groups: int, bins: int) -> NDArray[np.int64]:
     """Rows per group, bin of the one score and bin of the other, shape (G, m, m)."""
     a, b = (grid_codes(part, bins) for part in scores)
     return np.bincount((codes * bins + a) * bins + b, minlength=groups * bins * bins).reshape(-1, bins, bins)
@@ -170,11 +168,10 @@ def grid_table(
 class Apart:
     """A difference D of two groups on a grid, of every model, and its noise.
 
-    `observed`, shape (M, T): D; `noise`, shape (M, B, T); `near`: standard errors within which D may be 0;
-    `step`: width of a step of the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from;
-    `pseudo`: rows of each that are taken to have changed, beyond those that did: where few changed, samples
-    with fewer of them have too short an interval (with none, Tango's limits); `hidden`, of ROC curves: of
-    every model what few errors do not show.
+    `observed`, shape (M, T): D; `noise`, shape (M, B, T); `near`: standard errors within which D may be 0; `step`:
+    width of a step of the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from; `pseudo`: rows of
+    each that are taken to have changed, beyond those that did: where few changed, samples with fewer of them have too
+    short an interval (with none, Tango's limits); `hidden`, of ROC curves: of every model what few errors do not show.
     """
 
     observed: Floats
@@ -186,17 +183,13 @@ class Apart:
     pseudo: float = 0.0
     hidden: Sequence[Unseen] = ()
 
-    def measure(
-        self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0
-    ) -> Measured:
+    def measure(self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0) -> Measured:
         """Limits of ∫|D| and of its changes."""
         laws, most = self._laws(), self.most
         areas = self.step * np.abs(self.observed[:, None] + self.noise).sum(axis=2)
         spread = areas.std(axis=1, ddof=1)
         own = [
-            _known(at, law, margin, most, hidden)
-            if error > 1e-12 or hidden
-            else _unmoved(at, self.rows, margin, most)
+            _known(at, law, margin, most, hidden) if error > 1e-12 or hidden else _unmoved(at, self.rows, margin, most)
             for at, law, error, hidden in zip(
                 estimates.tolist(), laws, spread, self.hidden or repeat(None, len(laws)), strict=True
             )
@@ -205,9 +198,7 @@ class Apart:
         found = {}
         for b, a in pairs:
             at = float(estimates[b] - estimates[a])
-            both = np.sort(
-                np.stack([one - other for one, other in zip(laws[b], laws[a], strict=True)]), axis=1
-            )
+            both = np.sort(np.stack([one - other for one, other in zip(laws[b], laws[a], strict=True)]), axis=1)
             error = float((areas[b] - areas[a]).std(ddof=1))
             few = self.pseudo * sum((most / n) ** 2 for n in self.rows)
             both *= (1 + few / max(error, 1e-12) ** 2) ** 0.5
@@ -220,9 +211,7 @@ class Apart:
         laws = []
         for d, h, error in zip(self.observed, self.noise, self.noise.std(axis=1), strict=True):
             zeros = (np.abs(d) < reach * error for reach in (0.0, _BETWEEN, self.near))
-            laws.append(
-                [self.step * (h @ np.where(z, 0.0, np.sign(d)) + np.abs(h[:, z]).sum(axis=1)) for z in zeros]
-            )
+            laws.append([self.step * (h @ np.where(z, 0.0, np.sign(d)) + np.abs(h[:, z]).sum(axis=1)) for z in zeros])
         return laws
 
 
@@ -302,10 +291,9 @@ def auc_variance(auc: float, n: float, m: float) -> float:
 class Unseen:
     """What samples of two ROC curves do not show of their distance, whatever rows drawn again say.
 
-    `rows`: fewest of a label in a group with less than one whole error (infinite: none); `errors`: of either
-    label of a group rows k, misplaced ones x and the size c of each. A row is misplaced by the share of the
-    other label on its wrong side: x = (Σv)²/Σv² rows of c = Σv²/Σv have the sum and the squares of all.
-    `gap`: of their AUCs.
+    `rows`: fewest of a label in a group with less than one whole error (infinite: none); `errors`: of either label of a
+    group rows k, misplaced ones x and the size c of each. A row is misplaced by the share of the other label on its
+    wrong side: x = (Σv)²/Σv² rows of c = Σv²/Σv have the sum and the squares of all. `gap`: of their AUCs.
     """
 
     rows: float = float("inf")

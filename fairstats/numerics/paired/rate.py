@@ -125,9 +125,7 @@ class PairedRate:
             few = effective(float(self.units[g]), "clusters" if counts.clustered else "rows")
             return f"{counts.groups[g]}: {few}, too few for an interval."
         variance = np.array([max(self._covariance(g, g, -1), 0.0) for g in groups])
-        sparse = [
-            bool(self._changed[g] < MANY_CHANGED or not v > 0) for g, v in zip(groups, variance, strict=True)
-        ]
+        sparse = [bool(self._changed[g] < MANY_CHANGED or not v > 0) for g, v in zip(groups, variance, strict=True)]
         weight = variance if variance.sum() > 0 else np.ones(len(groups))
         degrees = float(weight.sum() ** 2 / np.sum(weight**2 / (units - 1)))
         wider = 1 / np.sqrt((1 - 2 / units) * counts.unit_factor)
@@ -144,9 +142,7 @@ class PairedRate:
                 at = float(self._scaled[1, g] + sign * self._scaled[0, g])
                 spread = float(wide * np.sqrt(max(self._covariance(g, g, sign), 0.0)))
                 parts.append(
-                    self._part(self._effective(g, v * wide**2), sign)
-                    if scarce
-                    else score.Part.normal(at, spread)
+                    self._part(self._effective(g, v * wide**2), sign) if scarce else score.Part.normal(at, spread)
                 )
             found.append(_combined(parts))
         return Change(found[0], found[1], std_error, degrees)
@@ -288,9 +284,7 @@ def change_of_gap(metric: Metric, counts: PairedCounts, pair: ModelPair) -> Foun
     def end(z: float, side: int) -> float:
         share = two_sided_pvalue(z, degrees) / len(changes)
         critical = normal_quantile(1 - share / 2, degrees)
-        found = [
-            score.distance_limits(c.shift.limits(critical), c.total.limits(critical))[side] for c in changes
-        ]
+        found = [score.distance_limits(c.shift.limits(critical), c.total.limits(critical))[side] for c in changes]
         return max(found) if side else min(found)
 
     degrees = min(c.degrees_of_freedom for c in changes)

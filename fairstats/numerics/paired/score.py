@@ -80,9 +80,7 @@ def difference_end(table: Table, target: float) -> float:
     return _root(lambda x: difference_statistic(table, x), target, centre, step, 1.0)
 
 
-def _root(
-    statistic: Callable[[float], float], target: float, centre: float, step: float, span: float
-) -> float:
+def _root(statistic: Callable[[float], float], target: float, centre: float, step: float, span: float) -> float:
     """Where the decreasing statistic, 0 at `centre`, meets the target; the end ∓`span` where it does not.
 
     `step`: about how far it is.
@@ -232,9 +230,7 @@ def sum_within(table: Table, *, ratio: bool) -> Part:
     known = all(map(isfinite, ends))
 
     def reach(z: float, side: int) -> float:
-        one, other = (
-            abs(wilson_limits(k, n, z, ratio=ratio)[side] - at) for k, at in zip((a, b), ends, strict=True)
-        )
+        one, other = (abs(wilson_limits(k, n, z, ratio=ratio)[side] - at) for k, at in zip((a, b), ends, strict=True))
         return sqrt(max(one**2 + other**2 + 2 * together * one * other, 0.0))
 
     def high(z: float) -> float:

@@ -88,12 +88,11 @@ class Check:
 class Line:
     """One number of a result.
 
-    `quantity`: in words; ``{0.…}`` stands for an attribute, "interval, lower end
-    ({0.confidence_interval.method})"; `attribute`: of the result or its row, with dots:
-    "confidence_interval.low"; `twin`: name in the answer of R; default the attribute; `error`: name of its
-    Monte Carlo error there; empty for what is not random; `relative`, `absolute`: tolerance of what is not
-    random: the larger of `absolute` and `relative` times the value; `function`: function of R that gives it,
-    where that is another than the one that was called.
+    `quantity`: in words; ``{0.…}`` stands for an attribute, "interval, lower end ({0.confidence_interval.method})";
+    `attribute`: of the result or its row, with dots: "confidence_interval.low"; `twin`: name in the answer of R;
+    default the attribute; `error`: name of its Monte Carlo error there; empty for what is not random; `relative`,
+    `absolute`: tolerance of what is not random: the larger of `absolute` and `relative` times the value; `function`:
+    function of R that gives it, where that is another than the one that was called.
     """
 
     quantity: str

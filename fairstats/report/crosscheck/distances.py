@@ -99,9 +99,7 @@ def _pair(result: MaddResult, c: MaddComparison, place: Place, bench: Bench) -> 
     if c.direction:
         # a p-value that only draws can settle is compared within their error
         twin, error = found[f"p_{c.direction}"], found[f"p_{c.direction}_error"]
-        yield place.compare(
-            "p-value of the verdict", c.pvalue_verdict, twin, bench.source(_PAIR), error=error
-        )
+        yield place.compare("p-value of the verdict", c.pvalue_verdict, twin, bench.source(_PAIR), error=error)
     mine, theirs = np.asarray(c.contributions), np.atleast_1d(found["contributions"])
     same = mine.shape == theirs.shape
     far = int(np.argmax(np.abs(mine - theirs) if same else np.abs(mine)))
@@ -152,9 +150,7 @@ def _largest(result: MaddResult, largest: LargestMadd, bench: Bench) -> Iterator
     known = [c for c in result.comparisons if c.tests]
     present = [g for g, n in enumerate(np.asarray(result.counts.sizes).tolist()) if n]
     place = {g: k + 1 for k, g in enumerate(present)}
-    sides = [
-        [np.array([place[g] for g in side if g in place]) for side in _positions(result, c)] for c in known
-    ]
+    sides = [[np.array([place[g] for g in side if g in place]) for side in _positions(result, c)] for c in known]
     found = bench.call(
         _LARGEST, np.asarray(result.counts.counts, dtype=np.float64)[present],
         np.asarray(result.counts.edges),
@@ -173,10 +169,7 @@ _BINS, _ROWS_A_BIN = 2048, 10
 _BLURRED = "scores were stored in bins: within what these can blur; exact with the data"
 _AUC = (Line("AUC", "rate", "auc"), Line("AUC of the reference", "rate_reference", "auc_reference"))
 _AREA = (Line("estimate", "estimate"), *ends("interval", "confidence_interval", random=True))
-_SPREAD = (
-    Line("standard error", "std_error", "sd", "sd_error"),
-    Line("p-value", "pvalue", "pvalue", "pvalue_error"),
-)
+_SPREAD = (Line("standard error", "std_error", "sd", "sd_error"), Line("p-value", "pvalue", "pvalue", "pvalue_error"))
 #: Direction of a verdict → its p-value in the twin.
 _EVIDENCE = {
     side: (Line(f"{VERDICT} ({side})", "pvalue_verdict", name, f"{name}_error"),)
@@ -310,9 +303,7 @@ def _distances(
         d, d_f = (max(v[name] for v in own) for name in ("d", "d_f"))
         return {"d": d, "d_f": d_f, "hfm": bench.call(_RATIO_TWIN, d, d_f)}
     labels = [[label_text(v) for v in np.asarray(y).tolist()] for y in given[1:3]]
-    found = bench.call(
-        _HFM, columns, *labels, groups[entry.attribute], entry.group, result.scale, result.statistic
-    )
+    found = bench.call(_HFM, columns, *labels, groups[entry.attribute], entry.group, result.scale, result.statistic)
     seen[entry.attribute, entry.group] = found
     return dict(found)
 

@@ -113,13 +113,7 @@ class Bench:
         return self.door.source(function)
 
     def compare(
-        self,
-        place: Place,
-        lines: Iterable[Line],
-        ours: Any,
-        found: Mapping[str, Any],
-        function: str,
-        **near: Any,
+        self, place: Place, lines: Iterable[Line], ours: Any, found: Mapping[str, Any], function: str, **near: Any
     ) -> Iterator[Check]:
         """The lines of a table: numbers of `ours` with what a function of R found."""
         return place.compare_lines(lines, ours, found, lambda own: self.source(own or function), **near)

@@ -112,9 +112,7 @@ _EXACT_SHARE = ends("interval", "confidence_interval", of=" (Clopper–Pearson)"
 _CLUSTERED = "clustered by person: needs every answer of the model"
 
 
-def score_change(
-    result: _Compared, c: PairedChange, family: int, place: Place, bench: Bench
-) -> Iterator[Check]:
+def score_change(result: _Compared, c: PairedChange, family: int, place: Place, bench: Bench) -> Iterator[Check]:
     """One change of AUC, Brier score, MADD or ABROCA."""
     name = c.metric.removesuffix("_change")
     rows = _rows(bench, labelled=name != "madd")
@@ -129,9 +127,7 @@ def score_change(
     both = [np.asarray(scores[m], dtype=np.float64) for m in (c.baseline, c.model)]
     asked = (result.settings.n_resamples, getattr(result.settings, "grid_bins", None))
     found = bench.call(_SCORES, name, both, y, [list(m) for m in members], levels, *asked)
-    yield from bench.compare(
-        place, _DRAWN if name in ("madd", "abroca") else (*_CLOSED, *_JOINT), c, found, _SCORES
-    )
+    yield from bench.compare(place, _DRAWN if name in ("madd", "abroca") else (*_CLOSED, *_JOINT), c, found, _SCORES)
 
 
 def _rows(bench: Bench, *, labelled: bool) -> tuple[Any, Mapping[str, Any], Any] | None:
@@ -167,9 +163,7 @@ def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
     yield from bench.compare(place, _BAND, result, found, _LARGEST)
     if bench.adjusted_here:
         error = found["pvalue_error"]
-        yield place.compare(
-            ADJUSTED, top.pvalue_adjusted, found["pvalue"], bench.source(_LARGEST), error=error
-        )
+        yield place.compare(ADJUSTED, top.pvalue_adjusted, found["pvalue"], bench.source(_LARGEST), error=error)
     names = ("metric", "first", "second", "difference", "std_error", "low", "high")
     groups = counts.groups
     twin = {
@@ -246,9 +240,7 @@ def _change(result: _Compared, c: PairedChange, family: int, bench: Bench) -> It
     design = {"scatter": counts.scatter, "n_units": float(counts.n_units)}
     tables = np.asarray(counts.totals), np.asarray(counts.rows, dtype=np.float64)
     if metric is not None and metric.contrast == "gap":
-        found = bench.call(
-            f"{_PAIRED}_gap", *tables, list(counts.cells), list(metric.rates), levels, **design
-        )
+        found = bench.call(f"{_PAIRED}_gap", *tables, list(counts.cells), list(metric.rates), levels, **design)
     else:
         rate = "accuracy" if metric is None else metric.rates[0]
         at = [counts.groups.index(g) + 1 for g in (c.group, c.reference) if g]

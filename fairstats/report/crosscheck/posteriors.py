@@ -35,10 +35,7 @@ _MOMENTS = (
 )
 #: Of a rate, and of the difference of two.
 _BETA = (*_MOMENTS, Line("median (closed form)", "median", "median", "median_error"))
-_BETA_DIFFERENCE = (
-    *_MOMENTS,
-    Line("P(|difference| ≤ RoPE) (closed form)", "p_rope", "p_rope", "p_rope_error"),
-)
+_BETA_DIFFERENCE = (*_MOMENTS, Line("P(|difference| ≤ RoPE) (closed form)", "p_rope", "p_rope", "p_rope_error"))
 _SEVERAL = "of several classes: R's twin draws two"
 #: Draws of R per batch at most: as many as Python's where these are fewer.
 _MOST = 20_000
@@ -104,11 +101,7 @@ def _wanted(groups: tuple[str, ...], reference: str, name: Any) -> list[dict[str
     if metric.contrast == "max":
         return [{**of, "contrast": "max", "group": 0}]
     others = [g for g, label in enumerate(groups) if label != reference]
-    return [
-        {"rates": [rate], "contrast": metric.contrast, "group": g + 1}
-        for g in others
-        for rate in metric.rates
-    ]
+    return [{"rates": [rate], "contrast": metric.contrast, "group": g + 1} for g in others for rate in metric.rates]
 
 
 def _closed_form(result: UmPosterior, row: PosteriorRow, part: Any, bench: Bench) -> Iterator[Check]:
@@ -166,9 +159,7 @@ def ranking(result: UmRanking, bench: Bench) -> Iterator[Check]:
         for j, b in enumerate(names)
         if i != j
     ]
-    compared += [
-        (a, "", "P(on the Pareto front)", float(result.front[i]), m * m + i) for i, a in enumerate(names)
-    ]
+    compared += [(a, "", "P(on the Pareto front)", float(result.front[i]), m * m + i) for i, a in enumerate(names)]
     yield from _compared(result, "crosscheck_um_ranking", compared, bench)
 
 
@@ -179,10 +170,7 @@ def estimators(result: UmEstimators, bench: Bench) -> Iterator[Check]:
 
 
 def _compared(
-    result: UmComparison | UmRanking,
-    twin: str,
-    compared: list[tuple[str, str, str, float, int]],
-    bench: Bench,
+    result: UmComparison | UmRanking, twin: str, compared: list[tuple[str, str, str, float, int]], bench: Bench
 ) -> Iterator[Check]:
     """Algorithms, quantity, our value, and its place in the twin's answer."""
     metrics, why = ", ".join(result.metrics), _obstacle(result)

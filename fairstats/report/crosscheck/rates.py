@@ -73,9 +73,7 @@ def comparisons(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
     known = {metric: rate for metric, rate in rates.items() if rate is not None}
     if len(known) < len(rates):
         for c in result.comparisons:
-            yield bench.place_of(c).left_out(
-                "estimate", c.estimate, "a function of the user's: R has no twin"
-            )
+            yield bench.place_of(c).left_out("estimate", c.estimate, "a function of the user's: R has no twin")
         yield from adjusted(result, bench)
         return
     found = bench.call(
@@ -121,9 +119,7 @@ def _choices(result: ComparisonResult) -> dict[str, Any]:
     s = result.settings
     groups = result.counts.groups
     simultaneous = s.simultaneous
-    pairs = list(
-        dict.fromkeys((groups.index(c.group), groups.index(c.reference)) for c in result.comparisons)
-    )
+    pairs = list(dict.fromkeys((groups.index(c.group), groups.index(c.reference)) for c in result.comparisons))
     together: dict[str, Any] = {}
     if s.reference_rule == "highest":
         simultaneous = simultaneous or "max-z"
@@ -231,9 +227,7 @@ def _plain(result: ComparisonResult) -> bool:
     return s.simultaneous is None and s.reference_rule != "highest" and s.alternative == "two-sided"
 
 
-def _known_functions(
-    c: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench
-) -> Iterator[Check]:
+def _known_functions(c: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench) -> Iterator[Check]:
     """What `prop.test` and `glm` give, too: of unweighted rows and single rates, they know no others."""
     counts: Any = result.counts
     if counts.weighted or not rate.successes or not c.tests or result.backend == "statsmodels":
@@ -246,9 +240,7 @@ def _known_functions(
             yield from bench.compare(bench.place_of(c), _BY_GLM, c, found, "stats::glm")
 
 
-def _prop_test(
-    c: RateComparison, result: ComparisonResult, table: tuple[float, ...], bench: Bench
-) -> Iterator[Check]:
+def _prop_test(c: RateComparison, result: ComparisonResult, table: tuple[float, ...], bench: Bench) -> Iterator[Check]:
     place, source = bench.place_of(c), bench.source("stats::prop.test")
     found = bench.call("known_prop_test", *table, result.settings.confidence_level)
     share, other = column(found, "estimate")
@@ -266,9 +258,7 @@ def _prop_test(
         yield place.compare(quantity, equal.statistic**2, float(found["chisq"]) * factor, source)
 
 
-def adjusted(
-    result: ComparisonResult, bench: Bench, joint: Sequence[Mapping[str, float]] = ()
-) -> Iterator[Check]:
+def adjusted(result: ComparisonResult, bench: Bench, joint: Sequence[Mapping[str, float]] = ()) -> Iterator[Check]:
     """Adjusted p-values of equality and of the verdicts; `joint`: of each row over pairs chosen from."""
     highest, rows = result.settings.reference_rule == "highest", result.comparisons
     n = len(result.counts.groups)

@@ -46,9 +46,8 @@ def crosscheck(
     """Recompute every number of a report or result in R, by code that shares nothing with Python's.
 
     R starts from the sufficient statistics that the report carries (counts, histogram counts, exceedances)
-    and uses the base-R twins of the project's R package, functions of R itself (`prop.test`, `glm`,
-    `p.adjust`, `r2dtable`, `dhyper`, `qbeta`, `mantelhaen.test`, …), and extRemes, evd and hdrcde where they
-    are installed.
+    and uses the base-R twins of the project's R package, functions of R itself (`prop.test`, `glm`, `p.adjust`,
+    `r2dtable`, `dhyper`, `qbeta`, `mantelhaen.test`, …), and extRemes, evd and hdrcde where they are installed.
 
     Parameters
     ----------
@@ -139,9 +138,7 @@ def _left_out(result: Result, bench: Bench) -> Iterator[Check]:
 
 
 def _names(row: Mapping[Any, Any]) -> tuple[str, str, str]:
-    group, reference = (
-        "" if pd.isna(name) else str(name) for name in (row.get("group"), row.get("reference"))
-    )
+    group, reference = ("" if pd.isna(name) else str(name) for name in (row.get("group"), row.get("reference")))
     return str(row["metric"]), group, reference
 
 
@@ -182,9 +179,7 @@ class _ReportRows:
         columns, settings = self._report.columns, self._report.settings
         labels = {"y_true": columns.pos_label_true, "y_pred": columns.pos_label_pred}
         named = {name: label for name, label in labels.items() if label is not None}
-        given = build_input(
-            self._table, attributes, columns, settings, pos_label=named or None, reference=None
-        )
+        given = build_input(self._table, attributes, columns, settings, pos_label=named or None, reference=None)
         self._check(given)
         out = given.rows
         return {

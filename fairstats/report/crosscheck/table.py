@@ -111,11 +111,7 @@ class Crosscheck:
         numbers = self.numbers
         lines = [f"Cross-check in R {self.r_version}: {printable(self.title)}".rstrip(": "), ""]
         for place, members in groupby(shown, key=_place):
-            lines += [
-                printable(place),
-                *aligned([_HEADS, *(_cells(check, numbers) for check in members)]),
-                "",
-            ]
+            lines += [printable(place), *aligned([_HEADS, *(_cells(check, numbers) for check in members)]), ""]
         if shown and numbers:
             lines += ["By", *(f"  [{k}] {source}" for source, k in numbers.items()), ""]
         return "\n".join([*lines, *self.notes(), self.verdict_line()])
@@ -237,8 +233,7 @@ def _html_row(check: Check, numbers: dict[str, int]) -> str:
         verdict += f" <small>{escaped(check.note)}</small>"
     cells = (*_values(check), verdict, str(numbers.get(check.source, "")))
     written = "".join(
-        f'<td role="cell" class="{"num" if cell else "num empty"}" data-label="{head}">'
-        f"<span>{cell}</span></td>"
+        f'<td role="cell" class="{"num" if cell else "num empty"}" data-label="{head}"><span>{cell}</span></td>'
         for head, cell in zip(_HTML_HEADS[1:], cells, strict=True)
     )
     return f'<tr role="row"><th role="rowheader" scope="row">{escaped(check.quantity)}</th>{written}</tr>'

@@ -77,9 +77,7 @@ def _fit(fitted: EvtFit, place: Place, bench: Bench) -> Iterator[Check]:
         yield from _parameters(fitted, found, place, source, _NUMERICAL)
 
 
-def _parameters(
-    fitted: EvtFit, found: dict[str, Any], place: Place, source: str, loose: float
-) -> Iterator[Check]:
+def _parameters(fitted: EvtFit, found: dict[str, Any], place: Place, source: str, loose: float) -> Iterator[Check]:
     estimate, errors = column(found, "estimate"), column(found, "std_error")
     for k, (name, value) in enumerate(fitted.params.items()):
         mine = fitted.std_error[name]

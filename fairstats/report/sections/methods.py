@@ -154,9 +154,7 @@ def run_ecd(inputs: AuditInput) -> list[Result]:
     reference = labels[find_reference(labels, named, sizes=np.array([g.n for g in groups]))[0]]
     first = [g for g in groups if g.group == reference]
     others = [g for g in groups if g.group != reference]
-    sample = CounterfactualSample(
-        inputs.attributes[0], (*first, *others), "other", s.confidence_level, note=told
-    )
+    sample = CounterfactualSample(inputs.attributes[0], (*first, *others), "other", s.confidence_level, note=told)
     how: dict[str, Any] = {"confidence_level": s.confidence_level, "adjust": s.adjust, "rng": s.seed}
     return [sample, ecd(sample, reference=reference, **how)] if others else [sample]
 

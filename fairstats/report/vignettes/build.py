@@ -22,20 +22,13 @@ from fairstats.ground.rprobe import probe_r
 from fairstats.report.convert import convert
 from fairstats.report.vignettes.by_python import render_by_python
 from fairstats.report.vignettes.page import finish, footnote
-from fairstats.report.vignettes.source import (
-    Vignette,
-    find_vignette,
-    read_vignette,
-    vignette_names,
-    write_recorded,
-)
+from fairstats.report.vignettes.source import Vignette, find_vignette, read_vignette, vignette_names, write_recorded
 from fairstats.report.vignettes.surroundings import r_library, run_r, surroundings
 
 _PACKAGES = ("rmarkdown", "knitr", "reticulate")
 _QUITTING = re.compile(r"Quitting from lines? (?P<line>\d+)")
 _CAUSE = re.compile(
-    r"^Error(?: in [^\n]*?:| ?:)?\s*(?P<cause>.*?)(?=^(?:Calls:|Execution halted)|\Z)",
-    re.MULTILINE | re.DOTALL,
+    r"^Error(?: in [^\n]*?:| ?:)?\s*(?P<cause>.*?)(?=^(?:Calls:|Execution halted)|\Z)", re.MULTILINE | re.DOTALL
 )
 
 
@@ -143,12 +136,11 @@ def build_vignettes(
 ) -> list[Built]:
     """Build vignettes as self-contained HTML files.
 
-    `names`: names, parts of names or paths; empty: all; `out`: folder for ``NAME.html``; made where it is
-    missing; `renderer`, {"python", "r"}: jupytext and nbconvert, or R Markdown; `fast`: fewer draws: chunks
-    see ``FAIRSTATS_VIGNETTE_FAST=1``; `jobs`: how many run at a time; `tell`: called with each as it is done;
-    `params`: of the head, in place of what stands there; `to`, {"html", "docx", "pdf"}.
-    Returns them in the order of `names`. Raises VignetteError for the first that fails (those that run are
-    finished), and InputError for a name that is none.
+    `names`: names, parts of names or paths; empty: all; `out`: folder for ``NAME.html``; made where it is missing;
+    `renderer`, {"python", "r"}: jupytext and nbconvert, or R Markdown; `fast`: fewer draws: chunks see
+    ``FAIRSTATS_VIGNETTE_FAST=1``; `jobs`: how many run at a time; `tell`: called with each as it is done; `params`: of
+    the head, in place of what stands there; `to`, {"html", "docx", "pdf"}. Returns them in the order of `names`. Raises
+    VignetteError for the first that fails (those that run are finished), and InputError for a name that is none.
     """
     check_choice("renderer", renderer, ("python", "r"))
     check_whole("jobs", jobs, low=1)
@@ -215,10 +207,7 @@ def _r_at_hand(*, required: bool) -> Iterator[tuple[Path | None, str]]:
 
 
 def _in_order(
-    write: Callable[[Vignette], Path],
-    wanted: Sequence[Vignette],
-    jobs: int,
-    tell: Callable[[Built], None] | None,
+    write: Callable[[Vignette], Path], wanted: Sequence[Vignette], jobs: int, tell: Callable[[Built], None] | None
 ) -> list[Built]:
     """Run some at a time; at the first failure those that wait are not begun."""
 

@@ -75,9 +75,7 @@ def render_by_python(
                 body.append(_outputs(outputs, chunk))
         body.append(_prose(prose.get(chunk.number, ""), vignette))
     page = whole_page(
-        vignette.title,
-        "\n".join(filter(None, body)),
-        HtmlFormatter(style="xcode").get_style_defs(".highlight"),
+        vignette.title, "\n".join(filter(None, body)), HtmlFormatter(style="xcode").get_style_defs(".highlight")
     )
     printed = {n: r_output(o) for n, o in ran.items() if n in keys}
     return finish(page, vignette.name, footnote("python", r_version, fast=fast)), printed
@@ -176,9 +174,7 @@ def _shown(output: Any, chunk: Chunk) -> str:
 # ---------------------------------------------------------------- a notebook that runs
 
 
-def _run_chunks(
-    vignette: Vignette, cells: list[Any], place: Surroundings, *, with_r: bool
-) -> dict[int, list[Any]]:
+def _run_chunks(vignette: Vignette, cells: list[Any], place: Surroundings, *, with_r: bool) -> dict[int, list[Any]]:
     """Run every chunk in order, R's by rpy2's magic or not at all; the outputs are nbformat's."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError

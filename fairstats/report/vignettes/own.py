@@ -60,9 +60,7 @@ def write_vignette(path: Path, data: str | os.PathLike[str], options: Mapping[st
 
 
 def _names(given: Any) -> list[str]:
-    return (
-        [given] if isinstance(given, str) else list(given.values() if isinstance(given, Mapping) else given)
-    )
+    return [given] if isinstance(given, str) else list(given.values() if isinstance(given, Mapping) else given)
 
 
 def vignette_of_report(
@@ -90,16 +88,12 @@ def vignette_of_report(
     return write_vignette(path, data, own)
 
 
-def _write(
-    path: Path, title: str, params: dict[str, str], keys: Mapping[str, Sequence[str]], **more: Any
-) -> Path:
+def _write(path: Path, title: str, params: dict[str, str], keys: Mapping[str, Sequence[str]], **more: Any) -> Path:
     if path.suffix not in (".Rmd", ".qmd"):
         got, cure = f"a name that ends in {path.suffix!r}", "audit.Rmd"
         raise InputError("path", got=got, allowed="a name that ends in .Rmd or .qmd", cure=cure)
     if path.exists() or not path.parent.is_dir():
-        got = repr(str(path)) + (
-            ", which is there already" if path.exists() else ", whose folder is not there"
-        )
+        got = repr(str(path)) + (", which is there already" if path.exists() else ", whose folder is not there")
         raise InputError("path", got=got, allowed="a new file in a folder", cure="choose another name")
     try:
         from jinja2 import Environment, PackageLoader
@@ -115,7 +109,5 @@ def _write(
         text=lambda value: _MARKUP.sub(r"\\\1", " ".join(str(value).split())),
     )  # fmt: skip
     template = environment.get_template("own.Rmd.j2")
-    path.write_text(
-        template.render(title=title, params=params, keys=keys, stem=path.stem, **more), encoding="utf-8"
-    )
+    path.write_text(template.render(title=title, params=params, keys=keys, stem=path.stem, **more), encoding="utf-8")
     return path

@@ -154,9 +154,7 @@ def refuse_remote(page: str, name: str) -> str:
     """The page, if it loads nothing from elsewhere; otherwise a `VignetteError` with the addresses."""
     remote = sorted(set(remote_addresses(page)))
     if remote:
-        raise VignetteError(
-            f"vignette {name}: the page would load {', '.join(remote[:5])}. To fix: leave it out."
-        )
+        raise VignetteError(f"vignette {name}: the page would load {', '.join(remote[:5])}. To fix: leave it out.")
     return page
 
 

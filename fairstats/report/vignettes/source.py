@@ -213,9 +213,7 @@ def _closes(line: str, fence: str) -> bool:
 
 def _head(head: str, where: str) -> tuple[str, str, dict[str, str]]:
     """Language, label and options of ``{python label, echo=FALSE}``."""
-    match = re.match(
-        r"\s*(?P<language>\w+)\s*,?\s*(?P<label>[^\s,=]+(?=\s*(?:,|$)))?\s*,?(?P<rest>.*)$", head
-    )
+    match = re.match(r"\s*(?P<language>\w+)\s*,?\s*(?P<label>[^\s,=]+(?=\s*(?:,|$)))?\s*,?(?P<rest>.*)$", head)
     if match is None:
         raise VignetteError(f"{where}: {head!r} names no language. Allowed: python, r.")
     options: dict[str, str] = {}
@@ -292,9 +290,7 @@ def read_recorded(source: Path) -> Recorded:
         held = json.loads(path.read_text(encoding="utf-8"))
         return Recorded(str(held["by"]), {str(k): str(v) for k, v in held["outputs"].items()})
     except (ValueError, KeyError, AttributeError, TypeError) as problem:
-        raise VignetteError(
-            f"{path} is damaged: {problem!r}. To fix: fairstats vignettes record."
-        ) from problem
+        raise VignetteError(f"{path} is damaged: {problem!r}. To fix: fairstats vignettes record.") from problem
 
 
 def write_recorded(vignette: Vignette, by: str, outputs: Mapping[int, str]) -> Path:

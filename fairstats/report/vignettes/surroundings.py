@@ -65,26 +65,14 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def run_r(
-    arguments: Sequence[str],
-    *,
-    program: str = "Rscript",
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
+    arguments: Sequence[str], *, program: str = "Rscript", cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run R without a terminal and keep what it says; a `VignetteError` where it is not on PATH."""
     path = shutil.which(program)
     if path is None:
-        raise VignetteError(
-            "R is not on PATH. To fix: install R (Debian/Ubuntu: apt-get install r-base-core)."
-        )
+        raise VignetteError("R is not on PATH. To fix: install R (Debian/Ubuntu: apt-get install r-base-core).")
     return subprocess.run(  # noqa: S603 - R itself, on the project's own code
-        [path, *arguments],
-        cwd=cwd,
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
+        [path, *arguments], cwd=cwd, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
     )
 
 

@@ -27,9 +27,7 @@ class Cluster:
 
         self.folder, self.memory = folder, memory
         self._class = str(Path(pyspark.__path__[0]) / "bin" / "spark-class")
-        self.master = self._start(
-            "master", "master.Master", "--host", LOOPBACK, "--port", "0", "--webui-port", "0"
-        )
+        self.master = self._start("master", "master.Master", "--host", LOOPBACK, "--port", "0", "--webui-port", "0")
         self.url = self._said("master", r"Starting Spark master at (spark://\S+)")
         self.workers: list[subprocess.Popen[bytes]] = []
         self.add_workers(workers)
@@ -88,9 +86,7 @@ def spark_cluster(workers: int = 2, **options: Any) -> Iterator[tuple[Cluster, A
     cluster = Cluster(folder, workers)
     try:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = (
-            SparkSession.builder.master(cluster.url).appName("fairstats").config("spark.ui.enabled", "false")
-        )
+        builder = SparkSession.builder.master(cluster.url).appName("fairstats").config("spark.ui.enabled", "false")
         fixed = {
             "spark.driver.bindAddress": LOOPBACK,
             "spark.driver.host": LOOPBACK,

@@ -71,11 +71,6 @@ def people(seed: int, n: int) -> pd.DataFrame:
 def with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     """The same with missing values in labels, groups, scores and clusters, as NaN and as None."""
     frame = frame.astype({"school": float})
-    for step, column, value in (
-        (17, "hat", np.nan),
-        (23, "race", None),
-        (29, "score", np.nan),
-        (31, "school", np.nan),
-    ):
+    for step, column, value in ((17, "hat", np.nan), (23, "race", None), (29, "score", np.nan), (31, "school", np.nan)):
         frame.loc[step // 2 :: step, column] = value
     return frame

@@ -56,11 +56,7 @@ def test_distances_of_crossed_attributes_are_between_crossed_groups():
     both = frame["sex"] + " & " + frame["old"].astype(str)
     plain = {"n_resamples": 0, "n_subsamples": 0}
     rows = fs.hfm(
-        frame[["age", "job"]],
-        frame["y"] == "yes",
-        frame["hat"],
-        sensitive_features={"sex & old": both},
-        **plain,
+        frame[["age", "job"]], frame["y"] == "yes", frame["hat"], sensitive_features={"sex & old": both}, **plain
     )
     found = fs.hfm(counts=counted, **plain)
     values = [(e.attribute, e.group, e.d, e.d_f, e.n) for e in rows.entries]
@@ -115,12 +111,6 @@ def test_adult(engine):
 def test_a_million_rows(engine, extra):
     frame = with_gaps(people(4, 10**6))
     audits_agree(frame, engine, **ROLES, **extra)
-    every = {
-        **ROLES,
-        **extra,
-        "features": ("age", "job"),
-        "counterfactual_score": "flipped",
-        "strata": "site",
-    }
+    every = {**ROLES, **extra, "features": ("age", "job"), "counterfactual_score": "flipped", "strata": "site"}
     frame["flipped"] = np.where(frame.index % 3 == 0, frame["flipped"], 0.5)
     same(fs.tally(lazily(engine)(frame), **every), fs.tally(frame, **every))

@@ -127,8 +127,7 @@ def test_declared_orders_and_missing_numbers_survive():
     )
     with pytest.warns(fs.FairstatsWarning):
         lazy, rows = (
-            fs.tally(f, y_pred="hat", sensitive_features="race", missing="drop")
-            for f in (frame.lazy(), frame)
+            fs.tally(f, y_pred="hat", sensitive_features="race", missing="drop") for f in (frame.lazy(), frame)
         )
     assert lazy.groups == ("b", "a")
     assert lazy.orders == (("b", "c", "a"),)
@@ -138,10 +137,7 @@ def test_declared_orders_and_missing_numbers_survive():
 def test_decimal_scores_and_the_scale_of_scores(fast_lazy):
     duckdb = pytest.importorskip("duckdb")
     table = duckdb.sql("SELECT i % 2 AS g, (i % 11) / 10.0::DECIMAL(4, 2) AS s FROM range(200) t(i)")
-    same(
-        fs.tally(table, sensitive_features="g", score="s"),
-        fs.tally(table.df(), sensitive_features="g", score="s"),
-    )
+    same(fs.tally(table, sensitive_features="g", score="s"), fs.tally(table.df(), sensitive_features="g", score="s"))
     frame = people(6, 200).assign(decile=lambda f: 1 + (f.score * 9).round())
     options = {"sensitive_features": "sex", "score": "decile", "score_range": (1, 10)}
     counted = fs.tally(fast_lazy(frame), **options)
@@ -157,9 +153,7 @@ def test_edges_are_those_of_every_grid_and_no_cell_holds_two():
     assert np.unique(np.floor(farey_edges() * CELLS)).size == farey_edges().size
     cells = edge_cells()
     rng = np.random.default_rng(1)
-    score = np.concatenate(
-        [rng.random(100_000), farey_edges()[::50], np.nextafter(farey_edges()[::50], 0), [0, 1]]
-    )
+    score = np.concatenate([rng.random(100_000), farey_edges()[::50], np.nextafter(farey_edges()[::50], 0), [0, 1]])
     cell = np.floor(score * CELLS).astype(int)
     found = cells["fs_base"][cell] + (score >= cells["fs_edge"][cell])
     np.testing.assert_array_equal(found, np.searchsorted(farey_edges(), score, side="right"))
@@ -184,9 +178,7 @@ def test_many_scores_are_counted_between_edges_and_madd_is_exact(lazy, weight, m
     monkeypatch.setattr(parts, "MOST_EXACT", 500)
     rng = np.random.default_rng(7)
     n = 30_000
-    frame = pd.DataFrame(
-        {"g": rng.choice(["a", "b"], n), "y": rng.integers(0, 2, n), "weight": rng.random(n)}
-    )
+    frame = pd.DataFrame({"g": rng.choice(["a", "b"], n), "y": rng.integers(0, 2, n), "weight": rng.random(n)})
     edges = rng.choice(farey_edges(), n)
     frame["score"] = np.select(
         [rng.random(n) < 0.2, rng.random(n) < 0.2], [edges, np.nextafter(edges, 0)], rng.beta(2, 3, n)
@@ -261,9 +253,7 @@ def test_casts_that_round_and_casts_that_truncate_give_one_floor(lazy):
 def test_tails_of_large_groups_are_cut_at_the_same_value(fast_lazy, decimals):
     rng = np.random.default_rng(9)
     n = 45_000
-    frame = pd.DataFrame(
-        {"g": rng.choice(["a", "b", None], n, p=[0.9, 0.08, 0.02]), "s": rng.random(n).round(2)}
-    )
+    frame = pd.DataFrame({"g": rng.choice(["a", "b", None], n, p=[0.9, 0.08, 0.02]), "s": rng.random(n).round(2)})
     frame["t"] = rng.random(n).round(decimals)
     options = {"sensitive_features": "g", "score": "s", "counterfactual_score": "t", "missing": "group"}
     counted = fs.tally(fast_lazy(frame), **options)
@@ -283,9 +273,7 @@ def test_nothing_but_grouped_counts_is_collected(monkeypatch):
 
     sizes = []
     collected = table.collected
-    monkeypatch.setattr(
-        table, "collected", lambda query: sizes.append(len(found := collected(query))) or found
-    )
+    monkeypatch.setattr(table, "collected", lambda query: sizes.append(len(found := collected(query))) or found)
     pl = pytest.importorskip("polars")
     options = {**ALL, "counterfactual_score": None, "cluster": "school", "sample_weight": "weight"}
     held = []
@@ -354,9 +342,7 @@ def test_groups_of_every_type(key, kind):
     query = f"SELECT CAST({kind} AS {key}) AS g, k % 2 AS y, s FROM rows"  # noqa: S608
     with duckdb.connect() as connection:
         rng = np.random.default_rng(1)
-        connection.register(
-            "rows", pd.DataFrame({"k": rng.integers(0, 3, 200), "s": rng.random(200).round(2)})
-        )
+        connection.register("rows", pd.DataFrame({"k": rng.integers(0, 3, 200), "s": rng.random(200).round(2)}))
         table = connection.sql(query)
         options = {"sensitive_features": "g", "y_true": "y", "score": "s"}
         same(fs.tally(table, **options), fs.tally(table, **options, engine="rows"))

@@ -37,9 +37,7 @@ def test_the_study_is_about_the_public_function(study: ModuleType) -> None:
         dict(zip("ab", values, strict=True)), privileged="b", unprivileged="a", backend="scipy", n_resamples=0
     )
     assert found.statistic == pytest.approx(deviance[3], abs=1e-7)
-    assert found.std_error == pytest.approx(
-        float(np.hypot(*(study.delta_errors(s)[3] for s in sides))), rel=1e-4
-    )
+    assert found.std_error == pytest.approx(float(np.hypot(*(study.delta_errors(s)[3] for s in sides))), rel=1e-4)
 
 
 def test_the_largest_values_have_their_law(study: ModuleType) -> None:

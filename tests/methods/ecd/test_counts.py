@@ -31,13 +31,7 @@ def counted() -> fs.Tally:
 
 
 def both(counted: fs.Tally, **change: Any) -> tuple[fs.results.EcdResult, fs.results.EcdResult]:
-    options = {
-        "privileged": "white",
-        "unprivileged": "black",
-        "backend": "scipy",
-        "n_resamples": 99,
-        "rng": 1,
-    }
+    options = {"privileged": "white", "unprivileged": "black", "backend": "scipy", "n_resamples": 99, "rng": 1}
     options |= change
     return fs.ecd(VALUES, **options), fs.ecd(counted, **options)
 
@@ -71,9 +65,7 @@ def test_averages_from_sums(counted: fs.Tally) -> None:
         assert (b.estimate, b.std_error) == pytest.approx((a.estimate, a.std_error), rel=1e-9)
     assert tallied.cvar("other") == rows.cvar("other")  # a small group is kept whole
     value, interval = rows.cvar("white")  # of the others the tally keeps the worst 5%
-    assert (tallied.cvar("white")[0], *tallied.cvar("white")[1]) == pytest.approx(
-        (value, *interval), rel=1e-9
-    )
+    assert (tallied.cvar("white")[0], *tallied.cvar("white")[1]) == pytest.approx((value, *interval), rel=1e-9)
     with pytest.raises(InputError, match="the rows themselves"):
         tallied.cvar("white", 0.5)
 

@@ -153,10 +153,7 @@ def test_indicator_columns_are_flipped_together() -> None:
 def test_all_ordered_pairs() -> None:
     table = pd.DataFrame({"race": RACE})
     sample = fs.counterfactual_discrimination(
-        lambda x: 0.5 + x["race"].map(BONUS).to_numpy(float),
-        table,
-        sensitive_features="race",
-        counterfactual="all",
+        lambda x: 0.5 + x["race"].map(BONUS).to_numpy(float), table, sensitive_features="race", counterfactual="all"
     )
     assert len(sample.groups) == 6
     for own in "abc":
@@ -171,9 +168,7 @@ def test_all_ordered_pairs() -> None:
 def test_some_values_only() -> None:
     table = pd.DataFrame({"race": RACE})
     model = lambda x: 0.5 + x["race"].map(BONUS).to_numpy(float)  # noqa: E731
-    sample = fs.counterfactual_discrimination(
-        model, table, sensitive_features="race", values=["b", "a"], batch=37
-    )
+    sample = fs.counterfactual_discrimination(model, table, sensitive_features="race", values=["b", "a"], batch=37)
     assert [g.group for g in sample.groups] == ["b", "a"]
     assert sample.n_left_out == (RACE == "c").sum()
     np.testing.assert_allclose(sample["a"].cd, 0.1, atol=1e-15)
@@ -209,9 +204,7 @@ def test_people_with_several_rows_are_clusters() -> None:
     """Every row twice is no new information: the clustered standard error stays, the other shrinks."""
     twice = pd.concat([frame(), frame()])
     once = fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex")["F"].average
-    clustered = fs.counterfactual_discrimination(by_sex, twice, sensitive_features="sex", person=twice.index)[
-        "F"
-    ]
+    clustered = fs.counterfactual_discrimination(by_sex, twice, sensitive_features="sex", person=twice.index)["F"]
     assert clustered.average.n_people == once.n
     assert clustered.average.std_error == pytest.approx(once.std_error, rel=1e-12)
 
@@ -366,10 +359,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("mapping", {"sensitive_features": {"F": 1, "M": 2}}, "no mappings"),
     (
         "mapping type",
-        {
-            "sensitive_features": {"F": {"years": 1}, "M": {"years": 2}, "X": {"years": 1.5}},
-            "X": TYPED,
-        },
+        {"sensitive_features": {"F": {"years": 1}, "M": {"years": 2}, "X": {"years": 1.5}}, "X": TYPED},
         "of type",
     ),
     ("equal mapping", {"sensitive_features": {"F": {"years": 1}, "M": {"years": 1}}}, "say the same"),
@@ -385,9 +375,7 @@ def test_bad_input(what: str, change: dict[str, Any], match: str) -> None:
             fs.counterfactual_discrimination(given.pop("predict"), given.pop("X"), **given)
 
 
-@pytest.mark.parametrize(
-    "values", [{}, {"a": [0.1, np.nan]}, {"a": [0.1, 1.5]}, {"a": ["x"]}, {"a": [[0.1]]}]
-)
+@pytest.mark.parametrize("values", [{}, {"a": [0.1, np.nan]}, {"a": [0.1, 1.5]}, {"a": ["x"]}, {"a": [[0.1]]}])
 def test_bad_values(values: Any) -> None:
     with pytest.raises(fs.InputError, match="values"):
         fs.results.CounterfactualSample.from_values(values)
@@ -402,13 +390,7 @@ def test_progress_is_shown_where_it_is_asked_for(shown: bool, capsys: pytest.Cap
     ties = {"ties": np.random.default_rng(1).random(len(people)) * 1e-6}
     model = lambda x: by_sex(x) + 1e-3 * np.asarray(x["ties"])  # noqa: E731
     fs.sample_tail(
-        model,
-        people.assign(**ties),
-        sensitive_features="sex",
-        group="M",
-        n_resamples=99,
-        rng=1,
-        progress=shown,
+        model, people.assign(**ties), sensitive_features="sex", group="M", n_resamples=99, rng=1, progress=shown
     )
     assert ("looks at the tail" in capsys.readouterr().err) == shown
 
@@ -416,9 +398,7 @@ def test_progress_is_shown_where_it_is_asked_for(shown: bool, capsys: pytest.Cap
 def test_a_mapping_of_one_value_and_columns_of_one() -> None:
     """Two values at least: of a mapping they need not occur, of a column they must, of chosen ones, too."""
     with pytest.raises(fs.InputError, match="sex with only the value 'F'"):
-        fs.counterfactual_discrimination(
-            by_sex, frame(), sensitive_features={"F": {"sex": "F"}}, values=["F"]
-        )
+        fs.counterfactual_discrimination(by_sex, frame(), sensitive_features={"F": {"sex": "F"}}, values=["F"])
     with pytest.raises(fs.InputError, match="sex with only the value 'M'"):
         fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex", values=["M"])
     nobody = {"X": {"sex": "X"}, "Y": {"sex": "Y"}}
@@ -430,9 +410,7 @@ def test_a_mapping_of_one_value_and_columns_of_one() -> None:
         found = fs.counterfactual_discrimination(model, wide, sensitive_features="code")
     assert len(found.groups) == 64
     with pytest.raises(fs.InputError, match="65 values"):
-        fs.counterfactual_discrimination(
-            model, wide.assign(code=np.arange(N) % 65), sensitive_features="code"
-        )
+        fs.counterfactual_discrimination(model, wide.assign(code=np.arange(N) % 65), sensitive_features="code")
 
 
 def test_an_empty_declared_value_of_one_column_is_told_and_of_several_not() -> None:

@@ -99,9 +99,7 @@ def test_swapping_the_groups() -> None:
     plain = {"calibrated": False}  # simulations differ
     there, back = result(**plain), result(**plain, privileged="black", unprivileged="white")
     assert there.estimate == -back.estimate
-    np.testing.assert_allclose(
-        list(there.confidence_interval), [-v for v in back.confidence_interval][::-1], rtol=1e-6
-    )
+    np.testing.assert_allclose(list(there.confidence_interval), [-v for v in back.confidence_interval][::-1], rtol=1e-6)
     assert there.pvalue == pytest.approx(back.pvalue, rel=1e-5)
 
 
@@ -357,9 +355,7 @@ def test_people_with_several_rows_are_resampled_together() -> None:
     found = fs.ecd(sample, **{**FAST, "n_resamples": 200}, threshold=100, rng=2)
     assert found.test.startswith("z, standard error by resampling people")
     single = fs.ecd({"white": WHITE[:3000], "black": BLACK}, **FAST)
-    errors = [
-        single[g].fit.return_level(1000, method="bootstrap", rng=1).std_error for g in ("black", "white")
-    ]
+    errors = [single[g].fit.return_level(1000, method="bootstrap", rng=1).std_error for g in ("black", "white")]
     # 200 resamples each: an error of 5% per spread; people bring two equal rows, the others one
     assert found.std_error == pytest.approx(np.hypot(*errors), rel=0.2)
     naive = fs.ecd({"white": np.tile(WHITE[:3000], 2), "black": np.tile(BLACK, 2)}, **FAST, threshold=100)
@@ -397,17 +393,13 @@ def test_the_bootstrap_of_single_people_is_that_of_evt() -> None:
 
 
 def test_synthetic_rows_carry_no_pvalue_about_people() -> None:
-    sample = fs.results.CounterfactualSample.from_values(
-        {"white": WHITE, "black": BLACK}, n_synthetic={"black": 2000}
-    )
+    sample = fs.results.CounterfactualSample.from_values({"white": WHITE, "black": BLACK}, n_synthetic={"black": 2000})
     found = fs.ecd(sample, **FAST)
     assert (found["black"].n_real, found["black"].n_synthetic) == (1000, 2000)
     assert np.isnan(found.pvalue)
     assert found.verdict == "insufficient evidence"
     assert "generator's law" in str(found)
-    assert sample.notes()[-1].startswith(
-        "2,000 rows are synthetic: intervals and tests describe the generator"
-    )
+    assert sample.notes()[-1].startswith("2,000 rows are synthetic: intervals and tests describe the generator")
 
 
 def test_the_papers_location_warns_and_gives_no_verdict() -> None:
@@ -512,13 +504,9 @@ def test_why_there_is_no_tail_by_hand() -> None:
     tied = np.append(np.full(6, 0.3), x[-8:])
     assert why(tied, 10) == "6 values are tied at the threshold and 8 lie above it: ties, no tail"
     fewer = np.concatenate([x[:50], np.repeat([0.6, 0.61, 0.7], 8)])
-    assert (
-        why(fewer, 24, grid=None) == "its 24 largest values are 3 distinct ones: ties, not a continuous tail"
-    )
+    assert why(fewer, 24, grid=None) == "its 24 largest values are 3 distinct ones: ties, not a continuous tail"
     same = np.concatenate([x[:50], np.full(24, 0.6)])
-    assert (
-        why(same, 24, grid=None) == "its 24 largest values are one and the same: ties, not a continuous tail"
-    )
+    assert why(same, 24, grid=None) == "its 24 largest values are one and the same: ties, not a continuous tail"
     # ten distinct ones of twenty are a tail, of twenty-one not
     pairs = np.concatenate([x[:50], np.repeat(0.6 + 0.0137 * np.arange(10) ** 1.1, 2)])
     assert why(pairs, 20, grid=None) == ""
@@ -558,12 +546,7 @@ def test_averages_by_hand() -> None:
     """1, 2, 6: mean 3, of variance 7/3; two people: (−3)² and 3² about it, over 9, times 2; from sums."""
     x = np.array([1.0, 2.0, 6.0])
     plain, people = average_of(x), average_of(x, np.array(["b", "b", "a"]))
-    assert (plain.estimate, plain.std_error, plain.n, plain.n_people) == (
-        3,
-        pytest.approx(np.sqrt(7 / 3)),
-        3,
-        3,
-    )
+    assert (plain.estimate, plain.std_error, plain.n, plain.n_people) == (3, pytest.approx(np.sqrt(7 / 3)), 3, 3)
     assert (people.estimate, people.std_error, people.n, people.n_people) == (3, pytest.approx(2.0), 3, 2)
     sums = average_of_sums(3, 9.0, 41.0)
     assert (sums.estimate, sums.std_error, sums.n, sums.n_people) == (3, pytest.approx(np.sqrt(7 / 3)), 3, 3)
@@ -581,11 +564,7 @@ def test_averages_by_hand() -> None:
     interval, test = plain.inference(0.9, "it is 0")
     z = 3 / np.sqrt(7 / 3)
     assert tuple(interval) == pytest.approx((3 - 3 / z * norm.ppf(0.95), 3 + 3 / z * norm.ppf(0.95)))
-    assert (test.statistic, test.pvalue, test.null) == (
-        pytest.approx(z),
-        pytest.approx(2 * norm.sf(z)),
-        "it is 0",
-    )
+    assert (test.statistic, test.pvalue, test.null) == (pytest.approx(z), pytest.approx(2 * norm.sf(z)), "it is 0")
     assert np.isnan(average_of(np.ones(4)).inference(0.9)[1].pvalue)
 
 

@@ -93,11 +93,7 @@ def test_the_smoothed_bootstrap_keeps_combinations_of_categories() -> None:
 @pytest.mark.parametrize("kind", BUILT_IN)
 @pytest.mark.parametrize(
     ("frame", "match"),
-    [
-        (np.zeros((5, 2)), "ndarray"),
-        (people().iloc[:1], "1 rows"),
-        (people().assign(age=np.nan), "missing values"),
-    ],
+    [(np.zeros((5, 2)), "ndarray"), (people().iloc[:1], "1 rows"), (people().assign(age=np.nan), "missing values")],
 )
 def test_bad_frames(kind: Any, frame: Any, match: str) -> None:
     with pytest.raises(fs.InputError, match=match):
@@ -225,9 +221,7 @@ def test_mean_scores_are_conditional_means() -> None:
     """Witness: ∫ z·φ(z) over the interval of each value, by quadrature, over its probability."""
     values = np.array([2.0, 1.0, 1.0, 5.0, 2.0, 2.0, 9.0, 1.0, 2.0, 5.0])
     ends = {1.0: (0.0, 0.3), 2.0: (0.3, 0.7), 5.0: (0.7, 0.9), 9.0: (0.9, 1.0)}
-    wanted = [
-        quad(lambda z: z * norm.pdf(z), *norm.ppf(ends[v]))[0] / (ends[v][1] - ends[v][0]) for v in values
-    ]
+    wanted = [quad(lambda z: z * norm.pdf(z), *norm.ppf(ends[v]))[0] / (ends[v][1] - ends[v][0]) for v in values]
     np.testing.assert_allclose(_mean_scores(values), wanted, atol=1e-9)
 
 
@@ -261,11 +255,7 @@ def test_the_root_of_latent_correlations() -> None:
 def test_inverses_of_margins() -> None:
     """By hand: quantiles of numbers are between order statistics, of categories steps of their shares."""
     frame = pd.DataFrame(
-        {
-            "real": [0.5, 4.5, 2.5],
-            "sex": pd.Categorical(["M", "F", "M"], categories=["M", "F"]),
-            "n": [7, 5, 7],
-        }
+        {"real": [0.5, 4.5, 2.5], "sex": pd.Categorical(["M", "F", "M"], categories=["M", "F"]), "n": [7, 5, 7]}
     )
     real, sex, n = as_columns(frame)
     uniform = np.array([0.0, 0.25, 0.5, 0.66, 0.67, 0.999, 1.0])

@@ -86,9 +86,7 @@ def test_bands_of_a_number(kind: str) -> None:
 
 
 def test_bands_are_crossed_with_other_columns() -> None:
-    found = fs.counterfactual_discrimination(
-        model, PEOPLE, sensitive_features=["sex", "age"], cuts={"age": [40]}
-    )
+    found = fs.counterfactual_discrimination(model, PEOPLE, sensitive_features=["sex", "age"], cuts={"age": [40]})
     assert [g.group for g in found.groups] == ["F & < 40", "F & ≥ 40", "M & < 40", "M & ≥ 40"]
 
 
@@ -160,9 +158,7 @@ def test_simultaneous_limits_and_the_largest(found: fs.results.EcdResult) -> Non
     assert top.confidence_interval.high == max(s[1] for s in sizes)
     assert top.confidence_interval.low == min(map(abs, found.comparisons[0].simultaneous))
     for c in found.comparisons:
-        assert (
-            c.simultaneous.low < c.confidence_interval.low < c.confidence_interval.high < c.simultaneous.high
-        )
+        assert c.simultaneous.low < c.confidence_interval.low < c.confidence_interval.high < c.simultaneous.high
 
     class Alike:
         class level:
@@ -191,12 +187,7 @@ def test_the_interval_of_the_largest_covers() -> None:
     for seed in range(120):
         rng = np.random.default_rng(seed)
         cd = {g: np.minimum(rng.exponential(s, 4000 if g == "a" else 1000), 1) for g, s in scale.items()}
-        options: dict[str, Any] = {
-            "reference": "a",
-            "n_resamples": 0,
-            "sensitivity": (),
-            "other_interactions": (),
-        }
+        options: dict[str, Any] = {"reference": "a", "n_resamples": 0, "sensitivity": (), "other_interactions": ()}
         covered += truth in fs.ecd(cd, backend="scipy", rng=seed, **options).largest.confidence_interval
     assert covered / 120 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 120)
 
@@ -257,9 +248,7 @@ def test_every_person_is_left_out_of_a_third_of_the_resamples() -> None:
     for owner in (0, 600):  # the first, and the last, of all people
         person = np.concatenate([np.arange(1, 301), np.full(80, owner)])
         first = GroupSample.of("a", "other", np.concatenate([low, high]), np.arange(380), None, person)
-        second = GroupSample.of(
-            "b", "other", rng.uniform(0, 0.2, 299), np.arange(299), None, np.arange(301, 600)
-        )
+        second = GroupSample.of("b", "other", rng.uniform(0, 0.2, 299), np.arange(299), None, np.arange(301, 600))
         drawn = person_bootstrap(first, second, (50, 50), 20.0, 400, np.random.default_rng(5))
         # of 400 resamples, four standard errors
         assert np.mean(drawn < 0.3) == pytest.approx(np.exp(-1), abs=4 * (0.37 * 0.63 / 400) ** 0.5)
@@ -302,9 +291,7 @@ def test_rounding_of_both_levels_adds_up() -> None:
 @pytest.mark.parametrize(
     ("jitter", "step", "verdict"), [(1e-4, 0.0, "undecided"), (0.01, 0.02, "insufficient evidence")]
 )
-def test_levels_of_people_with_several_rows_have_no_interval(
-    jitter: float, step: float, verdict: str
-) -> None:
+def test_levels_of_people_with_several_rows_have_no_interval(jitter: float, step: float, verdict: str) -> None:
     """Persons of five rows that are nearly equal; a single row a person has its interval.
 
     95% intervals of the level of 1,000 interactions that take rows as independent held .05 log(1,000) in 9 of
@@ -383,9 +370,7 @@ def test_two_groups_of_which_one_is_empty_are_refused() -> None:
         fs.ecd({"a": np.linspace(0, 0.5, 100), "b": []}, **SHORT)
 
 
-@pytest.mark.parametrize(
-    "errors", [(0.1, 0.3, 0.2), (0.4, 0.02, 0.05), (0.05, 0.06, 0.3), (0.1, 0.2, 0.1, 0.15)]
-)
+@pytest.mark.parametrize("errors", [(0.1, 0.3, 0.2), (0.4, 0.02, 0.05), (0.05, 0.06, 0.3), (0.1, 0.2, 0.1, 0.15)])
 def test_the_joint_level_by_integration(errors: tuple[float, ...]) -> None:
     """Witness: P(all |x_j − r| ≤ q·√(s_j² + s²)) over the reference r ~ N(0, s²), by quadrature, is .9.
     The quantile is simulated: to .003."""
@@ -517,8 +502,7 @@ def test_what_a_sample_says() -> None:
     assert second.startswith(f"b: mean {means['b']:.3f} (90% interval")
     assert third.startswith(f"b less a: difference of means {means['b'] - means['a']:.3f} (90% interval")
     assert sample.notes() == [
-        "CD = score with another value of sex − score as it is: positive where the other value would have "
-        "helped.",
+        "CD = score with another value of sex − score as it is: positive where the other value would have helped.",
         "1 row is synthetic: intervals and tests describe the generator's law, not people.",
     ]
     frame = sample.to_frame()

@@ -44,18 +44,9 @@ def test_against_a_plain_minimiser(difference: float) -> None:
     def total(p: np.ndarray) -> float:
         return plain_nll(a, p[0] + difference, p[1], p[2]) + plain_nll(b, p[0], p[3], p[4])
 
-    start = [
-        b.return_level(M, method="delta").estimate,
-        a.scale,
-        a.shape + 1e-3,
-        b.scale,
-        b.shape + 1e-3,
-    ]
+    start = [b.return_level(M, method="delta").estimate, a.scale, a.shape + 1e-3, b.scale, b.shape + 1e-3]
     options = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-9, "fatol": 1e-11}
-    best = min(
-        minimize(total, np.array(start) * s, method="Nelder-Mead", options=options).fun
-        for s in (1, 1.02, 0.98)
-    )
+    best = min(minimize(total, np.array(start) * s, method="Nelder-Mead", options=options).fun for s in (1, 1.02, 0.98))
     free = sum(
         -genpareto.logpdf(f.sample - f.origin, f.shape, scale=f.scale).sum()
         - binom.logpmf(f.n_exceedances, f.n_total, f.rate)
@@ -81,8 +72,7 @@ def test_against_the_sum_of_the_profiles(shape: float, process: bool) -> None:
 
         cuts = np.linspace(ends[0] - 1e-9, ends[1] + 1e-9, 6)
         wanted = min(
-            minimize_scalar(total, bounds=c, method="bounded", options={"xatol": 1e-10}).fun
-            for c in pairwise(cuts)
+            minimize_scalar(total, bounds=c, method="bounded", options={"xatol": 1e-10}).fun for c in pairwise(cuts)
         )
         assert contrast.deviance(np.array([difference]))[0] == pytest.approx(wanted, abs=1e-6)
 

@@ -19,12 +19,7 @@ def people(n: int, seed: int, shift: float = 0.0) -> pd.DataFrame:
     age = rng.normal(40 + shift, 10, n)
     pay = 0.5 * age + rng.normal(0, 5, n)
     return pd.DataFrame(
-        {
-            "age": age,
-            "pay": pay,
-            "sex": rng.choice(["F", "M"], n),
-            "y": (pay + rng.normal(0, 2, n) > 20).astype(int),
-        }
+        {"age": age, "pay": pay, "sex": rng.choice(["F", "M"], n), "y": (pay + rng.normal(0, 2, n) > 20).astype(int)}
     )
 
 
@@ -71,12 +66,7 @@ def test_a_copula_is_better_than_noise() -> None:
     assert good.kl_similarity > bad.kl_similarity
     assert good.detection > bad.detection
     assert good.f1_loss < bad.f1_loss
-    assert list(good.to_frame()["metric"]) == [
-        "Fréchet distance",
-        "normalised KL",
-        "logistic detection",
-        "F1 loss",
-    ]
+    assert list(good.to_frame()["metric"]) == ["Fréchet distance", "normalised KL", "logistic detection", "F1 loss"]
 
 
 @pytest.mark.parametrize(
@@ -105,10 +95,7 @@ def test_the_measures_by_their_formulas() -> None:
     found = fs.synthetic_quality(real, made[["k", "b", "s", "a"]], confidence_level=0.9, rng=1)
     one, two = (
         np.column_stack(
-            [
-                (f[c] - real[c].mean()) / real[c].std() if c in "ab" else f["s"] == c
-                for c in ("a", "b", *shown)
-            ]
+            [(f[c] - real[c].mean()) / real[c].std() if c in "ab" else f["s"] == c for c in ("a", "b", *shown)]
         ).astype(float)
         for f in (real, made)
         for shown in [list(dict.fromkeys(real["s"]))[:2]]

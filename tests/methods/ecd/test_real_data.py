@@ -116,12 +116,8 @@ def test_cells_are_filled_by_rows_of_their_own(data: Any) -> None:
     rows, y = module("ecd_real_mitigators").balanced(data)
     cells = rows.groupby(["sex", y]).size()
     assert cells.nunique() == 1
-    assert cells.iloc[0] == max(
-        ((data.group == g) & (data.y == c)).sum() for g in ("male", "female") for c in (0, 1)
-    )
-    pd.testing.assert_frame_equal(
-        rows.iloc[: data.y.size], data.rows.reset_index(drop=True), check_dtype=False
-    )
+    assert cells.iloc[0] == max(((data.group == g) & (data.y == c)).sum() for g in ("male", "female") for c in (0, 1))
+    pd.testing.assert_frame_equal(rows.iloc[: data.y.size], data.rows.reset_index(drop=True), check_dtype=False)
     for name in rows.select_dtypes(exclude="number"):
         assert set(rows[name]) <= set(data.rows[name])
 
@@ -158,9 +154,7 @@ def test_minimax_weighs_the_group_with_more_errors(data: Any, monkeypatch: pytes
     first = data.new().fit(data.X, data.y)
     wrong = first.predict(data.X) != data.y
     mass = {g: (data.group == g).mean() * np.exp(wrong[data.group == g].mean()) for g in ("male", "female")}
-    weight = (
-        np.array([mass[g] / sum(mass.values()) / (data.group == g).sum() for g in data.group]) * data.y.size
-    )
+    weight = np.array([mass[g] / sum(mass.values()) / (data.group == g).sum() for g in data.group]) * data.y.size
     second = data.new().fit(data.X, data.y, sample_weight=weight)
     wanted = np.mean([m.predict_proba(data.X)[:, 1] for m in (first, second)], axis=0)
     np.testing.assert_allclose(score, wanted, atol=1e-4)  # the optimiser's own tolerance
@@ -173,9 +167,7 @@ def test_minimax_weighs_the_group_with_more_errors(data: Any, monkeypatch: pytes
         pytest.param("EcdSearch", marks=pytest.mark.slow),
     ],
 )
-def test_a_mitigated_model_predicts_held_out_rows(
-    data: Any, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_mitigated_model_predicts_held_out_rows(data: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     pytest.importorskip("fairlearn", reason="fairlearn is not installed")
     mitigators = module("ecd_real_mitigators")
     monkeypatch.setattr(mitigators, "TRIALS", 2)
@@ -213,9 +205,7 @@ def test_seeds_are_averaged_within_a_task_before_tasks_are() -> None:
         (0.4, 0.6, "above", 3, "undecided"),
     ],
 )
-def test_claims_are_judged_by_their_intervals(
-    low: float, high: float, side: str, tasks: int, judged: str
-) -> None:
+def test_claims_are_judged_by_their_intervals(low: float, high: float, side: str, tasks: int, judged: str) -> None:
     claims = module("ecd_real_claims")
     mean = claims.Mean((low + high) / 2, low, high, dict.fromkeys(map(str, range(tasks)), 0.5))
     assert claims.Claim("RQ2", "p", "o", mean, side, 0.4, True).judged == judged
@@ -229,9 +219,11 @@ def test_wins_and_losses_are_seen() -> None:
         return {("A", "LR"): {j: {"ecd": [centre + 0.01 * j, 0, 0, None]} for j in range(5)}}
 
     by = {"original": cells(-0.3), "better": cells(0.1), "worse": cells(0.6), "same": cells(-0.3)}
-    assert [
-        tuple(vars(claims.win_tie_loss(by, name, "ecd", n_resamples=199)).values()) for name in list(by)[1:]
-    ] == [(1, 0, 0), (0, 0, 1), (0, 1, 0)]
+    assert [tuple(vars(claims.win_tie_loss(by, name, "ecd", n_resamples=199)).values()) for name in list(by)[1:]] == [
+        (1, 0, 0),
+        (0, 0, 1),
+        (0, 1, 0),
+    ]
 
 
 def test_a_record_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

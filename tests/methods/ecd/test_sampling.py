@@ -19,9 +19,7 @@ N = 900
 
 def people(seed: int = 1, n: int = N) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {"sex": rng.choice(["F", "M"], n), "pay": rng.exponential(1.0, n), "heavy": rng.pareto(1.2, n)}
-    )
+    return pd.DataFrame({"sex": rng.choice(["F", "M"], n), "pay": rng.exponential(1.0, n), "heavy": rng.pareto(1.2, n)})
 
 
 def exponential(x: Any) -> np.ndarray:
@@ -35,13 +33,7 @@ def heavy(x: Any) -> np.ndarray:
 
 
 def sample(predict: Any = exponential, data: Any = None, **change: Any) -> fs.results.TailSample:
-    given: dict[str, Any] = {
-        "sensitive_features": "sex",
-        "group": "F",
-        "rng": 1,
-        "n_resamples": 999,
-        **change,
-    }
+    given: dict[str, Any] = {"sensitive_features": "sex", "group": "F", "rng": 1, "n_resamples": 999, **change}
     return fs.sample_tail(predict, people() if data is None else data, **given)
 
 
@@ -133,9 +125,7 @@ def test_150_rows_with_the_copula_are_labelled_as_the_stopping_rule_allows() -> 
 def test_a_pass_after_a_failed_look_is_by_stopping_rule() -> None:
     """The paper's rule, repeated: of ten samples with an exponential tail some pass late, and say so."""
     ends = {
-        sample(
-            data=people(seed), generator="gaussian_copula", test="paper_excess", max_looks=10, batch=300
-        ).status
+        sample(data=people(seed), generator="gaussian_copula", test="paper_excess", max_looks=10, batch=300).status
         for seed in range(10)
     }
     assert "passed by stopping rule, no error guarantee" in ends
@@ -294,8 +284,7 @@ def test_what_it_says() -> None:
     """By hand: one look and several, with and without synthetic rows; of the paper's rules it warns."""
     one = sample()
     assert one.sentences() == [
-        f"F: passed. {one.sample.n_real:,} real rows and no synthetic ones, 1 look of at most 1, each at "
-        "level 0.05."
+        f"F: passed. {one.sample.n_real:,} real rows and no synthetic ones, 1 look of at most 1, each at level 0.05."
     ]
     assert one.notes() == [*one.sentences(), "Passing means: not shown heavier than exponential."]
     many = sample(heavy, generator="smoothed_bootstrap", max_looks=2, batch=1200, test="paper_excess")

@@ -85,10 +85,7 @@ def test_what_it_says() -> None:
     assert found.sentences() == ["Rank 1: a, c.", "Rank 2: d.", "Rank 3: b."] or found.sentences() == [
         "Rank 1: c, a.", "Rank 2: d.", "Rank 3: b.",
     ]  # fmt: skip
-    assert (
-        "Cliff's delta of at least 0.33; any split among alike treatments has the error 0.1."
-        in found.notes()[0]
-    )
+    assert "Cliff's delta of at least 0.33; any split among alike treatments has the error 0.1." in found.notes()[0]
     best = found.treatments[0]
     given = runs({"a": 0.1, "b": 0.3, "c": 0.1, "d": 0.2})[best.name]
     assert (best.mean, best.std, best.n) == pytest.approx((given.mean(), given.std(ddof=1), 30))
@@ -108,9 +105,7 @@ def test_the_level_of_a_split_is_ryans(monkeypatch: pytest.MonkeyPatch) -> None:
         (0.05, 0.0336, [1, 2, 3]), (0.05, 0.0337, [1, 1, 2]), (0.0501, 0.0, [1, 1, 1]),
     ):  # fmt: skip
         pvalues = iter([first, second])
-        monkeypatch.setattr(
-            module, "_bootstrap_cut", lambda values, *_, p=pvalues: (len(values) - 1, next(p))
-        )
+        monkeypatch.setattr(module, "_bootstrap_cut", lambda values, *_, p=pvalues: (len(values) - 1, next(p)))
         assert [t.rank for t in fs.scott_knott(three, rng=1).treatments] == ranks
 
 
@@ -125,9 +120,7 @@ def test_a_split_of_no_spread_and_the_least_effect() -> None:
 def test_table_and_json() -> None:
     found = fs.scott_knott(runs({"a": 0.1, "b": 0.3}), rng=1)
     assert list(found.to_frame()["rank"]) == [1, 2]
-    pd.testing.assert_frame_equal(
-        fs.results.ScottKnott.from_dict(found.to_dict()).to_frame(), found.to_frame()
-    )
+    pd.testing.assert_frame_equal(fs.results.ScottKnott.from_dict(found.to_dict()).to_frame(), found.to_frame())
 
 
 @pytest.mark.parametrize(

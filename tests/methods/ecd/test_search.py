@@ -68,9 +68,7 @@ def test_the_report_is_on_rows_that_the_search_has_not_seen(fitted: fs.EcdSearch
     assert len(set(np.concatenate(parts))) == len(X)
     third = X.iloc[parts[2]]
     sample = fs.counterfactual_discrimination(fitted.best_estimator_, third, sensitive_features="sex")
-    wanted = fs.ecd(
-        sample, privileged=1, unprivileged=0, interactions=200, threshold=20, n_resamples=0, rng=1
-    )
+    wanted = fs.ecd(sample, privileged=1, unprivileged=0, interactions=200, threshold=20, n_resamples=0, rng=1)
     assert fitted.result_.estimate == wanted.estimate
     assert fitted.accuracy_ == (fitted.predict(third) == Y[parts[2]]).mean()
     assert fitted.baseline_result_["0"].n == fitted.result_["0"].n
@@ -205,10 +203,7 @@ def test_trials_by_hand() -> None:
     found = quick(accuracy_loss=0.01).fit(x, y)
     first, second, third = (part for part in found._parts(x, y))
     names = ("max_depth", "min_samples_leaf")
-    assert (
-        len({tuple(row) for row in found.trials_[["param_max_depth", "param_min_samples_leaf"]].to_numpy()})
-        == 5
-    )
+    assert len({tuple(row) for row in found.trials_[["param_max_depth", "param_min_samples_leaf"]].to_numpy()}) == 5
     for trial in found.trials_.to_dict("records"):
         params = {k: int(trial[f"param_{k}"]) for k in names} if trial["number"] else {"max_depth": 3}
         tree = DecisionTreeClassifier(random_state=0, **params).fit(x.iloc[first], y[first])
@@ -299,11 +294,7 @@ def test_what_a_sampler_is_asked_and_told(sampler: str, monkeypatch: pytest.Monk
         logging=SimpleNamespace(get_verbosity=lambda: levels[-1], set_verbosity=levels.append, WARNING=30),
     )
     monkeypatch.setitem(sys.modules, "optuna", fake)
-    choices = {
-        "max_depth": stats.randint(1, 8),
-        "ccp_alpha": stats.uniform(0, 0.01),
-        "criterion": ["gini", "entropy"],
-    }
+    choices = {"max_depth": stats.randint(1, 8), "ccp_alpha": stats.uniform(0, 0.01), "criterion": ["gini", "entropy"]}
     found = quick(choices=choices, n_iter=2, sampler=sampler, random_state=3).fit(*few())
     trials = found.trials_.iloc[1:]
     assert trials["param_max_depth"].tolist() == [4, 4]

@@ -34,8 +34,7 @@ def family() -> fs.results.EcdResult:
 
 
 @pytest.mark.parametrize(
-    ("calibrated", "margin"),
-    [*((False, m) for m in (0.002, 0.03, 0.06, 0.2)), (True, 0.002), (True, 0.1)],
+    ("calibrated", "margin"), [*((False, m) for m in (0.002, 0.03, 0.06, 0.2)), (True, 0.002), (True, 0.1)]
 )
 def test_pvalue_and_limit_agree(calibrated: Any, margin: float) -> None:
     """p < α exactly where the limits leave the fair range, or lie inside it; at wide and narrow ranges."""
@@ -162,9 +161,7 @@ def test_the_verdict_on_people_is_dual_to_its_limits(margin: float) -> None:
     assert c.pvalue_verdict < 0.05
 
 
-def test_a_horizon_forbids_verdicts_where_the_interval_is_wide_for_the_margin(
-    family: fs.results.EcdResult,
-) -> None:
+def test_a_horizon_forbids_verdicts_where_the_interval_is_wide_for_the_margin(family: fs.results.EcdResult) -> None:
     """Wider than .6 of the margin .04, not of the level: .02 is not, .03 is; and not short of the horizon."""
     one = family.comparisons[0]
     for width, horizon, said in ((0.02, 500.0, False), (0.03, 500.0, True), (0.03, 5000.0, False)):
@@ -180,9 +177,7 @@ def test_another_estimate_outside_the_interval_is_said(family: fs.results.EcdRes
     """With the same verdict: the threshold matters although nothing is judged otherwise."""
     one = family.comparisons[0]
     low, high = one.confidence_interval
-    inside, outside = (
-        replace(one, estimate=at, metric="ECD, half") for at in ((low + high) / 2, high + 0.01)
-    )
+    inside, outside = (replace(one, estimate=at, metric="ECD, half") for at in ((low + high) / 2, high + 0.01))
     assert _sensitivity_note(one, [inside], family.settings) == ""
     assert "depends on the threshold" in _sensitivity_note(one, [inside, outside], family.settings)
     bounds = Interval(one.bounds.low + 1, one.bounds.high + 1, 0.9, "")
@@ -197,13 +192,7 @@ def test_people_with_several_rows_by_hand(shift: float, margin: float) -> None:
     whole = fs.results.CounterfactualSample.from_values({"b": CD["a"][:500] + shift, "a": CD["d"][:600]})
     for g, person in ((whole["b"], np.arange(500) // 2), (whole["a"], 1000 + np.arange(600) // 3)):
         object.__setattr__(g, "person", person)
-    options = {
-        "privileged": "a",
-        "unprivileged": "b",
-        "backend": "scipy",
-        "interactions": 200.0,
-        "threshold": 30,
-    }
+    options = {"privileged": "a", "unprivileged": "b", "backend": "scipy", "interactions": 200.0, "threshold": 30}
     found = fs.ecd(whole, **options, n_resamples=40, rng=7, margin=margin, confidence_level=0.9)
     (c,) = found.comparisons
     drawn = person_bootstrap(whole["b"], whole["a"], (30, 30), 200.0, 40, np.random.default_rng(7))

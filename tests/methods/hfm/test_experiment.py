@@ -25,10 +25,7 @@ from fairstats.ground.errors import InputError
 from fairstats.methods.hfm.experiment import _paired_t
 from fairstats.results import HfmExperiment
 
-POOL = {
-    "tree": DecisionTreeClassifier(max_depth=3, random_state=1),
-    "bayes": GaussianNB(),
-}
+POOL = {"tree": DecisionTreeClassifier(max_depth=3, random_state=1), "bayes": GaussianNB()}
 
 
 @lru_cache(maxsize=1)
@@ -143,9 +140,7 @@ def test_wins_count_what_is_significant_and_in_which_direction(measure: str) -> 
     wins = result.wins(measure)
     assert wins.index.tolist() == ["Accuracy", "DP"]
     assert wins.loc["Accuracy"].tolist() == [0, 9, 0, 0]  # both always choose the first model
-    tests = [
-        ttest_rel(*pair) for pair in zip(*(result.scores(r, measure) for r in ("HFM", "DP")), strict=True)
-    ]
+    tests = [ttest_rel(*pair) for pair in zip(*(result.scores(r, measure) for r in ("HFM", "DP")), strict=True)]
     better = -1 if measure else 1  # of a size, smaller is better
     won = sum(t.pvalue < 0.05 and better * t.statistic > 0 for t in tests)
     lost = sum(t.pvalue < 0.05 and better * t.statistic < 0 for t in tests)
@@ -174,16 +169,12 @@ def test_tradeoff_by_hand() -> None:
         costs.append((0.3 * test[range(5), chosen, 0] + 0.7 * test[range(5), chosen, 1]).mean())
     assert row["cost"] == pytest.approx(np.mean(costs))
     half = 3.182446 * np.std(costs, ddof=1) / 2  # t of 3 degrees of freedom
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx(
-        (row["cost"] - half, row["cost"] + half), rel=1e-6
-    )
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((row["cost"] - half, row["cost"] + half), rel=1e-6)
     only = frame.query("alpha == 1.0")
     assert only["cost"].nunique() == 1
     assert only["cost"].iloc[0] == pytest.approx(only["error"].iloc[0])
     same = result.tradeoff([0.3], measure="HFM")
-    assert same["fairness"].iloc[0] == pytest.approx(
-        np.mean([v.mean() for v in result.scores("DP", "HFM", 0.3)])
-    )
+    assert same["fairness"].iloc[0] == pytest.approx(np.mean([v.mean() for v in result.scores("DP", "HFM", 0.3)]))
 
 
 def test_undefined_measures_come_last_and_are_left_out() -> None:
@@ -212,9 +203,7 @@ def test_fitted_models_other_labels_and_json() -> None:
     again = HfmExperiment.from_dict(result.to_dict())
     assert again.to_frame().equals(result.to_frame())
     assert again.tradeoff([0.5]).equals(result.tradeoff([0.5]))
-    same = [
-        fs.hfm_experiment(POOL, {"m": (X, words, ["sex", "race"])}, cv=3, **options).test[0] for _ in range(2)
-    ]
+    same = [fs.hfm_experiment(POOL, {"m": (X, words, ["sex", "race"])}, cv=3, **options).test[0] for _ in range(2)]
     assert np.array_equal(*same)
     with pytest.raises(AttributeError, match="critical difference"):
         _ = result.confidence_interval
@@ -245,13 +234,7 @@ def test_bad_experiments(change: dict, words: str) -> None:
     X, y = made()
     sensitive = change.pop("sensitive", ["sex", "race"])
     X = X.to_numpy() if change.pop("array", False) else X
-    good = {
-        "models": POOL,
-        "data": {"d": (X, y, sensitive)},
-        "measures": ("DP", "EO"),
-        "cv": SPLITS,
-        "rng": 1,
-    }
+    good = {"models": POOL, "data": {"d": (X, y, sensitive)}, "measures": ("DP", "EO"), "cv": SPLITS, "rng": 1}
     with pytest.raises(InputError, match=words):
         fs.hfm_experiment(**{**good, **change})
 

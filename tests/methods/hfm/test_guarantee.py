@@ -63,25 +63,18 @@ def test_one_triangle() -> None:
 def rows_missed(a: np.ndarray, b: np.ndarray, w: np.ndarray, m2: int, most: float) -> int:
     """Rows of both sets for which one projection finds nothing within `most`, from all pairs."""
     missed = 0
-    for distances, apart in (
-        (cdist(a, b), b @ w - (a @ w)[:, None]),
-        (cdist(b, a), a @ w - (b @ w)[:, None]),
-    ):
+    for distances, apart in ((cdist(a, b), b @ w - (a @ w)[:, None]), (cdist(b, a), a @ w - (b @ w)[:, None])):
         found = np.full(len(distances), np.inf)
         for side in (apart, -apart):
             order = np.argsort(np.where(side >= 0, side, np.inf), axis=1)[:, :m2]
-            seen = np.where(
-                np.take_along_axis(side, order, 1) >= 0, np.take_along_axis(distances, order, 1), np.inf
-            )
+            seen = np.where(np.take_along_axis(side, order, 1) >= 0, np.take_along_axis(distances, order, 1), np.inf)
             found = np.minimum(found, seen.min(axis=1))
         missed += int((found > most).sum())
     return missed
 
 
 @pytest.mark.parametrize("m2", [1, 3, 8])
-@pytest.mark.parametrize(
-    ("kind", "d", "factor"), [("uniform", 3, 1.2), ("uniform", 2, 2.0), ("normal", 6, 1.1)]
-)
+@pytest.mark.parametrize(("kind", "d", "factor"), [("uniform", 3, 1.2), ("uniform", 2, 2.0), ("normal", 6, 1.1)])
 def test_no_more_rows_are_missed_than_the_bound(kind: str, d: int, factor: float, m2: int) -> None:
     """Mean number per projection: the sum that bounds the probability that there is any."""
     a, b = make_pair(kind, "independent", 40, 40, d, 5)
@@ -98,9 +91,7 @@ def test_no_more_rows_are_missed_than_the_bound(kind: str, d: int, factor: float
 def test_the_guarantee_holds(probability: float, factor: float) -> None:
     a, b = make_pair("normal", "independent", 100, 80, 2, 6)
     exact = brute(a, b)
-    found = [
-        fs.approx_set_distance(a, b, probability=probability, factor=factor, rng=seed) for seed in range(40)
-    ]
+    found = [fs.approx_set_distance(a, b, probability=probability, factor=factor, rng=seed) for seed in range(40)]
     share = np.mean([d.value <= factor * exact * (1 + 1e-9) for d in found])
     assert found[0].probability >= probability
     assert share >= probability - 3 * math.sqrt(probability * (1 - probability) / 40)
@@ -122,9 +113,7 @@ def test_what_was_chosen_is_said_and_kept() -> None:
     assert (sure.m1, sure.probability, sure.value) == (1, 1.0, pytest.approx(brute(a, b)))
     assert "Always" in sure.sentences()[1]
     assert fs.approx_set_distance(a, b, rng=1).probability is None
-    line = fs.approx_set_distance(
-        a[:, :1], b[:, :1], probability=0.99, factor=1, rng=1
-    )  # neighbours are nearest
+    line = fs.approx_set_distance(a[:, :1], b[:, :1], probability=0.99, factor=1, rng=1)  # neighbours are nearest
     assert (line.m1, line.m2, line.probability, line.value) == (1, 1, 1.0, brute(a[:, :1], b[:, :1]))
 
 

@@ -30,16 +30,10 @@ def people(n: int = 200, seed: int = 1) -> tuple[pd.DataFrame, np.ndarray, np.nd
     """Features with labels, predictions and two sensitive attributes."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(
-        {
-            "age": rng.integers(18, 70, n),
-            "hours": rng.normal(40, 8, n),
-            "job": rng.choice(["a", "b", "c"], n),
-        },
+        {"age": rng.integers(18, 70, n), "hours": rng.normal(40, 8, n), "job": rng.choice(["a", "b", "c"], n)},
         index=[f"p{i}" for i in range(n)],
     )
-    sensitive = pd.DataFrame(
-        {"sex": rng.choice(["f", "m"], n), "race": rng.choice(["x", "y", "z"], n)}, X.index
-    )
+    sensitive = pd.DataFrame({"sex": rng.choice(["f", "m"], n), "race": rng.choice(["x", "y", "z"], n)}, X.index)
     y_true = rng.integers(0, 2, n)
     y_pred = np.where(rng.random(n) < 0.8, y_true, 1 - y_true)
     return X, y_true, y_pred, sensitive
@@ -108,9 +102,7 @@ def test_rows_sentences_and_notes_are_of_the_entries() -> None:
     """Written down from the entries: three rows each, D, D_f and HFM; what was and was not done is said."""
     X, y_true, y_pred, sensitive = people(60)
     frame = X.assign(sex=sensitive["sex"], one=1.0)
-    result = fs.hfm(
-        frame, y_true, y_pred, sensitive_features=sensitive[["sex"]], n_resamples=99, n_subsamples=9, rng=4
-    )
+    result = fs.hfm(frame, y_true, y_pred, sensitive_features=sensitive[["sex"]], n_resamples=99, n_subsamples=9, rng=4)
     (entry,) = (e for e in result.entries if not e.is_maximum)
     assert [c.metric for c in result.comparisons[:3]] == list(METRICS)
     stable = {s.quantity: s for s in entry.stability if s.share == 0.8}
@@ -187,9 +179,7 @@ def test_nothing_over_nothing_and_something_over_nothing() -> None:
 def test_labels_of_several_classes_are_one_apart() -> None:
     x = np.zeros((4, 1))
     x[:, 0] = [0, 0, 1, 1]
-    result = fs.hfm(
-        x, ["u", "v", "u", "w"], ["u", "v", "u", "v"], sensitive_features=["a", "b", "a", "b"], **OFF
-    )
+    result = fs.hfm(x, ["u", "v", "u", "w"], ["u", "v", "u", "v"], sensitive_features=["a", "b", "a", "b"], **OFF)
     assert result.d == pytest.approx(1.0)
     assert result.label_levels == ("u", "v", "w")
 
@@ -235,9 +225,7 @@ def test_polars_and_arrays_agree() -> None:
     pl = pytest.importorskip("polars")
     X, y_true, y_pred, sensitive = people()
     plain = fs.hfm(X, y_true, y_pred, sensitive_features=sensitive["sex"], **OFF)
-    other = fs.hfm(
-        pl.DataFrame(X.to_dict("list")), y_true, y_pred, sensitive_features=sensitive["sex"], **OFF
-    )
+    other = fs.hfm(pl.DataFrame(X.to_dict("list")), y_true, y_pred, sensitive_features=sensitive["sex"], **OFF)
     assert (other.d, other.d_f) == (plain.d, plain.d_f)
 
 
@@ -275,12 +263,7 @@ def test_the_papers_data(load, n_groups: int) -> None:
             assert entry.d == pytest.approx(brute(z[own], z[~own]), rel=1e-9)
 
 
-GOOD = {
-    "X": [[0.0], [1.0], [2.0]],
-    "y_true": [0, 1, 1],
-    "y_pred": [0, 1, 0],
-    "sensitive_features": list("aba"),
-}
+GOOD = {"X": [[0.0], [1.0], [2.0]], "y_true": [0, 1, 1], "y_pred": [0, 1, 0], "sensitive_features": list("aba")}
 
 
 @pytest.mark.parametrize(
@@ -359,9 +342,7 @@ FRAMES = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "Arrow": pa.Table.fr
 def test_identifiers_are_refused(kind: str) -> None:
     X, y, p, group = dated()
     named = FRAMES[kind](X.drop(columns="day").assign(person=[f"p{k}" for k in range(200)]))
-    with pytest.raises(
-        InputError, match="`X`: got a column 'person' with 200 .* an identifier.*leave 'person' out"
-    ):
+    with pytest.raises(InputError, match="`X`: got a column 'person' with 200 .* an identifier.*leave 'person' out"):
         fs.hfm(named, y, p, sensitive_features=group)
 
 
@@ -411,12 +392,7 @@ def test_a_tally_gives_the_same_as_its_rows() -> None:
             "race": rng.choice(["x", "y", "z"], n),
         }
     )
-    columns = {
-        "y_true": "y",
-        "y_pred": "hat",
-        "sensitive_features": ["sex", "race"],
-        "features": ["age", "city"],
-    }
+    columns = {"y_true": "y", "y_pred": "hat", "sensitive_features": ["sex", "race"], "features": ["age", "city"]}
     whole = fs.tally(frame, **columns)
     halves = fs.tally(frame[:120], **columns) + fs.tally(frame[120:], **columns)
     features = frame[["age", "city"]]
@@ -448,9 +424,7 @@ def test_a_tally_gives_the_same_as_its_rows() -> None:
 
 def test_set_distances_of_a_tally() -> None:
     rng = np.random.default_rng(5)
-    frame = pd.DataFrame(
-        {"x": rng.integers(0, 9, 80), "z": rng.random(80), "sex": rng.choice(["f", "m"], 80)}
-    )
+    frame = pd.DataFrame({"x": rng.integers(0, 9, 80), "z": rng.random(80), "sex": rng.choice(["f", "m"], 80)})
     counts = fs.tally(frame, sensitive_features="sex", features=["x", "z"])
     a, b = (frame.loc[frame["sex"] == g, ["x", "z"]] for g in counts.groups)
     for statistic in ("max", "mean", 0.9):

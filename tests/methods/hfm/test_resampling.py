@@ -115,9 +115,7 @@ def exchanged_by_hand(scene: Scene, swap: np.ndarray, statistic: str | float) ->
     statistic=STATISTICS,
 )
 @hypothesis_settings(max_examples=100)
-def test_exchange_by_brute_force(
-    kind: str, n: int, d: int, n_labels: int, seed: int, statistic: str | float
-) -> None:
+def test_exchange_by_brute_force(kind: str, n: int, d: int, n_labels: int, seed: int, statistic: str | float) -> None:
     scene = scene_of(kind, n, d, seed, n_labels)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resampling, "_LISTED", 3)
@@ -243,9 +241,7 @@ def test_power() -> None:
     rng = np.random.default_rng(2)
     group = rng.integers(0, 2, 300)
     x, y, y_pred = rng.random((300, 2)), rng.integers(0, 2, 300), group
-    added = fs.hfm(
-        x, y, y_pred, sensitive_features=group, statistic="mean", n_resamples=199, n_subsamples=0, rng=1
-    )
+    added = fs.hfm(x, y, y_pred, sensitive_features=group, statistic="mean", n_resamples=199, n_subsamples=0, rng=1)
     assert added.overall.tests[2].pvalue == 1 / 200
     assert added.overall.tests[2].null == "the classifier adds no distance"
 
@@ -302,17 +298,13 @@ def test_large_data_are_not_tested_unasked() -> None:
     assert (result.n_resamples, result.n_subsamples, result.seed) == (0, 0, None)
 
 
-@pytest.mark.parametrize(
-    ("statistic", "n_resamples", "said"), [("max", 19, 1), ("mean", 19, 0), ("max", 0, 0)]
-)
+@pytest.mark.parametrize(("statistic", "n_resamples", "said"), [("max", 19, 1), ("mean", 19, 0), ("max", 0, 0)])
 def test_the_test_of_a_maximum_says_that_it_has_no_power(statistic: str, n_resamples: int, said: int) -> None:
     """0 of 471 rejections in a study: the result says so where that test was made, of the maximum only."""
     x, y, y_pred, group = data(9, 60, 0.0, 0.0)
     asked = {"statistic": statistic, "n_resamples": n_resamples, "n_subsamples": 0, "rng": 1}
     notes = fs.hfm(x, y, y_pred, sensitive_features=group, **asked).notes()
-    told = (
-        "The test of HFM is valid and, of the maximum, nearly without power: a large p-value is no evidence"
-    )
+    told = "The test of HFM is valid and, of the maximum, nearly without power: a large p-value is no evidence"
     assert sum(told in note for note in notes) == said
 
 

@@ -90,10 +90,7 @@ def test_drawn_values_are_other_values_and_even() -> None:
         assert (rows["race"][X["race"] == "x"] == "y").mean() == pytest.approx(0.5, abs=0.06)  # 4 se
     exact = fs.discriminative_risk(by_race, X, sensitive_features="race", draws="all").estimate
     assert result.estimate == pytest.approx(exact, abs=0.02)
-    assert (
-        fs.discriminative_risk(by_race, X, sensitive_features="race", draws=4, rng=77).estimate
-        == result.estimate
-    )
+    assert fs.discriminative_risk(by_race, X, sensitive_features="race", draws=4, rng=77).estimate == result.estimate
 
 
 def test_several_attributes_alone_and_together() -> None:
@@ -132,8 +129,7 @@ def test_risks_are_found_by_value_and_by_pair_and_told() -> None:
         f"(90% interval {100 * low:.1f}% to {100 * high:.1f}%)."
     )
     assert result.notes() == [
-        "Every row was predicted with 2 other value(s) of the attribute, drawn evenly from the others "
-        "(seed 7).",
+        "Every row was predicted with 2 other value(s) of the attribute, drawn evenly from the others (seed 7).",
         "Intervals at 90%; one person is one unit.",
     ]
     assert result.method == result.comparisons[-1].method
@@ -214,9 +210,7 @@ def test_types_of_columns_are_kept(dtype: str) -> None:
 def test_values_that_a_column_cannot_hold_exactly() -> None:
     """0.1 is no 32-bit number, and the model would see another value; −0.5 is one."""
     X = people(30).assign(level=pd.Series([0.5, 0.25] * 15, dtype="float32").to_numpy())
-    with pytest.raises(
-        InputError, match="for column 'level' of type float32; allowed: values that the column"
-    ):
+    with pytest.raises(InputError, match="for column 'level' of type float32; allowed: values that the column"):
         fs.discriminative_risk(by_sex, X, sensitive_features={"level": [0.5, 0.25, 0.1]})
     assert fs.discriminative_risk(by_sex, X, sensitive_features={"level": [0.5, 0.25, -0.5]}).estimate == 0
 
@@ -225,9 +219,7 @@ def test_persons_with_several_rows() -> None:
     """Ten copies of every row say no more than one."""
     X = people(80)
     once = fs.discriminative_risk(by_sex, X, sensitive_features="sex")
-    ten = fs.discriminative_risk(
-        by_sex, pd.concat([X] * 10), sensitive_features="sex", cluster=list(range(80)) * 10
-    )
+    ten = fs.discriminative_risk(by_sex, pd.concat([X] * 10), sensitive_features="sex", cluster=list(range(80)) * 10)
     assert ten.estimate == pytest.approx(once.estimate)
     assert tuple(ten.confidence_interval) == pytest.approx(tuple(once.confidence_interval), rel=0.02)
 
@@ -238,9 +230,7 @@ def test_coverage_with_several_draws() -> None:
     hits = []
     for seed in range(400):
         X = people(150, 10_000 + seed)
-        interval = fs.discriminative_risk(
-            by_race, X, sensitive_features="race", draws=5, rng=seed
-        ).confidence_interval
+        interval = fs.discriminative_risk(by_race, X, sensitive_features="race", draws=5, rng=seed).confidence_interval
         hits.append(truth in interval)
     assert np.mean(hits) > 0.95 - 0.033
 
@@ -263,9 +253,7 @@ def test_how_many_draws_a_person_stands_for() -> None:
 def test_noisy_models_are_said() -> None:
     rng = np.random.default_rng(5)
     with pytest.warns(DataWarning, match="asked again"):
-        fs.discriminative_risk(
-            lambda rows: rng.random(len(rows)) > 0.5, people(100), sensitive_features="sex"
-        )
+        fs.discriminative_risk(lambda rows: rng.random(len(rows)) > 0.5, people(100), sensitive_features="sex")
 
 
 def test_result_prints_and_survives_json() -> None:

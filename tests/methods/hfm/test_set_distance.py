@@ -85,9 +85,7 @@ def test_means_and_quantiles_equal_brute_force(
 
 
 @pytest.mark.parametrize("relation", PAIRS)
-@pytest.mark.parametrize(
-    ("kind", "d"), [("uniform", 2), ("normal", 6), ("binary", 25), ("one-hot", 40), ("sheet", 12)]
-)
+@pytest.mark.parametrize(("kind", "d"), [("uniform", 2), ("normal", 6), ("binary", 25), ("one-hot", 40), ("sheet", 12)])
 def test_larger_sets(kind: str, d: int, relation: str) -> None:
     """Sizes at which the ways are chosen as for users."""
     a, b = make_pair(kind, relation, 2_500, 2_000, d, 1)
@@ -205,7 +203,5 @@ def test_rows_that_both_sets_hold() -> None:
 
 @pytest.mark.parametrize("function", [fs.set_distance, fs.approx_set_distance, fs.hfm])
 def test_counts_that_are_no_tally(function: Callable[..., object]) -> None:
-    with pytest.raises(
-        InputError, match=r"`counts`: got a value of type dict; allowed: a Tally with features"
-    ):
+    with pytest.raises(InputError, match=r"`counts`: got a value of type dict; allowed: a Tally with features"):
         function(counts={"a": (1, 2, 3, 4), "b": (1, 2, 3, 4)})

@@ -133,10 +133,7 @@ def test_the_scale_of_weights_does_not_matter(scale: float) -> None:
         pytest.param({"cluster": GROUP}, "clusters", True, id="one cluster per group"),
         pytest.param({"cluster": GROUP + 2 * (np.arange(100) % 4 > 1)}, "clusters", True, id="two per group"),
         pytest.param(
-            {"sample_weight": np.where(np.arange(100) < 4, 1.0, 0.0)},
-            "effective rows",
-            False,
-            id="two weighed",
+            {"sample_weight": np.where(np.arange(100) < 4, 1.0, 0.0)}, "effective rows", False, id="two weighed"
         ),
     ],
 )

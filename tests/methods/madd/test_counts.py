@@ -43,11 +43,7 @@ def test_the_same_to_the_last_bit(options: dict[str, object]) -> None:
 
 def test_weights() -> None:
     rows = fs.madd(
-        FRAME["score"],
-        sensitive_features=FRAME["group"],
-        sample_weight=FRAME["weight"],
-        n_resamples=199,
-        rng=1,
+        FRAME["score"], sensitive_features=FRAME["group"], sample_weight=FRAME["weight"], n_resamples=199, rng=1
     )
     counted = fs.madd(counts=tallied(sample_weight="weight"), n_resamples=199, rng=1)
     pd.testing.assert_frame_equal(counted.to_frame(), rows.to_frame(), rtol=1e-9)

@@ -25,18 +25,14 @@ decimals = arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 100)).ma
 @given(decimals, decimals)
 def test_curve_is_one_histogram_after_the_other(a: np.ndarray, b: np.ndarray) -> None:
     curve = curve_of(Sample(a), Sample(b), 120, ("a", "b"))
-    expected = [
-        float(histogram_distance(*(histogram(x, bin_edges(m)) for x in (a, b)))) for m in range(1, 121)
-    ]
+    expected = [float(histogram_distance(*(histogram(x, bin_edges(m)) for x in (a, b)))) for m in range(1, 121)]
     assert curve.madd.tolist() == expected  # to the last bit: both are rounded once
 
 
 def test_large_groups_take_the_other_way(rng: np.random.Generator) -> None:
     a, b = np.sort(rng.random(5_000)), np.sort(rng.beta(2, 3, 3_000))
     curve = curve_of(Sample(a), Sample(b), 40, ("a", "b"))
-    expected = [
-        float(histogram_distance(*(histogram(x, bin_edges(m)) for x in (a, b)))) for m in range(1, 41)
-    ]
+    expected = [float(histogram_distance(*(histogram(x, bin_edges(m)) for x in (a, b)))) for m in range(1, 41)]
     assert curve.madd.tolist() == expected
 
 

@@ -9,13 +9,7 @@ import pytest
 
 import fairstats as fs
 from fairstats.methods.madd.binning import bin_edges
-from fairstats.methods.madd.noise import (
-    DistanceLimits,
-    MultinomialNoise,
-    NormalNoise,
-    distance_limits,
-    noise_of,
-)
+from fairstats.methods.madd.noise import DistanceLimits, MultinomialNoise, NormalNoise, distance_limits, noise_of
 from fairstats.methods.madd.scores import Sample
 
 from ...calibration.madd import percentile_of_equal_groups
@@ -31,9 +25,7 @@ def largest_by_brute_force(covariance: np.ndarray, signs: np.ndarray, near: np.n
     return float(max(values))
 
 
-def multinomial_covariance(
-    noise: MultinomialNoise, laws: tuple[np.ndarray, np.ndarray] | None = None
-) -> np.ndarray:
+def multinomial_covariance(noise: MultinomialNoise, laws: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
     counts = (noise.counts0, noise.counts1)
     shares = [c / c.sum() for c in counts] if laws is None else laws
     return sum((np.diag(p) - np.outer(p, p)) / c.sum() for p, c in zip(shares, counts, strict=True))
@@ -82,9 +74,7 @@ def test_covariance_of_weighted_rows_is_that_of_linearisation(rng: np.random.Gen
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_covariance_of_clusters_is_that_of_their_contributions(
-    weighted: bool, rng: np.random.Generator
-) -> None:
+def test_covariance_of_clusters_is_that_of_their_contributions(weighted: bool, rng: np.random.Generator) -> None:
     """Clusters of three rows that lie in both groups: Σ_c u_c u_c' by a loop."""
     edges = bin_edges(3)
     samples = []
@@ -112,9 +102,7 @@ def test_covariance_of_clusters_is_that_of_their_contributions(
 def test_one_row_per_cluster_is_no_cluster(rng: np.random.Generator) -> None:
     scores = [np.sort(rng.random(n)) for n in (40, 30)]
     plain = noise_of(*(Sample(s) for s in scores), bin_edges(5))
-    single = noise_of(
-        Sample(scores[0], None, np.arange(40)), Sample(scores[1], None, np.arange(40, 70)), bin_edges(5)
-    )
+    single = noise_of(Sample(scores[0], None, np.arange(40)), Sample(scores[1], None, np.arange(40, 70)), bin_edges(5))
     assert isinstance(plain, MultinomialNoise)
     assert isinstance(single, NormalNoise)
     assert np.allclose(single.covariance * 69 / 70, multinomial_covariance(plain))
@@ -173,9 +161,7 @@ def plain_laws(counts: np.ndarray) -> list[list[list[float]]]:
 
 
 @pytest.mark.parametrize(
-    "counts",
-    [[[60, 9, 31], [200, 150, 50]], [[60, 40, 30], [20, 15, 50]], [[4, 9, 2], [50, 3, 900]]],
-    ids=str,
+    "counts", [[[60, 9, 31], [200, 150, 50]], [[60, 40, 30], [20, 15, 50]], [[4, 9, 2], [50, 3, 900]]], ids=str
 )
 def test_laws_and_excess_one_by_one(counts: list[list[int]]) -> None:
     """Witness: plain loops over groups, bins and draws, with the same draws of the noise."""
@@ -200,9 +186,7 @@ def test_laws_and_excess_one_by_one(counts: list[list[int]]) -> None:
     assert limits.shortfall == pytest.approx(np.sqrt(noise.worst_variance(np.array(near))))
 
 
-@pytest.mark.parametrize(
-    ("smallest", "bins", "reach"), [(8_000, 12, 3.0), (1e6, 12, 3.717), (100, 200, 3.255)]
-)
+@pytest.mark.parametrize(("smallest", "bins", "reach"), [(8_000, 12, 3.0), (1e6, 12, 3.717), (100, 200, 3.255)])
 def test_from_where_on_a_sign_is_known(smallest: float, bins: int, reach: float) -> None:
     """The largest of 3, √log n and √(2 log m), written down: a sign that is known is not turned."""
     errors = np.full(bins, 0.01)

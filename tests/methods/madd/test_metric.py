@@ -134,9 +134,7 @@ def test_seeds(paper_rows: Scored) -> None:
     drawn = fs.madd(paper_rows.score, sensitive_features=paper_rows.group)
     repeated = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, rng=drawn.settings.seed)
     assert drawn.to_frame().equals(repeated.to_frame())
-    from_generator = fs.madd(
-        paper_rows.score, sensitive_features=paper_rows.group, rng=np.random.default_rng(5)
-    )
+    from_generator = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, rng=np.random.default_rng(5))
     assert from_generator.settings.seed is None
     assert from_generator.pvalue == first.pvalue
 
@@ -196,9 +194,7 @@ def test_largest_accounts_for_the_search() -> None:
 def test_one_against_the_rest() -> None:
     score, group = three_groups()
     result = fs.madd(score, sensitive_features=group, comparisons="rest", rng=1)
-    assert [(c.group, c.reference) for c in result.comparisons] == [
-        (g, "all others") for g in ("x", "y", "z")
-    ]
+    assert [(c.group, c.reference) for c in result.comparisons] == [(g, "all others") for g in ("x", "y", "z")]
     merged = fs.madd(score, sensitive_features=np.where(group == "z", "z", "rest"), rng=1)
     assert result["z"].estimate == merged.estimate
     assert result["z"].binned == merged.binned
@@ -262,22 +258,16 @@ def test_whole_weights_count_as_rows_do_in_the_estimate() -> None:
     score, group = three_groups()
     weight = np.random.default_rng(1).integers(1, 4, score.size)
     weighted = fs.madd(score, sensitive_features=group, sample_weight=weight, n_bins=10, rng=1)
-    repeated = fs.madd(
-        np.repeat(score, weight), sensitive_features=np.repeat(group, weight), n_bins=10, rng=1
-    )
+    repeated = fs.madd(np.repeat(score, weight), sensitive_features=np.repeat(group, weight), n_bins=10, rng=1)
     for c in weighted.comparisons:
         other = repeated[c.group, c.reference]
         assert c.estimate == pytest.approx(other.estimate, abs=1e-12)
-        assert (
-            c.confidence_interval.width > other.confidence_interval.width
-        )  # the same rows twice are no more evidence
+        assert c.confidence_interval.width > other.confidence_interval.width  # the same rows twice are no more evidence
 
 
 def test_equal_weights_change_next_to_nothing(paper_rows: Scored) -> None:
     plain = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, rng=1)
-    weighted = fs.madd(
-        paper_rows.score, sensitive_features=paper_rows.group, sample_weight=np.full(4000, 2.5), rng=1
-    )
+    weighted = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, sample_weight=np.full(4000, 2.5), rng=1)
     assert weighted.estimate == pytest.approx(plain.estimate, abs=1e-9)
     assert weighted.h_sup == pytest.approx(plain.h_sup)
     assert weighted.confidence_interval.low == pytest.approx(plain.confidence_interval.low, abs=0.01)
@@ -303,9 +293,7 @@ def test_clusters() -> None:
 def test_clusters_across_groups() -> None:
     rng = np.random.default_rng(2)
     with pytest.warns(DataWarning, match="clusters lie in several groups"):
-        result = fs.madd(
-            rng.random(300), sensitive_features=np.arange(300) % 2, cluster=np.arange(300) // 6, rng=1
-        )
+        result = fs.madd(rng.random(300), sensitive_features=np.arange(300) % 2, cluster=np.arange(300) // 6, rng=1)
     assert result.comparisons[0].tests[0].method == "multiplier bootstrap"
     assert 0 < result.pvalue <= 1
 
@@ -314,12 +302,7 @@ def test_search_in_every_permutation() -> None:
     score, group = three_groups()
     two = group != "z"
     result = fs.madd(
-        score[two],
-        sensitive_features=group[two],
-        permutations="search",
-        n_resamples=99,
-        max_bins=120,
-        rng=1,
+        score[two], sensitive_features=group[two], permutations="search", n_resamples=99, max_bins=120, rng=1
     )
     frame = result.to_frame()
     assert frame["pvalue"].notna().all()
@@ -350,9 +333,7 @@ def test_null_mean_is_what_alike_groups_show() -> None:
     found = []
     for _ in range(60):
         result = fs.madd(rng.beta(2, 3, 250), sensitive_features=group, rng=rng, n_resamples=99)
-        found.append(
-            (result.binned, result.comparisons[0].binned_null_mean, result.estimate, result.null_mean)
-        )
+        found.append((result.binned, result.comparisons[0].binned_null_mean, result.estimate, result.null_mean))
     binned, binned_null, estimate, null = np.mean(found, axis=0)
     error = np.std([f[0] for f in found]) / np.sqrt(60)
     assert abs(binned - binned_null) < 3.5 * error
@@ -413,9 +394,7 @@ def test_the_largest_that_is_judged_unlike_its_own_comparison_says_why() -> None
     own = result[largest.group, largest.reference]
     assert (own.verdict, largest.verdict) == ("violated", "undecided")
     (said,) = (n for n in result.notes() if n.startswith("The largest MADD"))
-    assert (
-        "(a against d: 0.600) is undecided, that comparison by itself is violated: it is judged over" in said
-    )
+    assert "(a against d: 0.600) is undecided, that comparison by itself is violated: it is judged over" in said
     assert not dataclasses.replace(result, largest=None).beside_the_largest()
     alike = dataclasses.replace(largest, verdict="violated")
     assert not dataclasses.replace(result, largest=alike).beside_the_largest()
@@ -443,8 +422,7 @@ ON_GRID = (
     "one-sided limits at that level against {1}. null_mean: what alike groups would show."
 )
 SEARCHED = (
-    "madd: {}; ci_low is the 95% lower limit for the L1 distance of the densities, for which no upper limit "
-    "exists."
+    "madd: {}; ci_low is the 95% lower limit for the L1 distance of the densities, for which no upper limit exists."
 )
 STRETCH = "the mean over the stable stretch of h = 1 … 1/1000 (Algorithm 1)"
 TOGETHER = "p-values adjusted by {0} over metric; verdicts hold together over the comparisons ({0})."
@@ -506,9 +484,7 @@ def test_notes_and_sentences_by_hand(options: dict[str, Any], wanted: list[str])
         ends = f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
         pair = f"{row['group']} against {row['reference']}"
         if row["metric"] == "madd_max":
-            start = (
-                f"Largest MADD {row['estimate']:.3f} ({level} interval {ends}), between {row['group']} and "
-            )
+            start = f"Largest MADD {row['estimate']:.3f} ({level} interval {ends}), between {row['group']} and "
             assert said.startswith(f"{start}{row['reference']}: {row['verdict']}; ")
         elif row["ci_high"] == 2.0:
             where = f"in {result.settings.n_bins} bins"
@@ -518,13 +494,9 @@ def test_notes_and_sentences_by_hand(options: dict[str, Any], wanted: list[str])
             assert said == f"{pair}: MADD {row['estimate']:.3f} {where}; {limit}"
         else:
             bins = "distinct scores" if "rounded" in options else "bins"
-            start = (
-                f"{pair}: MADD {row['estimate']:.3f} in {row['n_bins']:.0f} {bins} ({level} interval {ends}; "
-            )
+            start = f"{pair}: MADD {row['estimate']:.3f} in {row['n_bins']:.0f} {bins} ({level} interval {ends}; "
             start += f"alike groups would show {row['null_mean']:.3f}): {row['verdict']}; the data "
-            what = (
-                "show a distance above" if row["verdict"] == "violated" else "do not settle on which side of"
-            )
+            what = "show a distance above" if row["verdict"] == "violated" else "do not settle on which side of"
             assert said.startswith(f"{start}{what} {margin:g}")
 
 

@@ -63,10 +63,7 @@ def test_accuracy_by_tango_from_the_discordant_rows(fitted: MaddMitigator) -> No
     """Both limits are roots of Tango's statistic, written out here: (b − c − nδ)/√(n(2q + δ(1 − δ))) = ±z."""
     new = scored(300, 200, 12)
     effect = changed(fitted, new)
-    right = [
-        (s >= 0.5) == (new.y == 1)
-        for s in (new.score, fitted.transform(new.score, sensitive_features=new.group))
-    ]
+    right = [(s >= 0.5) == (new.y == 1) for s in (new.score, fitted.transform(new.score, sensitive_features=new.group))]
     n, gained, lost = new.y.size, int((right[1] & ~right[0]).sum()), int((right[0] & ~right[1]).sum())
     c = effect.change("accuracy")
     assert c.estimate == pytest.approx((gained - lost) / n)
@@ -137,9 +134,7 @@ def test_changes_of_three_groups_and_of_few_rows(fitted: MaddMitigator, paper_ro
     assert len(effect.comparisons) == 2 + 2 + 4
     few = np.r_[0:8, 200:350]
     with pytest.warns(fs.FairstatsWarning, match="fewer than 10 rows"):
-        effect = fitted.evaluate(
-            new.score[few], new.y[few], sensitive_features=new.group[few], n_resamples=99
-        )
+        effect = fitted.evaluate(new.score[few], new.y[few], sensitive_features=new.group[few], n_resamples=99)
     assert effect.comparisons[0].verdict == "insufficient evidence"
 
 
@@ -152,9 +147,7 @@ def test_weights_count_as_rows(paper_rows: Scored) -> None:
     weighted = MaddMitigator(**options).fit(
         *rows, sensitive_features=paper_rows.group, sample_weight=weight.astype(float)
     )
-    plain = MaddMitigator(**options).fit(
-        *(r[copied] for r in rows), sensitive_features=paper_rows.group[copied]
-    )
+    plain = MaddMitigator(**options).fit(*(r[copied] for r in rows), sensitive_features=paper_rows.group[copied])
     points = ["lambda_", "loss", "accuracy_loss", "fairness_loss"]
     assert np.allclose(weighted.loss_curve_[points], plain.loss_curve_[points], atol=1e-12)
     new = scored(400, 300, 15)
@@ -166,9 +159,7 @@ def test_weights_count_as_rows(paper_rows: Scored) -> None:
         assert (one.before, one.after) == pytest.approx((other.before, other.after), abs=1e-9)
         assert one.confidence_interval.low < one.estimate < one.confidence_interval.high
     ones = changed(plain, new, sample_weight=np.ones(700)).change("madd", "1").confidence_interval
-    assert tuple(ones) == pytest.approx(
-        tuple(changed(plain, new).change("madd", "1").confidence_interval), abs=0.05
-    )
+    assert tuple(ones) == pytest.approx(tuple(changed(plain, new).change("madd", "1").confidence_interval), abs=0.05)
     halves = MaddMitigator(n_lambdas=21).fit(*rows, sensitive_features=paper_rows.group, sample_weight=weight)
     assert 0 < halves.lambda_ <= 1
 
@@ -234,9 +225,7 @@ def test_limits_of_the_loss_by_plain_loops() -> None:
             far = np.where(near, 0, sign)
 
             def spread(s: np.ndarray, p: list[np.ndarray] = p, n: list[int] = n) -> float:
-                return sum(
-                    float((q * s**2).sum() - (q * s).sum() ** 2) / m for q, m in zip(p, n, strict=True)
-                )
+                return sum(float((q * s**2).sum() - (q * s).sum() ** 2) / m for q, m in zip(p, n, strict=True))
 
             half = stats.halfnorm(scale=np.sqrt(variance[near])) if near.any() else None
             mean, turned = (float(half.mean().sum()), float(half.var().sum())) if half else (0.0, 0.0)
@@ -284,14 +273,10 @@ def test_set_output(fitted: MaddMitigator) -> None:
     assert frame.index.equals(score.index)
     assert np.array_equal(frame["score"], plain)
     assert np.array_equal(copy.predict(score, sensitive_features=new.group), (plain >= 0.5).astype(int))
-    assert (
-        copy.evaluate(new.score, new.y, sensitive_features=new.group, n_resamples=99).lambda_
-        == fitted.lambda_
-    )
+    assert copy.evaluate(new.score, new.y, sensitive_features=new.group, n_resamples=99).lambda_ == fitted.lambda_
     polars = pytest.importorskip("polars")
     assert isinstance(
-        copy.set_output(transform="polars").transform(new.score, sensitive_features=new.group),
-        polars.DataFrame,
+        copy.set_output(transform="polars").transform(new.score, sensitive_features=new.group), polars.DataFrame
     )
     again = MaddMitigator(n_lambdas=11).set_output(transform="pandas")
     found = again.fit_transform(new.score, new.y, sensitive_features=new.group)

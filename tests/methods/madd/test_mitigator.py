@@ -158,9 +158,7 @@ def test_other_losses(paper_rows: Scored) -> None:
     by_hand = MaddMitigator(loss=log_loss, **small).fit(paper_rows.score, paper_rows.y, **rows)
     assert np.allclose(built_in.loss_curve_, by_hand.loss_curve_, equal_nan=True)
     brier = MaddMitigator(loss=brier_score_loss, **small).fit(paper_rows.score, paper_rows.y, **rows)
-    assert brier.loss_curve_["accuracy_loss"][0] == pytest.approx(
-        brier_score_loss(paper_rows.y, paper_rows.score)
-    )
+    assert brier.loss_curve_["accuracy_loss"][0] == pytest.approx(brier_score_loss(paper_rows.y, paper_rows.score))
 
     def error(y: np.ndarray, p: np.ndarray) -> float:
         return float(np.mean((p >= 0.5) != y))
@@ -194,9 +192,7 @@ def test_a_decision_trees_atoms_may_stay_apart() -> None:
     """A monotone map cannot split an atom; it still keeps order, and MADD may stay where it was."""
     rng = np.random.default_rng(1)
     leaves = np.array([0.1, 0.4, 0.9])
-    score = np.concatenate(
-        [rng.choice(leaves, 400, p=[0.6, 0.3, 0.1]), rng.choice(leaves, 400, p=[0.1, 0.3, 0.6])]
-    )
+    score = np.concatenate([rng.choice(leaves, 400, p=[0.6, 0.3, 0.1]), rng.choice(leaves, 400, p=[0.1, 0.3, 0.6])])
     group, y = np.repeat([0, 1], 400), (rng.random(800) < score).astype(int)
     with pytest.warns(DataWarning, match="'0' \\(3 values\\), '1' \\(3 values\\) are tied"):
         mitigator = MaddMitigator(theta=1.0).fit(score, y, sensitive_features=group)
@@ -214,11 +210,7 @@ def test_effect_on_rows_that_the_search_has_not_seen(fitted: MaddMitigator) -> N
     assert effect.error_before < effect.error_after
     frame = effect.to_frame()
     assert frame["stage"].tolist() == ["before"] * 2 + ["after"] * 2 + ["change"] * 5
-    assert frame["metric"].tolist()[4:] == [
-        "madd_change",
-        "disparate_impact_change",
-        *["accuracy_change"] * 3,
-    ]
+    assert frame["metric"].tolist()[4:] == ["madd_change", "disparate_impact_change", *["accuracy_change"] * 3]
     change = frame.iloc[-1]
     assert change.estimate == pytest.approx(effect.error_before - effect.error_after)
     assert change.ci_low < change.estimate < change.ci_high

@@ -72,11 +72,7 @@ STRETCHES = {
 OTHER_VALUE = {("BBB", "LR", "disability"), ("BBB", "KN", "gender"), ("BBB", "KN", "poverty")}
 #: MADD is the same for all bandwidths there: every stretch has standard deviation 0. We return the first,
 #: the published code the one whose rounding error happens to be least.
-ANY_STRETCH = {
-    *(("BBB", "DT", f) for f in FEATURES),
-    ("FFF", "KN", "disability"),
-    ("FFF", "DT", "gender"),
-}
+ANY_STRETCH = {*(("BBB", "DT", f) for f in FEATURES), ("FFF", "KN", "disability"), ("FFF", "DT", "gender")}
 #: The first two: probabilities as above. The last: the published code loses a bin at m = 93, 99, 105.
 OTHER_STRETCH = {("BBB", "LR", "gender"), ("FFF", "LR", "disability"), ("FFF", "NB", "poverty")}
 #: MADD over the stretch with the probability of passing for both groups.

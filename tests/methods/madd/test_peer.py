@@ -63,9 +63,7 @@ def test_a_score_on_an_edge(evaluation: ModuleType) -> None:
     """Its edges are k·(1/m), rounded twice: 0.7 falls below 7/10."""
     first, second = np.full(10, 0.7), np.full(10, 0.71)
     theirs = evaluation.MADD(0.1, pred_proba_sf0=first, pred_proba_sf1=second)
-    curve = fs.madd_curve(
-        np.concatenate([first, second]), sensitive_features=np.repeat([0, 1], 10), max_bins=10
-    )
+    curve = fs.madd_curve(np.concatenate([first, second]), sensitive_features=np.repeat([0, 1], 10), max_bins=10)
     assert curve.madd[9] == 0
     assert theirs == 2
 

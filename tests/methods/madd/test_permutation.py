@@ -69,9 +69,7 @@ def test_whole_clusters_are_permuted(rng: np.random.Generator) -> None:
     values = []
     for rows in combinations(range(6), 3):
         inside = np.isin(np.arange(6), rows)
-        values.append(
-            float(histogram_distance(per_cluster[inside].sum(axis=0), per_cluster[~inside].sum(axis=0)))
-        )
+        values.append(float(histogram_distance(per_cluster[inside].sum(axis=0), per_cluster[~inside].sum(axis=0))))
     observed = values[0]
     exact = np.mean(np.array(values) >= observed - 1e-12)
     first, second = (sample(scores[rows], labels[rows]) for rows in (labels < 3, labels >= 3))
@@ -129,9 +127,7 @@ def test_largest_on_different_grids_aggregates_one_permutation(rng: np.random.Ge
     """The same pair on the same grid twice is no second look: p as for one."""
     groups = [sample(rng.random(40)), sample(rng.random(40))]
     one = largest_test(groups, [((0,), (1,), bin_edges(7))], 999, np.random.default_rng(3))
-    two = largest_test(
-        groups, [((0,), (1,), bin_edges(7)), ((1,), (0,), bin_edges(7))], 999, np.random.default_rng(3)
-    )
+    two = largest_test(groups, [((0,), (1,), bin_edges(7)), ((1,), (0,), bin_edges(7))], 999, np.random.default_rng(3))
     assert one is not None
     assert two is not None
     assert one.pvalue == two.pvalue

@@ -185,9 +185,7 @@ def test_one_family_for_the_whole_audit(frame: pd.DataFrame) -> None:
 
 
 def test_a_reference_chosen_by_its_rate(frame: pd.DataFrame) -> None:
-    report = fs.audit(
-        frame, y_pred="hired", score="score", sensitive_features="unit", reference="highest", rng=1
-    )
+    report = fs.audit(frame, y_pred="hired", score="score", sensitive_features="unit", reference="highest", rng=1)
     said = next(s.text for s in report.statements if s.title == "Reference groups")
     assert "chosen by the data" in said
     assert "score distributions: all pairs of groups" in said

@@ -9,11 +9,7 @@ from hypothesis import strategies as st
 
 from fairstats.ground.errors import InputError
 from fairstats.ground.scores import bandwidth_order, label_blind_bins
-from fairstats.methods.madd.curve import (
-    MaddCurve,
-    curve_of,
-    stable_bandwidth,
-)
+from fairstats.methods.madd.curve import MaddCurve, curve_of, stable_bandwidth
 from fairstats.methods.madd.scores import Sample
 
 from .densities import draw
@@ -59,11 +55,7 @@ def test_as_printed_on_the_papers_simulation(seed: int) -> None:
 
 
 @settings(max_examples=60)
-@given(
-    st.lists(st.floats(0, 2), min_size=12, max_size=40),
-    st.integers(1, 10),
-    st.sampled_from([0.0, 0.1, 0.45, 1.0]),
-)
+@given(st.lists(st.floats(0, 2), min_size=12, max_size=40), st.integers(1, 10), st.sampled_from([0.0, 0.1, 0.45, 1.0]))
 def test_as_printed_on_any_curve(values: list[float], min_points: int, width: float) -> None:
     curve = curve_from(np.array(values))
     (i, j), std, _ = as_printed(curve.bandwidth[::-1], curve.madd[::-1], 200, 300, min_points, width)
@@ -126,9 +118,7 @@ def test_a_curve_with_a_gap_is_an_error() -> None:
         stable_bandwidth(curve_from(madd))
 
 
-@pytest.mark.parametrize(
-    "options", [{"min_points": 0}, {"min_points": 2.5}, {"width": -0.1}, {"width": np.nan}]
-)
+@pytest.mark.parametrize("options", [{"min_points": 0}, {"min_points": 2.5}, {"width": -0.1}, {"width": np.nan}])
 def test_options_out_of_range(options: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         stable_bandwidth(curve_from(np.linspace(0, 1, 200)), **options)

@@ -15,9 +15,7 @@ def ratio_limits(table: Any, critical: float, correction: bool) -> tuple[float, 
     return ratio_limit(table, critical, correction, -1), ratio_limit(table, critical, correction, 1)
 
 
-def difference_limits(
-    table: Any, critical: float, correction: bool, continuity: bool = False
-) -> tuple[float, float]:
+def difference_limits(table: Any, critical: float, correction: bool, continuity: bool = False) -> tuple[float, float]:
     """Both ends."""
     low, high = (difference_limit(table, critical, correction, continuity, side) for side in (-1, 1))
     return low, high

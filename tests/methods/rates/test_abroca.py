@@ -74,9 +74,7 @@ def test_auc_as_scikit_learn(rows: list[tuple[int, int, str]]) -> None:
     y, score, g = columns(rows)
     for group in "ab":
         part = g == group
-        assert curve(y[part], score[part]).auc == pytest.approx(
-            roc_auc_score(y[part], score[part]), abs=1e-12
-        )
+        assert curve(y[part], score[part]).auc == pytest.approx(roc_auc_score(y[part], score[part]), abs=1e-12)
 
 
 @settings(max_examples=60)
@@ -92,8 +90,7 @@ def test_area_is_a_distance_above_the_difference_of_aucs(rows: list[tuple[int, i
 
 def test_areas_known_in_closed_form() -> None:
     perfect, diagonal, worst = (
-        RocCurve.from_counts(np.array(n), np.array(p))
-        for n, p in (([4, 0], [0, 3]), ([4], [3]), ([0, 4], [3, 0]))
+        RocCurve.from_counts(np.array(n), np.array(p)) for n, p in (([4, 0], [0, 3]), ([4], [3]), ([0, 4], [3, 0]))
     )
     assert area_between(perfect, diagonal) == pytest.approx(0.5)
     assert area_between(perfect, worst) == pytest.approx(1.0)
@@ -148,9 +145,7 @@ def test_the_seed_and_the_reference(rng: np.random.Generator) -> None:
     swapped = [fs.abroca(y, score, reference=r, rng=1, **options) for r in "ab"]
     assert swapped[0].estimate == pytest.approx(swapped[1].estimate, abs=1e-14)
     # The same draws with the opposite sign.
-    assert tuple(swapped[0].confidence_interval) == pytest.approx(
-        tuple(swapped[1].confidence_interval), abs=1e-12
-    )
+    assert tuple(swapped[0].confidence_interval) == pytest.approx(tuple(swapped[1].confidence_interval), abs=1e-12)
 
 
 def test_many_groups_and_all_pairs(rng: np.random.Generator) -> None:
@@ -172,9 +167,7 @@ def test_a_pooled_sample_split_at_random_is_what_equal_curves_show(rng: np.rando
         areas.append(area_between(*(curve(y[g == k], score[g == k]) for k in "ab")))
     result = fs.abroca(y, score, sensitive_features=np.tile(["a", "b"], 200), n_resamples=400, rng=1)
     # The bootstrap of two fixed curves stands for the split of one: 10% for that.
-    assert result.expected_if_equal[0] == pytest.approx(
-        np.mean(areas), rel=0.1, abs=4 * np.std(areas) / np.sqrt(200)
-    )
+    assert result.expected_if_equal[0] == pytest.approx(np.mean(areas), rel=0.1, abs=4 * np.std(areas) / np.sqrt(200))
 
 
 @pytest.mark.parametrize("rows", [10, 29, 30])
@@ -291,9 +284,7 @@ def test_limits_beside_a_nearly_perfect_curve() -> None:
         )
         y = np.concatenate([np.repeat([0, 1], n) for n in (20, 200)])
         g = np.repeat(["a", "b"], [40, 400])
-        (c,) = fs.abroca(
-            y, norm.cdf(z / 2), sensitive_features=g, rng=rng, n_resamples=199, margin=truth
-        ).comparisons
+        (c,) = fs.abroca(y, norm.cdf(z / 2), sensitive_features=g, rng=rng, n_resamples=199, margin=truth).comparisons
         above += c.confidence_interval.high < truth
         assert (c.verdict == "satisfied") == (c.confidence_interval.high < truth)
     assert above <= 7
@@ -347,16 +338,12 @@ def test_p_values_and_limits_speak_with_one_voice() -> None:
     seen = set()
     for seed in range(60):
         y, score, g = sample(np.random.default_rng(seed), 160, (seed % 4) * 0.6)
-        result = fs.abroca(
-            y, score, sensitive_features=g, reference="a", margin=0.15, n_resamples=199, rng=seed
-        )
+        result = fs.abroca(y, score, sensitive_features=g, reference="a", margin=0.15, n_resamples=199, rng=seed)
         (c,) = result.comparisons
         assert (c.pvalue <= 0.05) == (c.confidence_interval.low > 0)
         shown = {"above": c.bounds.low > 0.15, "inside": c.bounds.high < 0.15}[c.direction]
         assert (c.pvalue_verdict <= 0.05) == shown
-        assert c.verdict == (
-            "undecided" if not shown else {"above": "violated", "inside": "satisfied"}[c.direction]
-        )
+        assert c.verdict == ("undecided" if not shown else {"above": "violated", "inside": "satisfied"}[c.direction])
         assert tuple(c.bounds) == tuple(c.confidence_interval)
         assert c.bounds.confidence_level == 0.95
         seen.add((c.direction, c.verdict, c.pvalue <= 0.05))

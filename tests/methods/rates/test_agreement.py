@@ -142,11 +142,7 @@ def test_functions_of_the_counts(metric: str, contrast: str) -> None:
 
 
 DESIGNS = [
-    *(
-        (w, m, d)
-        for w, m in ((RATIO, "log"), (RATIO, "delta"), (DIFFERENCE, "delta"))
-        for d in ("w", "c", "wc")
-    ),
+    *((w, m, d) for w, m in ((RATIO, "log"), (RATIO, "delta"), (DIFFERENCE, "delta")) for d in ("w", "c", "wc")),
     (RATIO, "score", "w"),  # the score method takes no clusters
 ]
 
@@ -174,8 +170,7 @@ def test_weights_and_clusters(which: tuple[Callable[..., Any], str], method: str
 
 
 @pytest.mark.parametrize(
-    "function",
-    [fs.demographic_parity_difference, fs.equalized_odds_difference, fs.average_odds_difference],
+    "function", [fs.demographic_parity_difference, fs.equalized_odds_difference, fs.average_odds_difference]
 )
 def test_largest_gaps(function: Callable[..., Any]) -> None:
     """The simultaneous band: at 0 for the p-value, at the margin for the verdict."""
@@ -199,7 +194,5 @@ def test_strata() -> None:
         n = 600
         strata, group = rng.integers(0, 4, n), rng.integers(0, 4, n)
         y = rng.random(n) < 0.2 + 0.15 * strata + 0.05 * group
-        result = fs.stratified_ratio(
-            y, sensitive_features=group, strata=strata, reference=0, **settings_of(k, "ratio")
-        )
+        result = fs.stratified_ratio(y, sensitive_features=group, strata=strata, reference=0, **settings_of(k, "ratio"))
         assert check(result, "ratio").answered == 3

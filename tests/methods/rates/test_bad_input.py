@@ -55,30 +55,22 @@ def counted(*tables: tuple[Any, ...], **options: Any) -> fs.results.RatioResult:
     return fs.disparate_impact(counts=dict(zip("abcdef", tables, strict=False)), **options)
 
 
-def area(
-    y_true: Any = Y, score: Any = (0.1, 0.9, 0.8, 0.4, 0.5, 0.6, 0.7, 0.2), groups_of: Any = G, **o: Any
-) -> Any:
+def area(y_true: Any = Y, score: Any = (0.1, 0.9, 0.8, 0.4, 0.5, 0.6, 0.7, 0.2), groups_of: Any = G, **o: Any) -> Any:
     return fs.abroca(y_true, score, sensitive_features=groups_of, n_resamples=100, rng=1, **o)
 
 
 SPARE = InsufficientEvidenceWarning
 TABLE: dict[str, Row] = {
     # ------------------------------------------------ what users meet most
-    "empty group, declared": Row(
-        lambda: impact(groups=["a", "z", "b"]), SPARE, "z: no rows, so no selection rate"
-    ),
+    "empty group, declared": Row(lambda: impact(groups=["a", "z", "b"]), SPARE, "z: no rows, so no selection rate"),
     "empty group, category": Row(
         lambda: impact(groups_of=pd.Categorical(G, categories=["a", "b", "z"])),
         DataWarning,
         "group: of the declared values 'z' has no rows",
     ),
     "empty group, counts": Row(lambda: counted((5, 5), (0, 0)), SPARE, "b: no rows, so no selection rate"),
-    "empty group, max": Row(
-        lambda: parity(groups=["a", "z", "b"], agg="max"), FairstatsWarning, "z: no rows"
-    ),
-    "empty group, abroca": Row(
-        lambda: area(groups=["a", "z", "b"]), SPARE, "z has no row with an unfavourable"
-    ),
+    "empty group, max": Row(lambda: parity(groups=["a", "z", "b"], agg="max"), FairstatsWarning, "z: no rows"),
+    "empty group, abroca": Row(lambda: area(groups=["a", "z", "b"]), SPARE, "z has no row with an unfavourable"),
     "one group only": Row(
         lambda: impact(groups_of=["a"] * 8), InputError, r"`sensitive_features`: got one group \('a'\)"
     ),
@@ -107,18 +99,14 @@ TABLE: dict[str, Row] = {
         "b: no rows with a fav",
     ),
     "no positives, odds": Row(
-        lambda: fs.equalized_odds_difference([1, 0, 1, 0, 0, 0, 0, 0], P, sensitive_features=G),
-        SPARE,
-        "b: no rows",
+        lambda: fs.equalized_odds_difference([1, 0, 1, 0, 0, 0, 0, 0], P, sensitive_features=G), SPARE, "b: no rows"
     ),
     "no positives, average odds": Row(
         lambda: fs.average_odds_difference([1, 0, 1, 0, 0, 0, 0, 0], P, sensitive_features=G),
         SPARE,
         "b: no rows of both",
     ),
-    "no positives, abroca": Row(
-        lambda: area([1, 0, 1, 0, 0, 0, 0, 0]), SPARE, "b has no row with a favourable label"
-    ),
+    "no positives, abroca": Row(lambda: area([1, 0, 1, 0, 0, 0, 0, 0]), SPARE, "b has no row with a favourable label"),
     "no predicted positives": Row(
         lambda: fs.conditional_use_accuracy(Y, [1, 1, 0, 0, 0, 0, 0, 0], sensitive_features=G),
         SPARE,
@@ -141,24 +129,16 @@ TABLE: dict[str, Row] = {
     ),
     "label None": Row(lambda: accuracy([None, *Y[1:]]), InputError, '`y_true`: .*missing="drop"'),
     "prediction NaN": Row(lambda: impact([NAN, *P[1:]]), InputError, "`y_pred`: got missing values"),
-    "group NaN": Row(
-        lambda: impact(groups_of=[None, *G[1:]]), InputError, '`sensitive_features`: .*missing="group"'
-    ),
-    "NaN dropped": Row(
-        lambda: impact([NAN, *P[1:]], missing="drop"), MissingValuesWarning, "1 of 8 rows left out"
-    ),
+    "group NaN": Row(lambda: impact(groups_of=[None, *G[1:]]), InputError, '`sensitive_features`: .*missing="group"'),
+    "NaN dropped": Row(lambda: impact([NAN, *P[1:]], missing="drop"), MissingValuesWarning, "1 of 8 rows left out"),
     "unknown reference": Row(
-        lambda: impact(reference="Martian"),
-        InputError,
-        "`reference`: got 'Martian'; allowed: one of 'a', 'b'",
+        lambda: impact(reference="Martian"), InputError, "`reference`: got 'Martian'; allowed: one of 'a', 'b'"
     ),
     "unknown reference, max is indifferent": Row(
         lambda: parity(reference="Martian"), InputError, "`reference`: got 'Martian'"
     ),
     "unknown reference, models": Row(
-        lambda: fs.compare_models(Y, P, P, sensitive_features=G, reference="z"),
-        InputError,
-        "`reference`: got 'z'",
+        lambda: fs.compare_models(Y, P, P, sensitive_features=G, reference="z"), InputError, "`reference`: got 'z'"
     ),
     "weights negative": Row(
         lambda: impact(sample_weight=[-1] + [1] * 7), InputError, "`sample_weight`: got 1 negative"
@@ -166,9 +146,7 @@ TABLE: dict[str, Row] = {
     "weights NaN": Row(
         lambda: impact(sample_weight=[NAN] + [1] * 7), InputError, "`sample_weight`: got 1 values .*NaN"
     ),
-    "weights all zero": Row(
-        lambda: impact(sample_weight=[0] * 8), InputError, "`sample_weight`: got only zeros"
-    ),
+    "weights all zero": Row(lambda: impact(sample_weight=[0] * 8), InputError, "`sample_weight`: got only zeros"),
     "weights zero in a group": Row(
         lambda: impact(sample_weight=[0] * 4 + [1] * 4), SPARE, "a: all weights of rows are 0"
     ),
@@ -180,9 +158,7 @@ TABLE: dict[str, Row] = {
         lambda: impact(groups_of=G[:5]), InputError, "different lengths: sensitive_features 5"
     ),
     "lengths differ, models": Row(
-        lambda: fs.compare_models(Y, P, P[:5], sensitive_features=G),
-        InputError,
-        "different lengths: .*y_pred_b 5",
+        lambda: fs.compare_models(Y, P, P[:5], sensitive_features=G), InputError, "different lengths: .*y_pred_b 5"
     ),
     "3 classes": Row(
         lambda: impact([0, 1, 2, 0, 1, 2, 0, 1]), InputError, "`y_pred`: got the values 0, 1, 2; .*pos_label="
@@ -190,9 +166,7 @@ TABLE: dict[str, Row] = {
     "score above 1": Row(
         lambda: area(score=[5.0] * 8), InputError, r"`score`: got values from 5 to 5; .*\[0, 1\].*rescale"
     ),
-    "score below 0": Row(
-        lambda: area(score=np.linspace(-0.1, 1, 8)), InputError, "`score`: got values from -0.1"
-    ),
+    "score below 0": Row(lambda: area(score=np.linspace(-0.1, 1, 8)), InputError, "`score`: got values from -0.1"),
     "score NaN": Row(lambda: area(score=[NAN] + [0.5] * 7), InputError, "`score`: got missing values"),
     "score None": Row(lambda: area(score=None), InputError, "`score`: got None"),
     "0 rows": Row(lambda: impact([], []), InputError, "`sensitive_features`: got 0 rows"),
@@ -211,13 +185,9 @@ TABLE: dict[str, Row] = {
         "`frame`: got no column 'sex'; allowed: its columns: 'y', 'p'",
     ),
     # ------------------------------------------------ labels
-    "text labels": Row(
-        lambda: impact(list("ynynynyn")), InputError, "`y_pred`: got the values 'y', 'n'.* pos_label="
-    ),
+    "text labels": Row(lambda: impact(list("ynynynyn")), InputError, "`y_pred`: got the values 'y', 'n'.* pos_label="),
     "text labels, models": Row(
-        lambda: fs.compare_models(list("ynynynyn"), P, P, sensitive_features=G),
-        InputError,
-        "`y_true`: .*pos_label=",
+        lambda: fs.compare_models(list("ynynynyn"), P, P, sensitive_features=G), InputError, "`y_true`: .*pos_label="
     ),
     "pos_label unknown": Row(
         lambda: impact(pos_label=7), InputError, "`pos_label`: got 7, which does not occur in y_pred"
@@ -263,9 +233,9 @@ def test_row(name: str) -> None:
     row = TABLE[name]
     if issubclass(row.gives, Warning):
         caught = warnings_of(row.call)
-        assert any(
-            issubclass(w.category, row.gives) and re.search(row.words, str(w.message)) for w in caught
-        ), [str(w.message) for w in caught]
+        assert any(issubclass(w.category, row.gives) and re.search(row.words, str(w.message)) for w in caught), [
+            str(w.message) for w in caught
+        ]
         return
     with pytest.raises(row.gives, match=row.words) as caught:
         row.call()

@@ -38,29 +38,20 @@ def counted(*tables: tuple[Any, ...], **options: Any) -> fs.results.RatioResult:
 TABLE: dict[str, tuple[Callable[[], Any], str]] = {
     # ------------------------------------------------ settings
     "method": (lambda: impact(method="wald"), "`method`: got 'wald'; allowed: None, 'log', 'delta', 'score'"),
-    "method of ratios for a difference": (
-        lambda: parity(method="log"),
-        "`method`: got 'log'; allowed: None, 'score'",
-    ),
+    "method of ratios for a difference": (lambda: parity(method="log"), "`method`: got 'log'; allowed: None, 'score'"),
     "method for average odds": (
         lambda: fs.average_odds_difference(Y, P, sensitive_features=G, method="bootstrap"),
         "`method`: got 'bootstrap'",
     ),
     "agg": (lambda: parity(agg="mean"), "`agg`: got 'mean'; allowed: None, 'max'"),
-    "threshold 10 for 10%": (
-        lambda: parity(margin=10),
-        r"`margin`: got 10; allowed: a size in \(0, 1\)",
-    ),
+    "threshold 10 for 10%": (lambda: parity(margin=10), r"`margin`: got 10; allowed: a size in \(0, 1\)"),
     "n_resamples": (lambda: impact(method="bootstrap", n_resamples=10), "`n_resamples`: got 10"),
     "rng": (lambda: parity(method="bootstrap", rng="seed"), "`rng`: got 'seed'"),
     "groups": (lambda: impact(groups=["a"]), "`groups`: got .*without 'b'"),
     "groups, a number": (lambda: impact(groups=2), "`groups`"),
     "cluster of one": (lambda: impact(cluster=[1] * 8), "`cluster`: got 1 sampling unit"),
     "cluster missing": (lambda: impact(cluster=[None] + [1, 2] * 3 + [3]), "`cluster`: got missing values"),
-    "strata missing": (
-        lambda: fs.stratified_ratio(P, sensitive_features=G, strata=None),
-        "`strata`: got None",
-    ),
+    "strata missing": (lambda: fs.stratified_ratio(P, sensitive_features=G, strata=None), "`strata`: got None"),
     # ------------------------------------------------ what is passed
     "nothing": (lambda: fs.disparate_impact(), "`y_pred`: got None"),
     "no labels": (lambda: accuracy(None), "`y_true`: got None"),
@@ -75,15 +66,11 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
     "counts, a list": (lambda: fs.disparate_impact(counts=[(1, 2), (3, 4)]), "`counts`: got list"),
     "counts, empty": (lambda: fs.disparate_impact(counts={}), "`counts`: got no group"),
     "counts without labels": (
-        lambda: fs.conditional_accuracy(
-            counts=fs.results.SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)})
-        ),
+        lambda: fs.conditional_accuracy(counts=fs.results.SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)})),
         "`counts`: got selection counts",
     ),
     "counts of pairs": (
-        lambda: fs.disparate_impact(
-            counts=fs.results.PairedCounts.from_counts({"a": range(8), "b": range(8)})
-        ),
+        lambda: fs.disparate_impact(counts=fs.results.PairedCounts.from_counts({"a": range(8), "b": range(8)})),
         "`counts`",
     ),
     "models: a mapping for counts": (
@@ -117,10 +104,7 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "alternative": ("lower",),
 }
 TABLE |= {
-    f"{name} {value!r}": (
-        lambda o={name: value}: impact(**o),
-        f"`{name}`: got {re.escape(repr(value))}; allowed: ",
-    )
+    f"{name} {value!r}": (lambda o={name: value}: impact(**o), f"`{name}`: got {re.escape(repr(value))}; allowed: ")
     for name, values in SETTINGS.items()
     for value in values
 }

@@ -50,9 +50,7 @@ def test_as_scipy_on_rows(table: tuple[int, int, int, int], contrast: str) -> No
         rng=np.random.default_rng(1),
     )
     ours = bca_distribution(*table, contrast=contrast, n_resamples=40_000, rng=np.random.default_rng(2))  # type: ignore[arg-type]
-    assert ours.interval(0.95) == pytest.approx(
-        tuple(wanted.confidence_interval), abs=0.095 * wanted.standard_error
-    )
+    assert ours.interval(0.95) == pytest.approx(tuple(wanted.confidence_interval), abs=0.095 * wanted.standard_error)
     assert np.std(ours.replicates) == pytest.approx(wanted.standard_error, rel=0.02)
 
 
@@ -152,9 +150,7 @@ def test_the_bias_is_where_the_estimate_lies_among_the_replicates(
 
 
 @pytest.mark.parametrize("table", [(4, 9, 1, 7), (1, 12, 1, 5), (5, 6, 1, 9)], ids=str)
-def test_without_a_jackknife_the_acceleration_is_of_influence_values(
-    table: tuple[int, int, int, int],
-) -> None:
+def test_without_a_jackknife_the_acceleration_is_of_influence_values(table: tuple[int, int, int, int]) -> None:
     """Leaving the reference's one success out has no ratio: slopes of log T in the weight of each row.
 
     By central differences of step 1e-5, exact to 1e-8; a = Σd³ / (6 (Σd²)^1.5) over rows.
@@ -175,9 +171,7 @@ def test_without_a_jackknife_the_acceleration_is_of_influence_values(
 def test_p_value_and_interval_agree_through_the_public_function() -> None:
     counts = {"a": (18, 42), "b": (33, 37)}
     for level in (0.9, 0.95, 0.98, 0.99):
-        result = fs.disparate_impact(
-            counts=counts, reference="b", method="bootstrap", confidence_level=level, rng=11
-        )
+        result = fs.disparate_impact(counts=counts, reference="b", method="bootstrap", confidence_level=level, rng=11)
         assert (result.pvalue < 1 - level) == (1.0 not in result.confidence_interval)
 
 

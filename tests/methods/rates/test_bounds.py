@@ -27,9 +27,7 @@ from fairstats.results import SelectionCounts
 
 COMPLETE = [(1, 1, "a"), (0, 0, "a"), (1, 0, "a"), (0, 1, "b"), (1, 1, "b"), (0, 0, "b"), (1, 0, "b")]
 ROWS = st.lists(
-    st.tuples(
-        st.sampled_from([0, 1, None]), st.sampled_from([0, 1, None]), st.sampled_from(["a", "b", None])
-    ),
+    st.tuples(st.sampled_from([0, 1, None]), st.sampled_from([0, 1, None]), st.sampled_from(["a", "b", None])),
     min_size=1,
     max_size=4,
 ).filter(lambda rows: any(None in row for row in rows))
@@ -71,10 +69,7 @@ def completions(rows: list[tuple[Any, Any, Any]]) -> Any:
     options = [
         list(
             product(
-                *[
-                    (v,) if v is not None else every
-                    for v, every in zip(row, ((0, 1), (0, 1), ("a", "b")), strict=True)
-                ]
+                *[(v,) if v is not None else every for v, every in zip(row, ((0, 1), (0, 1), ("a", "b")), strict=True)]
             )
         )
         for row in rows
@@ -176,9 +171,7 @@ def test_an_interval_that_ends_at_one_is_yates_test() -> None:
 
 def test_the_interval_is_that_of_the_extreme_tables() -> None:
     """Six people of unknown group: all selected of them in the other group, all others in this one."""
-    counts = SelectionCounts.from_counts(
-        {"a": (30, 70), "b": (60, 90)}, left_out={(None, 1): 40, (None, 0): 50}
-    )
+    counts = SelectionCounts.from_counts({"a": (30, 70), "b": (60, 90)}, left_out={(None, 1): 40, (None, 0): 50})
     found = fs.disparate_impact(counts=counts, reference="b").worst_case_bounds().loc[0]
     assert found["low"] == pytest.approx((30 / 150) / (100 / 190))
     assert found["high"] == pytest.approx((70 / 140) / (60 / 200))
@@ -209,16 +202,13 @@ def test_a_mean_of_rates_of_which_one_is_known_has_the_two_sided_value() -> None
 
 
 def test_counts_with_what_is_known_of_the_left_out_equal_the_rows() -> None:
-    rows = (
-        [(1, 1, "a")] * 30 + [(0, 1, "a")] * 12 + [(1, 0, "b")] * 9 + [(1, 1, "b")] * 20 + [(0, 0, "b")] * 7
-    )
+    rows = [(1, 1, "a")] * 30 + [(0, 1, "a")] * 12 + [(1, 0, "b")] * 9 + [(1, 1, "b")] * 20 + [(0, 0, "b")] * 7
     rows += [(0, 0, "a")] * 8 + [(1, None, "a")] * 3 + [(None, 1, "b")] * 2 + [(0, 1, None)] * 4
     y, p, g = (np.array(column, dtype=object) for column in zip(*rows, strict=True))
     with pytest.warns(fs.FairstatsWarning, match="9 of 95 rows left out"):
         of_rows = fs.conditional_accuracy(y, p, sensitive_features=g, missing="drop", reference="a")
     counts = fs.ConfusionCounts.from_counts(
-        {"a": (30, 12, 0, 8), "b": (20, 0, 9, 7)},
-        left_out={("a", 1, None): 3, ("b", None, 1): 2, (None, 0, 1): 4},
+        {"a": (30, 12, 0, 8), "b": (20, 0, 9, 7)}, left_out={("a", 1, None): 3, ("b", None, 1): 2, (None, 0, 1): 4}
     )
     of_counts = fs.conditional_accuracy(counts=counts, reference="a")
     assert of_counts.worst_case_bounds().equals(of_rows.worst_case_bounds())

@@ -93,9 +93,7 @@ def test_an_enumerated_cell_is_the_enumeration(study: ModuleType) -> None:
     at = study.tables(60, 0.32, 90, 0.4)
     assert found["coverage"][0] == pytest.approx(study.coverage("score", "ratio", at, 0.8))
     assert sum(found[k][0] for k in ("coverage", "above", "below")) == pytest.approx(1, abs=1e-9)
-    sizes = [
-        (at.probability * study.rejects("score", "ratio", at, 0.8, a)).sum() for a in ("less", "greater")
-    ]
+    sizes = [(at.probability * study.rejects("score", "ratio", at, 0.8, a)).sum() for a in ("less", "greater")]
     assert found["size"][0] == pytest.approx(max(sizes))
 
 
@@ -103,12 +101,9 @@ def test_an_enumerated_cell_is_the_enumeration(study: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "contrast"),
-    [("score", "ratio"), ("koopman", "ratio"), ("score", "difference"), ("mee", "difference")],
+    ("method", "contrast"), [("score", "ratio"), ("koopman", "ratio"), ("score", "difference"), ("mee", "difference")]
 )
-def test_score_is_within_94_and_96_wherever_five_are_expected(
-    study: ModuleType, method: str, contrast: str
-) -> None:
+def test_score_is_within_94_and_96_wherever_five_are_expected(study: ModuleType, method: str, contrast: str) -> None:
     """The claim of `vignettes/methods.md`, exact: every expected count of successes and failures ≥ 5."""
     enough = [share for least, share in covered(study, method, contrast) if least >= 5]
     assert len(enough) >= 20
@@ -153,13 +148,7 @@ def test_where_log_and_delta_fail(study: ModuleType) -> None:
 
 @pytest.mark.parametrize(
     ("method", "contrast"),
-    [
-        ("score", "ratio"),
-        ("koopman", "ratio"),
-        ("log", "ratio"),
-        ("score", "difference"),
-        ("mee", "difference"),
-    ],
+    [("score", "ratio"), ("koopman", "ratio"), ("log", "ratio"), ("score", "difference"), ("mee", "difference")],
 )
 def test_size_of_the_score_tests(study: ModuleType, method: str, contrast: str) -> None:
     """Both one-sided tests at the edge and equality: at most 6.3% wherever five are expected."""
@@ -201,9 +190,7 @@ def test_bootstrap_coverage(study: ModuleType) -> None:
         warnings.simplefilter("ignore")
         for k0, k1 in np.ndindex(low.shape):
             counts = {"a": (k0, n - k0), "b": (k1, n - k1)}
-            result = fs.disparate_impact(
-                counts=counts, reference="b", method="bootstrap", n_resamples=999, rng=1
-            )
+            result = fs.disparate_impact(counts=counts, reference="b", method="bootstrap", n_resamples=999, rng=1)
             low[k0, k1], high[k0, k1] = result.confidence_interval
     for p1, ratio in product(RATES, RATIOS):
         p0 = p1 * ratio
@@ -223,10 +210,7 @@ def test_bootstrap_coverage(study: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("regime", "wrong"),
     [
-        (
-            "10,000 and 500 rows, rate of the reference 0.5, ratio 0.8, ",
-            ("false violated", "false satisfied"),
-        ),
+        ("10,000 and 500 rows, rate of the reference 0.5, ratio 0.8, ", ("false violated", "false satisfied")),
         ("2,000 and 40 rows, rate of the reference 0.5, ratio 0.8, ", ("false violated",)),
         ("2,000 and 40 rows, rate of the reference 0.5, difference -0.1, ", ("false violated",)),
     ],
@@ -286,9 +270,7 @@ def test_the_interval_of_the_largest_gap_covers_in_small_groups(n0: int, n1: int
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
 @pytest.mark.parametrize("clustered", [True, False], ids=["clusters", "weights"])
 @pytest.mark.parametrize("contrast", ["ratio", "difference"])
-def test_designs_describe_the_public_functions(
-    clustered: bool, contrast: str, rng: np.random.Generator
-) -> None:
+def test_designs_describe_the_public_functions(clustered: bool, contrast: str, rng: np.random.Generator) -> None:
     """Which of 30 samples are answered, and z and p of the test against the lower end of the fair range."""
     designs, answered = module_of("designs"), 0
     function = fs.disparate_impact if contrast == "ratio" else fs.demographic_parity_difference
@@ -327,9 +309,7 @@ def test_designs_describe_the_public_functions(
 )
 def test_errors_hold_where_a_part_of_the_samples_is_refused(where: str) -> None:
     """4,000 samples: coverage .935 and one-sided errors .06, each with two binomial standard errors."""
-    cells = [
-        c for c in module_of("designs").CELLS if c.regime.startswith(where) and c.claim == "conservative"
-    ]
+    cells = [c for c in module_of("designs").CELLS if c.regime.startswith(where) and c.claim == "conservative"]
     assert cells
     for cell in cells:
         counts = cell.simulate(np.random.default_rng(5), 4_000)

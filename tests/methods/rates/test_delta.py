@@ -168,9 +168,7 @@ def printed_sigma4(p0: float, p1: float, r0: float, r1: float) -> np.ndarray:
 def indicators(n: int, rng: np.random.Generator) -> tuple[np.ndarray, tuple[float, float, float, float]]:
     """Counts of the six cells turned into sums of (success₀, success₁, case₀, case₁), and p₀, p₁, r₀, r₁."""
     counts = rng.multinomial(n, CELLS, size=200_000) / n
-    sums = np.column_stack(
-        [counts[:, 0], counts[:, 3], counts[:, 0] + counts[:, 1], counts[:, 3] + counts[:, 4]]
-    )
+    sums = np.column_stack([counts[:, 0], counts[:, 3], counts[:, 0] + counts[:, 1], counts[:, 3] + counts[:, 4]])
     return sums, (0.12, 0.22, 0.30, 0.30)
 
 

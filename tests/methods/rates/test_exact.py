@@ -15,16 +15,8 @@ from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.compare import MAX_CASES, _countable
 from fairstats.methods.rates.estimates import estimate_rate
-from fairstats.methods.rates.exact import (
-    ExactTest,
-    exact_unconditional_pvalue,
-    exactly_shown,
-    first_true,
-)
-from fairstats.methods.rates.score import (
-    difference_score_statistic,
-    ratio_score_statistic,
-)
+from fairstats.methods.rates.exact import ExactTest, exact_unconditional_pvalue, exactly_shown, first_true
+from fairstats.methods.rates.score import difference_score_statistic, ratio_score_statistic
 
 ALTERNATIVES = ("less", "greater", "two-sided")
 
@@ -84,16 +76,12 @@ def test_equal_rates(table: tuple[int, int, int, int], alternative: str) -> None
         assert tie or pvalue == pytest.approx(barnard.pvalue, abs=1e-5)
 
 
-def rejection_probability(
-    n0: int, n1: int, contrast: str, null: float, alternative: str, alpha: float
-) -> np.ndarray:
+def rejection_probability(n0: int, n1: int, contrast: str, null: float, alternative: str, alpha: float) -> np.ndarray:
     """P(p ≤ α) over a fine grid of nuisance rates, from the p-values of all tables."""
     p = np.array(
         [
             [
-                exact_unconditional_pvalue(
-                    k0, n0, k1, n1, contrast=contrast, null=null, alternative=alternative
-                )[1]  # type: ignore[arg-type]
+                exact_unconditional_pvalue(k0, n0, k1, n1, contrast=contrast, null=null, alternative=alternative)[1]  # type: ignore[arg-type]
                 for k1 in range(n1 + 1)
             ]
             for k0 in range(n0 + 1)
@@ -131,9 +119,7 @@ def test_the_size_is_kept_inside_the_null_hypothesis(alternative: str) -> None:
         ]
     )
     for rate0, rate1 in product(np.linspace(0, 1, 101), repeat=2):
-        if (alternative == "less" and rate0 >= 0.8 * rate1) or (
-            alternative == "greater" and rate0 <= 0.8 * rate1
-        ):
+        if (alternative == "less" and rate0 >= 0.8 * rate1) or (alternative == "greater" and rate0 <= 0.8 * rate1):
             pmf = np.outer(binom.pmf(np.arange(n0 + 1), n0, rate0), binom.pmf(np.arange(n1 + 1), n1, rate1))
             assert pmf[p <= alpha].sum() <= alpha + 1e-9
 
@@ -244,9 +230,7 @@ def test_a_limit_is_where_the_test_begins_to_reject(
     the side of the ends of the fair range that their own p-values say.
     """
     exact, level = ExactTest(table, contrast), 0.95
-    to, back = (
-        (np.log, np.exp) if contrast == "ratio" else (lambda d: 2 * np.arctanh(d), lambda x: np.tanh(x / 2))
-    )
+    to, back = (np.log, np.exp) if contrast == "ratio" else (lambda d: 2 * np.arctanh(d), lambda x: np.tanh(x / 2))
     k0, n0, k1, n1 = table
     estimate = k0 / n0 / (k1 / n1) if contrast == "ratio" else k0 / n0 - k1 / n1
     found = [exact.limit(level, alternative, fair, start) for start in (estimate, fair[0], fair[1])]
@@ -282,9 +266,7 @@ def test_limits_and_p_values_beyond_what_counts_can_show() -> None:
 
 
 @pytest.mark.parametrize("error", [0.05, 0.2])
-@pytest.mark.parametrize(
-    ("null", "side", "span"), [(0.8, "less", 1.25), (1.25, "greater", 1.25), (1.0, "less", 1.0)]
-)
+@pytest.mark.parametrize(("null", "side", "span"), [(0.8, "less", 1.25), (1.25, "greater", 1.25), (1.0, "less", 1.0)])
 def test_which_tables_exact_tests_show(null: float, side: str, span: float, error: float) -> None:
     """All tables of 8 and 11 cases at once against each by its own p-value.
 

@@ -32,9 +32,7 @@ SKLEARN = {
 @pytest.mark.parametrize("metric", SKLEARN)
 def test_values_as_scikit_learn(metric: str, rows_of: Any) -> None:
     rows = rows_of(COUNTS)
-    result = fs.group_metric(
-        rows.y_true, rows.y_pred, metric=metric, sensitive_features=rows.group, reference="a"
-    )
+    result = fs.group_metric(rows.y_true, rows.y_pred, metric=metric, sensitive_features=rows.group, reference="a")
     value = {g: SKLEARN[metric](rows.y_true[rows.group == g], rows.y_pred[rows.group == g]) for g in "abc"}
     for c in result.comparisons:
         assert c.estimate == pytest.approx(value[c.group] - value["a"], abs=1e-12)
@@ -151,14 +149,11 @@ def test_limits_hold_where_errors_or_cases_are_few(metric: str, contrast: str) -
         law = [base * tpr, (1 - base) * fpr, base * (1 - tpr), (1 - base) * (1 - fpr)]
         cells = [rng.multinomial(n, law, 3000).T.astype(float) for n in (n0, n1)]
         with np.errstate(all="ignore"):
-            answers = np.all(
-                [least_cases(metric, c) >= (1 if metric in ("f1", "mcc") else 3) for c in cells], 0
-            )
+            answers = np.all([least_cases(metric, c) >= (1 if metric in ("f1", "mcc") else 3) for c in cells], 0)
             if answers.sum() < 400:
                 continue
             two, one = (
-                [delta_ends(metric, contrast, cells, more, z) for more in (0.5, 1.0)]
-                for z in norm.ppf([0.975, 0.95])
+                [delta_ends(metric, contrast, cells, more, z) for more in (0.5, 1.0)] for z in norm.ppf([0.975, 0.95])
             )
             bare = delta_ends(metric, contrast, cells, 0.0, norm.ppf(0.975))
         low, high = np.minimum(two[0][0], two[1][0]), np.maximum(two[0][1], two[1][1])
@@ -227,9 +222,7 @@ def test_weights_and_clusters(rows_of: Any, rng: np.random.Generator) -> None:
         ("mcc", {"a": (50, 2, 2, 50), "b": (2, 50, 50, 2)}),
     ],
 )
-def test_one_sided_intervals_of_metrics_beyond_one(
-    metric: str, counts: dict[str, Any], alternative: str
-) -> None:
+def test_one_sided_intervals_of_metrics_beyond_one(metric: str, counts: dict[str, Any], alternative: str) -> None:
     """A difference of FN/FP has no limits at ±1, one of MCC lies in [−2, 2]: the open end must leave room."""
     result = fs.group_metric(metric=metric, counts=counts, reference="b", alternative=alternative)
     low, high = result.confidence_interval
@@ -244,9 +237,7 @@ def test_one_sided_intervals_of_metrics_beyond_one(
 def test_thresholds_of_metrics_beyond_one(threshold: float) -> None:
     """A tolerance of 1.5 makes sense for FN/FP."""
     result = fs.group_metric(
-        metric="treatment_equality",
-        counts={"a": (40, 10, 12, 38), "b": (30, 14, 20, 46)},
-        margin=threshold,
+        metric="treatment_equality", counts={"a": (40, 10, 12, 38), "b": (30, 14, 20, 46)}, margin=threshold
     )
     assert result.settings.margin == threshold
 
@@ -302,13 +293,9 @@ def test_a_rate_by_its_name_is_that_of_an_audit(contrast: Any) -> None:
 def test_ratios_and_gaps_by_name() -> None:
     ratio = fs.group_metric(metric="npv_ratio", counts=COUNTS, reference="a")
     wanted = fs.conditional_use_accuracy(counts=COUNTS, prediction=0, reference="a")
-    assert [c.confidence_interval for c in ratio.comparisons] == [
-        c.confidence_interval for c in wanted.comparisons
-    ]
+    assert [c.confidence_interval for c in ratio.comparisons] == [c.confidence_interval for c in wanted.comparisons]
     gap = fs.group_metric(metric="equalized_odds", contrast="gap", counts=COUNTS)
-    assert (
-        gap.confidence_interval == fs.equalized_odds_difference(counts=COUNTS, agg="max").confidence_interval
-    )
+    assert gap.confidence_interval == fs.equalized_odds_difference(counts=COUNTS, agg="max").confidence_interval
 
 
 def test_several_rates_in_one_family() -> None:

@@ -87,11 +87,7 @@ def test_weights_and_clusters_of_every_kind(kind: str) -> None:
         of_numbers = np.array
     wanted = fs.disparate_impact(P, sensitive_features=G, sample_weight=WEIGHT, cluster=UNIT, groups=ORDER)
     found = fs.disparate_impact(
-        P,
-        sensitive_features=of_text(G),
-        sample_weight=of_numbers(WEIGHT),
-        cluster=of_numbers(UNIT),
-        groups=ORDER,
+        P, sensitive_features=of_text(G), sample_weight=of_numbers(WEIGHT), cluster=of_numbers(UNIT), groups=ORDER
     )
     # clusters named by text are summed in another order: the last digit may differ
     pd.testing.assert_frame_equal(numbers(found), numbers(wanted), rtol=1e-13, atol=0)
@@ -165,38 +161,28 @@ def test_intersections_are_groups(kind: str) -> None:
     joined = [f"{g} & {r}" for g, r in zip(G, R, strict=True)]
     order = sorted(set(joined))
     wanted = fs.disparate_impact(P, sensitive_features=joined, groups=order, reference="south & x")
-    found = fs.disparate_impact(
-        P, sensitive_features=INTERSECTIONS[kind], groups=order, reference=("south", "x")
-    )
+    found = fs.disparate_impact(P, sensitive_features=INTERSECTIONS[kind], groups=order, reference=("south", "x"))
     pd.testing.assert_frame_equal(numbers(found), numbers(wanted), check_exact=True)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "polars lazy", "pyarrow"])
 def test_counts_from_a_frame(kind: str) -> None:
-    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "polars lazy": pl.LazyFrame, "pyarrow": pa.table}[
-        kind
-    ]
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "polars lazy": pl.LazyFrame, "pyarrow": pa.table}[kind]
     frame = make({"y": Y, "p": P, "g": G})
     counts = fs.ConfusionCounts.from_frame(frame, y_true="y", y_pred="p", sensitive_features="g")
     wanted = fs.average_odds_difference(Y, P, sensitive_features=G)
-    pd.testing.assert_frame_equal(
-        numbers(fs.average_odds_difference(counts=counts)), numbers(wanted), check_exact=True
-    )
+    pd.testing.assert_frame_equal(numbers(fs.average_odds_difference(counts=counts)), numbers(wanted), check_exact=True)
 
 
 @pytest.mark.parametrize(
-    "make",
-    [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table],
-    ids=["pandas", "polars", "polars lazy", "pyarrow"],
+    "make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table], ids=["pandas", "polars", "polars lazy", "pyarrow"]
 )
 def test_a_frame_of_counts(make: Any) -> None:
     wanted = fs.disparate_impact(counts={"a": (10, 20), "b": (20, 20)})
     two = make({"group": ["a", "b"], "selected": [10, 20], "not_selected": [20, 20]})
     pd.testing.assert_frame_equal(numbers(fs.disparate_impact(counts=two)), numbers(wanted), check_exact=True)
     four = make({"group": ["a", "b"], "tp": [6, 12], "fp": [4, 8], "fn": [8, 10], "tn": [12, 10]})
-    pd.testing.assert_frame_equal(
-        numbers(fs.disparate_impact(counts=four)), numbers(wanted), check_exact=True
-    )
+    pd.testing.assert_frame_equal(numbers(fs.disparate_impact(counts=four)), numbers(wanted), check_exact=True)
 
 
 def test_polars_without_pandas_objects_leaking() -> None:

@@ -38,9 +38,7 @@ CELLS = st.tuples(*[st.integers(1, 5_000)] * 4)
 @given(CELLS, LEVELS)
 def test_log_interval_as_statsmodels(cells: tuple[int, int, int, int], level: float) -> None:
     k0, f0, k1, f1 = cells
-    wanted = confint_proportions_2indep(
-        k0, k0 + f0, k1, k1 + f1, method="log", compare="ratio", alpha=1 - level
-    )
+    wanted = confint_proportions_2indep(k0, k0 + f0, k1, k1 + f1, method="log", compare="ratio", alpha=1 - level)
     result = fs.disparate_impact(
         counts={"a": (k0, f0), "b": (k1, f1)}, reference="b", method="log", confidence_level=level
     )
@@ -51,9 +49,7 @@ def test_log_interval_as_statsmodels(cells: tuple[int, int, int, int], level: fl
 @given(CELLS, LEVELS)
 def test_wald_difference_as_statsmodels(cells: tuple[int, int, int, int], level: float) -> None:
     k0, f0, k1, f1 = cells
-    wanted = confint_proportions_2indep(
-        k0, k0 + f0, k1, k1 + f1, method="wald", compare="diff", alpha=1 - level
-    )
+    wanted = confint_proportions_2indep(k0, k0 + f0, k1, k1 + f1, method="wald", compare="diff", alpha=1 - level)
     result = fs.demographic_parity_difference(
         counts={"a": (k0, f0), "b": (k1, f1)}, reference="b", method="delta", confidence_level=level
     )
@@ -66,10 +62,7 @@ TABLES = st.tuples(st.integers(0, 60), st.integers(1, 60), st.integers(0, 60), s
 
 
 @given(
-    TABLES,
-    st.integers(-400, 400).map(lambda v: v / 100),
-    st.integers(-999, 999).map(lambda v: v / 1000),
-    st.booleans(),
+    TABLES, st.integers(-400, 400).map(lambda v: v / 100), st.integers(-999, 999).map(lambda v: v / 1000), st.booleans()
 )
 def test_one_table_and_many_tables_have_the_same_statistics(
     table: tuple[float, float, float, float], log_ratio: float, difference: float, correction: bool
@@ -100,8 +93,7 @@ def difference(method: str, **options: Any) -> fs.results.DifferenceResult:
 @pytest.mark.parametrize("level", [0.9, 0.95])
 @pytest.mark.parametrize(
     ("infer", "method", "least", "most"),
-    [(ratio, m, 0.0, np.inf) for m in RATIO_METHODS]
-    + [(difference, m, -1.0, 1.0) for m in DIFFERENCE_METHODS],
+    [(ratio, m, 0.0, np.inf) for m in RATIO_METHODS] + [(difference, m, -1.0, 1.0) for m in DIFFERENCE_METHODS],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_one_sided_intervals_end_where_the_two_sided_of_twice_alpha_ends(
@@ -121,9 +113,7 @@ def test_one_sided_intervals_end_where_the_two_sided_of_twice_alpha_ends(
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_levels_are_nested(infer: Any, method: str) -> None:
-    ends = [
-        tuple(infer(method, confidence_level=level).confidence_interval) for level in (0.8, 0.9, 0.95, 0.99)
-    ]
+    ends = [tuple(infer(method, confidence_level=level).confidence_interval) for level in (0.8, 0.9, 0.95, 0.99)]
     lows, highs = zip(*ends, strict=True)
     assert list(lows) == sorted(lows, reverse=True)
     assert list(highs) == sorted(highs)
@@ -173,9 +163,7 @@ def test_mover_is_its_formula(method: str) -> None:
     result = fs.average_odds_difference(counts=counts, reference="b", method=method)
     parts = [(20, 31, 25, 32), (9, 39, 12, 40)]
     d = np.array([k0 / n0 - k1 / n1 for k0, n0, k1, n1 in parts])
-    ends = np.array(
-        [difference_score_interval(*p, norm.ppf(0.975), correction=method == "score") for p in parts]
-    )
+    ends = np.array([difference_score_interval(*p, norm.ppf(0.975), correction=method == "score") for p in parts])
     assert result.estimate == pytest.approx(d.mean(), rel=1e-13)
     low = d.mean() - np.sqrt(np.sum(((d - ends[:, 0]) / 2) ** 2))
     high = d.mean() + np.sqrt(np.sum(((ends[:, 1] - d) / 2) ** 2))
@@ -205,9 +193,7 @@ def test_mover_p_value_agrees_with_its_interval() -> None:
 
 @pytest.mark.parametrize("method", ["log", "delta", "bootstrap"])
 @pytest.mark.parametrize(
-    "counts",
-    [{"a": (0, 20), "b": (7, 13)}, {"a": (20, 0), "b": (7, 13)}, {"a": (7, 13), "b": (20, 0)}],
-    ids=str,
+    "counts", [{"a": (0, 20), "b": (7, 13)}, {"a": (20, 0), "b": (7, 13)}, {"a": (7, 13), "b": (20, 0)}], ids=str
 )
 def test_a_method_that_is_not_defined_gives_no_answer(method: str, counts: dict[str, Any]) -> None:
     """Never another method in silence: an explicit one is obeyed, or says that it does not answer."""
@@ -273,9 +259,7 @@ def test_what_a_method_that_does_not_answer_says(counts: Any, options: dict[str,
          "a: 2 cases of one rate and b: 5 rows"),
     ],
 )  # fmt: skip
-def test_fewest_rows_and_cases_of_the_delta_method(
-    counts: Any, metric: str, contrast: Any, note: str
-) -> None:
+def test_fewest_rows_and_cases_of_the_delta_method(counts: Any, metric: str, contrast: Any, note: str) -> None:
     """Ten rows of each group, and three cases of each part of a mean, as the docstring says."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -380,9 +364,7 @@ def test_simultaneous_limits_are_those_of_the_largest_of_all(
             z = (noise[:, e, i] * error[i] - noise[:, e, j] * error[j]) / errors[-1]
             largest = np.maximum(largest, np.abs(z))
     wanted = np.quantile(largest, 0.95 if alternative == "two-sided" else 0.9)
-    found = getattr(fs, name)(
-        counts=cells, method="delta", simultaneous="max-z", alternative=alternative, **options
-    )
+    found = getattr(fs, name)(counts=cells, method="delta", simultaneous="max-z", alternative=alternative, **options)
     reaches = [c.confidence_interval.high - c.estimate for c in found.comparisons]
     assert np.array(reaches) / errors == pytest.approx(np.full(len(errors), wanted), abs=0.02)
     plain = getattr(fs, name)(

@@ -63,9 +63,7 @@ def numbers(result: Any) -> np.ndarray:
 @pytest.mark.parametrize("metric", METRICS)
 @settings(max_examples=25)
 @given(rows=ROWS, random=st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_does_not_matter(
-    metric: str, rows: list[tuple[int, int, str]], random: Any
-) -> None:
+def test_the_order_of_the_rows_does_not_matter(metric: str, rows: list[tuple[int, int, str]], random: Any) -> None:
     shuffled = random.sample(rows, len(rows))
     first, other = (
         quiet(metric, *columns(rows)[:2], sensitive_features=columns(rows)[2]),
@@ -86,11 +84,7 @@ def test_the_names_of_the_groups_do_not_matter(metric: str, rows: list[tuple[int
         if metric != "max"
         else quiet(metric, y, p, sensitive_features=g, groups=list("abc"))
     )
-    for names in (
-        {"a": "z", "b": "y", "c": "x"},
-        {"a": 3, "b": 1, "c": 2},
-        {"a": "x & y", "b": "", "c": "highest"},
-    ):
+    for names in ({"a": "z", "b": "y", "c": "x"}, {"a": 3, "b": 1, "c": 2}, {"a": "x & y", "b": "", "c": "highest"}):
         renamed = [names[v] for v in g]
         options = {} if metric == "max" else {"reference": names["a"]}
         other = quiet(metric, y, p, sensitive_features=renamed, groups=[names[v] for v in "abc"], **options)
@@ -106,15 +100,10 @@ def test_copies_of_the_data_shrink_the_standard_error(
     """The estimates stay, the standard errors shrink by √copies."""
     y, p, g = columns(rows)
     once = quiet(metric, y, p, sensitive_features=g).to_frame()
-    more = quiet(
-        metric, *(np.tile(v, copies) for v in (y, p)), sensitive_features=np.tile(g, copies)
-    ).to_frame()
+    more = quiet(metric, *(np.tile(v, copies) for v in (y, p)), sensitive_features=np.tile(g, copies)).to_frame()
     np.testing.assert_allclose(more["estimate"], once["estimate"], rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(
-        more["std_error"].astype(float),
-        once["std_error"].astype(float) / np.sqrt(copies),
-        rtol=1e-9,
-        atol=1e-12,
+        more["std_error"].astype(float), once["std_error"].astype(float) / np.sqrt(copies), rtol=1e-9, atol=1e-12
     )
     assert more["n"].tolist() == (once["n"] * copies).tolist()
 
@@ -123,13 +112,10 @@ def test_copies_of_the_data_shrink_the_standard_error(
 @pytest.mark.parametrize("metric", RATIOS)
 @settings(max_examples=25)
 @given(rows=ROWS)
-def test_swapping_the_reference_inverts_a_ratio(
-    metric: str, method: str, rows: list[tuple[int, int, str]]
-) -> None:
+def test_swapping_the_reference_inverts_a_ratio(metric: str, method: str, rows: list[tuple[int, int, str]]) -> None:
     """Estimate and interval invert; the equality test stays; the one-sided tests at 1 change places."""
     y, p, g = columns(
-        [(y, p, "a" if g == "a" else "b") for y, p, g in rows]
-        + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
+        [(y, p, "a" if g == "a" else "b") for y, p, g in rows] + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
     )
     options = {"sensitive_features": g, "method": method, "threshold": 1.0}
     ab, ba = (quiet(metric, y, p, reference=r, **options).comparisons[0] for r in "ba")
@@ -149,12 +135,9 @@ def test_swapping_the_reference_inverts_a_ratio(
 @pytest.mark.parametrize("metric", DIFFERENCES)
 @settings(max_examples=25)
 @given(rows=ROWS)
-def test_swapping_the_reference_flips_a_difference(
-    metric: str, method: str, rows: list[tuple[int, int, str]]
-) -> None:
+def test_swapping_the_reference_flips_a_difference(metric: str, method: str, rows: list[tuple[int, int, str]]) -> None:
     y, p, g = columns(
-        [(y, p, "a" if g == "a" else "b") for y, p, g in rows]
-        + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
+        [(y, p, "a" if g == "a" else "b") for y, p, g in rows] + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
     )
     options = {"sensitive_features": g, "method": method}
     for ab, ba in zip(*(quiet(metric, y, p, reference=r, **options).comparisons for r in "ba"), strict=True):
@@ -192,8 +175,7 @@ def test_favourable_and_unfavourable_trade_places(rows: list[tuple[int, int, str
         if not (0 in y and 0 in p):
             continue
         np.testing.assert_array_equal(
-            quiet(one, y, p, **flipped).to_frame()["estimate"],
-            quiet(zero, y, p, **options).to_frame()["estimate"],
+            quiet(one, y, p, **flipped).to_frame()["estimate"], quiet(zero, y, p, **options).to_frame()["estimate"]
         )
     if 0 in p:
         np.testing.assert_allclose(
@@ -205,9 +187,7 @@ def test_favourable_and_unfavourable_trade_places(rows: list[tuple[int, int, str
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
     counts = {"a": (18, 42), "b": (33, 37), "c": (20, 20)}
-    results = [
-        fs.disparate_impact(counts=counts, method="bootstrap", rng=np.random.default_rng(4)) for _ in range(2)
-    ]
+    results = [fs.disparate_impact(counts=counts, method="bootstrap", rng=np.random.default_rng(4)) for _ in range(2)]
     np.testing.assert_array_equal(numbers(results[0]), numbers(results[1]))
 
 

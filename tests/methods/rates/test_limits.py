@@ -112,10 +112,7 @@ def test_scales_multiply_the_statistic_of_one_side_each(contrast: Any) -> None:
     if contrast == "ratio":
         wanted = ratio_limit(table, 1.5 / 0.8, True, -1), ratio_limit(table, 3.0, True, 1)
     else:
-        wanted = (
-            difference_limit(table, 1.5 / 0.8, True, False, -1),
-            difference_limit(table, 3.0, True, False, 1),
-        )
+        wanted = (difference_limit(table, 1.5 / 0.8, True, False, -1), difference_limit(table, 3.0, True, False, 1))
     assert (low, high) == wanted
 
 

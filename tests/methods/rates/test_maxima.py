@@ -37,9 +37,7 @@ pytestmark = [
     else pytest.mark.filterwarnings("ignore::FutureWarning:fairlearn"),
 ]
 
-ROWS = st.lists(
-    st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from("abcd")), min_size=1, max_size=60
-)
+ROWS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from("abcd")), min_size=1, max_size=60)
 #: One row of each label in two groups: what every metric needs.
 BASE = [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
 
@@ -312,11 +310,7 @@ def test_weighted_bands_take_the_fewest_degrees_of_freedom(rng: np.random.Genera
     g = np.repeat(list("abc"), [600, 600, 40])
     p = (rng.random(g.size) < 0.5).astype(int)
     found = maximum(
-        "demographic_parity_difference",
-        None,
-        p,
-        sensitive_features=g,
-        sample_weight=rng.uniform(0.5, 1.5, g.size),
+        "demographic_parity_difference", None, p, sensitive_features=g, sample_weight=rng.uniform(0.5, 1.5, g.size)
     )
     alone = {
         pair: maximum("demographic_parity_difference", None, p[own], sensitive_features=g[own],
@@ -348,12 +342,7 @@ def band_of(name: str) -> _Band:
 def test_limits_of_a_band_are_those_of_each_difference(name: str, critical: float) -> None:
     """Score limits of each proportion, continuity corrected below five in a cell; halves by MOVER by hand."""
     counts, rates = BANDS[name]
-    parts = {
-        "tpr": [(0, 2)],
-        "fpr": [(1, 3)],
-        "average_odds": [(0, 2), (1, 3)],
-        "selection_rate": [(0, 1, 2, 3)],
-    }
+    parts = {"tpr": [(0, 2)], "fpr": [(1, 3)], "average_odds": [(0, 2), (1, 3)], "selection_rate": [(0, 1, 2, 3)]}
     wanted = []
     for rate in rates:
         for g, h in combinations(counts, 2):
@@ -368,9 +357,7 @@ def test_limits_of_a_band_are_those_of_each_difference(name: str, critical: floa
                 differences.append(k0 / n0 - k1 / n1)
                 ends.append([difference_limit(tuple(table), critical, True, small, s) for s in (-1, 1)])  # type: ignore[arg-type]
             mean = np.mean(differences)
-            reach = np.sqrt(np.sum((np.array(ends) - np.array(differences)[:, None]) ** 2, axis=0)) / len(
-                ends
-            )
+            reach = np.sqrt(np.sum((np.array(ends) - np.array(differences)[:, None]) ** 2, axis=0)) / len(ends)
             wanted.append((max(mean - reach[0], -1.0), min(mean + reach[1], 1.0)))
     np.testing.assert_allclose(np.column_stack(band_of(name).limits(critical)), wanted, atol=1e-9)
 

@@ -15,13 +15,7 @@ from scipy.stats import binom, norm
 
 import fairstats as fs
 from fairstats.ground.verdict import z_evidence
-from fairstats.methods.rates.planning import (
-    PowerResult,
-    _Plan,
-    chance_of_verdict,
-    detectable_ratio,
-    equality_power,
-)
+from fairstats.methods.rates.planning import PowerResult, _Plan, chance_of_verdict, detectable_ratio, equality_power
 from fairstats.methods.rates.score import ratio_score_statistic
 
 ALLOCATIONS = (1.0, 4.0, 10.0, 20.0, 0.1)
@@ -38,9 +32,7 @@ def rejected(z_low: float, z_high: float, z_one: float, alternative: str, level:
     return bool(shown[alternative])
 
 
-def all_tables(
-    rate: float, ratio: float, n: int, m: int, alternative: str, threshold: float, level: float
-) -> float:
+def all_tables(rate: float, ratio: float, n: int, m: int, alternative: str, threshold: float, level: float) -> float:
     """P(the test rejects) from the binomial probabilities of all pairs of counts."""
     k0, k1 = np.meshgrid(np.arange(n + 1), np.arange(m + 1), indexing="ij")
     z = [ratio_score_statistic(k0, n, k1, m, null) for null in (threshold, 1 / threshold, 1.0)]
@@ -153,9 +145,7 @@ def test_the_formula_of_farrington_and_manning() -> None:
      (0.6, "violated"), (1.5, "violated"), (1.0, "satisfied"), (0.9, "satisfied"), (1.15, "satisfied")],
 )  # fmt: skip
 @pytest.mark.parametrize(("n", "m", "level"), [(300, 700, 0.95), (500, 90, 0.9)])
-def test_the_formula_for_every_alternative(
-    ratio: float, alternative: Any, n: int, m: int, level: float
-) -> None:
+def test_the_formula_for_every_alternative(ratio: float, alternative: Any, n: int, m: int, level: float) -> None:
     """Normal estimates of the distance p − θq, rejected beyond the critical value times the null's error.
 
     The null's error is that of the constrained rates, distance/z of the score statistic of the expected
@@ -197,12 +187,7 @@ def test_the_ratio_that_can_be_detected_has_the_power() -> None:
 
 def test_the_power_of_equality_is_exact_where_few_are_expected() -> None:
     """Ten of each kind expected: the formula, fewer: all tables; NaN where a rate or a size is none."""
-    for n, m, rate, ratio in (
-        (24, 80, 0.5, 0.8),
-        (26, 80, 0.5, 0.8),
-        (200, 19, 0.5, 0.8),
-        (200, 21, 0.5, 0.8),
-    ):
+    for n, m, rate, ratio in ((24, 80, 0.5, 0.8), (26, 80, 0.5, 0.8), (200, 19, 0.5, 0.8), (200, 21, 0.5, 0.8)):
         plan = _Plan(rate, ratio, 1.0, "two-sided", 0.95)
         few = min(n * 0.4, n * 0.6, m * 0.5) < 10
         wanted = all_tables(rate, ratio, n, m, "two-sided", 0.8, 0.95) if few else plan.normal_power(n, m)
@@ -246,12 +231,7 @@ def test_verdicts_ask_more_than_one_sided_tests() -> None:
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 @pytest.mark.parametrize(
     ("rate", "ratio", "alternative", "power"),
-    [
-        (0.4, 0.45, "less", 0.8),
-        (0.8, 0.5, "less", 0.9),
-        (0.6, 0.7, "violated", 0.7),
-        (0.3, 0.5, "two-sided", 0.8),
-    ],
+    [(0.4, 0.45, "less", 0.8), (0.8, 0.5, "less", 0.9), (0.6, 0.7, "violated", 0.7), (0.3, 0.5, "two-sided", 0.8)],
 )
 def test_the_sample_size_is_the_smallest(
     rate: float, ratio: float, alternative: Any, power: float, allocation: float
@@ -291,13 +271,7 @@ def test_of_more_tables_than_are_enumerated_the_note_says_so() -> None:
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 @pytest.mark.parametrize(
     ("rate", "ratio", "alternative"),
-    [
-        (0.5, 0.6, "less"),
-        (0.1, 0.35, "less"),
-        (0.9, 0.7, "violated"),
-        (0.7, 1.0, "satisfied"),
-        (0.5, 0.7, "two-sided"),
-    ],
+    [(0.5, 0.6, "less"), (0.1, 0.35, "less"), (0.9, 0.7, "violated"), (0.7, 1.0, "satisfied"), (0.5, 0.7, "two-sided")],
 )
 def test_no_more_than_needed(rate: float, ratio: float, alternative: Any, allocation: float) -> None:
     plan = fs.sample_size_ratio(rate, ratio, alternative=alternative, allocation=allocation)
@@ -322,9 +296,7 @@ def test_many_cases_by_halving() -> None:
         (1 + 1e-9, {"alternative": "two-sided"}),
     ],
 )
-def test_more_than_can_be_planned_is_an_error_and_no_endless_search(
-    ratio: float, options: dict[str, Any]
-) -> None:
+def test_more_than_can_be_planned_is_an_error_and_no_endless_search(ratio: float, options: dict[str, Any]) -> None:
     with pytest.raises(fs.InputError, match="10,000,000 cases"):
         fs.sample_size_ratio(0.5, ratio, **options)
 
@@ -339,9 +311,7 @@ def test_numbers_of_any_type(n: Any) -> None:
     assert (type(plan.n), type(plan.n_reference), type(plan.ratio)) == (int, int, float)
 
 
-@pytest.mark.parametrize(
-    "value", [400.7, 0, -3, 10_000_001, "400", None, True, math.inf, math.nan, [400]], ids=repr
-)
+@pytest.mark.parametrize("value", [400.7, 0, -3, 10_000_001, "400", None, True, math.inf, math.nan, [400]], ids=repr)
 @pytest.mark.parametrize("argument", ["n", "n_reference"])
 def test_cases_are_whole_numbers(argument: str, value: Any) -> None:
     if argument == "n_reference" and value is None:
@@ -412,12 +382,7 @@ def test_a_plan_is_told_whole(ratio: float, alternative: Any, event: str) -> Non
     [
         (18, 18, "less", 'which shows less: alternative="violated" or "satisfied" gives their probability.'),
         (18, 18, "violated", "as counted here."),
-        (
-            50,
-            2_100,
-            "violated",
-            "which shows less. Here they are counted by the score test: the power is lower.",
-        ),
+        (50, 2_100, "violated", "which shows less. Here they are counted by the score test: the power is lower."),
         (50, 2_000, "violated", "as counted here."),
         (2_001, 2_001, "violated", None),
         (60, 60, "violated", None),

@@ -75,9 +75,7 @@ def other_than(column: pd.Series, value: str) -> pd.Series:
 
 FIGURES = {
     "Adult, sex": Figure(
-        lambda: impact(adult()["income"], adult()["sex"], "Male", ">50K"),
-        (0.3645, 0.3431, 0.3860),
-        (0.36, 0.34, 0.39),
+        lambda: impact(adult()["income"], adult()["sex"], "Male", ">50K"), (0.3645, 0.3431, 0.3860), (0.36, 0.34, 0.39)
     ),
     # The paper says origin, "foreign / native"; what gives its number is race.
     "Adult, race": Figure(
@@ -105,16 +103,9 @@ FIGURES = {
     ),
     # Ratios of error rates: label 1 is a recidivist, prediction 1 is Low.
     'COMPAS, "TPR"': Figure(
-        lambda: compas_accuracy(1, errors=True),
-        (0.5969, 0.5458, 0.6480),
-        (0.60, 0.54, 0.65),
-        (True, False, True),
+        lambda: compas_accuracy(1, errors=True), (0.5969, 0.5458, 0.6480), (0.60, 0.54, 0.65), (True, False, True)
     ),
-    'COMPAS, "TNR"': Figure(
-        lambda: compas_accuracy(0, errors=True),
-        (3.3824, 2.4622, 4.3026),
-        (3.38, 2.46, 4.30),
-    ),
+    'COMPAS, "TNR"': Figure(lambda: compas_accuracy(0, errors=True), (3.3824, 2.4622, 4.3026), (3.38, 2.46, 4.30)),
 }
 
 #: What the paper's words would have meant, and what is right: no figure of the paper, computed values only.
@@ -200,12 +191,7 @@ def test_the_other_intervals_are_near_the_delta_interval_at_this_size(method: st
     arguments = (adult()["income"], adult()["sex"], "Male", ">50K")
     delta = impact(*arguments)
     other = fs.disparate_impact(
-        arguments[0],
-        sensitive_features=arguments[1],
-        reference="Male",
-        pos_label=">50K",
-        method=method,
-        rng=1,
+        arguments[0], sensitive_features=arguments[1], reference="Male", pos_label=">50K", method=method, rng=1
     )
     assert three(other) == pytest.approx(three(delta), abs=0.005)
     assert other.verdict == delta.verdict == "violated"

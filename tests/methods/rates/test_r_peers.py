@@ -25,10 +25,7 @@ from fairstats.ground.registry import SELECTED
 from fairstats.ground.rsession import call
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.exact import exact_unconditional_pvalue
-from fairstats.methods.rates.score import (
-    difference_score_statistic,
-    ratio_score_statistic,
-)
+from fairstats.methods.rates.score import difference_score_statistic, ratio_score_statistic
 from fairstats.numerics.paired.score import difference_end, log_ratio_end
 
 from .score_arrays import difference_limits, ratio_limits
@@ -46,16 +43,12 @@ def written(table: list[int]) -> str:
 @pytest.mark.parametrize("level", [0.95, 0.9])
 @pytest.mark.parametrize("correction", [True, False], ids=["N/(N-1)", "plain"])
 @pytest.mark.parametrize("contrast", ["RR", "RD"])
-def test_score_intervals_as_ratesci(
-    case: dict[str, Any], level: float, correction: bool, contrast: str
-) -> None:
+def test_score_intervals_as_ratesci(case: dict[str, Any], level: float, correction: bool, contrast: str) -> None:
     limits = ratio_limits if contrast == "RR" else difference_limits
     found = limits(tuple(case["table"]), float(ndtri((1 + level) / 2)), correction)
     wanted = case[f"{contrast} {'corrected' if correction else 'plain'} {level:g}"]
     for ours, theirs in zip(found, map(float, wanted), strict=True):
-        assert (
-            ours == theirs if math.isinf(theirs) else ours == pytest.approx(theirs, rel=RATESCI, abs=RATESCI)
-        )
+        assert ours == theirs if math.isinf(theirs) else ours == pytest.approx(theirs, rel=RATESCI, abs=RATESCI)
 
 
 @pytest.mark.parametrize("case", RECORD["score"], ids=lambda c: written(c["table"]))
@@ -93,9 +86,7 @@ def test_clusters_as_clubsandwich(case: dict[str, Any]) -> None:
         for y in [1] * k + [0] * (n - k)
     ]
     y, group, unit = zip(*rows, strict=True)
-    outcomes = Outcomes.from_arrays(
-        None, y, sensitive_features=group, cluster=unit, groups=["group", "reference"]
-    )
+    outcomes = Outcomes.from_arrays(None, y, sensitive_features=group, cluster=unit, groups=["group", "reference"])
     counts = SelectionCounts.from_outcomes(outcomes)
     of = estimate_rate(counts, SELECTED)
     assert of.units is not None

@@ -21,9 +21,7 @@ HOLES = {"a": (40, 20, 10, 30), "b": (0, 15, 0, 35), "c": (0, 5, 25, 50), "none"
 
 def rows(counts: dict[str, tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     cells = [(1, 1), (0, 1), (1, 0), (0, 0)]
-    parts = [
-        (y, p, g) for g, c in counts.items() for (y, p), n in zip(cells, c, strict=True) for _ in range(n)
-    ]
+    parts = [(y, p, g) for g, c in counts.items() for (y, p), n in zip(cells, c, strict=True) for _ in range(n)]
     y, p, g = zip(*parts, strict=True)
     return np.array(y), np.array(p), np.array(g)
 
@@ -230,10 +228,7 @@ def test_from_dict_of_another_class() -> None:
 
 
 def test_rows_can_be_concatenated() -> None:
-    frames = [
-        fs.disparate_impact(counts=COUNTS).to_frame(),
-        fs.demographic_parity_difference(counts=COUNTS).to_frame(),
-    ]
+    frames = [fs.disparate_impact(counts=COUNTS).to_frame(), fs.demographic_parity_difference(counts=COUNTS).to_frame()]
     whole = pd.concat(frames, ignore_index=True)
     assert whole.columns.tolist() == frames[0].columns.tolist()
     assert len(whole) == 4
@@ -359,7 +354,5 @@ def test_a_single_comparison_has_no_family_to_tell_of() -> None:
     assert not [n for n in fs.disparate_impact(counts=two).notes() if n.startswith("p-values")]
     result = fs.disparate_impact(counts=two, threshold=1.0)
     level = 100 * result.comparisons[0].bounds.confidence_level
-    assert (
-        f"level, or up to {level:.3g}% where the fair range is as narrow as their error." in result.notes()[1]
-    )
+    assert f"level, or up to {level:.3g}% where the fair range is as narrow as their error." in result.notes()[1]
     assert level == pytest.approx(97.5)

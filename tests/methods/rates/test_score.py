@@ -98,9 +98,7 @@ def all_tables(n0: int, n1: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
 @pytest.mark.parametrize("correction", [True, False], ids=["N/(N-1)", "plain"])
 @pytest.mark.parametrize("contrast", ["ratio", "difference"])
-def test_z_squared_at_both_ends_of_every_table_up_to_12(
-    contrast: str, correction: bool, level: float
-) -> None:
+def test_z_squared_at_both_ends_of_every_table_up_to_12(contrast: str, correction: bool, level: float) -> None:
     critical = float(np.sqrt(chi2.ppf(level, 1)))
     sizes = [(n0, n1) for n0, n1 in product(range(1, 13), repeat=2)]
     k0, k1 = (np.concatenate(k) for k in zip(*(all_tables(*s) for s in sizes), strict=True))
@@ -139,11 +137,7 @@ def test_z_squared_by_the_independent_statistic(contrast: str, rng: np.random.Ge
 def test_the_interval_is_all_that_is_not_rejected(contrast: str) -> None:
     """z decreases in the null value, so {θ : |z(θ)| ≤ c} is one interval: every table with n ≤ 8."""
     if contrast == "ratio":
-        interval, statistic, grid = (
-            ratio_score_interval,
-            ratio_score_statistic,
-            np.exp(np.linspace(-7, 7, 1401)),
-        )
+        interval, statistic, grid = (ratio_score_interval, ratio_score_statistic, np.exp(np.linspace(-7, 7, 1401)))
     else:
         interval, statistic, grid = (
             difference_score_interval,
@@ -162,12 +156,7 @@ def test_the_interval_is_all_that_is_not_rejected(contrast: str) -> None:
 
 def test_the_largest_tables_keep_their_digits() -> None:
     """A million rows, and one success in a million."""
-    for table in [
-        (300_000, 10**6, 310_000, 10**6),
-        (1, 10**6, 3, 10**6),
-        (999_999, 10**6, 1, 2),
-        (5, 10, 4000, 10**7),
-    ]:
+    for table in [(300_000, 10**6, 310_000, 10**6), (1, 10**6, 3, 10**6), (999_999, 10**6, 1, 2), (5, 10, 4000, 10**7)]:
         for interval, statistic in (
             (ratio_score_interval, ratio_score_statistic),
             (difference_score_interval, difference_score_statistic),
@@ -215,9 +204,7 @@ def test_ratios_as_statsmodels_where_no_cell_is_empty(correction: bool, rng: np.
     for _ in range(300):
         n0, n1 = (int(n) for n in rng.integers(2, 13, 2))
         k0, k1 = int(rng.integers(1, n0)), int(rng.integers(1, n1))
-        wanted = confint_proportions_2indep(
-            k0, n0, k1, n1, method="score", compare="ratio", correction=correction
-        )
+        wanted = confint_proportions_2indep(k0, n0, k1, n1, method="score", compare="ratio", correction=correction)
         found = ratio_score_interval(k0, n0, k1, n1, Z, correction=correction)
         np.testing.assert_allclose(found, wanted, rtol=1e-10)
 
@@ -242,9 +229,7 @@ def test_ratios_in_fifty_digits(correction: bool, rng: np.random.Generator) -> N
         for _ in range(100):
             n0, n1 = (int(n) for n in np.exp(rng.uniform(np.log(3), np.log(1e6), 2)))
             table = (int(rng.integers(1, n0)), n0, int(rng.integers(1, n1)), n1)
-            for end, sign in zip(
-                ratio_score_interval(*table, Z, correction=correction), (1, -1), strict=True
-            ):
+            for end, sign in zip(ratio_score_interval(*table, Z, correction=correction), (1, -1), strict=True):
                 near, nearer = Decimal(float(end)) * (1 - Decimal("1e-6")), Decimal(float(end))
                 for _ in range(40):
                     f0, f1 = (z_in_decimals(table, x, correction) - sign * Decimal(Z) for x in (near, nearer))
@@ -257,13 +242,9 @@ def test_ratios_in_fifty_digits(correction: bool, rng: np.random.Generator) -> N
 def test_statsmodels_difference_is_wrong() -> None:
     """Why it is not used: 15/100 against 25/100, where its lower end has z² = 3.446 instead of 3.841."""
     low, _ = confint_proportions_2indep(15, 100, 25, 100, method="score", compare="diff")
-    assert z_by_hand((15, 100, 25, 100), "difference", float(low), True) ** 2 == pytest.approx(
-        3.446, abs=1e-3
-    )
+    assert z_by_hand((15, 100, 25, 100), "difference", float(low), True) ** 2 == pytest.approx(3.446, abs=1e-3)
     ours, _ = difference_score_interval(15, 100, 25, 100, Z)
-    assert z_by_hand((15, 100, 25, 100), "difference", float(ours), True) ** 2 == pytest.approx(
-        3.8415, abs=1e-4
-    )
+    assert z_by_hand((15, 100, 25, 100), "difference", float(ours), True) ** 2 == pytest.approx(3.8415, abs=1e-4)
 
 
 # ---------------------------------------------------------------- the edges
@@ -329,12 +310,8 @@ def test_the_score_test_of_equality_is_pearsons_chi_square() -> None:
 
     table = (15, 100, 28, 120)
     wanted = chi2_contingency([[15, 85], [28, 92]], correction=False).statistic
-    assert float(ratio_score_statistic(*table, 1.0, correction=False)) ** 2 == pytest.approx(
-        wanted, rel=1e-12
-    )
-    assert float(difference_score_statistic(*table, 0.0, correction=False)) ** 2 == pytest.approx(
-        wanted, rel=1e-12
-    )
+    assert float(ratio_score_statistic(*table, 1.0, correction=False)) ** 2 == pytest.approx(wanted, rel=1e-12)
+    assert float(difference_score_statistic(*table, 0.0, correction=False)) ** 2 == pytest.approx(wanted, rel=1e-12)
 
 
 def test_statistics_are_those_of_the_interval_through_the_public_functions() -> None:
@@ -347,8 +324,7 @@ def test_statistics_are_those_of_the_interval_through_the_public_functions() -> 
     for method, correction in (("score", True), ("mee", False)):
         result = fs.demographic_parity_difference(counts=counts, reference="b", method=method)
         assert tuple(result.confidence_interval) == pytest.approx(
-            tuple(map(float, difference_score_interval(15, 100, 28, 120, Z, correction=correction))),
-            rel=1e-14,
+            tuple(map(float, difference_score_interval(15, 100, 28, 120, Z, correction=correction))), rel=1e-14
         )
 
 

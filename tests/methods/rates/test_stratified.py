@@ -52,9 +52,7 @@ def test_estimate_as_statsmodels_and_variance_by_hand() -> None:
     assert result.estimate == pytest.approx(value, rel=1e-12)
     assert result.std_error == pytest.approx(value * np.sqrt(variance), rel=1e-12)
     reach = norm.ppf(0.975) * np.sqrt(variance)
-    assert np.log(tuple(result.confidence_interval)) == pytest.approx(
-        [np.log(value) - reach, np.log(value) + reach]
-    )
+    assert np.log(tuple(result.confidence_interval)) == pytest.approx([np.log(value) - reach, np.log(value) + reach])
 
 
 def test_one_stratum_is_the_log_interval() -> None:
@@ -82,9 +80,7 @@ def test_tests_as_statsmodels() -> None:
     assert (cmh["statistic"], cmh["pvalue"]) == pytest.approx((wanted.statistic, wanted.pvalue), rel=1e-10)
     tarone = found[found["method"].str.startswith("Breslow")].iloc[0]
     wanted = witness.test_equal_odds(adjust=True)
-    assert (tarone["statistic"], tarone["pvalue"]) == pytest.approx(
-        (wanted.statistic, wanted.pvalue), rel=1e-10
-    )
+    assert (tarone["statistic"], tarone["pvalue"]) == pytest.approx((wanted.statistic, wanted.pvalue), rel=1e-10)
 
 
 def test_cochrans_q_by_hand() -> None:
@@ -215,7 +211,5 @@ def test_verdicts_over_strata_are_family_wise_and_in_both_directions() -> None:
     p = sorted(c.pvalue_verdict for c in result.comparisons)
     adjusted = sorted(c.pvalue_verdict_adjusted for c in result.comparisons)
     assert adjusted == pytest.approx(np.maximum.accumulate(np.array(p) * [3, 2, 1]))
-    alone = fs.stratified_ratio(
-        chosen, sensitive_features=group, strata=stratum, reference="b", adjust="none"
-    )
+    alone = fs.stratified_ratio(chosen, sensitive_features=group, strata=stratum, reference="b", adjust="none")
     assert all(c.pvalue_verdict == c.pvalue_verdict_adjusted for c in alone.comparisons)

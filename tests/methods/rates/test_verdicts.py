@@ -37,9 +37,7 @@ CASES = [("ratio", m) for m in RATIO_METHODS[:-1]] + [("difference", m) for m in
 
 @pytest.mark.parametrize(("contrast", "method"), CASES)
 @given(
-    cells=CELLS,
-    level=st.sampled_from([0.8, 0.9, 0.95, 0.99]),
-    threshold=st.sampled_from([0.05, 0.1, 0.3, 0.8, 0.95]),
+    cells=CELLS, level=st.sampled_from([0.8, 0.9, 0.95, 0.99]), threshold=st.sampled_from([0.05, 0.1, 0.3, 0.8, 0.95])
 )
 def test_tests_bounds_and_verdict_agree(
     contrast: str, method: str, cells: tuple[int, int, int, int], level: float, threshold: float
@@ -82,9 +80,7 @@ def test_p_values_of_verdicts_by_hand() -> None:
     error = np.sqrt(0.4 / 480 + 0.3875 / 490)
     low, high = (float(np.log(480 / 490 / end) / error) for end in (0.8, 1.25))
     assert middle.direction == "inside"
-    wanted = max(
-        normal.sf(low) + normal.sf(low + low - high), normal.cdf(high) + normal.cdf(high - low + high)
-    )
+    wanted = max(normal.sf(low) + normal.sf(low + low - high), normal.cdf(high) + normal.cdf(high - low + high))
     assert middle.pvalue_verdict == pytest.approx(wanted, rel=1e-9)
 
 
@@ -95,9 +91,7 @@ def test_verdicts_are_family_wise() -> None:
     single = fs.disparate_impact(counts=counts, reference="ref", adjust="none")
     raw = [c.pvalue_verdict for c in single.comparisons]
     wanted = multipletests(raw, method="holm")[1]
-    assert [c.pvalue_verdict_adjusted for c in family.comparisons] == pytest.approx(
-        wanted.tolist(), rel=1e-12
-    )
+    assert [c.pvalue_verdict_adjusted for c in family.comparisons] == pytest.approx(wanted.tolist(), rel=1e-12)
     assert {c.verdict for c in single.comparisons} == {"violated"}
     assert {c.verdict for c in family.comparisons} == {"undecided"}
     assert all("over all comparisons of the metric it is undecided" in line for line in family.sentences())
@@ -172,9 +166,7 @@ def test_a_chosen_reference_is_paid_for_by_the_verdicts() -> None:
 
 def test_an_exact_verdict_counts_both_directions_where_the_range_is_narrow() -> None:
     """p + Φ(Φ⁻¹(p) − Δ), Δ the standard errors between the ends (Hodges & Lehmann); p by enumeration."""
-    (row,) = fs.disparate_impact(
-        counts={"a": (6, 34), "b": (100, 100)}, reference="b", threshold=0.95
-    ).comparisons
+    (row,) = fs.disparate_impact(counts={"a": (6, 34), "b": (100, 100)}, reference="b", threshold=0.95).comparisons
     z_low, z_high = (float(ratio_score_statistic(6, 40, 100, 200, end)) for end in (0.95, 1 / 0.95))
     p = exact_unconditional_pvalue(6, 40, 100, 200, null=0.95, alternative="less")[1]
     both = p + normal.cdf(normal.ppf(p) - (z_low - z_high))
@@ -200,15 +192,7 @@ def test_score_z_as_statsmodels_tests(cells: tuple[int, int, int, int]) -> None:
     result = infer("ratio", cells, method="koopman").comparisons[0]
     for alternative, sign in (("less", "smaller"), ("greater", "larger")):
         wanted = proportions_2indep(
-            k0,
-            k0 + f0,
-            k1,
-            k1 + f1,
-            value=0.8,
-            compare="ratio",
-            method="score",
-            alternative=sign,
-            correction=False,
+            k0, k0 + f0, k1, k1 + f1, value=0.8, compare="ratio", method="score", alternative=sign, correction=False
         )
         found = next(t for t in result.tests if t.alternative == alternative)
         assert found.statistic == pytest.approx(wanted.statistic, rel=1e-8, abs=1e-8)
@@ -230,9 +214,7 @@ def test_both_directions_add_up(cells: tuple[int, int, int, int]) -> None:
 def test_tost_is_the_larger_of_two(cells: tuple[int, int, int, int]) -> None:
     """The two one-sided tests at the ends; that at 1/θ is the one at θ with the groups exchanged."""
     tests = {t.alternative: t for t in infer("ratio", cells, method="log").comparisons[0].tests}
-    exchanged = {
-        t.alternative: t for t in infer("ratio", (*cells[2:], *cells[:2]), method="log").comparisons[0].tests
-    }
+    exchanged = {t.alternative: t for t in infer("ratio", (*cells[2:], *cells[:2]), method="log").comparisons[0].tests}
     both = tests["greater"].pvalue, exchanged["greater"].pvalue
     assert tests["equivalence"].pvalue == pytest.approx(max(both), rel=1e-9)
 
@@ -305,9 +287,7 @@ def test_the_largest_group_is_the_reference_and_says_so() -> None:
     assert [c.group for c in result.comparisons] == ["a", "c", "d"]
     assert result.settings.reference_rule == "largest"
     assert "Reference: b (the largest group)" in str(result)
-    assert (
-        fs.disparate_impact(counts=COUNTS, reference="largest").estimate.tolist() == result.estimate.tolist()
-    )
+    assert fs.disparate_impact(counts=COUNTS, reference="largest").estimate.tolist() == result.estimate.tolist()
 
 
 def test_a_named_reference() -> None:

@@ -83,10 +83,7 @@ def test_totals_of_the_cells(survey: dict[str, Any], design: str) -> None:
 def test_rates_and_their_covariance(survey: dict[str, Any], design: str, rate: str) -> None:
     wanted = survey["designs"][design]["rates"]["false_omission_rate" if rate == "npv" else rate]
     counts = fs.ConfusionCounts.from_arrays(
-        survey["data"]["y_true"],
-        survey["data"]["y_pred"],
-        groups=wanted["groups"],
-        **arguments(survey, design),
+        survey["data"]["y_true"], survey["data"]["y_pred"], groups=wanted["groups"], **arguments(survey, design)
     )
     found = estimate_rate(counts, RATES[rate])
     expected = 1 - np.array(wanted["rate"]) if rate == "npv" else np.array(wanted["rate"])
@@ -116,9 +113,7 @@ def test_ratios_and_differences(survey: dict[str, Any], design: str, rate: str) 
     options = arguments(survey, design)
     for wanted in survey["designs"][design]["rates"][rate]["contrasts"]:
         ratio, difference = FUNCTIONS[rate]
-        found = ratio(
-            data["y_true"], data["y_pred"], reference=wanted["reference"], method="delta", **options
-        )
+        found = ratio(data["y_true"], data["y_pred"], reference=wanted["reference"], method="delta", **options)
         comparison = found[wanted["group"]]
         assert comparison.estimate == pytest.approx(wanted["ratio"]["estimate"], rel=RELATIVE)
         assert comparison.std_error == pytest.approx(wanted["ratio"]["std_error"], rel=RELATIVE)
@@ -147,9 +142,7 @@ def test_ratios_and_differences(survey: dict[str, Any], design: str, rate: str) 
             assert comparison.method == "log (Satterthwaite)"
         gap = difference(data["y_true"], data["y_pred"], reference=wanted["reference"], **options)
         assert gap[wanted["group"]].estimate == pytest.approx(wanted["difference"]["estimate"], rel=RELATIVE)
-        assert gap[wanted["group"]].std_error == pytest.approx(
-            wanted["difference"]["std_error"], rel=RELATIVE
-        )
+        assert gap[wanted["group"]].std_error == pytest.approx(wanted["difference"]["std_error"], rel=RELATIVE)
         assert gap[wanted["group"]].method == "score (Satterthwaite)"
 
 
@@ -290,9 +283,7 @@ def test_groups_that_share_clusters_depend_on_each_other(function: Any, rng: np.
     rate = np.clip(rng.normal(0.5, 0.2, 300), 0.05, 0.95)[cluster]
     rows = {"y_pred": (rng.random(6_000) < rate).astype(int), "sensitive_features": group, "reference": "b"}
     linear = "log" if function is fs.disparate_impact else "delta"
-    score, other = (
-        tuple(function(**rows, cluster=cluster, method=m).confidence_interval) for m in (None, linear)
-    )
+    score, other = (tuple(function(**rows, cluster=cluster, method=m).confidence_interval) for m in (None, linear))
     assert score == pytest.approx(other, abs=0.0015)
     alone = function(**rows, cluster=np.arange(6_000), method=linear).confidence_interval
     apart = function(**rows, cluster=2 * cluster + (group == "a")).confidence_interval
@@ -354,8 +345,7 @@ def test_copies_within_unequal_clusters_change_nothing(name: str, rng: np.random
         }  # fmt: skip
         extra = {} if name == "largest gap" else {"reference": "b"}
         once, often = (
-            UNEQUAL[name](**{k: np.repeat(v, c) for k, v in rows.items()}, **extra).comparisons[0]
-            for c in (1, 20)
+            UNEQUAL[name](**{k: np.repeat(v, c) for k, v in rows.items()}, **extra).comparisons[0] for c in (1, 20)
         )
         weights = {"sample_weight": np.full(cluster.size, 20.0)}
         heavy = UNEQUAL[name](**rows, **weights, **extra).comparisons[0]
@@ -392,9 +382,7 @@ def test_few_clusters_are_insufficient_evidence(rng: np.random.Generator) -> Non
     assert found.verdict == "insufficient evidence"
     assert np.isfinite(found.estimate)
     assert np.isfinite(found.std_error)
-    assert (
-        fs.disparate_impact(**clustered_rows(rng, (9, 40)), reference="b").verdict != "insufficient evidence"
-    )
+    assert fs.disparate_impact(**clustered_rows(rng, (9, 40)), reference="b").verdict != "insufficient evidence"
 
 
 def test_unequal_clusters_and_weights_count_as_fewer(rng: np.random.Generator) -> None:
@@ -409,15 +397,11 @@ def test_unequal_clusters_and_weights_count_as_fewer(rng: np.random.Generator) -
     plain = fs.disparate_impact(y, sensitive_features=group, sample_weight=weight, reference="b")
     assert plain.verdict != "insufficient evidence"
     weight[:80:8] = weight[1:80:8] = 8.0
-    with pytest.warns(
-        InsufficientEvidenceWarning, match=r"a: .* effective (successes|failures) among .*, too few"
-    ):
+    with pytest.warns(InsufficientEvidenceWarning, match=r"a: .* effective (successes|failures) among .*, too few"):
         fs.disparate_impact(y, sensitive_features=group, sample_weight=weight, reference="b")
 
 
-def test_statistics_of_unequal_clusters_are_shrunk_on_the_side_of_less_variance(
-    rng: np.random.Generator,
-) -> None:
+def test_statistics_of_unequal_clusters_are_shrunk_on_the_side_of_less_variance(rng: np.random.Generator) -> None:
     """By hand: z of 8 clusters of 60 rows among 72 of 6, whose lower rates lean on few large clusters."""
     sizes = np.r_[np.tile(np.r_[60, np.full(9, 6)], 8), np.full(65, 10)]
     cluster = np.repeat(np.arange(145), sizes)
@@ -455,9 +439,7 @@ def test_zero_weights_count_as_sampled_units(rng: np.random.Generator) -> None:
     """As in R: a unit with weight 0 was sampled, so it stays in n/(n−1), and adds nothing else."""
     y, group = rng.integers(0, 2, 120), np.tile(["a", "b"], 60)
     weight = np.concatenate([rng.uniform(0.9, 1.1, 100), np.zeros(20)])
-    whole = fs.demographic_parity_difference(
-        None, y, sensitive_features=group, sample_weight=weight, reference="b"
-    )
+    whole = fs.demographic_parity_difference(None, y, sensitive_features=group, sample_weight=weight, reference="b")
     part = fs.demographic_parity_difference(
         None, y[:100], sensitive_features=group[:100], sample_weight=weight[:100], reference="b"
     )
@@ -491,8 +473,7 @@ def test_a_mean_of_rates_has_the_units_of_its_poorer_part() -> None:
     y, pred = (cluster % 40 < 10).astype(int), np.tile([1, 1, 0, 1, 0], 160)
     counts = fs.ConfusionCounts.from_arrays(y, pred, sensitive_features=group, cluster=cluster)
     units = {
-        name: np.asarray(estimate_rate(counts, RATES[name]).units).tolist()
-        for name in ("tpr", "fpr", "average_odds")
+        name: np.asarray(estimate_rate(counts, RATES[name]).units).tolist() for name in ("tpr", "fpr", "average_odds")
     }
     assert units == {"tpr": [10.0, 10.0], "fpr": [30.0, 30.0], "average_odds": [10.0, 10.0]}
 

@@ -62,9 +62,7 @@ def test_cross_validation_covers_the_algorithm_only_where_it_says_so() -> None:
 @pytest.mark.filterwarnings("ignore:.*did not converge:fairstats.ground.errors.DataWarning")
 # Truths from the prior have cells near 0: a group of 30 may have no row of one label.
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
-@pytest.mark.parametrize(
-    ("method", "groups"), [("um_model", 2), ("um_hierarchical", 3), ("um_hierarchical", 30)]
-)
+@pytest.mark.parametrize(("method", "groups"), [("um_model", 2), ("um_hierarchical", 3), ("um_hierarchical", 30)])
 def test_ranks_of_what_is_sampled_are_uniform(method: str, groups: int) -> None:
     pytest.importorskip("pymc")
     from scipy import stats

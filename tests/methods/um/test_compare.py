@@ -26,10 +26,7 @@ OTHER = {"men": cells(430, 370, 130, 70), "women": cells(165, 225, 75, 35)}
 
 
 def pair(**options: Any) -> tuple[fs.results.UmPosterior, fs.results.UmPosterior]:
-    return (
-        fs.um_posterior(counts=TABLE, rng=1, **options),
-        fs.um_posterior(counts=OTHER, rng=1, **options),
-    )
+    return (fs.um_posterior(counts=TABLE, rng=1, **options), fs.um_posterior(counts=OTHER, rng=1, **options))
 
 
 def by_name(events: Any) -> dict[str, float]:
@@ -48,10 +45,7 @@ def named(sign: tuple[int, ...]) -> str:
 
 
 @settings(max_examples=60)
-@given(
-    st.integers(1, 4),
-    st.lists(st.lists(st.integers(-3, 3), min_size=4, max_size=4), min_size=1, max_size=40),
-)
+@given(st.integers(1, 4), st.lists(st.lists(st.integers(-3, 3), min_size=4, max_size=4), min_size=1, max_size=40))
 def test_events_partition(n_metrics: int, raw: list[list[int]]) -> None:
     """Witness: every draw classified by the words of the definition; the boundary belongs to the RoPE."""
     delta = np.array(raw, dtype=float)[:, :n_metrics] / 100
@@ -63,9 +57,7 @@ def test_events_partition(n_metrics: int, raw: list[list[int]]) -> None:
         expected[named(sign)] = expected.get(named(sign), 0) + 1
     found = by_name(probabilities(delta, rope, ("A", "B"), shorts))
     assert sum(found.values()) == pytest.approx(1)
-    assert {k: v for k, v in found.items() if v > 0} == {
-        k: pytest.approx(v / len(raw)) for k, v in expected.items()
-    }
+    assert {k: v for k, v in found.items() if v > 0} == {k: pytest.approx(v / len(raw)) for k, v in expected.items()}
 
 
 def test_names_are_the_papers() -> None:
@@ -213,9 +205,7 @@ def test_rows_that_differ_are_not_paired(two_models: Sample) -> None:
 
 def test_groups_in_another_order_are_aligned(two_models: Sample) -> None:
     first = fs.um_posterior(two_models.y, two_models.a, sensitive_features=two_models.group, rng=1)
-    second = fs.um_posterior(
-        two_models.y, two_models.b, sensitive_features=two_models.group, groups=["z", "x"], rng=1
-    )
+    second = fs.um_posterior(two_models.y, two_models.b, sensitive_features=two_models.group, groups=["z", "x"], rng=1)
     same = fs.um_posterior(two_models.y, two_models.b, sensitive_features=two_models.group, rng=1)
     assert np.array_equal(fs.um_compare(first, second, rng=1).delta, fs.um_compare(first, same, rng=1).delta)
 
@@ -396,10 +386,7 @@ def test_objectives_by_hand() -> None:
     assert found.shorts[:2] == ("acc1", "fpr2")  # some are alike: all are numbered
     pair = ("equal_opportunity", "predictive_parity")
     assert as_objectives((pair[0], "accuracy"), ("a", "b")).shorts == ("fair", "acc")
-    apart, alike = (
-        as_objectives((*pair, "accuracy"), ("a", "b")),
-        ("equal_opportunity", "equal_opportunity_max"),
-    )
+    apart, alike = (as_objectives((*pair, "accuracy"), ("a", "b")), ("equal_opportunity", "equal_opportunity_max"))
     assert len(set(apart.shorts)) == 3
     short = apart.shorts[0]
     assert as_objectives(alike, ("a", "b")).shorts == (f"{short}1", f"{short}2")

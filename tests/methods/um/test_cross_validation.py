@@ -54,8 +54,7 @@ def test_counts_are_those_of_a_loop_by_hand(data: Rows) -> None:
     predicted = cross_val_predict(LogisticRegression(), data.X, data.y, cv=KFold(5))
     for g, name in enumerate(result.groups):
         of = [
-            ((data.y == y) & (predicted == p) & (data.group == name)).sum()
-            for y, p in ((1, 1), (0, 1), (1, 0), (0, 0))
+            ((data.y == y) & (predicted == p) & (data.group == name)).sum() for y, p in ((1, 1), (0, 1), (1, 0), (0, 0))
         ]
         assert result.cross_validation is not None
         assert result.cross_validation.fold_cells.sum(axis=0)[g].tolist() == of
@@ -136,9 +135,7 @@ def test_predictions_that_are_already_there(data: Rows) -> None:
     with pytest.raises(InputError, match="`fold`: got None beside y_pred"):
         fs.um_cross_validate(None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred)
     with pytest.raises(InputError, match="already there"):
-        fs.um_cross_validate(
-            None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred, fold=rows_.fold
-        )
+        fs.um_cross_validate(None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred, fold=rows_.fold)
 
 
 def test_cross_validations_of_the_same_rows_are_paired(data: Rows) -> None:
@@ -168,18 +165,14 @@ def test_pairing_of_uneven_effective_counts_keeps_both_posteriors(data: Rows) ->
         for name in ("tp", "fp", "fn", "tn"):
             cell = ("tp", "fp", "fn", "tn").index(name)
             for g in (0, 1):
-                assert stats.ks_2samp(posterior.draws[:, g, cell], counts[:, g, cell]).pvalue > 1e-4, (
-                    name,
-                    g,
-                )
+                assert stats.ks_2samp(posterior.draws[:, g, cell], counts[:, g, cell]).pvalue > 1e-4, (name, g)
     paired = fs.um_compare(first, second, rng=1).delta_sd
     independent = fs.um_compare(first, second, rng=1, paired=False).delta_sd
     assert (paired < 0.95 * independent).all()
     for posterior in (first, second):
         assert fs.um_compare({"a": first, "b": second, "c": posterior}, rng=1, draws=500).joint.paired
     predictive = [
-        cross_validate(data, variance_ratio=r, target="predictive", correlation="relative")
-        for r in (1.0, 1.5)
+        cross_validate(data, variance_ratio=r, target="predictive", correlation="relative") for r in (1.0, 1.5)
     ]
     assert "different effective sizes" in fs.um_compare(*predictive, rng=1).joint.reason
 
@@ -227,9 +220,7 @@ def test_threshold_optimizer_and_pipeline(data: Rows) -> None:
     """Witness: the same thresholds by hand on one fold; a pipeline whose last step needs the column."""
     postprocessing = pytest.importorskip("fairlearn.postprocessing", reason="fairlearn is not installed")
     mitigator = postprocessing.ThresholdOptimizer(
-        estimator=LogisticRegression(),
-        constraints="true_positive_rate_parity",
-        predict_method="predict_proba",
+        estimator=LogisticRegression(), constraints="true_positive_rate_parity", predict_method="predict_proba"
     )
     result = cross_validate(data, mitigator, correlation="1/K")
     again = cross_validate(data, mitigator, correlation="1/K")
@@ -244,9 +235,7 @@ def test_threshold_optimizer_and_pipeline(data: Rows) -> None:
 @pytest.mark.filterwarnings("ignore::Warning")
 def test_exponentiated_gradient(data: Rows) -> None:
     reductions = pytest.importorskip("fairlearn.reductions", reason="fairlearn is not installed")
-    mitigator = reductions.ExponentiatedGradient(
-        LogisticRegression(), reductions.DemographicParity(), max_iter=3
-    )
+    mitigator = reductions.ExponentiatedGradient(LogisticRegression(), reductions.DemographicParity(), max_iter=3)
     result = cross_validate(data, mitigator, correlation="1/K", cv=3)
     plain = cross_validate(data, correlation="1/K", cv=3)
     assert abs(result.metric("demographic_parity").mean()) < abs(plain.metric("demographic_parity").mean())
@@ -361,9 +350,7 @@ def test_a_label_that_only_one_fold_has(data: Rows) -> None:
     y[:3] = 1
     splits = [(np.arange(100, 300), np.arange(100)), (np.arange(100), np.arange(100, 300))]
     with pytest.raises(InputError, match="fold 0, without which no row is favourable"):
-        fs.um_cross_validate(
-            LogisticRegression(), data.X, y, sensitive_features=data.group, cv=splits, progress=False
-        )
+        fs.um_cross_validate(LogisticRegression(), data.X, y, sensitive_features=data.group, cv=splits, progress=False)
 
 
 def test_a_prediction_that_is_no_label(data: Rows) -> None:
@@ -439,9 +426,7 @@ def test_training_sets_shift_predictions_against_a_loop_by_hand(data: Rows) -> N
             share[others] += model.predict(data.X[others]) / 5
         shares.append(share)
         run = Run(LogisticRegression(), "none", own, fold, stream, "", others)
-        ((predicted, of_others),) = cross_predict(
-            [run], Data(data.X, data.y, data.y, data.group), None, False
-        )
+        ((predicted, of_others),) = cross_predict([run], Data(data.X, data.y, data.y, data.group), None, False)
         assert np.array_equal(predicted, share[own])
         assert np.allclose(of_others, share[others])
     for g in (0, 1):

@@ -45,9 +45,7 @@ def test_rates_are_scikit_learns(name: str, two_models: Sample) -> None:
     expected = SKLEARN[name](two_models.y, two_models.a)
     assert metric.values(counts, 0)[0] == pytest.approx(expected, rel=1e-12)
     z = two_models.group == "z"
-    assert metric.by_group(counts)[0, 1] == pytest.approx(
-        SKLEARN[name](two_models.y[z], two_models.a[z]), rel=1e-12
-    )
+    assert metric.by_group(counts)[0, 1] == pytest.approx(SKLEARN[name](two_models.y[z], two_models.a[z]), rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,7 @@ def test_relative_average_against_integration(ratio: float, folds: int) -> None:
     def factor(rho: float) -> float:
         return effective_factor(min(max(relative_correlation(ratio, rho, folds), 0), 1), folds)
 
-    kinks = [
-        (k / ratio - 1) / (folds - 1) for k in (1, folds) if 0 < (k / ratio - 1) / (folds - 1) < 1 / folds
-    ]
+    kinks = [(k / ratio - 1) / (folds - 1) for k in (1, folds) if 0 < (k / ratio - 1) / (folds - 1) < 1 / folds]
     expected = integrate.quad(factor, 0, 1 / folds, points=kinks or None)[0] * folds
     (found,), (clipped,) = strategy_factors("relative-uniform", folds, np.array([ratio]))
     assert found == pytest.approx(expected, rel=1e-7)

@@ -50,13 +50,7 @@ FOLDS, SPLITS = 4, 5
 
 def compare(models: Any = None, **options: Any) -> fs.results.UmEstimators:
     X, y, group = people()
-    given: dict[str, Any] = {
-        "cv": FOLDS,
-        "n_half_splits": SPLITS,
-        "draws": 1_000,
-        "rng": 3,
-        "progress": False,
-    }
+    given: dict[str, Any] = {"cv": FOLDS, "n_half_splits": SPLITS, "draws": 1_000, "rng": 3, "progress": False}
     given |= {"reference_estimator": Rule("reference"), "sensitive_features": group, "X": X, "y": y}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # a clip is as it may be
@@ -87,13 +81,7 @@ def test_three_methods_share_the_reference() -> None:
 
 def separate(name: str, **options: Any) -> fs.results.UmPosterior:
     X, y, group = people()
-    given: dict[str, Any] = {
-        "cv": FOLDS,
-        "n_half_splits": SPLITS,
-        "draws": 1_000,
-        "rng": 3,
-        "progress": False,
-    }
+    given: dict[str, Any] = {"cv": FOLDS, "n_half_splits": SPLITS, "draws": 1_000, "rng": 3, "progress": False}
     given |= {"reference_estimator": Rule("reference"), "sensitive_features": group}
     given |= {"correlation_metric": ("accuracy", "tpr"), "target": "predictive"}
     with warnings.catch_warnings():
@@ -223,8 +211,7 @@ def test_three_objectives_several_classes_and_text() -> None:
     kind = np.where(rng.random(160) < 0.7, word, "mid")
     frame = pd.DataFrame({"x": X[:, 0], "word": word, "cat": pd.Categorical(group)})
     encoded = make_pipeline(
-        OneHotEncoder(handle_unknown="ignore", sparse_output=False).set_output(transform="pandas"),
-        LogisticRegression(),
+        OneHotEncoder(handle_unknown="ignore", sparse_output=False).set_output(transform="pandas"), LogisticRegression()
     )
     models = {"plain": LogisticRegression(), "own": encoded}
     several = compare(

@@ -11,14 +11,7 @@ import pytest
 pytest.importorskip("fairlearn")
 
 from tests.benchmarks.um_german_credit import read
-from tests.benchmarks.um_german_figures import (
-    FIGURES,
-    PAIRS,
-    Record,
-    compared,
-    fast,
-    regions,
-)
+from tests.benchmarks.um_german_figures import FIGURES, PAIRS, Record, compared, fast, regions
 from tests.benchmarks.um_german_methods import Ferm, Reweighed, columns
 from tests.benchmarks.um_german_page import PAGE, page
 
@@ -39,11 +32,7 @@ def same(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
     if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(same, one, other))
-    return (
-        one == other
-        if isinstance(one, str) or one is None
-        else one == pytest.approx(other, rel=1e-9, nan_ok=True)
-    )
+    return one == other if isinstance(one, str) or one is None else one == pytest.approx(other, rel=1e-9, nan_ok=True)
 
 
 def test_page_is_its_figures() -> None:
@@ -70,9 +59,7 @@ def test_a_drawn_probability_is_that_of_the_record(record: Record, figures: dict
 @pytest.mark.parametrize("method", ["LR", "LR + Hardt", "SVM"])
 def test_regions_are_those_of_the_record(method: str, record: Record, figures: dict[str, Any]) -> None:
     """The others, and the comparisons, are recomputed where the figures are made."""
-    assert same(
-        json.loads(json.dumps(regions(record, method))), figures["drawn"][f"regions|{method}"]["value"]
-    )
+    assert same(json.loads(json.dumps(regions(record, method))), figures["drawn"][f"regions|{method}"]["value"])
 
 
 def test_every_run_is_in_the_record(record: Record) -> None:

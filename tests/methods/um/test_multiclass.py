@@ -44,12 +44,9 @@ def by_loops(y: np.ndarray, p: np.ndarray, g: np.ndarray) -> dict[str, float]:
         found = list(values)
         return max(abs(u - v) for u in found for v in found)
 
-    micro_ar = [
-        sum(sum(cell[s, j][:2]) for j in classes) / sum(sum(cell[s, j]) for j in classes) for s in groups
-    ]
+    micro_ar = [sum(sum(cell[s, j][:2]) for j in classes) / sum(sum(cell[s, j]) for j in classes) for s in groups]
     micro_tpr = [
-        sum(cell[s, j][0] for j in classes) / sum(cell[s, j][0] + cell[s, j][2] for j in classes)
-        for s in groups
+        sum(cell[s, j][0] for j in classes) / sum(cell[s, j][0] + cell[s, j][2] for j in classes) for s in groups
     ]
     within = {(s, j): (y[g == s] == j).mean() for s in groups for j in classes}
     return {
@@ -58,12 +55,8 @@ def by_loops(y: np.ndarray, p: np.ndarray, g: np.ndarray) -> dict[str, float]:
         "equal_opportunity_micro": widest(micro_tpr),
         "demographic_parity_macro": sum((y == j).mean() * widest(ar[s, j] for s in groups) for j in classes),
         "equal_opportunity_macro": sum((y == j).mean() * widest(tpr[s, j] for s in groups) for j in classes),
-        "demographic_parity_macro_micro": widest(
-            sum(within[s, j] * ar[s, j] for j in classes) for s in groups
-        ),
-        "equal_opportunity_macro_micro": widest(
-            sum(within[s, j] * tpr[s, j] for j in classes) for s in groups
-        ),
+        "demographic_parity_macro_micro": widest(sum(within[s, j] * ar[s, j] for j in classes) for s in groups),
+        "equal_opportunity_macro_micro": widest(sum(within[s, j] * tpr[s, j] for j in classes) for s in groups),
     }
 
 
@@ -303,10 +296,7 @@ def test_estimators_of_several_classes() -> None:
 @pytest.mark.r
 def test_the_cross_check_says_that_it_has_no_twin(columns: Any) -> None:
     several = fs.um_multiclass(*columns[:2], sensitive_features=columns[2], rng=1, draws=500)
-    compared, ranked = (
-        fs.um_compare(several, several, rng=1),
-        fs.um_compare({"a": several, "b": several}, rng=1),
-    )
+    compared, ranked = (fs.um_compare(several, several, rng=1), fs.um_compare({"a": several, "b": several}, rng=1))
     for result in (several, compared, ranked):
         checks = fs.crosscheck(result).checks
         assert checks

@@ -44,9 +44,7 @@ def posterior(**options: Any) -> fs.results.UmPosterior:
         ("base_rate", ("tp", "fn"), ("tn", "fp")),
     ],
 )
-def test_rates_of_a_group_are_beta(
-    metric: str, yes: tuple[str, ...], no: tuple[str, ...], prior: float
-) -> None:
+def test_rates_of_a_group_are_beta(metric: str, yes: tuple[str, ...], no: tuple[str, ...], prior: float) -> None:
     """Witness: aggregation of a Dirichlet, in closed form; the whole law by Kolmogorov and Smirnov."""
     draws = posterior(prior=prior).metric(metric, group="women")
     a, b = (sum(TABLE["women"][c] + prior for c in side) for side in (yes, no))
@@ -275,9 +273,7 @@ def test_few_errors_are_said_to_be_few() -> None:
         (1.0, 2, 1, 0.61, 0.68), (0.25, 8, 1, 0.82, 0.88),
     ],
 )  # fmt: skip
-def test_where_the_note_on_few_errors_is_due(
-    alpha: float, groups: int, errors: int, least: float, most: float
-) -> None:
+def test_where_the_note_on_few_errors_is_due(alpha: float, groups: int, errors: int, least: float, most: float) -> None:
     """Coverage of the shortest 95% interval of accuracy, from beta posteriors of groups of 100 rows.
 
     In one group: of α a cell and half to ten expected errors .87 on average at .01, .88 at .05, .92 at .125,
@@ -310,9 +306,7 @@ def test_the_interval_of_a_largest_gap_says_what_it_cannot() -> None:
     assert any("never 0 among draws" in note for note in result.notes())
     plain = replace(result, table_metrics=("accuracy", "demographic_parity"))
     assert not any("never 0 among draws" in note for note in plain.notes())
-    assert not any(
-        "never 0 among draws" in n for n in fs.um_posterior(counts={"a": cells(9, 9, 9, 9)}).notes()
-    )
+    assert not any("never 0 among draws" in n for n in fs.um_posterior(counts={"a": cells(9, 9, 9, 9)}).notes())
 
 
 def test_a_long_table_is_made_of_fewer_draws_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,8 +412,7 @@ def test_sentences_notes_and_events_by_hand() -> None:
         "equal_opportunity 0.01. Every metric is oriented so that larger is better; a fairness metric is "
         "minus its largest gap.",
         "Independent draws: row-wise predictions are not there for all.",
-        f"Share of all draws of Δ inside the RoPE, metric by metric: {shares}; all: "
-        f"{inside.all(axis=1).mean():.3f}.",
+        f"Share of all draws of Δ inside the RoPE, metric by metric: {shares}; all: {inside.all(axis=1).mean():.3f}.",
         f"Over RoPEs of 0 to 3 times this size: {spans}.",
     ]
     assert by_size["scale"].iloc[[0, -1]].tolist() == [0, 3]

@@ -18,9 +18,7 @@ from .conftest import cells
 pm = pytest.importorskip("pymc", reason="pymc is not installed")
 #: PyTensor warns where it finds no BLAS; ArviZ 0.23 announces its successor.
 pytestmark = [
-    pytest.mark.filterwarnings(
-        "ignore::UserWarning:pytensor", "ignore::FutureWarning", "ignore::DeprecationWarning"
-    ),
+    pytest.mark.filterwarnings("ignore::UserWarning:pytensor", "ignore::FutureWarning", "ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:PyTensor could not link"),
 ]
 SMALL = {"men": cells(42, 38, 12, 8), "women": cells(15, 23, 7, 5)}
@@ -44,10 +42,7 @@ def test_log_density_is_that_of_the_dirichlet_posterior(scale: float) -> None:
 
     counts = {g: {k: scale * v for k, v in c.items()} for g, c in SMALL.items()}
     model = fs.um_model(counts, prior=0.5)
-    points = [
-        np.array([[0.4, 0.3, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]]),
-        np.array([[0.3, 0.4, 0.1, 0.2]] * 2),
-    ]
+    points = [np.array([[0.4, 0.3, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]]), np.array([[0.3, 0.4, 0.1, 0.2]] * 2)]
     logp = model.compile_logp(jacobian=False, mode="FAST_COMPILE")
     transform = model.rvs_to_transforms[model["pi"]]
     found = []
@@ -78,11 +73,7 @@ def test_log_density_of_the_pooling_model(scale: float) -> None:
     for mu, kappa in ((np.array([0.3, 0.4, 0.1, 0.2]), 12.0), (np.array([0.25] * 4), 70.0)):
         values = {}
         for rv, value in ((model["mu"], mu), (model["kappa"], kappa)):
-            moved = (
-                model.rvs_to_transforms[rv]
-                .forward(as_tensor_variable(np.asarray(value, dtype=np.float64)))
-                .eval()
-            )
+            moved = model.rvs_to_transforms[rv].forward(as_tensor_variable(np.asarray(value, dtype=np.float64))).eval()
             values[model.rvs_to_values[rv].name] = np.asarray(moved)
         found.append(float(logp(values)))
         alpha, total = kappa * mu, table.totals.sum(axis=1)
@@ -96,9 +87,7 @@ def test_log_density_of_the_pooling_model(scale: float) -> None:
 class Sampler:
     """In place of NUTS: draws of the conjugate posterior dealt to chains, and what was asked for."""
 
-    def __init__(
-        self, posterior: dict[str, np.ndarray], groups: tuple[str, ...], divergences: int = 0
-    ) -> None:
+    def __init__(self, posterior: dict[str, np.ndarray], groups: tuple[str, ...], divergences: int = 0) -> None:
         self.posterior, self.groups, self.divergences = posterior, groups, divergences
         self.asked: dict[str, Any] = {}
 
@@ -139,9 +128,7 @@ def test_draws_of_a_sampler_become_a_posterior(monkeypatch: pytest.MonkeyPatch, 
     assert found is not None
     columns = [pi[..., g, c] for g in range(2) for c in range(4)]
     assert found.rhat == pytest.approx(max(float(np.asarray(az.rhat(v)).item()) for v in columns))
-    assert found.ess == pytest.approx(
-        min(float(np.asarray(az.ess(v, method="bulk")).item()) for v in columns)
-    )
+    assert found.ess == pytest.approx(min(float(np.asarray(az.ess(v, method="bulk")).item()) for v in columns))
     assert (found.chains, found.draws, found.divergences) == (4, 251, divergences)
     words = f"r-hat {found.rhat:.3f} at most, ESS {found.ess:.0f} at least, {divergences} divergences"
     notes = result.notes()
@@ -218,11 +205,7 @@ def test_partial_pooling_draws_groups_given_the_mean(monkeypatch: pytest.MonkeyP
     sampler = Sampler({"mu": mu, "kappa": kappa}, table.groups)
     monkeypatch.setattr(pm, "sample", sampler)
     result = fs.um_hierarchical(counts, draws=4_000, reference="a", rng=2, chains=4, tune=500)
-    assert (sampler.asked["draws"], sampler.asked["tune"], sampler.asked["target_accept"]) == (
-        1_000,
-        500,
-        0.95,
-    )
+    assert (sampler.asked["draws"], sampler.asked["tune"], sampler.asked["target_accept"]) == (1_000, 500, 0.95)
     n = table.totals.sum(axis=1, keepdims=True)
     alpha = 15 * np.array([0.4, 0.1, 0.1, 0.4]) + table.totals
     mean = alpha / alpha.sum(axis=1, keepdims=True)
@@ -278,8 +261,7 @@ def test_partial_pooling_has_lower_error_and_covers() -> None:
     truth = rng.dirichlet(40 * np.array([0.3, 0.4, 0.15, 0.15]), 30)
     sizes = rng.integers(4, 60, 30)
     counts = {
-        f"g{i}": cells(*map(int, rng.multinomial(n, p)))
-        for i, (n, p) in enumerate(zip(sizes, truth, strict=True))
+        f"g{i}": cells(*map(int, rng.multinomial(n, p))) for i, (n, p) in enumerate(zip(sizes, truth, strict=True))
     }
     pooled = fs.um_hierarchical(counts, rng=1, draws=2_000)
     apart = fs.um_posterior(counts=counts, prior=1.0, rng=1)

@@ -48,9 +48,7 @@ def test_posterior_at_the_settings_of_the_audit(reference: object, expected: str
     assert set(table["rope"].dropna()) == {0.07}
     assert set(table["metric"]) == set(UM_METRICS)
     data = frame()
-    direct = fs.um_posterior(
-        data["paid"], data["granted"], sensitive_features=data["group"], reference=expected, rng=1
-    )
+    direct = fs.um_posterior(data["paid"], data["granted"], sensitive_features=data["group"], reference=expected, rng=1)
     assert np.array_equal(direct.metric("equal_opportunity"), result.metric("equal_opportunity"))
 
 

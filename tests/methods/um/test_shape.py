@@ -20,9 +20,7 @@ def results(two_models: Sample) -> dict[str, Any]:
         "posterior": first,
         "comparison": fs.um_compare(first, second, rng=1),
         "ranking": fs.um_compare({"svm": first, "lr": second}, rng=1),
-        "multiclass": fs.um_multiclass(
-            two_models.y, two_models.a, sensitive_features=two_models.group, rng=1
-        ),
+        "multiclass": fs.um_multiclass(two_models.y, two_models.a, sensitive_features=two_models.group, rng=1),
     }
 
 

@@ -105,10 +105,7 @@ def test_the_average_is_the_mixture() -> None:
 
 @pytest.mark.parametrize(("stretch", "move"), [(1e8, 0.0), (1e-8, 0.0), (2.0, -30.0)])
 def test_units_do_not_matter(stretch: float, move: float) -> None:
-    found, moved = (
-        average_return_level(X, 100, U),
-        average_return_level(move + stretch * X, 100, move + stretch * U),
-    )
+    found, moved = (average_return_level(X, 100, U), average_return_level(move + stretch * X, 100, move + stretch * U))
     np.testing.assert_allclose(moved.weights, found.weights, rtol=1e-6)
     np.testing.assert_allclose((moved.levels - move) / stretch, found.levels, rtol=1e-6)
 
@@ -121,11 +118,7 @@ def test_what_it_says() -> None:
     assert frame["weight"].tolist() == [1.0, *found.weights]
     assert frame["estimate"].tolist() == [found.estimate, *found.levels[:, 1]]
     said = " ".join(found.sentences())
-    for word in (
-        f"{found.estimate:.4g}",
-        f"{found.confidence_interval.high:.4g}",
-        f"{found.weights.max():.2f}",
-    ):
+    for word in (f"{found.estimate:.4g}", f"{found.confidence_interval.high:.4g}", f"{found.weights.max():.2f}"):
         assert word in said
     pytest.importorskip("matplotlib")
     ax = found.plot()

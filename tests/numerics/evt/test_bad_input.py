@@ -86,13 +86,7 @@ def test_bad_block_size(block_size: Any) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"method": "gmle"},
-        {"method": None},
-        {"confidence_level": 1.0},
-        {"confidence_level": 95},
-        {"backend": "python"},
-    ],
+    [{"method": "gmle"}, {"method": None}, {"confidence_level": 1.0}, {"confidence_level": 95}, {"backend": "python"}],
 )
 def test_bad_options(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
@@ -160,10 +154,7 @@ def test_maxima_whose_likelihood_has_no_maximum_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="no maximum"):
         fit_gev(x)
     edge = np.log(x.max() - x.mean()) * x.size + x.size  # the best point with ξ = −1
-    spikes = [
-        -genextreme.logpdf(x, -np.log(1 / s), loc=x.min(), scale=s).sum()
-        for s in (1e-2, 1e-10, 1e-40, 1e-120)
-    ]
+    spikes = [-genextreme.logpdf(x, -np.log(1 / s), loc=x.min(), scale=s).sum() for s in (1e-2, 1e-10, 1e-40, 1e-120)]
     assert spikes[-1] < spikes[-2] < spikes[-3]
     assert spikes[-1] < edge
     assert np.isfinite(fit_gev(x, method="lmoments").scale)

@@ -21,14 +21,7 @@ from ...calibration.evt import _draw, _level_deviance, _simulated, run
 @pytest.mark.parametrize("scheme", ["order", "fixed"])
 def test_profile_intervals_cover(scheme: str) -> None:
     """2,000 replicates: .92–.97 at 200 exceedances, at least .89 at 50, within two Monte Carlo errors."""
-    table = run(
-        replicates=2000,
-        seed=1,
-        shapes=(-0.4, 0.2),
-        levels=(1.2, 50.0),
-        schemes=(scheme,),
-        calibrated={},
-    )
+    table = run(replicates=2000, seed=1, shapes=(-0.4, 0.2), levels=(1.2, 50.0), schemes=(scheme,), calibrated={})
     least = table["target"].str.split("–").str[0].astype(float)
     most = table["target"].str.split("–").str[1].astype(float)
     assert (table["profile"] >= least - 2 * table["mc_error"]).all(), table.to_string()
@@ -38,13 +31,7 @@ def test_profile_intervals_cover(scheme: str) -> None:
 def test_a_known_rate_does_not_cover() -> None:
     """38–43% at m·λ = 1.2 and 77–80% at 2: why the rate is profiled, too."""
     table = run(
-        replicates=2000,
-        seed=2,
-        exceedances=(200,),
-        shapes=(0.0,),
-        levels=(1.2, 2.0),
-        schemes=("order",),
-        calibrated={},
+        replicates=2000, seed=2, exceedances=(200,), shapes=(0.0,), levels=(1.2, 2.0), schemes=("order",), calibrated={}
     )
     rates = table[table["quantity"] == "return level"].set_index("m_lambda")["rate_fixed"]
     assert 0.33 < rates[1.2] < 0.46
@@ -65,9 +52,7 @@ def test_coverage_is_that_of_the_public_intervals() -> None:
             warnings.simplefilter("ignore")  # some samples reach the edge ξ = −1
             fit = fit_gpd(series, float(u))
             level = fit.return_level(m, method="profile")
-            assert (
-                fit.by_power or fit.return_level(m).confidence_interval.method == SIGNED_ROOT
-            )  # the default
+            assert fit.by_power or fit.return_level(m).confidence_interval.method == SIGNED_ROOT  # the default
         assert level.critical_value == pytest.approx(3.841458820694124)
         inside.append(truth in level.confidence_interval)
     assert 0 < np.sum(inside) < 60  # both happen

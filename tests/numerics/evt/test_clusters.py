@@ -79,9 +79,7 @@ def test_the_interval_by_brute_force(method: str, level: float) -> None:
     which a share of a percent moves the ends by .003; "runs" has few values: the same ones."""
     x = moving_maxima(0.6, 700, 4)
     u = float(np.sort(x)[-61])
-    found = extremal_index(
-        x, u, method=method, run_length=3, confidence_level=level, n_resamples=4_000, rng=1
-    )
+    found = extremal_index(x, u, method=method, run_length=3, confidence_level=level, n_resamples=4_000, rng=1)
     gaps = np.diff(np.flatnonzero(x > u))
     run = 3 if method == "runs" else found.run_length
     inner = [part[part <= run] for part in np.split(gaps, np.flatnonzero(gaps > run) + 1)]
@@ -131,9 +129,7 @@ def test_coverage() -> None:
     inside = 0
     for seed in range(300):
         x = moving_maxima(0.5, 2000, seed)
-        inside += (
-            0.5 in extremal_index(x, float(np.sort(x)[-101]), n_resamples=199, rng=seed).confidence_interval
-        )
+        inside += 0.5 in extremal_index(x, float(np.sort(x)[-101]), n_resamples=199, rng=seed).confidence_interval
     assert abs(inside / 300 - 0.90) < 0.07
 
 

@@ -115,9 +115,7 @@ def test_a_group_of_its_own_is_its_own_fit_and_one_shape_is_tested() -> None:
 @pytest.mark.parametrize("factor", [1e-8, 1e8])
 def test_units_do_not_matter(factor: float) -> None:
     one = gpd(scale="~ age + sex")
-    other = fit_gpd(
-        factor * X, factor * U, covariates=ROWS.assign(age=1e4 * ROWS["age"]), scale="~ age + sex"
-    )
+    other = fit_gpd(factor * X, factor * U, covariates=ROWS.assign(age=1e4 * ROWS["age"]), scale="~ age + sex")
     assert other.params["scale: age"] * 1e4 == pytest.approx(one.params["scale: age"], rel=1e-6)
     assert other.params["scale: Intercept"] - np.log(factor) == pytest.approx(one.estimate[0], abs=1e-6)
     there = other.return_level(300, {"age": 8000.0, "sex": "m"}).to_frame()

@@ -192,9 +192,7 @@ def test_heavier_tails_are_found_and_lighter_pass() -> None:
 
 @pytest.mark.parametrize("rule", ["paper_excess", "paper_raw"])
 def test_paper_rules_are_selectable_and_have_no_pvalue(rule: str) -> None:
-    found = exponentiality_test(
-        np.random.default_rng(9).exponential(size=500), rule=rule, n_resamples=99, rng=1
-    )
+    found = exponentiality_test(np.random.default_rng(9).exponential(size=500), rule=rule, n_resamples=99, rng=1)
     assert np.isnan(found.pvalue)
     assert found.passed == (found.statistic < 0)
     assert "no error level" in found.summary()
@@ -234,10 +232,7 @@ def test_horizon_is_the_largest_period_that_passes(
         def passes(m: float, bound: float | None = bound, width: float = width) -> bool:
             level = fit.return_level(m)
             limit = np.inf if bound is None else bound
-            return (
-                level.confidence_interval.width < width * level.estimate
-                and level.confidence_interval.high < limit
-            )
+            return level.confidence_interval.width < width * level.estimate and level.confidence_interval.high < limit
 
         assert np.isfinite(found.horizon)
         assert passes(found.horizon)

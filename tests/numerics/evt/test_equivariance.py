@@ -117,9 +117,7 @@ def test_order_does_not_matter(seed: int, shape: float, method: str) -> None:
 
 @settings(max_examples=25)
 @given(seed=seeds, shape=st.floats(-0.4, 0.6), m=st.floats(8.0, 1e5))
-def test_interval_contains_the_estimate_and_is_where_the_deviance_says(
-    seed: int, shape: float, m: float
-) -> None:
+def test_interval_contains_the_estimate_and_is_where_the_deviance_says(seed: int, shape: float, m: float) -> None:
     x = np.asarray(power_ratio(np.random.default_rng(seed).exponential(size=400), np.array(shape)))
     fit = quietly(fit_gpd, x, float(np.sort(x)[339]))
     level = fit.return_level(m, method="profile")

@@ -109,9 +109,7 @@ def fit_gpd_by_scipy() -> Any:
     from fairstats.numerics.evt.likelihood import Samples
 
     found = fit_gpd_samples(Samples.from_excesses(np.sort(X[X > 1.0])[None, :] - 1.0))
-    return types.SimpleNamespace(
-        scale=found.scale[0], params={"scale": found.scale[0], "shape": found.shape[0]}
-    )
+    return types.SimpleNamespace(scale=found.scale[0], params={"scale": found.scale[0], "shape": found.shape[0]})
 
 
 @pytest.mark.parametrize("error", [BackendError("no maximum"), RBackendError("in fevd: failure")])
@@ -166,11 +164,7 @@ def worse_gev(maxima: np.ndarray) -> tuple[Any, ...]:
     ],
 )
 def test_which_package_of_r(
-    monkeypatch: pytest.MonkeyPatch,
-    installed: tuple[str, ...],
-    backend: str,
-    method: str,
-    expected: str | None,
+    monkeypatch: pytest.MonkeyPatch, installed: tuple[str, ...], backend: str, method: str, expected: str | None
 ) -> None:
     """extRemes; evd in its place only where R is asked for by name; without either an error or SciPy."""
     found = RProbe("ok", r_version="4.2.2", packages=dict.fromkeys(installed, "2.3"))

@@ -55,11 +55,7 @@ def test_derivatives() -> None:
     """Central differences of step 1e-5, whose error is 1e-6."""
     x = np.round(series(-0.2)[-200:], 2)
     one = GridLikelihood.of(x, float(x.min()) - H / 2, H, 4000.0, "binomial")
-    rows, theta, nu = (
-        np.zeros(1, dtype=np.intp),
-        np.array([[0.02, -0.004, 0.0]]),
-        np.array([[0.2, 0.3, 0.25]]),
-    )
+    rows, theta, nu = (np.zeros(1, dtype=np.intp), np.array([[0.02, -0.004, 0.0]]), np.array([[0.2, 0.3, 0.25]]))
     _, f_t, f_v, f_tt, f_tv, f_vv = one.partials(rows, theta, nu)
     e = 1e-5
     up, down = (one.partials(rows, theta + s * e, nu) for s in (1, -1))
@@ -261,9 +257,7 @@ def test_ecd_with_a_grid_that_is_given(decimals: int) -> None:
         assert tail.fit.params == pytest.approx(fit.params, rel=1e-9)
         level = fit.return_level(1000)
         assert tail.level.estimate == pytest.approx(level.estimate, rel=1e-9)
-        assert tuple(tail.level.confidence_interval) == pytest.approx(
-            tuple(level.confidence_interval), rel=1e-7
-        )
+        assert tuple(tail.level.confidence_interval) == pytest.approx(tuple(level.confidence_interval), rel=1e-7)
         assert tail.type.confidence_interval == fit.interval("shape")
     ours, theirs = ([c.estimate for c in (r.comparisons[0], *r.sensitivity)] for r in (found, by_itself))
     assert len(ours) == 3
@@ -369,6 +363,4 @@ def test_decisions_are_no_rounded_scores() -> None:
     assert not any("grid" in note for note in result.notes())
     # votes of five lie on steps of .2, as scores that were rounded might
     votes = {g: np.round(x * rng.integers(0, 6, x.size) / 5, 1) for g, x in cd.items()}
-    assert any(
-        "a grid of width 0.2" in note for note in fs.ecd(votes, reference="a", backend="scipy").notes()
-    )
+    assert any("a grid of width 0.2" in note for note in fs.ecd(votes, reference="a", backend="scipy").notes())

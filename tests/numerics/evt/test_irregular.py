@@ -17,14 +17,7 @@ from fairstats.numerics.evt.distributions import power_ratio
 from .conftest import gpd_series
 
 CRITICAL = 3.841458820694124
-CASES = [
-    (10, -1.2, 100.0),
-    (10, 0.0, 2.0),
-    (15, -0.7, 1.1),
-    (30, -0.95, 10.0),
-    (60, -0.7, 10.0),
-    (30, -0.4, 50.0),
-]
+CASES = [(10, -1.2, 100.0), (10, 0.0, 2.0), (15, -0.7, 1.1), (30, -0.95, 10.0), (60, -0.7, 10.0), (30, -0.4, 50.0)]
 
 
 def fitted(seed: int, n: int, shape: float) -> EvtFit:

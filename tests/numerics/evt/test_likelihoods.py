@@ -40,12 +40,7 @@ from fairstats.numerics.evt.gpd import GpdLikelihood, fit_gpd_samples
 from fairstats.numerics.evt.grid import GridLikelihood
 from fairstats.numerics.evt.intervals import level_ends
 from fairstats.numerics.evt.likelihood import Samples, level_profile
-from fairstats.numerics.evt.optimise import (
-    find_crossings,
-    minimise_convex,
-    minimise_over_tail,
-    newton_in_bracket,
-)
+from fairstats.numerics.evt.optimise import find_crossings, minimise_convex, minimise_over_tail, newton_in_bracket
 
 from .conftest import gpd_series
 
@@ -259,9 +254,7 @@ def test_level_profile_against_nelder_mead(law: str, n: int, shape: float) -> No
                     return 1e10
                 rate = np.exp(log_rate)
                 count = (
-                    -n * log_rate - (total - n) * np.log1p(-rate)
-                    if law == "binomial"
-                    else total * rate - n * log_rate
+                    -n * log_rate - (total - n) * np.log1p(-rate) if law == "binomial" else total * rate - n * log_rate
                 )
                 return float(n * p[0] + (1 + 1 / xi) * np.log1p(xi * z / scale).sum() + count)
 
@@ -316,12 +309,7 @@ def points_of(likelihood: GpdLikelihood | GevLikelihood) -> tuple[np.ndarray, ..
     rows = np.array([0, 1, 1], dtype=np.intp)
     unit = 1.0 / likelihood.samples.upper[rows]
     nu = likelihood.fits.nu[rows] * np.array([0.9, 1.2, 1.05])
-    return (
-        rows,
-        unit * np.array([-0.6, 1e-4, 0.8]),
-        nu,
-        likelihood.log_rate[rows] + np.array([-0.2, 0.1, 0.3]),
-    )
+    return (rows, unit * np.array([-0.6, 1e-4, 0.8]), nu, likelihood.log_rate[rows] + np.array([-0.2, 0.1, 0.3]))
 
 
 @pytest.mark.parametrize("kind", LIKELIHOODS)
@@ -334,16 +322,13 @@ def test_gradients_and_hessians_are_differences(kind: str) -> None:
     scale, h = np.abs(hessian).max((1, 2)), 1e-5
     for i in range(3):
         up, down = (
-            likelihood.whole(rows, *(x + sign * h * (i == j) for j, x in enumerate(point)))
-            for sign in (1.0, -1.0)
+            likelihood.whole(rows, *(x + sign * h * (i == j) for j, x in enumerate(point))) for sign in (1.0, -1.0)
         )
         np.testing.assert_allclose((up[0] - down[0]) / (2 * h), gradient[:, i], rtol=1e-6, atol=1e-5)
         wanted = (up[1] - down[1]) / (2 * h)
         if kind == "fixed" and i == 2:
             wanted[:, 2] = 1.0
-        np.testing.assert_allclose(
-            hessian[:, i] / scale[:, None], wanted / scale[:, None], rtol=1e-6, atol=1e-6
-        )
+        np.testing.assert_allclose(hessian[:, i] / scale[:, None], wanted / scale[:, None], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", LIKELIHOODS)
@@ -361,9 +346,7 @@ def test_profiles_over_the_rate_and_the_scale(kind: str) -> None:
     for i, row in enumerate(rows):
         one, t, v = rows[i : i + 1], theta[i : i + 1], nu[i : i + 1]
         wanted = lowest(
-            lambda x, one=one, t=t, v=v: likelihood.whole(one, t, v, np.array([x]))[0][0],
-            ell[i] - 1,
-            ell[i] + 1,
+            lambda x, one=one, t=t, v=v: likelihood.whole(one, t, v, np.array([x]))[0][0], ell[i] - 1, ell[i] + 1
         )
         assert found[0][i, 0] == pytest.approx(wanted, abs=1e-8)
         for share in (-0.97, -0.6, 1e-4, 0.9):
@@ -415,9 +398,7 @@ def test_the_profile_of_a_level_at_a_tail_parameter(kind: str) -> None:
             else:
                 low = np.log(max(-t, 1e-3))
                 high = np.log(period / v) if kind in ("binomial", "grid") else 3.0
-                wanted = minimize_scalar(
-                    value, bounds=(low, high), method="bounded", options={"xatol": 1e-10}
-                ).fun
+                wanted = minimize_scalar(value, bounds=(low, high), method="bounded", options={"xatol": 1e-10}).fun
             assert f[i] == pytest.approx(wanted, abs=1e-5)
         h = 2e-6
         for place, found in ((0, slope), (1, in_d), (2, in_tau)):
@@ -460,9 +441,7 @@ def test_the_edge_of_the_parameter_space() -> None:
         scale = (top - d) * np.exp(tau)  # exp(−(top − d)/scale) = exp(−e^−τ)
         wanted = -scipy_gev(-1.0, top - scale, scale).logpdf(y).sum()
         assert maxima.edge(row, np.array([d]), np.array([tau]))[0] == pytest.approx(wanted, rel=1e-9)
-    best = minimize_scalar(
-        lambda s: -scipy_gev(-1.0, top - s, s).logpdf(y).sum(), bounds=(0.1, 10), method="bounded"
-    )
+    best = minimize_scalar(lambda s: -scipy_gev(-1.0, top - s, s).logpdf(y).sum(), bounds=(0.1, 10), method="bounded")
     assert maxima.boundary()[0] == pytest.approx(best.fun, abs=1e-8)
     assert maxima.edge(row, np.array([top]), np.array([1.0]))[0] == np.inf
 
@@ -475,9 +454,7 @@ def test_contour_and_search_agree(family: str, shape: float) -> None:
     e = rng.exponential(size=(30, 60))
     if family == "gpd":
         samples = Samples.from_excesses(np.asarray(power_ratio(e, np.array(shape))))
-        likelihood: GpdLikelihood | GevLikelihood = GpdLikelihood.from_samples(
-            samples, np.full(30, 1200.0), "binomial"
-        )
+        likelihood: GpdLikelihood | GevLikelihood = GpdLikelihood.from_samples(samples, np.full(30, 1200.0), "binomial")
         periods = (1.5 * 20, 20.0 * 20, 100.0 * 20)
     else:
         maxima = np.asarray(power_ratio(-np.log(e), np.array(shape)))
@@ -504,9 +481,7 @@ def test_contour_points_lie_on_the_contour_and_are_extreme() -> None:
     side, target = np.repeat([-1.0, 1.0], 20), np.full(40, CRITICAL)
     xi = contour_extremes(likelihood, rows, shape_interest(), side, target)
     assert np.isfinite(xi).all()
-    deviance = 2.0 * (
-        shape_profile(likelihood, rows, xi, likelihood.fits.nu[rows]).value - likelihood.minimum()[rows]
-    )
+    deviance = 2.0 * (shape_profile(likelihood, rows, xi, likelihood.fits.nu[rows]).value - likelihood.minimum()[rows])
     np.testing.assert_allclose(deviance, CRITICAL, atol=1e-6)
     log_scale = contour_extremes(likelihood, rows, log_scale_interest(None), side, target)
     nu = np.exp(-log_scale)
@@ -529,9 +504,7 @@ GOALS = {
 
 
 @pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize(
-    "point", [[0.2, 1.1, -3.0], [-0.15, 0.9, -3.2], [1e-9, 1.0, -3.0], [-0.02, 1.3, -2.0]]
-)
+@pytest.mark.parametrize("point", [[0.2, 1.1, -3.0], [-0.15, 0.9, -3.2], [1e-9, 1.0, -3.0], [-0.02, 1.3, -2.0]])
 def test_goal_derivatives(goal: str, point: list[float]) -> None:
     """Witness: the formulas by hand, and central differences of step 1e-4, whose error is 1e-6. A known rate
     does not vary."""
@@ -681,9 +654,7 @@ def test_crossings_that_there_are_not() -> None:
     assert find_crossings(logarithm, *given, target, limit=np.array([2.0]))[0] == 2.0
     assert find_crossings(logarithm, *given, target, limit=np.array([1e3]))[0] == pytest.approx(far, rel=1e-9)
     assert find_crossings(logarithm, *given, target)[0] == pytest.approx(far, rel=1e-9)
-    assert find_crossings(logarithm, *given, target, guess=np.array([80.0]))[0] == pytest.approx(
-        far, rel=1e-9
-    )
+    assert find_crossings(logarithm, *given, target, guess=np.array([80.0]))[0] == pytest.approx(far, rel=1e-9)
     bounded = find_crossings(lambda w, x: (x**2 / (1 + x**2), 2 * x / (1 + x**2) ** 2), *given, target)
     assert bounded[0] == np.inf
     below = find_crossings(lambda w, x: (x**2 / (1 + x**2), nothing), np.zeros(1), -np.ones(1), target)
@@ -829,10 +800,7 @@ def test_standard_parameters_are_those_of_the_data(penalised: bool) -> None:
     np.testing.assert_allclose(fits.theta / fits.nu, fits.shape, atol=1e-12)
     np.testing.assert_allclose(samples.unit / fits.nu, fits.scale, rtol=1e-12)
     assert fits.scale[0] == pytest.approx(3 * y[0].max(), rel=1e-12)
-    nll = [
-        -genpareto.logpdf(3 * row, c, scale=s).sum()
-        for row, c, s in zip(y, fits.shape, fits.scale, strict=True)
-    ]
+    nll = [-genpareto.logpdf(3 * row, c, scale=s).sum() for row, c, s in zip(y, fits.shape, fits.scale, strict=True)]
     np.testing.assert_allclose(fits.nll[1:], nll[1:], rtol=1e-9)
     assert fits.nll[0] == pytest.approx(35 * np.log(3 * y[0].max()), rel=1e-12)
     assert np.isnan(fits.covariance[0]).all()
@@ -895,9 +863,7 @@ def test_densities_at_the_ends() -> None:
     """By hand: ξ = −1 is uniform on [0, σ], and the reversed exponential for maxima; ends belong to them."""
     y = np.array([-1e-9, 0.0, 1.0, 2.0, 2.0 + 1e-9])
     np.testing.assert_allclose(gpd_logpdf(y, 2.0, -1.0), [-np.inf, *[-np.log(2)] * 3, -np.inf])
-    np.testing.assert_allclose(
-        gpd_logpdf(np.array([0.0, 1.0]), 2.0, 0.5), [-np.log(2), -np.log(2) - 3 * np.log(1.25)]
-    )
+    np.testing.assert_allclose(gpd_logpdf(np.array([0.0, 1.0]), 2.0, 0.5), [-np.log(2), -np.log(2) - 3 * np.log(1.25)])
     x = np.array([-3.0, 0.5, 1.0, 1.0 + 1e-9])
     np.testing.assert_allclose(gev_logpdf(x, 0.0, 1.0, -1.0), [-4.0, -0.5, 0.0, -np.inf], atol=1e-9)
 

@@ -83,9 +83,7 @@ def test_draws_solve_their_equations(shape: float) -> None:
             assert (tail.g[i], tail.c[i], tail.end[i]) == pytest.approx((g, c, end), rel=1e-5)
             assert tail.level(500.0)[i] == pytest.approx(end - c * 4**g, rel=1e-5)
             value = 0.5 * (x[0] + x[-1])
-            assert tail.probability(value)[i] == pytest.approx(
-                ((end - value) / c) ** (1 / g) / total, rel=1e-4
-            )
+            assert tail.probability(value)[i] == pytest.approx(((end - value) / c) ** (1 / g) / total, rel=1e-4)
             assert tail.probability(end + 1e-9)[i] == pytest.approx(0.0, abs=1e-6)
             assert m is None or place == min(max(round(total / m), 1), k // 2)
     assert solved > 10
@@ -110,9 +108,7 @@ def test_levels_near_the_threshold(shape: float) -> None:
     for _ in range(300):
         survival = np.sort(rng.random(3000))[:50]
         tails = PowerTail.of_each(1 - survival**-shape, 3000, [3000 / 49, 3000 / 40, 3000 / 25])
-        ends = [
-            np.quantile(t.level(m), [0.025, 0.975]) for t, m in zip(tails, (3000 / 49, 75, 120), strict=True)
-        ]
+        ends = [np.quantile(t.level(m), [0.025, 0.975]) for t, m in zip(tails, (3000 / 49, 75, 120), strict=True)]
         truth = 1 - np.array([49 / 3000, 40 / 3000]) ** -shape
         misses += [[t < low, t > high] for t, (low, high) in zip(truth, ends[:2], strict=True)]
         widths.append([high - low for low, high in ends])

@@ -149,9 +149,7 @@ def test_public_calls_by_r() -> None:
         for name, value in theirs.params.items():
             assert abs(value - ours.params[name]) < 1e-4 * ours.std_error[name]
             assert theirs.std_error[name] == pytest.approx(ours.std_error[name], rel=1e-3)
-        assert tuple(theirs.return_level(500).confidence_interval) == tuple(
-            ours.return_level(500).confidence_interval
-        )
+        assert tuple(theirs.return_level(500).confidence_interval) == tuple(ours.return_level(500).confidence_interval)
 
 
 @pytest.mark.r_extra("extRemes")
@@ -195,15 +193,10 @@ def test_version_names_the_package(source: Any) -> None:
     [
         ({"nll": 1e10, "regular": True, "covariance": np.eye(2)}, "no maximum"),
         ({"nll": float("nan"), "regular": True, "covariance": np.eye(2)}, "no maximum"),
-        (
-            {"nll": 3.0, "regular": True, "covariance": np.full((2, 2), np.nan), "notes": "artefacts"},
-            "artefacts",
-        ),
+        ({"nll": 3.0, "regular": True, "covariance": np.full((2, 2), np.nan), "notes": "artefacts"}, "artefacts"),
     ],
 )
-def test_failures_that_come_back_as_numbers(
-    monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], match: str
-) -> None:
+def test_failures_that_come_back_as_numbers(monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], match: str) -> None:
     answer = {"estimate": np.array([1.0, 0.1]), **found}
     monkeypatch.setattr(backends.rsession, "call", lambda *args, **options: answer)
     with pytest.raises(BackendError, match=match):

@@ -104,9 +104,7 @@ def test_delta_intervals(case: dict[str, Any], fit: EvtFit, package: str) -> Non
         return  # no standard errors to compare
     if case["id"] in WRONG_ERRORS or (case["id"], package) in WORSE:
         return  # the package's optimum or standard errors are off here
-    for m, (low, estimate, high, error, _) in zip(
-        case["return_level_m"], plain["delta_ci_corrected"], strict=True
-    ):
+    for m, (low, estimate, high, error, _) in zip(case["return_level_m"], plain["delta_ci_corrected"], strict=True):
         level = fit.return_level(m, method="delta")
         width = high - low
         assert abs(level.confidence_interval.low - low) < DELTA * width

@@ -365,15 +365,10 @@ def test_empirical_level_covers() -> None:
     """Exact binomial coverage: at least 95%, for any distribution."""
     rng = np.random.default_rng(10)
     truth = np.log(20.0)
-    hits = [
-        truth in empirical_return_level(rng.exponential(size=300), 20).confidence_interval for _ in range(600)
-    ]
+    hits = [truth in empirical_return_level(rng.exponential(size=300), 20).confidence_interval for _ in range(600)]
     assert 0.93 < np.mean(hits) <= 1.0
     series = rng.exponential(size=300)
-    whole, top = (
-        empirical_return_level(series, 20),
-        empirical_return_level(np.sort(series)[-60:], 20, n_total=300),
-    )
+    whole, top = (empirical_return_level(series, 20), empirical_return_level(np.sort(series)[-60:], 20, n_total=300))
     assert top.estimate == pytest.approx(np.quantile(series, 0.95), rel=1e-12)
     assert top.confidence_interval == whole.confidence_interval
     beyond = empirical_return_level(np.arange(50.0), 1000)
@@ -469,19 +464,13 @@ def test_what_levels_and_tests_say(gpd: EvtFit, gev: EvtFit) -> None:
     short = few.return_level(500, method="profile").notes()
     assert short[1].startswith("60 values, fewer than 100: a 95% likelihood interval by χ² is too narrow")
     assert (
-        len(few.return_level(500, method="delta").notes())
-        == len(gpd.return_level(50, method="profile").notes())
-        == 1
+        len(few.return_level(500, method="delta").notes()) == len(gpd.return_level(50, method="profile").notes()) == 1
     )
     fixed = gpd.return_level(500, rate="fixed").notes()
-    assert fixed[1:] == [
-        "The rate of exceedances is taken as known: too narrow, for comparison with evd only."
-    ]
+    assert fixed[1:] == ["The rate of exceedances is taken as known: too narrow, for comparison with evd only."]
     end = few.endpoint(method="profile")
     assert end.notes()[0] == f"Largest value seen: {SERIES.max():g}. 95% interval, profile likelihood."
-    assert end.notes()[1].startswith(
-        "60 values, fewer than 300: by χ² the interval of an end point is too narrow"
-    )
+    assert end.notes()[1].startswith("60 values, fewer than 300: by χ² the interval of an end point is too narrow")
     assert len(few.endpoint().notes()) == 1
     chance = gpd.exceedance_probability(5.0, confidence_level=0.9)
     low, high = chance.confidence_interval
@@ -515,8 +504,7 @@ def test_what_diagnostics_say() -> None:
     made = {"pvalues": np.array([0.2, 0.04, 0.3, np.nan]), "change": np.array([np.nan, np.nan, 3.0, 1.0])}
     said = replace(tests, **made, change_pvalue=0.25).sentences()
     assert said[0] == (
-        "One shape is not rejected (p ≥ .05) above 1.5 and higher thresholds, "
-        f"{(SERIES > 1.5).sum()} exceedances."
+        f"One shape is not rejected (p ≥ .05) above 1.5 and higher thresholds, {(SERIES > 1.5).sum()} exceedances."
     )
     assert said[1] == "Changes of the shape are largest up to 1.5 (white noise: p = 0.25)."
     none = replace(tests, pvalues=np.full(4, 0.05), change_pvalue=np.nan).sentences()
@@ -550,9 +538,7 @@ def test_what_a_type_says(gpd: EvtFit) -> None:
     """Three types; of a bounded quantity a heavy tail cannot last, nor one that ends beyond the bound."""
     plain = tail_type(gpd)
     kinds = {
-        "undecided (I not excluded)": [
-            "An interval of ξ that contains 0 is no evidence for an exponential tail"
-        ],
+        "undecided (I not excluded)": ["An interval of ξ that contains 0 is no evidence for an exponential tail"],
         "II, pre-asymptotic": ["The data are bounded by 40: a heavy tail cannot last"],
         "II": [],
         "III": [],
@@ -571,10 +557,7 @@ def test_what_a_type_says(gpd: EvtFit) -> None:
 def test_a_threshold_that_is_too_high() -> None:
     """By hand: ten values must lie above it; it is said how many do, and which is the largest."""
     x = np.arange(1.0, 31.0)
-    for u, words in (
-        (30.0, r"none of the 30 values exceeds \(largest 30\)"),
-        (21.0, "9 of the 30 values exceed"),
-    ):
+    for u, words in ((30.0, r"none of the 30 values exceeds \(largest 30\)"), (21.0, "9 of the 30 values exceed")):
         with pytest.raises(InputError, match=words) as caught:
             fit_gpd(x, u)
         assert caught.value.argument == "threshold"

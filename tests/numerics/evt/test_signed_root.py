@@ -20,13 +20,7 @@ from fairstats.numerics.evt import (
     tail_type,
     threshold_stability,
 )
-from fairstats.numerics.evt.contour import (
-    ROOT_KNOTS,
-    ROOT_MEAN,
-    ROOT_VARIANCE,
-    root_moments,
-    standardised_ends,
-)
+from fairstats.numerics.evt.contour import ROOT_KNOTS, ROOT_MEAN, ROOT_VARIANCE, root_moments, standardised_ends
 
 from ...calibration import roots
 from ...calibration.evt import _endpoint, _gpd_level, _gpd_shape
@@ -49,9 +43,7 @@ def test_the_tables_are_those_of_r() -> None:
     for name, table in (("KNOTS", ROOT_KNOTS), ("MEAN", ROOT_MEAN), ("VARIANCE", ROOT_VARIANCE)):
         block = re.search(rf"ROOT_{name} <- (.*?)\n(?=ROOT|\n)", source, re.DOTALL)
         assert block is not None
-        np.testing.assert_array_equal(
-            [float(x) for x in re.findall(r"-?\d+\.?\d*", block[1])], np.ravel(table)
-        )
+        np.testing.assert_array_equal([float(x) for x in re.findall(r"-?\d+\.?\d*", block[1])], np.ravel(table))
 
 
 def test_moments_by_hand() -> None:
@@ -266,8 +258,6 @@ def test_one_contour_and_secants_find_the_same_ends(
         return [*fit.interval("shape"), *(end for level in levels for end in level.confidence_interval)]
 
     found = ends()
-    monkeypatch.setattr(
-        intervals, "standardised_extremes", lambda *given: (np.full(given[4].size, np.nan),) * 2
-    )
+    monkeypatch.setattr(intervals, "standardised_extremes", lambda *given: (np.full(given[4].size, np.nan),) * 2)
     about = np.repeat([fit.shape, *(fit.return_level(m).estimate for m in (40.0, 1000.0))], 2)
     np.testing.assert_array_less(np.abs(np.array(ends()) - found), 1e-6 * np.abs(found - about) + 1e-12)

@@ -52,10 +52,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "support of one number": ("support", {"samples": GOOD, "support": 9}),
     "support NaN": ("support", {"samples": GOOD, "support": (np.nan, 9)}),
     "one support for two": ("support", {"samples": PLANE, "support": (-9, 9)}),
-    "support in three dimensions": (
-        "support",
-        {"samples": np.column_stack([PLANE, GOOD]), "support": [(-9, 9)] * 3},
-    ),
+    "support in three dimensions": ("support", {"samples": np.column_stack([PLANE, GOOD]), "support": [(-9, 9)] * 3}),
     "tails too long for any grid": ("samples", {"samples": np.append(GOOD, 1e9)}),
     "tails too long on the plane": ("samples", {"samples": np.vstack([PLANE, [1e9, 0]])}),
     "gridsize": ("gridsize", {"samples": GOOD, "gridsize": 3}),
@@ -158,9 +155,7 @@ def test_unnormalised_density_is_pointed_out() -> None:
     np.testing.assert_allclose(result.intervals, [[-1.96, 1.96]], atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    "density", [(np.array([0.0, 1.0]), np.ones(2)), (np.arange(2.0),) * 2 + (np.ones((2, 2)),)]
-)
+@pytest.mark.parametrize("density", [(np.array([0.0, 1.0]), np.ones(2)), (np.arange(2.0),) * 2 + (np.ones((2, 2)),)])
 def test_flat_density_is_pointed_out(density: Any) -> None:
     with pytest.warns(DataWarning, match="flat"):
         result = hdr(density=density, prob=0.5)

@@ -164,9 +164,7 @@ def test_spectra_against_pairs(support: tuple[float, float]) -> None:
         assert pilot_bandwidth(spectrum, order) == pytest.approx(pilot(x, support, order), rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("coverage", "support"), [(0.9, SUPPORTS[0]), (0.5, SUPPORTS[1]), (0.8, SUPPORTS[3])]
-)
+@pytest.mark.parametrize(("coverage", "support"), [(0.9, SUPPORTS[0]), (0.5, SUPPORTS[1]), (0.8, SUPPORTS[3])])
 def test_the_rule_by_its_formulas(coverage: float, support: tuple[float, float]) -> None:
     """Witness: pilots, density, level, ends and the risk itself by sums over pairs and SciPy's search. The
     rule's pilots are binned, which moves it by half a percent at most."""
@@ -209,9 +207,7 @@ def test_the_least_risk_is_that_of_the_displacements() -> None:
         s, b = np.array(steep), np.array(bend)
         drift = ((b / s).sum() - s.sum() / level) / (1 / s).sum()
 
-        def risk(
-            log_h: float, s: np.ndarray = s, gap: np.ndarray = b - drift, f: float = level, n: int = n
-        ) -> float:
+        def risk(log_h: float, s: np.ndarray = s, gap: np.ndarray = b - drift, f: float = level, n: int = n) -> float:
             h = math.exp(log_h)
             mean, sd = 0.5 * h * h * gap / s, np.sqrt(f / (2 * math.sqrt(math.pi) * n * h)) / s
             folded = sd * math.sqrt(2 / math.pi) * np.exp(-0.5 * (mean / sd) ** 2)
@@ -270,10 +266,7 @@ def test_the_plug_in_on_the_plane_by_pairs(support: tuple[tuple[float, float], t
     n, scale = len(x), np.array([robust_scale(x[:, k]) for k in (0, 1)])
     z = x / scale
     bounds = [tuple(b / scale[k] for b in support[k]) for k in (0, 1)]
-    gaps = [
-        z[:, k, None] - images(np.arange(n) * 0 + z[:, k], bounds[k]).reshape(-1, n)[:, None, :]
-        for k in (0, 1)
-    ]
+    gaps = [z[:, k, None] - images(np.arange(n) * 0 + z[:, k], bounds[k]).reshape(-1, n)[:, None, :] for k in (0, 1)]
 
     def psi(r: int, s: int, g: float) -> float:
         # every image on one axis goes with every one on the other
@@ -295,8 +288,6 @@ def test_the_plug_in_on_the_plane_by_pairs(support: tuple[tuple[float, float], t
         bias = a**4 * found[4, 0] + 2 * a**2 * b**2 * found[2, 2] + b**4 * found[0, 4]
         return float(1 / (4 * math.pi * n * a * b) + bias / 4)
 
-    best = minimize(
-        amise, np.log([0.4, 0.4]), method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-14}
-    ).x
+    best = minimize(amise, np.log([0.4, 0.4]), method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-14}).x
     np.testing.assert_allclose(plug_in_2d(x, support), np.exp(best) * scale, rtol=0.015)
     np.testing.assert_allclose(hdr_bandwidth_2d(x, support), 1.3 * plug_in_2d(x, support), rtol=1e-12)

@@ -16,13 +16,7 @@ FUNCTIONS = [name for name, member in vars(Kernel).items() if inspect.isfunction
 
 
 def test_the_contract_has_functions() -> None:
-    assert set(FUNCTIONS) >= {
-        "version",
-        "density_1d",
-        "density_2d",
-        "shifted_histogram",
-        "levels",
-    }
+    assert set(FUNCTIONS) >= {"version", "density_1d", "density_2d", "shifted_histogram", "levels"}
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -31,10 +31,7 @@ BY_HAND: dict[str, tuple[Any, Any]] = {
         grids.without_empty_stretches(Curve(np.arange(6.0), np.array([0.0, 0.0, 0.0, 0.0, 1.0, 0.0]))).grid,
         [0.0, 3.0, 4.0, 5.0],
     ),
-    "mirrored": (
-        grids.fold(np.array([1.0, 2.0, 4.0, 8.0]), Axis(-1.0, 2.0, 4, mirrored_low=1)),
-        [4.0, 5.0, 8.0],
-    ),
+    "mirrored": (grids.fold(np.array([1.0, 2.0, 4.0, 8.0]), Axis(-1.0, 2.0, 4, mirrored_low=1)), [4.0, 5.0, 8.0]),
     "quantile of a density": (
         scipy_backend.levels(TRIANGLE, np.array([0.25, 0.5, 1.0, 1.25, 1.5]), np.array([0.5])).falpha,
         [0.5],
@@ -175,9 +172,7 @@ def test_errors_of_ends_are_those_of_the_influence_of_each_draw() -> None:
 
 def test_a_density_in_space_against_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Witness: `multivariate_normal` around each centre, H_ij = h_i·h_j·ρ_ij; a draw by the others."""
-    x = np.random.default_rng(3).standard_normal((30, 3)) @ np.array(
-        [[2.0, 0.5, 0.0], [0, 1, 0.3], [0, 0, 4]]
-    )
+    x = np.random.default_rng(3).standard_normal((30, 3)) @ np.array([[2.0, 0.5, 0.0], [0, 1, 0.3], [0, 0, 4]])
     h = np.array([0.8, 0.5, 1.5])
     points = np.random.default_rng(4).standard_normal((7, 3))
     covariance = np.corrcoef(x.T) * np.outer(h, h)
@@ -200,14 +195,11 @@ def test_a_density_in_space_against_scipy(monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_allclose(few.at(points), summed(points, x[chosen]) / 10, rtol=1e-9)
     own = [summed(x[i], x[chosen[chosen != i]]) / (9 if i in chosen else 10) for i in range(30)]
     np.testing.assert_allclose(few.at_own(x), own, rtol=1e-6, atol=1e-12)
-    assert space.normal_reference_bandwidth(x)[0] == pytest.approx(
-        x[:, 0].std(ddof=1) * (4 / 5 / 10) ** (1 / 7)
-    )
+    assert space.normal_reference_bandwidth(x)[0] == pytest.approx(x[:, 0].std(ddof=1) * (4 / 5 / 10) ** (1 / 7))
 
 
 @pytest.mark.parametrize(
-    ("values", "times", "discrete"),
-    [(25, 5, True), (26, 5, False), (25, 4, False), (2, 5, True), (12, 30, True)],
+    ("values", "times", "discrete"), [(25, 5, True), (26, 5, False), (25, 4, False), (2, 5, True), (12, 30, True)]
 )
 def test_which_draws_are_discrete(values: int, times: int, discrete: bool) -> None:
     """At most 25 values, each five times on average; pairs count as pairs."""

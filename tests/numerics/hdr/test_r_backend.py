@@ -34,9 +34,7 @@ def plane() -> np.ndarray:
 @pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
 def test_density_1d(line: np.ndarray, size: int, scale: float) -> None:
     x = line * scale
-    ours, theirs = (
-        b.density_1d(x, 0.3 * scale, -4.0 * scale, 9.0 * scale, size) for b in (scipy_backend, r_backend)
-    )
+    ours, theirs = (b.density_1d(x, 0.3 * scale, -4.0 * scale, 9.0 * scale, size) for b in (scipy_backend, r_backend))
     np.testing.assert_allclose(ours.grid, theirs.grid, rtol=0, atol=1e-12 * np.ptp(ours.grid))
     np.testing.assert_allclose(ours.values, theirs.values, rtol=0, atol=1e-12 * ours.values.max())
 

@@ -18,9 +18,7 @@ from fairstats.numerics.hdr.grids import Surface
 from fairstats.numerics.hdr.region import hdr
 
 BASE = np.random.default_rng(7).gamma(3.0, size=400)
-MIXTURE = np.concatenate(
-    [np.random.default_rng(8).normal(-2, 0.7, 600), np.random.default_rng(9).normal(2, 1, 400)]
-)
+MIXTURE = np.concatenate([np.random.default_rng(8).normal(-2, 0.7, 600), np.random.default_rng(9).normal(2, 1, 400)])
 PLANE = np.random.default_rng(10).multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 400)
 SPACE = np.random.default_rng(11).standard_normal((300, 3))
 
@@ -37,9 +35,7 @@ def test_scale_and_shift_on_a_line(factor: float, shift: float, draws: np.ndarra
         assert one.intervals is not None
         assert one.errors is not None
         span = factor * np.ptp(draws)
-        np.testing.assert_allclose(
-            other.intervals, factor * (one.intervals + shift), rtol=0, atol=1e-8 * span
-        )
+        np.testing.assert_allclose(other.intervals, factor * (one.intervals + shift), rtol=0, atol=1e-8 * span)
         np.testing.assert_allclose(other.errors, factor * one.errors, rtol=1e-6)
         assert other.falpha == pytest.approx(one.falpha / factor, rel=1e-8)
 
@@ -118,10 +114,7 @@ def test_bounds_stay_inside_the_support(rng: np.random.Generator, prob: float) -
         (rng.beta(0.7, 1.5, 2000), (0, 1)),
         (rng.random(2000), (0, 1)),
     ):
-        low, high = (
-            (-np.inf if support[0] is None else support[0]),
-            (np.inf if support[1] is None else support[1]),
-        )
+        low, high = ((-np.inf if support[0] is None else support[0]), (np.inf if support[1] is None else support[1]))
         result = hdr(draws, prob, support=support)
         assert low <= result.intervals.min()
         assert result.intervals.max() <= high
@@ -220,9 +213,7 @@ def test_regions_of_the_normal_on_the_plane(rng: np.random.Generator) -> None:
     result = hdr(draws, [0.5, 0.95])
     for region in result.regions:
         assert region.size == pytest.approx(-2 * np.pi * np.log(1 - region.prob), rel=0.05)
-        assert region.size_error == pytest.approx(
-            np.sqrt(region.prob * (1 - region.prob) / 20_000) / region.falpha
-        )
+        assert region.size_error == pytest.approx(np.sqrt(region.prob * (1 - region.prob) / 20_000) / region.falpha)
     assert np.hypot(*result.mode) < 0.7
     assert len(result.modes) >= 1
 

@@ -15,9 +15,7 @@ from fairstats.ground.results import TIDY_COLUMNS
 from fairstats.numerics.hdr.region import hdr
 from fairstats.numerics.hdr.result import HdrResult
 
-DRAWS = np.concatenate(
-    [np.random.default_rng(1).normal(-2, 0.7, 600), np.random.default_rng(2).normal(2, 1, 400)]
-)
+DRAWS = np.concatenate([np.random.default_rng(1).normal(-2, 0.7, 600), np.random.default_rng(2).normal(2, 1, 400)])
 PLANE = np.random.default_rng(3).standard_normal((300, 2))
 SPACE = np.random.default_rng(4).standard_normal((300, 4))
 
@@ -87,10 +85,7 @@ def test_membership() -> None:
     result = hdr(DRAWS, [0.9, 0.5])
     assert result.contains(-2.0).tolist() == [True]
     assert result.contains([0.0, -2.0, 99.0]).tolist() == [False, True, False]
-    assert (
-        result.contains(np.linspace(-4, 5, 50), prob=0.5).sum()
-        < result.contains(np.linspace(-4, 5, 50)).sum()
-    )
+    assert result.contains(np.linspace(-4, 5, 50), prob=0.5).sum() < result.contains(np.linspace(-4, 5, 50)).sum()
     assert hdr(PLANE).contains([0.0, 0.0]).tolist() == [True]
     with pytest.raises(InputError, match="one of"):
         result.contains(0.0, prob=0.8)
@@ -152,11 +147,7 @@ def test_answers_and_what_a_region_cannot_have() -> None:
 
 @pytest.mark.parametrize(
     ("draws", "words"),
-    [
-        (DRAWS, r"is \[.*\] and \[.*\] and holds 90.0% of 1,000 draws"),
-        (PLANE, "has the area"),
-        (SPACE, "of 4"),
-    ],
+    [(DRAWS, r"is \[.*\] and \[.*\] and holds 90.0% of 1,000 draws"), (PLANE, "has the area"), (SPACE, "of 4")],
     ids=["line", "plane", "space"],
 )
 def test_sentences(draws: np.ndarray, words: str) -> None:

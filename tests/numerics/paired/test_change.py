@@ -89,10 +89,9 @@ def test_levels_of_a_family_of_changes(adjust: str, chosen: float, judged: int) 
         assert tuple(row.confidence_interval) == pytest.approx(tuple(wide if chosen > 1 else alone), rel=1e-9)
         assert tuple(row.distance_interval) == pytest.approx(tuple(far), rel=1e-9)
     p = 2 * norm.sf(np.abs([0.1, -0.2, 0.05]) / 0.045)
-    wanted = {
-        ("holm", 1.0): [max(2 * p[0], 3 * p[1]), 3 * p[1], max(2 * p[0], p[2])],
-        ("none", 1.0): list(p),
-    }.get((adjust, chosen), np.minimum(6 * p, 1.0).tolist())
+    wanted = {("holm", 1.0): [max(2 * p[0], 3 * p[1]), 3 * p[1], max(2 * p[0], p[2])], ("none", 1.0): list(p)}.get(
+        (adjust, chosen), np.minimum(6 * p, 1.0).tolist()
+    )
     assert [row.pvalue_adjusted for row in rows] == pytest.approx(wanted, rel=1e-9)
     alone = "further from parity" if judged == 1 else "undecided"
     assert [row.verdict for row in rows] == [alone, "closer to parity", "undecided"]
@@ -105,11 +104,7 @@ def test_ends_stay_where_values_can_be() -> None:
     whole = Change(Part(0.0, lambda z: -np.inf, lambda z: np.inf), Part.normal(0.0, 1.0), np.nan, note="why")
     open_ = Found("m", ("a",), PAIR, whole, "ratio", 5, "how", (0.5, 0.5))
     (row,) = finished([open_], 0.95, "holm")
-    assert (tuple(row.confidence_interval), row.verdict, row.note) == (
-        (0.0, np.inf),
-        "insufficient evidence",
-        "why",
-    )
+    assert (tuple(row.confidence_interval), row.verdict, row.note) == ((0.0, np.inf), "insufficient evidence", "why")
     assert (row.group, row.reference) == ("a", "")
     for kind, ends in (("ratio", (0.0, np.inf)), ("size", (-np.inf, np.inf))):
         lacking = Found("m", ("a", "b"), PAIR, "no cases.", kind, 5, "how", (0.5, 0.25))
@@ -169,9 +164,7 @@ def test_a_weighted_change_by_linearisation_of_rows(
     w = rng.uniform(0.5, 2.0, n) if design != "clusters" else np.ones(n)
     options: dict[str, Any] = {"sample_weight": w} if design != "clusters" else {}
     options |= {"cluster": unit} if design != "weights" else {}
-    (c,) = fs.compare_models(
-        y, a, b, sensitive_features=group, reference="a", metrics=metric, **options
-    ).comparisons
+    (c,) = fs.compare_models(y, a, b, sensitive_features=group, reference="a", metrics=metric, **options).comparisons
     ratio = METRICS[metric].contrast == "ratio"
     factor = (unit.max() + 1) / unit.max()
     shares: dict[Any, np.ndarray] = {}
@@ -209,12 +202,8 @@ def test_a_weighted_change_by_linearisation_of_rows(
     scale = np.exp(estimate) if ratio else 1.0
     assert c.estimate == pytest.approx(np.exp(estimate) if ratio else estimate, rel=1e-9)
     assert c.std_error == pytest.approx(spread[-1] * scale, rel=1e-9)
-    assert tuple(c.confidence_interval) == pytest.approx(
-        tuple(np.exp(shift_ends)) if ratio else shift_ends, rel=1e-9
-    )
-    assert c.pvalue == pytest.approx(
-        2 * t(df).sf(abs(estimate) / (np.sqrt(wider) * spread[-1])), rel=1e-6, abs=1e-12
-    )
+    assert tuple(c.confidence_interval) == pytest.approx(tuple(np.exp(shift_ends)) if ratio else shift_ends, rel=1e-9)
+    assert c.pvalue == pytest.approx(2 * t(df).sf(abs(estimate) / (np.sqrt(wider) * spread[-1])), rel=1e-6, abs=1e-12)
     assert tuple(c.distance_interval) == pytest.approx(distance_limits(shift_ends, total_ends), rel=1e-9)
     ends = (values[0, 0] - values[0, 1], values[1, 0] - values[1, 1])
     assert (c.before, c.after) == pytest.approx(tuple(np.exp(ends)) if ratio else ends, rel=1e-9)

@@ -29,9 +29,7 @@ def apart(hidden: Any = (), pseudo: float = 4.0) -> Apart:
     rng = np.random.default_rng(5)
     observed = np.array([[0.3, -0.05, -0.12, 0.02, -0.15, 0.0], [0.1, 0.2, -0.1, -0.16, 0.01, -0.05]])
     noise = 0.05 * rng.standard_normal((2, 199, 6)) + 0.01
-    return Apart(
-        observed, noise, REACHES[-1], step=0.5, most=0.6, rows=[50, 80], pseudo=pseudo, hidden=hidden
-    )
+    return Apart(observed, noise, REACHES[-1], step=0.5, most=0.6, rows=[50, 80], pseudo=pseudo, hidden=hidden)
 
 
 def laws_of(a: Apart) -> list[list[np.ndarray]]:
@@ -61,9 +59,7 @@ def widest(at: float, laws: list[np.ndarray], z: float, least: float, most: floa
     if k == 0:
         return least, most
     ordered = [np.sort(law) for law in laws]
-    return max(at - max(law[-k] for law in ordered), least), min(
-        at - min(law[k - 1] for law in ordered), most
-    )
+    return max(at - max(law[-k] for law in ordered), least), min(at - min(law[k - 1] for law in ordered), most)
 
 
 def test_limits_and_evidence_of_a_distance_are_those_of_its_laws() -> None:
@@ -216,15 +212,11 @@ def test_madd_of_models_and_its_standard_errors() -> None:
     assert found.grid == 5
 
     def distance(rows_a: Any, rows_b: Any) -> np.ndarray:
-        one, two = (
-            np.array([np.histogram(s, 5, (0, 1))[0] / s.size for s in part]) for part in (rows_a, rows_b)
-        )
+        one, two = (np.array([np.histogram(s, 5, (0, 1))[0] / s.size for s in part]) for part in (rows_a, rows_b))
         return np.abs(one - two).sum(axis=1)
 
     np.testing.assert_allclose(found.level.estimates, distance(a, b), rtol=1e-12)
-    again = np.array(
-        [distance(a[:, rng.integers(0, 45, 45)], b[:, rng.integers(0, 70, 70)]) for _ in range(800)]
-    )
+    again = np.array([distance(a[:, rng.integers(0, 45, 45)], b[:, rng.integers(0, 70, 70)]) for _ in range(800)])
     np.testing.assert_allclose(found.level.std_errors, again.std(axis=0, ddof=1), rtol=0.18)
     moved = np.std(again[:, 1] - again[:, 0], ddof=1)
     assert found.changes[1, 0].std_error == pytest.approx(moved, rel=0.18)

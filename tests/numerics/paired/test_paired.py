@@ -66,12 +66,7 @@ def rate_of(cells: Any, rate: str, model: int) -> Any:
 
 def expand(counts: dict[str, tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     names = ("111", "110", "101", "100", "011", "010", "001", "000")
-    rows = [
-        (*map(int, name), g)
-        for g, c in counts.items()
-        for name, n in zip(names, c, strict=True)
-        for _ in range(n)
-    ]
+    rows = [(*map(int, name), g) for g, c in counts.items() for name, n in zip(names, c, strict=True) for _ in range(n)]
     y, a, b, g = zip(*rows, strict=True)
     return np.array(y), np.array(a), np.array(b), np.array(g)
 
@@ -106,21 +101,15 @@ def test_before_and_after_are_the_unpaired_metrics() -> None:
     y, a, b, g = expand(COUNTS)
     result = fs.compare_models(y, a, b, sensitive_features=g, reference="a", metrics="conditional_accuracy_1")
     change = result.comparisons[0]
-    assert change.before == pytest.approx(
-        fs.conditional_accuracy(y, a, sensitive_features=g, reference="a").estimate
-    )
-    assert change.after == pytest.approx(
-        fs.conditional_accuracy(y, b, sensitive_features=g, reference="a").estimate
-    )
+    assert change.before == pytest.approx(fs.conditional_accuracy(y, a, sensitive_features=g, reference="a").estimate)
+    assert change.after == pytest.approx(fs.conditional_accuracy(y, b, sensitive_features=g, reference="a").estimate)
     assert change.estimate == pytest.approx(change.after / change.before, rel=1e-12)
 
 
 def test_a_difference_of_selection_rates_in_closed_form() -> None:
     """Var = Σ_s Var(ŷ_B − ŷ_A | s)/n_s, as in McNemar's setting: (b + c − (b − c)²/n)/n² per group."""
     y, a, b, g = expand(COUNTS)
-    result = fs.compare_models(
-        y, a, b, sensitive_features=g, reference="a", metrics="demographic_parity_difference"
-    )
+    result = fs.compare_models(y, a, b, sensitive_features=g, reference="a", metrics="demographic_parity_difference")
     variance = 0.0
     for group in "ab":
         d = (b - a)[g == group]
@@ -135,12 +124,8 @@ def test_pairing_matters() -> None:
     """
     y, a, _, g = expand(COUNTS)
     b = np.where(np.arange(a.size) % 40 == 0, 1 - a, a)
-    result = fs.compare_models(
-        y, a, b, sensitive_features=g, reference="a", metrics="demographic_parity_difference"
-    )
-    alone = fs.demographic_parity_difference(
-        y, a, sensitive_features=g, reference="a", method="delta"
-    ).std_error
+    result = fs.compare_models(y, a, b, sensitive_features=g, reference="a", metrics="demographic_parity_difference")
+    alone = fs.demographic_parity_difference(y, a, sensitive_features=g, reference="a", method="delta").std_error
     assert result.comparisons[0].std_error < alone * np.sqrt(2) / 3
 
 
@@ -159,12 +144,7 @@ def test_coverage(metric: str, rng: np.random.Generator) -> None:
     for _ in range(600):
         counts = {g: tuple(int(v) for v in rng.multinomial(600, shares[g])) for g in "ab"}
         result = fs.compare_models(
-            None,
-            None,
-            None,
-            metrics=metric,
-            counts=fs.results.PairedCounts.from_counts(counts),
-            reference="a",
+            None, None, None, metrics=metric, counts=fs.results.PairedCounts.from_counts(counts), reference="a"
         )
         hits += truth in result.confidence_interval
     assert hits / 600 == pytest.approx(0.95, abs=0.036)
@@ -186,9 +166,7 @@ def test_identical_predictions_are_evidence_of_little_change(metric: str) -> Non
 def test_identical_predictions_in_closed_form() -> None:
     """Tango's limits with no changed decision are ±z²/(n + z²); MOVER adds their squares."""
     z2 = norm.ppf(0.975) ** 2
-    counts = fs.results.PairedCounts.from_counts(
-        {"a": (30, 0, 0, 20, 10, 0, 0, 40), "b": (4, 0, 0, 6, 5, 0, 0, 5)}
-    )
+    counts = fs.results.PairedCounts.from_counts({"a": (30, 0, 0, 20, 10, 0, 0, 40), "b": (4, 0, 0, 6, 5, 0, 0, 5)})
     change = fs.compare_models(counts=counts, metrics="demographic_parity_difference", reference="a")
     reach = float(np.hypot(z2 / (100 + z2), z2 / (20 + z2)))
     assert tuple(change.confidence_interval) == pytest.approx((-reach, reach), rel=1e-9)
@@ -238,27 +216,17 @@ def test_labels_missing_values_and_weights(rng: np.random.Generator) -> None:
     y, a, b, g = expand(COUNTS)
     names = np.array(["no", "yes"])
     wanted = fs.compare_models(y, a, b, sensitive_features=g, reference="a")
-    found = fs.compare_models(
-        names[y], names[a], names[b], sensitive_features=g, reference="a", pos_label="yes"
-    )
+    found = fs.compare_models(names[y], names[a], names[b], sensitive_features=g, reference="a", pos_label="yes")
     assert found.confidence_interval == wanted.confidence_interval
     mapped = fs.compare_models(
-        y,
-        names[a],
-        b + 1,
-        sensitive_features=g,
-        reference="a",
-        pos_label={"y_true": 1, "y_pred": "yes", "y_pred_b": 2},
+        y, names[a], b + 1, sensitive_features=g, reference="a", pos_label={"y_true": 1, "y_pred": "yes", "y_pred_b": 2}
     )
     assert mapped.confidence_interval == wanted.confidence_interval
     holes: list[Any] = b.tolist()
     holes[0] = None
     with pytest.warns(fs.FairstatsWarning, match=r"1 of .* rows left out .*y_pred_b: 1"):
         dropped = fs.compare_models(y, a, holes, sensitive_features=g, reference="a", missing="drop")
-    assert (
-        dropped.estimate
-        == fs.compare_models(y[1:], a[1:], b[1:], sensitive_features=g[1:], reference="a").estimate
-    )
+    assert dropped.estimate == fs.compare_models(y[1:], a[1:], b[1:], sensitive_features=g[1:], reference="a").estimate
     unit = fs.compare_models(y, a, b, sensitive_features=g, reference="a", sample_weight=np.ones(y.size))
     n = y.size
     assert unit.comparisons[0].std_error == pytest.approx(
@@ -528,18 +496,14 @@ def test_models_far_from_parity_on_one_side_by_their_predictive_values() -> None
     """Both far below parity: the sum is known, so the distance is the change turned over."""
     cells = {"a": (4_000, 300, 300, 0, 400, 50, 50, 900), "b": (900, 300, 100, 0, 900, 100, 300, 900)}
     counts = fs.results.PairedCounts.from_counts(cells)
-    change = fs.compare_models(
-        counts=counts, metrics="predictive_parity_difference", reference="a"
-    ).comparisons[0]
+    change = fs.compare_models(counts=counts, metrics="predictive_parity_difference", reference="a").comparisons[0]
     low, high = change.confidence_interval
     assert high < 0
     assert tuple(change.distance_interval) == pytest.approx((-high, -low), rel=1e-12)
     assert change.verdict == "further from parity"
     cells["b"] = (900, 100, 300, 0, 900, 300, 100, 900)  # the models exchanged
     counts = fs.results.PairedCounts.from_counts(cells)
-    (back,) = fs.compare_models(
-        counts=counts, metrics="predictive_parity_difference", reference="a"
-    ).comparisons
+    (back,) = fs.compare_models(counts=counts, metrics="predictive_parity_difference", reference="a").comparisons
     assert back.confidence_interval.low > 0
     assert back.verdict == "closer to parity"
 

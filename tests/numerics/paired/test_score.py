@@ -119,9 +119,7 @@ def test_combinations_are_squares_added() -> None:
         )
         reach = [np.sqrt(np.dot(far, far)) / 3 for far in
                  (low * np.array([0.1, 0.2, 0.3]), high * np.array([0.25, 0.05, 0.3]))]  # fmt: skip
-        assert mean.limits(z) == pytest.approx(
-            (mean.estimate - reach[0], mean.estimate + reach[1]), rel=1e-12
-        )
+        assert mean.limits(z) == pytest.approx((mean.estimate - reach[0], mean.estimate + reach[1]), rel=1e-12)
     kept = one.kept()
     assert (kept.estimate, kept.limits(1.5)) == (one.estimate, one.limits(1.5))
     around = Part.normal(0.3, 0.1, 0.5)

@@ -30,9 +30,7 @@ def run(*arguments: Any) -> Any:
 def stored(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A report, and its rows."""
     folder = tmp_path_factory.mktemp("crosscheck")
-    report = fs.audit(
-        frame, y_pred="granted", score="score", sensitive_features="sex", n_resamples=199, rng=1
-    )
+    report = fs.audit(frame, y_pred="granted", score="score", sensitive_features="sex", n_resamples=199, rng=1)
     frame.to_csv(folder / "rows.csv", index=False)
     return report.to_json(folder / "r.json"), folder / "rows.csv"
 
@@ -71,11 +69,7 @@ def test_disagreement_is_exit_code_1(stored: tuple[Path, Path], perturbed: Any) 
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [
-        ("no JSON", "cannot be read as JSON"),
-        ("{}", "results written by fairstats"),
-        ("[1]", "with a list"),
-    ],
+    [("no JSON", "cannot be read as JSON"), ("{}", "results written by fairstats"), ("[1]", "with a list")],
 )
 def test_what_cannot_be_used_is_exit_code_2(tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "r.json"
@@ -146,9 +140,7 @@ def many() -> Crosscheck:
     return Crosscheck(tuple(checks), "title", "4.2.2", "0.1.0")
 
 
-def test_section_is_there_only_when_asked(
-    report: fs.results.AuditReport, many: Crosscheck, tmp_path: Path
-) -> None:
+def test_section_is_there_only_when_asked(report: fs.results.AuditReport, many: Crosscheck, tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     without = report.to_html(tmp_path / "a.html").read_text(encoding="utf-8")
     text = report.to_html(tmp_path / "b.html", crosscheck=many).read_text(encoding="utf-8")

@@ -54,8 +54,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
     "share of changed predictions": (
         RiskComparison,
         (*pairs._SHARE, *pairs._EXACT_SHARE),
-        NO_VERDICT
-        | dict.fromkeys(("std_error", "statistic", "pvalue", "pvalue_adjusted"), "the class lacks it"),
+        NO_VERDICT | dict.fromkeys(("std_error", "statistic", "pvalue", "pvalue_adjusted"), "the class lacks it"),
     ),
     "MADD of a pair": (
         MaddComparison,
@@ -108,11 +107,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
         | {"std_error": "for display: those of the levels are compared"}
         | dict.fromkeys(("root_mean", "root_sd"), "simulated; what follows from them is compared"),
     ),
-    "return level": (
-        GroupLevel,
-        (*tails._LEVEL, *tails._LEVEL_ERROR, *tails._PROFILE),
-        {"interactions": "a setting"},
-    ),
+    "return level": (GroupLevel, (*tails._LEVEL, *tails._LEVEL_ERROR, *tails._PROFILE), {"interactions": "a setting"}),
     "largest gap": (
         RateComparison,
         pairs._GAP,

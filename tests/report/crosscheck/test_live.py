@@ -39,9 +39,7 @@ def people() -> dict[str, Any]:
         "weight": rng.integers(1, 4, N).astype(float),
         "cluster": rng.integers(0, 60, N),
         "stratum": rng.integers(0, 4, N),
-        "X": pd.DataFrame(
-            {"x": rng.normal(size=N), "k": rng.choice(["u", "v"], N), "b": rng.random(N) < 0.5}
-        ),
+        "X": pd.DataFrame({"x": rng.normal(size=N), "k": rng.choice(["u", "v"], N), "b": rng.random(N) < 0.5}),
     }
 
 
@@ -73,9 +71,7 @@ def test_ratios(options: dict[str, Any]) -> None:
     assert_all_agree(fs.crosscheck(result), at_least=26)
 
 
-@pytest.mark.parametrize(
-    "metric", ["disparate_impact", "demographic_parity_max", "balanced_accuracy_difference"]
-)
+@pytest.mark.parametrize("metric", ["disparate_impact", "demographic_parity_max", "balanced_accuracy_difference"])
 def test_unequal_clusters(metric: str) -> None:
     """Statistics shrunk for the skewness of their totals: 8 clusters in 80 have ten times as many rows."""
     rng = np.random.default_rng(5)
@@ -133,12 +129,7 @@ def test_exact_p_values_of_peaks_near_the_end() -> None:
 def test_changes_that_few_clusters_refuse_and_references_that_the_data_chose() -> None:
     """R gives the estimate and no limits, too; a chosen reference counts all pairs without adjustment."""
     p = people()
-    models = {
-        "y_true": p["y"],
-        "y_pred": p["first"],
-        "y_pred_b": p["second"],
-        "sensitive_features": p["group"],
-    }
+    models = {"y_true": p["y"], "y_pred": p["first"], "y_pred_b": p["second"], "sensitive_features": p["group"]}
     asked = {"metrics": ["disparate_impact", "average_odds_difference", "accuracy"]}
     few = fs.compare_models(**models, **asked, cluster=[int(c) % 6 for c in pd.factorize(p["cluster"])[0]])
     assert {c.verdict for c in few.comparisons} == {"insufficient evidence"}
@@ -171,12 +162,7 @@ def test_functions_of_counts_pairs_and_strata() -> None:
         fs.group_metric(p["y"], p["first"], metric="mcc", contrast="ratio", cluster=p["cluster"], **of_group),
         fs.compare_models(p["y"], p["first"], p["second"], **of_group),
         fs.compare_models(
-            p["y"],
-            p["first"],
-            p["second"],
-            metrics="equal_opportunity_difference",
-            cluster=p["cluster"],
-            **of_group,
+            p["y"], p["first"], p["second"], metrics="equal_opportunity_difference", cluster=p["cluster"], **of_group
         ),
         fs.stratified_ratio(p["first"], strata=p["stratum"], **of_group),
     ):
@@ -220,9 +206,7 @@ def test_madd(options: dict[str, Any]) -> None:
 
 
 def test_a_report_without_curve_needs_the_scores(frame: pd.DataFrame) -> None:
-    report = fs.audit(
-        frame, y_pred="granted", score="score", sensitive_features="sex", n_resamples=199, rng=1
-    )
+    report = fs.audit(frame, y_pred="granted", score="score", sensitive_features="sex", n_resamples=199, rng=1)
     alone, with_rows = fs.crosscheck(report), fs.crosscheck(report, data=frame)
     assert alone.counts()["needs --data"] == 3
     assert_all_agree(alone, at_least=60)
@@ -262,11 +246,7 @@ def test_discriminative_risk() -> None:
     p = people()
     frame = p["X"].assign(g=p["group"])
     result = fs.discriminative_risk(
-        lambda rows: ((rows["x"] > 0) ^ (rows["g"] == "a")).astype(int),
-        frame,
-        sensitive_features="g",
-        draws=1,
-        rng=1,
+        lambda rows: ((rows["x"] > 0) ^ (rows["g"] == "a")).astype(int), frame, sensitive_features="g", draws=1, rng=1
     )
     assert_all_agree(fs.crosscheck(result), at_least=12)
 
@@ -302,9 +282,7 @@ def test_comparisons_of_algorithms() -> None:
 def test_ecd(calibrated: bool) -> None:
     rng = np.random.default_rng(3)
     cd = {"white": 0.3 * rng.beta(2, 8, 8000), "black": 0.5 * rng.beta(2, 8, 3000)}
-    result = fs.ecd(
-        cd, privileged="white", unprivileged="black", calibrated=calibrated, n_resamples=0, backend="scipy"
-    )
+    result = fs.ecd(cd, privileged="white", unprivileged="black", calibrated=calibrated, n_resamples=0, backend="scipy")
     assert_all_agree(fs.crosscheck(result), at_least=30)
 
 
@@ -315,11 +293,7 @@ def test_ecd_with_a_grid_that_is_given(grid: float | None) -> None:
     rng = np.random.default_rng(3)
     cd = np.round(rng.beta(2, 8, 3000), 1)
     cd[1000:] = rng.choice([0.0, 0.1], 2000)
-    rows = {
-        "score": np.zeros(3000),
-        "counterfactual_score": cd,
-        "sensitive_features": np.repeat(["a", "b", "b"], 1000),
-    }
+    rows = {"score": np.zeros(3000), "counterfactual_score": cd, "sensitive_features": np.repeat(["a", "b", "b"], 1000)}
     result = fs.ecd({"a": cd[:1000], "b": cd[1000:]}, grid=grid, n_resamples=0, backend="scipy")
     assert ("cells" in result["b"].level.confidence_interval.method) == (grid is not None)
     assert_all_agree(fs.crosscheck(result, data=rows), at_least=20)
@@ -354,11 +328,7 @@ def test_averages_of_counterfactuals_with_and_without_rows(frame: pd.DataFrame) 
     alone, with_rows = fs.crosscheck(report), fs.crosscheck(report, data=frame)
     assert alone.disagreements == with_rows.disagreements == ()
     assert alone.counts()["needs --data"] > with_rows.counts()["needs --data"] == 0
-    means = [
-        c
-        for c in with_rows.checks
-        if c.metric == "average causal discrimination" and c.quantity == "estimate"
-    ]
+    means = [c for c in with_rows.checks if c.metric == "average causal discrimination" and c.quantity == "estimate"]
     assert [c.verdict for c in means] == ["agrees", "agrees"]
 
 
@@ -376,12 +346,7 @@ def test_what_r_has_of_a_region_depends_on_its_density() -> None:
     """Written down: R smooths on the whole line, weighs no atoms and has no regions of planes; it says so."""
     rng = np.random.default_rng(3)
     x = rng.exponential(size=500)
-    ends = [
-        "number of intervals",
-        "interval 1, lower end",
-        "interval 1, upper end",
-        "share of the density's mass",
-    ]
+    ends = ["number of intervals", "interval 1, lower end", "interval 1, upper end", "share of the density's mass"]
     bounded = fs.hdr(x, 0.5, support=(0, None), backend="scipy")
     found = fs.crosscheck(bounded, data={"samples": x})
     assert_all_agree(found, at_least=5)
@@ -393,10 +358,7 @@ def test_what_r_has_of_a_region_depends_on_its_density() -> None:
     assert without.checks[0].note == "a quantile over the samples"
     atoms = fs.hdr(rng.integers(0, 6, 500), 0.9, discrete=True, backend="scipy")
     plane = fs.hdr(rng.normal(size=(200, 2)), 0.9, backend="scipy")
-    for result, why in (
-        (atoms, "of discrete draws: R has no twin"),
-        (plane, "in 2 dimensions: R has no twin"),
-    ):
+    for result, why in ((atoms, "of discrete draws: R has no twin"), (plane, "in 2 dimensions: R has no twin")):
         (check,) = fs.crosscheck(result).checks
         assert (check.verdict, check.note) == ("not recomputed", why)
         assert check.metric == "region 0.9"
@@ -404,11 +366,7 @@ def test_what_r_has_of_a_region_depends_on_its_density() -> None:
 
 def left_out(found: Crosscheck) -> list[tuple[str, str, str]]:
     """(metric, quantity, reason) of what was not recomputed, or needs data."""
-    return [
-        (c.metric, c.quantity, c.note)
-        for c in found.checks
-        if c.verdict in ("not recomputed", "needs --data")
-    ]
+    return [(c.metric, c.quantity, c.note) for c in found.checks if c.verdict in ("not recomputed", "needs --data")]
 
 
 @lru_cache(maxsize=1)
@@ -450,9 +408,7 @@ def test_changes_of_scores_with_and_without_their_rows() -> None:
     assert_all_agree(with_rows, at_least=100)
     without = fs.crosscheck(models)
     assert without.disagreements == ()
-    assert {(q, why) for _, q, why in left_out(without)} == {
-        ("estimate", "scores of single rows: pass data=")
-    }
+    assert {(q, why) for _, q, why in left_out(without)} == {("estimate", "scores of single rows: pass data=")}
     names = [m.split("_")[0] for m, _, _ in left_out(without)]
     assert names == ["auc"] * 3 + ["brier"] * 3 + ["madd", "abroca"]
     unlabelled = fs.crosscheck(models, data=given)  # MADD needs no labels
@@ -465,9 +421,7 @@ def test_mitigations_before_and_after() -> None:
     fitted = fs.MaddMitigator(n_lambdas=11, random_state=1)
     fitted.fit(own["score"]["a"], own["y"], sensitive_features=own["group"])
     rest = slice(300, N)
-    effect = fitted.evaluate(
-        p["score"][rest], p["y"][rest], sensitive_features=own["groups"][rest], n_resamples=199
-    )
+    effect = fitted.evaluate(p["score"][rest], p["y"][rest], sensitive_features=own["groups"][rest], n_resamples=199)
     found = fs.crosscheck(effect)
     assert found.disagreements == ()
     assert [q for _, q, _ in left_out(found)] == ["estimate"]  # the paired change of MADD needs the rows
@@ -501,22 +455,14 @@ def test_worst_cases_and_a_family_that_is_the_audit(reference: str, method: str)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
         report = fs.audit(
-            frame,
-            y_pred="p",
-            sensitive_features="g",
-            missing="drop",
-            family="audit",
-            reference=reference,
-            rng=1,
+            frame, y_pred="p", sensitive_features="g", missing="drop", family="audit", reference=reference, rng=1
         )
     found = fs.crosscheck(report)
     assert_all_agree(found, at_least=90)
     assert sum(c.metric.startswith("worst_case_") for c in found.checks) >= 8
     table = report.to_frame()
     tested = table[table["pvalue"].notna() & (table["metric"] != "worst_case")]
-    pairs = np.where(
-        tested["metric"].str.endswith("_max") | (method == "holm"), 1, 1.5
-    )  # 3 pairs, 2 compared
+    pairs = np.where(tested["metric"].str.endswith("_max") | (method == "holm"), 1, 1.5)  # 3 pairs, 2 compared
     raw = np.minimum(tested["pvalue"] * pairs, 1)
     adjusted = multipletests(raw, method=method)[1]
     np.testing.assert_allclose(tested["pvalue_adjusted"], adjusted, rtol=1e-12)

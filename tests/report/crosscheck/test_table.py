@@ -170,10 +170,7 @@ def test_what_has_no_twin_is_named_with_its_reason() -> None:
         (stretch, [("madd", "", stretch.mean)], part),
         (
             levels,
-            [
-                (f"return level of {m}", "", float(v))
-                for m, v in zip((500, 1000), levels.estimate, strict=True)
-            ],
+            [(f"return level of {m}", "", float(v)) for m, v in zip((500, 1000), levels.estimate, strict=True)],
             of_fit,
         ),
     ):
@@ -201,9 +198,7 @@ def test_what_r_cannot_repeat_is_left_out_without_asking() -> None:
     own = fs.um_compare(few, few, metrics=("accuracy", hits), rng=1, draws=100)
     of_users = "of functions of the user's"
     quantities = ["P(A≫B)", "P(B≫A)", "P(A≈B)", "P(mixed)", "P(|Δ accuracy| ≤ RoPE)", "P(|Δ hits| ≤ RoPE)"]
-    quantities += [
-        f"{what} of Δ {m}" for what in ("mean", "standard deviation") for m in ("accuracy", "hits")
-    ]
+    quantities += [f"{what} of Δ {m}" for what in ("mean", "standard deviation") for m in ("accuracy", "hits")]
     assert reasons(own) == [(quantity, "not recomputed", of_users) for quantity in quantities]
     ranked = fs.um_compare({"x": many, "y": many, "z": many}, metrics="accuracy", rng=1, draws=20_001)
     found = crosscheck(ranked, door=door).checks

@@ -109,9 +109,7 @@ def test_what_is_shown(page_of: Callable[..., str], monkeypatch: pytest.MonkeyPa
         "Text.\n\n```{python}\nNone\n```\n\n```{python}\n'last';\n```\n"
     )
     body = page[page.index("<body") :]
-    assert '<pre tabindex="0" class="stdout">&lt;out&gt; False</pre>' in body, (
-        "R is missing: it is not loaded"
-    )
+    assert '<pre tabindex="0" class="stdout">&lt;out&gt; False</pre>' in body, "R is missing: it is not loaded"
     assert '<pre tabindex="0" class="stderr">err</pre>' in body
     assert body.count('<div class="output">') == 2, "the variable of the caller is not handed on"
     assert "fewer draws" not in page

@@ -80,9 +80,7 @@ def test_r_chunks_in_a_notebook_and_recorded(vignette: Callable[..., Vignette], 
 
 
 @pytest.mark.parametrize("lacking", ["Rscript", "pandoc", "packages"])
-def test_what_is_missing_is_named(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str
-) -> None:
+def test_what_is_missing_is_named(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str) -> None:
     says = {"Rscript": "r-base-core", "pandoc": "apt-get install pandoc", "packages": "r-cran-reticulate"}
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -113,9 +111,7 @@ def test_options_are_checked(small: Path, tmp_path: Path) -> None:
         build_vignettes([str(small)], out=tmp_path, jobs=0)
 
 
-def test_several_at_a_time(
-    vignette: Callable[..., Vignette], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_at_a_time(vignette: Callable[..., Vignette], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results come in the order of the names; the first failure stops those that wait."""
     begun = []
 

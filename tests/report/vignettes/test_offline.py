@@ -73,9 +73,7 @@ def test_pictures_go_into_the_page(tmp_path: Path) -> None:
 
 
 def test_pictures_have_words() -> None:
-    page = name_pictures(
-        '<img src="a"><h2 id="x">Of <em>a</em> &amp; "b"</h2><img src="b" alt=""/><img alt="c">'
-    )
+    page = name_pictures('<img src="a"><h2 id="x">Of <em>a</em> &amp; "b"</h2><img src="b" alt=""/><img alt="c">')
     assert page == (
         '<img alt="Figure" src="a"><h2 id="x">Of <em>a</em> &amp; "b"</h2>'
         '<img alt="Figure: Of a &amp; &quot;b&quot;" src="b"/><img alt="c">'

@@ -99,9 +99,7 @@ def test_hostile_columns_stay_text(tmp_path: Path) -> None:
     assert "<b>" not in re.sub(r"```.*?```", "", vignette.text, flags=re.DOTALL).replace(r"\<b\>", "")
 
 
-def test_a_report_writes_one_with_its_rows_or_without(
-    report: AuditReport, frame: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_a_report_writes_one_with_its_rows_or_without(report: AuditReport, frame: pd.DataFrame, tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "rows.csv", index=False)
     vignette = read_vignette(report.to_vignette(tmp_path / "a.Rmd", tmp_path / "rows.csv"))
     (code,) = (chunk.code for chunk in vignette.chunks if chunk.label == "data")
@@ -175,13 +173,9 @@ STRANGE = {
 def test_every_part_that_was_promised_is_there(always: int, left: tuple[str, ...], tmp_path: Path) -> None:
     """Next month everybody, or nobody, may be selected; weights and clusters leave parts out."""
     rng = np.random.default_rng(2)
-    frame = strange().assign(
-        **{"1 hat %": always, "s": rng.random(160).round(3), "cf": rng.random(160).round(3)}
-    )
+    frame = strange().assign(**{"1 hat %": always, "s": rng.random(160).round(3), "cf": rng.random(160).round(3)})
     frame.to_csv(tmp_path / "p.csv", index=False)
-    asked = {
-        key: value for key, value in STRANGE.items() if key not in ("sample_weight", "cluster") or key in left
-    }
+    asked = {key: value for key, value in STRANGE.items() if key not in ("sample_weight", "cluster") or key in left}
     asked |= {"score": "s", "counterfactual_score": "cf", "n_resamples": 100}
     text = write_vignette(tmp_path / "v.Rmd", tmp_path / "p.csv", asked).read_text(encoding="utf-8")
     with warnings.catch_warnings():
@@ -197,9 +191,7 @@ def test_every_part_that_was_promised_is_there(always: int, left: tuple[str, ...
 def test_a_vignette_without_outcomes_and_predictions_is_refused(tmp_path: Path) -> None:
     made_up(60).to_csv(tmp_path / "p.csv", index=False)
     with pytest.raises(fs.InputError, match="y_pred"):
-        write_vignette(
-            tmp_path / "v.Rmd", tmp_path / "p.csv", {"sensitive_features": "sex", "score": "score"}
-        )
+        write_vignette(tmp_path / "v.Rmd", tmp_path / "p.csv", {"sensitive_features": "sex", "score": "score"})
 
 
 @pytest.mark.slow

@@ -126,9 +126,7 @@ def test_every_vignette_keeps_the_rules(name: str) -> None:
         assert word not in text, f"{name}: {word}"
     for chunk in v.chunks:
         if chunk.language == "r":
-            assert "library(fairstats)" in "".join(c.code for c in v.chunks if c.line <= chunk.line), (
-                chunk.name
-            )
+            assert "library(fairstats)" in "".join(c.code for c in v.chunks if c.line <= chunk.line), chunk.name
         if "plt.show()" in chunk.code:
             assert chunk.options.get("fig.alt") or chunk.caption, f"{name}: {chunk.name} needs fig.alt"
 

@@ -88,8 +88,7 @@ def adverse_impact(
     reason : str, optional
         Why such categories are left out of the ratios. Their numbers and rates stay. Without it all are in.
     about : dict, optional
-        What the page of Local Law 144 says: tool, auditor, audit_date, distribution_date, source,
-        explanation.
+        What the page of Local Law 144 says: tool, auditor, audit_date, distribution_date, source, explanation.
 
     Returns
     -------
@@ -134,9 +133,7 @@ def adverse_impact(
     """
     check_choice("template", template, ("ugesp", "ll144"))
     check_choice("measure", measure, (None, "selection", "scoring"))
-    settings = make_settings(
-        "ratio", {"threshold": threshold, "confidence_level": confidence_level, "adjust": adjust}
-    )
+    settings = make_settings("ratio", {"threshold": threshold, "confidence_level": confidence_level, "adjust": adjust})
     share = check_number("least_share", least_share, low=0, high=1, open_high=True, cure="0.02")
     check_that(reason is None or (isinstance(reason, str) and reason.strip()), "reason", reason, "a sentence")
     allowed = "a mapping from what is said to its text"
@@ -166,9 +163,7 @@ def adverse_impact(
     )
 
 
-def _table(
-    one: Counted, settings: Inference, references: list[str], share: float, reason: str
-) -> ImpactTable:
+def _table(one: Counted, settings: Inference, references: list[str], share: float, reason: str) -> ImpactTable:
     """Ratios, figures, bounds and strata of one table."""
     counts = one.counts
     sizes = counts.group_sizes
@@ -240,9 +235,7 @@ def _bounds(counts: SelectionCounts, group: int, reference: int | None, level: f
     return Bounds(*(np.minimum(ends, 1.0) if reference is None else np.array(ends)).tolist())
 
 
-def _over_strata(
-    one: Counted, used: SelectionCounts, found: Any, settings: Inference
-) -> StratifiedRatioResult | None:
+def _over_strata(one: Counted, used: SelectionCounts, found: Any, settings: Inference) -> StratifiedRatioResult | None:
     """Mantel–Haenszel ratios to the same reference; the level counts the pairs that it was chosen from."""
     if one.tally is None:
         return None

@@ -12,13 +12,7 @@ import numpy as np
 
 from fairstats.ground.checks import check_choice, check_that, check_whole, column_name, column_names
 from fairstats.ground.counts import SelectionCounts
-from fairstats.ground.encoding import (
-    as_float_column,
-    as_frame_columns,
-    binary_codes,
-    binary_columns,
-    label_text,
-)
+from fairstats.ground.encoding import as_float_column, as_frame_columns, binary_codes, binary_columns, label_text
 from fairstats.ground.errors import InputError, MissingValuesWarning, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.tally import Tally, tally
@@ -69,9 +63,7 @@ def count_tables(
         return _with_unknown(found, unknown), None
     if isinstance(data, Mapping):
         return _with_unknown(_of_counts(data, steps), unknown), None
-    check_that(
-        unknown is None, "unknown", unknown, "None where the rows themselves are given", "leave it out"
-    )
+    check_that(unknown is None, "unknown", unknown, "None where the rows themselves are given", "leave it out")
     if (score is None) == (not steps):
         got = "neither of them" if score is None else "both"
         cure = "selected: who went on; score: who scores above the median of all"
@@ -164,10 +156,7 @@ def _of_counts(data: Mapping[Any, Any], steps: tuple[str, ...]) -> list[Counted]
     """Of one mapping, of tuples (sex, race), or of several tables by name."""
     if not data:
         raise InputError("data", got="{}", allowed=_COUNTS, cure=_CURE)
-    if all(
-        isinstance(cells, Mapping) and not {"selected", "not_selected"} & set(cells)
-        for cells in data.values()
-    ):
+    if all(isinstance(cells, Mapping) and not {"selected", "not_selected"} & set(cells) for cells in data.values()):
         tables = [(tuple(label_text(name).split(INTERSECTION)), table) for name, table in data.items()]
     elif all(isinstance(group, tuple) and len(group) == 2 for group in data):
         tables = [(("sex",), _added(data, 0)), (("race",), _added(data, 1))]
@@ -194,17 +183,11 @@ def _of_steps(by: tuple[str, ...], table: Mapping[Any, Any], steps: tuple[str, .
     passed = {}
     for group, cells in table.items():
         allowed = f"{1 + len(steps)} numbers: applicants, then those who passed {', '.join(steps)}"
-        fine = (
-            hasattr(cells, "__len__")
-            and not isinstance(cells, (str, Mapping))
-            and len(cells) == 1 + len(steps)
-        )
+        fine = hasattr(cells, "__len__") and not isinstance(cells, (str, Mapping)) and len(cells) == 1 + len(steps)
         check_that(fine, "data", cells, f"{allowed} (group {group!r})", _CURE)
         numbers = [check_whole("data", value, low=0) for value in cells]
         falling = all(a >= b for a, b in pairwise(numbers))
-        check_that(
-            falling, "data", cells, f"{allowed}, none more than before (group {group!r})", "check the order"
-        )
+        check_that(falling, "data", cells, f"{allowed}, none more than before (group {group!r})", "check the order")
         passed[group] = numbers
     spans = [("overall", 0, len(steps)), *((name, at, at + 1) for at, name in enumerate(steps))]
     return [

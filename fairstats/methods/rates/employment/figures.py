@@ -15,15 +15,14 @@ from fairstats.methods.rates.planning import equality_power
 class ImpactFigures:
     """Statistics of one group against its reference; ratio, interval and verdict stand in the comparison.
 
-    `fisher`, `mid_p`: two-sided p-values of Fisher's exact test, and Lancaster's: less half the probability
-    of the table (Biddle & Morris 2011); `z`, `z_pvalue`: difference in standard deviations of the pooled rate
-    (two standard deviations: |z| ≥ 1.96); `cohen_h`: 2 arcsin √r₀ − 2 arcsin √r₁; `phi`: z/√N; `shortfall`:
-    selections that the group lacks of the pooled rate, n₀K/N − k₀; `shortfall_four_fifths`: fewest selections
-    to be moved from the reference to the group for a ratio of the threshold; `one_decision`: whether one
-    other decision, in either group, would put the ratio on the other side of the threshold; `flip_flop`:
-    whether one selection moved would reverse which group has the higher rate (Questions and Answers on the
-    Uniform Guidelines, no. 21); `power`: of the two-sided test of equal rates for groups of this size, were
-    the ratio at the threshold.
+    `fisher`, `mid_p`: two-sided p-values of Fisher's exact test, and Lancaster's: less half the probability of the
+    table (Biddle & Morris 2011); `z`, `z_pvalue`: difference in standard deviations of the pooled rate (two standard
+    deviations: |z| ≥ 1.96); `cohen_h`: 2 arcsin √r₀ − 2 arcsin √r₁; `phi`: z/√N; `shortfall`: selections that the group
+    lacks of the pooled rate, n₀K/N − k₀; `shortfall_four_fifths`: fewest selections to be moved from the reference to
+    the group for a ratio of the threshold; `one_decision`: whether one other decision, in either group, would put the
+    ratio on the other side of the threshold; `flip_flop`: whether one selection moved would reverse which group has the
+    higher rate (Questions and Answers on the Uniform Guidelines, no. 21); `power`: of the two-sided test of equal rates
+    for groups of this size, were the ratio at the threshold.
     """
 
     fisher: float

@@ -80,9 +80,7 @@ def remarks(result: Any, table: Any) -> list[str]:
     """What stands below a table: people of unknown category, categories without a ratio."""
     n = table.n_unknown
     unknown = f"{n:,} {'person' if n == 1 else 'people'} of an unknown category: in none of the rates."
-    return [unknown if n else "No category was unknown."] + [
-        f"{name}: {why}" for name, why in table.excluded.items()
-    ]
+    return [unknown if n else "No category was unknown."] + [f"{name}: {why}" for name, why in table.excluded.items()]
 
 
 def meaning(result: Any) -> list[str]:

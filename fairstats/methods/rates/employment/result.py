@@ -159,9 +159,7 @@ class AdverseImpact(Result):
             f"{table.name}: {said}{self._practice(c, figures)}"
             for table in self.tables
             if table.result is not None
-            for said, c, figures in zip(
-                table.result.sentences(), table.comparisons, table.figures, strict=True
-            )
+            for said, c, figures in zip(table.result.sentences(), table.comparisons, table.figures, strict=True)
         ]
 
     def _practice(self, c: RateComparison, figures: ImpactFigures) -> str:

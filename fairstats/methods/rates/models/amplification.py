@@ -51,9 +51,7 @@ class AmplificationResult(ModelComparison):
         return [said, *sorted({c.note for c in self.comparisons if c.note})]
 
 
-def amplification(
-    counts: ConfusionCounts, reference: Hashable | None, settings: Inference
-) -> AmplificationResult:
+def amplification(counts: ConfusionCounts, reference: Hashable | None, settings: Inference) -> AmplificationResult:
     """Disparate impact of the predictions over that of the labels (paired ratio of ratios).
 
     Labels and predictions are two "models" of the same people: within a group the ratio of selection rate and
@@ -67,10 +65,7 @@ def amplification(
     mapping[np.arange(4), [PairedCounts.cells.index(cell) for cell in _PLACES]] = 1.0
     table = counts.collapse(PairedCounts, mapping)
     asked: dict[str, Any] = {"metrics": "disparate_impact", "baseline": None, "reference": reference}
-    asked |= {
-        "settings": replace(settings, method="paired"),
-        "rng": np.random.default_rng(0),
-    }  # draws nothing
+    asked |= {"settings": replace(settings, method="paired"), "rng": np.random.default_rng(0)}  # draws nothing
     found = compare_all(table, ("labels", "predictions"), **asked, chosen_by=1)
     changes = tuple(
         replace(c, metric=AMPLIFICATION, verdict=_WORDS.get(c.verdict, c.verdict)) for c in found.comparisons

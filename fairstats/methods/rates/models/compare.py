@@ -149,9 +149,7 @@ def compare_models(
         several, cure = len(names) > 1, "y_pred_b=, or {name: column}"
         check_that(several, "y_pred", f"one model ({names[0]!r})", "two models or more", cure)
         units = {"sample_weight": sample_weight, "cluster": cluster}
-        columns = (
-            dict(zip(predictions, ("y_pred", "y_pred_b"), strict=False)) if y_pred_b is not None else None
-        )
+        columns = dict(zip(predictions, ("y_pred", "y_pred_b"), strict=False)) if y_pred_b is not None else None
         data = ModelRows.read(y_true, predictions, scores, {**options, **units}, columns)
     check_choice("baseline", baseline, (None, *names))
     return compare_all(data, names, metrics, baseline, options["reference"], settings, generator)

@@ -15,16 +15,7 @@ from numpy.typing import NDArray
 
 from fairstats.methods.rates.abroca import RocCurve, area_between, hidden_by_rows, roc_on_grid
 from fairstats.numerics.paired.change import Change
-from fairstats.numerics.paired.distance import (
-    MIN_ROWS,
-    NEAR,
-    Apart,
-    Floats,
-    Level,
-    Measured,
-    drawn_shares,
-    unchanged,
-)
+from fairstats.numerics.paired.distance import MIN_ROWS, NEAR, Apart, Floats, Level, Measured, drawn_shares, unchanged
 from fairstats.numerics.paired.score import Part
 
 #: Bins of scores that drawn ROC curves are made of.
@@ -137,18 +128,14 @@ def abroca(
         )
         for k in range(len(estimates))
     ]
-    curves_apart = Apart(
-        observed, noise, NEAR, step=1 / observed.shape[1], most=1.0, rows=rows, hidden=hidden
-    )
+    curves_apart = Apart(observed, noise, NEAR, step=1 / observed.shape[1], most=1.0, rows=rows, hidden=hidden)
     return curves_apart.measure(estimates, pairs, margin)
 
 
 def _curve(negatives: Floats, positives: Floats) -> RocCurve:
     values, at = np.unique(np.concatenate([negatives, positives]), return_inverse=True)
     size = negatives.size
-    return RocCurve.from_counts(
-        *(np.bincount(part, minlength=values.size) for part in (at[:size], at[size:]))
-    )
+    return RocCurve.from_counts(*(np.bincount(part, minlength=values.size) for part in (at[:size], at[size:])))
 
 
 def score_cuts(scores: Floats) -> Floats:

@@ -128,9 +128,7 @@ def _pos_labels(given: Any, columns: Mapping[str, str]) -> Any:
         allowed = "y_true, y_pred, and names of models"
         raise InputError("pos_label", got=got, allowed=allowed, cure="name the columns")
     labels = {column: given.get(name, given.get("y_pred")) for name, column in columns.items()}
-    return {
-        name: value for name, value in {"y_true": given.get("y_true"), **labels}.items() if value is not None
-    }
+    return {name: value for name, value in {"y_true": given.get("y_true"), **labels}.items() if value is not None}
 
 
 def compare_all(
@@ -213,9 +211,7 @@ class _Work:
             else:
                 for row, key in zip(metric.row_names, metric.rates, strict=True):
                     rate = PairedRate(counts, RATES[key], metric.contrast == "ratio")
-                    found += [
-                        change_of_rate(rate, groups, row, pair, metric.contrast) for groups in self.compared
-                    ]
+                    found += [change_of_rate(rate, groups, row, pair, metric.contrast) for groups in self.compared]
         between = metric is not None and metric.contrast != "gap"
         return self._finished(found, self.chosen if between else 1.0)
 
@@ -227,9 +223,7 @@ class _Work:
         pairs = [p for p in self.pairs if p.model in place and p.baseline in place]
         at = [(place[p.model], place[p.baseline]) for p in pairs]
         single = name in ("auc", "brier")
-        asked: list[tuple[int, ...]] = (
-            [*((g,) for g in range(len(self.groups))), ()] if single else [*self.compared]
-        )
+        asked: list[tuple[int, ...]] = [*((g,) for g in range(len(self.groups))), ()] if single else [*self.compared]
         drawn: dict[int, DrawnCurves | None] = {}
         if name == "abroca":
             cuts = [score_cuts(own) for own in scores]
@@ -260,8 +254,7 @@ class _Work:
             row["kind"] = KINDS[name]
             known = None if isinstance(measured, str) else measured
             sizes = [
-                part.size if name in ("madd", "brier") else np.bincount(part, minlength=2).min()
-                for part in labels
+                part.size if name in ("madd", "brier") else np.bincount(part, minlength=2).min() for part in labels
             ]
             few = [g for g, size in zip(names, sizes, strict=True) if size < MIN_ROWS]
             note = f"{' and '.join(few or names)}: {measured}"
@@ -271,9 +264,7 @@ class _Work:
                 found.append(Found(**row, pair=p, change=change, ends=ends))
             level = note if known is None else known.level
             each = 1 - (1 - s.confidence_level) / (1 if single else max(self.among, 1))
-            self.values += [
-                _score_value(row, m, level, k, s.confidence_level, each) for k, m in enumerate(models)
-            ]
+            self.values += [_score_value(row, m, level, k, s.confidence_level, each) for k, m in enumerate(models)]
             evidence += [None] * len(models) if known is None or single else list(known.level.evidence)
         if not single:
             self._judge(models, evidence)
@@ -354,9 +345,7 @@ def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
             cure = "leave the metric out, or pass them row by row"
             if lacking == ["scores"] and len(there) > 1:
                 got, allowed = "weights or clusters", f"rows of equal weight for {name}"
-                cure = (
-                    "leave the metric out, or sample_weight= and cluster= (the answer is then for these rows)"
-                )
+                cure = "leave the metric out, or sample_weight= and cluster= (the answer is then for these rows)"
             raise InputError(_ARGUMENTS[lacking[0]], got=got, allowed=allowed, cure=cure)
     return names
 

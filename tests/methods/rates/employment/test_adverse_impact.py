@@ -23,9 +23,7 @@ import fairstats as fs
 from fairstats.methods.rates.employment.figures import impact_figures
 from fairstats.results import AdverseImpact
 
-TABLES = st.tuples(*(st.integers(0, 12) for _ in range(4))).filter(
-    lambda t: t[0] + t[1] > 0 and t[2] + t[3] > 0
-)
+TABLES = st.tuples(*(st.integers(0, 12) for _ in range(4))).filter(lambda t: t[0] + t[1] > 0 and t[2] + t[3] > 0)
 
 
 @pytest.fixture
@@ -97,10 +95,7 @@ def test_what_practitioners_are_told(counts: dict[str, tuple[int, int]], wanted:
 
 @pytest.mark.parametrize(
     ("n", "who"),
-    [
-        (1, "1 person of unknown category or outcome is"),
-        (1_200, "1,200 people of unknown category or outcome are"),
-    ],
+    [(1, "1 person of unknown category or outcome is"), (1_200, "1,200 people of unknown category or outcome are")],
 )
 def test_people_of_unknown_category_are_told(n: int, who: str) -> None:
     """In the notes, by number; the other notes stand whether there are any or not."""
@@ -118,10 +113,7 @@ def test_four_fifths_itself_are_enough() -> None:
     """29 CFR 1607.4 D: a rate *less* than four-fifths; 40% against 50% is just that."""
     found = fs.adverse_impact({"women": (400, 600), "men": (500, 500)})
     assert found.to_frame().loc[0, ["estimate", "reading"]].tolist() == [0.8, "statistical only"]
-    assert (
-        " The rate is at least 0.8 of the reference's (significance: statistical only)"
-        in found.sentences()[0]
-    )
+    assert " The rate is at least 0.8 of the reference's (significance: statistical only)" in found.sentences()[0]
     assert "selections moved" not in found.sentences()[0]
 
 
@@ -145,9 +137,7 @@ def test_figures_against_statsmodels_and_enumeration(table: tuple[int, int, int,
     assert (k0 + found.shortfall) / n0 == pytest.approx(hits / total)
 
 
-@pytest.mark.parametrize(
-    "table", [(19825, 40542, 189789, 385751), (697, 2582, 326, 666), (0, 900, 700, 1000)]
-)
+@pytest.mark.parametrize("table", [(19825, 40542, 189789, 385751), (697, 2582, 326, 666), (0, 900, 700, 1000)])
 def test_fisher_of_large_tables_keeps_its_digits(table: tuple[int, int, int, int]) -> None:
     """Witness: exact ratios of whole numbers, to forty digits; factorials lose eleven of sixteen here."""
     k0, n0, k1, n1 = table
@@ -211,11 +201,7 @@ def test_tables_of_a_process(people: pd.DataFrame) -> None:
     ]
     whole, screen, offer = (t for t in result.tables if t.by == ("sex",))
     passed = people[people["screen"] == 1]
-    for table, rows, column in (
-        (screen, people, "screen"),
-        (offer, passed, "offer"),
-        (whole, people, "offer"),
-    ):
+    for table, rows, column in ((screen, people, "screen"), (offer, passed, "offer"), (whole, people, "offer")):
         share = rows[column].fillna(0).groupby(rows["sex"]).agg(["sum", "size"])
         for group, (k, n) in zip(table.counts.groups, table.counts.totals, strict=True):
             assert (k, k + n) == tuple(share.loc[group])
@@ -225,10 +211,7 @@ def test_tables_of_a_process(people: pd.DataFrame) -> None:
 
 def test_counts_of_steps_equal_rows(people: pd.DataFrame) -> None:
     rows = quiet(people, selected=["screen", "offer"], sex="sex")
-    counts = {
-        sex: (len(own), int(own["screen"].sum()), int(own["offer"].sum()))
-        for sex, own in people.groupby("sex")
-    }
+    counts = {sex: (len(own), int(own["screen"].sum()), int(own["offer"].sum())) for sex, own in people.groupby("sex")}
     of_counts = quiet(counts, selected=["screen", "offer"])
     columns = ["step", "group", "reference", "estimate", "ci_low", "fisher", "shortfall"]
     assert of_counts.to_frame()[columns].equals(rows.to_frame()[columns])
@@ -254,9 +237,7 @@ def test_tuples_tallies_and_numbered_rows_are_one(people: pd.DataFrame) -> None:
 
 def test_strata_give_the_common_ratio(people: pd.DataFrame) -> None:
     found = quiet(people, selected="screen", sex="sex", strata="job", reference="M").to_frame()
-    alone = fs.stratified_ratio(
-        people["screen"], sensitive_features=people["sex"], strata=people["job"], reference="M"
-    )
+    alone = fs.stratified_ratio(people["screen"], sensitive_features=people["sex"], strata=people["job"], reference="M")
     row = found[found["metric"] == "disparate_impact_stratified"].iloc[0]
     assert row["estimate"] == pytest.approx(alone.estimate)
     tests = {t.method.split()[0]: t.pvalue for t in alone.comparisons[0].tests}
@@ -405,19 +386,8 @@ def test_the_function_of_r(people: pd.DataFrame) -> None:
     keys = ["by", "metric", "group"]
     both = mine.merge(theirs, on=keys, suffixes=("", "_r"))
     assert len(both) == len(mine) == len(theirs)
-    for name in (
-        "estimate",
-        "fisher",
-        "mid_p",
-        "z",
-        "cohen_h",
-        "shortfall",
-        "cmh_pvalue",
-        "breslow_day_pvalue",
-    ):
-        np.testing.assert_allclose(
-            both[name].astype(float), both[f"{name}_r"].astype(float), rtol=1e-6, atol=1e-9
-        )
+    for name in ("estimate", "fisher", "mid_p", "z", "cohen_h", "shortfall", "cmh_pvalue", "breslow_day_pvalue"):
+        np.testing.assert_allclose(both[name].astype(float), both[f"{name}_r"].astype(float), rtol=1e-6, atol=1e-9)
     # the critical value of all pairs is simulated on both sides
     np.testing.assert_allclose(both["ci_low"], both["ci_low_r"].astype(float), rtol=0.02)
     judged = both[both["metric"] == "adverse_impact"]

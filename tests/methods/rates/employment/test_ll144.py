@@ -98,13 +98,7 @@ def test_the_page_says_what_was_given_and_judges_nothing() -> None:
     about = {"tool": "Rank <3", "auditor": "A & B", "audit_date": "2026-05-01", "source": "historical data"}
     result = quiet(PUBLISHED, unknown={"sex": 3, "race": (2, 5)}, about=about)
     page = str(result.to_html())
-    for said in (
-        "Rank &lt;3",
-        "A &amp; B",
-        "2026-05-01",
-        "historical data",
-        "7 people of an unknown category",
-    ):
+    for said in ("Rank &lt;3", "A &amp; B", "2026-05-01", "historical data", "7 people of an unknown category"):
         assert said in page
     for word in ("violated", "satisfied", "four fifths", "0.8 "):
         assert word not in page

@@ -34,9 +34,7 @@ def test_the_ratio_of_two_ratios() -> None:
 
 def test_labels_and_predictions_are_two_models() -> None:
     cells = [(1, 1), (0, 1), (1, 0), (0, 0)]
-    rows = [
-        (y, p, g) for g, n in COUNTS.items() for (y, p), k in zip(cells, n, strict=True) for _ in range(k)
-    ]
+    rows = [(y, p, g) for g, n in COUNTS.items() for (y, p), k in zip(cells, n, strict=True) for _ in range(k)]
     y, p, g = (np.array(column) for column in zip(*rows, strict=True))
     models = fs.compare_models(y, {"labels": y, "predictions": p}, sensitive_features=g, reference="men")
     for c in of(COUNTS).comparisons:
@@ -91,6 +89,4 @@ def test_amplification_is_told_whole(women: tuple[int, ...], verdict: str, told:
         f"women against men: disparate impact {before:.3f} of the labels, {after:.3f} of the predictions, "
         f"ratio {after / before:.3f} (95% interval {low:.3f} to {high:.3f}): {verdict}; {told}"
     ]
-    assert result.notes() == [
-        "The estimate is the ratio of both; its interval uses that they are of the same people."
-    ]
+    assert result.notes() == ["The estimate is the ratio of both; its interval uses that they are of the same people."]

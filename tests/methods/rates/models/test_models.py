@@ -69,9 +69,7 @@ def test_a_seed_is_told_where_something_is_drawn(people: dict[str, Any]) -> None
     assert one.to_dict() == other.to_dict()
     assert one.settings.seed is None
     drawn = fs.compare_models(people["y"], people["pred"], metrics=["auc", "madd"], **rows)
-    again = fs.compare_models(
-        people["y"], people["pred"], metrics=["auc", "madd"], rng=drawn.settings.seed, **rows
-    )
+    again = fs.compare_models(people["y"], people["pred"], metrics=["auc", "madd"], rng=drawn.settings.seed, **rows)
     assert again.to_dict() == drawn.to_dict()
 
 
@@ -94,14 +92,10 @@ def test_auc_against_proc(people: dict[str, Any]) -> None:
     call("base::source", str(Path(__file__).parents[3] / "r" / "proc_auc.R"))
     for two in (("logit", "forest"), ("logit", "tree")):
         scores = {name: np.round(people["score"][name], 2) for name in two}  # with ties
-        result = fs.compare_models(
-            people["y"], score=scores, metrics="auc", sensitive_features=people["group"]
-        )
+        result = fs.compare_models(people["y"], score=scores, metrics="auc", sensitive_features=people["group"])
         for g in ("a", "b", "c", "all rows"):
             rows = np.ones(people["y"].size, bool) if g == "all rows" else people["group"] == g
-            found = call(
-                "proc_change", people["y"][rows].astype(float), *(scores[name][rows] for name in two)
-            )
+            found = call("proc_change", people["y"][rows].astype(float), *(scores[name][rows] for name in two))
             change = result[g]
             value = next(v for v in result.values if (v.group, v.model) == (g, two[0]))
             ours = (
@@ -127,10 +121,7 @@ def test_limits_of_a_brier_score_are_shares() -> None:
     y = np.tile([0, 1], 8)
     wrong = np.where(np.arange(16) % 4 == 3, 0.5, 1.0 - y)
     found = fs.compare_models(
-        y,
-        score={"wrong": wrong, "right": 1.0 - wrong},
-        metrics="brier",
-        sensitive_features=np.repeat([0, 1], 8),
+        y, score={"wrong": wrong, "right": 1.0 - wrong}, metrics="brier", sensitive_features=np.repeat([0, 1], 8)
     ).values_frame()
     own = found[(found["model"] == "wrong") & (found["group"] != "all rows")]
     assert own["estimate"].tolist() == [0.8125] * 2
@@ -208,18 +199,11 @@ def test_madd_is_judged_against_twice_the_margin(margin: float, verdict: str) ->
 def test_scores_of_one_model_compare_nothing(people: dict[str, Any]) -> None:
     """Two models' predictions beside one model's scores: quantities of scores are not there."""
     two = {name: people["pred"][name] for name in ("logit", "forest")}
-    given: dict[str, Any] = {
-        "score": {"logit": people["score"]["logit"]},
-        "sensitive_features": people["group"],
-    }
+    given: dict[str, Any] = {"score": {"logit": people["score"]["logit"]}, "sensitive_features": people["group"]}
     every = fs.compare_models(people["y"], two, metrics="all", **given)
-    assert not {"auc", "brier", "madd", "abroca"} & set(
-        every.to_frame()["metric"].str.removesuffix("_change")
-    )
+    assert not {"auc", "brier", "madd", "abroca"} & set(every.to_frame()["metric"].str.removesuffix("_change"))
     for name in ("auc", "madd"):
-        with pytest.raises(
-            fs.InputError, match="`score`: got those of 'logit' alone; allowed: scores of every"
-        ):
+        with pytest.raises(fs.InputError, match="`score`: got those of 'logit' alone; allowed: scores of every"):
             fs.compare_models(people["y"], two, metrics=name, **given)
 
 
@@ -257,9 +241,7 @@ def test_weights_and_clusters_without_a_changed_decision(people: dict[str, Any])
     pred, group, unit = people["pred"]["logit"], people["group"], np.arange(n) // 4
     once = fs.compare_models(None, pred, pred, sensitive_features=group, cluster=unit, **options)
     twice = [np.repeat(column, 2) for column in (pred, group, unit)]
-    copied = fs.compare_models(
-        None, twice[0], twice[0], sensitive_features=twice[1], cluster=twice[2], **options
-    )
+    copied = fs.compare_models(None, twice[0], twice[0], sensitive_features=twice[1], cluster=twice[2], **options)
     for c, other in zip(once.comparisons, copied.comparisons, strict=True):
         assert c.estimate == 0
         assert tuple(c.confidence_interval) == pytest.approx(tuple(other.confidence_interval), rel=1e-9)
@@ -272,9 +254,7 @@ def test_weights_and_clusters_without_a_changed_decision(people: dict[str, Any])
 
 def test_the_highest_reference_counts_what_could_have_been_chosen(people: dict[str, Any]) -> None:
     result = compare(people, metrics="demographic_parity_difference", baseline="logit", reference="highest")
-    named = compare(
-        people, metrics="demographic_parity_difference", baseline="logit", reference=result.reference
-    )
+    named = compare(people, metrics="demographic_parity_difference", baseline="logit", reference=result.reference)
     rates = {g: people["pred"]["logit"][people["group"] == g].mean() for g in "abc"}
     assert result.reference == max(rates, key=rates.__getitem__)
     for c, other in zip(result.comparisons, named.comparisons, strict=True):
@@ -288,16 +268,10 @@ def test_a_model_is_judged_against_the_highest_as_it_is_by_itself(people: dict[s
     result = compare(people, metrics=["disparate_impact", "madd", "abroca"], **chosen)
     assert any("hold over all pairs of groups" in note for note in result.notes())
     own = [v for v in result.values if v.model == "logit"]
-    alone = fs.disparate_impact(
-        y_pred=people["pred"]["logit"], sensitive_features=people["group"], reference="highest"
-    )
+    alone = fs.disparate_impact(y_pred=people["pred"]["logit"], sensitive_features=people["group"], reference="highest")
     assert alone.reference == result.reference
     for c, v in zip(alone.comparisons, own, strict=False):
-        assert (v.group, v.verdict, v.pvalue_verdict_adjusted) == (
-            c.group,
-            c.verdict,
-            c.pvalue_verdict_adjusted,
-        )
+        assert (v.group, v.verdict, v.pvalue_verdict_adjusted) == (c.group, c.verdict, c.pvalue_verdict_adjusted)
         assert tuple(v.confidence_interval) == tuple(c.confidence_interval)
     named = compare(people, metrics=result.metrics, **{**chosen, "reference": result.reference})
     for v, other in zip(result.values, named.values, strict=True):
@@ -347,9 +321,7 @@ def test_changes_are_told_whole(people: dict[str, Any]) -> None:
                     "different sides of parity, and which of them is closer to it is open."
                 )
                 if null in c.simultaneous:
-                    why = (
-                        f" Alone its interval leaves out {null}; over all changes of the metric it does not."
-                    )
+                    why = f" Alone its interval leaves out {null}; over all changes of the metric it does not."
             whys.add(why[:7])
             assert said == (
                 f"{who}{named}: {c.metric.removesuffix('_change')} {c.before:.3f} {first}, {c.after:.3f} "
@@ -404,9 +376,7 @@ def test_two_groups_have_one_gap_and_its_limits() -> None:
 
 
 def test_it_survives_json_and_draws(people: dict[str, Any]) -> None:
-    result = compare(
-        people, metrics=["equalized_odds_difference", "disparate_impact", "auc", "madd"], n_resamples=100
-    )
+    result = compare(people, metrics=["equalized_odds_difference", "disparate_impact", "auc", "madd"], n_resamples=100)
     again = fs.results.ModelComparison.from_dict(json.loads(json.dumps(result.to_dict())))
     assert again.to_frame().equals(result.to_frame())
     assert again.values_frame().equals(result.values_frame())
@@ -449,14 +419,8 @@ def test_what_cannot_be_used(people: dict[str, Any], options: dict[str, Any], te
 
 
 def test_scores_under_weights_are_left_out_aloud(people: dict[str, Any]) -> None:
-    options: dict[str, Any] = {
-        "sensitive_features": people["group"],
-        "score": people["score"],
-        "reference": "a",
-    }
-    with pytest.warns(
-        fs.FairstatsWarning, match="auc, brier, madd, abroca are left out.*Without sample_weight="
-    ):
+    options: dict[str, Any] = {"sensitive_features": people["group"], "score": people["score"], "reference": "a"}
+    with pytest.warns(fs.FairstatsWarning, match="auc, brier, madd, abroca are left out.*Without sample_weight="):
         found = fs.compare_models(
             people["y"], people["pred"], metrics="all", sample_weight=np.linspace(1, 2, 700), **options
         )
@@ -472,9 +436,7 @@ def test_a_row_that_one_model_lacks_counts_for_none(people: dict[str, Any]) -> N
     with pytest.raises(fs.InputError, match="missing"):
         fs.compare_models(people["y"], pred, sensitive_features=people["group"], **options)
     with pytest.warns(fs.FairstatsWarning, match="1 of 700 rows left out"):
-        found = fs.compare_models(
-            people["y"], pred, sensitive_features=people["group"], missing="drop", **options
-        )
+        found = fs.compare_models(people["y"], pred, sensitive_features=people["group"], missing="drop", **options)
     keep = np.arange(700) != 3
     wanted = fs.compare_models(
         people["y"][keep], {n: p[keep] for n, p in people["pred"].items()},
@@ -492,9 +454,7 @@ DIRECTIONS = (
 
 
 @pytest.mark.parametrize(("sizes", "before", "after", "changed"), DIRECTIONS)
-def test_the_direction_is_wrong_in_at_most_five_percent(
-    sizes: Any, before: Any, after: Any, changed: float
-) -> None:
+def test_the_direction_is_wrong_in_at_most_five_percent(sizes: Any, before: Any, after: Any, changed: float) -> None:
     """300 samples: at most .05 + 3 binomial standard errors; coverage at least .935 less three."""
     rng, runs = np.random.default_rng(17), 300
     shares = []
@@ -514,9 +474,7 @@ def test_the_direction_is_wrong_in_at_most_five_percent(
             counts = fs.results.PairedCounts.from_counts(cells)
             c = fs.compare_models(counts=counts, reference="b").comparisons[0]
             hits += truth in c.confidence_interval
-            wrong += {"closer to parity": moved > -1e-9, "further from parity": moved < 1e-9}.get(
-                c.verdict, False
-            )
+            wrong += {"closer to parity": moved > -1e-9, "further from parity": moved < 1e-9}.get(c.verdict, False)
     assert wrong / runs <= 0.088
     assert hits / runs >= 0.892
 
@@ -591,9 +549,7 @@ def test_a_group_whose_weights_are_0_has_rows() -> None:
     rows = {"sensitive_features": group, "reference": "a", "sample_weight": weight}
     with pytest.warns(InsufficientEvidenceWarning, match="b: all weights of rows are 0"):
         fs.compare_models(None, pred, 1 - pred, metrics="disparate_impact", **rows)
-    with pytest.warns(
-        InsufficientEvidenceWarning, match="b: all weights of rows are 0, so no selection rate"
-    ):
+    with pytest.warns(InsufficientEvidenceWarning, match="b: all weights of rows are 0, so no selection rate"):
         fs.disparate_impact(pred, **rows)
     with pytest.warns(InsufficientEvidenceWarning, match="b: all weights of rows are 0, so no score dist"):
         fs.madd(np.linspace(0, 1, 100), comparisons="reference", n_resamples=99, rng=1, **rows)
@@ -615,8 +571,6 @@ def test_a_distance_without_an_answer_names_the_group_that_is_too_small(metric: 
     rng = np.random.default_rng(1)
     y, group = np.arange(206) % 2, np.repeat(["large", "small"], [200, 6])
     score = {"one": rng.random(206), "two": rng.random(206)}
-    found = fs.compare_models(
-        y, score=score, metrics=metric, sensitive_features=group, reference="large", rng=1
-    )
+    found = fs.compare_models(y, score=score, metrics=metric, sensitive_features=group, reference="large", rng=1)
     (change,) = found.comparisons
     assert change.note.startswith("small: fewer than 10 rows")
