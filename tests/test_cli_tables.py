@@ -154,12 +154,12 @@ def test_what_cannot_be_read_is_one_message(folder, arguments, text):
 
 
 def test_large_files_go_to_duckdb(folder, monkeypatch):
-    from fairstats.ground.engines import files
+    from fairstats.ground.engines import sources
 
     one = folder / "parquet" / "january.parquet"
-    assert files.engine_for(one) == "rows"
-    monkeypatch.setattr(files, "LARGE", 100)
+    assert sources.engine_for(one) == "rows"
+    monkeypatch.setattr(sources, "LARGE", 100)
     pytest.importorskip("duckdb")
-    assert files.engine_for(one) == "duckdb"
-    assert files.engine_for(one, "rows") == "rows"
-    assert files.engine_for(folder) == "duckdb"
+    assert sources.engine_for(one) == "duckdb"
+    assert sources.engine_for(one, "rows") == "rows"
+    assert sources.engine_for(folder) == "duckdb"

@@ -109,7 +109,7 @@ NEEDS = {
     "the command line": ("cli", "import fairstats.cli.app"),
     "DuckDB": ("scale", "fs.tally(frame, y_pred='score_text', sensitive_features='race', engine='duckdb')"),
     "Spark": ("spark", "fs.tally(frame, y_pred='score_text', sensitive_features='race', engine='spark')"),
-    "a folder of files": ("scale", "import fairstats.ground.engines.files as f; f.open_files(folder)"),
+    "a folder of files": ("scale", "import fairstats.ground.engines.sources as f; f.open_files(folder)"),
     "a Parquet file": (
         "cli",
         """

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fairstats._version import __version__
-from fairstats.ground.engines.files import delimiter_of, engine_for, open_files
+from fairstats.ground.engines.sources import delimiter_of, engine_for, open_files
 from fairstats.ground.errors import FairstatsError, FairstatsWarning, InputError, MissingDependencyError
 from fairstats.ground.serialise import decode, parse_json, read_json
 from fairstats.ground.tally import Tally, tally

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.cells import CellCounts
 from fairstats.ground.checks import check_given, check_number, check_that, column_name, column_names
-from fairstats.ground.counts import ConfusionCounts, PairedCounts, SelectionCounts
+from fairstats.ground.counts import CellCounts, ConfusionCounts, PairedCounts, SelectionCounts
 from fairstats.ground.encoding import as_float_column, as_frame_columns, factorize, label_text
 from fairstats.ground.engines.parts import count_distinct, count_scores, count_tails
 from fairstats.ground.engines.sources import as_lazy, engine_errors, kind
@@ -23,9 +22,7 @@ from fairstats.ground.parts import RowCounts, TailCounts
 from fairstats.ground.scores import ScoreCounts
 
 #: Arguments that name one column.
-_SINGLE = (
-    "y_true", "y_pred", "y_pred_b", "score", "counterfactual_score", "sample_weight", "cluster", "number",
-)  # fmt: skip
+_SINGLE = ("y_true", "y_pred", "y_pred_b", "score", "counterfactual_score", "sample_weight", "cluster", "number")
 
 
 def count_columns(
@@ -40,11 +37,9 @@ def count_columns(
     if asked.get("counterfactual_score") is not None:
         check_given("score", asked.get("score"), "the score of the same rows")
     question = Question(
-        keys=keys if strata is None else (*keys, strata),
-        features=column_names("features", features),
-        score_range=_range(score_range),
-        **asked,
-    )
+        keys=keys if strata is None else (*keys, strata), features=column_names("features", features),
+        score_range=_range(score_range), **asked,
+    )  # fmt: skip
     # counted rows cannot give what needs single ones
     asked_rows = question.cluster if question.cluster is not None else question.counterfactual_score
     fine = question.number is None or asked_rows is None
@@ -57,13 +52,10 @@ def count_columns(
     named = {name: getattr(question, name) for name in _SINGLE if name != "number"}
     named |= _pos_labels(question.pos_label, question.y_true, question.y_pred)
     return {
-        "attributes": question.keys,
-        "levels": levels,
-        "orders": _orders(columns, levels, question.groups),
-        "stratified": strata is not None,
+        "attributes": question.keys, "levels": levels, "orders": _orders(columns, levels, question.groups),
+        "stratified": strata is not None, **parts,
         "columns": {name: text for name, text in named.items() if text is not None},
-        **parts,
-    }
+    }  # fmt: skip
 
 
 def _by_rows(frame: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[str, Any]]:
@@ -77,19 +69,13 @@ def _by_rows(frame: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[st
 
     keys = {name: columns[name] for name in q.keys}
     outcomes = Outcomes.from_arrays(
-        column(q.y_true),
-        column(q.y_pred),
-        sensitive_features=keys,
+        column(q.y_true), column(q.y_pred), sensitive_features=keys, sample_weight=column(q.sample_weight),
         score=None if q.score is None else q.on_unit(as_float_column(columns[q.score], "score")),
-        sample_weight=column(q.sample_weight),
-        cluster=column(q.cluster),
-        extra=column(q.y_pred_b),
-        pos_label=q.pos_label,
-        missing=q.missing,  # type: ignore[arg-type]
-        groups=q.groups,
+        cluster=column(q.cluster), extra=column(q.y_pred_b), pos_label=q.pos_label,
+        missing=q.missing, groups=q.groups,  # type: ignore[arg-type]
         number=None if q.number is None else _whole(columns[q.number]),
         squares=None if squares is None else as_float_column(columns[squares], squares),
-    )
+    )  # fmt: skip
     labels, codes = outcomes.groups.labels, outcomes.groups.codes
     kept = slice(None) if outcomes.kept is None else outcomes.kept
     cells, of_labels = _cells(outcomes)
@@ -128,19 +114,17 @@ def _by_engine(lazy: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[s
 def _whole(values: Any) -> NDArray[np.int64]:
     """A column of counts, checked."""
     number = as_float_column(values, "number")
-    fine = bool(np.isfinite(number).all() and (number >= 0).all() and (number == np.floor(number)).all())
-    if not fine:
-        got = "a column with other values"
-        raise InputError("number", got=got, allowed="whole numbers ≥ 0", cure="COUNT(*)")
+    if not (np.isfinite(number) & (number >= 0) & (number == np.floor(number))).all():
+        raise InputError("number", got="a column with other values", allowed="whole numbers ≥ 0", cure="COUNT(*)")
     return number.astype(np.int64)
 
 
 def _range(ends: Any) -> tuple[float, float]:
     """The ends of the scores' scale, checked."""
-    pair = isinstance(ends, (tuple, list)) and len(ends) == 2
-    check_that(pair, "score_range", ends, "two numbers, the lower first", "score_range=(1, 10)")
+    words = "two numbers, the lower first", "score_range=(1, 10)"
+    check_that(isinstance(ends, (tuple, list)) and len(ends) == 2, "score_range", ends, *words)
     low, high = (check_number("score_range", end) for end in ends)
-    check_that(low < high, "score_range", ends, "two numbers, the lower first", "score_range=(1, 10)")
+    check_that(low < high, "score_range", ends, *words)
     return low, high
 
 
@@ -156,14 +140,11 @@ def _pos_labels(pos_label: Any, y_true: str | None, y_pred: str | None) -> dict[
 
 def _cells(outcomes: Outcomes) -> tuple[CellCounts | None, bool]:
     """The richest table that the columns allow, and whether it counts labels for lack of predictions."""
-    if outcomes.y_pred is not None:
-        if outcomes.y_true is None:
-            return SelectionCounts.from_outcomes(outcomes), False
-        if outcomes.extra is None:
-            return ConfusionCounts.from_outcomes(outcomes), False
-        return PairedCounts.from_predictions(outcomes), False
-    if outcomes.y_true is None:
+    if outcomes.y_pred is None and outcomes.y_true is None:
         return None, False
+    if outcomes.y_pred is not None:
+        kind = PairedCounts if outcomes.extra is not None else ConfusionCounts
+        return (SelectionCounts if outcomes.y_true is None else kind).from_outcomes(outcomes), False
     patterns = tuple((g, -1, label, n) for g, label, _, n in outcomes.missing.patterns)
     labels = replace(outcomes, y_pred=outcomes.y_true, missing=replace(outcomes.missing, patterns=patterns))
     return SelectionCounts.from_outcomes(labels), True

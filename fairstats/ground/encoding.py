@@ -11,17 +11,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import (
-    as_number,
-    check_different,
-    check_label,
-    check_that,
-    check_type,
-    is_plain,
-    listed,
-    nearest,
-    shown,
-)
+from fairstats.ground import checks
+from fairstats.ground.checks import as_number, check_different, check_that, listed
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import pd
 
@@ -39,10 +30,9 @@ _EXACT = 2.0**53
 class Factor:
     """Integer codes and the values that they stand for.
 
-    `codes`, shape (n,): position in `levels`; -1 where the value is missing; `levels`: the distinct values,
-    in category order when `ordered_by_user`, else in order of appearance or size; `ordered_by_user`: whether
-    the column itself declared the order (a categorical type); `declared`: its categories then, with those
-    that no row has (they are no levels: a filter leaves them behind).
+    `codes`, shape (n,): position in `levels`, -1 where missing; `levels`: the distinct values, in order of
+    appearance or size, or (`ordered_by_user`) as a categorical column declared them; `declared`: its categories
+    then, with those that no row has (they are no levels: a filter leaves them behind).
     """
 
     codes: NDArray[np.signedinteger[Any]]
@@ -57,10 +47,9 @@ class Factor:
 
 
 def as_column(values: Any, argument: str) -> Any:
-    """One-dimensional NumPy array, pandas Series or pandas Categorical of `values`.
+    """One-dimensional NumPy array, pandas Series or pandas Categorical of a column of any kind.
 
-    `values`: NumPy, list, tuple, pandas, polars or pyarrow column; what a masked array hides is missing;
-    `argument`: name for error messages. Raises InputError if the values have no single dimension.
+    What a masked array hides is missing. Raises InputError, about `argument`, for more dimensions than one.
     """
     if isinstance(values, (pd.Series, pd.Index, pd.Categorical)) and not isinstance(values, pd.MultiIndex):
         return values
@@ -74,12 +63,9 @@ def as_column(values: Any, argument: str) -> Any:
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
         values = np.asarray(values)[:, 0]  # a matrix would keep two dimensions
     if isinstance(values, pd.MultiIndex) or (isinstance(values, np.ndarray) and values.ndim != 1):
-        got, cure = (
-            came if values.ndim == 0 else f"an array of shape {values.shape}",
-            f"pass {argument} as a single column",
-        )
+        got = came if values.ndim == 0 else f"an array of shape {values.shape}"
         allowed = "one value per row: a list, a NumPy (n,) array, a pandas, polars or pyarrow column"
-        raise InputError(argument, got=got, allowed=allowed, cure=cure)
+        raise InputError(argument, got=got, allowed=allowed, cure=f"pass {argument} as a single column")
     return values
 
 
@@ -91,9 +77,9 @@ def without_mask(values: Any) -> Any:
     if not mask.any():
         return data
     kind = data.dtype.kind
-    shown = data.copy() if kind in "fcMm" else data.astype(object)
-    shown[mask] = np.nan if kind in "fc" else np.array("NaT", data.dtype) if kind in "Mm" else None
-    return shown
+    seen = data.copy() if kind in "fcMm" else data.astype(object)
+    seen[mask] = np.nan if kind in "fc" else np.array("NaT", data.dtype) if kind in "Mm" else None
+    return seen
 
 
 def as_narwhals(values: Any, argument: str = "frame", *, collect: bool = True) -> Any:
@@ -129,10 +115,8 @@ def as_array(values: Any, argument: str) -> NDArray[Any]:
             warnings.simplefilter("error")  # of masked entries in lists, and what NumPy will refuse later
             return np.asarray(values)
     except (TypeError, ValueError, OverflowError, Warning) as problem:
-        got = f"a {type(values).__name__} that NumPy cannot read ({problem})"
-        raise InputError(
-            argument, got=got, allowed="one value per row", cure="pass single labels or numbers"
-        ) from problem
+        got, cure = f"a {type(values).__name__} that NumPy cannot read ({problem})", "pass single labels or numbers"
+        raise InputError(argument, got=got, allowed="one value per row", cure=cure) from problem
 
 
 def _from_list(values: Sequence[Any], argument: str) -> NDArray[Any]:
@@ -153,11 +137,7 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def factorize(values: Any, argument: str) -> Factor:
-    """Integer codes of a column.
-
-    `values`: a column, as `as_column` takes it; `argument`: name for error messages. Returns Factor: codes
-    and levels. Integers with a small range and booleans are coded without hashing.
-    """
+    """Integer codes of a column; integers with a small range and booleans are coded without hashing."""
     column = as_column(values, argument)
     if isinstance(column, pd.Categorical) or isinstance(getattr(column, "dtype", None), pd.CategoricalDtype):
         return _factor_of_categories(column if isinstance(column, pd.Categorical) else pd.Categorical(column))
@@ -222,19 +202,16 @@ def _factor_of_range(array: NDArray[Any], low: int, high: int, *, as_bool: bool 
     """Codes of integers in [low, high], block by block so that memory stays small."""
     n_values = high - low + 1
     present = np.zeros(n_values, dtype=bool)
-    for start in range(0, array.size, _BLOCK):
-        block = array[start : start + _BLOCK].astype(np.int64) - low
-        present |= np.bincount(block, minlength=n_values) > 0
+    blocks = [slice(start, start + _BLOCK) for start in range(0, array.size, _BLOCK)]
+    for block in blocks:
+        present |= np.bincount(array[block].astype(np.int64) - low, minlength=n_values) > 0
     values = np.flatnonzero(present)
-    code_type = _code_type(values.size)
-    code_of = np.full(n_values, MISSING, dtype=code_type)
-    code_of[values] = np.arange(values.size, dtype=code_type)
-    codes = np.empty(array.size, dtype=code_type)
-    for start in range(0, array.size, _BLOCK):
-        block = array[start : start + _BLOCK].astype(np.int64) - low
-        codes[start : start + _BLOCK] = code_of[block]
-    levels: tuple[Hashable, ...] = tuple(bool(v) if as_bool else int(v) + low for v in values)
-    return Factor(codes, levels)
+    code_of = np.full(n_values, MISSING, dtype=_code_type(values.size))
+    code_of[values] = np.arange(values.size)
+    codes = np.empty(array.size, dtype=_code_type(values.size))
+    for block in blocks:
+        codes[block] = code_of[array[block].astype(np.int64) - low]
+    return Factor(codes, tuple(bool(v) if as_bool else int(v) + low for v in values))
 
 
 def _factor_of_few(array: NDArray[Any]) -> Factor | None:
@@ -297,26 +274,19 @@ def binary_columns(pos_label: Any, /, **columns: Any) -> dict[str, Factor | None
         got, cure = (f"a mapping with {sorted(map(str, pos_label))}", "name the favourable value of each column")
         allowed = f"a mapping with the keys {', '.join(map(repr, columns))}, or one value"
         raise InputError("pos_label", got=got, allowed=allowed, cure=cure)
-    for label in pos_label.values() if isinstance(pos_label, Mapping) else (pos_label,):
-        check_label("pos_label", label, "one value of the labels, or a mapping {'y_true': …, 'y_pred': …}", "1")
-    codes = {
-        name: None if values is None else binary_codes(values, name, _label_for(name, pos_label))
-        for name, values in columns.items()
-    }
-    _check_pos_label_occurs(pos_label, codes)
+    labels = {name: pos_label.get(name) if isinstance(pos_label, Mapping) else pos_label for name in columns}
+    for label in labels.values():
+        words = "one value of the labels, or a mapping {'y_true': …, 'y_pred': …}"
+        checks.check_label("pos_label", label, words, "1")
+    codes = {name: None if own is None else binary_codes(own, name, labels[name]) for name, own in columns.items()}
+    _check_pos_label_occurs(pos_label, labels, {name: own for name, own in codes.items() if own is not None})
     return codes
 
 
-def _label_for(argument: str, pos_label: Any) -> Any:
-    return pos_label.get(argument) if isinstance(pos_label, Mapping) else pos_label
-
-
 def binary_codes(values: Any, argument: str, pos_label: Any = None) -> Factor:
-    """Codes 0/1 of a label column; -1 where missing.
+    """Codes 0/1 of a label column, -1 where missing; `levels` holds the values that occurred.
 
-    `values`, shape (n,): labels of any type; `argument`: name for error messages; `pos_label`: the favourable
-    value. May be left out for labels in {0, 1}, {False, True} or {-1, 1}. Returns Factor: codes of 0 and 1;
-    `levels` holds the values that occurred. Raises InputError if the favourable value is not clear.
+    `pos_label`, the favourable value, may be left out for labels in {0, 1}, {False, True} or {-1, 1}.
     """
     factor = factorize(values, argument)
     positive = _positive_level(factor.levels, argument, pos_label)
@@ -343,40 +313,30 @@ def _positive_level(levels: tuple[Hashable, ...], argument: str, pos_label: Any)
     raise InputError(argument, got=got, allowed=allowed, cure=cure)
 
 
-def _check_pos_label_occurs(pos_label: Any, columns: dict[str, Factor | None]) -> None:
-    if pos_label is None:
-        return
-    given = {name: factor for name, factor in columns.items() if factor is not None}
-    absent = {
-        name: factor
-        for name, factor in given.items()
-        if _label_for(name, pos_label) is not None
-        and not any(_same(level, _label_for(name, pos_label)) for level in factor.levels)
-    }
+def _check_pos_label_occurs(pos_label: Any, labels: Mapping[str, Any], given: Mapping[str, Factor]) -> None:
+    named = {name: factor.levels for name, factor in given.items() if labels[name] is not None}
+    absent = [name for name, levels in named.items() if not any(_same(level, labels[name]) for level in levels)]
     if not absent:
         return
-    name, factor = next(iter(absent.items()))
-    shown = listed(factor.levels, 8)
-    if len(absent) == len(given) or isinstance(pos_label, Mapping) or len(factor.levels) > 1:
-        got = f"{_label_for(name, pos_label)!r}, which does not occur in {name}"
+    name = absent[0]
+    have = listed(named[name], 8)
+    if len(absent) == len(given) or isinstance(pos_label, Mapping) or len(named[name]) > 1:
+        got = f"{labels[name]!r}, which does not occur in {name}"
         cure = "name the favourable value; a mapping {'y_true': …, 'y_pred': …} where the columns differ"
-        raise InputError("pos_label", got=got, allowed=f"a value that occurs; {name} has {shown}", cure=cure)
-    caution(
-        f"`pos_label` {pos_label!r} does not occur in {name}, whose only value is {shown}: "
-        f"every row of {name} counts as unfavourable.",
-        DataWarning,
-    )
+        raise InputError("pos_label", got=got, allowed=f"a value that occurs; {name} has {have}", cure=cure)
+    text = f"`pos_label` {pos_label!r} does not occur in {name}, whose only value is {have}: "
+    caution(f"{text}every row of {name} counts as unfavourable.", DataWarning)
 
 
 def check_columns(
     argument: str, names: Sequence[Hashable], have: Sequence[Hashable], cure: str = "check the spelling"
 ) -> None:
     """Raise unless every name is among those that a table has."""
-    lacking = [name for name in names if not is_plain(name) or name not in have]
+    lacking = [name for name in names if not checks.is_plain(name) or name not in have]
     if lacking:
-        got = f"no column {', '.join(dict.fromkeys(map(shown, lacking)))}"
+        got = f"no column {', '.join(dict.fromkeys(map(checks.shown, lacking)))}"
         if cure == "check the spelling":
-            cure = nearest(lacking[0], have) or cure
+            cure = checks.nearest(lacking[0], have) or cure
         raise InputError(argument, got=got, allowed=f"its columns: {listed(have)}", cure=cure)
 
 
@@ -387,7 +347,7 @@ def as_frame_columns(frame: Any, names: Sequence[str], argument: str) -> pd.Data
         return frame[list(dict.fromkeys(names))]
     native = as_narwhals(frame, argument, collect=False)
     if not isinstance(native, (nw.DataFrame, nw.LazyFrame)):
-        check_type(argument, frame, nw.DataFrame, "a pandas, polars or pyarrow table", "pass a data frame")
+        checks.check_type(argument, frame, nw.DataFrame, "a pandas, polars or pyarrow table", "pass a data frame")
     check_columns(argument, names, native.collect_schema().names())
     chosen = as_narwhals(native.select(*dict.fromkeys(names)))
     if isinstance(nw.to_native(chosen), pd.DataFrame):

@@ -1,7 +1,4 @@
-"""Validated columns: y_true, y_pred, score, groups, weights, clusters, strata.
-
-The only place (with `encoding`) that looks at what a user passes. Everything after it sees arrays of codes.
-"""
+"""Validated columns: with `encoding` the only place that looks at what a user passes; the rest sees arrays of codes."""
 
 from __future__ import annotations
 
@@ -37,8 +34,8 @@ class MissingReport:
     by_column : dict of str to int
         Missing values per argument.
     patterns : tuple of (group, y_true, y_pred, count)
-        Rows left out, by what is known of them: position of the group, label 0/1, prediction 0/1, -1 where
-        unknown. Enough for worst-case bounds; no row is kept. Empty when rows were weighted.
+        Rows left out, by what is known of them, for worst-case bounds: position of the group, label 0/1,
+        prediction 0/1, -1 where unknown. Empty when rows were weighted.
     """
 
     policy: str = "raise"
@@ -80,15 +77,12 @@ class MissingReport:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Validated columns of one data set, row by row.
+    """Validated columns of one data set, row by row; all of shape (n,).
 
-    `groups`: group codes, shape (n,), and labels; `y_true`, `y_pred`, shape (n,): 1 where the favourable
-    label is present, else 0; `score`, shape (n,): values in [0, 1]; `weight`, shape (n,): non-negative,
-    finite; `cluster`, `strata`: codes of the sampling unit and of the stratum of each row; `extra`, shape
-    (n,): a second prediction of the same rows; `missing`: what was left out; `kept`, shape (n,): positions of
-    these rows among those that came; None for all of them. Rows counted elsewhere come as one row per
-    combination of values: `number`, shape (n,): rows that each stands for; None: one; `weight` then is the
-    sum of their weights, `squares`, shape (n,), that of the squared weights.
+    `y_true`, `y_pred`, `extra`: 1 where the favourable label is present, else 0, `extra` of a second model; `score`
+    in [0, 1]; `weight`: non-negative, finite; `kept`: positions of these rows among those that came, None for all.
+    Rows counted elsewhere come as one row per combination of values: `number` of rows that each stands for (None:
+    one); `weight` then is the sum of their weights, `squares` that of the squared weights.
     """
 
     groups: Grouping
@@ -106,33 +100,15 @@ class Outcomes:
 
     @classmethod
     def from_arrays(
-        cls,
-        y_true: Any = None,
-        y_pred: Any = None,
-        *,
-        sensitive_features: Any,
-        score: Any = None,
-        sample_weight: Any = None,
-        cluster: Any = None,
-        strata: Any = None,
-        extra: Any = None,
-        pos_label: Any = None,
-        missing: MissingPolicy = "raise",
-        groups: Sequence[Hashable] | None = None,
-        number: NDArray[np.int64] | None = None,
-        squares: NDArray[np.float64] | None = None,
-    ) -> Outcomes:
-        """Validate and encode columns.
+        cls, y_true: Any = None, y_pred: Any = None, *, sensitive_features: Any, score: Any = None,
+        sample_weight: Any = None, cluster: Any = None, strata: Any = None, extra: Any = None, pos_label: Any = None,
+        missing: MissingPolicy = "raise", groups: Sequence[Hashable] | None = None,
+        number: NDArray[np.int64] | None = None, squares: NDArray[np.float64] | None = None,
+    ) -> Outcomes:  # fmt: skip
+        """Validate and encode columns, of any type and library, as `disparate_impact` takes them.
 
-        `y_true`, `y_pred`, shape (n,): labels and predictions of any type with two values, or more when `pos_label`
-        names one; `sensitive_features`, shape (n,): one sensitive column, or several (their intersections are the
-        groups); `score`, shape (n,): score in [0, 1], larger for the favourable outcome; `sample_weight`, shape (n,):
-        non-negative weights; `cluster`, `strata`, shape (n,): sampling unit and stratum of each row; `extra`, shape
-        (n,): a second prediction of the same rows, already coded; `pos_label`: the favourable value; a mapping
-        ``{"y_true": …, "y_pred": …}`` where the two columns differ; `missing`, {"raise", "drop", "group"}: error; leave
-        out and count; or make missing sensitive values a group of their own; `groups`: order of the groups; values that
-        it does not name are an error; `number`, `squares`: where rows stand for several. Raises InputError where a
-        column cannot be used; the message names the argument and the cure.
+        `extra`: a second prediction of the same rows, already coded; `missing`: an error; leave rows out and count
+        them; or make missing sensitive values a group of their own; `number`, `squares`: where rows stand for several.
         """
         check_choice("missing", missing, ("raise", "drop", "group"), cure="name a policy")
         allowed = "one column, or several, that say which group each row belongs to"
@@ -145,20 +121,19 @@ class Outcomes:
         grouping = encode_groups(sensitive_features, missing=missing, groups=groups, number=number)
         true, pred = binary_columns(pos_label, y_true=y_true, y_pred=y_pred).values()
         second = binary_columns(None, y_pred_b=extra)["y_pred_b"]
+        codes = [None if factor is None else factor.codes for factor in (true, pred, second)]
         columns = cls(
-            groups=grouping,
-            y_true=None if true is None else true.codes,  # type: ignore[arg-type]
-            y_pred=None if pred is None else pred.codes,  # type: ignore[arg-type]
+            groups=grouping, y_true=codes[0], y_pred=codes[1], extra=codes[2],  # type: ignore[arg-type]
             score=None if score is None else as_float_column(score, "score"),
             weight=None if sample_weight is None else as_float_column(sample_weight, "sample_weight"),
             cluster=None if cluster is None else factorize(cluster, "cluster"),
             strata=None if strata is None else factorize(strata, "strata"),
-            missing=MissingReport(policy=missing, n_rows=_count(number, grouping.codes.size)),
-            extra=None if second is None else second.codes,  # type: ignore[arg-type]
-            number=number,
-            squares=squares,
-        )
-        columns._check_lengths()
+            missing=MissingReport(policy=missing), number=number, squares=squares,
+        )  # fmt: skip
+        lengths = {name: column.size for name, column in columns._columns().items()}
+        check_one_length(", ".join(lengths), lengths)
+        if columns.n_rows == 0:
+            raise InputError("sensitive_features", got="0 rows", allowed="at least one row", cure="pass data")
         check_weight_column(columns.weight)
         columns = columns._settle_missing(missing)
         check_probability(columns.score, "score")
@@ -167,26 +142,20 @@ class Outcomes:
     @property
     def n_rows(self) -> int:
         """Number of rows that are used."""
-        return _count(self.number, self.groups.codes.size)
+        return self.groups.codes.size if self.number is None else int(self.number.sum())
 
     def _columns(self) -> dict[str, NDArray[Any]]:
-        found: dict[str, NDArray[Any] | None] = {
-            "sensitive_features": self.groups.codes,
-            "y_true": self.y_true,
-            "y_pred": self.y_pred,
-            "y_pred_b": self.extra,
-            "score": self.score,
-            "sample_weight": self.weight,
-            "cluster": None if self.cluster is None else self.cluster.codes,
-            "strata": None if self.strata is None else self.strata.codes,
-        }
+        """The columns that were given, by argument."""
+        found: dict[str, Any] = {
+            "sensitive_features": self.groups.codes, "y_true": self.y_true, "y_pred": self.y_pred,
+            "y_pred_b": self.extra, "score": self.score, "sample_weight": self.weight,
+            "cluster": self.cluster and self.cluster.codes, "strata": self.strata and self.strata.codes,
+        }  # fmt: skip
         return {name: column for name, column in found.items() if column is not None}
 
-    def _check_lengths(self) -> None:
-        lengths = {name: column.size for name, column in self._columns().items()}
-        check_one_length(", ".join(lengths), lengths)
-        if self.n_rows == 0:
-            raise InputError("sensitive_features", got="0 rows", allowed="at least one row", cure="pass data")
+    def _number_of(self, mask: NDArray[np.bool_]) -> int:
+        """Rows where the mask is true; an empty mask has none."""
+        return int((mask if self.number is None or not mask.size else self.number[mask]).sum())
 
     def _settle_missing(self, policy: MissingPolicy) -> Outcomes:
         """Refuse or leave out the rows with a missing value, and count them."""
@@ -202,7 +171,7 @@ class Outcomes:
             cure = 'pass missing="drop" to leave those rows out and count them'
             cure += ', or missing="group"' if set(lacking) == {"sensitive_features"} else ""
             raise InputError(next(iter(lacking)), got=got, allowed=allowed, cure=cure)
-        report = replace(self.missing, by_column=by_column)
+        report = replace(self.missing, n_rows=self.n_rows, by_column=by_column)
         if not lacking:
             return replace(self, missing=report)
         drop = np.logical_or.reduce(list(lacking.values()))
@@ -223,18 +192,9 @@ class Outcomes:
                 return replace(column, codes=column.codes[keep])
             return None if column is None else column[keep]
 
-        columns = ("groups", "y_true", "y_pred", "score", "weight", "cluster", "strata", "extra", "number")
         kept = np.flatnonzero(keep) if self.kept is None else self.kept[keep]
-        parts = {name: cut(getattr(self, name)) for name in (*columns, "squares")}
+        parts = {name: cut(column) for name, column in vars(self).items() if name not in ("missing", "kept")}
         return replace(self, missing=missing or self.missing, kept=kept, **parts)
-
-    def _number_of(self, mask: NDArray[np.bool_]) -> int:
-        """Rows where the mask is true; an empty mask has none."""
-        return _count(None if self.number is None or not mask.size else self.number[mask], int(mask.sum()))
-
-
-def _count(number: NDArray[np.int64] | None, rows: int) -> int:
-    return rows if number is None else int(number.sum())
 
 
 def _missing_mask(column: NDArray[Any]) -> NDArray[np.bool_]:
@@ -266,10 +226,7 @@ def check_weight_column(weight: NDArray[np.float64] | None) -> None:
 
 
 def check_weights(bad: int, negative: int, least: float, most: float) -> None:
-    """Raise unless all weights are finite, none is negative, and one above 0.
-
-    `bad`, `negative`: how many are NaN or infinite, and below 0; `least`, `most`: their ends.
-    """
+    """Raise where some weights are NaN or infinite (`bad` of them) or `negative`, or the largest is 0 or extreme."""
     if bad:
         got = f"{bad:,} values that are NaN or infinite"
     elif negative:
@@ -286,10 +243,7 @@ def check_weights(bad: int, negative: int, least: float, most: float) -> None:
 
 
 def check_row_labels(**columns: Any) -> None:
-    """Say where pandas columns are paired by position although their row labels differ.
-
-    `columns`: argument → column, frame, or mapping of columns; what is not of pandas has no labels.
-    """
+    """Say where pandas columns (or mappings of them) are paired by position although their row labels differ."""
     first: tuple[str, pd.Index] | None = None
     named = ((f"{a}[{n!r}]", c) for a, v in columns.items() if isinstance(v, Mapping) for n, c in v.items())
     for name, column in (*columns.items(), *named):

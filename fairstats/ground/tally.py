@@ -15,10 +15,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.cells import CellCounts
 from fairstats.ground.checks import check_choice, check_flag, check_that, check_type, check_whole
 from fairstats.ground.columns import count_columns
-from fairstats.ground.counts import ConfusionCounts, PairedCounts, SelectionCounts
+from fairstats.ground.counts import CellCounts, ConfusionCounts, PairedCounts, SelectionCounts
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.outcomes import MissingReport
@@ -31,11 +30,7 @@ LEAST_ROWS = 10
 
 
 def counts_or_rows(counts: Any, *, needs: str, **columns: Any) -> bool:
-    """Whether counts are given; both or neither is an error.
-
-    `needs`: what else would do, for the error: "y_true, y_pred"; `**columns`: the columns that stand for
-    rows, None where they are not given.
-    """
+    """Whether counts are given; both or neither is an error. `needs`: which of the columns would do instead."""
     given = [name for name, column in columns.items() if column is not None]
     if counts is not None and given:
         got, allowed = f"both counts and rows ({', '.join(given)})", "either counts= or the columns"
@@ -113,14 +108,13 @@ class Tally:
     @property
     def group_sizes(self) -> NDArray[np.int64]:
         """Rows per group, shape (G,)."""
-        for part in (self.cells, self.scores):
-            if part is not None:
-                return part.group_sizes
+        if (part := self.cells or self.scores) is not None:
+            return part.group_sizes
         if self.tails is not None:
             return self.tails.n
-        if self.distinct is not None:
-            return np.bincount(self.distinct.group, self.distinct.numbers, len(self.levels)).astype(np.int64)
-        return np.zeros(len(self.levels), dtype=np.int64)
+        rows, n_groups = self.distinct, len(self.levels)
+        sizes = np.zeros(n_groups) if rows is None else np.bincount(rows.group, rows.numbers, n_groups)
+        return sizes.astype(np.int64)
 
     @property
     def n(self) -> int:
@@ -143,18 +137,11 @@ class Tally:
         ----------
         answer : data frame
             One row per combination of values, as the warehouse answered.
-        sensitive_features : str or sequence of str
-            Sensitive columns, as in the query.
-        number : str, default "number_of_rows"
-            The column of counts, as in the query.
+        sensitive_features, number
+            As in the query.
         **columns
-            `y_true`, `y_pred`, `y_pred_b`, `score`, `strata`, `sample_weight` as in the query (of weights the
-            answer holds sums, and sums of squares in the column of that name with ``_squares``), and
-            `pos_label`, `missing`, `groups`, `score_range` as in `fairstats.tally`.
-
-        Returns
-        -------
-        Tally
+            `y_true`, `y_pred`, `y_pred_b`, `score`, `strata`, `sample_weight` as in the query, and `pos_label`,
+            `missing`, `groups`, `score_range` as in `fairstats.tally`.
 
         Raises
         ------
@@ -173,9 +160,9 @@ class Tally:
         return cls(**count_columns(answer, sensitive_features, number=number, **columns))
 
     def __str__(self) -> str:
-        held = ", ".join(name for name in _PARTS if getattr(self, name) is not None)
         names = ", ".join(f"{g} ({n:,})" for g, n in zip(self.groups, self.group_sizes, strict=True))
-        return f"Tally of {self.n:,} rows by {INTERSECTION.join(self.attributes)}: {names}; {held}."
+        by, held = INTERSECTION.join(self.attributes), ", ".join(self._parts())
+        return f"Tally of {self.n:,} rows by {by}: {names}; {held}."
 
     def by(self, *attributes: str) -> Tally:
         """The tally of some of the attributes: groups that agree in them become one.
@@ -186,15 +173,14 @@ class Tally:
             If there is no such attribute.
         """
         fine = attributes and all(isinstance(name, str) and name in self.attributes for name in attributes)
-        known = ", ".join(map(repr, self.attributes))
-        cure = "name the columns that the tally was made with"
+        known, cure = ", ".join(map(repr, self.attributes)), "name the columns that the tally was made with"
         check_that(fine, "attributes", attributes, f"some of {known}", cure)
+        if attributes == self.attributes:
+            return self
         columns = [self.attributes.index(name) for name in attributes]
         mine = [tuple(level[c] for c in columns) for level in self.levels]
         orders = tuple(self.orders[c] for c in columns)
         stratified = self.stratified and columns[-1] == len(self.attributes) - 1
-        if tuple(attributes) == self.attributes:
-            return self
         return self._onto(attributes, list(dict.fromkeys(mine)), mine, orders, stratified)._sorted()
 
     def crossed(self) -> Tally:
@@ -205,19 +191,21 @@ class Tally:
         return whole._onto((name,), own, own, orders, stratified=False)
 
     def _onto(
-        self, attributes: Sequence[str], new: list[tuple[str, ...]], mine: list[tuple[str, ...]],
+        self, attributes: tuple[str, ...], new: list[tuple[str, ...]], mine: list[tuple[str, ...]],
         orders: tuple[tuple[str, ...], ...], stratified: bool,
     ) -> Tally:  # fmt: skip
         """The same counts on the groups `new`, where group g has become ``mine[g]``."""
         place = {level: k for k, level in enumerate(new)}
         position = [place[level] for level in mine]
         groups = tuple(INTERSECTION.join(level) for level in new)
-        names = tuple(attributes)
-        parts = {part: getattr(self, part) for part in _PARTS}
-        moved = {name: part and part.regrouped(groups, position) for name, part in parts.items()}
+        moved = {name: part.regrouped(groups, position) for name, part in self._parts().items()}
         if self.cells is not None:
-            moved["cells"] = replace(moved["cells"], attributes=names)
-        return replace(self, attributes=names, levels=tuple(new), orders=orders, stratified=stratified, **moved)
+            moved["cells"] = replace(moved["cells"], attributes=attributes)
+        return replace(self, attributes=attributes, levels=tuple(new), orders=orders, stratified=stratified, **moved)
+
+    def _parts(self) -> dict[str, Any]:
+        """The parts that there are, by name."""
+        return {name: part for name in _PARTS if (part := getattr(self, name)) is not None}
 
     def _sorted(self) -> Tally:
         """Groups in declared order, where every attribute has one, else by decreasing size."""
@@ -252,14 +240,12 @@ class Tally:
         """
         check_type("other", other, Tally, "another Tally", "fs.tally(frame, …)")
         check_flag("disjoint_clusters", disjoint_clusters)
-        mine, theirs = (
-            (t.attributes, t.stratified, t.of_labels, *(type(getattr(t, p)).__name__ for p in _PARTS))
-            for t in (self, other)
-        )
-        if mine != theirs:
+        both = (self, other)
+        kinds = [(t.attributes, t.stratified, t.of_labels, *(type(getattr(t, p)) for p in _PARTS)) for t in both]
+        if kinds[0] != kinds[1]:
             got, allowed = f"a tally of {_described(other)}", f"a tally of the same kind: {_described(self)}"
             raise InputError("other", got=got, allowed=allowed, cure="make both with the same columns")
-        clustered = any(t.cells is not None and t.cells.clustered for t in (self, other))
+        clustered = any(t.cells is not None and t.cells.clustered for t in both)
         if clustered and not disjoint_clusters:
             allowed = "clusters that lie in one of the two only: one in both would be counted as two"
             cure = "make one tally of all rows, or a.add(b, disjoint_clusters=True) where that is known"
@@ -268,9 +254,8 @@ class Tally:
             tuple(dict.fromkeys([*a, *b])) if a and b else () for a, b in zip(self.orders, other.orders, strict=True)
         )
         new = list(dict.fromkeys([*self.levels, *other.levels]))
-        a, b = (t._onto(t.attributes, new, list(t.levels), orders, t.stratified) for t in (self, other))
-        parts = [(part, getattr(a, part), getattr(b, part)) for part in _PARTS]
-        return replace(a, **{part: x + y for part, x, y in parts if x is not None})._sorted()
+        a, b = (t._onto(t.attributes, new, list(t.levels), orders, t.stratified) for t in both)
+        return replace(a, **{name: part + getattr(b, name) for name, part in a._parts().items()})._sorted()
 
     def selection(self) -> SelectionCounts:
         """Selected and not selected per group."""
@@ -294,8 +279,7 @@ class Tally:
         """Selected and not selected, shape (H, G, 2), with the names of the H strata and G groups."""
         if not self.stratified or self.cells is None:
             raise _lacks(self, "strata", "strata=")
-        table = replace(self, stratified=False)
-        selected = table.selection()
+        selected = replace(self, stratified=False).selection()
         groups = self.by(*self.sensitive).groups
         names = {level[-1] for level in self.levels}
         order = self.orders[-1] or tuple(sorted(names))
@@ -341,10 +325,6 @@ class Tally:
         min_cell : int
             Least number of rows of a cell that is kept.
 
-        Returns
-        -------
-        Tally
-
         Raises
         ------
         InputError
@@ -373,18 +353,14 @@ class Tally:
         small = (rows > 0) & (rows < least)
         if small.sum() == 1 and (rows[~small] > 0).any():
             small |= rows == rows[~small & (rows > 0)].min()
-        n = int(rows[small].sum())
-        others = [name for name in _PARTS if name != "cells" and getattr(self, name) is not None]
-        if others:
+        if others := [name for name in self._parts() if name != "cells"]:
             caution(f"only cells can be withheld by size: {', '.join(others)} left out", DataWarning)
-        kept = np.where(small, 0, rows)
+        n, kept, before = int(rows[small].sum()), np.where(small, 0, rows), cells.missing
         missing = replace(
-            cells.missing,
-            policy="drop" if n else cells.missing.policy,
-            n_dropped=cells.missing.n_dropped + n,
-            by_column={**cells.missing.by_column, "withheld": n},
-            patterns=(*cells.missing.patterns, *([(-1, -1, -1, n)] if n else [])),
-        )
+            before, policy="drop" if n else before.policy, n_dropped=before.n_dropped + n,
+            by_column={**before.by_column, "withheld": n},
+            patterns=(*before.patterns, *([(-1, -1, -1, n)] if n else [])),
+        )  # fmt: skip
         units = {"n_units": int(kept.sum()), "group_units": kept.sum(axis=1)}
         cells = replace(cells, rows=kept, totals=kept.astype(np.float64), missing=missing, **units)
         return replace(self, cells=cells, scores=None, tails=None, distinct=None)
@@ -431,10 +407,8 @@ class Tally:
         written = "what Tally.to_json() writes: its text, or the path of a file"
         text = str(check_type("source", source, (str, Path), written, "tally.to_json('tally.json')"))
         allowed = "what Tally.to_json() writes"
-        if text.lstrip().startswith("{"):
-            data = parse_json(text, "source", "text", allowed)
-        else:
-            data = read_json(text, "source", allowed)
+        held = text.lstrip().startswith("{")
+        data = parse_json(text, "source", "text", allowed) if held else read_json(text, "source", allowed)
         return check_type("source", decode(data), cls, allowed)
 
 
@@ -448,8 +422,8 @@ _PARTS = ("cells", "scores", "tails", "distinct")
 
 
 def _described(counted: Tally) -> str:
-    parts = [type(getattr(counted, p)).__name__ for p in _PARTS if getattr(counted, p) is not None]
-    return f"{INTERSECTION.join(counted.attributes)} with {', '.join(parts) or 'nothing'}"
+    parts = ", ".join(type(part).__name__ for part in counted._parts().values())
+    return f"{INTERSECTION.join(counted.attributes)} with {parts or 'nothing'}"
 
 
 def _lacks(counted: Tally, what: str, cure: str) -> InputError:
@@ -458,25 +432,13 @@ def _lacks(counted: Tally, what: str, cure: str) -> InputError:
 
 
 def tally(
-    frame: Any,
-    *,
-    sensitive_features: str | Sequence[str],
-    y_true: str | None = None,
-    y_pred: str | None = None,
-    y_pred_b: str | None = None,
-    score: str | None = None,
-    counterfactual_score: str | None = None,
-    features: Sequence[str] = (),
-    strata: str | None = None,
-    sample_weight: str | None = None,
-    cluster: str | None = None,
-    pos_label: Any = None,
-    missing: Any = "raise",
-    groups: Sequence[Hashable] | None = None,
-    score_range: tuple[float, float] = (0.0, 1.0),
-    number: str | None = None,
-    engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",
-) -> Tally:
+    frame: Any, *, sensitive_features: str | Sequence[str], y_true: str | None = None, y_pred: str | None = None,
+    y_pred_b: str | None = None, score: str | None = None, counterfactual_score: str | None = None,
+    features: Sequence[str] = (), strata: str | None = None, sample_weight: str | None = None,
+    cluster: str | None = None, pos_label: Any = None, missing: Any = "raise",
+    groups: Sequence[Hashable] | None = None, score_range: tuple[float, float] = (0.0, 1.0),
+    number: str | None = None, engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",
+) -> Tally:  # fmt: skip
     """Count the rows of a frame: everything that the named columns allow to be asked later.
 
     Parameters
@@ -486,18 +448,13 @@ def tally(
         Spark, Dask, Ibis, SQLFrame) are counted where they are: only grouped counts and sums come here.
     sensitive_features : str or sequence of str
         Sensitive columns; several are crossed, and `Tally.by` gives each by itself.
-    y_true, y_pred, y_pred_b : str, optional
-        Columns of labels, predictions, and of the predictions of a second model.
-    score : str, optional
-        Column of scores in [0, 1].
-    counterfactual_score : str, optional
-        Score of the same rows with the other value of the sensitive attribute: gives the part `tails`.
+    y_true, y_pred, y_pred_b, strata, sample_weight, cluster : str, optional
+        Columns of labels, predictions, predictions of a second model, strata, weights and sampling units.
+    score, counterfactual_score : str, optional
+        Columns of scores in [0, 1], and of the same rows' scores with the other value of the sensitive
+        attribute, which gives the part `tails`.
     features : sequence of str, optional
         Columns of features: gives the part `distinct`, which set distances need.
-    strata : str, optional
-        Column of strata.
-    sample_weight, cluster : str, optional
-        Columns of weights and sampling units.
     pos_label, missing, groups
         As in `disparate_impact`; `groups` for one sensitive column.
     score_range : tuple of float, default (0, 1)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fairstats.ground.checks import check_different
 from fairstats.ground.encoding import check_columns
-from fairstats.ground.engines.files import csv_header, files_of, readable
+from fairstats.ground.engines.sources import csv_header, files_of, readable
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import write_text

@@ -43,7 +43,7 @@ def _own(query: str) -> Callable[[Path], Any]:
 def _tally(options: dict[str, Any]) -> Callable[[Path], Any]:
     def run(path: Path) -> Any:
         import fairstats as fs
-        from fairstats.ground.engines.files import open_files
+        from fairstats.ground.engines.sources import open_files
 
         return fs.tally(open_files(path), **options)
 

@@ -34,7 +34,7 @@ def test_a_tally_beside_the_engines_own_query(benchmark, table, own, options, fi
 
     That part is what any number of rows takes: narwhals' plans; of scores a count per interval and group.
     """
-    from fairstats.ground.engines.files import open_files
+    from fairstats.ground.engines.sources import open_files
 
     def seconds(run) -> float:
         start = time.process_time()

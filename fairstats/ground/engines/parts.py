@@ -12,23 +12,19 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.encoding import as_frame_columns
-from fairstats.ground.engines.sources import beside, real, whole
+from fairstats.ground.engines.sources import beside, collected, real, whole
 from fairstats.ground.engines.table import CHANGED, CODE, FEATURE, NUMBER, PRED, SCORE, TRUE, WEIGHT, LazyRows
 from fairstats.ground.errors import InputError
 from fairstats.ground.parts import RowCounts, TailCounts, number_kept
 from fairstats.ground.scores import ScoreCounts
 
-#: Up to so many distinct scores are counted one by one.
-MOST_EXACT = 1 << 16
+#: Up to so many distinct scores are counted one by one, and so many distinct rows are collected.
+MOST_EXACT, MOST_DISTINCT = 1 << 16, 1_000_000
 #: Largest denominator of the edges.
 ORDER = 1_000
 #: Cells of the unit interval: 1/CELLS is below 1/(ORDER·(ORDER − 1)). (DuckDB joins with a million of them at
-#: most by position instead of a hash table, in a quarter of the time.)
-CELLS = 1_000_000
-#: More distinct rows than this are not collected.
-MOST_DISTINCT = 1_000_000
-#: Cells of the unit interval by which the cut of a tail is found.
-_CELLS = 1 << 12
+#: most by position instead of a hash table, in a quarter of the time.) And those by which the cut of a tail is found.
+CELLS, _CELLS = 1_000_000, 1 << 12
 
 
 @lru_cache(maxsize=1)
@@ -52,7 +48,7 @@ def count_scores(rows: LazyRows) -> ScoreCounts:
     """Rows per group, label and score or interval of scores."""
     table, by, place = rows.coded(*([TRUE] if TRUE in rows.columns else []))
     table = table.select(*by, *rows.weights)
-    answer = _exact(rows, table, by) if _may_be_few(rows, table) else None
+    answer = _exact(rows, table, by)
     if answer is not None:
         values, position = np.unique(real(answer, SCORE), return_inverse=True)
         return _assembled(rows, answer, place(answer), position, values, None)
@@ -71,17 +67,13 @@ def floor_cells(table: Any, value: Any, name: str) -> Any:
     return table.with_columns(**{name: nw.when(above).then(nw.col(name) - 1).otherwise(nw.col(name))})
 
 
-def _may_be_few(rows: LazyRows, table: Any) -> bool:
-    """False where the first rows alone have too many distinct scores."""
-    first = rows.collect(table.select(nw.col(SCORE)).head(2 * MOST_EXACT))
-    return int(first[SCORE].n_unique()) <= MOST_EXACT
-
-
 def _exact(rows: LazyRows, table: Any, by: list[str]) -> Any:
-    """The counts of every score, or None where there are too many."""
-    n_keys = rows.outcomes.groups.codes.size
-    counts = table.group_by(*by, SCORE).agg(**_sums(rows))
-    answer = rows.collect(counts.head(MOST_EXACT * n_keys + 1))
+    """The counts of every score, or None where there are too many, in the first rows or in all."""
+    first = collected(table.select(nw.col(SCORE)).head(2 * MOST_EXACT))
+    if int(first[SCORE].n_unique()) > MOST_EXACT:
+        return None
+    most = MOST_EXACT * rows.outcomes.groups.codes.size
+    answer = collected(table.group_by(*by, SCORE).agg(**_sums(rows)).head(most + 1))
     return answer if int(answer[SCORE].n_unique()) <= MOST_EXACT else None
 
 
@@ -94,10 +86,10 @@ def _in_intervals(rows: LazyRows, table: Any, by: list[str]) -> Any:
         table = table.join(cells, on="fs_cell", how="inner")
         if by != [CODE]:
             table = table.with_columns(fs_interval=interval)
-            return rows.collect(table.group_by(*by, "fs_interval").agg(**_sums(rows)))
+            return collected(table.group_by(*by, "fs_interval").agg(**_sums(rows)))
         # one column is grouped by in half the time of two
         table = table.with_columns(**{CODE: nw.col(CODE).cast(nw.Int64) * n + interval})
-        answer = rows.collect(table.group_by(CODE).agg(**_sums(rows)))
+        answer = collected(table.group_by(CODE).agg(**_sums(rows)))
     both = nw.col(CODE)
     return answer.with_columns(**{CODE: both // n, "fs_interval": both % n})
 
@@ -138,33 +130,27 @@ def count_tails(rows: LazyRows) -> TailCounts:
     """Sums of the differences and the largest of them, per group.
 
     The first query counts coarse cells: they say above which value enough rows lie. The second collects the
-    distinct values from there on, which are cut at the same row as by `TailCounts.from_values`.
+    values from there on, which are cut at the same row as by `TailCounts.from_values`.
     """
     keys, value = rows.key_names, nw.col("fs_value")
     table = rows.complete.with_columns(fs_value=nw.col(CHANGED) - nw.col(SCORE))
     table = table.with_columns(fs_square=value * value)
     cells = floor_cells(table, value * _CELLS, "fs_cell").group_by(*keys, "fs_cell")
-    sums = {NUMBER: nw.len(), "total": value.sum(), "squares": nw.col("fs_square").sum()}
-    answer = rows.collect(cells.agg(**sums))
+    answer = collected(cells.agg(**{NUMBER: nw.len()}, total=value.sum(), squares=nw.col("fs_square").sum()))
     groups, place = rows.outcomes.groups, rows.place(answer)
     group, cell, number = groups.codes[place], whole(answer, "fs_cell"), whole(answer, NUMBER)
     n_groups = len(groups.labels)
     n = np.bincount(group, number, n_groups).astype(np.int64)
-    # of every group one row of the answer, whose keys name it in the second query
-    lowest = {g: _from_cell(cell[group == g], number[group == g]) for g in np.unique(group).tolist()}
     wanted = []
-    for g, cut in lowest.items():
-        row = answer[int(np.flatnonzero(group == g)[0])]
+    for g in np.unique(group).tolist():
+        row = answer[int(np.flatnonzero(group == g)[0])]  # its keys name the group in the second query
         named = (_equals(nw.col(key), row[key].to_list()[0]) for key in keys)
-        wanted.append(reduce(and_, named, value >= cut / _CELLS))
-    values = rows.collect(table.filter(reduce(or_, wanted)).group_by(*keys, "fs_value").agg(**{NUMBER: nw.len()}))
+        wanted.append(reduce(and_, named, value >= _from_cell(cell[group == g], number[group == g]) / _CELLS))
+    values = collected(table.filter(reduce(or_, wanted)).group_by(*keys, "fs_value").agg(**{NUMBER: nw.len()}))
     owner, x, times = groups.codes[rows.place(values)], real(values, "fs_value"), whole(values, NUMBER)
-    kept = [_largest(x[owner == g], times[owner == g], int(n[g])) for g in range(n_groups)]
-    return TailCounts(
-        groups.labels, n, np.asarray(np.bincount(group, real(answer, "total"), n_groups), dtype=np.float64),
-        np.asarray(np.bincount(group, real(answer, "squares"), n_groups), dtype=np.float64),
-        tuple(v for v, _, _ in kept), tuple(t for _, t, _ in kept), tuple(c for _, _, c in kept),
-    )  # fmt: skip
+    kept = (_largest(x[owner == g], times[owner == g], int(n[g])) for g in range(n_groups))
+    sums: Any = (np.bincount(group, real(answer, name), n_groups).astype(np.float64) for name in ("total", "squares"))
+    return TailCounts(groups.labels, n, *sums, *zip(*kept, strict=True))
 
 
 def _from_cell(cells: NDArray[np.int64], number: NDArray[np.int64]) -> int:
@@ -189,26 +175,19 @@ def _largest(values: Floats, times: NDArray[np.int64], n: int) -> tuple[Floats, 
 
 
 def count_distinct(rows: LazyRows) -> RowCounts:
-    """Distinct rows of features, labels and predictions.
-
-    Raises InputError where there are more than a million: no sample is taken in their place.
-    """
+    """Distinct rows of features, labels and predictions; an error where they are too many, and no sample of them."""
     features = [f"{FEATURE}{k}" for k in range(len(rows.question.features))]
     labels = [name for name in (TRUE, PRED) if name in rows.columns]
     by = [*rows.key_names, *labels, *features]
-    answer = rows.collect(rows.complete.group_by(*by).agg(**{NUMBER: nw.len()}).head(MOST_DISTINCT + 1))
+    answer = collected(rows.complete.group_by(*by).agg(**{NUMBER: nw.len()}).head(MOST_DISTINCT + 1))
     if len(answer) > MOST_DISTINCT:
-        raise InputError(
-            "features",
-            got=f"more than {MOST_DISTINCT:,} distinct rows",
-            allowed="features whose combinations can be held: distances are between all of them",
-            cure="leave out or round continuous features, or draw rows yourself and pass them as a frame",
-        )
+        got = f"more than {MOST_DISTINCT:,} distinct rows"
+        allowed = "features whose combinations can be held: distances are between all of them"
+        cure = "leave out or round continuous features, or draw rows yourself and pass them as a frame"
+        raise InputError("features", got=got, allowed=allowed, cure=cure)
     frame = as_frame_columns(nw.to_native(answer), features, "frame")
     frame.columns = list(rows.question.features)
     out, place = rows.outcomes, rows.place(answer, *labels)
-    return RowCounts.from_frame(
-        frame, out.groups.codes[place], out.groups.labels,
-        None if out.y_true is None else out.y_true[place],
-        None if out.y_pred is None else out.y_pred[place], whole(answer, NUMBER),
-    )  # fmt: skip
+    true, pred = (None if column is None else column[place] for column in (out.y_true, out.y_pred))
+    codes, numbers = out.groups.codes[place], whole(answer, NUMBER)
+    return RowCounts.from_frame(frame, codes, out.groups.labels, true, pred, numbers)

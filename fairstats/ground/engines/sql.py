@@ -18,18 +18,10 @@ _TABLE = re.compile(r"[\w-]+(\.\w+){0,3}")
 
 
 def tally_sql(
-    table: str,
-    *,
-    dialect: str,
-    sensitive_features: str | Sequence[str],
-    y_true: str | None = None,
-    y_pred: str | None = None,
-    y_pred_b: str | None = None,
-    score: str | None = None,
-    strata: str | None = None,
-    sample_weight: str | None = None,
-    number: str = "number_of_rows",
-) -> str:
+    table: str, *, dialect: str, sensitive_features: str | Sequence[str], y_true: str | None = None,
+    y_pred: str | None = None, y_pred_b: str | None = None, score: str | None = None, strata: str | None = None,
+    sample_weight: str | None = None, number: str = "number_of_rows",
+) -> str:  # fmt: skip
     """The query whose answer is a tally: counts per combination of values, for any warehouse.
 
     Run it where the table is, and pass the answer to `Tally.from_frame` with the same column names.
@@ -38,9 +30,8 @@ def tally_sql(
     ----------
     table : str
         Name of the table, as in a query: ``"clinic.visits"``.
-    dialect : str
-        Language of the warehouse, which SQLGlot writes: "duckdb", "spark", "postgres", "bigquery",
-        "snowflake", "databricks", "redshift", "trino" or "tsql".
+    dialect : {"duckdb", "spark", "postgres", "bigquery", "snowflake", "databricks", "redshift", "trino", "tsql"}
+        Language of the warehouse, which SQLGlot writes.
     sensitive_features, y_true, y_pred, y_pred_b, strata
         Names of columns, as in `tally`.
     score : str, optional
@@ -91,23 +82,18 @@ def tally_sql(
     def column(text: str) -> Any:
         return exp.Column(this=name(text))
 
-    def called(value: Any, text: str) -> Any:
-        return exp.Alias(this=value, alias=name(text))
-
-    given = {"y_true": y_true, "y_pred": y_pred, "y_pred_b": y_pred_b, "score": score, "strata": strata}
-    for role, column_of in {**given, "sample_weight": sample_weight, "number": number}.items():
+    asked = {"strata": strata, "y_true": y_true, "y_pred": y_pred, "y_pred_b": y_pred_b, "score": score}
+    for role, column_of in {**asked, "sample_weight": sample_weight, "number": number}.items():
         column_name(role, column_of)
-    keys = [*column_names("sensitive_features", sensitive_features)]
-    keys += [c for c in (strata, y_true, y_pred, y_pred_b, score) if c is not None]
+    keys = [*column_names("sensitive_features", sensitive_features), *(c for c in asked.values() if c is not None)]
     keys = list(dict.fromkeys(keys))
-    chosen = [called(column(key), key) for key in keys]
-    chosen.append(called(exp.Count(this=exp.Star()), number))
+    chosen = [(column(key), key) for key in keys] + [(exp.Count(this=exp.Star()), number)]
     if sample_weight is not None:
-        weight = column(sample_weight)
-        square = exp.Mul(this=weight.copy(), expression=weight.copy())
-        chosen.append(called(exp.Sum(this=weight), sample_weight))
-        chosen.append(called(exp.Sum(this=square), squares_of(sample_weight)))
-    query = exp.select(*chosen).from_(source).group_by(*map(column, keys))
+        square = exp.Mul(this=column(sample_weight), expression=column(sample_weight))
+        chosen.append((exp.Sum(this=column(sample_weight)), sample_weight))
+        chosen.append((exp.Sum(this=square), squares_of(sample_weight)))
+    aliases: Any = (exp.Alias(this=value, alias=name(text)) for value, text in chosen)
+    query = exp.select(*aliases).from_(source).group_by(*map(column, keys))
     return str(query.sql(dialect=dialect, pretty=True))
 
 

@@ -11,9 +11,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.cells import CellCounts
 from fairstats.ground.checks import check_different
-from fairstats.ground.counts import confusion_cells
+from fairstats.ground.counts import CellCounts, confusion_cells
 from fairstats.ground.encoding import as_column, as_frame_columns, check_columns
 from fairstats.ground.engines.sources import collected, joinable, real, whole
 from fairstats.ground.errors import InputError
@@ -54,8 +53,8 @@ class Question:
     @property
     def names(self) -> list[str]:
         """Every column that is asked for."""
-        plain = [*self.labels.values(), *([self.cluster] if self.cluster is not None else []), *self.features]
-        return [*plain, *(column for _, column in self.numbers.values())]
+        clusters = [] if self.cluster is None else [self.cluster]
+        return [*self.labels.values(), *clusters, *self.features, *(column for _, column in self.numbers.values())]
 
     def on_unit(self, scores: Any) -> Any:
         """Scores (an array, or an expression) on the scale from 0 to 1."""
@@ -72,12 +71,9 @@ class Question:
     @property
     def numbers(self) -> dict[str, tuple[str, str]]:
         """Name in the prepared table → (argument, column), of numbers."""
-        asked = {
-            SCORE: ("score", self.score),
-            CHANGED: ("counterfactual_score", self.counterfactual_score),
-            WEIGHT: ("sample_weight", self.sample_weight),
-        }
-        return {name: (argument, column) for name, (argument, column) in asked.items() if column is not None}
+        asked = {SCORE: "score", CHANGED: "counterfactual_score", WEIGHT: "sample_weight"}
+        columns = {name: (argument, getattr(self, argument)) for name, argument in asked.items()}
+        return {name: both for name, both in columns.items() if both[1] is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,30 +92,23 @@ class LazyRows:
         """
         schema = table.collect_schema()
         check_columns("frame", list(dict.fromkeys(question.names)), schema.names())
-        others = {CLUSTER: question.cluster} if question.cluster is not None else {}
-        others |= {f"{FEATURE}{k}": name for k, name in enumerate(question.features)}
-        plain = question.labels | others
+        plain = question.labels | ({CLUSTER: question.cluster} if question.cluster is not None else {})
+        plain |= {f"{FEATURE}{k}": name for k, name in enumerate(question.features)}
         chosen = {}
         for name, column in plain.items():
-            value = nw.col(column)
-            chosen[name] = _null_for_nan(value) if schema[column].is_float() else value
+            chosen[name] = _null_for_nan(nw.col(column)) if schema[column].is_float() else nw.col(column)
         for name, (argument, column) in question.numbers.items():
             if not schema[column].is_numeric():
-                got = f"a column of type {schema[column]}"
-                cure = f"convert {column!r} to numbers in the table"
+                got, cure = f"a column of type {schema[column]}", f"convert {column!r} to numbers in the table"
                 raise InputError(argument, got=got, allowed="one number per row", cure=cure)
-            value = nw.col(column).cast(nw.Float64)
-            chosen[name] = value if name == WEIGHT else question.on_unit(value)
+            chosen[name] = nw.col(column).cast(nw.Float64)
+            chosen[name] = chosen[name] if name == WEIGHT else question.on_unit(chosen[name])
         return cls(table.select(**chosen), question)
 
     @property
     def key_names(self) -> list[str]:
         """The sensitive columns and strata in the prepared table."""
         return [f"{KEY}{k}" for k in range(len(self.question.keys))]
-
-    def collect(self, query: Any) -> Any:
-        """The answer of a query."""
-        return collected(query)
 
     @cached_property
     def complete(self) -> Any:
@@ -143,10 +132,9 @@ class LazyRows:
 
     @cached_property
     def _cells(self) -> tuple[pd.DataFrame, Outcomes]:
-        """One row per combination of keys, labels and what is missing, and the same validated."""
+        """One row per combination of keys, labels and what is missing, without those left out; the same validated."""
         table, q, sums = self.table, self.question, dict[str, Any]()
-        labels = list(q.labels)
-        by = list(labels)
+        by = list(q.labels)
         for name in (SCORE, CHANGED):
             if name in self.columns:
                 table = table.with_columns(**{name: _null_for_nan(nw.col(name))})
@@ -161,14 +149,18 @@ class LazyRows:
             sums["unchanged"] = nw.col("unchanged").sum()
         if WEIGHT in self.columns:
             weight = nw.col(WEIGHT)
-            table = table.with_columns(
-                squares=weight * weight, bad=1 - _flag(weight.is_finite()), negative=_flag(weight < 0)
-            )
-            sums |= {name: nw.col(name).sum() for name in ("squares", "bad", "negative")}
+            flags = {"bad": 1 - _flag(weight.is_finite()), "negative": _flag(weight < 0)}
+            table = table.with_columns(squares=weight * weight, **flags)
+            sums |= {name: nw.col(name).sum() for name in ("squares", *flags)}
             sums |= {"total": weight.sum(), "least": weight.min(), "most": weight.max()}
-        answer = self.collect(table.group_by(*by).agg(nw.len().alias(NUMBER), **sums))
-        frame = as_frame_columns(nw.to_native(answer), labels, "frame")
-        weights, squares = self._weights(answer)
+        answer = collected(table.group_by(*by).agg(nw.len().alias(NUMBER), **sums))
+        frame = as_frame_columns(nw.to_native(answer), list(q.labels), "frame")
+        weights = squares = None
+        if WEIGHT in self.columns:
+            least, most = np.fmin.reduce(real(answer, "least")), np.fmax.reduce(real(answer, "most"))
+            bad, negative = (int(whole(answer, name).sum()) for name in ("bad", "negative"))
+            check_weights(bad, negative, float(least), float(most))
+            weights, squares = real(answer, "total"), real(answer, "squares")
 
         def known(name: str, value: float) -> Any:
             if name not in self.columns:
@@ -176,34 +168,17 @@ class LazyRows:
             return np.where(whole(answer, f"{name}_known") == 1, value, np.nan)
 
         outcomes = Outcomes.from_arrays(
-            frame.get(TRUE),
-            frame.get(PRED),
-            sensitive_features=dict(zip(q.keys, (frame[k] for k in self.key_names), strict=True)),
-            score=known(SCORE, 0.0),
-            sample_weight=weights,
-            cluster=known(CLUSTER, 0.0),
-            extra=frame.get(PRED_B),
-            pos_label=q.pos_label,
-            missing=q.missing,  # type: ignore[arg-type]
-            groups=q.groups,
-            number=whole(answer, NUMBER),
-            squares=squares,
-        )
+            frame.get(TRUE), frame.get(PRED), score=known(SCORE, 0.0), sample_weight=weights,
+            sensitive_features={name: frame[key] for key, name in zip(self.key_names, q.keys, strict=True)},
+            cluster=known(CLUSTER, 0.0), extra=frame.get(PRED_B), pos_label=q.pos_label, groups=q.groups,
+            missing=q.missing, number=whole(answer, NUMBER), squares=squares,  # type: ignore[arg-type]
+        )  # fmt: skip
         kept = slice(None) if outcomes.kept is None else outcomes.kept
         if SCORE in self.columns:
             check_probability(np.array([real(answer, "low")[kept].min(), real(answer, "high")[kept].max()]), "score")
         if CHANGED in self.columns:
             check_changed(int(whole(answer, "unchanged")[kept].sum()), str(q.counterfactual_score))
-        return frame, replace(outcomes, cluster=None, score=None)
-
-    def _weights(self, answer: Any) -> tuple[Any, Any]:
-        """Sums of weights and of their squares per combination, checked; None where there are none."""
-        if WEIGHT not in self.columns:
-            return None, None
-        least, most = np.fmin.reduce(real(answer, "least")), np.fmax.reduce(real(answer, "most"))
-        bad, negative = (int(whole(answer, name).sum()) for name in ("bad", "negative"))
-        check_weights(bad, negative, float(least), float(most))
-        return real(answer, "total"), real(answer, "squares")
+        return frame.iloc[kept], replace(outcomes, cluster=None, score=None)
 
     @property
     def outcomes(self) -> Outcomes:
@@ -217,12 +192,13 @@ class LazyRows:
 
     def place(self, answer: Any, *names: str) -> NDArray[np.intp]:
         """Position in `outcomes` of a row with the same keys and `names`, for every row of an answer."""
-        kept = slice(None) if self.outcomes.kept is None else self.outcomes.kept
-        known = self._cells[0].iloc[kept]
+        known = self._cells[0]
         mine, theirs = np.zeros(len(known), dtype=np.int64), np.zeros(len(answer), dtype=np.int64)
         for name in (*self.key_names, *names):
-            a, b, size = _common_codes(known[name], answer[name])
-            mine, theirs = mine * size + a, theirs * size + b
+            a, b = (np.asarray(as_column(v, "frame")) for v in (known[name], answer[name].to_native()))
+            codes, uniques = pd.factorize(np.concatenate([a, b]), use_na_sentinel=True)
+            mine, theirs = mine * (len(uniques) + 1), theirs * (len(uniques) + 1)
+            mine, theirs = mine + codes[: a.size] + 1, theirs + codes[a.size :] + 1
         found, first = np.unique(mine, return_index=True)
         return np.asarray(first[np.searchsorted(found, theirs)])
 
@@ -232,9 +208,7 @@ class LazyRows:
         The table; the columns to group by; and a function from an answer to the positions that `place` gives.
         Columns of many values, or of other types than text and numbers, stay as they are.
         """
-        kept = slice(None) if self.outcomes.kept is None else self.outcomes.kept
-        by = [*self.key_names, *names]
-        known = self._cells[0].iloc[kept]
+        by, known = [*self.key_names, *names], self._cells[0]
         found = [pd.factorize(np.asarray(as_column(known[name], "frame"), dtype=object)) for name in by]
         values = [v for _, levels in found for v in levels]
         if len(values) > MOST_CODED or not all(isinstance(v, (str, bool, int, float)) for v in values):
@@ -260,29 +234,25 @@ class LazyRows:
         other = {name: f"{name}_other" for name in labels}
         both = units.join(units.rename({**other, "total": "total_other"}), on=CLUSTER, how="inner")
         both = both.with_columns(product=nw.col("total") * nw.col("total_other"))
-        answer = self.collect(both.group_by(*labels, *other.values()).agg(nw.col("product").sum()))
+        answer = collected(both.group_by(*labels, *other.values()).agg(nw.col("product").sum()))
         twins = answer.select(**{name: nw.col(twin) for name, twin in other.items()})
-        position = self._position(len(cells.cells))
-        scatter = np.zeros((cells.totals.size, cells.totals.size))
-        first, second = (position[self.place(part, *labels)] for part in (answer, twins))
-        np.add.at(scatter, (first, second), real(answer, "product"))
-        groups = self.complete.group_by(*self.key_names, CLUSTER).agg(nw.len().alias(NUMBER))
-        answer = self.collect(groups.group_by(*self.key_names).agg(nw.len().alias(NUMBER)))
-        group = self.outcomes.groups.codes[self.place(answer)]
-        n_units = self.collect(self.complete.select(nw.col(CLUSTER).n_unique().alias(NUMBER)))
-        return replace(
-            cells, scatter=scatter, n_units=int(whole(n_units, NUMBER)[0]), clustered=True,
-            group_units=np.bincount(group, whole(answer, NUMBER), len(cells.groups)).astype(np.int64),
-        )  # fmt: skip
-
-    def _position(self, n_cells: int) -> NDArray[np.intp]:
-        """Position of every row of `outcomes` among the cells of all groups."""
         out = self.outcomes
         if out.y_true is None or out.y_pred is None:
             cell = 1 - (out.y_true if out.y_pred is None else out.y_pred)  # type: ignore[operator]
         else:
             cell = confusion_cells(out) if out.extra is None else 7 - 4 * out.y_true - 2 * out.y_pred - out.extra
-        return np.asarray(out.groups.codes.astype(np.intp) * n_cells + cell)
+        position = out.groups.codes.astype(np.intp) * len(cells.cells) + cell
+        scatter = np.zeros((cells.totals.size, cells.totals.size))
+        places = tuple(position[self.place(part, *labels)] for part in (answer, twins))
+        np.add.at(scatter, places, real(answer, "product"))
+        groups = self.complete.group_by(*self.key_names, CLUSTER).agg(nw.len().alias(NUMBER))
+        answer = collected(groups.group_by(*self.key_names).agg(nw.len().alias(NUMBER)))
+        group = out.groups.codes[self.place(answer)]
+        n_units = collected(self.complete.select(nw.col(CLUSTER).n_unique().alias(NUMBER)))
+        return replace(
+            cells, scatter=scatter, n_units=int(whole(n_units, NUMBER)[0]), clustered=True,
+            group_units=np.bincount(group, whole(answer, NUMBER), len(cells.groups)).astype(np.int64),
+        )  # fmt: skip
 
 
 def _null_for_nan(value: Any) -> Any:
@@ -292,10 +262,3 @@ def _null_for_nan(value: Any) -> Any:
 def _flag(condition: Any) -> Any:
     """1 where it holds, else 0."""
     return nw.when(condition).then(1).otherwise(0)
-
-
-def _common_codes(known: Any, found: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-    """Codes of two columns that agree where values do, missing ones too, and how many there are."""
-    a, b = (np.asarray(as_column(v, "frame")) for v in (known, found.to_native()))
-    codes, uniques = pd.factorize(np.concatenate([a, b]), use_na_sentinel=True)
-    return codes[: a.size] + 1, codes[a.size :] + 1, len(uniques) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairstats.ground.engines.files import open_files
+from fairstats.ground.engines.sources import open_files
 from tests.ground.engines.frames import people
 
 pytest.importorskip("duckdb")
