@@ -1,14 +1,9 @@
-"""Which back end computes: ``"r"``, ``"scipy"``, or ``"auto"`` — R where it works, else SciPy.
-
-Asked in this order: the argument ``backend=`` of the call, `use_backend`, the environment variable
-``FAIRSTATS_BACKEND``, ``"auto"``. *Backend* always means r or scipy.
-"""
+"""Which back end computes, r or scipy: ``backend=`` of the call, `use_backend`, ``FAIRSTATS_BACKEND``, or "auto"."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from fairstats.ground.checks import check_choice
@@ -16,12 +11,9 @@ from fairstats.ground.errors import BackendError
 from fairstats.ground.rprobe import probe_r
 
 Backend = Literal["auto", "r", "scipy"]
-#: What a caller may ask for.
+#: What a caller may ask for, by `backend=` or by an environment variable.
 BACKENDS: tuple[Backend, ...] = ("auto", "r", "scipy")
-#: Environment variable that sets the default.
 VARIABLE = "FAIRSTATS_BACKEND"
-#: R packages that Debian does not have.
-_CRAN_ONLY = ("extRemes", "hdrcde", "ash")
 
 _chosen: Backend | None = None
 
@@ -32,8 +24,7 @@ class use_backend:
     Parameters
     ----------
     name : {"auto", "r", "scipy"}
-        ``"auto"``: R where it works and has the packages, else SciPy. ``"r"``: R, or an error that says what
-        is missing. ``"scipy"``: never R.
+        "auto": R where it works and has the packages, else SciPy. "r": R, or an error that says what is missing.
 
     Raises
     ------
@@ -42,29 +33,25 @@ class use_backend:
 
     Notes
     -----
-    The choice holds for every thread of the process, but not for worker processes: set the environment
-    variable ``FAIRSTATS_BACKEND`` for those, or pass ``backend=``.
+    It holds for every thread of the process, but not for worker processes: set the environment variable
+    ``FAIRSTATS_BACKEND`` for those, or pass ``backend=``.
 
     Examples
     --------
-    >>> from fairstats.ground.backends import current_backend, use_backend
-    >>> with use_backend("scipy"):
-    ...     current_backend()
-    'scipy'
+    >>> import fairstats as fs
+    >>> with fs.use_backend("scipy") as chosen:
+    ...     chosen
+    <back end in use: scipy>
     """
 
     def __init__(self, name: Backend) -> None:
         global _chosen
-        name = _checked(name, "name")
-        self._before = _chosen
-        _chosen = name
+        self._before, _chosen = _chosen, _checked(name, "name")
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         global _chosen
         _chosen = self._before
 
@@ -83,18 +70,9 @@ def current_backend() -> Backend:
 def resolve(
     requested: Any = None, *, purpose: str, r_packages: Sequence[str] = (), argument: str = "backend"
 ) -> Literal["r", "scipy"]:
-    """The back end that a call uses.
+    """The back end that a call uses; `requested`: its ``backend=``, `purpose`: for messages, "GPD fits".
 
-    `requested`, {None, "auto", "r", "scipy"}: the call's ``backend=``; None asks `current_backend`; `purpose`: what it
-    is for, in error messages: ``"GPD fits"``; `r_packages`: R packages that this purpose needs; `argument`: name of the
-    argument, for the error. Raises InputError for an unknown name; Raises BackendError if ``"r"`` was asked for and R
-    or one of the packages is not there; the message has cause and cure.
-
-    Examples
-    --------
-    >>> from fairstats.ground.backends import resolve
-    >>> resolve("scipy", purpose="GPD fits", r_packages=["extRemes"])
-    'scipy'
+    Raises BackendError if "r" was asked for and R, or one of the packages that the purpose needs, is not there.
     """
     wanted = current_backend() if requested is None else _checked(requested, argument)
     if wanted == "scipy":
@@ -115,23 +93,15 @@ def resolve(
 
 
 def unless_asked(requested: Any = None) -> Any:
-    """Back end of a region that goes with a figure or a condition: SciPy, unless somebody asked for another.
-
-    R, which takes seconds to start, is not started by the way.
-    """
+    """SciPy unless somebody asked for another: R, which takes seconds to start, is not started by the way."""
     return "scipy" if requested is None and current_backend() == "auto" else requested
 
 
 def r_package_cure(package: str) -> str:
-    """How to install an R package.
-
-    Examples
-    --------
-    >>> print(r_package_cure("evd"))
-    in R: install.packages("evd") (Debian: apt-get install r-cran-evd)
-    """
+    """How to install an R package."""
     cure = f'in R: install.packages("{package}")'
-    return cure if package in _CRAN_ONLY else f"{cure} (Debian: apt-get install r-cran-{package.lower()})"
+    only_cran = package in ("extRemes", "hdrcde", "ash")
+    return cure if only_cran else f"{cure} (Debian: apt-get install r-cran-{package.lower()})"
 
 
 def _checked(name: Any, argument: str) -> Backend:

@@ -86,9 +86,9 @@ def check_names(
 ) -> None:
     """Raise unless every one of `names` is known, and none comes twice."""
     known = list(known)
-    allowed = f"a list of different ones of {listed(known)}"
     flat = isinstance(names, (str, bytes)) or (isinstance(names, np.ndarray) and names.ndim == 0)
-    check_that(isinstance(names, Iterable) and not flat, argument, names, allowed, cure)
+    several = isinstance(names, Iterable) and not flat
+    check_that(several, argument, names, f"a list of different ones of {listed(known)}", cure)
     names = list(names)
     lacking = [name for name in names if not is_plain(name) or name not in known]
     if lacking or len(set(names)) < len(names):
@@ -101,19 +101,13 @@ def check_different(argument: str, names: Iterable[Any], where: str = "") -> Non
     """Raise where two columns bear one name; `where` begins what came."""
     twice = [name for name, number in Counter(map(str, names)).items() if name and number > 1]
     if twice:
-        got = f"{where}more than one column named {listed(twice)}"
+        got, allowed = f"{where}more than one column named {listed(twice)}", "columns with names of their own"
         cure = "rename or leave out all but one: a name must say which column is meant"
-        raise InputError(argument, got=got, allowed="columns with names of their own", cure=cure)
+        raise InputError(argument, got=got, allowed=allowed, cure=cure)
 
 
 def nearest(name: Any, known: Iterable[Any]) -> str:
-    """A question that names what was probably meant; empty where nothing is near.
-
-    Examples
-    --------
-    >>> nearest("Sexe", ["age", "sex"])
-    "did you mean 'sex'?"
-    """
+    """A question that names what was probably meant, "did you mean 'sex'?"; empty where nothing is near."""
     plain = {str(other).strip().casefold(): other for other in known}
     found = difflib.get_close_matches(str(name).strip().casefold(), plain, n=1, cutoff=0.6)
     return f"did you mean {plain[found[0]]!r}?" if found else ""
@@ -151,8 +145,7 @@ def check_rows(argument: str, values: NDArray[Any] | Sized, n_rows: int, *, per_
     shape = values.shape if isinstance(values, np.ndarray) else (len(values),)
     if shape != (n_rows,):
         got = f"{shape[0]:,} values for {n_rows:,} rows" if len(shape) == 1 else f"shape {shape}"
-        allowed = f"one {per_row} per row"
-        raise InputError(argument, got=got, allowed=allowed, cure="take all from the same rows")
+        raise InputError(argument, got=got, allowed=f"one {per_row} per row", cure="take all from the same rows")
 
 
 def check_two_groups(groups: Sequence[str], *, cure: str = "compare with another group") -> None:
@@ -209,29 +202,21 @@ def check_whole(
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     high = MOST if whole and high is None and value > MOST else high
     if not whole or (low is not None and value < low) or (high is not None and value > high):
-        got = shown(value)
-        raise InputError(argument, got=got, allowed="a whole number" + _range_words(low, high), cure=cure)
+        allowed = "a whole number" + _range_words(low, high)
+        raise InputError(argument, got=shown(value), allowed=allowed, cure=cure)
     return int(value)
 
 
 def check_number(
-    argument: str,
-    value: Any,
-    *,
-    low: float | None = None,
-    high: float | None = None,
-    open_low: bool = False,
-    open_high: bool = False,
-    allowed: str | None = None,
-    cure: str | None = None,
-) -> float:
+    argument: str, value: Any, *, low: float | None = None, high: float | None = None,
+    open_low: bool = False, open_high: bool = False, allowed: str | None = None, cure: str | None = None,
+) -> float:  # fmt: skip
     """Return `value` as a finite number in the range, or raise; open ends are excluded."""
-    number = float("nan")
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:  # 10**400 is no float
-            number = math.inf
+    plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    try:
+        number = float(value) if plain else math.nan
+    except OverflowError:  # 10**400 is no float
+        number = math.inf
     below = low is not None and (number <= low if open_low else number < low)
     above = high is not None and (number >= high if open_high else number > high)
     if not math.isfinite(number) or below or above:
@@ -242,11 +227,8 @@ def check_number(
 
 def check_share(argument: str, value: Any, *, closed: bool = False, cure: str | None = "0.95, say") -> float:
     """Return `value` as a number in (0, 1), or in [0, 1] where `closed`, or raise."""
-    ends = "both included" if closed else "both excluded"
-    return check_number(
-        argument, value, low=0, high=1, open_low=not closed, open_high=not closed,
-        allowed=f"a number between 0 and 1, {ends}", cure=cure,
-    )  # fmt: skip
+    allowed, out = f"a number between 0 and 1, both {'included' if closed else 'excluded'}", not closed
+    return check_number(argument, value, low=0, high=1, open_low=out, open_high=out, allowed=allowed, cure=cure)
 
 
 def check_confidence_level(confidence_level: Any) -> float:
@@ -256,9 +238,8 @@ def check_confidence_level(confidence_level: Any) -> float:
 
 def _range_words(low: float | None, high: float | None, *, open_low: bool = False, open_high: bool = False) -> str:
     if low is not None and high is not None:
-        ends = {(False, False): "", (True, True): ", both excluded"}.get((open_low, open_high))
-        if ends is None:
-            ends = f", {low:g} excluded" if open_low else f", {high:g} excluded"
+        excluded = [end for end, left_out in ((f"{low:g}", open_low), (f"{high:g}", open_high)) if left_out]
+        ends = f", {'both' if len(excluded) > 1 else excluded[0]} excluded" if excluded else ""
         return f" from {low:,} to {high:,}{ends}"
     if low is not None:
         return f" above {low:,}" if open_low else f" ≥ {low:,}"
@@ -268,11 +249,7 @@ def _range_words(low: float | None, high: float | None, *, open_low: bool = Fals
 
 
 def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
-    """Generator and the seed to report.
-
-    `rng`: None draws a seed, which is reported so that the run can be repeated; a Generator has none to
-    report. Raises InputError for anything else.
-    """
+    """Generator and the seed to report: of None one that is drawn; a Generator has none."""
     if isinstance(rng, np.random.Generator):
         return rng, None
     if rng is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, TypeVar
@@ -82,8 +83,7 @@ class CellCounts:
         totals = self.totals.ravel()
         if self.scatter is None:
             return np.asarray(np.diag(totals) - np.outer(totals, totals) / totals.sum())
-        centred = self.scatter - np.outer(totals, totals) / self.n_units
-        return np.asarray(centred * self.unit_factor)
+        return np.asarray((self.scatter - np.outer(totals, totals) / self.n_units) * self.unit_factor)
 
     @property
     def unit_factor(self) -> float:
@@ -105,7 +105,7 @@ class CellCounts:
         grouping, n_cells = _rows(outcomes).groups, len(cls.cells)
         n_groups, cell = len(grouping.labels), np.asarray(cell)
         fine = cell.shape == grouping.codes.shape and cell.dtype.kind in "iu"
-        fine = fine and (cell.size == 0 or bool(cell.min() >= 0 and cell.max() < n_cells))
+        fine = fine and 0 <= cell.min(initial=0) <= cell.max(initial=0) < n_cells
         check_that(fine, "cell", cell, f"the number of the cell of every row, from 0 to {n_cells - 1}")
         size = n_groups * n_cells
         rows, totals, squares = np.zeros(size, dtype=np.int64), np.zeros(size), np.zeros(size)
@@ -113,14 +113,12 @@ class CellCounts:
         for start in range(0, cell.size, _BLOCK):
             block = slice(start, start + _BLOCK)
             code = grouping.codes[block].astype(np.intp) * n_cells + cell[block]
-            own = None if number is None else number[block]
-            rows += np.bincount(code, own, size).astype(np.int64, copy=False)
+            rows += np.bincount(code, None if number is None else number[block], size).astype(np.int64, copy=False)
             if weight is not None:
                 totals += np.bincount(code, weights=weight[block], minlength=size)
                 square = weight[block] ** 2 if outcomes.squares is None else outcomes.squares[block]
                 squares += np.bincount(code, weights=square, minlength=size)
-        if weight is None:
-            totals = rows.astype(np.float64)
+        totals = rows.astype(np.float64) if weight is None else totals
         n_units, group_units = int(rows.sum()), rows.reshape(n_groups, n_cells).sum(axis=1)
         scatter = None if weight is None else np.diag(squares)
         if outcomes.cluster is not None:
@@ -163,8 +161,8 @@ class CellCounts:
         roles = ("y_true", "y_pred") if "tp" in self.cells else ("y_pred",)
         known = left_out if isinstance(left_out, Mapping) else {(None,) * (1 + len(roles)): left_out}
         words = f"numbers of rows by ({', '.join(('group', *roles))}), None for unknown"
-        patterns: dict[tuple[int, int, int], int] = {}
-        by_column: dict[str, int] = {}
+        patterns: Counter[Any] = Counter()
+        by_column: Counter[str] = Counter()
         for key, number in known.items():
             fine = isinstance(key, tuple) and len(key) == 1 + len(roles) and None in key
             fine = fine and all(value in (None, 0, 1) for value in key[1:])
@@ -172,13 +170,12 @@ class CellCounts:
             n = checks.check_whole(argument, number, low=0, cure="pass numbers of rows")
             g = -1 if key[0] is None else group_index(self.groups, key[0], argument)
             codes = tuple(-1 if value is None else int(value) for value in key[1:])
-            pattern = (g, *((-1,) * (2 - len(codes))), *codes)
-            patterns[pattern] = patterns.get(pattern, 0) + n  # type: ignore[index, arg-type]
+            patterns[g, *((-1,) * (2 - len(codes))), *codes] += n
             for name, value in zip(("sensitive_features", *roles), key, strict=True):
-                by_column[name] = by_column.get(name, 0) + (n if value is None else 0)
-        total = sum(patterns.values())
+                by_column[name] += n if value is None else 0
+        total = patterns.total()
         rows = tuple((*key, n) for key, n in sorted(patterns.items()) if n)
-        return MissingReport("drop", self.n + total, total, by_column, rows)
+        return MissingReport("drop", self.n + total, total, dict(by_column), rows)
 
     @classmethod
     def from_effective(cls, counts: Any) -> Self:
@@ -211,28 +208,23 @@ class CellCounts:
         labels = tuple(map(label_text, order))
         check_that(len(set(labels)) == len(labels), "counts", order, "groups that do not read alike", "rename one")
         totals = np.array([[_number(v, g) for v in _cells_of(table[g], g, cls.cells)] for g in order])
-        bad = ~np.isfinite(totals) | (totals < 0) | (whole & (totals != np.floor(totals)))
+        broken = totals != np.floor(totals)
+        bad = ~np.isfinite(totals) | (totals < 0) | (whole & broken)
         if bad.any():
             g, c = np.argwhere(bad)[0]
             got = f"{cls.cells[c]} = {totals[g, c]:g} in group {order[g]!r}"
             allowed = "whole numbers ≥ 0" if whole else "finite numbers ≥ 0, whole or effective"
             cure = "pass row counts; weighted data go in row by row with sample_weight="
             raise InputError("counts", got=got, allowed=allowed, cure=cure)
-        rows = totals.astype(np.int64) if (totals == np.floor(totals)).all() else totals
-        n = int(np.rint(totals.sum()))
-        return cls(
-            groups=labels, totals=totals, rows=rows, n_units=n, missing=MissingReport(n_rows=n),
-            group_units=np.rint(totals.sum(axis=1)).astype(np.int64),
-        )  # fmt: skip
+        rows, n = totals if broken.any() else totals.astype(np.int64), int(np.rint(totals.sum()))
+        units = np.rint(totals.sum(axis=1)).astype(np.int64)
+        return cls(labels, totals, rows, n_units=n, missing=MissingReport(n_rows=n), group_units=units)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: the cells' totals and the number of rows."""
-        frame = pd.DataFrame(self.totals, columns=list(self.cells))
-        if not self.weighted:
-            frame = frame.astype("int64")
-        frame.insert(0, "group", list(self.groups))
-        frame["n"] = self.group_sizes
-        return frame
+        totals = self.totals if self.weighted else self.totals.astype(np.int64)
+        cells = dict(zip(self.cells, totals.T, strict=True))
+        return pd.DataFrame({"group": list(self.groups), **cells, "n": self.group_sizes})
 
     def __str__(self) -> str:
         return self.to_frame().to_string(index=False)
@@ -258,19 +250,14 @@ class CellCounts:
         fine = target.shape == (len(self.groups),) and np.isin(target, np.arange(len(groups))).all()
         check_that(fine, "position", position, f"for each group one of 0 to {len(groups) - 1}, its new place")
         position = target.astype(int).tolist()
-        mapping = np.zeros((len(self.groups), len(groups)))
-        mapping[np.arange(len(self.groups)), position] = 1.0
-        whole = np.kron(mapping, np.eye(len(self.cells)))
-        units = self.group_units
-        if units is not None:
-            # a cluster with rows in two merged groups would be counted twice
-            merged = len(set(position)) < len(self.groups)
-            units = None if merged and self.clustered else units @ mapping.astype(np.int64)
+        mapping = np.eye(len(groups))[position]
+        whole, one = np.kron(mapping, np.eye(len(self.cells))), mapping.astype(np.int64)
+        # a cluster with rows in two merged groups would be counted twice
+        units = None if self.clustered and len(set(position)) < len(self.groups) else self.group_units
         return replace(
-            self, groups=groups, totals=mapping.T @ self.totals,
-            rows=mapping.T.astype(np.int64) @ self.rows,
+            self, groups=groups, totals=mapping.T @ self.totals, rows=one.T @ self.rows,
             scatter=None if self.scatter is None else whole.T @ self.scatter @ whole,
-            missing=self.missing.regrouped(position), group_units=units,
+            missing=self.missing.regrouped(position), group_units=None if units is None else units @ one,
         )  # fmt: skip
 
     def __add__(self, other: Self) -> Self:
@@ -288,8 +275,8 @@ class CellCounts:
 
 
 def _rows(outcomes: Any) -> Outcomes:
-    words = "validated rows: Outcomes.from_arrays(…)", "count arrays with from_arrays"
-    return check_type("outcomes", outcomes, Outcomes, *words)
+    cure = "count arrays with from_arrays"
+    return check_type("outcomes", outcomes, Outcomes, "validated rows: Outcomes.from_arrays(…)", cure)
 
 
 def _column_of(outcomes: Any, argument: str) -> NDArray[np.uint8]:
@@ -309,8 +296,7 @@ def _cluster_scatter(
     for first in range(0, used.size, step):
         low, high = np.searchsorted(unit, [first, min(first + step, used.size)])
         local = (unit[low:high] - first) * size + code[low:high]
-        n_local = min(step, used.size - first)
-        totals = np.bincount(local, weights=weight[low:high], minlength=n_local * size).reshape(-1, size)
+        totals = np.bincount(local, weight[low:high], min(step, used.size - first) * size).reshape(-1, size)
         scatter += totals.T @ totals
     return scatter, int(used.size)
 
@@ -344,9 +330,9 @@ def _cells_of(value: Any, group: Hashable, cells: tuple[str, ...]) -> list[Any]:
         return [value[c] for c in cells]
     if not isinstance(value, Mapping) and np.ndim(value) == 1 and len(value) == len(cells):
         return list(value)
-    allowed = f"{len(cells)} counts: {', '.join(cells)}"
+    got, allowed = f"{value!r} for group {group!r}", f"{len(cells)} counts: {', '.join(cells)}"
     cure = "pass them in this order, or as a mapping with these names"
-    raise InputError("counts", got=f"{value!r} for group {group!r}", allowed=allowed, cure=cure)
+    raise InputError("counts", got=got, allowed=allowed, cure=cure)
 
 
 @serialisable(eq=False)
@@ -423,15 +409,14 @@ class ConfusionCounts(CellCounts):
         sample_weight: str | None = None, cluster: str | None = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Count the rows of a data frame (pandas, polars, pyarrow …), columns by name."""
-        names = checks.column_names("sensitive_features", sensitive_features)
+        names = list(checks.column_names("sensitive_features", sensitive_features))
         further = {"sample_weight": sample_weight, "cluster": cluster}
         for role, column in {"y_true": y_true, "y_pred": y_pred, **further}.items():
             checks.column_name(role, column)
         given = {role: column for role, column in further.items() if column is not None}
         columns = as_frame_columns(frame, [y_true, y_pred, *names, *given.values()], "frame")
-        options |= {"sensitive_features": {name: columns[name] for name in names}}
         options |= {role: columns[name] for role, name in given.items()}
-        return cls.from_arrays(columns[y_true], columns[y_pred], **options)
+        return cls.from_arrays(columns[y_true], columns[y_pred], sensitive_features=columns[names], **options)
 
     def selection(self) -> SelectionCounts:
         """The same table without the labels."""
@@ -455,13 +440,9 @@ class PairedCounts(CellCounts):
 
     def confusion(self, model: int) -> ConfusionCounts:
         """Confusion counts of model A (0) or B (1)."""
-        return self.collapse(ConfusionCounts, self.confusion_map(model))
-
-    @classmethod
-    def confusion_map(cls, model: int) -> NDArray[np.float64]:
-        """0/1 matrix of shape (8, 4) from paired cells to confusion cells of one model."""
         kinds = ("11", "01", "10", "00")  # label and prediction
-        return np.array([[float(cell[0] + cell[1 + model] == kind) for kind in kinds] for cell in cls.cells])
+        mapping = [[float(cell[0] + cell[1 + model] == kind) for kind in kinds] for cell in self.cells]
+        return self.collapse(ConfusionCounts, np.array(mapping))
 
 
 def effective(number: float, kind: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
@@ -24,24 +25,18 @@ from fairstats.ground.rprobe import R_PACKAGES, RProbe, forget_probe, probe_r, r
 Status = Literal["ok", "missing", "broken"]
 #: Extras that are reported, in this order, and what they are for.
 EXTRAS = {
-    "core": "",
-    "report": "plots and the HTML report",
-    "cli": "the command line",
-    "scale": "files larger than memory, by DuckDB",
-    "spark": "tables on a Spark cluster",
-    "bayes": "hierarchical posteriors",
-    "search": "hyper-parameter search",
-    "generate": "synthetic samples",
+    "core": "", "report": "plots and the HTML report", "cli": "the command line",
+    "scale": "files larger than memory, by DuckDB", "spark": "tables on a Spark cluster",
+    "bayes": "hierarchical posteriors", "search": "hyper-parameter search", "generate": "synthetic samples",
     "r": "the R back end",
-}
+}  # fmt: skip
 #: Distribution → module, where they differ by more than "-" and "_".
 _MODULES = {"scikit-learn": "sklearn", "rpy2-rinterface": "rpy2.rinterface", "rpy2-robjects": "rpy2.robjects"}
 #: Back end → R package that it calls.
 _USES = {
-    "extreme values by r": "extRemes",
-    "extreme values by r, source evd": "evd",
+    "extreme values by r": "extRemes", "extreme values by r, source evd": "evd",
     "highest density regions by r": "hdrcde",
-}
+}  # fmt: skip
 _LOAD = r"""for (p in commandArgs(TRUE)) tryCatch(
   invisible(suppressMessages(loadNamespace(p))),
   error = function(e) cat("fairstats-broken:", p, "\t", gsub("\n", " ", conditionMessage(e)), "\n", sep = "")
@@ -50,12 +45,7 @@ _LOAD = r"""for (p in commandArgs(TRUE)) tryCatch(
 
 @dataclass(frozen=True)
 class DoctorRow:
-    """One thing that was looked at.
-
-    `part`: ``"python"``, ``"core"``, an extra, ``"R"``, ``"R package"`` or ``"back end"``; `name`, `version`:
-    what it is; the version is empty where there is none; `status`, {"ok", "missing", "broken"}: broken:
-    there, but it cannot be used; `detail`, `cure`: what was found, and what helps.
-    """
+    """One thing that was looked at; `part`: "python", "core", an extra, "R", "R package" or "back end"."""
 
     part: str
     name: str
@@ -67,13 +57,7 @@ class DoctorRow:
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """Answer of `doctor`.
-
-    Attributes
-    ----------
-    rows : tuple of DoctorRow
-        In the order Python, dependencies, extras, R, R packages, back ends.
-    """
+    """Answer of `doctor`; `rows` in the order Python, dependencies, extras, R, R packages, back ends."""
 
     rows: tuple[DoctorRow, ...]
 
@@ -89,16 +73,13 @@ class DoctorReport:
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.rows)
         lines: list[str] = []
-        part = ""
-        for row in self.rows:
-            if row.part != part:
-                part = row.part
-                lines.append(": ".join(filter(None, (part, EXTRAS.get(part)))))
-            mark = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}[row.status]
-            said = " — ".join(text for text in (row.version, row.detail) if text)
-            lines.append(f"  {mark} {row.name:<{width}}  {said}".rstrip())
-            if row.cure:
-                lines.append(f"          {'':<{width}}  to fix: {row.cure}")
+        for part, rows in groupby(self.rows, lambda row: row.part):
+            lines.append(": ".join(filter(None, (part, EXTRAS.get(part)))))
+            for row in rows:
+                mark = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}[row.status]
+                said = " — ".join(text for text in (row.version, row.detail) if text)
+                lines.append(f"  {mark} {row.name:<{width}}  {said}".rstrip())
+                lines += [f"          {'':<{width}}  to fix: {row.cure}"] if row.cure else []
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -108,8 +89,7 @@ class DoctorReport:
 def doctor(*, refresh: bool = True) -> DoctorReport:
     """Look at Python, every dependency and extra, R, its packages and the back ends.
 
-    Nothing that is looked at is loaded into this process; R is tried in processes of their own, so that the
-    doctor survives whatever is broken.
+    Nothing of it is loaded into this process, so that the doctor survives whatever is broken.
 
     Parameters
     ----------
@@ -123,34 +103,23 @@ def doctor(*, refresh: bool = True) -> DoctorReport:
 
     Examples
     --------
-    >>> from fairstats.ground.doctor import doctor
-    >>> report = doctor(refresh=False)
-    >>> report.healthy
+    >>> import fairstats as fs
+    >>> fs.doctor(refresh=False).healthy
     True
-    >>> sorted(set(report.to_frame()["status"]) - {"missing", "broken"})
-    ['ok']
     """
     if refresh:
         forget_probe()
     found = probe_r()
     broken = _unloadable(found) if found.works else {}
-    rows = [
+    here = (
         DoctorRow("python", "Python", platform.python_version(), "ok", sys.executable or "embedded"),
         DoctorRow("python", "fairstats", __version__, "ok", str(Path(__file__).parents[1])),
-        *_dependency_rows(),
-        *_r_rows(found, broken),
-        *_backend_rows(found, broken),
-    ]
-    return DoctorReport(tuple(rows))
-
-
-def _requirements() -> Iterator[tuple[str, Requirement]]:
-    """(extra, requirement) of every dependency, from the package's own metadata."""
-    declared = _declared()
-    return ((extra, Requirement(line)) for extra in EXTRAS for line in declared.get(extra, ()))
+    )
+    return DoctorReport((*here, *_dependency_rows(), *_r_rows(found, broken), *_backend_rows(found, broken)))
 
 
 def _declared() -> dict[str, list[str]]:
+    """Extra → requirements, from the source tree or the package's own metadata."""
     project = Path(__file__).parents[2] / "pyproject.toml"
     if project.is_file():
         with project.open("rb") as file:
@@ -168,6 +137,11 @@ def _declared() -> dict[str, list[str]]:
     return declared
 
 
+def _requirements() -> Iterator[tuple[str, Requirement]]:
+    declared = _declared()
+    return ((extra, Requirement(line)) for extra in EXTRAS for line in declared.get(extra, ()))
+
+
 def _dependency_rows() -> Iterator[DoctorRow]:
     for extra, needed in _requirements():
         name, clauses = needed.name, needed.specifier
@@ -177,13 +151,12 @@ def _dependency_rows() -> Iterator[DoctorRow]:
         except PackageNotFoundError:
             yield DoctorRow(extra, name, "", "missing", f"needs {clauses}", pip)
             continue
+        fault: tuple[str, ...] = ()
         if not _importable(_MODULES.get(name, name.replace("-", "_"))):
-            detail, cure = "its files are not there", f"pip install --force-reinstall {name}"
-            yield DoctorRow(extra, name, installed, "broken", detail, cure)
+            fault = ("its files are not there", f"pip install --force-reinstall {name}")
         elif not clauses.contains(installed, prereleases=True):
-            yield DoctorRow(extra, name, installed, "broken", f"needs {clauses}", pip)
-        else:
-            yield DoctorRow(extra, name, installed, "ok")
+            fault = (f"needs {clauses}", pip)
+        yield DoctorRow(extra, name, installed, "broken" if fault else "ok", *fault)
 
 
 def _importable(module: str) -> bool:
@@ -212,13 +185,11 @@ def _r_rows(found: RProbe, broken: dict[str, str]) -> Iterator[DoctorRow]:
     yield DoctorRow("R", "R from Python", found.r_version, found.status, detail, found.cure)
     for name, purpose in R_PACKAGES.items() if found.works else ():
         installed = found.packages.get(name, "")
+        cure, row = r_package_cure(name), ("R package", name, installed)
         if name in broken:
-            cure = f"reinstall it; {r_package_cure(name)}"
-            yield DoctorRow("R package", name, installed, "broken", broken[name], cure)
-        elif installed:
-            yield DoctorRow("R package", name, installed, "ok", purpose)
+            yield DoctorRow(*row, "broken", broken[name], f"reinstall it; {cure}")
         else:
-            yield DoctorRow("R package", name, "", "missing", purpose, r_package_cure(name))
+            yield DoctorRow(*row, "ok", purpose) if installed else DoctorRow(*row, "missing", purpose, cure)
 
 
 def _backend_rows(found: RProbe, broken: dict[str, str]) -> Iterator[DoctorRow]:

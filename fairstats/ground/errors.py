@@ -1,9 +1,4 @@
-"""Every exception and warning of the package, in one tree, and how a warning finds the caller's line.
-
-An error names the argument, what came, what is allowed and the cure::
-
-    InputError("reference", got="'Martian'", allowed="one of 'Female', 'Male'", cure="pass …")
-"""
+"""Every exception and warning of the package, in one tree, and how a warning finds the caller's line."""
 
 from __future__ import annotations
 
@@ -17,7 +12,6 @@ _MOST = 1200
 
 
 def _short(text: str) -> str:
-    """The text, of a long one its two ends."""
     return text if len(text) <= _MOST else f"{text[: _MOST * 3 // 4]} … {text[-_MOST // 4 :]}"
 
 
@@ -40,19 +34,14 @@ class InputError(_Composed, ValueError):
     ----------
     argument : str
         Name of the argument, as the caller wrote it.
-    got : str
-        What came.
-    allowed : str
-        What is allowed.
+    got, allowed : str
+        What came, and what is allowed.
     cure : str, optional
         What the caller can do about it.
     """
 
     def __init__(self, argument: str, *, got: str, allowed: str, cure: str | None = None) -> None:
-        self.argument = argument
-        self.got = got
-        self.allowed = allowed
-        self.cure = cure
+        self.argument, self.got, self.allowed, self.cure = argument, got, allowed, cure
         message = f"`{argument}`: got {_short(got)}; allowed: {_short(allowed)}."
         if cure:
             message += f" To fix: {_short(cure)}" + ("" if cure.endswith("?") else ".")
@@ -63,9 +52,7 @@ class ResultAttributeError(_Composed, AttributeError):
     """A result was asked for what it cannot have; the message says why and where to look instead."""
 
     def __init__(self, result: str, attribute: str, reason: str) -> None:
-        self.result = result
-        self.attribute = attribute
-        self.reason = reason
+        self.result, self.attribute, self.reason = result, attribute, reason
         super().__init__(f"{result} has no `{attribute}`: {reason}.")
 
 
@@ -73,10 +60,7 @@ class MissingDependencyError(_Composed, ImportError):
     """An optional package is needed for what was asked; `extra` is None where no extra of ours has it."""
 
     def __init__(self, package: str, *, extra: str | None, purpose: str, alternative: str | None = None) -> None:
-        self.package = package
-        self.extra = extra
-        self.purpose = purpose
-        self.alternative = alternative
+        self.package, self.extra, self.purpose, self.alternative = package, extra, purpose, alternative
         source = f'"fairstats[{extra}]"' if extra else package
         message = f"{purpose} needs `{package}`: pip install {source}."
         if alternative:
@@ -96,8 +80,7 @@ class EngineError(_Composed, RuntimeError):
     """The engine that holds a lazy table failed; the message names it and gives its own words."""
 
     def __init__(self, engine: str, cause: str) -> None:
-        self.engine = engine
-        self.cause = cause
+        self.engine, self.cause = engine, cause
         super().__init__(f"The engine {engine} failed: {cause}")
 
 
@@ -125,10 +108,7 @@ _PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 def caution(message: str, category: type[Warning]) -> None:
-    """Warn at the first frame outside the package.
-
-    `message`: what happened and what it means; `category`: one of the package's classes.
-    """
+    """Warn at the first frame outside the package."""
     level, frame = 1, sys._getframe()
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]

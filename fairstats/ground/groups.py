@@ -1,7 +1,6 @@
 """Groups: one sensitive column or the intersections of several, in an order that is never an accident.
 
-The order is the one that the user gives (``groups=``) or that a categorical column declares; otherwise the
-largest group comes first, and groups of one size stand in the order of their labels.
+The order is the user's (``groups=``) or that of a categorical column; else by decreasing size, then by label.
 """
 
 from __future__ import annotations
@@ -24,10 +23,8 @@ from fairstats.ground.lazy import pd
 
 #: Name of the group of rows whose sensitive value is missing, under ``missing="group"``.
 MISSING_GROUP = "(missing)"
-#: More intersections than this are listed only where they occur.
-MAX_CROSSED = 256
-#: More combinations than this are refused: such columns are identifiers.
-MAX_CODES = 2**62
+#: More intersections are listed only where they occur; more combinations are refused: such columns are identifiers.
+MAX_CROSSED, MAX_CODES = 256, 2**62
 INTERSECTION = " & "
 
 
@@ -35,9 +32,8 @@ INTERSECTION = " & "
 class Grouping:
     """Group codes of the rows.
 
-    `codes`, shape (n,): position in `labels`, -1 where missing; `labels`: names in tables; intersections read
-    ``"Female & Black"``; `levels`: the values themselves; a tuple for an intersection; `attributes`: names of
-    the sensitive columns; `n_missing`: rows put into the group "(missing)".
+    `codes`, shape (n,): position in `labels`, -1 where missing; `labels`: names in tables, as ``"Female & Black"``;
+    `levels`: the values, of an intersection a tuple; `attributes`: the columns; `n_missing`: rows in "(missing)".
     """
 
     codes: NDArray[np.signedinteger[Any]]
@@ -48,35 +44,31 @@ class Grouping:
 
 
 def encode_groups(
-    sensitive_features: Any,
-    *,
-    missing: str = "raise",
-    groups: Sequence[Hashable] | None = None,
+    sensitive_features: Any, *, missing: str = "raise", groups: Sequence[Hashable] | None = None,
     number: NDArray[np.int64] | None = None,
-) -> Grouping:
+) -> Grouping:  # fmt: skip
     """Codes of one sensitive column, or of the intersections of several.
 
-    `sensitive_features`: one column is one attribute; several are crossed; `missing`, {"raise", "drop", "group"}: under
-    "group" a missing value is a level of its own; `groups`: explicit order of the groups, by value or by label;
-    `number`: rows that each row stands for. Declared values without rows are no groups, and a warning names them,
-    unless `groups` lists them. Raises InputError if `groups` leaves out a value that occurs.
+    Under ``missing="group"`` a missing value is a level of its own; `groups`: the order, by value or by label, an error
+    where it leaves out a value that occurs; `number`: rows that each row stands for. Declared values without rows are
+    no groups, and a warning names them, unless `groups` lists them.
     """
-    columns = sensitive_columns(sensitive_features)
     factors: dict[str, Factor] = {}
     n_missing = 0
-    for name, column in columns.items():
+    for name, column in sensitive_columns(sensitive_features).items():
         factor = factorize(column, "sensitive_features")
         if groups is None:
             say_what_is_empty(name, factor)
         if missing == "group" and factor.has_missing:
             absent = factor.codes == MISSING
             n_missing += int(absent.sum() if number is None else number[absent].sum())
-            codes = np.where(absent, len(factor.levels), factor.codes)
-            factor = Factor(codes, (*factor.levels, _missing_name(factor.levels)), factor.ordered_by_user)
+            codes, own = np.where(absent, len(factor.levels), factor.codes), MISSING_GROUP
+            while own in factor.levels:  # a real value
+                own = f"({own})"
+            factor = Factor(codes, (*factor.levels, own), factor.ordered_by_user)
         factors[name] = factor
-    lengths = {name: factor.codes.size for name, factor in factors.items()}
-    checks.check_one_length("sensitive_features", lengths)
-    factor = next(iter(factors.values())) if len(factors) == 1 else _cross(factors)
+    checks.check_one_length("sensitive_features", {name: factor.codes.size for name, factor in factors.items()})
+    factor = next(iter(factors.values())) if len(factors) == 1 else _cross(list(factors.values()))
     ordered = _ordered(factor, groups, number)
     return Grouping(ordered.codes, _labels(ordered.levels), ordered.levels, tuple(factors), n_missing)
 
@@ -85,30 +77,18 @@ def say_what_is_empty(name: str, factor: Factor) -> None:
     """Name the values that a column declares and no row has: they are no groups."""
     empty = [level for level in factor.declared if level not in factor.levels]
     if empty:
-        have = "have" if len(empty) > 1 else "has"
-        caution(
-            f"{name}: of the declared values {checks.listed(empty, 8)} {have} no rows, and no place among "
-            "the groups; where an argument lists the groups, it keeps them.",
-            DataWarning,
-        )
-
-
-def _missing_name(levels: tuple[Hashable, ...]) -> str:
-    """The name of the group of missing values, other than that of any real one."""
-    name = MISSING_GROUP
-    while name in levels:
-        name = f"({name})"
-    return name
+        have = f"{checks.listed(empty, 8)} {'have' if len(empty) > 1 else 'has'} no rows, and no place among the groups"
+        text = f"{name}: of the declared values {have}; where an argument lists the groups, it keeps them."
+        caution(text, DataWarning)
 
 
 def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
     """Named columns; several columns are several attributes."""
     found = [(str(name), column) for name, column in _columns_of(sensitive_features)]
-    names = [name for name, _ in found]
     if not found:
         got, allowed = f"no columns ({checks.shown(sensitive_features)})", "one column or several"
         raise InputError("sensitive_features", got=got, allowed=allowed, cure="add a column")
-    checks.check_different("sensitive_features", names)
+    checks.check_different("sensitive_features", (name for name, _ in found))
     return dict(found)
 
 
@@ -126,8 +106,7 @@ def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
         widths = {len(row) if isinstance(row, (list, tuple)) else 0 for row in given}
         if len(widths) > 1:
             got = f"rows with {', '.join(map(str, sorted(widths)))} values"
-            allowed = "the same number of attributes in every row"
-            cure = "fill the gaps with None and pass missing="
+            allowed, cure = "the same number of attributes in every row", "fill the gaps with None and pass missing="
             raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
         return ((f"feature_{j}", list(column)) for j, column in enumerate(zip(*given, strict=True)))
     if not isinstance(given, (np.ndarray, list, tuple, pd.Categorical)):
@@ -139,16 +118,14 @@ def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
     return [("group", as_column(given, "sensitive_features"))]
 
 
-def _cross(factors: dict[str, Factor]) -> Factor:
+def _cross(parts: list[Factor]) -> Factor:
     """Intersections of several factors; a combination without rows is kept while there are few."""
-    parts = list(factors.values())
     sizes = [len(f.levels) for f in parts]
     n_combinations = prod(sizes)
     if n_combinations > MAX_CODES:
-        got = f"columns with {' × '.join(map(str, sizes))} values"
+        got, cure = " × ".join(map(str, sizes)), "leave out identifiers and continuous columns, or bin them"
         allowed = "attributes whose combinations can be counted"
-        cure = "leave out identifiers and continuous columns, or bin them"
-        raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
+        raise InputError("sensitive_features", got=f"columns with {got} values", allowed=allowed, cure=cure)
     code = np.zeros(parts[0].codes.size, dtype=np.int64)
     absent = np.zeros(code.size, dtype=bool)
     for part, size in zip(parts, sizes, strict=True):
@@ -160,11 +137,8 @@ def _cross(factors: dict[str, Factor]) -> Factor:
         code = np.where(absent, MISSING, np.searchsorted(seen, code))
     else:
         seen = np.arange(n_combinations)
-    positions = np.unravel_index(seen, sizes)
-    levels = tuple(
-        tuple(part.levels[i] for part, i in zip(parts, where, strict=True))
-        for where in zip(*(p.tolist() for p in positions), strict=True)
-    )
+    positions = np.column_stack(np.unravel_index(seen, sizes)).tolist()
+    levels = tuple(tuple(part.levels[i] for part, i in zip(parts, where, strict=True)) for where in positions)
     return Factor(code, levels, all(f.ordered_by_user for f in parts))
 
 
@@ -257,11 +231,10 @@ def group_index(labels: Sequence[str], group: Hashable, argument: str, levels: S
 def find_reference(
     labels: Sequence[str], reference: Hashable | None, *, sizes: NDArray[Any], rates: Floats | None = None
 ) -> tuple[int, str]:
-    """Position of the reference group and the rule that chose it.
+    """Position of the reference group and the rule that chose it, "named", "largest" or "highest".
 
-    `labels`: groups in their order; `reference`: a group; None and "largest" take the group with most rows (the first
-    of equals); "highest" the one with the highest rate, as the US four-fifths rule does; `sizes`, shape (G,): rows per
-    group; `rates`, shape (G,): rate per group, for "highest". Returns index; rule: {"named", "largest", "highest"}.
+    None and "largest" take the group with most rows (the first of equals); "highest" that with the highest of the
+    `rates`, as the US four-fifths rule does.
     """
     rule = reference if isinstance(reference, str) and reference not in labels else None
     if reference is None or rule == "largest":

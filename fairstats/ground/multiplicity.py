@@ -17,10 +17,8 @@ ADJUSTMENTS = ("holm", "bonferroni", "sidak", "hommel", "fdr_bh", "none")
 _SEED = 20180721
 #: Draws of a simulated maximum, and fewest where there are many statistics: draws × statistics is bounded.
 _N_DRAWS, _FEWEST_DRAWS, _MOST_VALUES = 1 << 16, 1 << 13, 1 << 28
-#: Beyond this number of statistics there is Bonferroni alone.
-_MOST = 1 << 20
-#: Numbers that are drawn at once.
-_BLOCK = 1 << 16
+#: Beyond this number of statistics there is Bonferroni alone. Numbers that are drawn at once.
+_MOST, _BLOCK = 1 << 20, 1 << 16
 
 
 def make_pairs(n_groups: int, reference: int, comparisons: str) -> list[tuple[int, int]]:
@@ -33,16 +31,13 @@ def make_pairs(n_groups: int, reference: int, comparisons: str) -> list[tuple[in
 @functools.lru_cache(maxsize=1 << 10)
 def normal_quantile(probability: float, degrees_of_freedom: float = np.inf) -> float:
     """Quantile of the standard normal, or of Student's t where the degrees of freedom are finite."""
-    if degrees_of_freedom == math.inf:
-        return float(ndtri(probability))
-    return float(stdtrit(degrees_of_freedom, probability))
+    normal = degrees_of_freedom == math.inf
+    return float(ndtri(probability) if normal else stdtrit(degrees_of_freedom, probability))
 
 
 def normal_cdf(z: float, degrees_of_freedom: float = np.inf) -> float:
     """P(Z ≤ z) of the standard normal, or of Student's t."""
-    if degrees_of_freedom == math.inf:
-        return float(ndtr(z))
-    return float(stdtr(degrees_of_freedom, z))
+    return float(ndtr(z) if degrees_of_freedom == math.inf else stdtr(degrees_of_freedom, z))
 
 
 def two_sided_pvalue(z: float, degrees_of_freedom: float = np.inf) -> float:
@@ -56,11 +51,10 @@ class MaxZ:
     Simulated with a fixed seed and bounded by Bonferroni, which also serves the far tail. The estimates are
     drawn, never the pairs, so that neither time nor memory grows with the square of the pairs. 2^16 draws
     (quantiles are right to about .01), fewer beyond 2^12 statistics (at least 2^13: to about .02), and
-    Bonferroni alone beyond 2^20. For one statistic it is the plain normal or t.
+    Bonferroni alone beyond 2^20.
 
-    `covariance`, shape (m, m): of the estimates, may be singular; or their variances, shape (m,), where they
-    are independent; `degrees_of_freedom`: finite for a multivariate t; `pairs`, shape (J, 2): positions of
-    the estimates whose differences are taken. What has no variance, or an unknown one, is left out.
+    `covariance`, shape (m, m), may be singular; or variances, shape (m,), of independent estimates; `pairs`, shape
+    (J, 2): positions of the estimates whose differences are taken. What has no known variance is left out.
 
     Examples
     --------
@@ -112,11 +106,10 @@ class MaxZ:
 
 
 def _root(covariance: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Which estimates have a known variance, and R, shape (m, m), with R Rᵀ the covariance.
+    """Which estimates have a known variance, and R with R Rᵀ the covariance; of independent ones their standard errors.
 
-    For independent estimates their standard errors, shape (m,). R is the triangular factor of Cholesky, with
-    a column of zeros where an estimate depends on those before it: eigenvectors have signs, and in ties
-    directions, that differ between machines, and so would the draws.
+    R is the triangular factor of Cholesky, with a column of zeros where an estimate depends on those before it:
+    eigenvectors have signs, and in ties directions, that differ between machines, and so would the draws.
     """
     variance = covariance if covariance.ndim == 1 else np.diag(covariance)
     known = np.isfinite(variance) & (variance >= 0)
@@ -138,12 +131,9 @@ def _root(covariance: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[n
 
 
 def _maxima(
-    root: NDArray[np.float64],
-    first: NDArray[np.intp],
-    second: NDArray[np.intp] | None,
-    scale: NDArray[np.float64],
-    degrees_of_freedom: float,
-) -> NDArray[np.float32]:
+    root: NDArray[np.float64], first: NDArray[np.intp], second: NDArray[np.intp] | None,
+    scale: NDArray[np.float64], degrees_of_freedom: float,
+) -> NDArray[np.float32]:  # fmt: skip
     """Sorted draws of max_j |Z_j|, in blocks that stay in the processor's cache."""
     n_draws = int(np.clip(_MOST_VALUES // scale.size, _FEWEST_DRAWS, _N_DRAWS))
     rng = np.random.default_rng(_SEED)
@@ -172,31 +162,20 @@ def _maxima(
 
 
 def adjust_pvalues(pvalues: Sequence[float], method: str) -> NDArray[np.float64]:
-    """Adjusted p-values; missing ones stay missing and do not count in the family.
-
-    `pvalues`: one family; `method`, {"holm", "bonferroni", "sidak", "hommel", "fdr_bh", "none"}: by
-    statsmodels' `multipletests`.
-    """
+    """Adjusted p-values of one family; missing ones stay missing and do not count in it."""
     check_choice("adjust", method, ADJUSTMENTS)
-    values = np.asarray(pvalues, dtype=np.float64)
-    known = np.isfinite(values)
-    adjusted = values.copy()
-    if method == "none" or known.sum() < 2:
+    adjusted = np.array(pvalues, dtype=np.float64)
+    known = np.flatnonzero(np.isfinite(adjusted))
+    if method == "none" or known.size < 2:
         return adjusted
-    if method == "holm":
-        adjusted[known] = _holm(values[known])
+    values = adjusted[known]
+    if method == "holm":  # as `multipletests` gives it, without its import
+        order = np.argsort(values, kind="stable")
+        stepped = np.maximum.accumulate(values[order] * np.arange(values.size, 0, -1))
+        adjusted[known[order]] = np.minimum(stepped, 1.0)
         return adjusted
     from statsmodels.stats.multitest import multipletests
 
     with np.errstate(divide="ignore"):  # log(1 - p) at p = 1 inside statsmodels
-        adjusted[known] = multipletests(values[known], method=method)[1]
-    return adjusted
-
-
-def _holm(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Holm's step-down, as `multipletests` gives it, without its import."""
-    order = np.argsort(values, kind="stable")
-    stepped = np.maximum.accumulate(values[order] * np.arange(values.size, 0, -1))
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(stepped, 1.0)
+        adjusted[known] = multipletests(values, method=method)[1]
     return adjusted

@@ -1,9 +1,8 @@
 """The one door to R: lazy, locked, converts, and turns R's conditions into exceptions and warnings.
 
-R starts with the first `call` and not before. One lock for the process: R is not re-entrant, and rpy2 lets go
-of Python's lock while R computes. Nothing of R leaves the lock: values are copied on both ways.
-
-R runs without the user's profile (its library paths are kept), so that numbers do not depend on it.
+R starts with the first `call`, without the user's profile (its library paths are kept), so that numbers do not
+depend on it. One lock for the process: R is not re-entrant, and rpy2 lets go of Python's lock while R computes.
+Nothing of R leaves the lock: values are copied on both ways.
 """
 
 from __future__ import annotations
@@ -50,16 +49,13 @@ _running: _Session | None = None
 
 
 def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
-    """Call a function of R and return what it returns.
+    """Call a function of R (``"fit_gpd"`` of the project's code, or ``"package::function"``), and return its value.
 
-    `function`: a function of the project's R code (``"fit_gpd"``), or ``"package::function"``; `*args`, `**kwargs`: its
-    arguments: None, numbers, text, arrays, lists and mappings of these. Names that Python does not allow go in as
-    ``**{"na.rm": True}``; `rng`: where R's seed for this call comes from (Mersenne-Twister, inversion, rejection); R's
-    own generator is put back as it was. Returns as `fairstats.ground.rconvert` says. Raises BackendError if R or rpy2
-    cannot be used; the message has cause and cure. Also in a child process that was forked after R had started: R
-    cannot be shared; Raises RBackendError if R signals an error: R's message and call; what R printed is added as a
-    note; Raises KeyboardInterrupt: on Ctrl-C, also from within R; the session stays usable. Warns FairstatsWarning for
-    each warning of R.
+    Arguments are None, numbers, text, arrays, lists and mappings of these; names that Python does not allow go in as
+    ``**{"na.rm": True}``; `rng` gives R's seed for this call, and R's own generator is put back as it was. Raises
+    BackendError if R or rpy2 cannot be used, also in a child forked after R had started; RBackendError with R's message
+    and call, and what it printed as a note; KeyboardInterrupt on Ctrl-C, after which the session stays usable. Each
+    warning of R is a FairstatsWarning.
     """
     if not _FUNCTION.fullmatch(function):
         raise errors.InputError("function", got=repr(function), allowed='an R function, "name" or "package::name"')
@@ -85,10 +81,7 @@ def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
 
 
 def r_code_folder(package: Path | None = None) -> Path | None:
-    """Folder of the project's R code: ``../r/R`` beside the package (a source tree), else ``_r/R`` within it.
-
-    `package`: folder of the Python package, default the one that runs.
-    """
+    """Folder of the project's R code: ``../r/R`` beside the package (a source tree), else ``_r/R`` within it."""
     package = package or Path(__file__).resolve().parents[1]
     beside = package.parent / "r"
     if (beside / "DESCRIPTION").is_file() and (beside / "R").is_dir():

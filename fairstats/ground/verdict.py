@@ -1,8 +1,7 @@
 """The one rule that turns evidence into verdicts.
 
-A quantity is judged against a fair range: shown to lie below it, above it, inside it, or none of these. Over
-the comparisons of a metric the verdicts are family-wise: the smallest p-value of each names its direction,
-and those p-values are adjusted together.
+A quantity is shown to lie below, above or inside its fair range, or none of these. Over the comparisons of a metric
+verdicts are family-wise: the smallest p-value of each names its direction, and those are adjusted together.
 """
 
 from __future__ import annotations
@@ -17,27 +16,15 @@ import scipy
 
 from fairstats.ground.multiplicity import adjust_pvalues, normal_cdf, normal_quantile
 
-__all__ = [
-    "VERDICTS", "Evidence", "Ruling", "Verdict", "bound_level", "explain", "fair_range", "judge", "settle",
-    "z_evidence",
-]  # fmt: skip
-
 Verdict = Literal["violated", "undecided", "insufficient evidence", "satisfied"]
 #: Every verdict, gravest first.
 VERDICTS: tuple[Verdict, ...] = ("violated", "undecided", "insufficient evidence", "satisfied")
 
 
 def fair_range(scale: str, size: float) -> tuple[float, float]:
-    """The values that count as fair.
+    """The values that count as fair: of a "ratio" from a threshold θ to 1/θ, of a "difference" within ± a margin.
 
-    `scale`, {"ratio", "difference", "gap"}: what is judged: a ratio against a threshold θ in (0, 1] and 1/θ;
-    a signed difference against ± a margin; or a size that cannot be negative (largest gap, area, MADD)
-    against a margin; `size`: the threshold or the margin.
-
-    Examples
-    --------
-    >>> fair_range("difference", 0.1)
-    (-0.1, 0.1)
+    A "gap" (a size that cannot be negative: largest gap, area, MADD) lies below a margin.
     """
     if scale == "ratio":
         return size, 1 / size
@@ -46,11 +33,7 @@ def fair_range(scale: str, size: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Evidence:
-    """p-values of one quantity against its fair range; NaN where the data cannot give one.
-
-    `below`: of H0 "at or above the lower end", small where the quantity lies below; `above`: of H0 "at or
-    below the upper end"; `inside`: of H0 "outside the range" (the larger of the two equivalence p-values).
-    """
+    """p-values of one quantity, small where it lies below, above or inside its fair range; NaN where there is none."""
 
     below: float = math.nan
     above: float = math.nan
@@ -64,22 +47,17 @@ class Evidence:
 
 
 def z_evidence(z_low: float, z_high: float, degrees_of_freedom: float = math.inf) -> Evidence:
-    """Evidence from two statistics that are about normal, or t.
+    """Evidence from two statistics that are about normal, or t: of H0 "quantity = lower end" and "= upper end".
 
-    `z_low`, `z_high`: statistics of H0 "quantity = lower end" and "= upper end", positive where the estimate
-    lies above; an infinite end of the range has z = ∞ (lower) or −∞ (upper).
-
+    They are positive where the estimate lies above; an infinite end of the range has z = ∞ (lower) or −∞ (upper).
     Both directions count: at an end of a range of Δ = z_low − z_high standard errors, rejecting by z below or
     above has probability Φ(−z) + Φ(−z − Δ) (the test of an interval hypothesis, Hodges & Lehmann 1954). So a
     range much wider than its standard error costs nothing, and one of no width is the two-sided test.
 
     Examples
     --------
-    >>> found = z_evidence(-2.5, -7.0)
-    >>> found.smallest[1], round(found.below, 4)
-    ('below', 0.0062)
-    >>> round(z_evidence(-2.5, -2.5).below, 4)
-    0.0124
+    >>> round(z_evidence(-2.5, -7.0).below, 4), round(z_evidence(-2.5, -2.5).below, 4)
+    (0.0062, 0.0124)
     """
     if math.isnan(z_low) or math.isnan(z_high):
         return Evidence()
@@ -96,8 +74,7 @@ def _tail(z: float, *, width: float, degrees_of_freedom: float) -> float:
 def bound_level(width: float, confidence_level: float, degrees_of_freedom: float = math.inf) -> float:
     """Level of each one-sided limit that belongs to `z_evidence`: p < α exactly where it excludes the end.
 
-    `width`: of the fair range in standard errors (z_low − z_high). Between the confidence level (a wide
-    range) and the middle between it and 1 (a range without width).
+    Between the confidence level (a fair range of many standard errors: `width`) and the middle between it and 1.
 
     Examples
     --------
@@ -120,8 +97,7 @@ def bound_level(width: float, confidence_level: float, degrees_of_freedom: float
 class Ruling:
     """What the evidence on one comparison allows, within its family.
 
-    `verdict`; `direction`: "below", "above" or "inside", what the smallest p-value speaks for; `pvalue`: that
-    p-value; `pvalue_adjusted`: over the family; the verdict is "undecided" where it is above the level.
+    `direction`: "below", "above" or "inside", what the smallest p-value (`pvalue`) speaks for.
     """
 
     verdict: Verdict
@@ -143,26 +119,17 @@ def settle(family: Sequence[Evidence], *, confidence_level: float, adjust: str =
     [('violated', 0.014), ('satisfied', 0.002)]
     """
     smallest = [evidence.smallest for evidence in family]
-    adjusted = adjust_pvalues([p for p, _ in smallest], adjust)
-    return tuple(
-        Ruling(_verdict(direction, float(q), 1 - confidence_level), direction, p, float(q))
-        for (p, direction), q in zip(smallest, adjusted, strict=True)
-    )
-
-
-def _verdict(direction: str, pvalue: float, level: float) -> Verdict:
-    if not direction:
-        return "insufficient evidence"
-    if pvalue > level:
-        return "undecided"
-    return "satisfied" if direction == "inside" else "violated"
+    rulings = []
+    for (p, direction), q in zip(smallest, adjust_pvalues([p for p, _ in smallest], adjust).tolist(), strict=True):
+        verdict: Verdict = "satisfied" if direction == "inside" else "violated"
+        if q > 1 - confidence_level:
+            verdict = "undecided"
+        rulings.append(Ruling(verdict if direction else "insufficient evidence", direction, p, q))
+    return tuple(rulings)
 
 
 def judge(low: float, high: float, *, fair: tuple[float, float]) -> Verdict:
     """The verdict on one quantity by two one-sided limits, where no p-value stands behind them.
-
-    `low`, `high`: each at the level of the verdict; `fair`: ends of the fair range; an infinite end needs no
-    evidence; NaN limits are "insufficient evidence".
 
     Examples
     --------
@@ -181,19 +148,10 @@ def judge(low: float, high: float, *, fair: tuple[float, float]) -> Verdict:
 
 
 def explain(
-    interval: Iterable[float],
-    bounds: Iterable[float],
-    fair: tuple[float, float],
-    verdict: str,
-    *,
-    adjusted: bool,
-    alternative: str = "two-sided",
-) -> str:
-    """One sentence where the interval and the verdict seem to differ; empty where they agree.
-
-    `interval`: what is printed, one-sided unless `alternative` is "two-sided"; `bounds`: the two one-sided
-    limits; `adjusted`: whether the verdict counts its family, so that it may be weaker than its own limits.
-    """
+    interval: Iterable[float], bounds: Iterable[float], fair: tuple[float, float], verdict: str, *,
+    adjusted: bool, alternative: str = "two-sided",
+) -> str:  # fmt: skip
+    """One sentence where the printed interval and the verdict by one-sided `bounds` seem to differ; empty elsewhere."""
     low, high = bounds
     shown, alone = judge(*interval, fair=fair), judge(low, high, fair=fair)
     if verdict not in ("violated", "satisfied", "undecided") or shown in (verdict, "insufficient evidence"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairstats.ground.errors import InputError
-from fairstats.ground.formula import evaluate, shape_of
+from fairstats.ground.registry import evaluate, shape_of
 
 CELLS = {"tp": 30.0, "fp": 12.0, "fn": 9.0, "tn": 50.0}
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.errors import InputError
-from fairstats.ground.formula import as_function
-from fairstats.ground.registry import SELECTED, Rate
+from fairstats.ground.registry import SELECTED, Rate, as_function
 
 #: Rows more in every cell that limits of functions of the cells and of ratios of means are about: the wider
 #: of both. Where a small group is nearly perfect, limits about half a row more err in up to .13 on the side

@@ -13,8 +13,7 @@ from scipy.stats import norm
 from sklearn import metrics
 
 import fairstats as fs
-from fairstats.ground.formula import evaluate
-from fairstats.ground.registry import CELLS, RATES
+from fairstats.ground.registry import CELLS, RATES, evaluate
 
 FORMULAS = {**{name: rate.formula for name, rate in RATES.items()}, "treatment_equality": "fn / fp"}
 
