@@ -118,9 +118,8 @@ class CellCounts:
                 totals += np.bincount(code, weights=weight[block], minlength=size)
                 square = weight[block] ** 2 if outcomes.squares is None else outcomes.squares[block]
                 squares += np.bincount(code, weights=square, minlength=size)
-        totals = rows.astype(np.float64) if weight is None else totals
         n_units, group_units = int(rows.sum()), rows.reshape(n_groups, n_cells).sum(axis=1)
-        scatter = None if weight is None else np.diag(squares)
+        totals, scatter = (rows.astype(np.float64), None) if weight is None else (totals, np.diag(squares))
         if outcomes.cluster is not None:
             cluster, code = outcomes.cluster.codes, grouping.codes.astype(np.intp) * n_cells + cell
             scatter, n_units = _cluster_scatter(cluster, code, weight, size)
@@ -164,8 +163,7 @@ class CellCounts:
         patterns: Counter[Any] = Counter()
         by_column: Counter[str] = Counter()
         for key, number in known.items():
-            fine = isinstance(key, tuple) and len(key) == 1 + len(roles) and None in key
-            fine = fine and all(value in (None, 0, 1) for value in key[1:])
+            fine = isinstance(key, tuple) and len(key) == 1 + len(roles) and None in key and {*key[1:]} <= {None, 0, 1}
             check_that(fine, argument, key, words, "{(None, 1): 5, (None, 0): 20}, say")
             n = checks.check_whole(argument, number, low=0, cure="pass numbers of rows")
             g = -1 if key[0] is None else group_index(self.groups, key[0], argument)
@@ -223,8 +221,8 @@ class CellCounts:
     def to_frame(self) -> pd.DataFrame:
         """One row per group: the cells' totals and the number of rows."""
         totals = self.totals if self.weighted else self.totals.astype(np.int64)
-        cells = dict(zip(self.cells, totals.T, strict=True))
-        return pd.DataFrame({"group": list(self.groups), **cells, "n": self.group_sizes})
+        columns = [list(self.groups), *totals.T, self.group_sizes]
+        return pd.DataFrame(dict(zip(("group", *self.cells, "n"), columns, strict=True)))
 
     def __str__(self) -> str:
         return self.to_frame().to_string(index=False)
@@ -275,8 +273,9 @@ class CellCounts:
 
 
 def _rows(outcomes: Any) -> Outcomes:
-    cure = "count arrays with from_arrays"
-    return check_type("outcomes", outcomes, Outcomes, "validated rows: Outcomes.from_arrays(…)", cure)
+    return check_type(
+        "outcomes", outcomes, Outcomes, "validated rows: Outcomes.from_arrays(…)", "count arrays with from_arrays"
+    )
 
 
 def _column_of(outcomes: Any, argument: str) -> NDArray[np.uint8]:
@@ -440,9 +439,13 @@ class PairedCounts(CellCounts):
 
     def confusion(self, model: int) -> ConfusionCounts:
         """Confusion counts of model A (0) or B (1)."""
+        return self.collapse(ConfusionCounts, self.confusion_map(model))
+
+    @classmethod
+    def confusion_map(cls, model: int) -> NDArray[np.float64]:
+        """0/1 matrix of shape (8, 4) from paired cells to confusion cells of one model."""
         kinds = ("11", "01", "10", "00")  # label and prediction
-        mapping = [[float(cell[0] + cell[1 + model] == kind) for kind in kinds] for cell in self.cells]
-        return self.collapse(ConfusionCounts, np.array(mapping))
+        return np.array([[float(cell[0] + cell[1 + model] == kind) for kind in kinds] for cell in cls.cells])
 
 
 def effective(number: float, kind: str) -> str:

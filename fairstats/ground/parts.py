@@ -15,19 +15,16 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
 
-#: Groups of up to this size are kept whole.
-LEAST_KEPT = 1_000
-#: Share of the rows that is kept of larger groups: the largest default of a tail, and the CVaR's.
-KEPT_SHARE = 0.05
+#: Groups of up to this size are kept whole; of larger ones this share: the largest default of a tail, and the CVaR's.
+LEAST_KEPT, KEPT_SHARE = 1_000, 0.05
 
 
 @serialisable(eq=False)
 class TailCounts:
     """Sums and largest values of one variable per group.
 
-    `n`, `total`, `squares`, shape (G,): rows, Σx and Σx²; `largest`: the largest distinct values of every
-    group in descending order, and `numbers` of rows with each; `complete`: nothing from this value upwards is
-    left out, −inf where all values are kept.
+    `n`, `total`, `squares`, shape (G,): rows, Σx and Σx²; `largest`: the largest distinct values of every group in
+    descending order, and `numbers` of rows with each; `complete`: the value from which on they are all there.
     """
 
     groups: tuple[str, ...]
@@ -40,22 +37,13 @@ class TailCounts:
 
     @classmethod
     def from_values(
-        cls, values: Floats, codes: NDArray[Any], groups: tuple[str, ...], *,
-        n_exceedances: int = 50,
-    ) -> Self:  # fmt: skip
-        """Sums and largest values of rows in the groups `codes`.
-
-        Of every group at least 2k + 1 values are kept, k = `n_exceedances`, and at least a twentieth; small
-        groups whole.
-        """
+        cls, values: Floats, codes: NDArray[Any], groups: tuple[str, ...], *, n_exceedances: int = 50
+    ) -> Self:
+        """Sums of rows in the groups `codes`, and of each `number_kept` largest values."""
         parts = [values[codes == g] for g in range(len(groups))]
-        return cls(
-            groups,
-            np.array([part.size for part in parts], dtype=np.int64),
-            np.array([part.sum() for part in parts]),
-            np.array([np.square(part).sum() for part in parts]),
-            *zip(*(_largest(part, n_exceedances) for part in parts), strict=True),
-        )
+        n, total = np.array([part.size for part in parts], dtype=np.int64), np.array([part.sum() for part in parts])
+        squares = np.array([np.square(part).sum() for part in parts])
+        return cls(groups, n, total, squares, *zip(*(_largest(part, n_exceedances) for part in parts), strict=True))
 
     def top(self, group: int) -> Floats:
         """The values kept of a group, with their ties, in ascending order."""
@@ -72,11 +60,9 @@ class TailCounts:
     def regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> TailCounts:
         """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
         members = [[g for g, place in enumerate(position) if place == new] for new in range(len(groups))]
-        sums: Any = (
-            np.array([part[own].sum() for own in members], dtype=part.dtype)
-            for part in (self.n, self.total, self.squares)
-        )
-        return TailCounts(groups, *sums, *zip(*map(self._joined, members), strict=True))
+        parts: Any = (self.n, self.total, self.squares)
+        parts = (np.array([part[own].sum() for own in members], dtype=part.dtype) for part in parts)
+        return TailCounts(groups, *parts, *zip(*map(self._joined, members), strict=True))
 
     def _joined(self, members: list[int]) -> tuple[Floats, NDArray[np.int64], float]:
         """What is known of several groups together: from the highest of their ends upwards."""
@@ -96,7 +82,7 @@ class TailCounts:
 
 
 def number_kept(n: int, n_exceedances: int = 50) -> int:
-    """Largest values that are kept of n; all of them where n is not larger."""
+    """Largest values that are kept of n: 2k + 1 at least, k exceedances, and a twentieth; small groups whole."""
     return max(LEAST_KEPT, 2 * n_exceedances + 1, int(np.ceil(KEPT_SHARE * n)) + 1)
 
 
@@ -137,11 +123,10 @@ GROUP, TRUE, PRED, NUMBER = "__group__", "__y_true__", "__y_pred__", "__number__
 
 @serialisable(eq=False)
 class RowCounts:
-    """Distinct rows, raw: scaled and encoded where a distance is computed.
+    """Distinct rows, raw: scaled and encoded where a distance is computed; all of shape (d,).
 
-    `columns`, `features`: names and values (numbers or text, shape (d,)) of each feature; `levels`: per
-    feature the categories in their order, or an empty tuple for numbers; `group`, `y_true`, `y_pred` (0 and
-    1, or None), `numbers`, shape (d,): of each row its group, labels, and how many are alike.
+    `features`: values (numbers or text) of each of `columns`; `levels`: its categories in their order, empty for
+    numbers; `group`, `y_true`, `y_pred` (0 and 1, or None), `numbers`: group and labels, and how many rows are alike.
     """
 
     groups: tuple[str, ...]
@@ -178,8 +163,7 @@ class RowCounts:
         """The rows as they come."""
         table: dict[str, NDArray[Any]] = {}
         levels: list[tuple[str, ...]] = []
-        for name in features.columns:
-            column = features[name]
+        for name, column in features.items():
             days = dates_as_days(column)
             if days is not None or pd.api.types.is_numeric_dtype(column.dtype):
                 table[str(name)] = as_float_column(column, "features") if days is None else days
@@ -189,8 +173,8 @@ class RowCounts:
                 categorical = column.astype("category")
                 levels.append(tuple(map(str, categorical.cat.categories)))
                 table[str(name)] = categorical.astype(str).to_numpy(dtype=np.str_)
-        n = np.ones(len(features), dtype=np.int64) if numbers is None else numbers
-        return cls(groups, tuple(table), tuple(table.values()), tuple(levels), codes, y_true, y_pred, n)
+        numbers = np.ones(len(features), dtype=np.int64) if numbers is None else numbers
+        return cls(groups, tuple(table), tuple(table.values()), tuple(levels), codes, y_true, y_pred, numbers)
 
     @property
     def _keys(self) -> list[str]:

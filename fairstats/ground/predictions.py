@@ -54,8 +54,7 @@ class FeatureTable(ABC):
 
     def check_columns(self, names: Sequence[Hashable], argument: str) -> None:
         """Raise unless every name is a column."""
-        cure = "check the spelling; positions name the columns of an array"
-        check_columns(argument, names, self.columns, cure)
+        check_columns(argument, names, self.columns, "check the spelling; positions name the columns of an array")
 
 
 class _ArrayTable(FeatureTable):
@@ -70,11 +69,8 @@ class _ArrayTable(FeatureTable):
         return self.data[positions]
 
     def block(self, start: int, stop: int, replaced: Replacement | None = None) -> Any:
-        part = self.data[start:stop]
-        if not replaced:
-            return part
-        part = part.copy()
-        for name, (values, codes) in replaced.items():
+        part = self.data[start:stop].copy() if replaced else self.data[start:stop]
+        for name, (values, codes) in (replaced or {}).items():
             part[:, name] = _as_type(values, part.dtype, name)[codes]
         return part
 
@@ -93,11 +89,8 @@ class _PandasTable(FeatureTable):
         return self.data.iloc[positions]
 
     def block(self, start: int, stop: int, replaced: Replacement | None = None) -> Any:
-        part = self.data.iloc[start:stop]
-        if not replaced:
-            return part
-        part = part.copy(deep=False)
-        for name, (values, codes) in replaced.items():
+        part = self.data.iloc[start:stop].copy(deep=False) if replaced else self.data.iloc[start:stop]
+        for name, (values, codes) in (replaced or {}).items():
             levels = _as_series(values, self.data[name].dtype, name)
             part[name] = levels.take(codes).set_axis(part.index)  # a series keeps its type
         return part
@@ -120,11 +113,7 @@ class _NarwhalsTable(FeatureTable):
 
 
 def as_features(X: Any, argument: str = "X") -> FeatureTable:
-    """Wrap a table of features.
-
-    `X`, shape (n, p): pandas, polars, Arrow, or a two-dimensional array; `argument`: name for error messages.
-    Raises InputError: no table, no rows, or columns of one name.
-    """
+    """Wrap a table of features: pandas, polars, Arrow, or a two-dimensional array; an error where it has no rows."""
     if isinstance(X, pd.DataFrame):
         table: FeatureTable = _PandasTable(X)
         check_different(argument, X.columns)
@@ -154,9 +143,9 @@ def _as_type(values: Sequence[Any], dtype: np.dtype[Any], name: Hashable) -> NDA
     wanted = np.asarray(values)
     try:
         found = wanted.astype(dtype)
-    except (TypeError, ValueError):
-        found = None  # type: ignore[assignment]
-    if found is None or not np.array_equal(found, wanted):
+    except (TypeError, ValueError) as problem:
+        raise _does_not_fit(values, dtype, name) from problem
+    if not np.array_equal(found, wanted):
         raise _does_not_fit(values, dtype, name)
     return found
 
@@ -186,13 +175,10 @@ _ROUNDING = 1e-9
 
 
 def favourable_probability(predict: Any, pos_label: Hashable | None = None) -> Callable[[Any, int], Floats]:
-    """Function (block of X, its rows) → probability of the favourable outcome, checked.
+    """Function (block of X, its rows) → probability of the favourable outcome, shape (n,), checked at each call.
 
-    `predict`: a classifier is asked for `predict_proba`. What comes back has shape (n,), (n, 1), or (n,
-    classes); `pos_label`: class of the classifier that is favourable; default its second one (`classes_[1]`).
-    For a callable with two columns or more: the position of the column, default 1 of two. Returns callable:
-    its result has shape (n,), in [0, 1]. Raises InputError: something that does not predict; at the call:
-    labels, NaN, values outside [0, 1], a wrong shape.
+    `predict`: a classifier, asked for `predict_proba`, or a callable, whose answer has shape (n,), (n, 1), or (n,
+    classes); `pos_label`: the favourable class, default the second; of a callable the position of its column.
     """
     column: Any
     if isinstance(predict, type):
@@ -220,15 +206,13 @@ def _no_probabilities(got: str, cure: str) -> InputError:
 
 
 def _column_of(classes: list[Any], pos_label: Hashable | None) -> int | None:
+    if pos_label is None and len(classes) > 2:
+        got, cure = f"None for a classifier with the classes {classes!r}", f"pos_label={classes[0]!r}"
+        raise InputError("pos_label", got=got, allowed="one of its classes", cure=cure)
     if pos_label is None:
-        if len(classes) > 2:
-            got = f"None for a classifier with the classes {classes!r}"
-            cure = f"pos_label={classes[0]!r}"
-            raise InputError("pos_label", got=got, allowed="one of its classes", cure=cure)
         return None
-    cure = "name the favourable class as the classifier knows it"
-    known = is_plain(pos_label) and pos_label in classes
-    check_that(known, "pos_label", pos_label, f"a class of the classifier: {classes!r}", cure)
+    allowed, cure = f"a class of the classifier: {classes!r}", "name the favourable class as the classifier knows it"
+    check_that(is_plain(pos_label) and pos_label in classes, "pos_label", pos_label, allowed, cure)
     return classes.index(pos_label)
 
 
@@ -239,9 +223,9 @@ def _checked(returned: Any, n_rows: int, column: Any) -> Floats:
     if values.ndim == 2:
         values = values[:, _chosen(values.shape[1], column)]
     if values.shape != (n_rows,):
-        got = f"an answer of shape {values.shape} for {n_rows:,} rows"
+        got, allowed = f"an answer of shape {values.shape} for {n_rows:,} rows", "one probability per row"
         cure = "return shape (n,), or (n, 2) with the favourable class second"
-        raise InputError("predict", got=got, allowed="one probability per row", cure=cure)
+        raise InputError("predict", got=got, allowed=allowed, cure=cure)
     if values.dtype.kind != "f":
         cure = "pass the classifier itself or its predict_proba, not its predict"
         raise _no_probabilities(f"values of type {values.dtype}, as labels have", cure)
@@ -250,11 +234,11 @@ def _checked(returned: Any, n_rows: int, column: Any) -> Floats:
         return values.astype(np.float64, copy=False)
     bad = int(n_rows - np.isfinite(values).sum())
     if bad:
-        got = f"{bad:,} NaN or infinite values among {n_rows:,}"
-        raise _no_probabilities(got, "look at the rows of X that the model cannot judge")
+        cure = "look at the rows of X that the model cannot judge"
+        raise _no_probabilities(f"{bad:,} NaN or infinite values among {n_rows:,}", cure)
     if low < -_ROUNDING or high > 1 + _ROUNDING:
-        got = f"values from {low:.4g} to {high:.4g}"
-        raise _no_probabilities(got, "turn scores into probabilities, e.g. by calibration")
+        cure = "turn scores into probabilities, e.g. by calibration"
+        raise _no_probabilities(f"values from {low:.4g} to {high:.4g}", cure)
     return np.clip(values.astype(np.float64, copy=False), 0.0, 1.0)
 
 

@@ -31,7 +31,10 @@ def to_r(value: Any, ri: Any) -> Any:
             out.names = ri.StrSexpVector([str(name) for name in value])
         return out
     if isinstance(value, (list, tuple)):
-        return _sequence(value, ri)
+        if value and all(isinstance(v, str) for v in value):
+            return ri.StrSexpVector(list(value))
+        plain = all(isinstance(v, (bool, int, float, np.bool_, np.integer, np.floating)) for v in value)
+        return _array(np.asarray(value), ri) if plain else ri.ListSexpVector([to_r(v, ri) for v in value])
     if isinstance(value, (bool, np.bool_)):
         return ri.BoolSexpVector([bool(value)])
     if isinstance(value, (int, np.integer)):
@@ -41,17 +44,8 @@ def to_r(value: Any, ri: Any) -> Any:
         return ri.FloatSexpVector([float(value)])
     if hasattr(value, "__array__"):
         return _array(np.asarray(value), ri)
-    allowed = "None, numbers, text, arrays, lists and mappings of these"
-    cure = "convert it before handing it to R"
+    allowed, cure = "None, numbers, text, arrays, lists and mappings of these", "convert it before handing it to R"
     raise InputError("value", got=f"a {type(value).__name__}", allowed=allowed, cure=cure)
-
-
-def _sequence(values: list[Any] | tuple[Any, ...], ri: Any) -> Any:
-    if values and all(isinstance(v, str) for v in values):
-        return ri.StrSexpVector(list(values))
-    if all(isinstance(v, (bool, int, float, np.bool_, np.integer, np.floating)) for v in values):
-        return _array(np.asarray(values), ri)
-    return ri.ListSexpVector([to_r(v, ri) for v in values])
 
 
 def _array(values: np.ndarray[Any, Any], ri: Any) -> Any:
@@ -68,9 +62,8 @@ def _array(values: np.ndarray[Any, Any], ri: Any) -> Any:
     elif kind == "U" or (kind == "O" and all(isinstance(v, str) for v in flat)):
         out = ri.StrSexpVector(flat.tolist())
     else:
-        cure = "convert it with astype(float) before handing it to R"
-        allowed = "arrays of numbers, booleans or text"
-        raise InputError("value", got=f"an array of {values.dtype}", allowed=allowed, cure=cure)
+        got, cure = f"an array of {values.dtype}", "convert it with astype(float) before handing it to R"
+        raise InputError("value", got=got, allowed="arrays of numbers, booleans or text", cure=cure)
     if values.ndim > 1:
         out.do_slot_assign("dim", ri.IntSexpVector(list(values.shape)))
     return out
@@ -114,9 +107,9 @@ def _whole(value: Any, ri: Any) -> Any:
 
 def _shaped(flat: np.ndarray[Any, Any], value: Any) -> Any:
     dim = _attribute(value, "dim")
-    if dim is not None:
-        return flat.reshape(tuple(int(d) for d in dim), order="F")
-    return flat[0].item() if flat.size == 1 else flat
+    if dim is None:
+        return flat[0].item() if flat.size == 1 else flat
+    return flat.reshape(tuple(int(d) for d in dim), order="F")
 
 
 def _attribute(value: Any, name: str) -> Any:
@@ -135,54 +128,44 @@ def quiet_start() -> Iterator[None]:
     profiles = {name: os.environ.get(name) for name in ("R_PROFILE", "R_PROFILE_USER")}
     chatter = logging.getLogger("rpy2")
     level = chatter.level
+    chatter.setLevel(logging.CRITICAL)
+    os.environ.update(dict.fromkeys(profiles, os.devnull))
     try:
-        chatter.setLevel(logging.CRITICAL)
-        os.environ.update(dict.fromkeys(profiles, os.devnull))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # among them: R is not started by the main thread
             yield
     finally:
         chatter.setLevel(level)
-        for name, value in profiles.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in profiles:
+            os.environ.pop(name, None)
+        os.environ.update({name: value for name, value in profiles.items() if value is not None})
 
 
 @contextmanager
 def replaced(module: Any, **values: Any) -> Iterator[None]:
     """Give attributes of a module other values for a while; those that it does not have are left alone."""
     before = {name: getattr(module, name) for name in values if hasattr(module, name)}
-    for name in before:
-        setattr(module, name, values[name])
     try:
+        vars(module).update({name: values[name] for name in before})
         yield
     finally:
-        for name, value in before.items():
-            setattr(module, name, value)
+        vars(module).update(before)
 
 
 @contextmanager
 def console(callbacks: Any) -> Iterator[list[str]]:
     """Collect what R prints; nothing reaches stdout or stderr, and nothing is read from stdin."""
     printed: list[str] = []
-    ours = {
-        "consolewrite_print": printed.append,
-        "consolewrite_warnerror": printed.append,
-        "showmessage": printed.append,
-        "consoleread": lambda prompt: "",
-    }
-    with replaced(callbacks, **ours):
+    ours = dict.fromkeys(("consolewrite_print", "consolewrite_warnerror", "showmessage"), printed.append)
+    with replaced(callbacks, **ours, consoleread=lambda prompt: ""):
         yield printed
 
 
 @contextmanager
 def interruptible(rlib: Any) -> Iterator[list[int]]:
-    """Pass Ctrl-C on to R while it computes, in the main thread; yields the list of signals that came.
+    """Pass Ctrl-C on to R while it computes, in the main thread; yields the list of signals that came, for `interrupt`.
 
-    Python's own handler would raise inside a callback from R, where the exception is lost; ours only sets R's
-    flag. Afterwards the caller hands what came to `interrupt`.
+    Python's own handler would raise inside a callback from R, where the exception is lost; ours only sets R's flag.
     """
     seen: list[int] = []
     before = signal.getsignal(signal.SIGINT)

@@ -1,8 +1,7 @@
 """Intervals, tests, comparisons and the base of every result.
 
 A result is a frozen dataclass. `to_frame()` is the one table; summary, HTML and reports read it. Every result
-answers to one set of names; what a class cannot have it says in `lacks`, and asking for it raises an error
-that tells where to look instead.
+answers to one set of names; what a class cannot have it declares in `lacks`, with where to look instead.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ OF_VERDICT = (
 
 @serialisable()
 class Interval:
-    """A confidence interval.
+    """A confidence interval, which unpacks as ``low, high``.
 
     Attributes
     ----------
@@ -53,10 +52,8 @@ class Interval:
 
     Examples
     --------
-    >>> from fairstats.ground.results import Interval
-    >>> interval = Interval(0.34, 0.39, 0.95, "log")
-    >>> low, high = interval
-    >>> 0.8 in interval
+    >>> from fairstats.results import Interval
+    >>> 0.8 in Interval(0.34, 0.39, 0.95, "log")
     False
     """
 
@@ -84,8 +81,6 @@ class Interval:
         --------
         >>> Interval(0.081, 2.0, 0.95, "").words(alternative="greater")
         'at least 0.081, 95% limit'
-        >>> Interval(0.081, 0.2, 0.95, "").words()
-        '95% interval 0.081 to 0.200'
         """
         level = f"{100 * self.confidence_level:g}%"
         if alternative == "two-sided":
@@ -103,16 +98,12 @@ class HypothesisTest:
 
     Attributes
     ----------
-    null : str
-        The null hypothesis in words, e.g. ``"ratio >= 0.8"``.
+    null, method : str
+        The null hypothesis in words, e.g. ``"ratio >= 0.8"``, and the name of the test.
     alternative : {"less", "greater", "two-sided", "equivalence"}
         What a small p-value speaks for.
-    statistic : float
-        Value of the test statistic (the larger one-sided one for equivalence).
-    pvalue : float
-        In [0, 1], NaN where the data cannot give it.
-    method : str
-        Name of the test.
+    statistic, pvalue : float
+        Of the test (for equivalence of the larger one-sided one); NaN where the data cannot give it.
     """
 
     null: str
@@ -140,24 +131,19 @@ class Comparison:
         What is compared; the reference is empty where there is none.
     estimate, std_error : float
         On the natural scale; NaN where the data cannot give them.
-    confidence_interval : Interval
-        At the confidence level, one-sided where the alternative is.
+    confidence_interval, bounds : Interval
+        At the confidence level, one-sided where the alternative is; and the two one-sided limits of the verdict.
     statistic, pvalue, pvalue_adjusted : float
         Of the test, NaN where there is none.
-    verdict : str
-        One of `fairstats.ground.verdict.VERDICTS`; empty where nothing is judged.
-    bounds : Interval
-        The two one-sided limits, each at the level of the verdict.
-    direction : str
-        "below", "above" or "inside" the fair range: what the verdict's p-value speaks for.
+    verdict, direction : str
+        "violated", "undecided", "insufficient evidence", "satisfied", or empty where nothing is judged; and what its
+        p-value speaks for: "below", "above" or "inside" the fair range.
     pvalue_verdict, pvalue_verdict_adjusted : float
         Of the verdict's own null hypothesis, alone and over the comparisons of the metric.
     n : int
         Rows behind the estimate.
-    method : str
-        How interval and test were computed.
-    note : str
-        What could not be computed, and why.
+    method, note : str
+        How interval and test were computed; what could not be computed, and why.
     """
 
     further: ClassVar[tuple[str, ...]] = ()
@@ -187,12 +173,9 @@ class Comparison:
     def ruled(self, ruling: Ruling) -> Self:
         """The same comparison with the verdict that its family allows."""
         return replace(
-            self,
-            verdict=ruling.verdict,
-            direction=ruling.direction,
-            pvalue_verdict=ruling.pvalue,
+            self, verdict=ruling.verdict, direction=ruling.direction, pvalue_verdict=ruling.pvalue,
             pvalue_verdict_adjusted=ruling.pvalue_adjusted,
-        )
+        )  # fmt: skip
 
 
 #: Attributes that every result answers to, from its comparisons where the class has none of its own.
@@ -264,10 +247,10 @@ class Result(_Answers):
         """The comparison of one group; where pairs are compared, of ``(group, reference)``."""
         if "__getitem__" in self.lacks:
             raise ResultAttributeError(type(self).__name__, "[group]", self.lacks["__getitem__"])
-        if isinstance(group, tuple) and len(group) == 2:
-            for comparison in self.comparisons:
-                if (comparison.group, comparison.reference) == (str(group[0]), str(group[1])):
-                    return comparison
+        pair = tuple(map(str, group)) if isinstance(group, tuple) and len(group) == 2 else None
+        for comparison in self.comparisons:
+            if (comparison.group, comparison.reference) == pair:
+                return comparison
         return self.comparisons[group_index([c.group for c in self.comparisons], group, "group")]
 
     def sentences(self) -> list[str]:
@@ -279,13 +262,7 @@ class Result(_Answers):
         return [c.row(self.backend) for c in self.comparisons]
 
     def to_frame(self) -> pd.DataFrame:
-        """Tidy table: one row per estimate.
-
-        Returns
-        -------
-        DataFrame
-            Columns `TIDY_COLUMNS` in that order, then those of the method.
-        """
+        """Tidy table: one row per estimate, columns `TIDY_COLUMNS` in that order, then those of the method."""
         rows = self.rows()
         extra = [name for name in dict.fromkeys(k for row in rows for k in row) if name not in TIDY_COLUMNS]
         return pd.DataFrame(rows, columns=[*TIDY_COLUMNS, *extra])
@@ -293,8 +270,7 @@ class Result(_Answers):
     def summary(self) -> str:
         """The result as text: title, table, notes."""
         frame = self.to_frame()
-        shown = frame[self._telling_columns(frame)]
-        return printed(self.title, shown, self.notes())
+        return printed(self.title, frame[self._telling_columns(frame)], self.notes())
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns that the printed table may show; those without any entry are left out."""
@@ -331,13 +307,7 @@ class Result(_Answers):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The result that `to_dict` wrote.
-
-        Raises
-        ------
-        InputError
-            If the dictionary holds something else.
-        """
+        """The result that `to_dict` wrote; an InputError where the dictionary holds something else."""
         value = decode(data)
         if not isinstance(value, cls):
             got, allowed = f"a {type(value).__name__}", f"what {cls.__name__}.to_dict() returns"
@@ -354,10 +324,8 @@ class Result(_Answers):
         return f"<section><h4>{html.escape(self.title)}</h4>{table}{notes}</section>"
 
 
-#: Columns of a printed result.
-WIDTH = 100
-#: Longest text of a cell, and what is repeated where a table is too wide and goes on below.
-_CELL, _NAMES = 40, ("metric", "group", "reference")
+#: Columns of a printed result, longest text of a cell, and what is repeated where a table is too wide.
+WIDTH, _CELL, _NAMES = 100, 40, ("metric", "group", "reference")
 #: Ends of an interval that belong together; below this share of the other an end is 0, up to rounding.
 _ENDS, _NOTHING = (("ci_low", "ci_high"), ("bound_low", "bound_high")), 1e-12
 
@@ -387,9 +355,8 @@ def latex_table(heads: Sequence[str], rows: Sequence[Sequence[str]], caption: st
     align = "".join("l" if any(c.isalpha() for row in rows for c in row[k]) else "r" for k in range(len(heads)))
     below = [rf"\par\footnotesize {note.translate(_LATEX)}" for note in notes]
     head = [r"\begin{table}", rf"\caption{{{caption.translate(_LATEX)}}}", rf"\begin{{tabular}}{{{align}}} \toprule"]
-    return "\n".join(
-        [*head, lines[0] + r" \midrule", *lines[1:], r"\bottomrule", r"\end{tabular}", *below, r"\end{table}"]
-    )
+    table = [*head, lines[0] + r" \midrule", *lines[1:], r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([*table, *below, r"\end{table}"])
 
 
 def _cell_text(value: Any) -> str:
@@ -421,13 +388,14 @@ def _pieces(frame: pd.DataFrame) -> Iterator[str]:
         start, end = end + 1, lines[0].index(name, end + 1) + len(name)
         blocks[name] = [line[start:end] for line in lines]
     names = [name for name in _NAMES if name in blocks]
-    piece: list[str] = []
+    pieces: list[list[str]] = [names[:]]
     for name in (name for name in blocks if name not in names):
-        if piece and sum(len(blocks[own][0]) + 1 for own in (*names, *piece, name)) > WIDTH + 1:
-            yield "\n".join(map(" ".join, zip(*(blocks[own] for own in (*names, *piece)), strict=True)))
-            piece = []
-        piece.append(name)
-    yield "\n".join(map(" ".join, zip(*(blocks[own] for own in (*names, *piece)), strict=True)))
+        wide = sum(len(blocks[own][0]) + 1 for own in (*pieces[-1], name)) > WIDTH + 1
+        if wide and len(pieces[-1]) > len(names):
+            pieces.append(names[:])
+        pieces[-1].append(name)
+    for piece in pieces:
+        yield "\n".join(map(" ".join, zip(*(blocks[own] for own in piece), strict=True)))
 
 
 def _cut(value: Any) -> Any:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 #: What R is asked of itself.
@@ -110,18 +109,12 @@ os._exit(0)
 
 
 #: R packages that fairstats can use → what for.
-R_PACKAGES: Mapping[str, str] = MappingProxyType(
-    {
-        "extRemes": "extreme-value fits (default)",
-        "evd": "extreme-value fits (on request)",
-        "hdrcde": "highest density regions",
-        "ks": "kernel densities in the plane",
-        "ash": "averaged shifted histograms",
-        "survey": "weighted and clustered rates, as a witness",
-        "boot": "bootstrap intervals, as a witness",
-        "jsonlite": "reading JSON reports in R",
-    }
-)
+R_PACKAGES: Mapping[str, str] = {
+    "extRemes": "extreme-value fits (default)", "evd": "extreme-value fits (on request)",
+    "hdrcde": "highest density regions", "ks": "kernel densities in the plane", "ash": "averaged shifted histograms",
+    "survey": "weighted and clustered rates, as a witness", "boot": "bootstrap intervals, as a witness",
+    "jsonlite": "reading JSON reports in R",
+}  # fmt: skip
 #: Variables that decide which R and which rpy2 are found.
 _ENVIRONMENT = (
     "PATH", "R_HOME", "R_LIBS", "R_LIBS_USER", "R_LIBS_SITE", "R_ENVIRON", "R_ENVIRON_USER", "R_PROFILE",
@@ -138,11 +131,9 @@ _OLD_RPY2 = 'pip install "rpy2-rinterface>=3.6.2,<3.6.6"'
 class RProbe:
     """What was found of R.
 
-    `status`, {"ok", "missing", "broken"}: whether R can be called from Python; missing: R or rpy2 is not there;
-    `r_version`, `r_home`, `rpy2_version`: what answered; empty where nothing did; `packages`: installed packages out of
-    `R_PACKAGES`, with versions; `libraries`: R's library paths, the user's profile included; `variables`: environment
-    of R's own front end, which rpy2 asks for at its start; `cause`, `cure`: why it does not work and what helps; where
-    it works only without the user's profile, that; else empty.
+    `status`: missing where R or rpy2 is not there; `packages`: installed ones of `R_PACKAGES`, with versions;
+    `libraries`: R's library paths, those of the user's profile, too; `variables`: environment of R's own front end,
+    which rpy2 asks for at its start; `cause`, `cure`: why it does not work, or only without the profile; else empty.
     """
 
     status: Literal["ok", "missing", "broken"]
@@ -166,13 +157,8 @@ _settled: list[RProbe] = []
 
 
 def probe_r() -> RProbe:
-    """Look for R and rpy2 without loading them here.
+    """Look for R and rpy2 without loading them here, anew where the environment (``R_HOME``, …) has changed.
 
-    Returns RProbe: kept for the process; looked for anew where the environment (``R_HOME``, ``PATH``,
-    ``R_LIBS``, …) has changed. About a second the first time, where rpy2 is installed.
-
-    Notes
-    -----
     Never raises: every way in which R or rpy2 can be absent or broken becomes a cause and a cure.
     """
     if _settled:
@@ -207,8 +193,7 @@ def _probe(environment: tuple[str | None, ...], path: tuple[str, ...]) -> RProbe
         cure = "start R in a terminal and see what it waits for (a prompt in .Rprofile?)"
         return RProbe("broken", cause=f"R did not start within {_TIMEOUT:.0f} s", cure=cure)
     except OSError as error:
-        cause = f"Python could not be started to try R: {error}"
-        return RProbe("broken", cause=cause, cure="see the message")
+        return RProbe("broken", cause=f"Python could not be started to try R: {error}", cure="see the message")
     lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
     if not lines:
         return _crashed(done.returncode, done.stderr)
@@ -233,8 +218,7 @@ def _r_absent() -> RProbe | None:
     """What can be said without starting anything: no R on PATH, or R_HOME that points nowhere."""
     home = os.environ.get("R_HOME")
     if home and not (Path(home, "bin").is_dir() and Path(home, "library", "base").is_dir()):
-        cause = f"R_HOME is {home!r}, where there is no R"
-        cure = "unset it, or set it to what `R RHOME` prints"
+        cause, cure = f"R_HOME is {home!r}, where there is no R", "unset it, or set it to what `R RHOME` prints"
         return RProbe("broken", r_home=home, cause=cause, cure=cure)
     if not home and os.name != "nt" and shutil.which("R") is None:
         return RProbe("missing", cause="there is no R on PATH and R_HOME is not set", cure=_INSTALL_R)
@@ -261,16 +245,9 @@ def _read(found: dict[str, Any], stderr: str) -> RProbe:
     if error is None:
         cause, cure = _failed_profile(found["profile"])
         return RProbe(
-            "ok",
-            cause=cause,
-            cure=cure,
-            r_version=found["version"],
-            r_home=found["home"],
-            rpy2_version=found["rpy2"],
-            packages=MappingProxyType({name: v for name, v in found["packages"].items() if v}),
-            libraries=tuple(found["libraries"]),
-            variables=MappingProxyType(found["variables"]),
-        )
+            "ok", found["version"], found["home"], found["rpy2"], {k: v for k, v in found["packages"].items() if v},
+            tuple(found["libraries"]), found["variables"], cause, cure,
+        )  # fmt: skip
     cause, cure = diagnose(error, stderr)
     missing = cause.startswith("rpy2 is not installed")
     return RProbe("missing" if missing else "broken", rpy2_version=found["rpy2"], cause=cause, cure=cure)
@@ -288,19 +265,7 @@ def _failed_profile(said: str) -> tuple[str, str]:
 
 
 def diagnose(error: str, stderr: str = "") -> tuple[str, str]:
-    """Cause and cure of what rpy2 said when it failed.
-
-    `error`: ``"ErrorType: message"`` of the import or the start; `stderr`: what the process wrote beside it;
-    rpy2 logs the first of two failures there.
-
-    Examples
-    --------
-    >>> cause, cure = diagnose("error: cannot load library 'libR.so': undefined symbol: R_getVar")
-    >>> print(cause)
-    rpy2-rinterface 3.6.6 and later need R 4.5 or later (undefined symbol: R_getVar)
-    >>> print(cure)
-    pip install "rpy2-rinterface>=3.6.2,<3.6.6", or install R 4.5 or later
-    """
+    """Cause and cure of what rpy2 said when it failed; it logs the first of two failures to `stderr`."""
     everything = f"{error}\n{stderr}"
     if "R_getVar" in everything:
         cause = "rpy2-rinterface 3.6.6 and later need R 4.5 or later (undefined symbol: R_getVar)"
@@ -309,9 +274,8 @@ def diagnose(error: str, stderr: str = "") -> tuple[str, str]:
         symbol = everything.split("undefined symbol", 1)[1].splitlines()[0].strip(": '\")")
         return f"rpy2 was built for another R (undefined symbol: {symbol})", f"rebuild it: {_REBUILD}"
     if "libR." in everything or "cannot open shared object" in everything:
-        cure = "use an R built with --enable-R-shlib (Debian's, conda's and CRAN's are), "
-        cure += "and set R_HOME to what its `R RHOME` prints"
-        return f"R's shared library cannot be loaded ({error})", cure
+        cure = "use an R built with --enable-R-shlib (Debian's, conda's and CRAN's are), and set R_HOME to what its"
+        return f"R's shared library cannot be loaded ({error})", f"{cure} `R RHOME` prints"
     if error.startswith(("ModuleNotFoundError", "ImportError")):
         if "_rinterface_cffi" in everything:
             cause = f"rpy2 was installed without the interface that RPY2_CFFI_MODE asks for ({error})"

@@ -23,14 +23,13 @@ class ScoreCounts:
     Attributes
     ----------
     groups : tuple of str, length G
-    values : ndarray of float, shape (m,)
-        Distinct scores in ascending order, or the upper ends of intervals.
+    values, lower : ndarray of float, shape (m,)
+        Distinct scores in ascending order, `lower` None; or ends of the intervals [lower, value] to which they were
+        merged.
     counts : ndarray of int, shape (G, 2, m), or (G, 1, m) where there are no labels
         Rows of group g with label 0 or 1 and that score.
     missing : MissingReport
         What was left out.
-    lower : ndarray of float, shape (m,), or None
-        Lower ends where scores were merged to intervals [lower, value]; None for exact scores.
     totals, squares : ndarray of float, shape as `counts`, or None
         Sums of the weights and of their squares; None without weights.
     clustered : bool
@@ -55,23 +54,19 @@ class ScoreCounts:
         row = outcomes.groups.codes.astype(np.intp) * n_labels
         if labelled:
             row = row + check_given("y_true", outcomes.y_true)
-        code = row * values.size + position
-        shape = (n_groups, n_labels, values.size)
-        size = n_groups * n_labels * values.size
+        code, shape = row * values.size + position, (n_groups, n_labels, values.size)
 
-        def total(weights: Floats | None) -> Any:
-            return None if weights is None else np.asarray(np.bincount(code, weights, size)).reshape(shape)
+        def total(weights: Any) -> NDArray[Any]:
+            return np.bincount(code, weights, n_groups * n_labels * values.size).reshape(shape)
 
         weight, squares = outcomes.weight, outcomes.squares
+        squares = weight**2 if weight is not None and squares is None else squares
         return cls(
-            groups=outcomes.groups.labels,
-            values=values,
-            counts=np.bincount(code, outcomes.number, size).astype(np.int64, copy=False).reshape(shape),
-            missing=outcomes.missing,
-            totals=total(weight),
-            squares=total(weight**2 if weight is not None and squares is None else squares),
+            groups=outcomes.groups.labels, values=values, missing=outcomes.missing,
+            counts=total(outcomes.number).astype(np.int64, copy=False),
+            totals=None if weight is None else total(weight), squares=None if squares is None else total(squares),
             clustered=outcomes.cluster is not None,
-        )
+        )  # fmt: skip
 
     @property
     def labelled(self) -> bool:
@@ -104,12 +99,11 @@ class ScoreCounts:
         Half of Σ p₀p₁ over intervals, p the shares of the rows with label 0 and 1; the area between two
         groups' ROC curves errs by the sum of theirs at most.
         """
-        shares = self.counts if self.totals is None else self.totals
         if self.lower is None or not self.labelled:
             return np.zeros(len(self.groups))
-        wide = self.lower < self.values
+        shares = self.counts if self.totals is None else self.totals
         sums = shares.sum(axis=2, keepdims=True)
-        shares = shares[:, :, wide] / np.where(sums > 0, sums, 1)
+        shares = shares[:, :, self.lower < self.values] / np.where(sums > 0, sums, 1)
         return np.asarray((shares[:, 0] * shares[:, 1]).sum(axis=1) / 2)
 
     def calibration(self, group: int, confidence_level: float = 0.95, n_bins: int = 10) -> tuple[Floats, ...]:
@@ -123,12 +117,9 @@ class ScoreCounts:
         middle, counts = (lower[here] + self.values[here]) / 2, self.counts[group][:, here]
         rows = counts.sum(axis=0)
         most = int(np.clip(rows.sum() // 20, 1, n_bins))
-        share = np.cumsum(rows) / max(rows.sum(), 1)
-        cut = np.unique(np.searchsorted(share, np.arange(1, most + 1) / most - 1e-12))
-        starts = np.concatenate([[0], np.minimum(cut, rows.size - 1)[:-1] + 1]) if rows.size else cut
-        n, ones, total = (
-            np.add.reduceat(v, starts) if rows.size else np.zeros(0) for v in (rows, counts[1], rows * middle)
-        )
+        starts = _starts(np.cumsum(rows) / max(rows.sum(), 1), most)
+        parts = (rows, counts[1], rows * middle)
+        n, ones, total = (np.add.reduceat(v, starts) if rows.size else np.zeros(0) for v in parts)
         z2 = normal_quantile((1 + confidence_level) / 2) ** 2
         centre = (ones + z2 / 2) / (n + z2)
         half = np.sqrt(z2 * (ones * (n - ones) / n + z2 / 4)) / (n + z2)
@@ -149,16 +140,12 @@ class ScoreCounts:
         if self.values.size <= n_bins:
             return self
         counts = self.counts / np.maximum(self.counts.sum(axis=2, keepdims=True), 1) if each else self.counts
-        share = np.cumsum(counts.sum(axis=(0, 1))) / counts.sum()
-        cut = np.unique(np.searchsorted(share, np.arange(1, n_bins + 1) / n_bins - 1e-12))
-        cut = np.minimum(cut, self.values.size - 1)
-        return self._merged(np.concatenate([[0], cut[:-1] + 1]))
+        return self._merged(_starts(np.cumsum(counts.sum(axis=(0, 1))) / counts.sum(), n_bins))
 
     def gridded(self, least: int = 10) -> ScoreCounts:
         """Scores merged until each interval holds at least `least` rows, so that no row can be read off."""
-        rows = self.counts.sum(axis=(0, 1))
         starts, held = [0], 0
-        for k, n in enumerate(rows.tolist()):
+        for k, n in enumerate(self.counts.sum(axis=(0, 1)).tolist()):
             if held >= least:
                 starts.append(k)
                 held = 0
@@ -217,12 +204,15 @@ class ScoreCounts:
         )  # fmt: skip
 
 
-def bandwidth_order(n0: float, n1: float) -> float:
-    """h_sup = ((√n0 + √n1)/√(n0·n1))^(2/3), the order of the best bandwidth (theorem 2).
+def _starts(share: Floats, n_bins: int) -> NDArray[np.intp]:
+    """Where up to `n_bins` bins of about equal size begin, by the share of rows up to each value."""
+    cut = np.unique(np.searchsorted(share, np.arange(1, n_bins + 1) / n_bins - 1e-12))
+    return np.concatenate([[0], np.minimum(cut, share.size - 1)[:-1] + 1])
 
-    One place of the paper prints the exponent 1/3; 2/3 gives its 0.0737 for 10,000 + 10,000.
-    """
-    return float((n0**-0.5 + n1**-0.5) ** (2 / 3))
+
+def bandwidth_order(n0: float, n1: float) -> float:
+    """h_sup = ((√n0 + √n1)/√(n0·n1))^(2/3), the order of the best bandwidth (theorem 2)."""
+    return float((n0**-0.5 + n1**-0.5) ** (2 / 3))  # one place of the paper prints 1/3; 2/3 gives its 0.0737
 
 
 def label_blind_bins(n0: float, n1: float) -> int:

@@ -13,7 +13,7 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import lru_cache, partial
 from os import PathLike, fspath
@@ -27,10 +27,8 @@ from fairstats.ground.errors import FairstatsError, InputError
 
 _REGISTRY: dict[str, type[Any]] = {}
 _T = TypeVar("_T")
-#: Levels of brackets in a file: a report of ours has about 12.
-DEEPEST = 60
-#: Of a whole number; seeds have up to 39.
-MOST_DIGITS = 40
+#: Levels of brackets in a file, of which a report has about 12; digits of a whole number, of which seeds have up to 39.
+DEEPEST, MOST_DIGITS = 60, 40
 _DTYPE = re.compile(r"bool|u?int(8|16|32|64)|float(16|32|64)|object|<U\d{1,9}")
 #: Kind of an array in a file → kinds that its entries may have in JSON.
 _WITHIN = {"b": "b", "i": "iu", "u": "iu", "f": "fiu", "U": "U", "O": "O"}
@@ -53,8 +51,8 @@ def write_text(path: str | PathLike[str], text: str) -> Path:
         target.write_text(text, encoding="utf-8", errors="xmlcharrefreplace", newline="\n")
     except OSError as problem:
         got = f"{str(target)!r}, which cannot be written ({problem.strerror or problem})"
-        allowed = "a file in a folder that exists and may be written to"
-        raise InputError("path", got=got, allowed=allowed, cure="choose another place") from problem
+        allowed, cure = "a file in a folder that exists and may be written to", "choose another place"
+        raise InputError("path", got=got, allowed=allowed, cure=cure) from problem
     return target
 
 
@@ -85,11 +83,8 @@ def encode(value: Any) -> Any:
     if isinstance(value, dict):
         return {"mapping": {str(k): encode(v) for k, v in value.items()}}
     if is_dataclass(value) and type(value).__name__ in _REGISTRY:
-        return {
-            "class": type(value).__name__,
-            **{name: encode(getattr(value, name)) for name in _facts(type(value))},
-            **{f.name: encode(getattr(value, f.name)) for f in fields(value) if f.init},
-        }
+        names = (*_facts(type(value)), *(f.name for f in fields(value) if f.init))
+        return {"class": type(value).__name__, **{name: encode(getattr(value, name)) for name in names}}
     allowed = "numbers, text, arrays, lists, mappings and the result classes of fairstats"
     cure = "convert it before storing it in a result"
     raise InputError("value", got=type(value).__name__, allowed=allowed, cure=cure)
@@ -106,25 +101,22 @@ def read_json(path: str | PathLike[str], argument: str, allowed: str) -> dict[st
     try:
         held = Path(path).read_bytes()
     except (OSError, ValueError) as problem:
-        why = problem.strerror if isinstance(problem, OSError) else problem
-        got = f"{name}, which cannot be read ({why})"
+        got = f"{name}, which cannot be read ({problem.strerror if isinstance(problem, OSError) else problem})"
         raise InputError(argument, got=got, allowed=allowed, cure="check the path") from problem
     return parse_json(held, argument, name, allowed)
 
 
 def parse_json(text: str | bytes, argument: str, name: str, allowed: str) -> dict[str, Any]:
-    """The object that a JSON text holds, not yet decoded.
+    """The object that a JSON text holds, not yet decoded; `name`: where it came from, for errors.
 
-    `argument`, `name`, `allowed`: of the error: what was passed, where the text came from, what it should be.
-    Raises InputError for text that is no JSON object, for NaN and numbers beyond those of a float, integers
-    of more than `MOST_DIGITS` digits, and more than `DEEPEST` levels.
+    NaN, numbers beyond those of a float, `MOST_DIGITS` digits or `DEEPEST` levels are errors, too.
     """
     cure = "write the file anew; this one is damaged, or no file of fairstats"
     try:
         plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text
         data = json.loads(plain, parse_int=_whole, parse_float=_real, parse_constant=_real)
     except (ValueError, RecursionError) as problem:
-        why = "too many levels" if isinstance(problem, RecursionError) else str(problem)
+        why = "too many levels" if isinstance(problem, RecursionError) else problem
         got = f"{name}, which cannot be read as JSON ({why})"
         raise InputError(argument, got=got, allowed=allowed, cure=cure) from problem
     if not isinstance(data, dict):
@@ -155,8 +147,8 @@ def _real(digits: str) -> float:
 def decode(value: Any) -> Any:
     """The value that `encode` made a JSON value of; lists come back as tuples.
 
-    Raises InputError if the JSON names a class that this version does not know, if a field is missing or its
-    value not of the field's type, and for arrays that are not what they say.
+    Raises InputError for a class that this version does not know, a field that is missing or of another type, and
+    arrays that are not what they say.
     """
     if isinstance(value, list):
         return tuple(decode(v) for v in value)
@@ -184,8 +176,7 @@ def _instance(cls: type[Any], value: dict[str, Any]) -> Any:
     given = {k: decode(v) for k, v in value.items() if k != "class" and k in known}
     for name, held in given.items():
         if not fits(held, known[name], vars(sys.modules[cls.__module__])):
-            shown = f"{held!r}"[:60]
-            got = f"{cls.__name__} whose {name} is {shown}, of type {type(held).__name__}"
+            got = f"{cls.__name__} whose {name} is {f'{held!r}'[:60]}, of type {type(held).__name__}"
             raise _damaged(got, f"{name} of type {known[name]}")
     try:
         return cls(**given)
@@ -206,10 +197,8 @@ def _array(array: Any, dtype: Any, shape: Any) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            nested = _as_lists(decode(array))
-            found = np.array(nested, dtype=object if kind == "object" else None)
-            fine = found.size == 0 or (found.dtype.kind in _WITHIN[np.dtype(kind).kind])
-            if not fine:
+            found = np.array(_as_lists(decode(array)), dtype=object if kind == "object" else None)
+            if found.size and found.dtype.kind not in _WITHIN[np.dtype(kind).kind]:
                 raise TypeError(f"values of type {found.dtype} in an array of {kind}")
             made = found.astype(str if kind.startswith("<U") else kind).reshape(shape)
             if found.dtype.kind in "iu" and not np.array_equal(made.ravel(), found.ravel()):
@@ -226,13 +215,7 @@ def _damaged(got: str, allowed: str) -> InputError:
 
 
 def fits(value: Any, annotation: str, names: Mapping[str, Any]) -> bool:
-    """Whether a decoded value is of the type that a field declares; `names`: of the module of its class.
-
-    Examples
-    --------
-    >>> fits((1, "a"), "tuple[int, str]", {}), fits("1", "float | None", {}), fits(2, "float", {})
-    (True, False, True)
-    """
+    """Whether a decoded value is of the type that a field declares; `names`: of the module of its class."""
     return _fits(value, _parsed(annotation), names)
 
 
@@ -253,8 +236,8 @@ def _fits(value: Any, kind: ast.expr, names: Mapping[str, Any]) -> bool:
         return isinstance(value, _PLAIN[name]) and (name == "bool" or not isinstance(value, bool))
     meant = _REGISTRY.get(name) or names.get(name)
     meant = get_origin(meant) or meant  # of an alias such as NDArray[np.float64]
-    lazy = getattr(meant, "__value__", meant)  # which newer NumPy declares by a `type` statement
-    meant = get_origin(lazy) or lazy
+    meant = getattr(meant, "__value__", meant)  # which newer NumPy declares by a `type` statement
+    meant = get_origin(meant) or meant
     return meant is Any or not isinstance(meant, type) or isinstance(value, meant)
 
 
@@ -265,40 +248,27 @@ def _fits_parts(value: Any, whole: str, of: ast.expr, names: Mapping[str, Any]) 
         return isinstance(value, np.ndarray)
     if whole == "dict":
         return isinstance(value, dict) and all(_fits(v, kinds[-1], names) for v in value.values())
-    if whole != "tuple":
-        return True
-    if not isinstance(value, tuple):
-        return False
+    if whole != "tuple" or not isinstance(value, tuple):
+        return whole != "tuple"
     if isinstance(kinds[-1], ast.Constant) and kinds[-1].value is ...:
         return all(_fits(v, kinds[0], names) for v in value)
     return len(value) == len(kinds) and all(map(partial(_fits, names=names), value, kinds))
 
 
 def unknown_parts(value: Any) -> list[str]:
-    """Classes and fields in a JSON value that this version does not know, each once.
-
-    Examples
-    --------
-    >>> unknown_parts({"class": "Novelty", "n": 1})
-    ["the class 'Novelty'"]
-    """
-    found: dict[str, None] = {}
-    _collect_unknown(value, found)
-    return list(found)
+    """Classes and fields in a JSON value that this version does not know, each once."""
+    return list(dict.fromkeys(_unknown(value)))
 
 
-def _collect_unknown(value: Any, found: dict[str, None]) -> None:
-    if isinstance(value, dict):
-        name = value.get("class")
-        if name is not None and name not in _REGISTRY:
-            found[f"the class {name!r}"] = None
-        elif name is not None:
-            known = {f.name for f in fields(_REGISTRY[name])}
-            for field in value.keys() - known - {"class", *_facts(_REGISTRY[name])}:
-                found[f"the field {field!r} of {name}"] = None
-    if isinstance(value, (dict, list)):
-        for part in value.values() if isinstance(value, dict) else value:
-            _collect_unknown(part, found)
+def _unknown(value: Any) -> Iterator[str]:
+    name = value.get("class") if isinstance(value, dict) else None
+    if name is not None and name not in _REGISTRY:
+        yield f"the class {name!r}"
+    elif name is not None:
+        known = {f.name for f in fields(_REGISTRY[name])} | {"class", *_facts(_REGISTRY[name])}
+        yield from (f"the field {field!r} of {name}" for field in value.keys() - known)
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _unknown(part)
 
 
 def _as_lists(value: Any) -> Any:
