@@ -16,8 +16,14 @@ Court documents, public record
 
 from __future__ import annotations
 
-from fairstats.datasets.bundled import load_adult, load_compas, load_german_credit, load_ricci
-from fairstats.datasets.description import Dataset, DatasetDescription
+from fairstats.datasets.description import (
+    Dataset,
+    DatasetDescription,
+    load_adult,
+    load_compas,
+    load_german_credit,
+    load_ricci,
+)
 from fairstats.datasets.readers import read_adult, read_bank, read_compas, read_credit_default, read_heart, read_student
 from fairstats.datasets.studies import oulad_course_table, read_meps, read_oulad
 

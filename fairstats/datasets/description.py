@@ -1,14 +1,22 @@
-"""What a data set is: its columns, where it comes from, what is wrong with it; the catalogue of all."""
+"""What a data set is, the catalogue of all, and those that travel with the package.
+
+The files in ``data/`` were written from the raw files of the PyPI wheel ``fairness`` 0.1.8
+(``fairness/data/raw/``: ``adult.csv``, ``german.csv``, ``propublica-recidivism.csv``, ``ricci.csv``) by
+these steps and no others: every value kept as its string, missing values (``?``) emptied, Adult's columns
+renamed to ``education_num``, …, ``income``; COMPAS cut to the 17 columns described here; German credit's
+label 1/2 written as good/bad and ``sex`` derived from ``personal_status``; ``Promoted`` added to Ricci;
+then CSV, gzip with ``mtime=0`` and no file name, so that the bytes can be reproduced.
+"""
 
 from __future__ import annotations
 
 import textwrap
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fairstats.ground.checks import check_that
 from fairstats.ground.lazy import pd
@@ -22,20 +30,16 @@ class DatasetDescription:
 
     Attributes
     ----------
-    name, title : str
-        Short name and full title.
-    source, citation, licence : str
-        Who published the data, what to cite, and under which terms it may be used.
+    name, title, source, citation, licence : str
+        Short name and full title; who published the data, what to cite, and under which terms it may be used.
     n_rows, n_columns : int
         Size of the frame that came with this description.
     columns : mapping of str to str
         Meaning of every column of the frame, in its order.
     faults : tuple of str
         Known faults and traps of the data. Read them before interpreting a result.
-    subset : str or None
-        The recipe that chose the rows; None for all of them.
-    y_true, y_pred, score : str or None
-        Columns that suggest themselves as outcome, decision and score; None where there is none.
+    subset, y_true, y_pred, score : str or None
+        The recipe that chose the rows, and columns that suggest themselves as outcome, decision and score.
     sensitive_features : tuple of str
         Columns that suggest themselves as groups.
     pos_label, pos_label_pred : str, int or None
@@ -72,16 +76,9 @@ class DatasetDescription:
     reference: Mapping[str, str | int] = field(default_factory=dict, hash=False)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the description as plain dicts, lists, strings and numbers, ready for JSON.
-
-        Returns
-        -------
-        dict
-            One entry per attribute.
-        """
-        plain: dict[str, object] = {each.name: getattr(self, each.name) for each in fields(self)}
+        """Return the description as plain dicts, lists, strings and numbers, ready for JSON: an entry per attribute."""
         kinds: tuple[tuple[type, type], ...] = ((tuple, list), (Mapping, dict))
-        return plain | {k: new(v) for k, v in plain.items() for old, new in kinds if isinstance(v, old)}
+        return vars(self) | {k: new(v) for k, v in vars(self).items() for old, new in kinds if isinstance(v, old)}
 
     def __str__(self) -> str:
         facts = {
@@ -90,13 +87,10 @@ class DatasetDescription:
             "suggested": self._suggestion(),
         }  # fmt: skip
         width = max(len(name) for name in self.columns)
-        lines = [f"{self.name}: {self.title}", ""]
-        lines += [_item(f"{key:<11}", value) for key, value in facts.items() if value]
-        lines += ["", "Columns"]
-        lines += [_item(f"  {name:<{width}}  ", meaning) for name, meaning in self.columns.items()]
+        lines = [f"{self.name}: {self.title}", "", *(_item(f"{k:<11}", value) for k, value in facts.items() if value)]
+        lines += ["", "Columns", *(_item(f"  {name:<{width}}  ", meaning) for name, meaning in self.columns.items())]
         if self.faults:
-            lines += ["", "Known faults"]
-            lines += [_item(f"  {i}. ", fault) for i, fault in enumerate(self.faults, start=1)]
+            lines += ["", "Known faults", *(_item(f"  {i}. ", fault) for i, fault in enumerate(self.faults, start=1))]
         return "\n".join(lines)
 
     def _suggestion(self) -> str | None:
@@ -119,7 +113,6 @@ class Dataset(NamedTuple):
     Examples
     --------
     >>> from fairstats.datasets import load_ricci
-    >>> frame, description = load_ricci()
     >>> load_ricci()
     <Dataset ricci: 118 rows × 6 columns>
     """
@@ -136,9 +129,8 @@ class Dataset(NamedTuple):
 class CatalogueEntry:
     """What is known of a data set before any file is read.
 
-    `about`: the description, of no rows yet; `dtypes`: how each column is stored: ``int64`` (never missing),
-    ``float64`` or ``str`` (missing is NaN); `subsets`: name of each published choice of rows → what it keeps;
-    `published_names`: column → its name in the published file, where that is another; ``{yy}`` stands for the year.
+    `about`: the description, of no rows yet; `dtypes`: ``int64`` (never missing), ``float64`` or ``str``; `subsets`:
+    name → what it keeps; `published_names`: column → its other name in the published file, ``{yy}`` is the year.
     """
 
     about: DatasetDescription
@@ -161,19 +153,16 @@ class CatalogueEntry:
 
     def check_subset(self, subset: object) -> None:
         """Raise an `InputError` unless `subset` is None or the name of a published choice of rows."""
-        fine = subset is None or (isinstance(subset, str) and subset in self.subsets)
-        names = ", ".join(map(repr, self.subsets))
-        check_that(fine, "subset", subset, f"{names} or None for all rows")
+        fine, names = subset is None or (isinstance(subset, str) and subset in self.subsets), map(repr, self.subsets)
+        check_that(fine, "subset", subset, f"{', '.join(names)} or None for all rows")
 
 
 @lru_cache
 def entry(name: str) -> CatalogueEntry:
     """Look a data set up by its name."""
     table = dict(catalogue()[name])
-    columns: dict[str, list[str]] = {}
-    if (other := table.pop("same_columns_as", None)) is not None:
-        columns |= catalogue()[other]["columns"]
-    columns |= table.pop("columns")
+    other = table.pop("same_columns_as", name)
+    columns: dict[str, list[str]] = catalogue()[other]["columns"] | table.pop("columns")
     subsets, published_names = table.pop("subsets", {}), table.pop("published_names", {})
     several = {key: tuple(value) for key, value in table.items() if isinstance(value, list)}
     about = DatasetDescription(
@@ -191,24 +180,163 @@ def catalogue() -> dict[str, dict[str, Any]]:
         return tomllib.load(stream)
 
 
+def read_bundled(file: str, known: CatalogueEntry) -> pd.DataFrame:
+    """Read a file that travels with the package."""
+    with files("fairstats.datasets").joinpath("data", file).open("rb") as stream:
+        return pd.read_csv(stream, compression="gzip", dtype=dict(known.dtypes), keep_default_na=False, na_values=[""])
+
+
 def compas_subset(frame: pd.DataFrame, subset: str | None, *, score: str = "score_text") -> pd.DataFrame:
-    """Return the rows of a COMPAS subset; `score` names the column of score classes."""
+    """The rows of a COMPAS subset; `score` names the column of score classes."""
     if subset is None:
         return frame
-    keep = (
-        frame["days_b_screening_arrest"].abs().le(30)
-        & frame["is_recid"].ne(-1)
-        & frame["c_charge_degree"].ne("O")
-        & frame[score].notna()
-    )
+    keep = frame["days_b_screening_arrest"].abs().le(30) & frame["is_recid"].ne(-1)
+    keep &= frame["c_charge_degree"].ne("O") & frame[score].notna()
     if subset == "besse":
         keep &= frame["race"].isin(["African-American", "Caucasian"]) & frame[score].isin(["Low", "High"])
     return frame[keep].reset_index(drop=True)
 
 
-def adult_subset(frame: pd.DataFrame, subset: str | None) -> pd.DataFrame:
-    """Return the rows of an Adult subset."""
-    if subset is None:
-        return frame
-    keep = frame.notna().all(axis=1) & frame["age"].gt(17) & frame["occupation"].ne("Armed-Forces")
-    return frame[keep].reset_index(drop=True)
+def load_compas(*, subset: Literal["propublica", "besse"] | None = None) -> Dataset:
+    """Load ProPublica's COMPAS scores and two-year recidivism, without the columns that identify people.
+
+    Parameters
+    ----------
+    subset : {"propublica", "besse"}, optional
+        Recipe that chooses the rows, by default all 7,214. ``"propublica"``: the 6,172 of ProPublica's analysis.
+        ``"besse"``: the 3,821 behind the COMPAS figures of Besse et al. (2018, section 4): African-American and
+        Caucasian, score Low or High. (The paper does not give its rows; the recipe reproduces its figures.)
+
+    Returns
+    -------
+    Dataset
+        The frame (17 columns) and its description; unpacks as ``frame, description``.
+
+    Raises
+    ------
+    InputError
+        If `subset` is not one of the above.
+
+    References
+    ----------
+    .. [1] Angwin, J., Larson, J., Mattu, S. and Kirchner, L. (2016). Machine Bias. ProPublica.
+    .. [2] Besse, P., del Barrio, E., Gordaliza, P. and Loubes, J.-M. (2018). Confidence Intervals for Testing
+       Disparate Impact in Fair Learning. arXiv:1807.06362.
+
+    Examples
+    --------
+    The ratio of the rates of no recidivism, African-American over Caucasian:
+
+    >>> from fairstats.datasets import load_compas
+    >>> frame, description = load_compas(subset="besse")
+    >>> frame.shape
+    (3821, 17)
+    >>> rate = frame["two_year_recid"].eq(0).groupby(frame["race"]).mean()
+    >>> print(f"{rate['African-American'] / rate['Caucasian']:.4f}")
+    0.7608
+    """
+    known = entry("compas_two_years")
+    known.check_subset(subset)
+    return known.named_subset(compas_subset(read_bundled("compas_two_years.csv.gz", known), subset), subset)
+
+
+def load_german_credit() -> Dataset:
+    """Load the Statlog German credit data, with the codes as published and their faults described.
+
+    The codes of ``foreign_worker`` are swapped in this widely used file: A201 (963 of 1,000) means *not*
+    foreign. Eight more columns are mislabelled, ``personal_status`` among them and with it the derived
+    ``sex``: see ``description.faults``.
+
+    Returns
+    -------
+    Dataset
+        The frame (1,000 rows, 22 columns) and its description; unpacks as ``frame, description``.
+
+    References
+    ----------
+    .. [1] Hofmann, H. (1994). Statlog (German Credit Data). UCI Machine Learning Repository.
+    .. [2] Grömping, U. (2019). South German Credit Data: Correcting a Widely Used Data Set. Reports in
+       Mathematics, Physics and Chemistry 4/2019, Beuth University of Applied Sciences Berlin.
+
+    Examples
+    --------
+    >>> from fairstats.datasets import load_german_credit
+    >>> frame, description = load_german_credit()
+    >>> rate = frame["credit"].eq("good").groupby(frame["foreign_worker"]).mean()
+    >>> print(f"{rate['A201'] / rate['A202']:.4f}")
+    0.7766
+    >>> description.columns["foreign_worker"]
+    'A201 NOT a foreign worker (963), A202 foreign worker (37): codes swapped †'
+    """
+    known = entry("german_credit")
+    return known.dataset(read_bundled("german_credit.csv.gz", known))
+
+
+def load_adult(*, subset: Literal["besse"] | None = None) -> Dataset:
+    """Load the training part of UCI Adult (census income).
+
+    Only the 32,561 rows of ``adult.data`` travel with the package; `read_adult` reads the test part from your own copy.
+
+    Parameters
+    ----------
+    subset : {"besse"}, optional
+        ``"besse"``: the 29,825 rows of Besse et al. (2018, section 4): complete, older than 17, occupation
+        not Armed-Forces. By default all rows.
+
+    Returns
+    -------
+    Dataset
+        The frame (15 columns) and its description; unpacks as ``frame, description``.
+
+    Raises
+    ------
+    InputError
+        If `subset` is not one of the above.
+
+    References
+    ----------
+    .. [1] Becker, B. and Kohavi, R. (1996). Adult. UCI Machine Learning Repository.
+    .. [2] Besse, P., del Barrio, E., Gordaliza, P. and Loubes, J.-M. (2018). Confidence Intervals for Testing
+       Disparate Impact in Fair Learning. arXiv:1807.06362.
+
+    Examples
+    --------
+    >>> from fairstats.datasets import load_adult
+    >>> frame, description = load_adult(subset="besse")
+    >>> len(frame)
+    29825
+    >>> rate = frame["income"].eq(">50K").groupby(frame["sex"]).mean()
+    >>> print(f"{rate['Female'] / rate['Male']:.4f}")
+    0.3645
+    """
+    known = entry("adult")
+    known.check_subset(subset)
+    frame = read_bundled("adult_train.csv.gz", known)
+    if subset is not None:
+        keep = frame.notna().all(axis=1) & frame["age"].gt(17) & frame["occupation"].ne("Armed-Forces")
+        frame = frame[keep].reset_index(drop=True)
+    return known.named_subset(frame, subset)
+
+
+def load_ricci() -> Dataset:
+    """Load the promotion exams of Ricci v. DeStefano.
+
+    Returns
+    -------
+    Dataset
+        The frame (118 rows, 6 columns) and its description; unpacks as ``frame, description``.
+
+    References
+    ----------
+    .. [1] Miao, W. (2010). Did the Results of Promotion Exams Have a Disparate Impact on Minorities? Using
+       Statistical Evidence in Ricci v. DeStefano. Journal of Statistics Education 18(3).
+
+    Examples
+    --------
+    >>> from fairstats.datasets import load_ricci
+    >>> frame, description = load_ricci()
+    >>> frame["Promoted"].groupby(frame["Race"]).sum().to_dict()
+    {'B': 9, 'H': 6, 'W': 41}
+    """
+    known = entry("ricci")
+    return known.dataset(read_bundled("ricci.csv.gz", known))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Final, Literal
 
 from fairstats.datasets import files
 from fairstats.datasets.description import Dataset, compas_subset, entry
-from fairstats.ground.errors import DataWarning, InputError, MissingDependencyError
+from fairstats.ground.errors import DataWarning, InputError, MissingDependencyError, caution
 from fairstats.ground.lazy import pd
 
 _EXCEL_ENGINES: Final = {".xls": "xlrd", ".xlsx": "openpyxl"}
@@ -17,16 +16,15 @@ _EXCEL_ENGINES: Final = {".xls": "xlrd", ".xlsx": "openpyxl"}
 def read_compas(path: files.StrPath, *, subset: Literal["propublica", "besse"] | None = None) -> Dataset:
     """Read ``compas-scores-two-years.csv`` or ``compas-scores-two-years-violent.csv`` of ProPublica.
 
-    Only the 17 columns of `load_compas` are kept: names, dates of birth, case numbers and all dates are
-    dropped on reading. The violent file is recognised by its header, which repeats ``two_year_recid``.
+    Only the 17 columns of `load_compas` are kept. The violent file is known by its header, which repeats
+    ``two_year_recid``.
 
     Parameters
     ----------
     path : path-like
         The file, as published in ``propublica/compas-analysis``.
     subset : {"propublica", "besse"}, optional
-        As in `load_compas`; ``"besse"`` only for the general file. For the violent file ``"propublica"``
-        gives the 4,020 rows of ProPublica's analysis.
+        As in `load_compas`; for the violent file only ``"propublica"`` (4,020 rows).
 
     Returns
     -------
@@ -63,8 +61,7 @@ def read_adult(train: files.StrPath, test: files.StrPath | None = None) -> Datas
     Parameters
     ----------
     train, test : path-like
-        The two files, as published. With `test` the rows are stacked, training part first, and a column
-        ``split`` says which is which.
+        The two files, as published; with `test` they are stacked, and a column ``split`` says which is which.
 
     Returns
     -------
@@ -161,12 +158,8 @@ def read_heart(path: files.StrPath) -> Dataset:
     frame = files.read_without_header("path", path, known.dtypes)
     odd = frame.loc[~frame["num"].between(0, 4), "num"]
     if len(odd):
-        warnings.warn(
-            f"`num` should be 0 to 4 but is {sorted(set(odd))} in {len(odd)} row(s): the copy is damaged. "
-            "The values are kept; num > 0 still means disease.",
-            DataWarning,
-            stacklevel=2,
-        )
+        text = f"`num` should be 0 to 4 but is {sorted(set(odd))} in {len(odd)} row(s): the copy is damaged. "
+        caution(f"{text}The values are kept; num > 0 still means disease.", DataWarning)
     return known.dataset(frame)
 
 
@@ -176,8 +169,7 @@ def read_student(mat: files.StrPath, por: files.StrPath) -> Dataset:
     Parameters
     ----------
     mat, por : path-like
-        The two files, as published. The rows are stacked, mathematics first, and a column ``subject``
-        (mat, por) says which is which.
+        The two files, as published; they are stacked, and a column ``subject`` says which is which.
 
     Returns
     -------
@@ -194,12 +186,9 @@ def read_student(mat: files.StrPath, por: files.StrPath) -> Dataset:
     >>> from fairstats.datasets import read_student
     >>> frame, description = read_student("student-mat.csv", "student-por.csv")  # doctest: +SKIP
     """
-    known = entry("student")
+    known, given = entry("student"), {"mat": mat, "por": por}
     dtypes = {name: dtype for name, dtype in known.dtypes.items() if name != "subject"}
-    parts = [
-        files.read_with_header(subject, path, dtypes, sep=";").assign(subject=subject)
-        for subject, path in (("mat", mat), ("por", por))
-    ]
+    parts = [files.read_with_header(s, path, dtypes, sep=";").assign(subject=s) for s, path in given.items()]
     return known.dataset(pd.concat(parts, ignore_index=True).astype({"subject": "str"}))
 
 
@@ -255,11 +244,8 @@ def _excel_cells(file: Path, engine: str) -> pd.DataFrame:
     try:
         return pd.read_excel(file, header=None, dtype="str", keep_default_na=False, na_values=[""])
     except ImportError as error:
-        raise MissingDependencyError(
-            engine, extra=None, purpose=f"Reading {file.suffix} files",
-            alternative="save the sheet as CSV and pass that file",
-        ) from error  # fmt: skip
+        purpose, alternative = f"Reading {file.suffix} files", "save the sheet as CSV and pass that file"
+        raise MissingDependencyError(engine, extra=None, purpose=purpose, alternative=alternative) from error
     except Exception as error:  # the readers raise whatever a damaged sheet leads them to
         got = f"{str(file)!r}, which {engine} cannot read ({type(error).__name__}: {error})"
-        allowed = "the sheet as published, or saved as CSV"
-        raise files.damaged("path", got, allowed, "download it again") from error
+        raise files.damaged("path", got, "the sheet as published, or saved as CSV", "download it again") from error

@@ -5,19 +5,10 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from fairstats.datasets import files
 from fairstats.datasets.description import Dataset, entry
-from fairstats.datasets.files import (
-    StrPath,
-    damaged,
-    existing_file,
-    header_of,
-    read_with_header,
-    readable,
-    require_columns,
-    require_values,
-)
 from fairstats.ground.checks import check_choice, check_that, check_whole
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
@@ -33,11 +24,18 @@ _POVERTY: Final = {
     **dict.fromkeys(("0-10%", "10-20", "10-20%", "20-30%", "30-40%", "40-50%"), 1),
     **dict.fromkeys(("50-60%", "60-70%", "70-80%", "80-90%", "90-100%"), 0),
 }
-_AGE: Final = {"0-35": 0, "35-55": 1, "55<=": 2}
 _PASSED: Final = {"Pass": 1, "Distinction": 1, "Fail": 0}
+#: Column of a course's table → the published one, and the code of each of its values; numbers stay as they are.
+_CODED: Final[dict[str, tuple[str, dict[str, int] | None]]] = {
+    "gender": ("gender", {"M": 1, "F": 0}), "highest_education": ("highest_education", _EDUCATION),
+    "poverty": ("imd_band", _POVERTY), "age": ("age_band", {"0-35": 0, "35-55": 1, "55<=": 2}),
+    "disability": ("disability", {"Y": 1, "N": 0}),
+    **{name: (name, None) for name in ("num_of_prev_attempts", "studied_credits", "sum_click")},
+    "passed": ("final_result", _PASSED),
+}  # fmt: skip
 
 
-def read_oulad(folder: StrPath, *, course: str | None = None, chunk_rows: int = 1_000_000) -> Dataset:
+def read_oulad(folder: files.StrPath, *, course: str | None = None, chunk_rows: int = 1_000_000) -> Dataset:
     """Read ``studentInfo.csv`` and ``studentVle.csv`` of the OULAD.
 
     Parameters
@@ -45,8 +43,7 @@ def read_oulad(folder: StrPath, *, course: str | None = None, chunk_rows: int = 
     folder : path-like
         The folder with the two files, as published.
     course : str, optional
-        ``"AAA"`` to ``"GGG"``: return the table of this course, made by `oulad_course_table`. By default
-        return all enrolments with their total clicks.
+        ``"AAA"`` to ``"GGG"``: the table of this course by `oulad_course_table`; by default all enrolments.
     chunk_rows : int, default 1,000,000
         Rows of ``studentVle.csv`` (10.7 million in all) that are in memory at a time.
 
@@ -67,35 +64,29 @@ def read_oulad(folder: StrPath, *, course: str | None = None, chunk_rows: int = 
     >>> frame, description = read_oulad("oulad", course="BBB")  # doctest: +SKIP
     """
     check_whole("chunk_rows", chunk_rows, low=1)
-    students = _students(folder, chunk_rows)
+    fine = isinstance(folder, str | os.PathLike) and Path(folder).is_dir()
+    check_that(fine, "folder", folder, "the path of the folder that holds studentInfo.csv and studentVle.csv")
+    infos, clicks = (files.existing_file("folder", Path(folder) / f"student{name}.csv") for name in ("Info", "Vle"))
+    dtypes = {k: dtype for k, dtype in entry("oulad_students").dtypes.items() if k != "sum_click"}
+    info = files.read_with_header("folder", infos, dtypes, missing=("", "?"))
+    files.require_values("folder", info, "final_result", (*_PASSED, "Withdrawn"))
+    students = info.merge(_total_clicks(clicks, chunk_rows), on=_KEY, how="left").astype({"sum_click": "float64"})
     if course is None:
         return entry("oulad_students").dataset(students)
     table = oulad_course_table(students, course)
     return entry("oulad_course").dataset(table, subset=f"course {course}, see oulad_course_table")
 
 
-def _students(folder: StrPath, chunk_rows: int) -> pd.DataFrame:
-    fine = isinstance(folder, str | os.PathLike) and Path(folder).is_dir()
-    allowed = "the path of the folder that holds studentInfo.csv and studentVle.csv"
-    check_that(fine, "folder", folder, allowed)
-    names = ("studentInfo.csv", "studentVle.csv")
-    files = {name: existing_file("folder", Path(folder) / name) for name in names}
-    dtypes = {k: dtype for k, dtype in entry("oulad_students").dtypes.items() if k != "sum_click"}
-    info = read_with_header("folder", files["studentInfo.csv"], dtypes, missing=("", "?"))
-    require_values("folder", info, "final_result", (*_PASSED, "Withdrawn"))
-    clicks = _total_clicks(files["studentVle.csv"], chunk_rows)
-    return info.merge(clicks, on=_KEY, how="left").astype({"sum_click": "float64"})
-
-
 def _total_clicks(file: Path, chunk_rows: int) -> pd.DataFrame:
     """Sum the clicks of each enrolment, a chunk of the file at a time."""
     columns = [*_KEY, "sum_click"]
-    require_columns("folder", file, header_of("folder", file, sep=","), columns, sep=",")
+    files.require_columns("folder", file, files.header_of("folder", file, sep=","), columns, sep=",")
     dtypes = {"code_module": "str", "code_presentation": "str", "id_student": "int64", "sum_click": "int64"}
-    with readable("folder", file), pd.read_csv(file, usecols=columns, dtype=dtypes, chunksize=chunk_rows) as chunks:
+    how: dict[str, Any] = {"usecols": columns, "dtype": dtypes, "chunksize": chunk_rows}
+    with files.readable("folder", file), pd.read_csv(file, **how) as chunks:
         sums = [chunk.groupby(_KEY)["sum_click"].sum() for chunk in chunks]
     if not any(map(len, sums)):
-        raise damaged("folder", f"{str(file)!r} with no rows")
+        raise files.damaged("folder", f"{str(file)!r} with no rows")
     totals: pd.DataFrame = pd.concat(sums).groupby(level=_KEY).sum().reset_index()
     return totals
 
@@ -111,8 +102,7 @@ def oulad_course_table(students: pd.DataFrame, course: str | None = None) -> pd.
     students : DataFrame
         The frame of ``read_oulad(folder)``, in file order, with all courses.
     course : str, optional
-        ``"AAA"`` to ``"GGG"``. By default all courses (19,964 rows): the rows over which the published
-        models scale each column to [0, 1].
+        ``"AAA"`` to ``"GGG"``. By default all (19,964 rows), over which published models scale columns to [0, 1].
 
     Returns
     -------
@@ -150,36 +140,21 @@ def oulad_course_table(students: pd.DataFrame, course: str | None = None) -> pd.
     wanted = [name for name in entry("oulad_students").dtypes if name not in ("code_presentation", "region")]
     absent = [name for name in wanted if name not in students.columns]
     if absent:
-        allowed = "the frame of read_oulad(folder)"
-        raise InputError("students", got=f"no column {absent[0]!r}", allowed=allowed)
-    courses = sorted(students["code_module"].unique())
+        raise InputError("students", got=f"no column {absent[0]!r}", allowed="the frame of read_oulad(folder)")
     if course is not None:
-        check_choice("course", course, courses, cure=None)
-    kept = students[
-        students["sum_click"].notna() & students["imd_band"].notna() & students["final_result"].ne("Withdrawn")
-    ].drop_duplicates("id_student")
+        check_choice("course", course, sorted(students["code_module"].unique()), cure=None)
+    kept = students["sum_click"].notna() & students["imd_band"].notna() & students["final_result"].ne("Withdrawn")
+    rows = students[kept].drop_duplicates("id_student")
     if course is not None:
-        kept = kept[kept["code_module"].eq(course)]
-    return pd.DataFrame(
-        {
-            "gender": _coded(kept["gender"], {"M": 1, "F": 0}),
-            "highest_education": _coded(kept["highest_education"], _EDUCATION),
-            "poverty": _coded(kept["imd_band"], _POVERTY), "age": _coded(kept["age_band"], _AGE),
-            "disability": _coded(kept["disability"], {"Y": 1, "N": 0}),
-            "num_of_prev_attempts": kept["num_of_prev_attempts"].astype("int64"),
-            "studied_credits": kept["studied_credits"].astype("int64"),
-            "sum_click": kept["sum_click"].astype("int64"), "passed": _coded(kept["final_result"], _PASSED),
-        }
-    ).reset_index(drop=True)  # fmt: skip
-
-
-def _coded(values: pd.Series, codes: dict[str, int]) -> pd.Series:
-    """Replace each string by its code."""
-    unknown = values[~values.isin(list(codes))]
-    if len(unknown):
-        got = f"{unknown.iloc[0]!r} in column {values.name!r}"
-        raise InputError("students", got=got, allowed=", ".join(map(repr, codes)))
-    return values.map(codes).astype("int64")
+        rows = rows[rows["code_module"].eq(course)]
+    table = {}
+    for name, (published, codes) in _CODED.items():
+        values = rows[published]
+        if codes is not None and len(unknown := values[~values.isin(list(codes))]):
+            got = f"{unknown.iloc[0]!r} in column {published!r}"
+            raise InputError("students", got=got, allowed=", ".join(map(repr, codes)))
+        table[name] = (values if codes is None else values.map(codes)).astype("int64")
+    return pd.DataFrame(table).reset_index(drop=True)
 
 
 # ---------------------------------------------------------------- Medical Expenditure Panel Survey
@@ -192,7 +167,7 @@ _UNFILTERED: Final = ("SEX", "PCS42", "MCS42", "K6SUM42")
 _DEFAULT_PANEL: Final = {"15": 19, "16": 21}
 
 
-def read_meps(path: StrPath, *, panel: int | None = None) -> Dataset:
+def read_meps(path: files.StrPath, *, panel: int | None = None) -> Dataset:
     """Read a MEPS full-year consolidated file (HC-181 for 2015, HC-192 for 2016) as CSV.
 
     The rows and columns are those of the fairness literature: one panel; rows with unknown answers left
@@ -220,27 +195,22 @@ def read_meps(path: StrPath, *, panel: int | None = None) -> Dataset:
     >>> from fairstats.datasets import read_meps
     >>> frame, description = read_meps("h181.csv")  # doctest: +SKIP
     """
-    file = existing_file("path", path)
-    header = header_of("path", file, sep=",")
+    file = files.existing_file("path", path)
+    header = files.header_of("path", file, sep=",")
     year = next((m[1] for name in header if (m := re.fullmatch(r"POVCAT(\d\d)", name))), "15")
     known = entry("meps")
-    made_here = ("RACE", "UTILIZATION", "PERWT")
-    published = {  # name here -> name in the file
-        name: known.published_names.get(name, name).format(yy=year) for name in known.dtypes if name not in made_here
-    }
-    raw = {published[name]: known.dtypes[name] for name in published}
-    raw |= dict.fromkeys((name.format(yy=year) for name in _VISITS), "int64")
-    raw |= dict.fromkeys(("PANEL", "HISPANX", "RACEV2X", *_FILTER_ONLY), "int64")
+    ours = [name for name in known.dtypes if name not in ("RACE", "UTILIZATION", "PERWT")]
+    published = {name: known.published_names.get(name, name).format(yy=year) for name in ours}
+    visits = [name.format(yy=year) for name in _VISITS]
+    raw = {published[name]: known.dtypes[name] for name in ours}
+    raw |= dict.fromkeys((*visits, "PANEL", "HISPANX", "RACEV2X", *_FILTER_ONLY), "int64")
     raw |= {f"PERWT{year}F": "float64"}
-    frame = _one_panel(read_with_header("path", file, raw), year, panel)
-    visits = frame[[name.format(yy=year) for name in _VISITS]].sum(axis=1)
+    frame = _one_panel(files.read_with_header("path", file, raw), year, panel)
+    utilization = frame[visits].sum(axis=1).ge(10).astype("int64")
     white = frame["HISPANX"].eq(2) & frame["RACEV2X"].eq(1)
-    frame = frame.rename(columns={theirs: ours for ours, theirs in published.items()})
-    frame = frame.assign(
-        RACE=white.map({True: "White", False: "Non-White"}).astype("str"),
-        UTILIZATION=visits.ge(10).astype("int64"),
-        PERWT=frame[f"PERWT{year}F"],
-    )
+    race = white.map({True: "White", False: "Non-White"}).astype("str")
+    frame = frame.rename(columns={theirs: name for name, theirs in published.items()})
+    frame = frame.assign(RACE=race, UTILIZATION=utilization, PERWT=frame[f"PERWT{year}F"])
     answered = [name for name in published if name not in (*_NEVER_NEGATIVE, *_UNFILTERED)]
     keep = frame[list(_NEVER_NEGATIVE)].ge(0).all(axis=1)
     keep &= frame[[*answered, *_FILTER_ONLY]].ge(-1).all(axis=1)

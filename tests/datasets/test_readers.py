@@ -18,8 +18,7 @@ from fairstats.datasets import (
     read_heart,
     read_student,
 )
-from fairstats.datasets.bundled import read_bundled
-from fairstats.datasets.description import entry
+from fairstats.datasets.description import entry, read_bundled
 from fairstats.ground.errors import DataWarning, InputError, MissingDependencyError
 
 IDENTIFYING = {"id", "name", "first", "last", "dob", "compas_screening_date", "c_case_number", "r_case_number"}
