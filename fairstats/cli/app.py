@@ -1,7 +1,6 @@
 """The command line: ``fairstats audit``, ``adverse-impact``, ``demo``, ``crosscheck``, ``doctor`` and more.
 
-Exit codes: 0 done, 1 a violation was found and ``--fail-on violated`` given, or a cross-check disagrees, 2
-usage or input that cannot be used.
+Exit codes: 0 done; 1 ``--fail-on violated`` and a violation, or a cross-check disagrees; 2 usage or unusable input.
 """
 
 from __future__ import annotations
@@ -35,8 +34,6 @@ except ImportError as problem:
     ) from problem
 
 from fairstats.cli import options
-
-DEMO_REPORT = "fairstats-report.html"
 
 
 class Commands(TyperGroup):
@@ -96,16 +93,14 @@ def audit_command(file: Path, **given: Any) -> None:
     """Audit the predictions in a table, or a tally of it, for differences between groups."""
     from fairstats.report.audit import audit
 
-    delivery = {name: given.pop(name) for name in options.TABLES["delivery"]}
-    _check_delivery(delivery, [file])
+    delivery = _delivery(given, [file])
     frame, plain = _asked(file, given)
     if plain["mitigation"] is not None:
         written = "the JSON of what MaddMitigator.evaluate returned: json.dump(effect.to_dict(), file)"
         plain["mitigation"] = decode(read_json(plain["mitigation"], "--mitigation", written))
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _as_written("file", file) if isinstance(frame, Tally) else nullcontext():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
-        with _as_written("file", file) if isinstance(frame, Tally) else nullcontext():
-            report = audit(frame, **plain)
+        report = audit(frame, **plain)
     _deliver(report, delivery)
 
 
@@ -176,9 +171,8 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
     from fairstats.methods.rates.employment.adverse_impact import adverse_impact
     from fairstats.report.audit import audit
 
-    delivery = {name: given.pop(name) for name in options.TABLES["delivery"]}
-    out, target, title = delivery["out"], given.pop("csv"), given.pop("title")
-    check_targets({"--out": out, "--json": delivery["json"], "--csv": target}, [file])
+    target, title = given.pop("csv"), given.pop("title")
+    delivery = _delivery(given, [file], csv=target)
     delimiter, held = delimiter_of(given.pop("delimiter")), held_input(file)
     given["about"] = options.by_key(given["about"], "--about")
     given["unknown"] = options.numbers_of(given["unknown"])
@@ -197,18 +191,17 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
     if report is not None:
         _deliver(report, delivery)
         return
-    for path, page in ((target or Path(STANDARD), result.to_csv()), (out, result.to_html())):
+    for path, page in ((target or Path(STANDARD), result.to_csv()), (delivery["out"], result.to_html())):
         if path is not None and (said := deliver(path, str(page))):
             typer.echo(said, err=True)
 
 
 @command("demo", "demo", "delivery")
-def demo(intersections: bool, **delivery: Any) -> None:
+def demo(intersections: bool, **given: Any) -> None:
     """Audit the COMPAS scores that come with the package (ProPublica's 6,172 rows) by race and sex."""
     from fairstats.report.audit import demo_report
 
-    delivery["out"] = delivery["out"] or Path(DEMO_REPORT)
-    _check_delivery(delivery, [])
+    delivery = _delivery(given | {"out": given["out"] or Path("fairstats-report.html")}, [])
     _deliver(demo_report(intersections=intersections), delivery)
 
 
@@ -232,9 +225,8 @@ def crosscheck_command(
     from fairstats.report.crosscheck.run import crosscheck
 
     check_targets({"--out": out}, [report, data])
-    separator, text = delimiter_of(delimiter), held_input(report)
+    separator, text, rows = delimiter_of(delimiter), held_input(report), None
     read = AuditReport.from_json(report) if text is None else read_report(text, "standard input")
-    rows = None
     if data is not None:
         rows = read_table(data, read.columns.names, delimiter=separator, held=held_input(data))
     with _as_written("report", report):
@@ -260,8 +252,7 @@ def _as_written(argument: str, file: Path) -> Iterator[None]:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
         got = f"{str(file)!r}, whose parts do not fit together ({type(problem).__name__}: {problem})"
-        allowed, cure = "a file as fairstats wrote it", "write it anew"
-        raise InputError(argument, got=got, allowed=allowed, cure=cure) from problem
+        raise InputError(argument, got=got, allowed="a file as fairstats wrote it", cure="write it anew") from problem
 
 
 @vignettes.command("list")
@@ -311,9 +302,12 @@ def _tell(built: Built) -> None:
     typer.echo(f"{built.path} ({built.seconds:.0f} s)")
 
 
-def _check_delivery(delivery: Mapping[str, Any], inputs: Sequence[Path]) -> None:
-    """Look at the files of a report before the work."""
-    check_targets({"--out": delivery["out"], "--json": delivery["json"]}, inputs)
+def _delivery(given: dict[str, Any], inputs: Sequence[Path], **further: Path | None) -> dict[str, Any]:
+    """How a report is delivered, which leaves `given`; its files are looked at before the work."""
+    delivery = {name: given.pop(name) for name in options.TABLES["delivery"]}
+    targets = {"out": delivery["out"], "json": delivery["json"], **further}
+    check_targets({f"--{name}": path for name, path in targets.items()}, inputs)
+    return delivery
 
 
 def _deliver(report: AuditReport, delivery: Mapping[str, Any]) -> None:

@@ -55,8 +55,8 @@ def readable(argument: str, file: Path) -> Iterator[None]:
 
 def strings(argument: str, file: Path, *, missing: Sequence[str] = ("",), **options: Any) -> pd.DataFrame:
     """Read every cell as text; `options` are those of pandas."""
+    options |= {"dtype": "str", "keep_default_na": False, "na_values": list(missing)}
     with readable(argument, file):
-        options |= {"dtype": "str", "keep_default_na": False, "na_values": list(missing)}
         frame: pd.DataFrame = pd.read_csv(file, **options)
     return frame
 
@@ -73,12 +73,10 @@ def require_columns(argument: str, file: Path, found: Iterable[str], required: I
     missing = [name for name in required if name not in found]
     if not missing:
         return
-    if len(found) == 1:
-        other = next((mark for mark in _DELIMITERS if mark != sep and mark in found[0]), None)
-        if other is not None:
-            got = f"{str(file)!r}, whose first line is split by {_DELIMITERS[other]}s ({other!r})"
-            allowed = f"columns split by {_DELIMITERS[sep]}s ({sep!r}), as in the original file"
-            raise damaged(argument, got, allowed)
+    others = [mark for mark in _DELIMITERS if mark != sep and mark in found[0]] if len(found) == 1 else []
+    if others:
+        got = f"{str(file)!r}, whose first line is split by {_DELIMITERS[others[0]]}s ({others[0]!r})"
+        raise damaged(argument, got, f"columns split by {_DELIMITERS[sep]}s ({sep!r}), as in the original file")
     got = f"{str(file)!r} without the columns {_listed(missing)}; it has {_listed(found)}"
     raise damaged(argument, got, cure="use the file as published, with its header line")
 
@@ -104,8 +102,7 @@ def read_without_header(
 ) -> pd.DataFrame:  # fmt: skip
     """Read a comma-separated file that holds values only; `dtypes` names them."""
     file = existing_file(argument, path)
-    how = {"header": None, "skipinitialspace": True, "comment": comment}
-    frame = strings(argument, file, missing=missing, **how)
+    frame = strings(argument, file, missing=missing, header=None, skipinitialspace=True, comment=comment)
     first = [str(value) for value in frame.iloc[0]]
     if frame.shape[1] != len(dtypes):
         got = f"{str(file)!r} with {frame.shape[1]} columns, first row {_listed(first)}"
@@ -124,10 +121,8 @@ def typed(argument: str, strings: pd.DataFrame, dtypes: Mapping[str, str]) -> pd
     if strings.empty:
         raise damaged(argument, "a file with no rows")
     converted = {name: strings[name] for name in dtypes}
-    for name, dtype in dtypes.items():
-        if dtype == "str":
-            continue
-        values = strings[name]
+    for name in (name for name, dtype in dtypes.items() if dtype != "str"):
+        values, dtype = strings[name], dtypes[name]
         numbers = pd.to_numeric(values, errors="coerce").astype("float64")
         bad, kind = numbers.isna() & values.notna(), "numbers"
         if dtype == "int64":
