@@ -8,21 +8,25 @@ Nothing of R leaves the lock: values are copied on both ways.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import signal
 import sys
 import threading
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
 
 from fairstats._version import __version__
-from fairstats.ground import errors, rconvert
+from fairstats.ground import errors
 from fairstats.ground.checks import as_generator
-from fairstats.ground.rconvert import from_r, to_r
 from fairstats.ground.rprobe import RProbe, diagnose, probe_r, settle_probe
 
 #: Options of the embedded R: no workspace, no profile.
@@ -30,6 +34,8 @@ _OPTIONS = ("rpy2", "--quiet", "--no-save", "--no-restore", "--no-init-file", "-
 #: R functions that load the code and call a function of it.
 _IN_R = Path(__file__).with_name("session.R").read_text(encoding="utf-8")
 _FUNCTION = re.compile(r"(?:[A-Za-z][\w.]*::)?[A-Za-z.][\w.]*")
+#: R's integers.
+_LARGEST, _NA_INTEGER = 2**31 - 1, -(2**31)
 
 
 @dataclass(frozen=True)
@@ -63,10 +69,10 @@ def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
     _refuse_forked_child()
     with _lock:
         session = _start()
-        with rconvert.interruptible(session.rlib) as stopped:
+        with interruptible(session.rlib) as stopped:
             kind, value, warned, printed = _evaluate(session, function, args, kwargs, seed)
     if stopped or kind == "interrupt":
-        rconvert.interrupt()
+        interrupt()
     if isinstance(value, errors.FairstatsError):
         raise value
     for text, where in warned:
@@ -146,14 +152,14 @@ def _start() -> _Session:
 def _open(found: RProbe) -> _Session:
     before = signal.getsignal(signal.SIGINT)
     try:
-        with rconvert.quiet_start():
+        with quiet_start():
             ri = _import_rpy2(found)
             from rpy2.rinterface_lib import callbacks, embedded, openrlib
 
             if not embedded.isinitialized():
                 embedded.set_initoptions(_OPTIONS)
                 variables = tuple((k, v) for k, v in found.variables.items() if os.environ.get(k) != v)
-                with rconvert.replaced(ri, **({"_getrenvvars": lambda: variables} if variables else {})):
+                with replaced(ri, **({"_getrenvvars": lambda: variables} if variables else {})):
                     ri.initr()
     except Exception as error:  # ffi.error, RuntimeError, ValueError, …
         cause, cure = diagnose(f"{type(error).__name__}: {error}")
@@ -161,7 +167,7 @@ def _open(found: RProbe) -> _Session:
     finally:
         if threading.current_thread() is threading.main_thread() and before is not None:
             signal.signal(signal.SIGINT, before)  # rpy2 takes SIGINT at the start
-    with rconvert.console(callbacks) as printed:
+    with console(callbacks) as printed:
         folder = str(r_code_folder() or "")
         try:
             load, caller = ri.evalr(_IN_R, envir=ri.baseenv)
@@ -178,7 +184,7 @@ def _import_rpy2(found: RProbe) -> Any:
     if not found.variables:
         return import_module("rpy2.rinterface")
     path = found.variables.get("LD_LIBRARY_PATH", "")
-    with rconvert.replaced(situation, r_ld_library_path_from_subprocess=lambda home: path):
+    with replaced(situation, r_ld_library_path_from_subprocess=lambda home: path):
         return import_module("rpy2.rinterface")
 
 
@@ -190,7 +196,7 @@ def _evaluate(
     Errors are returned, not raised: a traceback would keep objects of R alive outside the lock.
     """
     ri = session.ri
-    with rconvert.console(session.callbacks) as printed:
+    with console(session.callbacks) as printed:
         try:
             values = ri.ListSexpVector([to_r(v, ri) for v in (*args, *kwargs.values())])
             if kwargs:
@@ -202,3 +208,178 @@ def _evaluate(
             return "error", error.with_traceback(None), [], ""
         except Exception as error:  # noqa: BLE001 - rpy2's RRuntimeError is a bare Exception
             return "error", (str(error), ""), [], "".join(printed)
+
+
+def to_r(value: Any, ri: Any) -> Any:
+    """R object of a Python value; raises `InputError` for what R cannot hold."""
+    if value is None:
+        return ri.NULL
+    if isinstance(value, str):
+        return ri.StrSexpVector([value])
+    if isinstance(value, Mapping):
+        out = ri.ListSexpVector([to_r(v, ri) for v in value.values()])
+        if value:
+            out.names = ri.StrSexpVector([str(name) for name in value])
+        return out
+    if isinstance(value, (list, tuple)):
+        if value and all(isinstance(v, str) for v in value):
+            return ri.StrSexpVector(list(value))
+        plain = all(isinstance(v, (bool, int, float, np.bool_, np.integer, np.floating)) for v in value)
+        return _array(np.asarray(value), ri) if plain else ri.ListSexpVector([to_r(v, ri) for v in value])
+    if isinstance(value, (bool, np.bool_)):
+        return ri.BoolSexpVector([bool(value)])
+    if isinstance(value, (int, np.integer)):
+        small = abs(int(value)) <= _LARGEST
+        return ri.IntSexpVector([int(value)]) if small else ri.FloatSexpVector([float(value)])
+    if isinstance(value, (float, np.floating)):
+        return ri.FloatSexpVector([float(value)])
+    if hasattr(value, "__array__"):
+        return _array(np.asarray(value), ri)
+    allowed, cure = "None, numbers, text, arrays, lists and mappings of these", "convert it before handing it to R"
+    raise errors.InputError("value", got=f"a {type(value).__name__}", allowed=allowed, cure=cure)
+
+
+def _array(values: np.ndarray[Any, Any], ri: Any) -> Any:
+    flat, kind = values.ravel(order="F"), values.dtype.kind
+    if not flat.size:
+        out = {"f": ri.FloatSexpVector, "b": ri.BoolSexpVector}.get(kind, ri.IntSexpVector)([])
+    elif kind == "b":
+        out = ri.BoolSexpVector.from_memoryview(np.ascontiguousarray(flat, dtype=np.intc).data)
+    elif kind in "iu" and flat.min() > _NA_INTEGER and flat.max() <= _LARGEST:
+        out = ri.IntSexpVector.from_memoryview(np.ascontiguousarray(flat, dtype=np.intc).data)
+    elif kind in "iuf":
+        out = ri.FloatSexpVector.from_memoryview(np.ascontiguousarray(flat, dtype=np.float64).data)
+    elif kind == "U" or (kind == "O" and all(isinstance(v, str) for v in flat)):
+        out = ri.StrSexpVector(flat.tolist())
+    else:
+        got, cure = f"an array of {values.dtype}", "convert it with astype(float) before handing it to R"
+        raise errors.InputError("value", got=got, allowed="arrays of numbers, booleans or text", cure=cure)
+    if values.ndim > 1:
+        out.do_slot_assign("dim", ri.IntSexpVector(list(values.shape)))
+    return out
+
+
+def from_r(value: Any, ri: Any) -> Any:
+    """Python value of an R object; raises `BackendError` for functions, environments and the like."""
+    if isinstance(value, ri.NULLType):
+        return None
+    if isinstance(value, ri.StrSexpVector):
+        texts = [None if v is ri.NA_Character else str(v) for v in value]
+        return texts[0] if len(texts) == 1 and _attribute(value, "dim") is None else texts
+    if isinstance(value, ri.FloatSexpVector):
+        return _shaped(_copied(value, np.float64), value)
+    if isinstance(value, (ri.IntSexpVector, ri.BoolSexpVector)):
+        return _whole(value, ri)
+    if isinstance(value, ri.ListSexpVector):
+        items = [from_r(value[i], ri) for i in range(len(value))]
+        names = _attribute(value, "names")
+        return items if names is None else dict(zip(map(str, names), items, strict=True))
+    raise errors.BackendError(f"R returned a {type(value).__name__}, which has no counterpart in Python")
+
+
+def _copied(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    # By NumPy's array interface: each `memoryview()` of rpy2 takes a reference from None that it never had,
+    # so that before Python 3.12 a process that has read some ten thousand vectors dies of it.
+    return np.array(value if len(value) else [], dtype=dtype)
+
+
+def _whole(value: Any, ri: Any) -> Any:
+    codes = _copied(value, np.int64)
+    levels = _attribute(value, "levels")
+    if levels is not None:
+        labels = [str(level) for level in levels]
+        return [None if code == _NA_INTEGER else labels[code - 1] for code in codes.tolist()]
+    lacking = codes == _NA_INTEGER
+    if lacking.any():
+        return _shaped(np.where(lacking, np.nan, codes), value)
+    return _shaped(codes.astype(bool) if isinstance(value, ri.BoolSexpVector) else codes, value)
+
+
+def _shaped(flat: np.ndarray[Any, Any], value: Any) -> Any:
+    dim = _attribute(value, "dim")
+    if dim is None:
+        return flat[0].item() if flat.size == 1 else flat
+    return flat.reshape(tuple(int(d) for d in dim), order="F")
+
+
+def _attribute(value: Any, name: str) -> Any:
+    try:
+        return value.do_slot(name)
+    except LookupError:
+        return None
+
+
+@contextmanager
+def quiet_start() -> Iterator[None]:
+    """Keep rpy2's log and warnings, and what the user's R profile prints, to ourselves while R starts.
+
+    rpy2 may ask R for its environment in a process whose output it does not catch: that one gets no profile.
+    """
+    profiles = {name: os.environ.get(name) for name in ("R_PROFILE", "R_PROFILE_USER")}
+    chatter = logging.getLogger("rpy2")
+    level = chatter.level
+    chatter.setLevel(logging.CRITICAL)
+    os.environ.update(dict.fromkeys(profiles, os.devnull))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # among them: R is not started by the main thread
+            yield
+    finally:
+        chatter.setLevel(level)
+        for name in profiles:
+            os.environ.pop(name, None)
+        os.environ.update({name: value for name, value in profiles.items() if value is not None})
+
+
+@contextmanager
+def replaced(module: Any, **values: Any) -> Iterator[None]:
+    """Give attributes of a module other values for a while; those that it does not have are left alone."""
+    before = {name: getattr(module, name) for name in values if hasattr(module, name)}
+    try:
+        vars(module).update({name: values[name] for name in before})
+        yield
+    finally:
+        vars(module).update(before)
+
+
+@contextmanager
+def console(callbacks: Any) -> Iterator[list[str]]:
+    """Collect what R prints; nothing reaches stdout or stderr, and nothing is read from stdin."""
+    printed: list[str] = []
+    ours = dict.fromkeys(("consolewrite_print", "consolewrite_warnerror", "showmessage"), printed.append)
+    with replaced(callbacks, **ours, consoleread=lambda prompt: ""):
+        yield printed
+
+
+@contextmanager
+def interruptible(rlib: Any) -> Iterator[list[int]]:
+    """Pass Ctrl-C on to R while it computes, in the main thread; yields the list of signals that came, for `interrupt`.
+
+    Python's own handler would raise inside a callback from R, where the exception is lost; ours only sets R's flag.
+    """
+    seen: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield seen
+        return
+    flag = "UserBreak" if os.name == "nt" else "R_interrupts_pending"
+
+    def pass_on(signum: int, frame: Any) -> None:
+        seen.append(signum)
+        setattr(rlib, flag, 1)
+
+    signal.signal(signal.SIGINT, pass_on)
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if seen:
+            setattr(rlib, flag, 0)
+
+
+def interrupt() -> NoReturn:
+    """What Ctrl-C does in this program, then KeyboardInterrupt."""
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        handler(signal.SIGINT, None)
+    raise KeyboardInterrupt

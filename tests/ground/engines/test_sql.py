@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fairstats as fs
-from fairstats.ground.engines.sql import DIALECTS
+from fairstats.ground.columns import DIALECTS
 from fairstats.ground.errors import InputError
 from tests.ground.engines.frames import people, same, with_gaps
 
