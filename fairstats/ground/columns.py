@@ -25,10 +25,8 @@ from fairstats.ground.scores import ScoreCounts
 #: Arguments that name one column.
 _SINGLE = ("y_true", "y_pred", "y_pred_b", "score", "counterfactual_score", "sample_weight", "cluster", "number")
 DIALECTS = ("duckdb", "spark", "postgres", "bigquery", "snowflake", "databricks", "redshift", "trino", "tsql")
-#: Names that Snowflake and others read alike in every case.
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-#: A table with its schema, catalogue and project, whose name can hold hyphens.
-_TABLE = re.compile(r"[\w-]+(\.\w+){0,3}")
+#: Names that Snowflake and others read alike in every case; a table with its schema, catalogue and project.
+_PLAIN, _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), re.compile(r"[\w-]+(\.\w+){0,3}")
 
 
 def count_columns(
@@ -181,13 +179,9 @@ def tally_sql(
         Name of the table, as in a query: ``"clinic.visits"``.
     dialect : {"duckdb", "spark", "postgres", "bigquery", "snowflake", "databricks", "redshift", "trino", "tsql"}
         Language of the warehouse, which SQLGlot writes.
-    sensitive_features, y_true, y_pred, y_pred_b, strata
-        Names of columns, as in `tally`.
-    score : str, optional
-        Column of scores: each distinct one is a row of the answer; round them in a view where they are many.
-    sample_weight : str, optional
-        Column of weights; the answer has their sums, and those of their squares in a column whose name ends
-        in ``_squares``.
+    sensitive_features, y_true, y_pred, y_pred_b, score, strata, sample_weight
+        Names of columns, as in `tally`. Each distinct score is a row of the answer; of weights it has the sums, and
+        those of their squares in a column whose name ends in ``_squares``.
     number : str, default "number_of_rows"
         Name of the column of counts.
 

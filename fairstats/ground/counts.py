@@ -449,13 +449,7 @@ class PairedCounts(CellCounts):
 
 
 def effective(number: float, kind: str) -> str:
-    """So many effective cases in words; `kind`: in the plural.
-
-    Examples
-    --------
-    >>> effective(1.0, "clusters"), effective(1.56, "successes")
-    ('1 effective cluster', '1.56 effective successes')
-    """
+    """So many effective cases in words, "1 effective cluster"; `kind`: in the plural."""
     told = f"{number:.3g}"
     one = {"successes": "success"}.get(kind, kind.removesuffix("s"))
     return f"{told} effective {one if told == '1' else kind}"

@@ -183,10 +183,7 @@ _ANSWERS = ("estimate", "std_error", "statistic", "pvalue", "confidence_interval
 
 
 class _Answers:
-    """Names that a result answers to from its comparisons where the class has no field of that name.
-
-    By `__getattr__`, not by properties: a dataclass takes a property of its base for a field's default.
-    """
+    """Names of a result's comparisons, by `__getattr__`: a dataclass takes its base's property for a field's default."""
 
     #: Names that a class cannot answer to → why, and where to look instead.
     lacks: ClassVar[Mapping[str, str]] = {}

@@ -1,8 +1,4 @@
-"""The waist: sufficient statistics of one question, and the only thing that inference reads.
-
-Rows, query engines and published counts become a `Tally`; results are computed from it alone. Tallies add up
-and hold no identifier.
-"""
+"""The waist: rows, query engines and published counts become a `Tally`, and results are computed from it alone."""
 
 from __future__ import annotations
 
@@ -51,22 +47,14 @@ class Tally:
     ----------
     attributes : tuple of str
         The sensitive columns, and last the column of strata where there is one.
-    levels : tuple of tuple of str
-        Of every group (and stratum) its value of each attribute, length G.
-    orders : tuple of tuple of str
-        Per attribute its values in their declared order; empty where groups are ordered by size.
-    cells : CellCounts or None
-        Group × outcome × prediction (× second prediction): totals, rows, sampling units and their scatter.
-    of_labels : bool
-        Whether `cells` counts the recorded outcomes, for lack of predictions.
-    scores : ScoreCounts or None
-        Group × outcome × score value.
-    tails : TailCounts or None
-        Sums and largest values of counterfactual differences.
-    distinct : RowCounts or None
-        Distinct rows of features, outcome, prediction.
-    stratified : bool
-        Whether the last attribute is a stratum, not a group.
+    levels, orders : tuple of tuple of str
+        Of every group (and stratum) its value of each attribute, length G; per attribute its values in their
+        declared order, empty where groups are ordered by size.
+    cells, scores, tails, distinct : CellCounts, ScoreCounts, TailCounts and RowCounts, or None
+        Group × outcome × prediction (× second prediction); group × outcome × score value; sums and largest
+        values of counterfactual differences; distinct rows of features, outcome, prediction.
+    of_labels, stratified : bool
+        Whether `cells` counts the recorded outcomes, for lack of predictions; whether the last attribute is a stratum.
     columns : dict of str to str
         What was counted → name of its column, for reports: ``{"y_pred": "hired", …}``.
 
@@ -75,13 +63,10 @@ class Tally:
     >>> import pandas as pd, fairstats as fs
     >>> frame = pd.DataFrame({"hired": [1, 0, 1, 1], "sex": ["f", "f", "m", "m"]})
     >>> january = fs.tally(frame, y_pred="hired", sensitive_features="sex")
-    >>> year = january + january
-    >>> print(year.selection().to_frame().to_string(index=False))
+    >>> print((january + january).selection())
     group  selected  not_selected  n
         f         2             2  4
         m         4             0  4
-    >>> fs.Tally.from_json(year.to_json()).n
-    8
     """
 
     attributes: tuple[str, ...]
@@ -165,13 +150,7 @@ class Tally:
         return f"Tally of {self.n:,} rows by {by}: {names}; {held}."
 
     def by(self, *attributes: str) -> Tally:
-        """The tally of some of the attributes: groups that agree in them become one.
-
-        Raises
-        ------
-        InputError
-            If there is no such attribute.
-        """
+        """The tally of some of the attributes: groups that agree in them become one."""
         fine = attributes and all(isinstance(name, str) and name in self.attributes for name in attributes)
         known, cure = ", ".join(map(repr, self.attributes)), "name the columns that the tally was made with"
         check_that(fine, "attributes", attributes, f"some of {known}", cure)
@@ -231,12 +210,13 @@ class Tally:
         other : Tally
             Of other rows, with the same columns and parts.
         disjoint_clusters : bool, default False
-            Say that no cluster has rows in both: it would be counted as two independent units.
+            Say that no cluster has rows in both, without which clustered tallies are not added: it would be
+            counted as two independent units.
 
         Raises
         ------
         InputError
-            Where columns or parts differ, or clustered tallies are added without that assurance.
+            Where columns or parts differ.
         """
         check_type("other", other, Tally, "another Tally", "fs.tally(frame, …)")
         check_flag("disjoint_clusters", disjoint_clusters)
@@ -316,9 +296,9 @@ class Tally:
     def withheld(self, min_cell: int) -> Tally:
         """The cells alone, without those of fewer than `min_cell` rows: what a site may send.
 
-        Rows of withheld cells count as left out, with nothing known of them but their number in all, so that
-        the worst-case bounds of an audit say what withholding can cost. Where one cell alone would be
-        withheld, which totals known elsewhere would give away, the next smallest goes, too.
+        Rows of withheld cells count as left out, so that the worst-case bounds of an audit say what withholding
+        can cost. Where one cell alone would be withheld, which known totals would give away, the next smallest
+        goes, too.
 
         Parameters
         ----------
@@ -373,8 +353,8 @@ class Tally:
         path : str or Path, optional
             Where to write it.
         exact : bool, default False
-            Also keep `distinct` rows and single score values, which can point at people. Otherwise rows are
-            left out and scores merged until each interval holds at least 10 rows.
+            Also keep `distinct` rows and single scores, which can point at people. Otherwise rows are left out
+            and scores merged until each interval holds at least 10 rows.
 
         Warns
         -----
@@ -397,13 +377,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, source: str | Path) -> Tally:
-        """The tally that `to_json` wrote: its text, or the path of a file.
-
-        Raises
-        ------
-        InputError
-            If it is not one.
-        """
+        """The tally that `to_json` wrote: its text, or the path of a file; an InputError where it is none."""
         written = "what Tally.to_json() writes: its text, or the path of a file"
         text = str(check_type("source", source, (str, Path), written, "tally.to_json('tally.json')"))
         allowed = "what Tally.to_json() writes"
@@ -460,9 +434,8 @@ def tally(
     score_range : tuple of float, default (0, 1)
         Ends of the scale of the scores, which become 0 and 1.
     number : str, optional
-        Column with the rows that each row stands for, as in the answer to a query of `tally_sql`; then
-        `sample_weight` holds sums of weights, and the column of that name with ``_squares`` those of their
-        squares. Not with clusters or counterfactual scores.
+        Column with the rows that each row stands for, as in the answer to a query of `tally_sql` (of weights the
+        sums, and those of their squares in a column with ``_squares``). Not with clusters or counterfactual scores.
     engine : {"auto", "rows", "duckdb", "polars", "spark"}, default "auto"
         What counts. "auto": lazy tables by their own engine, frames by rows in NumPy. "rows" loads a lazy
         table; another name moves a frame's rows into that engine.
@@ -480,9 +453,8 @@ def tally(
 
     Notes
     -----
-    Of a lazy table up to 65,536 distinct scores are counted one by one. More are counted in intervals
-    between the fractions k/m with m ≤ 1,000, so that MADD in up to 1,000 bins is exact;
-    `ScoreCounts.auc_error` bounds what AUC and ABROCA can be off by.
+    Of a lazy table up to 65,536 distinct scores are counted one by one, more in intervals between the fractions k/m
+    with m ≤ 1,000: MADD in up to 1,000 bins is exact, and `ScoreCounts.auc_error` bounds the error of AUC and ABROCA.
 
     Examples
     --------
