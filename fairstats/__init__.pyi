@@ -2,10 +2,10 @@
 from fairstats import datasets as datasets
 from fairstats import results as results
 from fairstats._version import __version__ as __version__
+from fairstats.ground.backends import doctor as doctor
 from fairstats.ground.backends import use_backend as use_backend
 from fairstats.ground.columns import tally_sql as tally_sql
 from fairstats.ground.counts import ConfusionCounts as ConfusionCounts
-from fairstats.ground.doctor import doctor as doctor
 from fairstats.ground.errors import FairstatsError as FairstatsError
 from fairstats.ground.errors import FairstatsWarning as FairstatsWarning
 from fairstats.ground.errors import InputError as InputError

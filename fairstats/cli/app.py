@@ -208,7 +208,7 @@ def demo(intersections: bool, **given: Any) -> None:
 @app.command()
 def doctor() -> None:
     """Say what is installed, which back ends work and, if not, why."""
-    from fairstats.ground.doctor import doctor as examine
+    from fairstats.ground.backends import doctor as examine
 
     typer.echo(str(examine()))
 

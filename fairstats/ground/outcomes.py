@@ -23,19 +23,9 @@ MissingPolicy = Literal["raise", "drop", "group"]
 class MissingReport:
     """What was missing and what was done about it.
 
-    Attributes
-    ----------
-    policy : {"raise", "drop", "group"}
-        The policy asked for.
-    n_rows : int
-        Rows that came in.
-    n_dropped : int
-        Rows left out.
-    by_column : dict of str to int
-        Missing values per argument.
-    patterns : tuple of (group, y_true, y_pred, count)
-        Rows left out, by what is known of them, for worst-case bounds: position of the group, label 0/1,
-        prediction 0/1, -1 where unknown. Empty when rows were weighted.
+    `n_rows`: that came in; `by_column`: missing values per argument; `patterns`: rows left out by what is known of
+    them, for worst-case bounds: position of the group, label, prediction (-1 where unknown), and how many; empty when
+    rows were weighted.
     """
 
     policy: str = "raise"

@@ -86,13 +86,7 @@ def _check(node: ast.expr) -> None:
 
 @lru_cache(maxsize=256)
 def shape_of(formula: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Cells of successes and of cases, and the formulas (of different rows) that this is the mean of; empty if not so.
-
-    Examples
-    --------
-    >>> shape_of("(tp / (tp + fn) + tn / (tn + fp)) / 2")
-    ((), (), ('tp / (tp + fn)', 'tn / (tn + fp)'))
-    """
+    """Cells of successes and of cases, and the formulas (of different rows) of which this is the mean; empty if none."""
     if not formula:
         return (), (), ()
     node = _parse(formula)
@@ -169,13 +163,7 @@ class Rate:
         return "score" if successes else ("mover" if parts else "delta")
 
     def evaluate(self, cells: Mapping[str, Any]) -> Any:
-        """Value at cell totals, numbers or arrays of one shape; 0/0 is NaN.
-
-        Examples
-        --------
-        >>> print(RATES["tpr"].evaluate({"tp": 30, "fp": 10, "fn": 10, "tn": 50}))
-        0.75
-        """
+        """Value at cell totals, numbers or arrays of one shape; 0/0 is NaN."""
         return evaluate(self.formula, cells)
 
 
@@ -267,13 +255,7 @@ for _metric in list(METRICS.values()):
 
 
 def find_metric(name: str) -> Metric | None:
-    """The metric of a name, None where there is none: an entry, or any rate or criterion with a contrast's ending.
-
-    Examples
-    --------
-    >>> find_metric("f1_ratio").rates
-    ('f1',)
-    """
+    """The metric of a name, None where there is none: an entry, or any rate or criterion with a contrast's ending."""
     if name in METRICS:
         return METRICS[name]
     for contrast, ending in ENDINGS.items():

@@ -183,7 +183,7 @@ _ANSWERS = ("estimate", "std_error", "statistic", "pvalue", "confidence_interval
 
 
 class _Answers:
-    """Names of a result's comparisons, by `__getattr__`: a dataclass takes its base's property for a field's default."""
+    """Names that a result answers to from its comparisons: properties would become defaults of dataclass fields."""
 
     #: Names that a class cannot answer to → why, and where to look instead.
     lacks: ClassVar[Mapping[str, str]] = {}

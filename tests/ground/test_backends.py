@@ -463,7 +463,7 @@ def test_what_the_other_process_says(monkeypatch, answer, status, cause, cure):
 
 def test_importing_fairstats_loads_no_r():
     code = (
-        "import sys, fairstats, fairstats.ground.backends, fairstats.ground.doctor\n"
+        "import sys, fairstats, fairstats.ground.backends\n"
         "heavy = ('rpy2', 'scipy.stats', 'statsmodels', 'sklearn', 'matplotlib')\n"
         "print([m for m in heavy if m in sys.modules])"
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fairstats.ground import doctor as module
-from fairstats.ground.doctor import DoctorReport, DoctorRow, doctor
+from fairstats.ground import backends as module
+from fairstats.ground.backends import DoctorReport, DoctorRow, doctor
 from fairstats.ground.rprobe import R_PACKAGES, RProbe
 
 ROOT = Path(__file__).parents[2]
@@ -147,7 +147,7 @@ def test_not_installed_at_all(monkeypatch, tmp_path):
 
 def test_loads_nothing_that_it_looks_at():
     code = (
-        "import sys; from fairstats.ground.doctor import doctor; doctor()\n"
+        "import sys; from fairstats.ground.backends import doctor; doctor()\n"
         "heavy = ('rpy2.rinterface', 'scipy.stats', 'statsmodels', 'sklearn', 'matplotlib', 'pymc')\n"
         "print([m for m in heavy if m in sys.modules])"
     )
@@ -162,7 +162,7 @@ def test_live(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "DESCRIPTION").write_text("Package: evd\nVersion: 9.9.9\n")
     env = {**os.environ, "PYTHONPATH": str(ROOT), "R_LIBS": str(tmp_path)}
-    code = "from fairstats.ground.doctor import doctor; print(doctor().to_frame().to_json(orient='records'))"
+    code = "from fairstats.ground.backends import doctor; print(doctor().to_frame().to_json(orient='records'))"
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     import json
 
