@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from fairstats.ground.counts import effective
 from fairstats.ground.errors import InputError
-from fairstats.methods.rates.bootstrap import bca_distribution
 from fairstats.methods.rates.estimates import RateEstimates
-from fairstats.methods.rates.limits import Fieller, LogRatio, Mover, PairMethod, Score, Wald, Widest
+from fairstats.methods.rates.limits import Fieller, LogRatio, Mover, PairMethod, Score, Wald, Widest, bca_distribution
 from fairstats.methods.rates.score import Contrast, Table
 
 #: Below this count in any of the four cells methods other than the score are warned of.
