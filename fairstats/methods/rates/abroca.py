@@ -23,8 +23,7 @@ from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.ground.verdict import Evidence
-from fairstats.methods.rates.compare import adjusted, warned
-from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison, with_adjusted, with_verdicts
+from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison, as_family, warned
 from fairstats.methods.rates.setup import Shared, check_groups, documented, make_settings, rows_among
 from fairstats.numerics.draws import drawn_rows, split_rows
 from fairstats.numerics.paired.distance import MIN_ROWS, AucGap, Unseen, unseen
@@ -308,18 +307,13 @@ def abroca_from_counts(scores: ScoreCounts, reference: Hashable | None, settings
     compared = [
         _compare(scores, area, curves, draw, pair, settings, level) for pair, area in zip(pairs, areas, strict=True)
     ]
-    evidence = [found for _, found, _ in compared]
-    judged = with_verdicts([c for c, _, _ in compared], evidence, settings, chosen_among=chosen_among)
-    if chosen_among:
-        judged = with_adjusted(judged, [min(c.pvalue * chosen_among, 1.0) for c in judged])
-    else:
-        judged = adjusted(judged, settings.adjust)
+    judged = [(c, evidence) for c, evidence, _ in compared]
     result = AbrocaResult(
-        metric="abroca", comparisons=judged, settings=settings,
+        metric="abroca", comparisons=as_family(judged, settings, chosen_among=chosen_among), settings=settings,
         counts=scores.binned(max(2, min(_STORED_BINS, int(scores.counts.sum()) // _ROWS_PER_BIN))),
         words=METRICS["abroca"].title, expected_if_equal=tuple(mean for _, _, mean in compared),
     )  # fmt: skip
-    return warned(result)
+    return warned(result, "abroca")
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,6 +127,15 @@ class RateEstimates:
         successes, cases = self.effective
         return float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j])
 
+    def contrast(self, i: int, j: int, *, ratio: bool) -> tuple[float, float]:
+        """r_i / r_j (NaN for 0/0) or r_i − r_j, with its standard error on this scale (delta method)."""
+        over, under = self.rate[[i, j]].tolist()
+        if not ratio:
+            return over - under, self.std_error(i, j, ratio=False)
+        if under == 0:
+            return (math.inf if over > 0 else math.nan), math.nan
+        return over / under, over / under * self.std_error(i, j, ratio=True)
+
     def std_error(self, i: int, j: int, *, ratio: bool) -> float:
         """Of r_i − r_j, or of log(r_i / r_j): with independent groups √[(1−r_i)/k_i + (1−r_j)/k_j].
 

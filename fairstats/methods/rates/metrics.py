@@ -312,7 +312,7 @@ def group_metric(
     if callable(metric):
         estimates = estimate_smooth(table, registry.Rate(name, name, ""), metric)
         return compare_estimates(chosen, table, [estimates], settings, given["reference"])
-    return compare_metric(chosen, table, settings, given["reference"], asked=method is not None)
+    return compare_metric(chosen, table, settings, given["reference"])
 
 
 def _of_name(name: str, contrast: registry.Contrast | None) -> registry.Metric:

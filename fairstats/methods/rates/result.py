@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import results
 from fairstats.ground.counts import CellCounts
+from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning, caution
 from fairstats.ground.lazy import Axes, pd
+from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.ground.results import HypothesisTest, Interval, Result
 from fairstats.ground.scores import ScoreCounts
@@ -21,6 +23,8 @@ from fairstats.methods.rates.bounds import worst_case_rows
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.pair import SMALL_CELL, shrinkage
 from fairstats.plots.forest import forest_plot
+
+_Result = TypeVar("_Result", bound=Result)
 
 
 @serialisable()
@@ -114,21 +118,25 @@ def with_adjusted(comparisons: Iterable[Any], pvalues: Iterable[float]) -> tuple
     return tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(comparisons, pvalues, strict=True))
 
 
-def with_verdicts(
-    comparisons: Sequence[RateComparison], evidence: Sequence[Evidence], settings: Inference, *, chosen_among: int = 0
-) -> tuple[RateComparison, ...]:
-    """The comparisons of one metric with their verdicts.
+def as_family(
+    compared: Sequence[tuple[Any, Evidence]], settings: Inference, *, chosen_among: int = 0,
+    of_all: Sequence[float] | None = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The comparisons of one metric, each given with its evidence, with verdicts and adjusted p-values.
 
     `chosen_among`: number of comparisons among which the data chose these (``reference="highest"``); 0 where
-    they are the family.
+    they are the family; `of_all`: their p-values over all of those, by default Bonferroni's.
     """
-    size = 1 - settings.confidence_level
-    if not chosen_among:
-        rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
-        return tuple(c.ruled(r) for c, r in zip(comparisons, rulings, strict=True))
-    alone = settle(evidence, confidence_level=1 - size / chosen_among, adjust="none")
-    rulings = tuple(replace(r, pvalue_adjusted=min(chosen_among * r.pvalue, 1.0)) for r in alone)
-    return tuple(c.ruled(r) for c, r in zip(comparisons, rulings, strict=True))
+    comparisons, evidence = [c for c, _ in compared], [e for _, e in compared]
+    pvalues, level = [c.pvalue for c in comparisons], settings.confidence_level
+    if chosen_among:
+        alone = settle(evidence, confidence_level=1 - (1 - level) / chosen_among, adjust="none")
+        rulings = [replace(r, pvalue_adjusted=min(chosen_among * r.pvalue, 1.0)) for r in alone]
+        among: Iterable[float] = of_all or [min(chosen_among * p, 1.0) for p in pvalues]
+    else:
+        rulings = list(settle(evidence, confidence_level=level, adjust=settings.adjust))
+        among = adjust_pvalues(pvalues, settings.adjust)
+    return with_adjusted((c.ruled(r) for c, r in zip(comparisons, rulings, strict=True)), among)
 
 
 def _few(c: RateComparison) -> list[str]:
@@ -384,3 +392,13 @@ class DifferenceResult(ComparisonResult):
     def _finding(self, c: RateComparison) -> str:
         told = c.confidence_interval.words("+.3f", self.settings.alternative)
         return f"{self._subject(c)}: difference {c.estimate:+.3f} ({told})"
+
+
+def warned(result: _Result, name: str) -> _Result:
+    """The result, after warning of what could not be computed, and of methods that had to be replaced."""
+    lacking = {c.note for c in result.comparisons if c.note and c.verdict == "insufficient evidence"}
+    replaced = {c.note for c in result.comparisons if c.note} - lacking
+    for notes, kind in ((lacking, InsufficientEvidenceWarning), (replaced, DataWarning)):
+        if notes:
+            caution(f"{name}: {' '.join(sorted(notes))}", kind)
+    return result

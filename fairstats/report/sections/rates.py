@@ -166,5 +166,4 @@ def _compute(metric: Metric, inputs: AuditInput) -> Result:
     settings = make_settings(metric.contrast, options)
     if scores:
         return abroca_from_counts(inputs.score_counts, inputs.reference, settings, s.seed)
-    asked = method is not None
-    return compare_metric(metric, inputs.counts, settings, inputs.reference, s.seed, asked=asked)
+    return compare_metric(metric, inputs.counts, settings, inputs.reference, s.seed)

@@ -177,7 +177,7 @@ def _table(one: Counted, settings: Inference, references: list[str], share: floa
     if len(used.groups) < 2:
         return ImpactTable(one.by, one.step, counts, None, excluded=excluded)
     named = next((name for name in references if name in used.groups), "highest")
-    found: Any = compare_metric(METRICS["disparate_impact"], used, settings, named, asked=False)
+    found: Any = compare_metric(METRICS["disparate_impact"], used, settings, named)
     at = used.groups.index
     k, n = used.totals[:, 0].astype(int).tolist(), used.group_sizes.tolist()
     figures = tuple(

@@ -207,17 +207,12 @@ def _values_of(
     ratio = metric.contrast == "ratio"
     limits = {"threshold": settings.threshold} if ratio else {"margin": settings.margin}
     kept = {key: getattr(settings, key) for key in ("confidence_level", "adjust", "comparisons")}
-    own = make_settings(metric.contrast, {**limits, **kept})
+    own = replace(make_settings(metric.contrast, {**limits, **kept}), reference_rule=settings.reference_rule)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the changes warn of the same
-        chosen = settings.reference_rule == "highest"
-        result = compare_metric(metric, counts, own, reference, asked=False, chosen=chosen)
-    return [_of_one(c, model) for c in result.comparisons]
-
-
-def _of_one(c: Any, model: str) -> ModelValue:
-    """A comparison of one model by itself."""
-    return ModelValue(model=model, **{f.name: getattr(c, f.name) for f in fields(results.Comparison)})
+        compared = compare_metric(metric, counts, own, reference).comparisons
+    names = [f.name for f in fields(results.Comparison)]
+    return [ModelValue(model=model, **{name: getattr(c, name) for name in names}) for c in compared]
 
 
 def _accuracy(counts: Any, model: str, settings: Inference) -> Iterator[ModelValue]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import check_one_length, check_that
 from fairstats.ground.counts import PairedCounts
 from fairstats.ground.encoding import as_float_column, binary_columns
-from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
+from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
 from fairstats.ground.outcomes import Outcomes, check_probability, check_row_labels
@@ -23,7 +23,7 @@ from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.rates.models.result import QUANTITIES, ModelComparison, ModelValue
 from fairstats.methods.rates.models.scores import DrawnCurves, abroca, auc, brier, score_cuts
-from fairstats.methods.rates.result import Inference, with_verdicts
+from fairstats.methods.rates.result import Inference, as_family, warned
 from fairstats.methods.rates.setup import check_groups, rows_among
 from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, PairedChange, finished
 from fairstats.numerics.paired.distance import MIN_ROWS, Level, Measured, grid_table, madd
@@ -167,14 +167,8 @@ def compare_all(
     for name in wanted:
         scored = rows is not None and name in _METHODS
         changes += work.of_scores(name, rows, rng) if scored else work.of_rates(name)  # type: ignore[arg-type]
-    lacking = {c.note for c in changes if c.note and c.verdict == "insufficient evidence"}
-    qualified = {c.note for c in changes if c.note} - lacking
-    for notes, kind in ((lacking, InsufficientEvidenceWarning), (qualified, DataWarning)):
-        if notes:
-            caution(f"compare_models: {' '.join(sorted(notes))}", kind)
-    values, pairs = tuple(work.values), work.pairs
-    told = wanted, tuple(models), tuple(changes), values, work.settings, groups[index], tuple(pairs)
-    return ModelComparison(*told)
+    told = wanted, tuple(models), tuple(changes), tuple(work.values), work.settings, groups[index], tuple(work.pairs)
+    return warned(ModelComparison(*told), "compare_models")
 
 
 @dataclass(eq=False)
@@ -274,11 +268,10 @@ class _Work:
         """Verdicts of distances, over the pairs of groups of a model, or all that the data chose from."""
         first = len(self.values) - len(evidence)
         for k in range(len(models)):
-            own = [(i, e) for i, e in list(enumerate(evidence))[k :: len(models)] if e is not None]
-            judged: Any = [self.values[first + i] for i, _ in own]
-            ruled = with_verdicts(judged, [e for _, e in own], self.settings, chosen_among=self.among)
+            own = [(first + i, e) for i, e in list(enumerate(evidence))[k :: len(models)] if e is not None]
+            ruled = as_family([(self.values[i], e) for i, e in own], self.settings, chosen_among=self.among)
             for (i, _), value in zip(own, ruled, strict=True):
-                self.values[first + i] = value  # type: ignore[call-overload]
+                self.values[i] = value
 
     def _keep_grid(self, scores: Mapping[str, Any], codes: NDArray[Any], bins: int) -> None:
         """Rows per group and bins of both models' scores: what the change of MADD rests on."""
