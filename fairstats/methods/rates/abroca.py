@@ -399,7 +399,7 @@ def hidden_by_rows(curves: Sequence[RocCurve], rows: Sequence[Sequence[float]], 
 def _still(cells: NDArray[np.int64]) -> bool:
     """Whether no draw of these rows moves their curve: scores that separate the labels, or one score only."""
     (first, last), (first_one, last_one) = (np.flatnonzero(counts)[[0, -1]].tolist() for counts in cells)
-    return last < first_one or last_one < first or first == last == first_one == last_one
+    return bool(last < first_one or last_one < first or first == last == first_one == last_one)
 
 
 def _places(cells: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:

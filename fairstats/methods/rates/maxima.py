@@ -124,11 +124,11 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     estimates = [estimate_rate(counts, RATES[name]) for name in metric.rates]
     lacking = _lacking(estimates)
     band = _Band.of(counts, estimates)
-    level, name, known = settings.confidence_level, settings.method, {"metric": metric.name, "n": counts.n}
+    level, name, known = settings.confidence_level, settings.method, RateComparison(metric=metric.name, n=counts.n)
     if not band.difference.size:
         unknown = Interval(0.0, 1.0, level, "none")
-        empty = RateComparison(
-            **known, confidence_interval=unknown, bounds=unknown, verdict="insufficient evidence", method="none",
+        empty = replace(
+            known, confidence_interval=unknown, bounds=unknown, verdict="insufficient evidence", method="none",
             note=" ".join(lacking),
         )  # fmt: skip
         return MaximumResult(metric.name, (empty,), settings, counts, metric.title)
@@ -137,9 +137,9 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     low, high = band.limits(critical)
     components = []
     numbers = np.column_stack([band.difference, band.std_error, low, high]).tolist()
-    for (e, i, j), own in zip(band.terms.tolist(), numbers, strict=True):
-        n = int(estimates[e].rows[[i, j]].sum())
-        components.append(GapComponent(estimates[e].rate_of.name, counts.groups[i], counts.groups[j], *own, n))
+    for (e, i, j), (at, error, least, most) in zip(band.terms.tolist(), numbers, strict=True):
+        who = estimates[e].rate_of.name, counts.groups[i], counts.groups[j]
+        components.append(GapComponent(*who, at, error, least, most, int(estimates[e].rows[[i, j]].sum())))
     components.sort(key=lambda c: -abs(c.estimate))
     ends = band.limits(max_z.quantile(2 * level - 1))
     statistic = band.largest_beyond(0.0)
@@ -147,8 +147,8 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     beyond = max_z.pvalue(band.largest_beyond(settings.limit)) / 2
     within = max_z.pvalue(band.least_within(settings.limit)) / 2
     top = components[0]
-    comparison = RateComparison(
-        **known, group=top.group, reference=top.reference, estimate=abs(top.estimate), std_error=top.std_error,
+    comparison = replace(
+        known, group=top.group, reference=top.reference, estimate=abs(top.estimate), std_error=top.std_error,
         confidence_interval=Interval(*_projection(low, high, not lacking), level, name),
         bounds=Interval(*_projection(*ends, not lacking), 2 * level - 1, name),
         statistic=statistic, pvalue=pvalue, pvalue_adjusted=pvalue, method=name,

@@ -13,7 +13,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.abroca import abroca_from_counts
 from fairstats.methods.rates.bounds import bounded_rate, worst_case_rows
 from fairstats.methods.rates.compare import compare_metric
-from fairstats.methods.rates.models.amplification import amplification
+from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.setup import make_settings
 from fairstats.report.inputs import AUDIT_METHODS, AuditInput
