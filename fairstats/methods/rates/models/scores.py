@@ -11,9 +11,10 @@ import scipy
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.methods.rates.abroca import RocCurve, area_between, hidden_by_rows, roc_on_grid
 from fairstats.numerics.paired.change import Change
-from fairstats.numerics.paired.distance import MIN_ROWS, NEAR, Apart, Floats, Level, Measured, drawn_shares, unchanged
+from fairstats.numerics.paired.distance import MIN_ROWS, NEAR, Apart, Level, Measured, drawn_shares, unchanged
 from fairstats.numerics.paired.score import Part
 
 #: Bins of scores that drawn ROC curves are made of.
