@@ -260,9 +260,9 @@ def bca_distribution(
 ) -> BcaDistribution:
     """Bootstrap distribution of r₀/r₁ or r₀ − r₁, from successes and cases of both; no cell may be 0."""
     cells = np.array([k0, n0 - k0, k1, n1 - k1])
-    estimate = float(_contrast(cells, contrast))
+    estimate = float(contrast_of(cells, contrast))
     draws = rng.multinomial(int(cells.sum()), cells / cells.sum(), size=n_resamples).astype(np.float64)
-    replicates = np.sort(_contrast(draws, contrast))
+    replicates = np.sort(contrast_of(draws, contrast))
     replicates = replicates[~np.isnan(replicates)]
     share = (np.sum(replicates < estimate) + 0.5 * np.sum(replicates == estimate)) / replicates.size
     bias = float(ndtri(np.clip(share, 0.5 / replicates.size, 1 - 0.5 / replicates.size)))
@@ -271,7 +271,7 @@ def bca_distribution(
 
 def _acceleration(cells: Floats, contrast: Contrast) -> float:
     """Skewness of the jackknife values over 6; of the influence values where the jackknife has no ratio."""
-    left_out = _contrast(cells - np.eye(4), contrast)
+    left_out = contrast_of(cells - np.eye(4), contrast)
     if np.isfinite(left_out).all():
         deviation = np.average(left_out, weights=cells) - left_out
     else:
@@ -280,8 +280,8 @@ def _acceleration(cells: Floats, contrast: Contrast) -> float:
     return float((cells @ deviation**3) / (6 * (cells @ deviation**2) ** 1.5))
 
 
-def _contrast(cells: Floats, contrast: Contrast) -> Floats:
-    """Ratio or difference of the rates, cells (…, 4)."""
+def contrast_of(cells: Floats, contrast: Contrast) -> Floats:
+    """Ratio or difference of the rates, of successes and failures of both groups, shape (…, 4)."""
     k0, f0, k1, f1 = np.moveaxis(cells, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         r0, r1 = k0 / (k0 + f0), k1 / (k1 + f1)
