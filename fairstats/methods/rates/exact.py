@@ -35,15 +35,9 @@ _RARE = 1e-12
 
 @functools.lru_cache(maxsize=score.KEPT)
 def exact_unconditional_pvalue(
-    k0: int,
-    n0: int,
-    k1: int,
-    n1: int,
-    *,
-    contrast: Contrast = "ratio",
-    null: float = 1.0,
+    k0: int, n0: int, k1: int, n1: int, *, contrast: Contrast = "ratio", null: float = 1.0,
     alternative: str = "two-sided",
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """Exact unconditional test of H0: contrast = null: score statistic of the table, and p-value.
 
     `k0`, `n0`, `k1`, `n1`: successes and cases of group and reference; `null`: > 0 for a ratio, in (−1, 1) for a

@@ -18,7 +18,7 @@ from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import Shared, documented, make_settings
 
 
-@documented(n_resamples=999)
+@documented()
 def compare_models(
     y_true: Any = None,
     y_pred: Any = None,
