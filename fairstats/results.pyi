@@ -23,7 +23,7 @@ from fairstats.methods.madd.result import MaddResult as MaddResult
 from fairstats.methods.rates.abroca import AbrocaResult as AbrocaResult
 from fairstats.methods.rates.employment.result import AdverseImpact as AdverseImpact
 from fairstats.methods.rates.maxima import MaximumResult as MaximumResult
-from fairstats.methods.rates.models.amplification import AmplificationResult as AmplificationResult
+from fairstats.methods.rates.models.result import AmplificationResult as AmplificationResult
 from fairstats.methods.rates.models.result import ModelComparison as ModelComparison
 from fairstats.methods.rates.planning import PowerResult as PowerResult
 from fairstats.methods.rates.result import ComparisonResult as ComparisonResult

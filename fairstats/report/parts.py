@@ -15,7 +15,7 @@ from fairstats.methods.ecd.result import EcdResult
 from fairstats.methods.hfm.result import HfmResult
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.abroca import AbrocaResult
-from fairstats.methods.rates.models.amplification import AmplificationResult
+from fairstats.methods.rates.models.result import AmplificationResult
 from fairstats.methods.rates.planning import chance_of_verdict, detectable_ratio
 from fairstats.methods.rates.result import RatioResult
 from fairstats.methods.um.result import UmPosterior

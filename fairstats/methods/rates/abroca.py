@@ -23,8 +23,7 @@ from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.ground.verdict import Evidence
-from fairstats.methods.rates.compare import adjusted, warned
-from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison, with_adjusted, with_verdicts
+from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison, as_family, warned
 from fairstats.methods.rates.setup import Shared, check_groups, documented, make_settings, rows_among
 from fairstats.numerics.draws import drawn_rows, split_rows
 from fairstats.numerics.paired.distance import MIN_ROWS, AucGap, Unseen, unseen
@@ -37,8 +36,7 @@ _GRID = (np.arange(257) + 0.5) / 257
 #: which hold equal shares of every group and label: both noises are within 1% of those by 500.
 _BINS, _MANY_ROWS, _BINS_OF_MANY = 500, 1_000_000, 128
 #: A result carries at most so many bins, with so many rows on average: no person can be read off.
-_STORED_BINS = 2048
-_ROWS_PER_BIN = 10
+_STORED_BINS, _ROWS_PER_BIN = 2048, 10
 _METHOD = "bootstrap and exchange of groups"
 
 
@@ -50,9 +48,9 @@ class RocCurve:
     and highest true positive rate there (they differ where the curve jumps).
     """
 
-    fpr: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    fpr: Floats
+    low: Floats
+    high: Floats
 
     @classmethod
     def from_counts(cls, negatives: NDArray[Any], positives: NDArray[Any]) -> RocCurve:
@@ -69,7 +67,7 @@ class RocCurve:
         return float(np.sum(np.diff(self.fpr) * (self.high[:-1] + self.low[1:]) / 2))
 
     @property
-    def misplaced(self) -> tuple[tuple[float, float], tuple[float, float]]:
+    def misplaced(self) -> tuple[tuple[float, float], ...]:
         """Of negatives and of positives the mean share of the other label on the wrong side, and its square.
 
         Of scores that go the other way (AUC below one half) the wrong side is the other one.
@@ -79,10 +77,8 @@ class RocCurve:
         passed, behind = np.diff(self.fpr), 1 - (self.high[:-1] + self.low[1:]) / 2
         if self.auc < 0.5:
             before, behind = 1 - before, 1 - behind
-        negatives, positives = (
-            (float(share @ wrong), float(share @ wrong**2)) for share, wrong in ((passed, behind), (caught, before))
-        )
-        return negatives, positives
+        of_both = (passed, behind), (caught, before)
+        return tuple((float(share @ wrong), float(share @ wrong**2)) for share, wrong in of_both)
 
     def ends(self, at: Floats, own: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Limits from the left and from the right at false positive rates `at`, the `own` ones among them."""
@@ -134,10 +130,8 @@ class AbrocaResult(ComparisonResult):
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the tidy table."""
-        return [
-            {**row, "expected_if_equal": expected}
-            for row, expected in zip(super().rows(), self.expected_if_equal, strict=True)
-        ]
+        rows = zip(super().rows(), self.expected_if_equal, strict=True)
+        return [{**row, "expected_if_equal": expected} for row, expected in rows]
 
     def roc(self, group: str) -> RocCurve:
         """The ROC curve of a group; its scores are counted in at most 2,048 bins of ten rows."""
@@ -169,17 +163,13 @@ class AbrocaResult(ComparisonResult):
         if kind == "forest":
             return super().plot(ax)
         chosen = self.comparisons[0] if group is None else self[group]
-        allowed, cure = "a comparison of groups with both labels", 'kind="calibration"'
         fine = kind == "calibration" or np.isfinite(chosen.estimate)
-        check_that(fine, "group", chosen.group, allowed, cure)
+        check_that(fine, "group", chosen.group, "a comparison of groups with both labels", 'kind="calibration"')
         return draw((roc_curves if kind == "roc" else calibration_curves)(self, chosen), ax)
 
     def _finding(self, c: RateComparison) -> str:
-        low, high = c.confidence_interval
-        return (
-            f"{self._subject(c)}: area between the ROC curves {c.estimate:.3f} ({self.settings.level_text} interval "
-            f"{low:.3f} to {high:.3f}; AUC {c.rate:.3f} and {c.rate_reference:.3f})"
-        )
+        told = f"{c.confidence_interval.words()}; AUC {c.rate:.3f} and {c.rate_reference:.3f}"
+        return f"{self._subject(c)}: area between the ROC curves {c.estimate:.3f} ({told})"
 
     def _who(self, c: RateComparison) -> str:
         """Nobody: curves may cross, and an area has no sign."""
@@ -235,27 +225,26 @@ def abroca(
     D̂|, and from exchanging groups within labels, each score replaced by its place among the negatives of its group, so
     that only the curves count [2]_. The bootstrap alone understates the noise of ten positives beside many (size .13 at
     an AUC of .9). The p-value of H0: area = a is the larger of the two shares of distances of at least the one between
-    a and Â, and the interval holds every a that is not rejected: no p-value contradicts it. It is conservative: at an
-    AUC of .9 the size is about .01, not .05. `std_error` is that of the estimate, from its bootstrap.
+    a and Â, and the interval holds every a that is not rejected. It is conservative: at an AUC of .9 the size is about
+    .01, not .05. `std_error` is that of the estimate, from its bootstrap.
 
     Perfect separation shows no noise, which is no evidence that there is none: of k rows of its rarer label, a curve d
     below has such a sample with a probability of up to (1 − d)ᵏ. There p-values are at least (1 − d/2)²ᵏ, so that the
-    area of two such groups is at most .28 with 10 rows, .10 with 30. The same holds up to one whole error (k(1 − AUC) <
-    1), and where rows lie far on the wrong side (wrong labels, say) draws of few of them are no law of their number:
-    with x such rows of size c the distance reaches at least to c times Clopper and Pearson's upper limit of x of k less
-    x/k. Without it 40 beside 400 rows with two to six wrong labels expected covered .79 to .94, with it .95 and more. A
-    curve that came out too good by chance shows too little noise: the upper limit is never below that of the difference
-    of the AUCs, which no area is below, with the variance of Hanley and McNeil at the limit [3]_. Without it 20 rows a
-    label (AUC .8) beside a nearly perfect curve had an area above the limit in 7.5%, with it in 1%.
+    area of two such groups is at most .28 with 10 rows, .10 with 30. The same holds up to one whole error, and where x
+    rows lie far on the wrong side (wrong labels, say, of size c) the distance reaches at least to c times Clopper and
+    Pearson's upper limit of x of k less x/k (without it 40 beside 400 rows with two to six wrong labels expected
+    covered .79 to .94, with it .95 and more). A curve that came out too good by chance shows too little noise: the
+    upper limit is never below that of the difference of the AUCs, which no area is below, with the variance of Hanley
+    and McNeil at the limit [3]_ (without it 20 rows a label beside a nearly perfect curve had an area above the limit
+    in 7.5%, with it in 1%).
 
     References
     ----------
     .. [1] Gardner, Brooks, Baker (2019). Evaluating the fairness of predictive student models through slicing
        analysis. LAK19, 225–234.
-    .. [2] Venkatraman (2000). A permutation test to compare receiver operating characteristic curves.
-       Biometrics 56, 1134–1138.
-    .. [3] Newcombe (2006). Confidence intervals for an effect size measure based on the Mann–Whitney
-       statistic, part 2 (method 5). Statistics in Medicine 25, 559–573.
+    .. [2] Venkatraman (2000). A permutation test to compare receiver operating characteristic curves. Biometrics 56.
+    .. [3] Newcombe (2006). Confidence intervals for an effect size measure based on the Mann–Whitney statistic,
+       part 2 (method 5). Statistics in Medicine 25, 559–573.
 
     Examples
     --------
@@ -295,7 +284,8 @@ def abroca_from_counts(scores: ScoreCounts, reference: Hashable | None, settings
     check_groups(scores.groups)
     totals = scores.counts.sum(axis=2)
     curves = [RocCurve.from_counts(*scores.counts[g]) if totals[g].min() > 0 else None for g in range(len(totals))]
-    index, rule = find_reference(scores.groups, reference, sizes=scores.group_sizes, rates=_aucs(curves))
+    aucs = np.array([np.nan if curve is None else curve.auc for curve in curves])
+    index, rule = find_reference(scores.groups, reference, sizes=scores.group_sizes, rates=aucs)
     generator, seed = as_generator(rng)
     settings = replace(settings, method=_METHOD, seed=seed, reference_rule=rule)
     draw = _Draws(scores, settings.n_resamples, generator)
@@ -303,34 +293,30 @@ def abroca_from_counts(scores: ScoreCounts, reference: Hashable | None, settings
     # the pairs that could have been chosen count too
     chosen_among = len(make_pairs(len(curves), index, "all")) if rule == "highest" else 0
     level = 1 - (1 - settings.confidence_level) / max(chosen_among, 1)
+
+    def area(pair: tuple[int, int]) -> float | None:
+        first, second = (curves[g] for g in pair)
+        return None if first is None or second is None else area_between(first, second)
+
     with ThreadPoolExecutor() as pool:  # sorting and sums of millions of scores let other threads run
-        areas = list(pool.map(lambda pair: _area(*(curves[g] for g in pair)), pairs))
-    compared = [
-        _compare(scores, area, curves, draw, pair, settings, level) for pair, area in zip(pairs, areas, strict=True)
-    ]
-    evidence = [found for _, found, _ in compared]
-    judged = with_verdicts([c for c, _, _ in compared], evidence, settings, chosen_among=chosen_among)
-    if chosen_among:
-        judged = with_adjusted(judged, [min(c.pvalue * chosen_among, 1.0) for c in judged])
-    else:
-        judged = adjusted(judged, settings.adjust)
+        areas = list(pool.map(area, pairs))
+    shared = scores, curves, aucs, draw, settings, level
+    compared = [_compare(*shared, pair, found) for pair, found in zip(pairs, areas, strict=True)]
+    judged = [(c, evidence) for c, evidence, _ in compared]
     result = AbrocaResult(
-        metric="abroca", comparisons=judged, settings=settings,
+        metric="abroca", comparisons=as_family(judged, settings, chosen_among=chosen_among), settings=settings,
         counts=scores.binned(max(2, min(_STORED_BINS, int(scores.counts.sum()) // _ROWS_PER_BIN))),
         words=METRICS["abroca"].title, expected_if_equal=tuple(mean for _, _, mean in compared),
     )  # fmt: skip
-    return warned(result)
+    return warned(result, "abroca")
 
 
 @dataclass(frozen=True, eq=False)
 class _Noise:
-    """Draws of one pair: two laws of the distance ∫|D̂ − D|, ascending, and of the area itself.
+    """Draws of one pair: two laws of ∫|D̂ − D|, ascending, and the areas; `hidden`: what the rows do not show."""
 
-    `hidden`: what the rows do not show.
-    """
-
-    laws: tuple[NDArray[np.float64], NDArray[np.float64]]
-    areas: NDArray[np.float64]
+    laws: tuple[Floats, Floats]
+    areas: Floats
     hidden: Unseen
 
     def pvalue(self, distance: float) -> float:
@@ -385,10 +371,10 @@ class _Draws:
         pooled, own = np.zeros((2, places.size), dtype=np.int64), of_both[0][1].sum(axis=1)
         for at, counts in of_both:
             pooled[:, np.searchsorted(places, at)] += counts
-        drawn = []
-        for counts, size in zip(pooled, own.tolist(), strict=True):
-            how: Literal["count", "marginals"] = "count" if counts.sum() < 20 * counts.size else "marginals"
-            drawn.append(split_rows(counts, size, self._n, self._rng, how))
+        drawn = [
+            split_rows(c, size, self._n, self._rng, "count" if c.sum() < 20 * c.size else "marginals")
+            for c, size in zip(pooled, own.tolist(), strict=True)
+        ]
         rest = [counts - d for counts, d in zip(pooled, drawn, strict=True)]
         return np.asarray(np.abs(roc_on_grid(*drawn) - roc_on_grid(*rest)).mean(axis=1))
 
@@ -412,10 +398,8 @@ def hidden_by_rows(curves: Sequence[RocCurve], rows: Sequence[Sequence[float]], 
 
 def _still(cells: NDArray[np.int64]) -> bool:
     """Whether no draw of these rows moves their curve: scores that separate the labels, or one score only."""
-    seen = [np.flatnonzero(counts)[[0, -1]] for counts in cells]
-    (first, last), (first_one, last_one) = (places.tolist() for places in seen)
-    one_score = first == last == first_one == last_one
-    return bool(last < first_one or last_one < first or one_score)
+    (first, last), (first_one, last_one) = (np.flatnonzero(counts)[[0, -1]].tolist() for counts in cells)
+    return bool(last < first_one or last_one < first or first == last == first_one == last_one)
 
 
 def _places(cells: NDArray[np.int64]) -> tuple[Floats, NDArray[np.int64]]:
@@ -448,64 +432,45 @@ def roc_on_grid(negatives: NDArray[Any], positives: NDArray[Any]) -> Floats:
     return height
 
 
-def _aucs(curves: Sequence[RocCurve | None]) -> Floats:
-    return np.array([np.nan if curve is None else curve.auc for curve in curves])
-
-
-def _area(first: RocCurve | None, second: RocCurve | None) -> float | None:
-    return None if first is None or second is None else area_between(first, second)
-
-
 def _compare(
-    scores: ScoreCounts,
-    estimate: float | None,
-    curves: Sequence[RocCurve | None],
-    draw: _Draws,
-    pair: tuple[int, int],
-    settings: Inference,
-    level: float,
-) -> tuple[RateComparison, Evidence, float]:
-    auc = _aucs(curves)
-    known = scores.groups, auc, scores.group_sizes
-    empty = RateComparison.unknown("abroca", settings, pair, *known, (0.0, 1.0))
+    scores: ScoreCounts, curves: Sequence[RocCurve | None], aucs: Floats, draw: _Draws, settings: Inference,
+    level: float, pair: tuple[int, int], estimate: float | None,
+) -> tuple[RateComparison, Evidence, float]:  # fmt: skip
+    """A pair of groups, the evidence on it, and the mean area of equal curves; `level`: of its limits alone."""
+    empty = RateComparison.unknown("abroca", settings, pair, scores.groups, aucs, scores.group_sizes, (0.0, 1.0))
+    names, rows = [scores.groups[g] for g in pair], scores.counts[list(pair)].sum(axis=2)
+    note = ""
     if estimate is None:
-        lacking = [
-            f"{scores.groups[g]} has no row with {'a favourable' if label else 'an unfavourable'} label"
-            for g in pair
-            for label in (0, 1)
-            if scores.counts[g, label].sum() == 0
-        ]
-        return replace(empty, note="; ".join(lacking) + ", so no ROC curve."), Evidence(), float("nan")
-    few = " and ".join(scores.groups[g] for g in pair if scores.counts[g].sum(axis=1).min() < MIN_ROWS)
-    if few:
+        words = "an unfavourable", "a favourable"
+        lacking = [f"{names[g]} has no row with {words[label]} label" for g, label in np.argwhere(rows == 0).tolist()]
+        note = "; ".join(lacking) + ", so no ROC curve."
+    elif rows.min() < MIN_ROWS:
+        few = " and ".join(name for name, own in zip(names, rows, strict=True) if own.min() < MIN_ROWS)
         note = f"{few}: fewer than {MIN_ROWS} rows of one label, too few to resample a ROC curve."
+    if note or estimate is None:
         return replace(empty, note=note), Evidence(), float("nan")
-    still = [g for g in pair if _still(scores.counts[g])]
-    sizes = [scores.counts[g].sum(axis=1).tolist() for g in pair]
+    still = [_still(scores.counts[g]) for g in pair]
     of_pair = [curve for curve in (curves[g] for g in pair) if curve is not None]
-    noise = draw.noise(*pair, hidden_by_rows(of_pair, sizes, [g in still for g in pair]))
+    noise = draw.noise(*pair, hidden_by_rows(of_pair, rows.tolist(), still))
     # The triangle inequality bounds each side by the same distance: no gain for a one-sided limit.
     reach, pvalue = noise.reach(level), noise.pvalue(estimate)
     high = min(max(estimate + reach, noise.hidden.upper(1 - level)), 1.0)
     interval = Interval(max(estimate - reach, 0.0), high, settings.confidence_level, settings.method)
     test = HypothesisTest("equal ROC curves", "two-sided", estimate, pvalue, settings.method)
-    _, most = settings.fair("gap")
-    error = float(scores.auc_error[list(pair)].sum())
-    notes = []
-    if error:
-        notes.append(f"Scores were counted in intervals: the area and the AUCs can be off by {error:.2g} at most.")
-    if still:
-        rows = min(float(scores.counts[g].sum(axis=1).min()) for g in still)
-        notes.append(
-            f"{' and '.join(scores.groups[g] for g in still)}: the scores separate the labels without an "
-            f"error, or are all equal, so that resampling shows no noise. {rows:.0f} rows of a label allow a "
-            f"distance of {unseen(1 - level, rows):.2g}; more rows of the rarer label allow less."
+    if error := float(scores.auc_error[list(pair)].sum()):
+        note = f"Scores were counted in intervals: the area and the AUCs can be off by {error:.2g} at most. "
+    if any(still):
+        who, fewest = " and ".join(np.compress(still, names)), float(rows[still].min())
+        note += (
+            f"{who}: the scores separate the labels without an error, or are all equal, so that resampling shows no "
+            f"noise. {fewest:.0f} rows of a label allow a distance of {unseen(1 - level, fewest):.2g}; more rows of "
+            "the rarer label allow less."
         )
-    # two curves that no draw moves have no spread to estimate
-    spread = float(np.std(noise.areas, ddof=1)) if len(still) < 2 else np.nan
     found = replace(
-        empty, estimate=estimate, std_error=spread, confidence_interval=interval, bounds=interval,
-        statistic=estimate, pvalue=pvalue, tests=(test,), note=" ".join(notes),
+        empty, estimate=estimate, confidence_interval=interval, bounds=interval, statistic=estimate, pvalue=pvalue,
+        # two curves that no draw moves have no spread to estimate
+        std_error=np.nan if all(still) else float(np.std(noise.areas, ddof=1)), tests=(test,), note=note.strip(),
     )  # fmt: skip
+    _, most = settings.fair("gap")
     evidence = Evidence(1.0, noise.pvalue(estimate - most), noise.pvalue_of_less(most, estimate))
     return found, evidence, float(noise.laws[1].mean())

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.ground.results import Comparison
 from fairstats.methods.rates.estimates import rate_in
-from fairstats.methods.rates.limits import Mover, Score
+from fairstats.methods.rates.limits import Mover, Score, contrast_of
 from fairstats.methods.rates.score import Contrast, Table
 
 _CELL = {(1, 1): "tp", (0, 1): "fp", (1, 0): "fn", (0, 0): "tn"}
@@ -62,15 +62,14 @@ def worst_case_range(
         base = np.stack([k, d - k], axis=1).ravel()
         options = [(_places(known, counts, part, group, reference), n) for *known, n in counts.missing.patterns]
         for found, sign, helpful in zip(ends, (-1, 1), _HELPFUL, strict=True):
-            value, table = _extreme(base, options, contrast, helpful=helpful, sign=sign)
+            value, table = _extreme(base, options, contrast, helpful, sign)
             found.append((value, Score(math.inf, table, contrast, correction=True, continuity=True)))
     low, high = (float(np.mean([value for value, _ in found])) for found in ends)
     if math.isnan(low) or math.isnan(high):
         return Bounds(low, high, math.nan, math.nan)
-    pairs = list(zip(*ends, strict=True))
-    width = min(_standard_errors(*pair) for pair in pairs)
+    width = min(_standard_errors(*pair) for pair in zip(*ends, strict=True))
     critical = imbens_manski(width, level, n=counts.n + counts.missing.n_dropped)
-    if len(pairs) == 1:
+    if len(ends[0]) == 1:
         return Bounds(low, high, ends[0][0][1].limit(critical, -1), ends[1][0][1].limit(critical, 1))
     movers = [Mover(math.inf, (found[0], found[1])).limits(critical) for found in ends]
     return Bounds(low, high, movers[0][0], movers[1][1])
@@ -113,8 +112,7 @@ def bounded_rate(name: str) -> Rate | None:
     if metric is None or metric.contrast == "gap" or not metric.rates:
         return None
     rate = RATES[metric.rates[0]]
-    mean_in_ratio = bool(rate.parts) and metric.contrast == "ratio"
-    return None if rate.no_bounds or mean_in_ratio else rate
+    return None if rate.no_bounds or (rate.parts and metric.contrast == "ratio") else rate
 
 
 def worst_case_rows(counts: Any, comparisons: Sequence[Comparison], scale: str, level: float) -> list[dict[str, Any]]:
@@ -126,17 +124,12 @@ def worst_case_rows(counts: Any, comparisons: Sequence[Comparison], scale: str, 
     rates = [bounded_rate(c.metric) for c in comparisons]
     weighted = isinstance(counts, CellCounts) and counts.weighted
     if not isinstance(counts, CellCounts) or weighted or None in rates:
-        raise InputError(
-            "worst_case_bounds",
-            got=comparisons[0].metric + (" with weights or clusters" if weighted else ""),
-            allowed="unweighted ratios and differences of rates",
-            cure="leave out the weights, or look at the rates one by one",
-        )
+        got, allowed = " with weights or clusters" if weighted else "", "unweighted ratios and differences of rates"
+        cure = "leave out the weights, or look at the rates one by one"
+        raise InputError("worst_case_bounds", got=comparisons[0].metric + got, allowed=allowed, cure=cure)
     contrast: Contrast = "ratio" if scale == "ratio" else "difference"
     rows = []
-    for c, rate in zip(comparisons, rates, strict=True):
-        if rate is None:
-            continue
+    for c, rate in ((c, rate) for c, rate in zip(comparisons, rates, strict=True) if rate):
         i, j = counts.groups.index(c.group), counts.groups.index(c.reference)
         bounds = worst_case_range(counts, rate, i, j, contrast, level)
         row = {"metric": c.metric, "group": c.group, "reference": c.reference, "estimate": c.estimate}
@@ -153,8 +146,7 @@ def _places(known: Sequence[int], counts: CellCounts, rate: Rate, group: int, re
     """Where a row with these known values could fall: one of `_PLACES`, or "outside"."""
     g, label, prediction = known
     in_groups = range(len(counts.groups)) if g < 0 else (g,)
-    labels = (0, 1) if label < 0 else (label,)
-    predictions = (0, 1) if prediction < 0 else (prediction,)
+    labels, predictions = ((0, 1) if value < 0 else (value,) for value in (label, prediction))
     found = set()
     for where, y, p in product(in_groups, labels, predictions):
         cell = ("selected" if p else "not_selected") if isinstance(counts, SelectionCounts) else _CELL[(y, p)]
@@ -167,12 +159,7 @@ def _places(known: Sequence[int], counts: CellCounts, rate: Rate, group: int, re
 
 
 def _extreme(
-    base: NDArray[np.float64],
-    options: Sequence[tuple[frozenset[str], int]],
-    contrast: Contrast,
-    *,
-    helpful: tuple[str, str],
-    sign: int,
+    base: Floats, options: Sequence[tuple[frozenset[str], int]], contrast: Contrast, helpful: tuple[str, str], sign: int
 ) -> tuple[float, Table]:
     """Extreme value when every row goes where it pushes hardest, and its table (k₀, n₀, k₁, n₁).
 
@@ -189,18 +176,14 @@ def _extreme(
         if len(best) == 1:
             cells[_PLACES.index(best[0])] += count
         else:
-            pair = (best[0], best[1])
-            choices[pair] = choices.get(pair, 0) + count
+            choices[best[0], best[1]] = choices.get((best[0], best[1]), 0) + count
     tables = cells[None, :]
     for (first, second), count in choices.items():
         share = np.linspace(0, count, min(count, _MAX_SPLITS) + 1).round()
         split = np.zeros((share.size, 4))
         split[:, _PLACES.index(first)], split[:, _PLACES.index(second)] = share, count - share
         tables = (tables[:, None, :] + split[None, :, :]).reshape(-1, 4)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = tables[:, 0] / (tables[:, 0] + tables[:, 1])
-        rate_reference = tables[:, 2] / (tables[:, 2] + tables[:, 3])
-        values = rate / rate_reference if contrast == "ratio" else rate - rate_reference
+    values = contrast_of(tables, contrast)
     if np.isnan(values).all():
         return math.nan, (0.0, 0.0, 0.0, 0.0)
     at = int(np.nanargmax(values * sign))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import SELECTED, Rate, as_function
@@ -38,17 +39,17 @@ class RateEstimates:
 
     rate_of: Rate
     groups: tuple[str, ...]
-    successes: NDArray[np.float64]
-    cases: NDArray[np.float64]
+    successes: Floats
+    cases: Floats
     rows: NDArray[np.int64]
-    rate: NDArray[np.float64]
-    joint: NDArray[np.float64]
+    rate: Floats
+    joint: Floats
     degrees_of_freedom: float = float("inf")
     weighted: bool = False
     clustered: bool = False
-    units: NDArray[np.float64] | None = None
+    units: Floats | None = None
     clusters: NDArray[np.int64] | None = None
-    inflation: NDArray[np.float64] | None = None
+    inflation: Floats | None = None
     parts: tuple[RateEstimates, ...] = ()
     smooth: bool = False
     added: tuple[RateEstimates, ...] = ()
@@ -56,22 +57,17 @@ class RateEstimates:
     @classmethod
     def of(cls, counts: CellCounts, which: Rate, /, **values: Any) -> RateEstimates:
         """Estimates with what they take over from their table."""
-        return cls(
-            rate_of=which,
-            groups=counts.groups,
-            degrees_of_freedom=counts.degrees_of_freedom,
-            weighted=counts.weighted,
-            clustered=counts.clustered,
-            **{**_small_sample(counts, which), **values},
-        )
+        known: dict[str, Any] = {"degrees_of_freedom": counts.degrees_of_freedom, "weighted": counts.weighted}
+        known |= {"clustered": counts.clustered, **_small_sample(counts, which)}
+        return cls(rate_of=which, groups=counts.groups, **known, **values)
 
     @property
-    def covariance(self) -> NDArray[np.float64]:
+    def covariance(self) -> Floats:
         """Of the rates, shape (G, G)."""
         return self.joint if self.joint.ndim == 2 else np.diag(self.joint)
 
     @property
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """Of each rate, shape (G,)."""
         return self.joint if self.joint.ndim == 1 else np.diag(self.joint)
 
@@ -88,7 +84,7 @@ class RateEstimates:
             degrees = variance.sum() ** 2 / np.sum(variance**2 / np.maximum(self.units[[i, j]] - 1, 1))
         return float(degrees) if np.isfinite(degrees) else self.degrees_of_freedom
 
-    def _terms(self, i: int, j: int, ratio: bool) -> NDArray[np.float64]:
+    def _terms(self, i: int, j: int, ratio: bool) -> Floats:
         """Variances of both terms of a contrast, of log rates for a ratio."""
         return np.asarray(self.variance[[i, j]] / (self.rate[[i, j]] ** 2 if ratio else 1.0))
 
@@ -108,7 +104,7 @@ class RateEstimates:
         return math.sqrt(apart) / self.std_error(i, j, ratio=ratio)
 
     @functools.cached_property
-    def effective(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def effective(self) -> tuple[Floats, Floats]:
         """Effective successes and cases, shape (G,) each.
 
         The counts themselves without weights; under weights n* = r(1−r)/Var(r) (Korn & Graubard 1998), the variance
@@ -126,17 +122,25 @@ class RateEstimates:
         successes, cases = self.effective
         return float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j])
 
+    def contrast(self, i: int, j: int, *, ratio: bool) -> tuple[float, float]:
+        """r_i / r_j (NaN for 0/0) or r_i − r_j, with its standard error on this scale (delta method)."""
+        over, under = self.rate[[i, j]].tolist()
+        if not ratio:
+            return over - under, self.std_error(i, j, ratio=False)
+        if under == 0:
+            return (math.inf if over > 0 else math.nan), math.nan
+        return over / under, over / under * self.std_error(i, j, ratio=True)
+
     def std_error(self, i: int, j: int, *, ratio: bool) -> float:
         """Of r_i − r_j, or of log(r_i / r_j): with independent groups √[(1−r_i)/k_i + (1−r_j)/k_j].
 
         NaN where it is not defined.
         """
-        scale = (float(self.rate[i]), float(self.rate[j])) if ratio else (1.0, 1.0)
-        if 0.0 in scale:
+        a, b = self.rate[[i, j]].tolist() if ratio else (1.0, 1.0)
+        if a == 0 or b == 0:
             return math.nan
-        between = float(self.joint[i, j]) / (scale[0] * scale[1]) if self.joint.ndim == 2 else 0.0
-        own = (float(self.variance[g]) / s**2 for g, s in zip((i, j), scale, strict=True))
-        variance = sum(own) - 2 * between
+        between = float(self.joint[i, j]) / (a * b) if self.joint.ndim == 2 else 0.0
+        variance = float(self.variance[i]) / a**2 + float(self.variance[j]) / b**2 - 2 * between
         return math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else math.nan
 
 
@@ -151,14 +155,13 @@ def _small_sample(counts: CellCounts, rate: Rate) -> dict[str, Any]:
     if counts.scatter is None:
         return {}
     n_groups, n_cells = counts.totals.shape
-    scatter = counts.scatter.reshape(n_groups, n_cells, n_groups, n_cells)
+    each = np.arange(n_groups)
+    scatter = counts.scatter.reshape(n_groups, n_cells, n_groups, n_cells)[each, :, each]
     units, clusters = np.full(n_groups, np.inf), None
     for part in rate.parts or (rate,):
         cells = [counts.cells.index(cell) for cell in part.cases] or list(range(n_cells))
-        each = np.arange(n_groups)
-        squares = scatter[each[:, None, None], np.array(cells)[:, None], each[:, None, None], cells]
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = counts.totals[:, cells].sum(axis=1) ** 2 / squares.sum(axis=(1, 2))
+            found = counts.totals[:, cells].sum(axis=1) ** 2 / scatter[:, cells][..., cells].sum(axis=(1, 2))
         units = np.fmin(units, found)
     if counts.clustered:
         clusters = np.full(n_groups, counts.n_units) if counts.group_units is None else counts.group_units
@@ -171,35 +174,30 @@ def rate_in(counts: CellCounts, rate: Rate) -> Rate:
     return SELECTED if isinstance(counts, SelectionCounts) else rate
 
 
-def influence_matrix(counts: CellCounts, rate: Rate) -> NDArray[np.float64]:
+def influence_matrix(counts: CellCounts, rate: Rate) -> Floats:
     """Gradient of the rates in the cell totals: rows (K_s − r_s D_s)/d_s, shape (G, G·c)."""
     successes, cases = counts.total(*rate.successes), counts.total(*rate.cases)
-    n_groups, n_cells = counts.totals.shape
-    matrix = np.zeros((n_groups, n_groups, n_cells))
+    n_groups, each = len(counts.groups), np.arange(len(counts.groups))
+    matrix = np.zeros((n_groups, n_groups, len(counts.cells)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        rates = successes / cases
         for cell in rate.cases:
-            success = float(cell in rate.successes)
-            where = counts.cells.index(cell)
-            matrix[np.arange(n_groups), np.arange(n_groups), where] = (success - rates) / cases
-    return matrix.reshape(n_groups, n_groups * n_cells)
+            own = (float(cell in rate.successes) - successes / cases) / cases
+            matrix[each, each, counts.cells.index(cell)] = own
+    return matrix.reshape(n_groups, -1)
 
 
-def joint_covariance(counts: CellCounts, rates: Sequence[Rate]) -> NDArray[np.float64]:
+def joint_covariance(counts: CellCounts, rates: Sequence[Rate]) -> Floats:
     """Covariance of several rates of all groups, shape (R·G, R·G), rate by rate; NaN where a rate is."""
     influence = np.vstack([influence_matrix(counts, rate) for rate in rates])
     known = np.isfinite(influence).all(axis=1)
     part = influence[known]
     covariance = np.full((known.size, known.size), np.nan)
-    if counts.scatter is None:
-        inner = (part * counts.totals.ravel()) @ part.T
-    else:
-        inner = part @ counts.scatter @ part.T * counts.unit_factor
-    covariance[np.ix_(known, known)] = inner
+    weighted = part * counts.totals.ravel() if counts.scatter is None else part @ counts.scatter * counts.unit_factor
+    covariance[np.ix_(known, known)] = weighted @ part.T
     return covariance
 
 
-def linear_covariance(matrix: NDArray[np.float64], covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+def linear_covariance(matrix: Floats, covariance: Floats) -> Floats:
     """A Σ Aᵀ where Σ is known in part; NaN for a row of A that needs what is not known."""
     known = np.isfinite(np.diag(covariance))
     usable = ~(np.abs(matrix) @ (~known)).astype(bool)
@@ -217,14 +215,11 @@ def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
     if rate.interval == "mover":
         return _mean_of(counts, rate)
     successes, cases = counts.total(*rate.successes), counts.total(*rate.cases)
+    rows = counts.rows[:, [counts.cells.index(cell) for cell in rate.cases]].sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = successes / cases
-        plain = rates * (1 - rates) / cases
-    return RateEstimates.of(
-        counts, rate, successes=successes, cases=cases,
-        rows=counts.rows[:, [counts.cells.index(cell) for cell in rate.cases]].sum(axis=1), rate=rates,
-        joint=plain if counts.scatter is None else joint_covariance(counts, [rate]),
-    )  # fmt: skip
+        joint = rates * (1 - rates) / cases if counts.scatter is None else joint_covariance(counts, [rate])
+    return RateEstimates.of(counts, rate, successes=successes, cases=cases, rows=rows, rate=rates, joint=joint)
 
 
 def _with_more(counts: CellCounts, estimate: Callable[[CellCounts], RateEstimates]) -> tuple[RateEstimates, ...]:
@@ -236,8 +231,7 @@ def _with_more(counts: CellCounts, estimate: Callable[[CellCounts], RateEstimate
 
 def _mean_of(counts: CellCounts, rate: Rate, *, add: bool = True) -> RateEstimates:
     """The mean of several proportions (average odds): linear in them, so its covariance is closed."""
-    parts = tuple(estimate_rate(counts, part) for part in rate.parts)
-    n_groups = len(counts.groups)
+    parts, n_groups = tuple(estimate_rate(counts, part) for part in rate.parts), len(counts.groups)
     mean = np.hstack([np.eye(n_groups)] * len(parts)) / len(parts)
     added = _with_more(counts, lambda more: _mean_of(more, rate, add=False)) if add else ()
     return RateEstimates.of(
@@ -256,7 +250,7 @@ def estimate_smooth(counts: CellCounts, rate: Rate, function: Callable[..., Any]
     themselves they cover .64 to .93 where a group has fewer than ten errors.
     """
 
-    def values(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    def values(totals: Floats) -> Floats:
         try:
             return np.asarray(function(*totals.reshape(counts.totals.shape).T), dtype=np.float64)
         except (TypeError, ValueError) as problem:
@@ -288,25 +282,18 @@ def estimate_smooth(counts: CellCounts, rate: Rate, function: Callable[..., Any]
     )  # fmt: skip
 
 
-def delta_covariance(
-    function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    totals: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def delta_covariance(function: Callable[[Floats], Floats], totals: Floats, covariance: Floats) -> Floats:
     """Covariance, shape (q, q), of a function (m,) → (q,) of totals, by statsmodels' `NonlinearDeltaCov`."""
     from statsmodels.stats._delta_method import NonlinearDeltaCov
 
     scale = np.sqrt(np.diag(covariance))
 
-    def jacobian(point: NDArray[np.float64]) -> NDArray[np.float64]:
+    def jacobian(point: Floats) -> Floats:
         """Fourth-order central differences with steps of a fraction of one standard error."""
         columns = []
-        for j in range(point.size):
-            step = 1e-3 * (scale[j] if scale[j] > 0 else max(1.0, abs(point[j])))
-            shift = np.zeros(point.size)
-            shift[j] = step
-            near = np.atleast_1d(function(point + shift)) - np.atleast_1d(function(point - shift))
-            far = np.atleast_1d(function(point + 2 * shift)) - np.atleast_1d(function(point - 2 * shift))
+        steps = 1e-3 * np.where(scale > 0, scale, np.maximum(1.0, np.abs(point)))
+        for step, shift in zip(steps, np.diag(steps), strict=True):
+            near, far = (function(point + k * shift) - function(point - k * shift) for k in (1, 2))
             columns.append((8 * near - far) / (12 * step))
         return np.column_stack(columns)
 

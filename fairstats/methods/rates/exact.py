@@ -18,6 +18,7 @@ from scipy.special import bdtr, bdtrc, gammaln, ndtr, ndtri
 
 from fairstats.ground.checks import Floats
 from fairstats.methods.rates import score
+from fairstats.methods.rates.score import Contrast
 
 #: Points of the first grid of nuisance rates, besides one per standard error; of each refinement.
 _FIRST, _REFINED = 160, (24, 24, 24)
@@ -34,22 +35,15 @@ _RARE = 1e-12
 
 @functools.lru_cache(maxsize=score.KEPT)
 def exact_unconditional_pvalue(
-    k0: int,
-    n0: int,
-    k1: int,
-    n1: int,
-    *,
-    contrast: score.Contrast = "ratio",
-    null: float = 1.0,
+    k0: int, n0: int, k1: int, n1: int, *, contrast: Contrast = "ratio", null: float = 1.0,
     alternative: str = "two-sided",
-) -> tuple[float, float]:
-    """Exact unconditional test of H0: contrast = null.
+) -> tuple[float, float]:  # fmt: skip
+    """Exact unconditional test of H0: contrast = null: score statistic of the table, and p-value.
 
-    `k0`, `n0`, `k1`, `n1`: successes and cases of group and reference; `contrast`, {"ratio", "difference"}; `null`:
-    value under the null hypothesis (> 0 for a ratio, in (−1, 1) for a difference); `alternative`, {"less", "greater",
-    "two-sided"}: "less": tables with a statistic as small as the observed one count as extreme. Returns statistic,
-    pvalue: score statistic of the table; largest probability of an equally extreme table over the nuisance rate (found
-    on a grid, equally spaced in arcsine √p, that is refined three times around its three highest local maxima).
+    `k0`, `n0`, `k1`, `n1`: successes and cases of group and reference; `null`: > 0 for a ratio, in (−1, 1) for a
+    difference; `alternative`, {"less", "greater", "two-sided"}: "less": tables with a statistic as small as the
+    observed one count as extreme. The p-value is the largest probability of an equally extreme table over the nuisance
+    rate (on a grid, equally spaced in arcsine √p, that is refined three times around its three highest local maxima).
 
     Examples
     --------
@@ -74,15 +68,13 @@ def exact_unconditional_pvalue(
         return first_true(lambda j: test(j, n0, k, n1, null, correction=False) > bound, k.size, many)
 
     # runs of extreme counts of the larger group: (first, last) per count of the smaller one
-    low_tail, high_tail = -abs(observed) + slack, np.nextafter(abs(observed) - slack, -np.inf)
-    if alternative != "two-sided":
-        low_tail, high_tail = observed + slack, np.nextafter(observed - slack, -np.inf)
+    low, high = (-abs(observed), abs(observed)) if alternative == "two-sided" else (observed, observed)
     ends: list[tuple[Any, Any]] = []
     if alternative != "greater":
-        start = below(low_tail)
+        start = below(low + slack)
         ends.append((start, many) if n0 <= n1 else (0, start - 1))
     if alternative != "less":
-        start = below(float(high_tail))
+        start = below(float(np.nextafter(high - slack, -np.inf)))
         ends.append((0, start - 1) if n0 <= n1 else (start, many))
     if alternative == "two-sided" and observed == 0:
         ends = [(0, many)]
@@ -90,8 +82,7 @@ def exact_unconditional_pvalue(
     def probability(grid: Floats) -> Floats:
         rate0 = np.clip(grid * null if contrast == "ratio" else grid + null, 0.0, 1.0)
         of_few, of_many = (rate0, grid) if n0 <= n1 else (grid, rate0)
-        run = _in_runs(ends, many, of_many)
-        return np.asarray(np.sum(_binomial_pmf(few, of_few) * run, axis=1))
+        return np.asarray(np.sum(_binomial_pmf(few, of_few) * _in_runs(ends, many, of_many), axis=1))
 
     low, high = max(0.0, -null), min(1.0, 1.0 - null)
     if contrast == "ratio":
@@ -110,14 +101,9 @@ def first_true(true: Callable[[NDArray[np.int64]], NDArray[np.bool_]], rows: int
 
 
 def exactly_shown(
-    tables: tuple[NDArray[Any], int, NDArray[Any], int],
-    chance: Floats,
-    z: Floats,
-    width: Floats,
-    null: float,
-    side: str,
-    error: float,
-) -> NDArray[np.bool_]:
+    tables: tuple[NDArray[Any], int, NDArray[Any], int], chance: Floats, z: Floats, width: Floats, null: float,
+    side: str, error: float,
+) -> NDArray[np.bool_]:  # fmt: skip
     """Whether exact tests on a side of an end of the fair range show it left, or kept, per table.
 
     `z`: the statistic, low where they do. With the other direction (`z_evidence`) p + Φ(Φ⁻¹(p) − width) is at
@@ -155,7 +141,7 @@ class ExactTest:
     """Exact unconditional tests of one table as p-values of both sides, and limits by their inversion."""
 
     table: tuple[int, int, int, int]
-    contrast: score.Contrast
+    contrast: Contrast
 
     def pvalue(self, null: float, alternative: str) -> float:
         """Of H0: contrast ≥ null ("less") or ≤ null ("greater")."""
@@ -171,24 +157,22 @@ class ExactTest:
         `ends`: of the fair range, on the same side of which the limit lies as the p-values there say;
         `start`: where it is about, the score limit.
         """
-        side = 1.0 if alternative == "less" else -1.0
-        to, back = (log, exp) if self.contrast == "ratio" else (_logit, _expit)
+        side, ratio = (1.0 if alternative == "less" else -1.0), self.contrast == "ratio"
+        to, back = (log, exp) if ratio else (_logit, _expit)
         k0, n0, k1, n1 = self.table
-        if (k1 if self.contrast == "ratio" else k1 + n0 - k0) == 0 and side > 0:
-            return inf if self.contrast == "ratio" else 1.0
-        if (k0 if self.contrast == "ratio" else k0 + n1 - k1) == 0 and side < 0:
-            return 0.0 if self.contrast == "ratio" else -1.0
+        if side > 0 and (k1 if ratio else k1 + n0 - k0) == 0:
+            return inf if ratio else 1.0
+        if side < 0 and (k0 if ratio else k0 + n1 - k1) == 0:
+            return 0.0 if ratio else -1.0
 
         def excess(x: float) -> float:
             return self.pvalue(back(x), alternative) - (1 - level)
 
         # rejected values lie beyond the limit
         at = {to(end): excess(to(end)) for end in ends}
-        rejected = [x for x, e in at.items() if e < 0]
-        kept = [x for x, e in at.items() if e >= 0]
-        inner = max(kept, key=lambda x: side * x) if kept else None
-        outer = min(rejected, key=lambda x: side * x) if rejected else None
-        x, step = to(min(max(start, 1e-12), 1e12) if self.contrast == "ratio" else start), 0.05
+        inner = max((x for x, e in at.items() if e >= 0), key=lambda x: side * x, default=None)
+        outer = min((x for x, e in at.items() if e < 0), key=lambda x: side * x, default=None)
+        x, step = to(min(max(start, 1e-12), 1e12) if ratio else start), 0.05
         if inner is None:
             inner = min(side * x, side * outer - 1e-9 if outer is not None else side * x) * side
             while excess(inner) < 0:
@@ -269,11 +253,10 @@ def _binomial_pmf(n: int, rate: Floats) -> Floats:
     """Binomial probabilities, shape (rates, n+1)."""
     inner = np.clip(rate, 1e-300, 1 - 1e-16)  # at 0 and 1 all lies in one count
     rest = np.log1p(-inner)
-    logs = np.multiply.outer(np.log(inner) - rest, np.arange(n + 1))
+    logs: Floats = np.multiply.outer(np.log(inner) - rest, np.arange(n + 1))
     logs += _log_choose(n)
     logs += (n * rest)[:, None]
-    pmf: Floats = np.exp(logs, out=logs)
-    return pmf
+    return np.exp(logs, out=logs)
 
 
 @functools.lru_cache(maxsize=score.KEPT)

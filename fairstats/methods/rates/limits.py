@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import scipy
+from scipy.special import ndtr, ndtri
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.methods.rates.score import (
-    Contrast,
-    Table,
-    difference_limit,
-    difference_statistic,
-    ratio_limit,
-    ratio_statistic,
-)
+from fairstats.methods.rates import score
+from fairstats.methods.rates.score import Contrast, Table
 
 #: Largest statistic that is looked for.
 _FAR = 30.0
@@ -65,7 +61,7 @@ class Wald(_ByCritical):
         distance = self.estimate - null
         if distance == 0:
             return 0.0
-        return distance / self.std_error if self.std_error > 0 else float(np.copysign(np.inf, distance))
+        return distance / self.std_error if self.std_error > 0 else math.copysign(math.inf, distance)
 
 
 @dataclass(frozen=True)
@@ -149,16 +145,13 @@ class Score(_ByCritical):
     def limit(self, critical: float, side: int) -> float:
         """The lower (side −1) or the upper end (side 1)."""
         critical /= self.scale[side > 0]
-        if self.contrast == "ratio":
-            return ratio_limit(self.table, critical, self.correction, side, self.continuity)
-        return difference_limit(self.table, critical, self.correction, self.continuity, side)
+        limit = score.ratio_limit if self.contrast == "ratio" else score.difference_limit
+        return limit(self.table, critical, self.correction, side=side, continuity=self.continuity)
 
     def statistic(self, null: float) -> float:
         """Score statistic."""
-        if self.contrast == "ratio":
-            z = ratio_statistic(self.table, null, self.correction, self.continuity)
-        else:
-            z = difference_statistic(self.table, null, self.correction, self.continuity)
+        statistic = score.ratio_statistic if self.contrast == "ratio" else score.difference_statistic
+        z = statistic(self.table, null, self.correction, self.continuity)
         return self.scale[z < 0] * z
 
 
@@ -179,13 +172,8 @@ class Mover(_ByCritical):
 
     def limits(self, critical: float) -> tuple[float, float]:
         """Ends at a critical value of the score statistics."""
-        low, high = (self.estimate + side * self._width(critical, side) for side in (-1, 1))
-        return max(low, -1.0), min(high, 1.0)
-
-    def _width(self, critical: float, side: int) -> float:
-        """How far the lower (side −1) or upper end (side 1) lies from the estimate."""
-        squares = ((score.limit(critical, side) - difference) ** 2 for difference, score in self.parts)
-        return math.sqrt(sum(squares)) / 2
+        below, above = (math.hypot(*(s.limit(critical, side) - d for d, s in self.parts)) / 2 for side in (-1, 1))
+        return max(self.estimate - below, -1.0), min(self.estimate + above, 1.0)
 
     def statistic(self, null: float) -> float:
         """Value of z at which the interval ends at `null`, at most 30 in size.
@@ -199,22 +187,102 @@ class Mover(_ByCritical):
         size, side = 2 * abs(distance), -1 if distance > 0 else 1
         most = [1 - side * difference for difference, _ in self.parts]
         if most[0] ** 2 + most[1] ** 2 < size**2:
-            return float(np.copysign(_FAR, distance))
+            return math.copysign(_FAR, distance)
 
         def z(x: float) -> tuple[float, float]:
-            far = x, max(size**2 - x**2, 0.0) ** 0.5
-            ends = (side * min(reach, room) for reach, room in zip(far, most, strict=True))
-            of_both = zip(self.parts, ends, strict=True)
-            first, second = (min(abs(s.statistic(d + end)), _FAR) for (d, s), end in of_both)
+            far = zip(self.parts, (x, max(size**2 - x**2, 0.0) ** 0.5), most, strict=True)
+            first, second = (min(abs(s.statistic(d + side * min(reach, room))), _FAR) for (d, s), reach, room in far)
             return first, second
 
         def excess(x: float) -> float:
             first, second = z(x)
             return first - second
 
-        low, high = max(size**2 - most[1] ** 2, 0.0) ** 0.5, min(size, most[0])
-        if excess(low) >= 0:  # the second limit is at its end
-            return float(np.copysign(z(low)[0], distance))
-        if excess(high) <= 0:
-            return float(np.copysign(z(high)[1], distance))
-        return float(np.copysign(max(z(scipy.optimize.brentq(excess, low, high, xtol=1e-16))), distance))
+        x, last = max(size**2 - most[1] ** 2, 0.0) ** 0.5, min(size, most[0])
+        if excess(x) < 0:  # else the second limit is at its end
+            x = last if excess(last) <= 0 else scipy.optimize.brentq(excess, x, last, xtol=1e-16)
+        return math.copysign(max(z(x)), distance)
+
+
+@dataclass(frozen=True, eq=False)
+class BcaDistribution:
+    """BCa bootstrap (Efron 1987): sorted replicates with bias correction z₀ and acceleration a.
+
+    The four cells (successes and failures of both groups) are resampled as one multinomial, which is what
+    resampling rows does; the jackknife has only four distinct values and is closed.
+    """
+
+    replicates: Floats
+    bias: float
+    acceleration: float
+
+    def interval(self, confidence_level: float) -> tuple[float, float]:
+        """BCa interval."""
+        tail = (1 - confidence_level) / 2
+        shifted = self.bias + ndtri([tail, 1 - tail])
+        ends = ndtr(self.bias + shifted / (1 - self.acceleration * shifted))
+        with np.errstate(invalid="ignore"):  # between a finite and an infinite replicate
+            smooth = np.quantile(self.replicates, ends, method="median_unbiased")
+        steps = np.quantile(self.replicates, ends, method="inverted_cdf")
+        low, high = np.where(np.isfinite(smooth), smooth, steps).tolist()
+        return low, high
+
+    def statistic(self, null: float) -> float:
+        """Statistic z of H0: θ = null: the critical value at which `null` is an end of the interval.
+
+        Where replicates are tied the share below `null` is a range: the end nearer to the middle counts, so
+        that the interval excludes `null` exactly when |z| is beyond the critical value.
+        """
+        n = self.replicates.size
+        finite = self.replicates[np.isfinite(self.replicates)]
+        if null > finite[-1]:  # beyond it the quantile jumps to infinity
+            shares = (finite.size / n,) * 2
+        elif null <= finite[0]:
+            first = (1 - 1 / 3) / (n + 1 / 3)
+            shares = (0.0, self._share(finite, null, "right") if null == finite[0] else first)
+        else:
+            shares = self._share(finite, null, "left"), self._share(finite, null, "right")
+        shifted = ndtri(np.clip(shares, 0.5 / n, 1 - 0.5 / n)) - self.bias
+        high, low = self.bias - shifted / (1 + self.acceleration * shifted)
+        return float(low) if low > 0 else float(min(high, 0.0))
+
+    def _share(self, finite: Floats, null: float, side: Literal["left", "right"]) -> float:
+        """Where the median-unbiased quantile function passes `null`: its first place, or its last."""
+        n, k = self.replicates.size, int(np.searchsorted(finite, null, side))
+        if k == finite.size:  # up to the largest finite one; the next, infinite one is a jump
+            return k / n if k < n else (k - 1 / 3) / (n + 1 / 3)
+        low, high = finite[k - 1], finite[k]
+        return float((k - 1 / 3 + (null - low) / (high - low)) / (n + 1 / 3))
+
+
+def bca_distribution(
+    k0: float, n0: float, k1: float, n1: float, *, contrast: Contrast, n_resamples: int, rng: np.random.Generator
+) -> BcaDistribution:
+    """Bootstrap distribution of r₀/r₁ or r₀ − r₁, from successes and cases of both; no cell may be 0."""
+    cells = np.array([k0, n0 - k0, k1, n1 - k1])
+    estimate = float(contrast_of(cells, contrast))
+    draws = rng.multinomial(int(cells.sum()), cells / cells.sum(), size=n_resamples).astype(np.float64)
+    replicates = np.sort(contrast_of(draws, contrast))
+    replicates = replicates[~np.isnan(replicates)]
+    share = (np.sum(replicates < estimate) + 0.5 * np.sum(replicates == estimate)) / replicates.size
+    bias = float(ndtri(np.clip(share, 0.5 / replicates.size, 1 - 0.5 / replicates.size)))
+    return BcaDistribution(replicates, bias, _acceleration(cells, contrast))
+
+
+def _acceleration(cells: Floats, contrast: Contrast) -> float:
+    """Skewness of the jackknife values over 6; of the influence values where the jackknife has no ratio."""
+    left_out = contrast_of(cells - np.eye(4), contrast)
+    if np.isfinite(left_out).all():
+        deviation = np.average(left_out, weights=cells) - left_out
+    else:
+        k, n = cells[::2], cells[::2] + cells[1::2]
+        deviation = (np.stack([1 / k - 1 / n, -1 / n]) * [1, -1]).T.ravel()
+    return float((cells @ deviation**3) / (6 * (cells @ deviation**2) ** 1.5))
+
+
+def contrast_of(cells: Floats, contrast: Contrast) -> Floats:
+    """Ratio or difference of the rates, of successes and failures of both groups, shape (…, 4)."""
+    k0, f0, k1, f1 = np.moveaxis(cells, -1, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r0, r1 = k0 / (k0 + f0), k1 / (k1 + f1)
+        return np.asarray(r0 / r1 if contrast == "ratio" else r0 - r1)

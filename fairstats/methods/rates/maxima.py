@@ -13,7 +13,7 @@ effective counts; differences of a group that has too few are not known, and may
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.multiplicity import MaxZ
 from fairstats.ground.registry import RATES, Metric, Rate
@@ -97,32 +98,24 @@ class MaximumResult(ComparisonResult):
         return self.title
 
     def _finding(self, c: RateComparison) -> str:
-        low, high = c.confidence_interval
         rate = self.attained_by or ""
         words = RATES[rate].title if rate in RATES else rate.replace("_", " ")
-        return (
-            f"Largest gap {c.estimate:.3f} ({self.settings.level_text} interval {low:.3f} to {high:.3f}), "
-            f"between {c.group} and {c.reference} in {words}"
-        )
+        told = f"Largest gap {c.estimate:.3f} ({c.confidence_interval.words()})"
+        return f"{told}, between {c.group} and {c.reference} in {words}"
 
-    def _by_value(self, c: RateComparison) -> tuple[str, str]:
-        """By the sign of the difference: its size, which is judged, has none."""
+    def _by_value(self, c: RateComparison) -> tuple[str, str, Rate | None]:
+        """By the sign of the difference that is the largest: its size, which is judged, has none."""
         top = self.components[0]
-        return (top.group, top.reference) if top.estimate < 0 else (top.reference, top.group)
-
-    def _rate_told(self, c: RateComparison) -> Rate | None:
-        """The rate whose gap is the largest, of which the sentence speaks."""
-        return RATES.get(self.attained_by or "")
+        lower, higher = (top.group, top.reference) if top.estimate < 0 else (top.reference, top.group)
+        return lower, higher, RATES.get(top.rate)
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
         n = len(self.components)
         among = f"all {n} differences at once" if n > 1 else "the only difference"
-        band = (
-            f"{self.settings.level_text} interval from a band that holds for {among} "
-            f"(c = {self.critical_value:.3f}): coverage is at least nominal, width {self.width:.3f}."
-        )
-        return [band, *self._common_notes()]
+        band = f"{self.settings.level_text} interval from a band that holds for {among} (c = {self.critical_value:.3f})"
+        told = f"{band}: coverage is at least nominal, width {self.width:.3f}."
+        return [told, *self._common_notes()]
 
 
 def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> MaximumResult:
@@ -131,40 +124,34 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     estimates = [estimate_rate(counts, RATES[name]) for name in metric.rates]
     lacking = _lacking(estimates)
     band = _Band.of(counts, estimates)
-    level, name = settings.confidence_level, settings.method
+    level, name, known = settings.confidence_level, settings.method, RateComparison(metric=metric.name, n=counts.n)
     if not band.difference.size:
         unknown = Interval(0.0, 1.0, level, "none")
-        empty = RateComparison(
-            metric=metric.name, confidence_interval=unknown, bounds=unknown, verdict="insufficient evidence",
-            n=counts.n, method="none", note=" ".join(lacking),
+        empty = replace(
+            known, confidence_interval=unknown, bounds=unknown, verdict="insufficient evidence", method="none",
+            note=" ".join(lacking),
         )  # fmt: skip
         return MaximumResult(metric.name, (empty,), settings, counts, metric.title)
     max_z = MaxZ(_covariance(counts, estimates, smoothed=True), band.degrees_of_freedom, band.places)
-    critical, one_sided = max_z.quantile(level), max_z.quantile(2 * level - 1)
+    critical = max_z.quantile(level)
     low, high = band.limits(critical)
-    columns = {"estimate": band.difference, "std_error": band.std_error, "low": low, "high": high}
-    components = [
-        GapComponent(
-            rate=estimates[e].rate_of.name,
-            group=counts.groups[i],
-            reference=counts.groups[j],
-            n=int(estimates[e].rows[i] + estimates[e].rows[j]),
-            **{key: float(column[k]) for key, column in columns.items()},
-        )
-        for k, (e, i, j) in enumerate(band.terms.tolist())
-    ]
+    components = []
+    numbers = np.column_stack([band.difference, band.std_error, low, high]).tolist()
+    for (e, i, j), (at, error, least, most) in zip(band.terms.tolist(), numbers, strict=True):
+        who = estimates[e].rate_of.name, counts.groups[i], counts.groups[j]
+        components.append(GapComponent(*who, at, error, least, most, int(estimates[e].rows[[i, j]].sum())))
     components.sort(key=lambda c: -abs(c.estimate))
-    bounds = Interval(*_projection(*band.limits(one_sided), not lacking), 2 * level - 1, name)
+    ends = band.limits(max_z.quantile(2 * level - 1))
     statistic = band.largest_beyond(0.0)
     pvalue = float("nan") if band.few.all() else max_z.pvalue(statistic)
     beyond = max_z.pvalue(band.largest_beyond(settings.limit)) / 2
     within = max_z.pvalue(band.least_within(settings.limit)) / 2
     top = components[0]
-    comparison = RateComparison(
-        metric=metric.name, group=top.group, reference=top.reference, estimate=abs(top.estimate),
-        std_error=top.std_error,
-        confidence_interval=Interval(*_projection(low, high, not lacking), level, name), bounds=bounds,
-        statistic=statistic, pvalue=pvalue, pvalue_adjusted=pvalue, n=counts.n, method=name,
+    comparison = replace(
+        known, group=top.group, reference=top.reference, estimate=abs(top.estimate), std_error=top.std_error,
+        confidence_interval=Interval(*_projection(low, high, not lacking), level, name),
+        bounds=Interval(*_projection(*ends, not lacking), 2 * level - 1, name),
+        statistic=statistic, pvalue=pvalue, pvalue_adjusted=pvalue, method=name,
         note=" ".join([*lacking, _OPEN] if lacking else []),
     )  # fmt: skip
     evidence = Evidence() if band.few.all() else Evidence(above=beyond, inside=1.0 if lacking else within)
@@ -173,9 +160,7 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     return MaximumResult(*shared, critical_value=critical, components=tuple(components))
 
 
-def _covariance(
-    counts: CellCounts, estimates: Sequence[RateEstimates], *, smoothed: bool = False
-) -> NDArray[np.float64]:
+def _covariance(counts: CellCounts, estimates: Sequence[RateEstimates], *, smoothed: bool = False) -> Floats:
     """Covariance of all rates of all groups, shape (R·G, R·G), rate by rate.
 
     `smoothed`, for their joint distribution: half a row is added to every cell, so that no variance vanishes
@@ -184,12 +169,9 @@ def _covariance(
     if smoothed and not counts.weighted:
         counts = replace(counts, totals=counts.totals + 0.5)
     parts = [[part.rate_of for part in e.parts or (e,)] for e in estimates]
-    mean = np.zeros((len(parts), sum(map(len, parts))))
-    for e, own in enumerate(parts):
-        start = sum(map(len, parts[:e]))
-        mean[e, start : start + len(own)] = 1 / len(own)
+    mean = scipy.linalg.block_diag(*(np.full((1, len(own)), 1 / len(own)) for own in parts))
     covariance = joint_covariance(counts, [rate for own in parts for rate in own])
-    return linear_covariance(np.kron(mean, np.eye(len(counts.groups))).astype(np.float64), covariance)
+    return linear_covariance(np.kron(mean, np.eye(len(counts.groups))), covariance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,12 +186,12 @@ class _Band:
 
     terms: NDArray[np.intp]
     places: NDArray[np.intp]
-    difference: NDArray[np.float64]
-    std_error: NDArray[np.float64]
-    tables: NDArray[np.float64]
+    difference: Floats
+    std_error: Floats
+    tables: Floats
     parts: NDArray[np.intp]
     degrees_of_freedom: float
-    scale: NDArray[np.float64]
+    scale: Floats
     few: NDArray[np.bool_]
 
     @classmethod
@@ -221,7 +203,7 @@ class _Band:
         terms = np.column_stack([rates, np.tile(i, len(estimates)), np.tile(j, len(estimates))])
         differences = np.concatenate([e.rate[i] - e.rate[j] for e in estimates])
         variances = _covariance(counts, estimates)
-        first, second = terms[:, 0] * n_groups + terms[:, 1], terms[:, 0] * n_groups + terms[:, 2]
+        first, second = places = n_groups * rates + terms[:, 1:].T
         own = np.diag(variances)
         variance = own[first] + own[second] - 2 * variances[first, second]
         parts = np.array([max(len(e.parts), 1) for e in estimates])
@@ -234,23 +216,20 @@ class _Band:
                 apart[rates == e] += (part.variance[i] + part.variance[j]) / parts[e] ** 2
                 more, fewer = shrinkage(part)
                 scale[:, p, rates == e] = np.minimum(more[i], fewer[j]), np.minimum(fewer[i], more[j])
-        lacking = np.array([[bool(too_few_units(e, g, g)) for g in range(n_groups)] for e in estimates])
-        few = lacking[rates, terms[:, 1]] | lacking[rates, terms[:, 2]]
-        known = np.isfinite(differences)
+        lacking = np.array([bool(too_few_units(e, g, g)) for e in estimates for g in range(n_groups)])
+        few, known = lacking[first] | lacking[second], np.isfinite(differences)
         if counts.clustered:
             usable = (variance > 0) & (apart > 0)
             scale[:, :, usable] *= np.sqrt(apart[usable] / variance[usable])
         degrees = (estimates[e].contrast_degrees(a, b, ratio=False) for e, a, b in terms[known & ~few].tolist())
         return cls(
-            terms[known], np.column_stack([first, second])[known], differences[known],
-            np.sqrt(np.maximum(variance[known], 0.0)), tables[:, known], parts[rates[known]],
+            terms[known], places.T[known], differences[known], np.sqrt(np.maximum(variance[known], 0.0)),
+            tables[:, known], parts[rates[known]],
             min(degrees, default=counts.degrees_of_freedom) if counts.weighted else np.inf,
             scale[:, :, known], few[known],
         )  # fmt: skip
 
-    def limits(
-        self, critical: float, which: NDArray[np.intp] | slice = slice(None)
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def limits(self, critical: float, which: NDArray[np.intp] | slice = slice(None)) -> tuple[Floats, Floats]:
         """Ends of the differences at a critical value, within [−1, 1].
 
         Score limits, with the continuity correction where a cell is small; several proportions by MOVER (Zou
@@ -271,14 +250,14 @@ class _Band:
         few = self.few[which]
         return np.where(few, -1.0, np.maximum(low, -1.0)), np.where(few, 1.0, np.minimum(high, 1.0))
 
-    def statistic(self, null: float) -> NDArray[np.float64]:
+    def statistic(self, null: float) -> Floats:
         """Statistics of H0: difference = null, for single proportions."""
         k0, n0, k1, n1 = self.tables[0].T
         plain = difference_score_statistic(k0, n0, k1, n1, null, continuity=self._small(self.tables[0]))
         return np.where(self.few, 0.0, plain * np.where(plain < 0, self.scale[1, 0], self.scale[0, 0]))
 
     @staticmethod
-    def _small(tables: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _small(tables: Floats) -> NDArray[np.bool_]:
         k0, n0, k1, n1 = tables.T
         return np.asarray(np.min([k0, n0 - k0, k1, n1 - k1], axis=0) < SMALL_CELL)
 
@@ -286,28 +265,21 @@ class _Band:
         """Largest critical value at which some difference is still shown to be larger than `size`."""
         if self.parts.max() == 1:
             return max(float(np.maximum(self.statistic(size), -self.statistic(-size)).max()), 0.0)
-
-        def excess(critical: float, which: NDArray[np.intp]) -> NDArray[np.float64]:
-            low, high = self.limits(critical, which)
-            return np.maximum(low, -high) - size
-
-        return self._turning_point(excess, largest=True)
+        return self._turning_point(size, largest=True)
 
     def least_within(self, size: float) -> float:
         """Largest critical value at which all differences are still shown to be smaller than `size`."""
         if self.parts.max() == 1:
             return max(float(np.minimum(-self.statistic(size), self.statistic(-size)).min()), 0.0)
+        return self._turning_point(size, largest=False)
 
-        def excess(critical: float, which: NDArray[np.intp]) -> NDArray[np.float64]:
+    def _turning_point(self, size: float, *, largest: bool) -> float:
+        """Largest (least) critical value at which a difference is at `size`: that of one, then those that beat it."""
+
+        def excess(critical: float, which: NDArray[np.intp]) -> Floats:
             low, high = self.limits(critical, which)
-            return np.maximum(high, -low) - size
+            return (np.maximum(low, -high) if largest else np.maximum(high, -low)) - size
 
-        return self._turning_point(excess, largest=False)
-
-    def _turning_point(
-        self, excess: Callable[[float, NDArray[np.intp]], NDArray[np.float64]], *, largest: bool
-    ) -> float:
-        """Largest (least) root of monotone functions, that of one, then those that beat it."""
         best, left = (0.0 if largest else _FAR), np.arange(self.difference.size)
         while True:
             ahead = excess(best, left)
@@ -315,14 +287,13 @@ class _Band:
             if not left.size:
                 return best
             one = left[[np.argmax(ahead)]]
-            ends = excess(0.0, one)[0], excess(_FAR, one)[0]
-            if min(ends) > 0:  # on this side for every critical value
+            if min(excess(0.0, one)[0], excess(_FAR, one)[0]) > 0:  # on this side for every critical value
                 return _FAR if largest else 0.0
             best = float(scipy.optimize.brentq(lambda c, one=one: excess(c, one)[0], 0.0, _FAR, xtol=1e-12))
             left = left[left != one[0]]
 
 
-def _projection(low: NDArray[np.float64], high: NDArray[np.float64], complete: bool) -> tuple[float, float]:
+def _projection(low: Floats, high: Floats, complete: bool) -> tuple[float, float]:
     """Range of max_j |δ_j| when every δ_j lies in its interval; open to 1 where a group is not known."""
     most = min(float(np.maximum(np.abs(low), np.abs(high)).max()), 1.0)
     return float(max(np.maximum(low, -high).max(), 0.0)), (most if complete else 1.0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.counts import effective
 from fairstats.ground.errors import InputError
-from fairstats.methods.rates.bootstrap import bca_distribution
 from fairstats.methods.rates.estimates import RateEstimates
-from fairstats.methods.rates.limits import Fieller, LogRatio, Mover, PairMethod, Score, Wald, Widest
+from fairstats.methods.rates.limits import Fieller, LogRatio, Mover, PairMethod, Score, Wald, Widest, bca_distribution
 from fairstats.methods.rates.score import Contrast, Table
 
 #: Below this count in any of the four cells methods other than the score are warned of.
@@ -26,25 +26,12 @@ DELTA_ROWS, DELTA_CASES = 10, 3
 EDGEWORTH = 0.7
 
 
-def point_estimate(estimates: RateEstimates, i: int, j: int, contrast: Contrast) -> float:
-    """r_i / r_j or r_i − r_j; NaN for 0/0."""
-    if contrast == "difference":
-        return float(estimates.rate[i] - estimates.rate[j])
-    over, under = float(estimates.rate[i]), float(estimates.rate[j])
-    if under == 0:
-        return float("inf") if over > 0 else float("nan")
-    return over / under
-
-
 def empty_cells(estimates: RateEstimates, i: int, j: int) -> str:
     """Which of the four cells is empty, in words; empty text for none."""
     for part in estimates.parts:
-        empty = empty_cells(part, i, j)
-        if empty:
+        if empty := empty_cells(part, i, j):
             return f"{empty} among its {part.rate_of.case_words}"
-    if estimates.parts:
-        return ""
-    for g in (i, j):
+    for g in () if estimates.parts else (i, j):
         k, n = estimates.successes[g], estimates.cases[g]
         if k <= 0 or k >= n:
             return f"{estimates.groups[g]} has no {'success' if k <= 0 else 'failure'}"
@@ -53,77 +40,70 @@ def empty_cells(estimates: RateEstimates, i: int, j: int) -> str:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What one pair is inferred with: interval, tests and verdict alike.
+    """What one pair is inferred with: interval, tests and verdict alike; `note`: what speaks against it."""
 
-    `how` is None where the method is not defined for these counts; `note`: why, or what speaks against it.
-    """
-
-    how: PairMethod | None
+    how: PairMethod
     name: str
     note: str = ""
     degrees_of_freedom: float = float("inf")
 
 
+@dataclass(frozen=True)
+class Refused:
+    """A method that is not defined for the counts of a pair; `note`: why."""
+
+    name: str
+    note: str
+
+
 def pair_method(
-    estimates: RateEstimates,
-    i: int,
-    j: int,
-    contrast: Contrast,
-    method: str,
-    *,
-    n_resamples: int,
-    rng: np.random.Generator | None,
-) -> Chosen:
+    estimates: RateEstimates, i: int, j: int, contrast: Contrast, method: str, *, n_resamples: int,
+    rng: Generator | None,
+) -> Chosen | Refused:  # fmt: skip
     """The method that was asked for, for one pair; never another one.
 
     Under weights or clusters with Satterthwaite's degrees of freedom over effective sampling units, and only
     where both groups have enough of them (`too_few_units`).
     """
-    degrees = estimates.contrast_degrees(i, j, ratio=contrast == "ratio")
-    suffix = " (Satterthwaite)" if estimates.weighted else ""
-    lacking = too_few_units(estimates, i, j)
-    if lacking:
-        return Chosen(None, method + suffix, lacking)
-    if estimates.smooth or (estimates.parts and contrast == "ratio"):
-        return _smooth(estimates, i, j, contrast, degrees, suffix)
+    ratio, weighted = contrast == "ratio", estimates.weighted
+    suffix = " (Satterthwaite)" if weighted else ""
+    name = method + suffix
+    if lacking := too_few_units(estimates, i, j):
+        return Refused(name, lacking)
+    if estimates.smooth or (estimates.parts and ratio):
+        return _smooth(estimates, i, j, ratio, suffix)
     _check_design(estimates, method)
-    tables = [part.table(i, j) for part in estimates.parts or (estimates,)]
+    degrees, parts = estimates.contrast_degrees(i, j, ratio=ratio), estimates.parts or (estimates,)
+    estimate, spread = estimates.contrast(i, j, ratio=ratio)
     if method in ("score", "koopman", "mee"):
-        if estimates.weighted and not estimates.std_error(i, j, ratio=contrast == "ratio") > 0:
-            return Chosen(None, method + suffix, "no variation between units: no interval.")
-        apart = estimates.dependence(i, j, ratio=contrast == "ratio")
-        shrunk = [apart * shrinkage(part)[:, [i, j]] for part in estimates.parts or (estimates,)]
-        scales = [(float(min(s[0, 0], s[1, 1])), float(min(s[1, 0], s[0, 1]))) for s in shrunk]
-        pairs = zip(tables, scales, strict=True)
-        scores = [Score(degrees, t, contrast, method == "score", scale=s) for t, s in pairs]
-        if not estimates.parts:
-            return Chosen(scores[0], method + suffix, degrees_of_freedom=degrees)
-        differences = [float(part.rate[i] - part.rate[j]) for part in estimates.parts]
-        first, second = zip(differences, scores, strict=True)
-        mover = Mover(degrees, (first, second))
-        return Chosen(mover, f"{method} (MOVER){suffix}", degrees_of_freedom=degrees)
+        if weighted and not spread > 0:
+            return Refused(name, "no variation between units: no interval.")
+        apart, scores = estimates.dependence(i, j, ratio=ratio), []
+        for part in parts:
+            (more, other_more), (fewer, other_fewer) = (apart * shrinkage(part)[:, [i, j]]).tolist()
+            scale = min(more, other_fewer), min(fewer, other_more)
+            scores.append(Score(degrees, part.table(i, j), contrast, method == "score", scale=scale))
+        if len(scores) == 1:
+            return Chosen(scores[0], name, degrees_of_freedom=degrees)
+        first, second = ((float(part.rate[i] - part.rate[j]), s) for part, s in zip(parts, scores, strict=True))
+        return Chosen(Mover(degrees, (first, second)), f"{method} (MOVER){suffix}", "", degrees)
+    name = "bootstrap (BCa)" if method == "bootstrap" else name
     empty = empty_cells(estimates, i, j)
-    small = min(map(smallest_cell, tables)) < SMALL_CELL and not estimates.weighted
-    estimate, spread = point_estimate(estimates, i, j, contrast), natural_std_error(estimates, i, j, contrast)
-    name = "bootstrap (BCa)" if method == "bootstrap" else method + suffix
     if empty or not spread > 0:
-        why = empty or "no variation between units"
-        return Chosen(None, name, f"{why}: the {method} method is not defined.")
+        return Refused(name, f"{empty or 'no variation between units'}: the {method} method is not defined.")
     note = ""
-    if small:
-        pair = f"{estimates.groups[i]} against {estimates.groups[j]}"
-        why = f"{pair}: fewer than {SMALL_CELL} in a cell"
+    if min(smallest_cell(part.table(i, j)) for part in parts) < SMALL_CELL and not weighted:
+        why = f"{estimates.groups[i]} against {estimates.groups[j]}: fewer than {SMALL_CELL} in a cell"
         note = f"{why}: the {method} method may be far off; by default the score method is used."
-    wider = estimates.widening(i, j, ratio=contrast == "ratio")
+    wider = estimates.widening(i, j, ratio=ratio)
     if method == "delta":
         return Chosen(Wald(degrees, estimate, wider * spread), name, note, degrees)
     if method == "log":
-        log = LogRatio(degrees, estimate, wider * estimates.std_error(i, j, ratio=True))
-        return Chosen(log, name, note, degrees)
+        return Chosen(LogRatio(degrees, estimate, wider * estimates.std_error(i, j, ratio=True)), name, note, degrees)
     if rng is None:
         raise TypeError("the bootstrap needs a generator")
-    drawn = bca_distribution(*tables[0], contrast=contrast, n_resamples=n_resamples, rng=rng)
-    return Chosen(drawn, name, note)
+    table = estimates.table(i, j)
+    return Chosen(bca_distribution(*table, contrast=contrast, n_resamples=n_resamples, rng=rng), name, note)
 
 
 def too_few_units(estimates: RateEstimates, i: int, j: int) -> str:
@@ -138,14 +118,12 @@ def too_few_units(estimates: RateEstimates, i: int, j: int) -> str:
             if _shares(part)[:, g].min() < MIN_EFFECTIVE / FULL_EFFECTIVE:
                 k, n = (float(values[g]) for values in part.effective)
                 kind, rarer = ("successes", k) if k <= n - k else ("failures", n - k)
-                return (
-                    f"{estimates.groups[g]}: {effective(rarer, kind)} among {effective(n, 'cases')}, too few "
-                    "for an interval under weights or clusters."
-                )
+                among = f"{effective(rarer, kind)} among {effective(n, 'cases')}"
+                return f"{estimates.groups[g]}: {among}, too few for an interval under weights or clusters."
     return ""
 
 
-def shrinkage(estimates: RateEstimates) -> NDArray[np.float64]:
+def shrinkage(estimates: RateEstimates) -> Floats:
     """Factors of statistics that more successes, or failures, of a group than expected make, shape (2, G).
 
     1 without weights or clusters, otherwise the product of two factors. (a) min(1, k/20), with k effective successes,
@@ -175,7 +153,7 @@ def shrinkage(estimates: RateEstimates) -> NDArray[np.float64]:
     return np.asarray(enough / (1 + EDGEWORTH * np.maximum(np.stack([-skew, skew]), 0.0)))
 
 
-def _shares(estimates: RateEstimates) -> NDArray[np.float64]:
+def _shares(estimates: RateEstimates) -> Floats:
     """Factor (a) of `shrinkage`, of weighted or clustered rows."""
     successes, cases = estimates.effective
     enough = np.stack([successes, cases - successes]) / FULL_EFFECTIVE
@@ -195,8 +173,7 @@ def _check_design(estimates: RateEstimates, method: str) -> None:
     """Refuse methods that means of rates do not have, or that assume what weights or clusters break."""
     other = "leave out method=, or use one of these"
     if estimates.parts and method in ("bootstrap", "koopman"):
-        got, allowed = f"for {estimates.rate_of.title}", "'delta', 'score' or 'mee'"
-        other = "leave out method="
+        got, allowed, other = f"for {estimates.rate_of.title}", "'delta', 'score' or 'mee'", "leave out method="
     elif method == "bootstrap" and estimates.weighted:
         got, allowed = "with weights or clusters", "'score', 'log' or 'delta' (linearisation)"
     else:
@@ -204,32 +181,31 @@ def _check_design(estimates: RateEstimates, method: str) -> None:
     raise InputError("method", got=f"{method!r} {got}", allowed=allowed, cure=other)
 
 
-def _smooth(estimates: RateEstimates, i: int, j: int, contrast: Contrast, degrees: float, suffix: str) -> Chosen:
+def _smooth(estimates: RateEstimates, i: int, j: int, ratio: bool, suffix: str) -> Chosen | Refused:
     """Delta method for a general function, or a ratio of means: Wald for differences, Fieller's for ratios.
 
     The wider of those about the values with half a row and a whole one more in every cell. Under weights
     about the values themselves, on the log scale for ratios.
     """
-    name = "delta" if contrast == "difference" else "log" if estimates.weighted else "fieller"
+    name = "delta" if not ratio else "log" if estimates.weighted else "fieller"
     if few := [] if estimates.weighted else _too_few_for_delta(estimates, i, j):
-        return Chosen(None, name, f"{' and '.join(few)}, too few for an interval by the delta method.", degrees)
-    undefined = f"{estimates.groups[i]} and {estimates.groups[j]}: no variation, so no standard error."
+        return Refused(name, f"{' and '.join(few)}, too few for an interval by the delta method.")
+    degrees = estimates.contrast_degrees(i, j, ratio=ratio)
     found: list[Wald | LogRatio | Fieller] = []
     for more in estimates.added or (estimates,):
-        if contrast == "ratio" and not min(more.rate[i], more.rate[j]) > 0:
-            got, cure = f"'ratio' of {more.rate[i]:.3g} and {more.rate[j]:.3g}", 'contrast="difference"'
+        rates = more.rate[[i, j]].tolist()
+        if ratio and not min(rates) > 0:
+            got, cure = f"'ratio' of {rates[0]:.3g} and {rates[1]:.3g}", 'contrast="difference"'
             raise InputError("contrast", got=got, allowed="metrics above 0 in every group", cure=cure)
-        spread = more.std_error(i, j, ratio=contrast == "ratio") * more.widening(i, j, ratio=contrast == "ratio")
+        spread = more.std_error(i, j, ratio=ratio) * more.widening(i, j, ratio=ratio)
         if not spread > 0:
-            return Chosen(None, name + suffix, undefined, degrees)
-        estimate = point_estimate(more, i, j, contrast)
-        how: Wald | LogRatio | Fieller = Wald(degrees, estimate, spread)
-        if name == "log":
-            how = LogRatio(degrees, estimate, spread)
-        elif name == "fieller":
-            (a, b), (v, w) = more.rate[[i, j]].tolist(), more.variance[[i, j]].tolist()
-            how = Fieller(degrees, (a, b), (v, w))
-        found.append(how)
+            both = f"{estimates.groups[i]} and {estimates.groups[j]}"
+            return Refused(name + suffix, f"{both}: no variation, so no standard error.")
+        if name == "fieller":
+            (a, b), (v, w) = rates, more.variance[[i, j]].tolist()
+            found.append(Fieller(degrees, (a, b), (v, w)))
+        else:
+            found.append((LogRatio if ratio else Wald)(degrees, more.contrast(i, j, ratio=ratio)[0], spread))
     return Chosen(found[0] if len(found) == 1 else Widest(degrees, (found[0], found[1])), name + suffix, "", degrees)
 
 
@@ -243,12 +219,3 @@ def _too_few_for_delta(estimates: RateEstimates, i: int, j: int) -> list[str]:
         elif cases < DELTA_CASES:
             few.append(f"{estimates.groups[g]}: {cases:g} cases of one rate")
     return few
-
-
-def natural_std_error(estimates: RateEstimates, i: int, j: int, contrast: Contrast) -> float:
-    """Standard error of the contrast on its own scale (delta method)."""
-    if contrast == "difference":
-        return estimates.std_error(i, j, ratio=False)
-    estimate = point_estimate(estimates, i, j, "ratio")
-    known = np.isfinite(estimate) and estimate != 0
-    return estimate * estimates.std_error(i, j, ratio=True) if known else float("nan")

@@ -1,9 +1,8 @@
 """Planning: exact power of the score test of a ratio, and the smallest sample size that reaches it.
 
-A test rejects where the ratio of a table is shown low or shown high. Both are monotone in the counts: for
-each count of the group, all counts of the reference from some `low` on show a low ratio, and all up to some
-`high` a high one. Power is a sum over the counts of the group of binomial tails at these two ends, so that
-millions of cases cost milliseconds.
+A test rejects where a table shows a low ratio, or a high one. Both are monotone: for each count of the group, all
+counts of the reference from some `low` on show a low ratio, and all up to some `high` a high one. Power is a sum over
+the counts of the group of binomial tails at these ends, so that millions of cases cost milliseconds.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, betaln, ndtr, xlog1py, xlogy
 
-from fairstats.ground.checks import check_choice, check_confidence_level, check_number, check_that
+from fairstats.ground.checks import Floats, check_choice, check_confidence_level, check_number, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
@@ -28,7 +27,6 @@ from fairstats.methods.rates.score import ratio_score_statistic
 from fairstats.plots.picture import LIMIT, Picture, draw, mark
 
 Alternative = Literal["less", "greater", "two-sided", "violated", "satisfied"]
-_ALTERNATIVES: tuple[Alternative, ...] = ("less", "greater", "two-sided", "violated", "satisfied")
 _VERDICTS = ("violated", "satisfied")
 #: Cases of either side that a plan can have.
 MAX_CASES = 10_000_000
@@ -58,9 +56,8 @@ class PowerResult(Result):
         Assumed rates and their ratio.
     threshold : float
         Ratio under the null hypothesis (1 for the two-sided test).
-    alternative : str
-    confidence_level : float
-        The test has size 1 − confidence_level.
+    alternative, confidence_level
+        As in `power_ratio`.
     """
 
     power: float
@@ -94,8 +91,7 @@ class PowerResult(Result):
         ax : matplotlib.axes.Axes, optional
         """
         low, high = min(0.5 * self.threshold, self.ratio), max(1.0, 1.5 * self.ratio)
-        ratios = np.append(np.linspace(low, min(high, 0.999 / self.rate_reference), 41), self.ratio)
-        ratios.sort()
+        ratios = np.sort([*np.linspace(low, min(high, 0.999 / self.rate_reference), 41), self.ratio])
         about = self.threshold, self.alternative, self.confidence_level
         power = [_Plan(self.rate_reference, r, *about).power(self.n, self.n_reference) for r in ratios.tolist()]
         marks = (
@@ -118,15 +114,16 @@ class PowerResult(Result):
         event = f"H0: ratio {null} {self.threshold:g} is rejected"
         if null is None:
             event = f"the verdict at threshold {self.threshold:g} is “{self.alternative}”"
+        rates = f"{100 * self.rate:.1f}% and {100 * self.rate_reference:.1f}% (ratio {self.ratio:.3f})"
         return [
-            f"With {self.n} cases in the group and {self.n_reference} in the reference, {event} "
-            f"with probability {self.power:.3f} where the rates are "
-            f"{100 * self.rate:.1f}% and {100 * self.rate_reference:.1f}% (ratio {self.ratio:.3f})."
+            f"With {self.n} cases in the group and {self.n_reference} in the reference, {event} with probability "
+            f"{self.power:.3f} where the rates are {rates}."
         ]
 
     def notes(self) -> list[str]:
         """A sentence where verdicts would not rest on the score statistic alone."""
-        few, of_verdict = self._fewest, self.alternative in _VERDICTS
+        few = _fewest(self.n, self.n_reference, self.rate, self.rate_reference)
+        of_verdict = self.alternative in _VERDICTS
         if few >= (_ENOUGH if of_verdict else _FEW) or min(self.n, self.n_reference) > _EXACT_UP_TO:
             return []
         said = (
@@ -139,38 +136,30 @@ class PowerResult(Result):
             return [f"{said}as counted here."]
         return [f"{said}which shows less. Here they are counted by the score test: the power is lower."]
 
-    @property
-    def _fewest(self) -> float:
-        return _fewest(self.n, self.n_reference, self.rate, self.rate_reference)
 
-
-def _check(rate_reference: float, ratio: float, threshold: float, alternative: str) -> None:
-    """Raise unless the assumptions agree with each other."""
-    check_choice("alternative", alternative, _ALTERNATIVES)
+def _checked(rate_reference: float, ratio: float, threshold: float, alternative: str, level: float) -> _Plan:
+    """What is assumed, or an error unless the assumptions agree with each other."""
+    check_choice("alternative", alternative, get_args(Alternative))
     inside: dict[str, Any] = {"low": 0, "open_low": True, "open_high": True}
     inside["cure"] = "assume a plausible value"
     check_number("rate_reference", rate_reference, high=1, allowed="a rate in (0, 1)", **inside)
     check_number("threshold", threshold, low=0, high=1, open_low=True, allowed="a ratio in (0, 1]", cure="0.8")
     most = 1 / rate_reference
     inside["cure"] = "ratio × rate_reference is a rate and stays below 1"
-    words = f"above 0 and below 1/rate_reference = {most:.4g}"
-    check_number("ratio", ratio, high=most, allowed=words, **inside)
-    fair = threshold < ratio < 1 / threshold
+    check_number("ratio", ratio, high=most, allowed=f"above 0 and below 1/rate_reference = {most:.4g}", **inside)
+    fair = f"({threshold:g}, {1 / threshold:g})"
     fine, allowed = {
         "less": (ratio < threshold, f"a ratio below the threshold {threshold:g}"),
         "greater": (ratio > threshold, f"a ratio above the threshold {threshold:g}"),
         "two-sided": (ratio != 1, "another ratio than 1"),
-        "violated": (not threshold <= ratio <= 1 / threshold, f"a ratio outside {_range(threshold)}"),
-        "satisfied": (fair, f"a ratio inside {_range(threshold)}"),
+        "violated": (not threshold <= ratio <= 1 / threshold, f"a ratio outside {fair}"),
+        "satisfied": (threshold < ratio < 1 / threshold, f"a ratio inside {fair}"),
     }[alternative]
     if not fine:
         got = f"{ratio:g} with alternative={alternative!r} and threshold {threshold:g}"
-        cure = "the assumed ratio must be what is to be shown"
-        raise InputError("ratio", got=got, allowed=allowed, cure=cure)
-
-
-def _range(threshold: float) -> str:
-    return f"({threshold:g}, {1 / threshold:g})"
+        raise InputError("ratio", got=got, allowed=allowed, cure="the assumed ratio must be what is to be shown")
+    level = check_confidence_level(level)
+    return _Plan(float(rate_reference), float(ratio), float(threshold), alternative, level)
 
 
 def _cases(name: str, value: float) -> int:
@@ -186,7 +175,7 @@ def _fewest(n: int, m: int, p: float, q: float) -> float:
     return min(n * p, n * (1 - p), m * q, m * (1 - q))
 
 
-def _likely(n: int, p: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _likely(n: int, p: float) -> tuple[NDArray[np.int64], Floats]:
     """Counts of n cases with all but 1e-16 of the probability, and the probability of each."""
     reach = 9 * sqrt(n * p * (1 - p)) + 40
     k = np.arange(max(0, int(n * p - reach)), min(n, ceil(n * p + reach)) + 1)
@@ -209,35 +198,30 @@ class _Plan:
 
     @property
     def critical(self) -> float:
-        two_sided = self.alternative == "two-sided"
-        return normal_quantile((1 + self.level) / 2 if two_sided else self.level)
+        return normal_quantile((1 + self.level) / 2 if self.alternative == "two-sided" else self.level)
 
     @property
     def nulls(self) -> tuple[float, float]:
         """The ratios that are to be excluded, from above and from below: the lower and the upper end."""
         if self.alternative == "two-sided":
             return 1.0, 1.0
-        return self.threshold, (1 / self.threshold if self.alternative in ("violated", "satisfied") else self.threshold)
+        return self.threshold, (1 / self.threshold if self.alternative in _VERDICTS else self.threshold)
 
-    def shown_low(self, k: NDArray[Any], n: int, j: NDArray[Any], m: int) -> NDArray[np.bool_]:
-        """Whether k of n against j of m show a ratio below the lower end ("satisfied": below the upper)."""
-        low, high = (ratio_score_statistic(k, n, j, m, null) for null in self.nulls)
+    def statistics(self, k: NDArray[Any], n: int, j: NDArray[Any], m: int) -> tuple[Floats, Floats]:
+        """Statistics of k of n against j of m at the lower and the upper end."""
+        low, high = self.nulls
+        return ratio_score_statistic(k, n, j, m, low), ratio_score_statistic(k, n, j, m, high)
+
+    def shown(self, low: Floats, high: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Whether these statistics show a ratio below the lower end, and one above the upper end.
+
+        For "satisfied": one below the upper end, and one above the lower end.
+        """
         if self.alternative == "satisfied":
-            return np.asarray(high <= -self.critical)
-        return self._beyond(-low, -high)
-
-    def shown_high(self, k: NDArray[Any], n: int, j: NDArray[Any], m: int) -> NDArray[np.bool_]:
-        """Whether they show one above the upper end ("satisfied": above the lower)."""
-        low, high = (ratio_score_statistic(k, n, j, m, null) for null in self.nulls)
-        if self.alternative == "satisfied":
-            return np.asarray(low >= self.critical)
-        return self._beyond(high, low)
-
-    def _beyond(self, near: NDArray[np.float64], far: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether the statistics of the near and of the far end of the fair range show that it is left."""
-        if self.alternative != "violated":
-            return np.asarray(near >= self.critical)
-        return np.asarray(ndtr(-near) + ndtr(-far) <= 1 - self.level)  # the test of an interval hypothesis
+            return high <= -self.critical, low >= self.critical
+        if self.alternative == "violated":  # the test of an interval hypothesis
+            return ndtr(low) + ndtr(high) <= 1 - self.level, ndtr(-high) + ndtr(-low) <= 1 - self.level
+        return low <= -self.critical, high >= self.critical
 
     def power(self, n: int, m: int, wanted: float = 0.0) -> float:
         """P(the test rejects), or P(verdict), of tables of n and m cases that are not all but impossible.
@@ -260,20 +244,16 @@ class _Plan:
         chance = np.outer(weight, weight_reference)
         rows, columns = np.nonzero(few & (chance > 1e-16))
         k, j, chance = k[rows], j[columns], chance[rows, columns]
-        low, high = (ratio_score_statistic(k, n, j, m, null) for null in self.nulls)
+        low, high = self.statistics(k, n, j, m)
         width, error, violated = low - high, 1 - self.level, self.alternative == "violated"
-        toward, sides = (low, -high), ("less", "greater")
-        if not violated:
-            toward, sides = (-low, high), ("greater", "less")
+        toward, sides = ((low, -high), ("less", "greater")) if violated else ((-low, high), ("greater", "less"))
         near = [ndtr(z) + ndtr(z - width) <= _NEAR * error for z in toward]
         shown = np.zeros(k.size, dtype=bool) if violated else near[0] & near[1]
         for z, own, null, side in zip(toward, near, self.nulls, sides, strict=True):
             at = np.flatnonzero(own & ~shown if violated else shown)
             shown[at] = exactly_shown((k[at], n, j[at], m), chance[at], z[at], width[at], null, side, error)
-        by_score = (high <= -self.critical) & (low >= self.critical)
-        if violated:
-            by_score = self._beyond(-low, -high) | self._beyond(high, low)
-        return float(np.sum(chance * (shown * 1.0 - by_score)))
+        one, other = self.shown(low, high)
+        return float(np.sum(chance * (shown * 1.0 - (one | other if violated else one & other))))
 
     def score_power(self, n: int, m: int) -> float:
         """P(the score test rejects)."""
@@ -281,10 +261,10 @@ class _Plan:
         k, weight = _likely(n, self.rate)
         found = np.zeros(k.size)
         if self.alternative != "greater":
-            low = first_true(lambda j: self.shown_low(k, n, j, m), k.size, m)
+            low = first_true(lambda j: self.shown(*self.statistics(k, n, j, m))[0], k.size, m)
             found += 1 - np.where(low > 0, bdtr(np.maximum(low - 1.0, 0), m, q), 0.0)
         if self.alternative != "less":
-            high = first_true(lambda j: ~self.shown_high(k, n, j, m), k.size, m)
+            high = first_true(lambda j: ~self.shown(*self.statistics(k, n, j, m))[1], k.size, m)
             found += np.where(high > 0, bdtr(np.maximum(high - 1.0, 0), m, q), 0.0)
         if self.alternative == "satisfied":  # both at once
             found = np.maximum(found - 1, 0.0)
@@ -359,8 +339,7 @@ def power_ratio(
     The probability of all tables that the score test (Miettinen & Nurminen 1985) rejects. Where fewer than ten
     successes or failures of a group are observed, verdicts are by the exact unconditional test, of less power (unless
     both groups have more than 2,000 cases): "violated" and "satisfied" count those tables so, where group × reference
-    is at most 100,000. Beyond it they count the score test, and a note says so where fewer than 20 are expected. Other
-    alternatives are of the score test; a note names the exact one where fewer than ten are expected.
+    is at most 100,000. Else the score test is counted, and a note says where that matters.
 
     Examples
     --------
@@ -368,19 +347,14 @@ def power_ratio(
     >>> print(f"{fs.power_ratio(0.5, 0.7, n=400).power:.3f}")
     0.479
     """
-    _check(rate_reference, ratio, threshold, alternative)
-    level = check_confidence_level(confidence_level)
+    plan = _checked(rate_reference, ratio, threshold, alternative, confidence_level)
     size = _cases("n", n)
-    size_reference = size if n_reference is None else _cases("n_reference", n_reference)
-    plan = _Plan(float(rate_reference), float(ratio), float(threshold), alternative, level)
-    return _planned(plan, size, size_reference)
+    return _planned(plan, size, size if n_reference is None else _cases("n_reference", n_reference))
 
 
 def _planned(plan: _Plan, n: int, n_reference: int) -> PowerResult:
-    null = 1.0 if plan.alternative == "two-sided" else plan.threshold
-    rates = plan.rate, plan.rate_reference, plan.ratio
-    power = plan.power(n, n_reference)
-    return PowerResult(power, n, n_reference, *rates, null, plan.alternative, plan.level)
+    power, rates = plan.power(n, n_reference), (plan.rate, plan.rate_reference, plan.ratio)
+    return PowerResult(power, n, n_reference, *rates, plan.nulls[0], plan.alternative, plan.level)
 
 
 def chance_of_verdict(
@@ -398,10 +372,8 @@ def detectable_ratio(
     low, high = 0.0, threshold
     for _ in range(20):
         middle = (low + high) / 2
-        if chance_of_verdict(rate_reference, middle, n, n_reference, threshold, level) >= power:
-            low = middle
-        else:
-            high = middle
+        shown = chance_of_verdict(rate_reference, middle, n, n_reference, threshold, level) >= power
+        low, high = (middle, high) if shown else (low, middle)
     return low if low > 1e-4 else 0.0
 
 
@@ -439,14 +411,13 @@ def sample_size_ratio(
     Notes
     -----
     Exact power is no monotone function of size: the answer is the first size that reaches the wanted one, looked for
-    from where the formula with variances under the null and the assumed rates (Farrington & Manning 1990) comes near
-    it. Where that leaves more than 500 sizes (20 with exact tests of verdicts), power counts as monotone among them.
+    from where the formula with variances under the null and the assumed rates [1]_ comes near it. Where that leaves
+    more than 500 sizes (20 with exact tests of verdicts), power counts as monotone among them.
 
     References
     ----------
-    .. [1] Farrington, Manning (1990). Test statistics and sample size formulae for comparative binomial
-       trials with null hypothesis of non-zero risk difference or non-unity relative risk. Statistics in
-       Medicine 9, 1447–1454.
+    .. [1] Farrington, Manning (1990). Test statistics and sample size formulae for comparative binomial trials with
+       null hypothesis of non-zero risk difference or non-unity relative risk. Statistics in Medicine 9, 1447–1454.
 
     Examples
     --------
@@ -455,13 +426,12 @@ def sample_size_ratio(
     >>> print(plan.n, f"{plan.power:.3f}")
     971 0.800
     """
-    _check(rate_reference, ratio, threshold, alternative)
-    level = check_confidence_level(confidence_level)
-    words = f"between 1 − confidence_level = {1 - level:.4g} and 1"
-    ends: dict[str, Any] = {"low": 1 - level, "high": 1, "open_low": True, "open_high": True}
+    plan = _checked(rate_reference, ratio, threshold, alternative, confidence_level)
+    least = 1 - plan.level
+    words = f"between 1 − confidence_level = {least:.4g} and 1"
+    ends: dict[str, Any] = {"low": least, "high": 1, "open_low": True, "open_high": True}
     wanted = check_number("power", power, allowed=words, cure="0.8 or 0.9", **ends)
     share = check_number("allocation", allocation, low=0, open_low=True, cure="reference cases per case")
-    plan = _Plan(float(rate_reference), float(ratio), float(threshold), alternative, level)
     n = _smallest(plan, wanted, share)
     return _planned(plan, n, ceil(share * n))
 
@@ -490,10 +460,8 @@ def _smallest(plan: _Plan, wanted: float, allocation: float) -> int:
         if len(tried) > (_TRIED_EXACTLY if exactly else _TRIED):
             at = bisect_left(tried[:-1], True, key=reaches)
             tried = tried[at : at + 1]
-        found = next((n for n in tried if reaches(n)), None)
-        if found is not None:
+        if (found := next((n for n in tried if reaches(n)), None)) is not None:
             return found
-    got = f"{plan.ratio:g} with power {wanted:g} and allocation {allocation:g}"
-    allowed = f"what {MAX_CASES:,} cases of each group can show"
+    got, allowed = f"{plan.ratio:g} with power {wanted:g} and allocation {allocation:g}", f"what {MAX_CASES:,} cases"
     cure = "assume a ratio further from the threshold, or less power"
-    raise InputError("ratio", got=got, allowed=allowed, cure=cure)
+    raise InputError("ratio", got=got, allowed=f"{allowed} of each group can show", cure=cure)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import results
 from fairstats.ground.counts import CellCounts
+from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning, caution
 from fairstats.ground.lazy import Axes, pd
+from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.registry import RATES, Rate, find_metric
-from fairstats.ground.results import HypothesisTest, Interval, Result
+from fairstats.ground.results import HypothesisTest, Interval, Result, columns_of
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import Evidence, explain, fair_range, settle
@@ -21,6 +23,8 @@ from fairstats.methods.rates.bounds import worst_case_rows
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.pair import SMALL_CELL, shrinkage
 from fairstats.plots.forest import forest_plot
+
+_Result = TypeVar("_Result", bound=Result)
 
 
 @serialisable()
@@ -89,23 +93,15 @@ class RateComparison(results.Comparison):
 
     @classmethod
     def unknown(
-        cls,
-        metric: str,
-        settings: Inference,
-        pair: tuple[int, int],
-        groups: Sequence[str],
-        rates: NDArray[Any],
-        sizes: NDArray[Any],
-        ends: tuple[float, float] = (float("nan"), float("nan")),
-    ) -> RateComparison:
+        cls, metric: str, settings: Inference, pair: tuple[int, int], groups: Sequence[str], rates: NDArray[Any],
+        sizes: NDArray[Any], ends: tuple[float, float] = (float("nan"), float("nan")),
+    ) -> RateComparison:  # fmt: skip
         """A comparison of a pair of groups before anything is computed: insufficient evidence."""
-        (i, j), level = pair, settings.confidence_level
+        (i, j), interval = pair, Interval(*ends, settings.confidence_level, settings.method)
         return cls(
-            metric=metric, group=groups[i], reference=groups[j],
-            confidence_interval=Interval(*ends, level, settings.method),
-            bounds=Interval(*ends, level, settings.method), verdict="insufficient evidence",
-            rate=float(rates[i]), rate_reference=float(rates[j]), n=int(sizes[i]), n_reference=int(sizes[j]),
-            method=settings.method,
+            metric=metric, group=groups[i], reference=groups[j], confidence_interval=interval, bounds=interval,
+            verdict="insufficient evidence", rate=float(rates[i]), rate_reference=float(rates[j]), n=int(sizes[i]),
+            n_reference=int(sizes[j]), method=settings.method,
         )  # fmt: skip
 
 
@@ -114,21 +110,25 @@ def with_adjusted(comparisons: Iterable[Any], pvalues: Iterable[float]) -> tuple
     return tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(comparisons, pvalues, strict=True))
 
 
-def with_verdicts(
-    comparisons: Sequence[RateComparison], evidence: Sequence[Evidence], settings: Inference, *, chosen_among: int = 0
-) -> tuple[RateComparison, ...]:
-    """The comparisons of one metric with their verdicts.
+def as_family(
+    compared: Sequence[tuple[Any, Evidence]], settings: Inference, *, chosen_among: int = 0,
+    of_all: Sequence[float] | None = None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The comparisons of one metric, each given with its evidence, with verdicts and adjusted p-values.
 
     `chosen_among`: number of comparisons among which the data chose these (``reference="highest"``); 0 where
-    they are the family.
+    they are the family; `of_all`: their p-values over all of those, by default Bonferroni's.
     """
-    size = 1 - settings.confidence_level
-    if not chosen_among:
-        rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
-        return tuple(c.ruled(r) for c, r in zip(comparisons, rulings, strict=True))
-    alone = settle(evidence, confidence_level=1 - size / chosen_among, adjust="none")
-    rulings = tuple(replace(r, pvalue_adjusted=min(chosen_among * r.pvalue, 1.0)) for r in alone)
-    return tuple(c.ruled(r) for c, r in zip(comparisons, rulings, strict=True))
+    comparisons, evidence = [c for c, _ in compared], [e for _, e in compared]
+    pvalues, level = [c.pvalue for c in comparisons], settings.confidence_level
+    if chosen_among:
+        alone = settle(evidence, confidence_level=1 - (1 - level) / chosen_among, adjust="none")
+        rulings = [replace(r, pvalue_adjusted=min(chosen_among * r.pvalue, 1.0)) for r in alone]
+        among: Iterable[float] = of_all or [min(chosen_among * p, 1.0) for p in pvalues]
+    else:
+        rulings = list(settle(evidence, confidence_level=level, adjust=settings.adjust))
+        among = adjust_pvalues(pvalues, settings.adjust)
+    return with_adjusted((c.ruled(r) for c, r in zip(comparisons, rulings, strict=True)), among)
 
 
 def _few(c: RateComparison) -> list[str]:
@@ -200,34 +200,25 @@ class ComparisonResult(Result):
 
     def tests(self) -> pd.DataFrame:
         """Every test of every comparison: both directions against the threshold, equality, equivalence."""
-        return pd.DataFrame(
-            [
-                {"metric": c.metric, "group": c.group, "reference": c.reference, **vars(test)}
-                for c in self.comparisons
-                for test in c.tests
-            ]
-        )
+        told = ((columns_of(c, "metric", "group", "reference"), test) for c in self.comparisons for test in c.tests)
+        return pd.DataFrame([{**who, **vars(test)} for who, test in told])
 
     def sentences(self) -> list[str]:
         """One sentence per comparison: the verdict in words."""
-        lines = []
+        lines, settings = [], self.settings
+        family = settings.reference_rule == "highest" or (settings.adjust != "none" and len(self.comparisons) > 1)
         for c in self.comparisons:
             if c.verdict == "insufficient evidence":
                 lines.append(f"{self._subject(c)}: insufficient evidence. {c.note}".strip())
                 continue
-            scale = self.scale if self.scale in ("ratio", "difference") else "gap"
-            low, high = fair = self.settings.fair(scale)
-            side = c.direction if c.verdict == "violated" else c.verdict
-            tail = self.tails.get(side, self.tails[c.verdict])
+            low, high = fair = settings.fair(self.scale if self.scale in ("ratio", "difference") else "gap")
+            tail = self.tails.get(c.direction if c.verdict == "violated" else "", self.tails[c.verdict])
             if low == high and c.verdict == "undecided":
                 tail = "do not settle whether it is {low}"
-            tail = tail.format(low=f"{low:.4g}", high=f"{high:.4g}")
-            family = self.settings.adjust != "none" and len(self.comparisons) > 1
-            family |= self.settings.reference_rule == "highest"
-            asked = self.settings.alternative
-            why = explain(c.confidence_interval, c.bounds, fair, c.verdict, adjusted=family, alternative=asked)
-            told = f"{self._finding(c)}: {c.verdict}; the data {tail}{self._who(c)}."
-            lines.append(f"{told} {why}".strip())
+            told = tail.format(low=f"{low:.4g}", high=f"{high:.4g}") + self._who(c)
+            limits, asked = (c.confidence_interval, c.bounds, fair), settings.alternative
+            why = explain(*limits, c.verdict, adjusted=family, alternative=asked)
+            lines.append(f"{self._finding(c)}: {c.verdict}; the data {told}. {why}".strip())
         return lines
 
     def _subject(self, c: RateComparison) -> str:
@@ -240,21 +231,17 @@ class ComparisonResult(Result):
         """Where a violation is shown, who has the lower rate, and whether that is to a disadvantage."""
         if c.verdict != "violated" or c.direction not in ("below", "above"):
             return ""
-        lower, higher = self._by_value(c)
-        rate = self._rate_told(c)
+        lower, higher, rate = self._by_value(c)
         if rate is None:
             return f": {lower} has the lower value"
         loses = {"higher": lower, "lower": higher}.get(rate.favourable)
         return f": {lower} has the lower {rate.title}" + (f", to the disadvantage of {loses}" if loses else "")
 
-    def _by_value(self, c: RateComparison) -> tuple[str, str]:
-        """The group with the lower value of a comparison outside the fair range, and the other."""
-        return (c.group, c.reference) if c.direction == "below" else (c.reference, c.group)
-
-    def _rate_told(self, c: RateComparison) -> Rate | None:
-        """The rate that is lower in one of the groups."""
-        metric = find_metric(c.metric)
-        return RATES[metric.rates[0]] if metric and metric.rates else None
+    def _by_value(self, c: RateComparison) -> tuple[str, str, Rate | None]:
+        """The group with the lower value of a comparison outside the fair range, the other one, and their rate."""
+        metric, low = find_metric(c.metric), c.direction == "below"
+        rate = RATES[metric.rates[0]] if metric and metric.rates else None
+        return (c.group, c.reference, rate) if low else (c.reference, c.group, rate)
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
@@ -274,10 +261,8 @@ class ComparisonResult(Result):
             if s.reference_rule == "highest" and s.family == Inference.family:
                 how = "adjusted over all pairs: of equality as the intervals are, of verdicts by bonferroni"
             lines.append(f"p-values {how}.")
-        exact = {c.group: None for c in self.comparisons if c.bounds.method.startswith("exact")}
-        if exact:
-            names = ", ".join(exact)
-            lines.append(f"Fewer than 10 successes or failures: verdicts on {names} by the exact test.")
+        if exact := {c.group: None for c in self.comparisons if c.bounds.method.startswith("exact")}:
+            lines.append(f"Fewer than 10 successes or failures: verdicts on {', '.join(exact)} by the exact test.")
         return lines + self.regime_notes() + self._common_notes()
 
     def regime_notes(self) -> list[str]:
@@ -285,32 +270,28 @@ class ComparisonResult(Result):
         counts, metric = self.counts, find_metric(self.metric)
         if not isinstance(counts, CellCounts) or self.backend != "numpy":
             return []
-        lines = []
         answered = [c for c in self.comparisons if c.verdict != "insufficient evidence"]
         if counts.weighted and metric is not None:
             shown = {g for c in answered for g in (c.group, c.reference)}
-            least = np.ones(len(counts.groups))
-            for rate in (RATES[name] for name in metric.rates):
-                for part in rate.parts or (rate,):
-                    least = np.minimum(least, shrinkage(estimate_rate(counts, part)).min(axis=0))
+            parts = (part for name in metric.rates for part in RATES[name].parts or (RATES[name],))
+            least = np.min([shrinkage(estimate_rate(counts, part)).min(axis=0) for part in parts], axis=0)
             scarce = [g for g, factor in zip(counts.groups, least, strict=True) if g in shown and factor < 0.95]
             if scarce:
-                lines.append(
+                return [
                     f"{', '.join(scarce)}: few effective successes or failures, or clusters of very unequal "
                     "size. Limits are wider for it; where many such samples get no answer, those that do are "
                     "a selection (coverage .92 to 1; where fewer than one in ten do, nothing is claimed)."
-                )
-        elif not counts.weighted and self.method in ("log", "delta"):
-            lines.append(
-                f"The {self.method} method, asked for, is too liberal beside a small group: there its "
-                "verdicts are wrong in up to 10% of samples."
-            )
-        elif not counts.weighted and self.method in ("score", "koopman", "mee"):
-            few = [name for c in answered for name in _few(c)]
-            if few:
-                told = "Intervals may be too narrow where fewer than 5 successes or failures are expected"
-                lines.append(f"{told}: {', '.join(dict.fromkeys(few))}.")
-        return lines
+                ]
+        if counts.weighted:
+            return []
+        if self.method in ("log", "delta"):
+            told = f"The {self.method} method, asked for, is too liberal beside a small group: there its"
+            return [f"{told} verdicts are wrong in up to 10% of samples."]
+        few = [name for c in answered for name in _few(c)]
+        if few and self.method in ("score", "koopman", "mee"):
+            told = "Intervals may be too narrow where fewer than 5 successes or failures are expected"
+            return [f"{told}: {', '.join(dict.fromkeys(few))}."]
+        return []
 
     def _common_notes(self) -> list[str]:
         dropped = [self.counts.missing.sentence] if self.counts.missing.n_dropped else []
@@ -322,11 +303,10 @@ class ComparisonResult(Result):
         Returns
         -------
         DataFrame
-            metric, group, reference, estimate, low, high, ci_low, ci_high, n_missing. Without missing rows
-            estimate, low and high agree. For a mean of rates (average odds) the range is that of its parts
-            and may not be attained. `ci_low` to `ci_high` holds the true value, which lies somewhere between
-            the bounds of the population, with the confidence level (Imbens & Manski 2004, with the shrinkage
-            of Stoye 2009; limits by the score with continuity correction): it is conservative (.95 to .99).
+            metric, group, reference, estimate, low, high, ci_low, ci_high, n_missing. For a mean of rates (average
+            odds) the range is that of its parts and may not be attained. `ci_low` to `ci_high` holds the true value,
+            somewhere between the bounds of the population, with the confidence level (Imbens & Manski 2004, with the
+            shrinkage of Stoye 2009; limits by the score with continuity correction): it is conservative (.95 to .99).
 
         Raises
         ------
@@ -335,7 +315,7 @@ class ComparisonResult(Result):
         """
         return pd.DataFrame(worst_case_rows(self.counts, self.comparisons, self.scale, self.settings.confidence_level))
 
-    def _with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> Any:
+    def _with_adjusted(self, adjusted: Iterable[float], family: str) -> Any:
         """The same result with these adjusted p-values and this family."""
         comparisons = with_adjusted(self.comparisons, adjusted)
         return replace(self, comparisons=comparisons, settings=replace(self.settings, family=family))
@@ -357,12 +337,10 @@ class RatioResult(ComparisonResult):
 
     scale: ClassVar[str] = "ratio"
     tails: ClassVar[dict[str, str]] = {
-        "below": "show a ratio below {low}",
-        "above": "show a ratio above {high}",
-        "violated": "show a ratio outside {low} to {high}",
-        "satisfied": "show a ratio between {low} and {high}",
+        "below": "show a ratio below {low}", "above": "show a ratio above {high}",
+        "violated": "show a ratio outside {low} to {high}", "satisfied": "show a ratio between {low} and {high}",
         "undecided": "do not settle whether it lies between {low} and {high}",
-    }
+    }  # fmt: skip
 
     def _finding(self, c: RateComparison) -> str:
         told = c.confidence_interval.words(".3f", self.settings.alternative)
@@ -384,3 +362,13 @@ class DifferenceResult(ComparisonResult):
     def _finding(self, c: RateComparison) -> str:
         told = c.confidence_interval.words("+.3f", self.settings.alternative)
         return f"{self._subject(c)}: difference {c.estimate:+.3f} ({told})"
+
+
+def warned(result: _Result, name: str) -> _Result:
+    """The result, after warning of what could not be computed, and of methods that had to be replaced."""
+    lacking = {c.note for c in result.comparisons if c.note and c.verdict == "insufficient evidence"}
+    replaced = {c.note for c in result.comparisons if c.note} - lacking
+    for notes, kind in ((lacking, InsufficientEvidenceWarning), (replaced, DataWarning)):
+        if notes:
+            caution(f"{name}: {' '.join(sorted(notes))}", kind)
+    return result

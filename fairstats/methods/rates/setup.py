@@ -83,17 +83,16 @@ _HEADINGS = ("Parameters", "Returns", "Raises", "Warns", "Notes", "References", 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def documented(words: Mapping[str, str] = PARAMETERS, **defaults: Any) -> Callable[[_Function], _Function]:
+def documented(words: Mapping[str, str] = PARAMETERS) -> Callable[[_Function], _Function]:
     """Decorator: spell out ``**options`` in the signature, and document what the docstring leaves out.
 
-    `words` are texts beside those that all functions share, `defaults` those that differ from `DEFAULTS`.
+    `words` are texts beside those that all functions share.
     """
     shared = {**PARAMETERS, **words}
 
     def document(function: _Function) -> _Function:
-        signature = _spelt_out(function, {**DEFAULTS, **defaults})
-        shared_by_name = signature.parameters.keys() - inspect.signature(function).parameters.keys()
-        usual = {name: signature.parameters[name].default for name in shared_by_name}
+        signature = _spelt_out(function)
+        usual = {name: DEFAULTS[name] for name in signature.parameters.keys() - inspect.signature(function).parameters}
 
         @functools.wraps(function)
         def public(*args: Any, **given: Any) -> Any:
@@ -102,25 +101,22 @@ def documented(words: Mapping[str, str] = PARAMETERS, **defaults: Any) -> Callab
             return function(*args, **{**usual, **given})
 
         public.__signature__ = signature  # type: ignore[attr-defined]
-        text = inspect.getdoc(function)
-        if text is not None:  # python -OO
+        if (text := inspect.getdoc(function)) is not None:  # python -OO
             public.__doc__ = _completed(text, list(signature.parameters), shared, function.__annotations__)
         return cast("_Function", public)
 
     return document
 
 
-def _spelt_out(function: Callable[..., Any], defaults: Mapping[str, Any]) -> inspect.Signature:
+def _spelt_out(function: Callable[..., Any]) -> inspect.Signature:
     """The signature with the names that ``**options`` stands for."""
     signature = inspect.signature(function)
     known = dict(signature.parameters)
     if known.pop("options", None):
-        (options,) = get_type_hints(function)["options"].__args__
-        for name in sorted(options.__annotations__, key=list(defaults).index):
-            hint = options.__annotations__[name].__forward_arg__
-            known[name] = inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint
-            )
+        hints = get_type_hints(function)["options"].__args__[0].__annotations__
+        for name in sorted(hints, key=list(DEFAULTS).index):
+            told = {"default": DEFAULTS[name], "annotation": hints[name].__forward_arg__}
+            known[name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, **told)
     return signature.replace(parameters=list(known.values()))
 
 
@@ -158,8 +154,7 @@ def make_settings(contrast: str, given: Mapping[str, Any], *, any_margin: bool =
 
     `any_margin` says that the metric may differ by 1 or more.
     """
-    ratio = contrast == "ratio"
-    method = given.get("method")
+    ratio, method = contrast == "ratio", given.get("method")
     checks.check_choice("method", method, _RATIO_METHODS if ratio else _DIFFERENCE_METHODS)
     chosen = {name: given.get(name, usual) for name, usual in DEFAULTS.items()}
     for name, choices in _CHOICES.items():
@@ -198,10 +193,8 @@ def count_table(given: Mapping[str, Any], needs: tuple[str, ...]) -> CellCounts:
 
 def rows_among(given: Mapping[str, Any]) -> dict[str, Any]:
     """Of the arguments those that say how rows are read."""
-    return {name: given[name] for name in _ROWS if name in given}
-
-
-_ROWS = ("sensitive_features", "sample_weight", "cluster", "pos_label", "missing", "groups")
+    names = ("sensitive_features", "sample_weight", "cluster", "pos_label", "missing", "groups")
+    return {name: given[name] for name in names if name in given}
 
 
 def _counted(counts: Any, *, selection: bool) -> CellCounts:
@@ -213,9 +206,8 @@ def _counted(counts: Any, *, selection: bool) -> CellCounts:
         return counts
     if isinstance(counts, CellCounts):
         got = "selection counts" if isinstance(counts, SelectionCounts) else type(counts).__name__
-        allowed = "confusion counts (tp, fp, fn, tn): this metric needs the labels"
-        if selection:
-            allowed = "SelectionCounts or ConfusionCounts, or a mapping or frame of them"
+        of_selections = "SelectionCounts or ConfusionCounts, or a mapping or frame of them"
+        allowed = of_selections if selection else "confusion counts (tp, fp, fn, tn): this metric needs the labels"
         raise InputError("counts", got=got, allowed=allowed, cure="pass the confusion counts of one model")
     if selection and _holds_selections(counts):
         return SelectionCounts.from_counts(counts)

@@ -15,14 +15,17 @@ from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import find_reference
 from fairstats.ground.outcomes import Outcomes
-from fairstats.ground.results import HypothesisTest, Interval
+from fairstats.ground.results import HypothesisTest
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
-from fairstats.ground.verdict import Evidence, bound_level, z_evidence
-from fairstats.methods.rates.compare import adjusted, directed_tests, one_sided, warned
+from fairstats.ground.verdict import Evidence
+from fairstats.methods.rates.compare import answered, directed_tests, limits_and_evidence
 from fairstats.methods.rates.limits import LogRatio
-from fairstats.methods.rates.result import Inference, RateComparison, RatioResult, with_verdicts
+from fairstats.methods.rates.pair import Chosen
+from fairstats.methods.rates.result import Inference, RateComparison, RatioResult, as_family, warned
 from fairstats.methods.rates.setup import RATIO, Shared, check_groups, documented, make_settings, rows_among
+
+_METRIC = "disparate_impact_stratified"
 
 
 @serialisable(eq=False)
@@ -49,13 +52,10 @@ class StratifiedRatioResult(RatioResult):
     def notes(self) -> list[str]:
         """Sentences below the table."""
         lines = [*super().notes(), f"Mantel–Haenszel over {len(self.strata)} strata."]
-        for c in self.comparisons:
-            for test in c.tests:
-                if test.alternative == "heterogeneity":
-                    lines.append(
-                        f"{c.group}: {test.method}, H0 {test.null}: p = {test.pvalue:.3g}"
-                        + (" — one ratio does not describe all strata." if test.pvalue < 0.05 else ".")
-                    )
+        tests = [(c.group, t) for c in self.comparisons for t in c.tests if t.alternative == "heterogeneity"]
+        for group, test in tests:
+            end = " — one ratio does not describe all strata." if test.pvalue < 0.05 else "."
+            lines.append(f"{group}: {test.method}, H0 {test.null}: p = {test.pvalue:.3g}{end}")
         return lines
 
 
@@ -127,13 +127,11 @@ def stratified_ratio(
         share = table.totals[:, 0] / table.totals.sum(axis=1)
         crude = tuple(float(share[g] / share[index]) for g in others)
     pooled = [_pooled(cells, table, g, index, settings) for g in others]
-    judged = with_verdicts([c for c, _ in pooled], [found for _, found in pooled], settings)
     result = StratifiedRatioResult(
-        metric="disparate_impact_stratified", comparisons=adjusted(judged, settings.adjust),
-        settings=settings, counts=table, words="Disparate impact within strata (Mantel–Haenszel)",
-        backend="statsmodels", strata=names, stratum_counts=cells, crude=crude,
+        _METRIC, as_family(pooled, settings), settings, table, "Disparate impact within strata (Mantel–Haenszel)",
+        "statsmodels", names, cells, crude,
     )  # fmt: skip
-    return warned(result)
+    return warned(result, _METRIC)
 
 
 def _tallied(counts: Any) -> tuple[SelectionCounts, NDArray[np.int64], tuple[str, ...]]:
@@ -165,11 +163,9 @@ def _stratum_cells(outcomes: Outcomes) -> tuple[NDArray[np.int64], tuple[str, ..
 def _pooled(
     cells: NDArray[np.int64], table: SelectionCounts, i: int, j: int, settings: Inference
 ) -> tuple[RateComparison, Evidence]:
-    level = settings.confidence_level
     share = table.totals[:, 0] / np.maximum(table.totals.sum(axis=1), 1)
     known = table.groups, share, table.group_sizes
-    name, ends = "disparate_impact_stratified", (0.0, float("inf"))
-    empty = RateComparison.unknown(name, settings, (i, j), *known, ends)
+    empty = RateComparison.unknown(_METRIC, settings, (i, j), *known, (0.0, float("inf")))
     both = (cells[:, i].sum(axis=1) > 0) & (cells[:, j].sum(axis=1) > 0)
     used = cells[both][:, [i, j]].astype(np.float64)
     k, n = used[..., 0], used.sum(axis=2)
@@ -178,40 +174,24 @@ def _pooled(
     if not (numerator > 0 and denominator > 0):
         note = f"{empty.group} and {empty.reference}: no stratum where both occur has a success in each."
         return replace(empty, note=note), Evidence()
+    spread = np.sum((k.sum(axis=1) * n[:, 0] * n[:, 1] - k[:, 0] * k[:, 1] * total) / total**2)
+    log_error = float(np.sqrt(spread / (numerator * denominator)))
+    if log_error == 0:
+        return replace(empty, note=f"{empty.group} and {empty.reference}: no failure in any stratum."), Evidence()
     from statsmodels.stats.contingency_tables import StratifiedTable
 
     stratified = StratifiedTable(np.moveaxis(used, 0, -1))
-    ratio = float(stratified.riskratio_pooled)
-    successes = k.sum(axis=1)
-    spread = np.sum((successes * n[:, 0] * n[:, 1] - k[:, 0] * k[:, 1] * total) / total**2)
-    log_error = float(np.sqrt(spread / (numerator * denominator)))
-    if log_error == 0:
-        note = f"{empty.group} and {empty.reference}: no failure in any stratum."
-        return replace(empty, note=note), Evidence()
-    pooled = LogRatio(float("inf"), ratio, log_error)
-    tests = (
-        *directed_tests(pooled, "ratio", settings, pooled.degrees_of_freedom, settings.method),
-        *_tests_of_strata(stratified, k, n),
-    )
-    chosen = next(t for t in tests if t.alternative == settings.alternative)
-    z_low, z_high = (pooled.statistic(end) for end in settings.fair("ratio"))
-    one_sided_level = bound_level(z_low - z_high, level)
-    bounds = Interval(*pooled.interval(2 * one_sided_level - 1), one_sided_level, settings.method)
-    interval = Interval(*pooled.interval(level), level, settings.method)
-    if settings.alternative != "two-sided":
-        alone = Interval(*pooled.interval(2 * level - 1), level, settings.method)
-        interval = one_sided(alone, "ratio", settings.alternative)
-    found = replace(
-        empty, estimate=ratio, std_error=ratio * log_error, confidence_interval=interval, bounds=bounds,
-        statistic=chosen.statistic, pvalue=chosen.pvalue, tests=tests,
-    )  # fmt: skip
-    return found, z_evidence(z_low, z_high)
+    ratio, level = float(stratified.riskratio_pooled), settings.confidence_level
+    by = Chosen(LogRatio(float("inf"), ratio, log_error), settings.method)
+    bounds, evidence = limits_and_evidence(by, "ratio", settings)
+    tests = [*directed_tests(by, "ratio", settings), *_tests_of_strata(stratified, k, n)]
+    pooled = replace(empty, estimate=ratio, std_error=ratio * log_error, bounds=bounds)
+    return answered(pooled, by, "ratio", settings, tests, (level, 2 * level - 1)), evidence
 
 
-def _tests_of_strata(stratified: Any, k: Floats, n: Floats) -> tuple[HypothesisTest, ...]:
+def _tests_of_strata(stratified: Any, k: Floats, n: Floats) -> list[HypothesisTest]:
     """Cochran–Mantel–Haenszel, and homogeneity of ratios and of odds ratios."""
-    null = stratified.test_null_odds(correction=False)
-    name = "Cochran–Mantel–Haenszel (statsmodels)"
+    null, name = stratified.test_null_odds(correction=False), "Cochran–Mantel–Haenszel (statsmodels)"
     found = float(null.statistic), float(null.pvalue)
     tests = [HypothesisTest("odds ratio = 1 in all strata", "any difference", *found, name)]
     known = (k > 0).all(axis=1) & ((k < n).any(axis=1))
@@ -222,12 +202,12 @@ def _tests_of_strata(stratified: Any, k: Floats, n: Floats) -> tuple[HypothesisT
         weight = 1 / np.sum((1 - rate) / k[known], axis=1)
         mean = np.average(log_ratio, weights=weight)
         q = float(np.sum(weight * (log_ratio - mean) ** 2))
-        pvalue = float(chdtrc(df, q))
-        tests.append(HypothesisTest("one ratio in all strata", "heterogeneity", q, pvalue, "Cochran's Q"))
+        found = q, float(chdtrc(df, q))
+        tests.append(HypothesisTest("one ratio in all strata", "heterogeneity", *found, "Cochran's Q"))
     with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 inside statsmodels at an odds ratio of 1
         equal = stratified.test_equal_odds(adjust=True)
     if k.shape[0] > 1 and np.isfinite(equal.pvalue):
         name = "Breslow–Day with Tarone's adjustment (statsmodels)"
         found = float(equal.statistic), float(equal.pvalue)
         tests.append(HypothesisTest("one odds ratio in all strata", "heterogeneity", *found, name))
-    return tuple(tests)
+    return tests

@@ -21,11 +21,8 @@ _NAN = float("nan")
 OVERALL = "all rows"
 #: Quantity of scores → how a change of it is worded.
 KINDS = {"auc": "better", "brier": "worse", "madd": "size", "abroca": "size"}
-_WORDS = {
-    "size": ("closer to parity", "further from parity"),
-    "better": ("worse", "better"),
-    "worse": ("better", "worse"),
-}
+_PARITY = "closer to parity", "further from parity"
+_WORDS = {"better": ("worse", "better"), "worse": ("better", "worse")}
 
 
 @serialisable(kw_only=True)
@@ -121,42 +118,38 @@ class Found:
 
     def row(self, level: float, joint: float, chosen: bool, verdict_level: float | None) -> PairedChange:
         """At a confidence level; `joint`: that of each of simultaneous intervals."""
-        ratio = self.kind == "ratio"
-        open_ends = (0.0, np.inf) if ratio else (-np.inf, np.inf)
+        ratio, open_ends = self.kind == "ratio", Interval(-np.inf, np.inf, level, self.method)
+        own = replace(open_ends, low=0.0) if ratio else open_ends
         (before, after), sizes = np.array(self.ends), np.abs(self.ends)
         with np.errstate(divide="ignore", invalid="ignore"):
             estimate = float(after / before if ratio else after - before)
             moved = float(np.diff(np.abs(np.log(sizes)) if ratio else sizes)[0])
+        group, reference, *_ = (*self.groups, "")
         empty = PairedChange(
-            metric=f"{self.name}_change", group=self.groups[0],
-            reference=self.groups[1] if len(self.groups) > 1 else "", model=self.pair.model,
+            metric=f"{self.name}_change", group=group, reference=reference, model=self.pair.model,
             baseline=self.pair.baseline, before=self.ends[0], after=self.ends[1], estimate=estimate,
-            distance_change=moved,
-            confidence_interval=Interval(*open_ends, level, self.method),
-            simultaneous=Interval(*open_ends, level, self.method),
-            distance_interval=Interval(-np.inf, np.inf, level, self.method), verdict="insufficient evidence",
-            n=self.n, method=self.method,
+            distance_change=moved, confidence_interval=own, simultaneous=own, distance_interval=open_ends,
+            verdict="insufficient evidence", n=self.n, method=self.method,
         )  # fmt: skip
         if isinstance(self.change, str):
             return replace(empty, note=self.change)
         shift, degrees = self.change.shift, self.change.degrees_of_freedom
         wide = self._ends(shift, joint, degrees)
-        own = wide if chosen else self._ends(shift, level, degrees)
+        low, high = wide if chosen else self._ends(shift, level, degrees)
         judged = normal_quantile((1 + (verdict_level or level)) / 2, degrees)
         distance = shift.limits(judged)
         if self.kind in ("ratio", "difference"):
             distance = distance_limits(distance, self.change.total.limits(judged))
-        less, more = _WORDS.get(self.kind, _WORDS["size"])
+        less, more = _WORDS.get(self.kind, _PARITY)
         verdict = less if distance[1] < 0 else more if distance[0] > 0 else "undecided"
         statistic = shift.statistic()
         estimate = float(np.exp(shift.estimate)) if ratio else shift.estimate
         return replace(
             empty, estimate=estimate, std_error=self.change.std_error * (estimate if ratio else 1.0),
-            confidence_interval=Interval(*own, level, self.method),
+            confidence_interval=Interval(low, high, level, self.method),
             simultaneous=Interval(*wide, level, self.method), statistic=statistic,
-            pvalue=two_sided_pvalue(statistic, degrees),
-            distance_interval=Interval(*distance, level, self.method),
-            verdict="insufficient evidence" if own == (0.0, np.inf) else verdict, note=self.change.note,
+            pvalue=two_sided_pvalue(statistic, degrees), distance_interval=Interval(*distance, level, self.method),
+            verdict="insufficient evidence" if (low, high) == (0.0, np.inf) else verdict, note=self.change.note,
         )  # fmt: skip
 
     def _ends(self, shift: Part, level: float, degrees: float) -> tuple[float, float]:

@@ -16,16 +16,18 @@ from math import hypot
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import betainc, betaincinv
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_cdf
 from fairstats.ground.scores import label_blind_bins
 from fairstats.ground.verdict import Evidence
 from fairstats.numerics.paired.change import Change
 from fairstats.numerics.paired.score import End, Part
 
-Floats = NDArray[np.float64]
 #: A group needs so many rows (of each label): the bootstrap of fewer understates the noise.
 MIN_ROWS = 10
 #: Beyond so many rows the noise of bin shares is drawn as normal with their covariance.
@@ -70,15 +72,9 @@ def unchanged(rows: Sequence[float], weight: float = 1.0) -> Part:
 
 
 def madd(
-    scores: tuple[Floats, Floats],
-    pairs: Sequence[tuple[int, int]],
-    margin: float,
-    n_resamples: int,
-    rng: Generator,
-    *,
-    bins: int | None = None,
-    weights: tuple[Floats | None, Floats | None] = (None, None),
-) -> Measured | str:
+    scores: tuple[Floats, Floats], pairs: Sequence[tuple[int, int]], margin: float, n_resamples: int, rng: Generator,
+    *, bins: int | None = None, weights: tuple[Floats | None, Floats | None] = (None, None),
+) -> Measured | str:  # fmt: skip
     """MADD of models between two groups, on one grid that depends on the group sizes only.
 
     `scores`: of the group and its reference, shape (M, n) each; `bins`: of another grid; `weights`: of the
@@ -88,19 +84,17 @@ def madd(
     sizes = [part.shape[1] if w is None else effective_rows(w) for part, w in owned]
     if min(sizes) < MIN_ROWS:
         return f"fewer than {MIN_ROWS} rows{'' if weights[0] is None else ', by their weights'}."
-    bins = bins or label_blind_bins(*sizes)
-    codes = [grid_codes(part, bins) for part in scores]
-    shares = [
-        np.stack([np.bincount(c, w, bins) / (c.size if w is None else w.sum()) for c in part])
-        for part, w in zip(codes, weights, strict=True)
-    ]
-    drawn = [drawn_shares(c, bins, n_resamples, rng, w) for c, w in zip(codes, weights, strict=True)]
+    bins, shares, drawn = bins or label_blind_bins(*sizes), [], []
+    for part, w in owned:
+        codes = grid_codes(part, bins)
+        total = codes.shape[1] if w is None else w.sum()
+        shares.append(np.stack([np.bincount(c, w, bins) / total for c in codes]))
+        drawn.append(drawn_shares(codes, bins, n_resamples, rng, w))
     observed = shares[0] - shares[1]
     noise = drawn[0] - drawn[1] - observed[:, None]
-    near = max(NEAR, float(np.sqrt(np.log(min(sizes)))), float(np.sqrt(2 * np.log(bins))))
-    estimates = np.abs(observed).sum(axis=1)
+    near = max(NEAR, math.sqrt(math.log(min(sizes))), math.sqrt(2 * math.log(bins)))
     apart = Apart(observed, noise, near, step=1.0, most=2.0, rows=sizes, pseudo=_PSEUDO)
-    return apart.measure(estimates, pairs, margin, bins)
+    return apart.measure(np.abs(observed).sum(axis=1), pairs, margin, bins)
 
 
 def effective_rows(weights: Floats) -> float:
@@ -217,18 +211,15 @@ class Apart:
 
 def _ends(at: float, laws: Floats, least: float, most: float) -> tuple[End, End]:
     """Ends of the widest interval of laws of the error of `at`, shape (L, B), each ascending."""
-    n = laws.shape[1]
 
     def beyond(z: float) -> int:
-        return int((1 - normal_cdf(z)) * (n + 1) + 1e-9)
+        return int((1 - normal_cdf(z)) * (laws.shape[1] + 1) + 1e-9)
 
     def low(z: float) -> float:
-        k = beyond(z)
-        return max(at - float(laws[:, -k].max()), least) if k else least
+        return max(at - float(laws[:, -k].max()), least) if (k := beyond(z)) else least
 
     def high(z: float) -> float:
-        k = beyond(z)
-        return min(at - float(laws[:, k - 1].min()), most) if k else most
+        return min(at - float(laws[:, k - 1].min()), most) if (k := beyond(z)) else most
 
     return low, high
 
@@ -247,8 +238,7 @@ class AucGap:
     """Upper limits of the difference of two AUCs, which the area between the curves is never below.
 
     `own` and `other`: rows of either label, of the worse curve and of the better one. The variance is that at
-    the limit (Newcombe 2006, Statistics in Medicine 25, 559–573, method 5): a curve that came out too good by
-    chance shows too little noise.
+    the limit (Newcombe 2006, method 5): a curve that came out too good by chance shows too little noise.
     """
 
     worse: float
@@ -269,14 +259,12 @@ class AucGap:
 
     def upper(self, p: float) -> float:
         """The largest difference that is not rejected at p; 1 where none is."""
-        from scipy.optimize import brentq
-
         seen = self.better - self.worse
         if self.pvalue(1.0) > p:
             return 1.0
         if self.pvalue(seen + 1e-12) < p:  # no noise
             return seen
-        return float(brentq(lambda gap: self.pvalue(gap) - p, seen + 1e-12, 1.0, xtol=1e-12))
+        return float(scipy.optimize.brentq(lambda gap: self.pvalue(gap) - p, seen + 1e-12, 1.0, xtol=1e-12))
 
 
 def auc_variance(auc: float, n: float, m: float) -> float:
@@ -302,15 +290,11 @@ class Unseen:
 
     def reach(self, p: float) -> float:
         """The largest distance that is not rejected at p: by Clopper and Pearson's limit of x of k."""
-        from scipy.special import betaincinv
-
         ends = (c * (1.0 - float(betaincinv(k - x, x + 1.0, p)) - x / k) for k, x, c in self.errors)
         return max(unseen(p, self.rows), *ends, 0.0)
 
     def pvalue(self, distance: float) -> float:
         """The probability of as few errors where the curves are that much farther apart."""
-        from scipy.special import betainc
-
         least = float((1.0 - min(max(distance, 0.0), 1.0) / 2.0) ** (2.0 * self.rows))
         right = ((k, x, max(1.0 - x / k - distance / c, 0.0)) for k, x, c in self.errors)
         return max(least, *(float(betainc(k - x, x + 1.0, share)) for k, x, share in right), 0.0)
@@ -329,9 +313,12 @@ def _known(
 ) -> tuple[Part, Evidence]:
     """Limits of a distance by the laws of its error, and the evidence against a margin."""
     low, high = _ends(at, np.sort(np.stack(laws), axis=1), 0.0, most)
-    shown = _evidence(at, laws, margin)
+    above, inside = (
+        max((1 + int(np.count_nonzero(sign * law >= sign * (at - margin)))) / (1 + law.size) for law in laws)
+        for sign in (1, -1)
+    )
     if hidden is None:
-        return Part(at, low, high), shown
+        return Part(at, low, high), Evidence(above=above, inside=inside)
     least = hidden.pvalue(abs(at - margin))
 
     def p(z: float) -> float:
@@ -342,26 +329,14 @@ def _known(
         lambda z: max(min(low(z), at - hidden.reach(p(z))), 0.0),
         lambda z: min(max(high(z), at + hidden.reach(p(z)), hidden.upper(p(z))), most),
     )
-    inside = max(shown.inside, least, hidden.pvalue_of_less(margin))
-    return ends, Evidence(above=max(shown.above, least), inside=inside)
+    return ends, Evidence(above=max(above, least), inside=max(inside, least, hidden.pvalue_of_less(margin)))
 
 
 def _unmoved(at: float, rows: Sequence[float], margin: float, most: float) -> tuple[Part, Evidence]:
     """The same of a distance that no draw moves, as of equal scores: by rows that could differ."""
-    from scipy.optimize import brentq
-
     reach, distance = unchanged(rows, most).high, abs(at - margin)
-    z = float(brentq(lambda z: reach(z) - distance, 0.0, _FAR)) if reach(_FAR) > distance else _FAR
-    beyond, within = normal_cdf(-z), normal_cdf(z)
-    above, inside = (beyond, within) if at > margin else (within, beyond)
+    far = reach(_FAR) > distance
+    z = float(scipy.optimize.brentq(lambda z: reach(z) - distance, 0.0, _FAR)) if far else _FAR
+    above, inside = (normal_cdf(-z), normal_cdf(z)) if at > margin else (normal_cdf(z), normal_cdf(-z))
     ends = Part(at, lambda z: max(at - reach(z), 0.0), lambda z: min(at + reach(z), most))
     return ends, Evidence(above=above, inside=inside)
-
-
-def _evidence(at: float, laws: Sequence[Floats], margin: float) -> Evidence:
-    """p-values of the quantity against a margin."""
-    over, under = (
-        max((1 + int(np.count_nonzero(sign * law >= sign * (at - margin)))) / (1 + law.size) for law in laws)
-        for sign in (1, -1)
-    )
-    return Evidence(above=over, inside=under)

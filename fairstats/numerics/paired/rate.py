@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.counts import PairedCounts, effective
 from fairstats.ground.multiplicity import make_pairs, normal_quantile, two_sided_pvalue
 from fairstats.ground.registry import CELLS, RATES, Metric, Rate, as_function
@@ -37,7 +38,7 @@ class PairedRate:
     ratio: bool
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """Rates of both models, shape (2, G)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.array([_function(self.rate)(*(self.counts.totals @ own).T) for own in _MAPS])
@@ -48,7 +49,7 @@ class PairedRate:
         rates = (self.rate,) if self.rate.successes else () if self.ratio else self.rate.parts
         return rates if all(map(fixed, rates)) else ()
 
-    def _part(self, cells: NDArray[np.float64], sign: int) -> score.Part:
+    def _part(self, cells: Floats, sign: int) -> score.Part:
         """Change (−1) or sum (+1) of a group with these cells."""
         if not self._rates:
             return self._smoothed(cells, sign)
@@ -56,7 +57,7 @@ class PairedRate:
         parts = [within(_table(cells, rate), ratio=self.ratio) for rate in self._rates]
         return parts[0] if len(parts) == 1 else score.Part.mean(parts)
 
-    def _smoothed(self, cells: NDArray[np.float64], sign: int) -> score.Part:
+    def _smoothed(self, cells: Floats, sign: int) -> score.Part:
         """B plus or minus A by the delta method on the cells, half a row added to each (Moskowitz & Pepe).
 
         So models with the same predictions do not have a variance of 0.
@@ -74,7 +75,7 @@ class PairedRate:
         return {sign: [self._part(cells, sign).kept() for cells in self.counts.totals] for sign in (-1, 1)}
 
     @cached_property
-    def gradients(self) -> NDArray[np.float64]:
+    def gradients(self) -> Floats:
         """Gradients of the rates (of their logarithms) in the cells of their group, shape (2, G, 8)."""
         return np.stack([_value_and_gradient(self.rate, t, self.ratio)[1] for t in self.counts.totals], 1)
 
@@ -95,11 +96,10 @@ class PairedRate:
     def change(self, *groups: int) -> Change | str:
         """Of a group, or of a group against its reference; in words why there is none."""
         if lacking := self._where(np.isnan(self.values), groups):
-            weightless = self.counts.group_sizes[list(groups)] > 0
-            weightless &= ~(self.counts.totals[list(groups)].sum(axis=1) > 0)
-            if weightless.any():
-                return f"{lacking}: all weights of rows are 0."
-            return f"{lacking}: no {self.rate.case_words} under one of the models."
+            own = list(groups)
+            weightless = (self.counts.group_sizes[own] > 0) & ~(self.counts.totals[own].sum(axis=1) > 0)
+            why = f"no {self.rate.case_words} under one of the models"
+            return f"{lacking}: {'all weights of rows are 0' if weightless.any() else why}."
         with np.errstate(divide="ignore", invalid="ignore"):
             std_error = float(np.sqrt(self._variance(groups, -1)))
         if self.counts.weighted:
@@ -123,7 +123,7 @@ class PairedRate:
             g = groups[int(np.argmax(units < MIN_UNITS))]
             few = effective(float(self.units[g]), "clusters" if counts.clustered else "rows")
             return f"{counts.groups[g]}: {few}, too few for an interval."
-        variance = np.array([max(self._covariance(g, g, -1), 0.0) for g in groups])
+        variance = np.array([self._variance((g,), -1) for g in groups])
         sparse = [bool(self._changed[g] < MANY_CHANGED or not v > 0) for g, v in zip(groups, variance, strict=True)]
         weight = variance if variance.sum() > 0 else np.ones(len(groups))
         degrees = float(weight.sum() ** 2 / np.sum(weight**2 / (units - 1)))
@@ -131,35 +131,29 @@ class PairedRate:
         overall = math.sqrt(weight @ wider**2 / weight.sum())
         found = []
         for sign in (-1, 1):
+            value = self._scaled[1] + sign * self._scaled[0]
             if not any(sparse):
-                value = self._scaled[1] + sign * self._scaled[0]
                 at = float(value[groups[0]] - (value[groups[1]] if len(groups) == 2 else 0.0))
                 found.append(score.Part.normal(at, overall * float(np.sqrt(self._variance(groups, sign)))))
                 continue
             parts = []
             for g, v, scarce, wide in zip(groups, variance, sparse, wider, strict=True):
-                at = float(self._scaled[1, g] + sign * self._scaled[0, g])
-                spread = float(wide * np.sqrt(max(self._covariance(g, g, sign), 0.0)))
-                parts.append(
-                    self._part(self._effective(g, v * wide**2), sign) if scarce else score.Part.normal(at, spread)
-                )
+                normal = score.Part.normal(float(value[g]), float(wide * np.sqrt(self._variance((g,), sign))))
+                parts.append(self._part(self._effective(g, v * wide**2), sign) if scarce else normal)
             found.append(_combined(parts))
         return Change(found[0], found[1], std_error, degrees)
 
     @property
-    def _scaled(self) -> NDArray[np.float64]:
+    def _scaled(self) -> Floats:
         with np.errstate(divide="ignore"):  # a rate of 0 is refused where it is used
             return np.log(self.values) if self.ratio else self.values
 
     @cached_property
-    def units(self) -> NDArray[np.float64]:
-        """Effective sampling units behind the rate in each group, (Σd)²/Σd², d the cases of a unit.
-
-        As in comparisons of one model: copies of a row, and unequal clusters or weights, count as fewer.
-        """
+    def units(self) -> Floats:
+        """Effective sampling units behind the rate in each group, as in comparisons of one model."""
         return self._worth(np.ones(len(CHANGED), dtype=bool))
 
-    def _worth(self, which: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _worth(self, which: NDArray[np.bool_]) -> Floats:
         """(Σd)²/Σd², d the cases of a unit in these cells; of a mean that of its poorer part, 0 without."""
         counts, n = self.counts, len(CHANGED)
         groups = np.arange(len(counts.groups))
@@ -173,11 +167,11 @@ class PairedRate:
         return np.asarray(np.min(found, axis=0))
 
     @cached_property
-    def _changed(self) -> NDArray[np.float64]:
+    def _changed(self) -> Floats:
         """Effective sampling units that changed in each group, (Σc)²/Σc², c the changed cases of a unit."""
         return self._worth(CHANGED)
 
-    def _effective(self, g: int, variance: float) -> NDArray[np.float64]:
+    def _effective(self, g: int, variance: float) -> Floats:
         """Cells of a group as so many independent rows as give the change this variance (Korn & Graubard).
 
         Where fewer than `FEW_CHANGED` units changed, as its units are worth (Kish).
@@ -217,26 +211,22 @@ def _members(rate: Rate) -> NDArray[np.bool_]:
     return np.stack([_MAPS[:, :, own].sum(axis=2) > 0 for own in owns])
 
 
-def _table(cells: NDArray[np.float64], rate: Rate) -> score.Table:
+def _table(cells: Floats, rate: Rate) -> score.Table:
     """Successes of both models, of A only, of B only, of neither, of one group."""
     (a, b), (cases, _) = _members(rate)
     both, only_a, only_b = (float(cells[own].sum()) for own in (a & b, a & ~b, ~a & b))
     return both, only_a, only_b, float(cells[cases].sum()) - both - only_a - only_b
 
 
-def _value_and_gradient(
-    rate: Rate, cells: NDArray[np.float64], ratio: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _value_and_gradient(rate: Rate, cells: Floats, ratio: bool) -> tuple[Floats, Floats]:
     """Rate (its logarithm) of models A and B, shape (2,), and gradients in the eight cells, shape (2, 8).
 
     By a complex step, which is exact to rounding.
     """
     steps = cells + 1j * _STEP * np.eye(cells.size)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = [_function(rate)(*(np.vstack([cells, steps]) @ own).T) for own in _MAPS]
-        values = np.array(found)
-        gradient = values[:, 1:].imag / _STEP
-        value = values[:, 0].real
+        values = np.array([_function(rate)(*(np.vstack([cells, steps]) @ own).T) for own in _MAPS])
+        value, gradient = values[:, 0].real, values[:, 1:].imag / _STEP
         return (np.log(value), gradient / value[:, None]) if ratio else (value, gradient)
 
 
@@ -270,23 +260,19 @@ def change_of_gap(metric: Metric, counts: PairedCounts, pair: ModelPair) -> Foun
                 changes.append(one)
                 gaps.append(np.abs(rate.values[:, i] - rate.values[:, j]))
                 groups.append((counts.groups[i], counts.groups[j]))
-    row = {
-        "name": metric.name, "pair": pair, "kind": "size", "n": counts.n,
-        "method": f"{rate.method}, all gaps",
-    }  # fmt: skip
+    row: dict[str, Any] = {"name": metric.name, "pair": pair, "kind": "size", "n": counts.n}
+    row["method"] = f"{rate.method}, all gaps"
     if lacking or not changes:
-        lacking = lacking or "No gap is known under both models."
-        return Found(groups=counts.groups[:2], change=lacking, **row)  # type: ignore[arg-type]
+        return Found(groups=counts.groups[:2], change=lacking or "No gap is known under both models.", **row)
     before, after = np.max(gaps, axis=0)
     top = int(np.argmax(np.array(gaps)[:, 1]))
 
     def end(z: float, side: int) -> float:
-        share = two_sided_pvalue(z, degrees) / len(changes)
-        critical = normal_quantile(1 - share / 2, degrees)
+        critical = normal_quantile(1 - two_sided_pvalue(z, degrees) / len(changes) / 2, degrees)
         found = [score.distance_limits(c.shift.limits(critical), c.total.limits(critical))[side] for c in changes]
         return max(found) if side else min(found)
 
     degrees = min(c.degrees_of_freedom for c in changes)
     part = score.Part(float(after - before), lambda z: end(z, 0), lambda z: end(z, 1))
     change = Change(part, part, changes[top].std_error, degrees)
-    return Found(groups=groups[top], change=change, ends=(float(before), float(after)), **row)  # type: ignore[arg-type]
+    return Found(groups=groups[top], change=change, ends=(float(before), float(after)), **row)

@@ -1,9 +1,8 @@
 """One rate of two models on the same people: score limits of its ratio and difference, and their combination.
 
-The success of either model on each of n people makes a 2 × 2 table. Limits of the ratio p_B/p_A are those of
-Nam and Blackwelder (2002), of the difference p_B − p_A those of Tango (1998): all values that the score test
-with constrained maximum likelihood estimates does not reject. No changed decision is then information about
-how rare changes are, not a variance of 0. Limits of two groups are combined by MOVER (Zou & Donner 2008).
+Of the ratio p_B/p_A they are those of Nam and Blackwelder (2002), of the difference those of Tango (1998): all values
+that the score test with constrained maximum likelihood estimates does not reject. No changed decision is then
+information about how rare changes are, not a variance of 0. Two groups are combined by MOVER (Zou & Donner 2008).
 """
 
 from __future__ import annotations
@@ -185,9 +184,8 @@ class Part:
             end = self.low(z) if self.estimate > 0 else -self.high(z)
             return min(max(end, -1e6), 1e6)
 
-        first = reach(1.0)
         size = abs(self.estimate)
-        guess = 1 / max(1 - first / size, 1e-3) if isfinite(size) else 1.0
+        guess = 1 / max(1 - reach(1.0) / size, 1e-3) if isfinite(size) else 1.0
         least, most = 0.8 * guess, min(1.25 * guess, _FAR)
         while reach(least) <= 0:
             most, least = least, least / 2

@@ -13,7 +13,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.abroca import abroca_from_counts
 from fairstats.methods.rates.bounds import bounded_rate, worst_case_rows
 from fairstats.methods.rates.compare import compare_metric
-from fairstats.methods.rates.models.amplification import amplification
+from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.setup import make_settings
 from fairstats.report.inputs import AUDIT_METHODS, AuditInput
@@ -166,5 +166,4 @@ def _compute(metric: Metric, inputs: AuditInput) -> Result:
     settings = make_settings(metric.contrast, options)
     if scores:
         return abroca_from_counts(inputs.score_counts, inputs.reference, settings, s.seed)
-    asked = method is not None
-    return compare_metric(metric, inputs.counts, settings, inputs.reference, s.seed, asked=asked)
+    return compare_metric(metric, inputs.counts, settings, inputs.reference, s.seed)

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import bootstrap, norm
 
 import fairstats as fs
-from fairstats.methods.rates.bootstrap import BcaDistribution, bca_distribution
+from fairstats.methods.rates.limits import BcaDistribution, bca_distribution
 
 TABLE = (18, 60, 33, 70)
 

@@ -21,7 +21,7 @@ from fairstats.methods.hfm.risk import RiskComparison
 from fairstats.methods.hfm.set_distance import SetDistance
 from fairstats.methods.madd.result import LargestMadd, MaddComparison
 from fairstats.methods.rates.bounds import Bounds
-from fairstats.methods.rates.employment.figures import ImpactFigures
+from fairstats.methods.rates.employment.result import ImpactFigures
 from fairstats.methods.rates.maxima import GapComponent, MaximumResult
 from fairstats.methods.rates.result import RateComparison
 from fairstats.methods.um.table import PosteriorRow

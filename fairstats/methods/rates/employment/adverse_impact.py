@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -12,16 +13,19 @@ from fairstats.ground.checks import check_choice, check_label, check_number, che
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
+from fairstats.ground.multiplicity import two_sided_pvalue
 from fairstats.ground.registry import METRICS, SELECTED
 from fairstats.methods.rates.bounds import Bounds, worst_case_range
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.employment.counting import Counted, count_tables
-from fairstats.methods.rates.employment.figures import impact_figures
-from fairstats.methods.rates.employment.ll144 import ABOUT
-from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
+from fairstats.methods.rates.employment.result import ABOUT, AdverseImpact, ImpactFigures, ImpactTable
+from fairstats.methods.rates.planning import equality_power
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import make_settings
-from fairstats.methods.rates.stratified import StratifiedRatioResult, stratified_ratio
+from fairstats.methods.rates.stratified import stratified_ratio
+
+#: Selected and people of a group, and of its reference.
+Counts = tuple[int, int, int, int]
 
 
 def adverse_impact(
@@ -51,9 +55,8 @@ def adverse_impact(
     Parameters
     ----------
     data : DataFrame, Tally or mapping
-        Rows of people, whose columns the other arguments name; or counts: ``{group: (selected, not
-        selected)}``; ``{(sex, race): (selected, not selected)}``, added up to three tables; several published
-        tables ``{"sex": {…}, "race": {…}, "sex & race": {…}}``.
+        Rows of people, whose columns the other arguments name; or counts: ``{group: (selected, not selected)}``;
+        ``{(sex, race): (selected, not selected)}``, added up to three tables; or ``{"sex": {…}, "race": {…}}``.
     selected : str or sequence of str, optional
         Column of the decision. Several in order are the steps of a process: the applicants of a step are
         those who passed the one before; the whole process comes first. With counts, names of the steps:
@@ -66,21 +69,17 @@ def adverse_impact(
         The group with the highest rate of each table; intervals and verdicts count that the data chose it. Or
         a group, or several (one of each table): in a table with none of them it is the highest.
     template : {"ugesp", "ll144"}, default "ugesp"
-        Uniform Guidelines (29 CFR 1607.4D), or the tables of New York City's Local Law 144, with `to_html`
-        and `to_csv`.
+        Uniform Guidelines (29 CFR 1607.4D), or the tables of New York City's Local Law 144 [4]_ as page and CSV.
     strata : str, optional
         Column of jobs or years: adds the Mantel–Haenszel ratio and the Breslow–Day test of each table.
     number : str, optional
         Column with the number of people that each row stands for.
     unknown : int, pair or mapping, optional
-        With counts: people of unknown category; as (selected, not selected) where this is known; a mapping
-        for each table its own.
+        With counts: people of unknown category, as (selected, not selected) where this is known; or by table.
     measure : {"selection", "scoring"}, optional
         What counts are counts of; of rows it follows from `selected` or `score`.
-    threshold : float, default 0.8
-        Four fifths.
-    confidence_level, adjust, pos_label
-        As in `disparate_impact`; `pos_label` also a mapping from step to value.
+    threshold, confidence_level, adjust, pos_label
+        As in `disparate_impact` (four fifths); `pos_label` also a mapping from step to value.
     missing : {"drop", "raise"}, default "drop"
         People without a category are in no rate; worst-case bounds with intervals say what they could change.
     least_share : float, default 0.02
@@ -106,17 +105,16 @@ def adverse_impact(
 
     Notes
     -----
-    Columns beside those of `disparate_impact`: Fisher's exact test, Lancaster's mid-P, z of the pooled rate
-    ("two standard deviations"), Cohen's h, φ, the shortfall to the pooled rate and to four fifths, whether
-    one other decision changes the verdict of the four-fifths rule, flip-flop, power at four fifths.
-
-    Bounds for people of unknown category are those of the ratio to the highest rate, whichever group that
-    would be; intervals around them by Imbens & Manski with Stoye's shrinkage, Bonferroni over the groups.
+    Columns beside those of `disparate_impact`: Fisher's exact test, Lancaster's mid-P [3]_, z of the pooled rate
+    ("two standard deviations" [2]_), Cohen's h, φ, the shortfall to the pooled rate and to four fifths, whether one
+    other decision changes the verdict of the four-fifths rule, flip-flop, power at four fifths. Bounds for people of
+    unknown category are those of the ratio to the highest rate, whichever group that would be; intervals around them
+    by Imbens & Manski with Stoye's shrinkage, Bonferroni over the groups.
 
     References
     ----------
-    .. [1] Equal Employment Opportunity Commission (1978). Uniform guidelines on employee selection
-       procedures. 29 CFR 1607; Questions and answers, 44 FR 11996.
+    .. [1] Equal Employment Opportunity Commission (1978). Uniform guidelines on employee selection procedures.
+       29 CFR 1607; Questions and answers, 44 FR 11996.
     .. [2] Morris (2017). Statistical significance testing in adverse impact analysis. In Morris, Dunleavy:
        Adverse Impact Analysis. Routledge.
     .. [3] Biddle, Morris (2011). Using Lancaster's mid-P correction to the Fisher's exact test for adverse
@@ -150,49 +148,44 @@ def adverse_impact(
     if not any(table.result for table in tables):
         got, allowed = f"one group in {', '.join(t.name for t in tables)}", "two groups with people or more"
         raise InputError("data", got=got, allowed=allowed, cure="compare with another group")
-    scoring = measure == "scoring" or median is not None
-    return AdverseImpact(
-        tables,
-        template,
-        settings.limit,
-        settings.confidence_level,
-        {key: label_text(value) for key, value in said.items()},
-        "scoring" if scoring else "selection",
-        None if median is None else median.value,
-        0 if median is None else median.n_equal,
-    )
+    said = {key: label_text(value) for key, value in said.items()}
+    kind = "scoring" if measure == "scoring" or median is not None else "selection"
+    at = (None, 0) if median is None else (median.value, median.n_equal)
+    return AdverseImpact(tables, template, settings.limit, settings.confidence_level, said, kind, *at)
 
 
 def _table(one: Counted, settings: Inference, references: list[str], share: float, reason: str) -> ImpactTable:
     """Ratios, figures, bounds and strata of one table."""
     counts = one.counts
-    sizes = counts.group_sizes
     total = counts.n + counts.missing.n_dropped
     excluded = {
         group: "nobody" if n == 0 else f"{n / total:.1%} of all people, no impact ratio: {reason}"
-        for group, n in zip(counts.groups, sizes.tolist(), strict=True)
+        for group, n in zip(counts.groups, counts.group_sizes.tolist(), strict=True)
         if n == 0 or n < share * total
     }
     used = _without(counts, tuple(excluded))
     if len(used.groups) < 2:
         return ImpactTable(one.by, one.step, counts, None, excluded=excluded)
     named = next((name for name in references if name in used.groups), "highest")
-    found: Any = compare_metric(METRICS["disparate_impact"], used, settings, named, asked=False)
-    at = used.groups.index
-    k, n = used.totals[:, 0].astype(int).tolist(), used.group_sizes.tolist()
+    found: Any = compare_metric(METRICS["disparate_impact"], used, settings, named)
+    at, level, highest = used.groups.index, settings.confidence_level, found.settings.reference_rule == "highest"
+    selected, people = used.totals[:, 0].astype(int).tolist(), used.group_sizes.tolist()
+    pairs = ((at(c.group), at(c.reference)) for c in found.comparisons)
     figures = tuple(
-        impact_figures((k[i], n[i], k[j], n[j]), settings.limit, settings.confidence_level)
-        for i, j in ((at(c.group), at(c.reference)) for c in found.comparisons)
+        impact_figures((selected[i], people[i], selected[j], people[j]), settings.limit, level) for i, j in pairs
     )
     bounds: dict[str, tuple[float, float, float, float]] = {}
     if used.missing.patterns:
-        highest = found.settings.reference_rule == "highest"
         against = None if highest else at(found.reference)
-        bounds = {
-            g: _bounds(used, at(g), against, settings.confidence_level)
-            for g in used.groups if highest or g != found.reference
-        }  # fmt: skip
-    over = _over_strata(one, used, found, settings)
+        others = (g for g in used.groups if highest or g != found.reference)
+        bounds = {g: _bounds(used, at(g), against, level) for g in others}
+    over = None
+    if one.tally is not None:  # to the same reference; the level counts the pairs that it was chosen from
+        chosen = len(used.groups) * (len(used.groups) - 1) // 2 if highest else 1
+        over = stratified_ratio(
+            counts=one.tally, sensitive_features=None, reference=found.reference, threshold=settings.limit,
+            confidence_level=1 - (1 - level) / chosen, adjust=settings.adjust if chosen == 1 else "none",
+        )  # fmt: skip
     return ImpactTable(one.by, one.step, counts, found, figures, bounds, over, excluded)
 
 
@@ -235,14 +228,67 @@ def _bounds(counts: SelectionCounts, group: int, reference: int | None, level: f
     return Bounds(*(np.minimum(ends, 1.0) if reference is None else np.array(ends)).tolist())
 
 
-def _over_strata(one: Counted, used: SelectionCounts, found: Any, settings: Inference) -> StratifiedRatioResult | None:
-    """Mantel–Haenszel ratios to the same reference; the level counts the pairs that it was chosen from."""
-    if one.tally is None:
-        return None
-    pairs = len(used.groups) * (len(used.groups) - 1) // 2
-    chosen = pairs if found.settings.reference_rule == "highest" else 1
-    return stratified_ratio(
-        counts=one.tally, sensitive_features=None, reference=found.reference, threshold=settings.limit,
-        confidence_level=1 - (1 - settings.confidence_level) / chosen,
-        adjust=settings.adjust if chosen == 1 else "none",
+def impact_figures(table: Counts, threshold: float, level: float) -> ImpactFigures:
+    """All figures of a table (k₀, n₀, k₁, n₁) with cases in both groups.
+
+    Examples
+    --------
+    Morris (2017): 2 of 10 women and 15 of 25 men are selected.
+
+    >>> found = impact_figures((2, 10, 15, 25), 0.8, 0.95)
+    >>> print(f"z = {found.z:.3f}, p = {found.z_pvalue:.4f}, shortfall {found.shortfall:.1f}")
+    z = -2.139, p = 0.0324, shortfall 2.9
+    """
+    k0, n0, k1, n1 = table
+    total, hits = n0 + n1, k0 + k1
+    r0, r1, pooled = k0 / n0, k1 / n1, hits / total
+    exact, own = _fisher(table)
+    spread = math.sqrt(pooled * (1 - pooled) * (1 / n0 + 1 / n1))
+    z = (r0 - r1) / spread if spread > 0 else math.nan
+    lacking = (threshold * r1 - r0) / (1 / n0 + threshold / n1)
+    # a whole number of decisions, whatever rounding makes of an exact one
+    moved = None if hits == 0 else max(math.ceil(lacking - 1e-9), 0)
+    below = _below(table, threshold)
+    changed = [(k0 - 1, k1), (k0 + 1, k1), (k0, k1 - 1), (k0, k1 + 1)]
+    other = [_below((a, n0, b, n1), threshold) for a, b in changed if 0 <= a <= n0 and 0 <= b <= n1]
+    before, after = r0 - r1, (k0 + 1) / n0 - (k1 - 1) / n1
+    return ImpactFigures(
+        fisher=exact, mid_p=exact - own / 2, z=z, z_pvalue=two_sided_pvalue(z),
+        cohen_h=2 * math.asin(math.sqrt(r0)) - 2 * math.asin(math.sqrt(r1)), phi=z / math.sqrt(total),
+        shortfall=n0 * pooled - k0, shortfall_four_fifths=moved,
+        one_decision=any(side != below for side in other if side is not None),
+        flip_flop=k0 < n0 and k1 > 0 and before < 0 < after,
+        power=equality_power(n0, n1, r1, threshold, level),
     )  # fmt: skip
+
+
+def _fisher(table: Counts) -> tuple[float, float]:
+    """Two-sided p-value of Fisher's exact test, and the probability of the table.
+
+    By the ratios of probabilities of neighbouring tables, up and down from the mean, which lose no digits to
+    factorials of millions; tables within 1e-7 count as equally probable, as in R. What lies further out than
+    the window has less probability than the smallest number (Bernstein: exp(−t²/(2v + 2t/3)) < e⁻⁷⁴⁵).
+    """
+    k0, n0, k1, n1 = table
+    hits, total = k0 + k1, n0 + n1
+    mean = n0 * hits / total
+    reach = 40 * math.sqrt(mean * (1 - hits / total)) + 800
+    first = max(0, hits - n1, math.floor(mean - reach))
+    last = min(n0, hits, math.ceil(mean + reach))
+    if not first <= k0 <= last:
+        return 0.0, 0.0
+    k = np.arange(first, last, dtype=np.float64)
+    steps = np.log((hits - k) * (n0 - k) / ((k + 1) * (n1 - hits + k + 1)))
+    middle = min(max(round(mean), first), last) - first
+    down, up = -np.cumsum(steps[:middle][::-1])[::-1], np.cumsum(steps[middle:])
+    logs = np.concatenate([down, [0.0], up])
+    weights = np.exp(logs)
+    weights /= weights.sum()
+    own = k0 - first
+    return min(float(weights[logs <= logs[own] + 1e-7].sum()), 1.0), float(weights[own])
+
+
+def _below(table: Counts, threshold: float) -> bool | None:
+    """Whether the ratio is below the threshold, in whole numbers; None for 0/0."""
+    k0, n0, k1, n1 = table
+    return None if k0 == k1 == 0 else k0 * n1 < threshold * k1 * n0 * (1 - 1e-12)

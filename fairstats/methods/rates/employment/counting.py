@@ -37,30 +37,20 @@ class Median:
 
     value: float
     n_equal: int
-    n: int
 
 
 def count_tables(
-    data: Any,
-    *,
-    selected: Any,
-    score: str | None,
-    sex: str | None,
-    race: str | None,
-    strata: str | None,
-    number: str | None,
-    pos_label: Any,
-    missing: str,
-    unknown: Any,
-) -> tuple[list[Counted], Median | None]:
+    data: Any, *, selected: Any, score: str | None, sex: str | None, race: str | None, strata: str | None,
+    number: str | None, pos_label: Any, missing: str, unknown: Any,
+) -> tuple[list[Counted], Median | None]:  # fmt: skip
     """All tables that the data give, and the median where they are about scores."""
     check_choice("missing", missing, ("drop", "raise"))
     steps = () if selected is None else column_names("selected", selected)
     for name, column in (("score", score), ("sex", sex), ("race", race), ("strata", strata)):
         column_name(name, column)
+    attributes = tuple(c for c in (sex, race) if c is not None)
     if isinstance(data, Tally):
-        found = _of_tally(data, tuple(c for c in (sex, race) if c is not None))
-        return _with_unknown(found, unknown), None
+        return _with_unknown(_of_tally(data, attributes), unknown), None
     if isinstance(data, Mapping):
         return _with_unknown(_of_counts(data, steps), unknown), None
     check_that(unknown is None, "unknown", unknown, "None where the rows themselves are given", "leave it out")
@@ -68,19 +58,15 @@ def count_tables(
         got = "neither of them" if score is None else "both"
         cure = "selected: who went on; score: who scores above the median of all"
         raise InputError("selected, score", got=got, allowed="one of the two", cure=cure)
-    attributes = [c for c in (sex, race) if c is not None]
     if not attributes:
         raise InputError("sex, race", got="None", allowed="a column of groups, or two", cure='sex="sex"')
     extra = [c for c in (strata, number) if c is not None]
     frame = as_frame_columns(data, [*steps, *([score] if score else []), *attributes, *extra], "data")
     if frame.empty:
         raise InputError("data", got="0 rows", allowed="at least one row", cure="pass data")
-    sets = [(c,) for c in attributes] + ([tuple(attributes)] if len(attributes) > 1 else [])
+    sets = _sets(attributes)
     weight = np.ones(len(frame)) if number is None else as_float_column(frame[number], "number")
-    if score is not None:
-        parts, median = _by_median(frame, score, weight)
-    else:
-        parts, median = _by_step(frame, steps, pos_label), None
+    parts, median = _by_median(frame, score, weight) if score is not None else (_by_step(frame, steps, pos_label), None)
     options: dict[str, Any] = {"strata": strata, "number": number, "missing": missing}
     tables = []
     for step, rows, passed in parts:
@@ -91,13 +77,17 @@ def count_tables(
                 counted = tally(here, y_pred=_PASSED, sensitive_features=list(names), **options)
             tables.append(Counted(names, step, counted.selection(), counted if strata else None))
     lacking = {INTERSECTION.join(t.by): t.counts.missing.n_dropped for t in tables[: len(sets)]}
-    said = ", ".join(f"{n:,} (by {name})" for name, n in lacking.items() if n)
-    if said:
+    if said := ", ".join(f"{n:,} (by {name})" for name, n in lacking.items() if n):
         caution(f"People of unknown category or outcome are in no rate: {said}.", MissingValuesWarning)
     return tables, median
 
 
 _PASSED = "(selected)"
+
+
+def _sets(attributes: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Each attribute, and all of them crossed."""
+    return [*((a,) for a in attributes), *([attributes] if len(attributes) > 1 else [])]
 
 
 def _by_median(frame: Any, score: str, weight: Any) -> tuple[list[Any], Median]:
@@ -112,8 +102,7 @@ def _by_median(frame: Any, score: str, weight: Any) -> tuple[list[Any], Median]:
     middle = [ranked[np.searchsorted(sums, sums[-1] / 2, side)] for side in ("left", "right")]
     value = float(sum(middle) / 2)
     passed = np.where(known, values > value, np.nan)
-    equal = int(weight[values == value].sum())
-    return [("", np.full(len(frame), True), passed)], Median(value, equal, int(weight[known].sum()))
+    return [("", np.full(len(frame), True), passed)], Median(value, int(weight[values == value].sum()))
 
 
 def _by_step(frame: Any, steps: Sequence[str], pos_label: Any) -> list[Any]:
@@ -135,14 +124,12 @@ def _by_step(frame: Any, steps: Sequence[str], pos_label: Any) -> list[Any]:
     return parts if len(steps) == 1 else [("overall", np.full(len(frame), True), outcome), *parts]
 
 
-def _of_tally(data: Tally, names: Sequence[str]) -> list[Counted]:
-    attributes = tuple(names) or data.sensitive
+def _of_tally(data: Tally, names: tuple[str, ...]) -> list[Counted]:
+    attributes = names or data.sensitive
     for name in attributes:
         check_choice("sex, race", name, data.sensitive, cure="name attributes of the tally")
-    sets = [(a,) for a in attributes] + ([attributes] if len(attributes) > 1 else [])
-    found = []
-    for own in sets:
-        strata = data.attributes[-1:] if data.stratified else ()
+    strata, found = data.attributes[-1:] if data.stratified else (), []
+    for own in _sets(attributes):
         table = data.by(*own, *strata)
         counts = table.selection()
         if counts.weighted:
@@ -201,8 +188,8 @@ def _with_unknown(tables: list[Counted], unknown: Any) -> list[Counted]:
     if unknown is None:
         return tables
     names = {INTERSECTION.join(t.by) for t in tables}
-    by_table = isinstance(unknown, Mapping) and set(unknown) <= names
-    if not by_table and isinstance(unknown, Mapping):
+    by_table = isinstance(unknown, Mapping)
+    if by_table and not set(unknown) <= names:
         allowed = f"numbers of people by table ({', '.join(sorted(names))}), or one number"
         raise InputError("unknown", got=repr(unknown), allowed=allowed, cure="{'sex': 12, 'race': (3, 20)}")
     found = []

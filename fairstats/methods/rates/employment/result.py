@@ -1,8 +1,12 @@
-"""Result of `adverse_impact`: per table every group against the one with the highest rate, or a named one."""
+"""Result of `adverse_impact`, per table every group against its reference, and the page of Local Law 144."""
 
 from __future__ import annotations
 
+import csv
+import html
+import io
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, field, replace
 from os import PathLike
 from pathlib import Path
@@ -15,8 +19,6 @@ from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable, write_text
 from fairstats.methods.rates.bounds import Bounds
-from fairstats.methods.rates.employment import ll144
-from fairstats.methods.rates.employment.figures import ImpactFigures
 from fairstats.methods.rates.result import RateComparison, RatioResult
 from fairstats.methods.rates.stratified import StratifiedRatioResult
 
@@ -28,6 +30,50 @@ _JUDGING = (
 )  # fmt: skip
 #: Tests over strata → columns of their p-values.
 _OF_STRATA = {"cmh_pvalue": "Cochran–Mantel–Haenszel", "breslow_day_pvalue": "Breslow–Day"}
+
+#: What the page says about the audit: argument → heading.
+ABOUT = {
+    "tool": "Tool", "auditor": "Independent auditor", "audit_date": "Date of the bias audit",
+    "distribution_date": "Distribution date of the tool", "source": "Source of the data",
+    "explanation": "Explanation of the data",
+}  # fmt: skip
+_STYLE = """
+:root{color-scheme:light dark}
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
+.wide{overflow-x:auto}table{border-collapse:collapse;margin:.5rem 0 1.5rem;width:100%}
+th,td{border-bottom:1px solid #8886;padding:.35rem .6rem;text-align:right;white-space:nowrap}
+th{white-space:normal;vertical-align:bottom}th:first-child{text-align:left}caption{text-align:left;font-weight:600}
+dt{font-weight:600}dd{margin:0 0 .5rem}.note{font-size:.875rem}
+@media print{body{margin:0;max-width:none;padding:0}.wide{overflow:visible}
+table{font-size:.8rem}th,td{padding:.3rem}}
+"""
+
+
+@serialisable()
+class ImpactFigures:
+    """Statistics of one group against its reference; ratio, interval and verdict stand in the comparison.
+
+    `fisher`, `mid_p`: two-sided p-values of Fisher's exact test, and Lancaster's: less half the probability of the
+    table (Biddle & Morris 2011); `z`, `z_pvalue`: difference in standard deviations of the pooled rate (two standard
+    deviations: |z| ≥ 1.96); `cohen_h`: 2 arcsin √r₀ − 2 arcsin √r₁; `phi`: z/√N; `shortfall`: selections that the group
+    lacks of the pooled rate, n₀K/N − k₀; `shortfall_four_fifths`: fewest selections to be moved from the reference to
+    the group for a ratio of the threshold; `one_decision`: whether one other decision, in either group, would put the
+    ratio on the other side of the threshold; `flip_flop`: whether one selection moved would reverse which group has the
+    higher rate (Questions and Answers on the Uniform Guidelines, no. 21); `power`: of the two-sided test of equal rates
+    for groups of this size, were the ratio at the threshold.
+    """
+
+    fisher: float
+    mid_p: float
+    z: float
+    z_pvalue: float
+    cohen_h: float
+    phi: float
+    shortfall: float
+    shortfall_four_fifths: int | None
+    one_decision: bool
+    flip_flop: bool
+    power: float
 
 
 @serialisable(eq=False)
@@ -150,10 +196,10 @@ class AdverseImpact(Result):
     def sentences(self) -> list[str]:
         """One sentence per comparison."""
         if self.template == "ll144":
+            told = ((table.name, c) for table in self.tables for c in table.comparisons)
             return [
-                f"{table.name}, {c.group}: rate {c.rate:.3f}, impact ratio {c.estimate:.3f} to {c.reference}."
-                for table in self.tables
-                for c in table.comparisons
+                f"{name}, {c.group}: rate {c.rate:.3f}, impact ratio {c.estimate:.3f} to {c.reference}."
+                for name, c in told
             ]
         return [
             f"{table.name}: {said}{self._practice(c, figures)}"
@@ -184,8 +230,8 @@ class AdverseImpact(Result):
     def notes(self) -> list[str]:
         """Sentences below the table."""
         if self.template == "ll144":
-            said = [f"{t.name}: {line}" for t in self.tables for line in ll144.remarks(self, t)]
-            return [*ll144.meaning(self), *said]
+            said = [f"{t.name}: {line}" for t in self.tables for line in _remarks(t)]
+            return [*_meaning(self), *said]
         lines = [
             f"Ratio of rates to the reference, threshold {self.threshold:g}; intervals and verdicts count "
             "the choice of the reference by the data, where it is the highest rate. Fisher, mid-P and z are "
@@ -199,13 +245,10 @@ class AdverseImpact(Result):
                 f"people with just this score ({self.n_at_median:,}) do not count as above it."
             )
         for table in self.tables:
-            if table.n_unknown:
-                n = table.n_unknown
+            if n := table.n_unknown:
                 who, are = (f"{n:,} people", "are") if n > 1 else ("1 person", "is")
-                lines.append(
-                    f"{table.name}: {who} of unknown category or outcome {are} in no rate; the bounds say "
-                    "what they could change."
-                )
+                told = f"{table.name}: {who} of unknown category or outcome {are} in no rate"
+                lines.append(f"{told}; the bounds say what they could change.")
             lines += [f"{table.name}, {name}: {why}" for name, why in table.excluded.items()]
             if table.stratified is not None:
                 said = [note for note in table.stratified.notes() if "Breslow" in note]
@@ -225,9 +268,7 @@ class AdverseImpact(Result):
         InputError
             Of another template.
         """
-        self._check_template("to_html", "fs.audit(result).to_html(path)")
-        text = ll144.page(self)
-        return text if path is None else write_text(path, text)
+        return self._written("to_html", "fs.audit(result).to_html(path)", _page, path)
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> Path | str:
         """The tables of Local Law 144 as CSV; cells that a spreadsheet would run are made text.
@@ -242,13 +283,14 @@ class AdverseImpact(Result):
         InputError
             Of another template.
         """
-        self._check_template("to_csv", "result.to_frame().to_csv(path)")
-        text = ll144.csv_text(self)
-        return text if path is None else write_text(path, text)
+        return self._written("to_csv", "result.to_frame().to_csv(path)", _csv, path)
 
-    def _check_template(self, what: str, cure: str) -> None:
+    def _written(
+        self, what: str, cure: str, told: Callable[[AdverseImpact], str], path: str | PathLike[str] | None
+    ) -> Path | str:
         fine = self.template == "ll144"
         check_that(fine, "template", self.template, f"'ll144', whose page and CSV {what} writes", cure)
+        return told(self) if path is None else write_text(path, told(self))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot of the first table.
@@ -261,3 +303,105 @@ class AdverseImpact(Result):
         shown = next((t.result for t in self.tables if t.result is not None), None)
         check_that(shown is not None, "tables", "no ratio", "a table with two groups or more")
         return shown.plot(ax)  # type: ignore[union-attr]
+
+
+def _heads(result: AdverseImpact) -> list[str]:
+    """Headings of every table; bounds only where somebody's category is unknown."""
+    scoring = result.measure == "scoring"
+    found = ["Category", "Number", "Above the median" if scoring else "Selected"]
+    found += ["Scoring rate" if scoring else "Selection rate", "Impact ratio"]
+    if any(table.bounds for table in result.tables):
+        found += ["Bounds for unknown categories", f"{100 * result.confidence_level:g}% interval around them"]
+    return found
+
+
+def _rows(result: AdverseImpact, table: ImpactTable) -> Iterator[list[str]]:
+    """Rows of a table as text: every category, also those without a ratio."""
+    ratios = {c.group: c.estimate for c in table.comparisons}
+    ratios |= {c.reference: 1.0 for c in table.comparisons if c.rate_reference > 0}
+    for g, group in enumerate(table.counts.groups):
+        k, d = (int(v) for v in table.counts.totals[g])
+        row = [group, f"{k + d:,}", f"{k:,}", f"{k / (k + d):.3f}" if k + d else "—"]
+        row.append(f"{ratios[group]:.3f}" if not math.isnan(ratios.get(group, math.nan)) else "—")
+        if len(_heads(result)) > len(row):
+            low, high, *interval = (f"{v:.3f}" for v in table.bounds_of(group))
+            known = group in table.bounds
+            row += [f"{low} to {high}" if known else "—", " to ".join(interval) if known else "—"]
+        yield row
+
+
+def _page(result: AdverseImpact) -> str:
+    """The page as one HTML file."""
+    text = html.escape
+    title = "Bias audit under New York City Local Law 144"
+    parts = [f"<h1>{title}</h1><dl>"]
+    parts += [f"<dt>{text(ABOUT[k])}</dt><dd>{text(v)}</dd>" for k, v in result.about.items() if k in ABOUT]
+    parts.append("</dl>")
+    for table in result.tables:
+        name, head = text(table.name), "".join(f'<th scope="col">{text(name)}</th>' for name in _heads(result))
+        parts.append(f'<div class="wide" tabindex="0" role="region" aria-label="{name}"><table>')
+        parts.append(f"<caption>{name}</caption><thead><tr>{head}</tr></thead><tbody>")
+        for first, *rest in _rows(result, table):
+            cells = "".join(f"<td>{text(cell)}</td>" for cell in rest)
+            parts.append(f'<tr><th scope="row">{text(first)}</th>{cells}</tr>')
+        parts.append("</tbody></table></div>")
+        parts += [f"<p class=note>{text(said)}</p>" for said in _remarks(table)]
+    parts.append(f'<p class="note">{text(" ".join(_meaning(result)))}</p>')
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    whole = f"<head>{head}<style>{_STYLE}</style></head><body><main>{''.join(parts)}</main></body>"
+    return f'<!DOCTYPE html><html lang="en">{whole}</html>\n'
+
+
+def _remarks(table: ImpactTable) -> list[str]:
+    """What stands below a table: people of unknown category, categories without a ratio."""
+    n = table.n_unknown
+    unknown = f"{n:,} {'person' if n == 1 else 'people'} of an unknown category: in none of the rates."
+    return [unknown if n else "No category was unknown."] + [f"{name}: {why}" for name, why in table.excluded.items()]
+
+
+def _meaning(result: AdverseImpact) -> list[str]:
+    """How the numbers are made."""
+    rate = "The selection rate is the number selected over the number of the category."
+    if result.measure == "scoring":
+        rate = "The scoring rate is the share of the category above the median score of the whole sample"
+        if result.median is not None:
+            rate += f" ({result.median:g}; number of people who have just it: {result.n_at_median:,})"
+        rate += "; a score at the median is not above it."
+    found = [rate, "The impact ratio is the rate over that of the category with the highest rate."]
+    found += [
+        f"Not so in the table {table.name}: there it is the rate over that of {table.result.reference}."
+        for table in result.tables
+        if table.result is not None and table.result.settings.reference_rule != "highest"
+    ]
+    if any(table.bounds for table in result.tables):
+        found.append(
+            "Bounds: the smallest and largest impact ratio that people of unknown category could make, with "
+            "an interval for the ratio of the population they were drawn from (Imbens and Manski 2004)."
+        )
+    return found
+
+
+def _csv(result: AdverseImpact) -> str:
+    """The tables below each other, one row per category."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["Table", *_heads(result)])
+    for table in result.tables:
+        for row in _rows(result, table):
+            writer.writerow([_safe(table.name), _safe(row[0]), *(cell.replace(",", "") for cell in row[1:])])
+        if table.n_unknown:
+            empty = [""] * (len(_heads(result)) - 2)
+            writer.writerow([_safe(table.name), "Unknown category", table.n_unknown, *empty])
+    return out.getvalue()
+
+
+def _safe(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> _safe("=2+3"), _safe("Women")
+    ("'=2+3", 'Women')
+    """
+    text = " ".join(cell.split())  # a tab or an end of line starts a formula, too
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text

@@ -1,21 +1,24 @@
-"""`compare_models`: any number of models on the same people, by rates and by scores."""
+"""Any number of models on the same people, by rates and by scores; labels and predictions as two of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack
 
+import numpy as np
+
 from fairstats.ground.checks import as_generator, check_choice, check_that
-from fairstats.ground.counts import PairedCounts
+from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.tally import Tally, counts_or_rows
-from fairstats.methods.rates.models.result import ModelComparison
+from fairstats.methods.rates.models.result import AMPLIFICATION, AmplificationResult, ModelComparison
 from fairstats.methods.rates.models.work import ModelRows, compare_all
+from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import Shared, documented, make_settings
 
 
-@documented(n_resamples=999)
+@documented()
 def compare_models(
     y_true: Any = None,
     y_pred: Any = None,
@@ -70,32 +73,26 @@ def compare_models(
 
     Notes
     -----
-    Within a group the change of a rate has the limits of the paired score test (ratios: Nam and Blackwelder,
-    differences: Tango); groups, and the two rates of average odds, are combined by MOVER. So no changed
-    decision is evidence of little change, not a variance of 0. Rates whose cases depend on the prediction
-    (predictive values), and functions such as F1, are by the delta method with half a row in every cell;
-    weights and clusters by the delta method with Satterthwaite's degrees of freedom over effective units, as
-    for one model. A group in which fewer than 20 effective units changed, (Σc)²/Σc² with c the changed rows
-    of a unit, is compared by the score test with as many rows as give the change its variance, below five as
-    its weights or clusters are worth (the interval is wide: coverage .95 to 1.00). A group with fewer than 8
-    effective clusters or rows, (Σd)²/Σd², gets no interval; effective successes and failures have no limit
-    here, as the change rests on the decisions that differ. AUCs are compared by DeLong's covariance, Brier
-    scores by paired t. MADD (on one grid for all
-    models, which depends on the group sizes only) and ABROCA are compared by drawing rows again, all models
-    together; where the groups may be alike, both what a smooth difference and what its size would do is
-    allowed for: the interval is wide (ABROCA, 150 beside 1,500 rows, 80 to 99% of the scores alike: coverage
-    .96 to 1.00, size at most .04). A largest gap changes by no less, and no more, than all gaps under it
-    allow together.
+    Within a group the change of a rate has the limits of the paired score test (ratios: [1]_, differences: [2]_);
+    groups, and the two rates of average odds, are combined by MOVER [3]_. So no changed decision is evidence of little
+    change, not a variance of 0. Rates whose cases depend on the prediction (predictive values, [4]_), and functions
+    such as F1, are by the delta method with half a row in every cell; weights and clusters by the delta method with
+    Satterthwaite's degrees of freedom over effective units. A group in which fewer than 20 effective units changed,
+    (Σc)²/Σc² with c the changed rows of a unit, is compared by the score test with as many rows as give the change its
+    variance, below five as its weights or clusters are worth (the interval is wide: coverage .95 to 1.00). A group with
+    fewer than 8 effective clusters or rows, (Σd)²/Σd², gets no interval; effective successes and failures have no limit
+    here, as the change rests on the decisions that differ. AUCs are compared by DeLong's covariance [5]_, Brier scores
+    by paired t. MADD (on one grid for all models) and ABROCA are compared by drawing rows again, all models together;
+    where the groups may be alike, both what a smooth difference and what its size would do is allowed for [6]_: the
+    interval is wide (ABROCA, 150 beside 1,500 rows, 80 to 99% of the scores alike: coverage .96 to 1.00, size at most
+    .04). A largest gap changes by no less, and no more, than all gaps under it allow together.
 
-    With ``reference="highest"`` the group with the highest selection rate under the first baseline is the
-    reference of every metric and model; intervals and verdicts hold over all pairs, as for one model.
-
-    The p-value is below α exactly where the interval excludes no change. `simultaneous` intervals hold for
-    all changes of a metric at once (Bonferroni), and so does the verdict, unless ``adjust="none"``.
-
-    "closer to parity" and "further from parity" speak of |log ratio| (|difference|) and are said where both
-    the change and the sum of the two models' values are shown to be on one side of 0, since
-    after² − before² = (after − before)(after + before): wrong in at most 1 − `confidence_level`.
+    With ``reference="highest"`` the group with the highest selection rate under the first baseline is the reference of
+    every metric and model; intervals and verdicts hold over all pairs. The p-value is below α exactly where the
+    interval excludes no change. `simultaneous` intervals hold for all changes of a metric at once (Bonferroni), and so
+    does the verdict, unless ``adjust="none"``. "closer to parity" and "further from parity" speak of |log ratio|
+    (|difference|) and are said where both the change and the sum of the two models' values are shown to be on one side
+    of 0, since after² − before² = (after − before)(after + before): wrong in at most 1 − `confidence_level`.
 
     References
     ----------
@@ -103,14 +100,11 @@ def compare_models(
        Statistics in Medicine 21, 689–699.
     .. [2] Tango (1998). Equivalence test and confidence interval for the difference in proportions for the
        paired-sample design. Statistics in Medicine 17, 891–908.
-    .. [3] Zou, Donner (2008). Construction of confidence limits about effect measures. Statistics in Medicine
-       27, 1693–1702.
-    .. [4] Moskowitz, Pepe (2006). Comparing the predictive values of diagnostic tests. Clinical Trials 3,
-       272–279.
+    .. [3] Zou, Donner (2008). Construction of confidence limits about effect measures. Stat. Med. 27, 1693–1702.
+    .. [4] Moskowitz, Pepe (2006). Comparing the predictive values of diagnostic tests. Clinical Trials 3, 272–279.
     .. [5] DeLong, DeLong, Clarke-Pearson (1988). Comparing the areas under two or more correlated receiver
        operating characteristic curves. Biometrics 44, 837–845.
-    .. [6] Fang, Santos (2019). Inference on directionally differentiable functions. Review of Economic
-       Studies 86, 377–412.
+    .. [6] Fang, Santos (2019). Inference on directionally differentiable functions. Rev. Econ. Stud. 86, 377–412.
 
     Examples
     --------
@@ -153,6 +147,26 @@ def compare_models(
         data = ModelRows.read(y_true, predictions, scores, {**options, **units}, columns)
     check_choice("baseline", baseline, (None, *names))
     return compare_all(data, names, metrics, baseline, options["reference"], settings, generator)
+
+
+def amplification(counts: ConfusionCounts, reference: Hashable | None, settings: Inference) -> AmplificationResult:
+    """Disparate impact of the predictions over that of the labels (paired ratio of ratios).
+
+    Labels and predictions are two "models" of the same people: within a group the ratio of selection rate and
+    base rate has the limits of Nam and Blackwelder's paired score test, and MOVER combines the groups, as in
+    `compare_models`. "amplified" and "reduced" are said where the predictions are shown to be further from
+    parity, or closer to it, in |log ratio|.
+
+    `reference`: "highest" is the group with the highest selection rate.
+    """
+    # tp, fp, fn, tn among label × label × prediction
+    places = [PairedCounts.cells.index(cell) for cell in ("111", "001", "110", "000")]
+    table, settings = counts.collapse(PairedCounts, np.eye(8)[places]), replace(settings, method="paired")
+    models, rng = ("labels", "predictions"), np.random.default_rng(0)  # draws nothing
+    found = compare_all(table, models, "disparate_impact", None, reference, settings, rng, chosen_by=1)
+    words = {"further from parity": "amplified", "closer to parity": "reduced"}
+    changes = (replace(c, metric=AMPLIFICATION, verdict=words.get(c.verdict, c.verdict)) for c in found.comparisons)
+    return AmplificationResult(**{**vars(found), "comparisons": tuple(changes)})
 
 
 def _counted(counts: Any) -> PairedCounts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from functools import cached_property
 from math import isfinite
@@ -96,9 +96,8 @@ class ModelComparison(OfPairs, Result):
         found: list[ModelValue] = []
         for metric in self.metrics:
             own = [v for v in self.score_values if v.metric == metric]
-            if not own:
-                for model in (m for m in self.models if m in tables):
-                    own += _values_of(metric, tables[model], model, self.settings, self.reference)
+            for model in () if own else (m for m in self.models if m in tables):
+                own += _values_of(metric, tables[model], model, self.settings, self.reference)
             found += own
         return tuple(found)
 
@@ -111,24 +110,20 @@ class ModelComparison(OfPairs, Result):
         return [self._sentence(c) for c in self.comparisons]
 
     def _sentence(self, c: PairedChange) -> str:
-        metric = c.metric.removesuffix("_change")
-        who = f"{c.group} against {c.reference}" if c.reference else c.group
-        unnamed = self.models == ("A", "B")
-        named = "" if unnamed else f", {c.model} against {c.baseline}"
-        first, then = ("before", "after") if unnamed else (f"with {c.baseline}", f"with {c.model}")
+        who, first, then = _who(c), "before", "after"
+        if self.models != ("A", "B"):
+            who, first, then = f"{who}, {c.model} against {c.baseline}", f"with {c.baseline}", f"with {c.model}"
         if c.verdict == "insufficient evidence":
-            return f"{who}{named}: insufficient evidence. {c.note}".strip()
+            return f"{who}: insufficient evidence. {c.note}".strip()
         change = f"change {c.estimate:.3f}" if isfinite(c.estimate) else "no finite change"
+        values = f"{_metric(c)} {c.before:.3f} {first}, {c.after:.3f} {then}"
         told = c.confidence_interval.words().replace("inf", "∞")
-        return (
-            f"{who}{named}: {metric} {c.before:.3f} {first}, {c.after:.3f} {then}; {change} ({told}): "
-            f"{c.verdict}. {self._why(c)}"
-        ).strip()
+        return f"{who}: {values}; {change} ({told}): {c.verdict}. {self._why(c)}".strip()
 
     def _why(self, c: PairedChange) -> str:
         """Why a change is undecided although its interval leaves out that there is none; else empty."""
         (low, high), together = c.confidence_interval, c.simultaneous
-        null = float(is_ratio(c.metric.removesuffix("_change")) or c.metric == AMPLIFICATION)
+        null = float(is_ratio(_metric(c)) or c.metric == AMPLIFICATION)
         if c.verdict != "undecided" or low <= null <= high:
             return ""
         if self.adjust != "none" and together.low <= null <= together.high:
@@ -146,16 +141,15 @@ class ModelComparison(OfPairs, Result):
 
     def _about(self, c: PairedChange) -> str:
         """Groups, and where there are several of them, models and metric of a change."""
-        who = f"{c.group} against {c.reference}" if c.reference else c.group
         named = [f"{c.model} against {c.baseline}"] if len(self.models) > 2 else []
-        named += [c.metric.removesuffix("_change")] if len(self.metrics) > 1 else []
-        return ", ".join([who, *named])
+        named += [_metric(c)] if len(self.metrics) > 1 else []
+        return ", ".join([_who(c), *named])
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
-        ratios = [m for m in self.metrics if is_ratio(m)]
-        kind = "after / before" if len(ratios) == len(self.metrics) else "after − before"
-        kind += " (of ratios after / before)" if ratios and len(ratios) < len(self.metrics) else ""
+        ratios = {is_ratio(m) for m in self.metrics}
+        kind = "after / before" if ratios == {True} else "after − before"
+        kind += " (of ratios after / before)" if len(ratios) > 1 else ""
         lines = [f"The estimate is {kind}; the interval uses that all models saw the same rows."]
         chosen, single = self.settings.reference_rule == "highest", self.adjust == "none"
         if chosen:
@@ -171,7 +165,7 @@ class ModelComparison(OfPairs, Result):
         about: dict[str, dict[str, None]] = {}
         for c in self.comparisons:
             if c.note:
-                about.setdefault(c.note, {})[c.metric.removesuffix("_change")] = None
+                about.setdefault(c.note, {})[_metric(c)] = None
         several = len({c.metric for c in self.comparisons}) > 1
         return lines + [f"{n} ({', '.join(names)})" if several else n for n, names in sorted(about.items())]
 
@@ -197,27 +191,57 @@ class ModelComparison(OfPairs, Result):
         return model_forest(self, ax=ax, metric=metric) if kind == "forest" else model_table(self, ax=ax)
 
 
+@serialisable(eq=False)
+class AmplificationResult(ModelComparison):
+    """Disparate impact of the predictions over that of the labels, with paired intervals.
+
+    `before`, `after`: the ratio of base rates, and that of selection rates; the estimate is after / before.
+    """
+
+    title: ClassVar[str] = "Amplification: disparate impact of the predictions over that of the labels"
+
+    def _sentence(self, c: PairedChange) -> str:
+        who = _who(c)
+        if c.verdict == "insufficient evidence":
+            return f"{who}: insufficient evidence. {c.note}".strip()
+        said = {
+            "amplified": "the predictions are further from parity than the labels",
+            "reduced": "the predictions are closer to parity than the labels",
+        }.get(c.verdict, "the data do not settle whether the predictions are closer to parity than the labels")
+        return (
+            f"{who}: disparate impact {c.before:.3f} of the labels, {c.after:.3f} of the predictions, ratio "
+            f"{c.estimate:.3f} ({c.confidence_interval.words()}): {c.verdict}; {said}. {self._why(c)}"
+        ).strip()
+
+    def notes(self) -> list[str]:
+        """Sentences below the table."""
+        said = "The estimate is the ratio of both; its interval uses that they are of the same people."
+        return [said, *sorted({c.note for c in self.comparisons if c.note})]
+
+
+def _metric(c: PairedChange) -> str:
+    return c.metric.removesuffix("_change")
+
+
+def _who(c: PairedChange) -> str:
+    return f"{c.group} against {c.reference}" if c.reference else c.group
+
+
 def _values_of(
     name: str, counts: ConfusionCounts, model: str, settings: Inference, reference: str
-) -> Sequence[ModelValue]:
+) -> Iterable[ModelValue]:
     """A metric of rates, or accuracy, of one model: by its usual method, with its verdict."""
     metric = find_metric(name)
     if metric is None:
-        return list(_accuracy(counts, model, settings))
-    ratio = metric.contrast == "ratio"
-    limits = {"threshold": settings.threshold} if ratio else {"margin": settings.margin}
-    kept = {key: getattr(settings, key) for key in ("confidence_level", "adjust", "comparisons")}
-    own = make_settings(metric.contrast, {**limits, **kept})
+        return _accuracy(counts, model, settings)
+    limit = "threshold" if metric.contrast == "ratio" else "margin"
+    kept = {key: getattr(settings, key) for key in (limit, "confidence_level", "adjust", "comparisons")}
+    own = replace(make_settings(metric.contrast, kept), reference_rule=settings.reference_rule)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the changes warn of the same
-        chosen = settings.reference_rule == "highest"
-        result = compare_metric(metric, counts, own, reference, asked=False, chosen=chosen)
-    return [_of_one(c, model) for c in result.comparisons]
-
-
-def _of_one(c: Any, model: str) -> ModelValue:
-    """A comparison of one model by itself."""
-    return ModelValue(model=model, **{f.name: getattr(c, f.name) for f in fields(results.Comparison)})
+        compared = compare_metric(metric, counts, own, reference).comparisons
+    names = [f.name for f in fields(results.Comparison)]
+    return [ModelValue(model=model, **{name: getattr(c, name) for name in names}) for c in compared]
 
 
 def _accuracy(counts: Any, model: str, settings: Inference) -> Iterator[ModelValue]:
@@ -225,15 +249,10 @@ def _accuracy(counts: Any, model: str, settings: Inference) -> Iterator[ModelVal
     z = normal_quantile((1 + settings.confidence_level) / 2)
     for g, name in enumerate(counts.groups):
         right, cases = float(counts.total("tp", "tn")[g]), float(counts.totals[g].sum())
-        ends = (float("nan"), float("nan"))
-        if cases > 0 and not counts.weighted:
-            ends = wilson_limits(right, cases, z, ratio=False)
+        known = cases > 0 and not counts.weighted
+        ends = wilson_limits(right, cases, z, ratio=False) if known else (float("nan"), float("nan"))
         yield ModelValue(
-            metric="accuracy",
-            group=name,
-            estimate=right / cases if cases > 0 else float("nan"),
-            confidence_interval=Interval(*ends, settings.confidence_level, "Wilson"),
+            metric="accuracy", group=name, estimate=right / cases if cases > 0 else float("nan"), model=model,
+            confidence_interval=Interval(*ends, settings.confidence_level, "Wilson"), method="Wilson",
             n=int(counts.group_sizes[g]),
-            method="Wilson",
-            model=model,
-        )
+        )  # fmt: skip

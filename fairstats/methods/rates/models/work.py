@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import check_one_length, check_that
 from fairstats.ground.counts import PairedCounts
 from fairstats.ground.encoding import as_float_column, binary_columns
-from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
+from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
 from fairstats.ground.outcomes import Outcomes, check_probability, check_row_labels
@@ -23,9 +23,9 @@ from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.rates.models.result import QUANTITIES, ModelComparison, ModelValue
 from fairstats.methods.rates.models.scores import DrawnCurves, abroca, auc, brier, score_cuts
-from fairstats.methods.rates.result import Inference, with_verdicts
+from fairstats.methods.rates.result import Inference, as_family, warned
 from fairstats.methods.rates.setup import check_groups, rows_among
-from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, PairedChange, finished
+from fairstats.numerics.paired.change import KINDS, OVERALL, Change, Found, ModelPair, PairedChange, finished
 from fairstats.numerics.paired.distance import MIN_ROWS, Level, Measured, grid_table, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_gap, change_of_rate
 
@@ -57,13 +57,9 @@ class ModelRows:
 
     @classmethod
     def read(
-        cls,
-        y_true: Any,
-        predictions: Mapping[str, Any],
-        scores: Mapping[str, Any],
-        options: Mapping[str, Any],
+        cls, y_true: Any, predictions: Mapping[str, Any], scores: Mapping[str, Any], options: Mapping[str, Any],
         columns: Mapping[str, str] | None = None,
-    ) -> ModelRows:
+    ) -> ModelRows:  # fmt: skip
         """Encode columns; a row that any of them lacks is missing.
 
         `predictions`, `scores`: model → column; `options`: arguments that say how rows are read; `columns`:
@@ -74,7 +70,8 @@ class ModelRows:
         others = {name: options.get(name) for name in ("sensitive_features", "sample_weight", "cluster")}
         check_row_labels(y_true=y_true, y_pred=dict(predictions), score=dict(scores), **others)
         label = _pos_labels(options["pos_label"], named)
-        codes = {name: _coded(c) for name, c in binary_columns(label, **names).items() if c}
+        columns_read = binary_columns(label, **names).items()
+        codes = {name: np.where(c.codes < 0, np.nan, c.codes) for name, c in columns_read if c}
         numbers = {name: as_float_column(values, "score") for name, values in scores.items()}
         for values in numbers.values():
             check_probability(values[~np.isnan(values)], "score")
@@ -84,19 +81,11 @@ class ModelRows:
         check_one_length(", ".join(lengths), lengths)
         lacking = np.isnan(answers[1:]).any(axis=0)
         first = answers[0] if codes else np.where(np.isnan(answers[0]), np.nan, 0.0)
-        outcomes = Outcomes.from_arrays(
-            np.zeros(first.size) if true is None else true,
-            first,
-            extra=np.where(lacking, np.nan, 0.0),
-            **rows_among({**options, "pos_label": None}),
-        )
+        labels, extra = np.zeros(first.size) if true is None else true, np.where(lacking, np.nan, 0.0)
+        outcomes = Outcomes.from_arrays(labels, first, extra=extra, **rows_among({**options, "pos_label": None}))
         kept = slice(None) if outcomes.kept is None else outcomes.kept
-        return cls(
-            outcomes,
-            true is not None,
-            {model: codes[named[model]][kept].astype(np.int64) for model in predictions},
-            {name: values[kept] for name, values in numbers.items()},
-        )
+        coded = {model: codes[named[model]][kept].astype(np.int64) for model in predictions}
+        return cls(outcomes, true is not None, coded, {name: values[kept] for name, values in numbers.items()})
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -111,37 +100,21 @@ class ModelRows:
         return PairedCounts.count_rows(self.outcomes, cell)
 
 
-def _coded(column: Any) -> NDArray[np.float64]:
-    """Codes 0 and 1 as floats, NaN where a value is missing."""
-    codes: NDArray[np.float64] = column.codes.astype(np.float64)
-    codes[codes < 0] = np.nan
-    return codes
-
-
 def _pos_labels(given: Any, columns: Mapping[str, str]) -> Any:
     """The favourable value of every column; a mapping may name y_pred for all models, or each by its name."""
     if not isinstance(given, Mapping) or set(columns.values()) <= {"y_pred", "y_pred_b"}:
         return given
-    unknown = set(given) - {"y_true", "y_pred", *columns}
-    if unknown:
+    if unknown := set(given) - {"y_true", "y_pred", *columns}:
         got = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
-        allowed = "y_true, y_pred, and names of models"
-        raise InputError("pos_label", got=got, allowed=allowed, cure="name the columns")
+        raise InputError("pos_label", got=got, allowed="y_true, y_pred, and names of models", cure="name the columns")
     labels = {column: given.get(name, given.get("y_pred")) for name, column in columns.items()}
     return {name: value for name, value in {"y_true": given.get("y_true"), **labels}.items() if value is not None}
 
 
 def compare_all(
-    data: ModelRows | PairedCounts,
-    models: Sequence[str],
-    metrics: str | Sequence[str],
-    baseline: str | None,
-    reference: Any,
-    settings: Inference,
-    rng: np.random.Generator,
-    *,
-    chosen_by: int = 0,
-) -> ModelComparison:
+    data: ModelRows | PairedCounts, models: Sequence[str], metrics: str | Sequence[str], baseline: str | None,
+    reference: Any, settings: Inference, rng: np.random.Generator, *, chosen_by: int = 0,
+) -> ModelComparison:  # fmt: skip
     """Every metric of every model, and every change; of counts those of two models.
 
     `chosen_by`: whose selection rates tell the highest: of the first pair the baseline (0) or the model (1).
@@ -167,14 +140,8 @@ def compare_all(
     for name in wanted:
         scored = rows is not None and name in _METHODS
         changes += work.of_scores(name, rows, rng) if scored else work.of_rates(name)  # type: ignore[arg-type]
-    lacking = {c.note for c in changes if c.note and c.verdict == "insufficient evidence"}
-    qualified = {c.note for c in changes if c.note} - lacking
-    for notes, kind in ((lacking, InsufficientEvidenceWarning), (qualified, DataWarning)):
-        if notes:
-            caution(f"compare_models: {' '.join(sorted(notes))}", kind)
-    values, pairs = tuple(work.values), work.pairs
-    told = wanted, tuple(models), tuple(changes), values, work.settings, groups[index], tuple(pairs)
-    return ModelComparison(*told)
+    told = wanted, tuple(models), tuple(changes), tuple(work.values), work.settings, groups[index], tuple(work.pairs)
+    return warned(ModelComparison(*told), "compare_models")
 
 
 @dataclass(eq=False)
@@ -216,81 +183,67 @@ class _Work:
         return self._finished(found, self.chosen if between else 1.0)
 
     def of_scores(self, name: str, rows: ModelRows, rng: np.random.Generator) -> list[PairedChange]:
-        """Changes of a quantity of scores; the models' own values are kept."""
+        """Changes of a quantity of scores; the models' own values are kept, with verdicts on distances."""
         models = [m for m in self.models if m in rows.scores]
-        place = {m: k for k, m in enumerate(models)}
         scores, y, codes = np.stack([rows.scores[m] for m in models]), rows.labels, rows.outcomes.groups.codes
-        pairs = [p for p in self.pairs if p.model in place and p.baseline in place]
-        at = [(place[p.model], place[p.baseline]) for p in pairs]
-        single = name in ("auc", "brier")
+        pairs = [p for p in self.pairs if p.model in models and p.baseline in models]
+        at = [(models.index(p.model), models.index(p.baseline)) for p in pairs]
+        s, single, margin = self.settings, name in ("auc", "brier"), float(self.settings.margin)  # type: ignore[arg-type]
         asked: list[tuple[int, ...]] = [*((g,) for g in range(len(self.groups))), ()] if single else [*self.compared]
         drawn: dict[int, DrawnCurves | None] = {}
         if name == "abroca":
             cuts = [score_cuts(own) for own in scores]
             for g in dict.fromkeys(g for pair in self.compared for g in pair):
-                here = codes == g
-                curves = DrawnCurves.of(scores[:, here], y[here], cuts, self.settings.n_resamples, rng)
-                drawn[g] = curves
+                drawn[g] = DrawnCurves.of(scores[:, codes == g], y[codes == g], cuts, s.n_resamples, rng)
+        each = 1 - (1 - s.confidence_level) / (1 if single else max(self.among, 1))
         found: list[Found] = []
+        values: list[ModelValue] = []
         evidence: list[Evidence | None] = []
         for groups in asked:
             members = [codes == g for g in groups] or [np.ones(codes.size, dtype=bool)]
             parts, labels = [scores[:, m] for m in members], [y[m] for m in members]
-            names = [self.groups[g] for g in groups] or [OVERALL]
-            s = self.settings
+            names = tuple(self.groups[g] for g in groups) or (OVERALL,)
             measured: Measured | str
             if single:
-                measured = {"auc": auc, "brier": brier}[name](parts[0], labels[0], at)
+                measured = (auc if name == "auc" else brier)(parts[0], labels[0], at)
             elif name == "madd":
-                margin = 2 * float(s.margin)  # type: ignore[arg-type]
-                measured = madd((parts[0], parts[1]), at, margin, s.n_resamples, rng)
-                if not isinstance(measured, str):
-                    self._keep_grid(rows.scores, codes, measured.grid)
+                measured = madd((parts[0], parts[1]), at, 2 * margin, s.n_resamples, rng)
             else:
-                margin = float(s.margin)  # type: ignore[arg-type]
                 measured = abroca(drawn[groups[0]], drawn[groups[1]], at, margin)
-            n = sum(part.shape[1] for part in parts)
-            row: dict[str, Any] = {"name": name, "groups": tuple(names), "n": n, "method": _METHODS[name]}
-            row["kind"] = KINDS[name]
-            known = None if isinstance(measured, str) else measured
-            sizes = [
-                part.size if name in ("madd", "brier") else np.bincount(part, minlength=2).min() for part in labels
-            ]
-            few = [g for g, size in zip(names, sizes, strict=True) if size < MIN_ROWS]
-            note = f"{' and '.join(few or names)}: {measured}"
+            level: Level | str
+            if isinstance(measured, str):
+                sizes = (n.size if name in ("madd", "brier") else np.bincount(n, minlength=2).min() for n in labels)
+                few = [g for g, size in zip(names, sizes, strict=True) if size < MIN_ROWS]
+                level = f"{' and '.join(few or names)}: {measured}"
+                changes: Mapping[tuple[int, int], Change | str] = dict.fromkeys(at, level)
+                estimates = [nan] * len(models)
+            else:
+                level, changes, estimates = measured.level, measured.changes, measured.level.estimates.tolist()
+                if name == "madd":
+                    self._keep_grid(rows.scores, codes, measured.grid)
+            n = sum(own.size for own in labels)
+            row: dict[str, Any] = {"name": name, "groups": names, "n": n, "method": _METHODS[name], "kind": KINDS[name]}
             for p, (b, a) in zip(pairs, at, strict=True):
-                change = note if known is None else known.changes[b, a]
-                ends = (nan, nan) if known is None else (known.level.estimates[a], known.level.estimates[b])
-                found.append(Found(**row, pair=p, change=change, ends=ends))
-            level = note if known is None else known.level
-            each = 1 - (1 - s.confidence_level) / (1 if single else max(self.among, 1))
-            self.values += [_score_value(row, m, level, k, s.confidence_level, each) for k, m in enumerate(models)]
-            evidence += [None] * len(models) if known is None or single else list(known.level.evidence)
-        if not single:
-            self._judge(models, evidence)
-        return self._finished(found, 1.0 if single else self.chosen)
-
-    def _judge(self, models: list[str], evidence: list[Evidence | None]) -> None:
-        """Verdicts of distances, over the pairs of groups of a model, or all that the data chose from."""
-        first = len(self.values) - len(evidence)
-        for k in range(len(models)):
+                found.append(Found(**row, pair=p, change=changes[b, a], ends=(estimates[a], estimates[b])))
+            values += [_score_value(row, m, level, k, s.confidence_level, each) for k, m in enumerate(models)]
+            evidence += [None] * len(models) if isinstance(level, str) or single else list(level.evidence)
+        for k in range(len(models)):  # of a model over the pairs of groups, or all that the data chose from
             own = [(i, e) for i, e in list(enumerate(evidence))[k :: len(models)] if e is not None]
-            judged: Any = [self.values[first + i] for i, _ in own]
-            ruled = with_verdicts(judged, [e for _, e in own], self.settings, chosen_among=self.among)
+            ruled = as_family([(values[i], e) for i, e in own], s, chosen_among=self.among)
             for (i, _), value in zip(own, ruled, strict=True):
-                self.values[first + i] = value  # type: ignore[call-overload]
+                values[i] = value
+        self.values += values
+        return self._finished(found, 1.0 if single else self.chosen)
 
     def _keep_grid(self, scores: Mapping[str, Any], codes: NDArray[Any], bins: int) -> None:
         """Rows per group and bins of both models' scores: what the change of MADD rests on."""
         for i, pair in enumerate(self.pairs):
             if pair.model in scores and pair.baseline in scores and str(bins) not in (pair.grids or {}):
-                both = scores[pair.baseline], scores[pair.model]
-                table = grid_table(both, codes, len(self.groups), bins)
+                table = grid_table((scores[pair.baseline], scores[pair.model]), codes, len(self.groups), bins)
                 self.pairs[i] = replace(pair, grids={**(pair.grids or {}), str(bins): table})
 
     def _finished(self, found: list[Found], chosen: float) -> list[PairedChange]:
-        s = self.settings
-        return list(finished(found, s.confidence_level, s.adjust, chosen))
+        return list(finished(found, self.settings.confidence_level, self.settings.adjust, chosen))
 
 
 def _score_value(
@@ -298,17 +251,14 @@ def _score_value(
 ) -> ModelValue:
     """A quantity of scores of one model; `level`: in words why there is none; `each`: level of its limits."""
     names = (*row["groups"], "")
-    known: dict[str, Any]
+    known: dict[str, Any] = {"verdict": "insufficient evidence", "note": level}
     ends = nan, nan
-    if isinstance(level, str):
-        known = {"verdict": "insufficient evidence", "note": level}
-    else:
+    if not isinstance(level, str):
         ends = level.parts[k].limits(normal_quantile((1 + each) / 2, level.degrees_of_freedom))
         known = {"estimate": float(level.estimates[k]), "std_error": float(level.std_errors[k])}
     return ModelValue(
-        metric=row["name"], group=names[0], reference=names[1],
-        confidence_interval=Interval(ends[0], ends[1], confidence, row["method"]), n=row["n"],
-        method=row["method"], model=model, **known,
+        metric=row["name"], group=names[0], reference=names[1], n=row["n"], method=row["method"], model=model,
+        confidence_interval=Interval(*ends, confidence, row["method"]), **known,
     )  # fmt: skip
 
 
@@ -335,13 +285,11 @@ def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
             allowed = f"a metric of rates of predictions, {', '.join(map(repr, QUANTITIES))}, or 'all'"
             cure = "e.g. 'disparate_impact', 'equal_opportunity_difference', 'f1_ratio'"
             raise InputError("metrics", got=repr(name), allowed=allowed, cure=cure)
-        if not available(name, rows):
-            lacking = [part for part in _needs(name) if part not in _there(rows)]
+        if lacking := [part for part in _needs(name) if part not in _there(rows)]:
             of_models = {} if rows is None else {"predictions": rows.predictions, "scores": rows.scores}
             there = of_models.get(lacking[0], {})
-            got, allowed = "none", f"{lacking[0]} of every model, which {name} needs"
-            if len(there) == 1:
-                got = f"those of {next(iter(there))!r} alone"
+            got = f"those of {next(iter(there))!r} alone" if len(there) == 1 else "none"
+            allowed = f"{lacking[0]} of every model, which {name} needs"
             cure = "leave the metric out, or pass them row by row"
             if lacking == ["scores"] and len(there) > 1:
                 got, allowed = "weights or clusters", f"rows of equal weight for {name}"
@@ -359,13 +307,11 @@ def _there(rows: ModelRows | None) -> set[str]:
     if rows is None:
         return {"predictions", "labels"}
     plain = rows.outcomes.weight is None and rows.outcomes.cluster is None
-    of_all = {"predictions": len(rows.predictions) > 1, "labels": rows.labelled}
-    of_all["scores"] = len(rows.scores) > 1 and plain
-    return {part for part, known in of_all.items() if known}
+    found = {"predictions"} if len(rows.predictions) > 1 else set()
+    found |= {"scores"} if len(rows.scores) > 1 and plain else set()
+    return found | {"labels"} if rows.labelled else found
 
 
 def _needs(name: str) -> tuple[str, ...]:
-    if name in _NEEDS:
-        return _NEEDS[name]
     metric = find_metric(name)
-    return metric.needs if metric else ()
+    return _NEEDS.get(name) or (metric.needs if metric else ())

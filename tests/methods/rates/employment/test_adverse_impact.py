@@ -20,7 +20,7 @@ from scipy.stats import fisher_exact, hypergeom
 from statsmodels.stats.proportion import proportion_effectsize, proportions_ztest
 
 import fairstats as fs
-from fairstats.methods.rates.employment.figures import impact_figures
+from fairstats.methods.rates.employment.adverse_impact import impact_figures
 from fairstats.results import AdverseImpact
 
 TABLES = st.tuples(*(st.integers(0, 12) for _ in range(4))).filter(lambda t: t[0] + t[1] > 0 and t[2] + t[3] > 0)

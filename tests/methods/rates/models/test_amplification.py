@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fairstats as fs
-from fairstats.methods.rates.models.amplification import amplification
+from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.setup import make_settings
 
 COUNTS = {"men": (80, 30, 20, 70), "women": (25, 5, 35, 135), "others": (30, 20, 12, 60)}
