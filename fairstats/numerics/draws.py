@@ -20,11 +20,9 @@ def drawn_rows(size: int, shares: NDArray[np.float64], n: int, rng: np.random.Ge
     """Multinomial counts of `size` rows, shape (n, m); `shares`, shape (m,), of sum 1."""
     if size < MANY:
         return np.asarray(rng.multinomial(size, shares, size=n))
-
-    def one(own: Any, others: Any, wanted: Any) -> Any:
-        return rng.binomial(wanted, own / (own + others))
-
-    return _together(shares[None], np.full(n, size), one, lambda wanted, _: wanted, rng)
+    return _together(
+        shares[None], np.full(n, size), lambda p, rest, k: rng.binomial(k, p / (p + rest)), lambda k, _: k, rng
+    )
 
 
 def split_rows(
@@ -57,7 +55,7 @@ def split_each(counts: NDArray[np.int64], size: Any, rng: np.random.Generator) -
         return split_each(half, drawn, rng) + split_each(counts - half, size - drawn, rng)
     wanted = np.broadcast_to(size, len(counts))
     if rows >= MANY:
-        return _together(counts, wanted, rng.hypergeometric, _without_replacement, rng)
+        return _together(counts, wanted, rng.hypergeometric, lambda k, rows: k * ((rows - k) / (rows - 1)), rng)
     left = np.ascontiguousarray(counts.T)
     drawn = np.zeros_like(left)
     after = left.sum(axis=0)
@@ -67,11 +65,6 @@ def split_each(counts: NDArray[np.int64], size: Any, rng: np.random.Generator) -
         wanted = wanted - drawn[k]
     drawn[-1] = wanted
     return drawn.T
-
-
-def _without_replacement(wanted: Any, rows: Any) -> Any:
-    """The variance of what is drawn by that of a multinomial count of one row: f(1 − f)·N²/(N − 1)."""
-    return wanted * ((rows - wanted) / (rows - 1))
 
 
 def _together(
