@@ -26,12 +26,9 @@ def drawn_rows(size: int, shares: NDArray[np.float64], n: int, rng: np.random.Ge
 
 
 def split_rows(
-    counts: NDArray[np.int64],
-    size: int,
-    n: int,
-    rng: np.random.Generator,
+    counts: NDArray[np.int64], size: int, n: int, rng: np.random.Generator,
     how: Literal["count", "marginals"] = "marginals",
-) -> NDArray[np.int64]:
+) -> NDArray[np.int64]:  # fmt: skip
     """How many of `size` rows drawn at random lie in each bin, shape (n, m); `counts`, shape (m,): of all."""
     if counts.sum() < MANY:
         return np.asarray(rng.multivariate_hypergeometric(counts, size, size=n, method=how))
@@ -68,12 +65,9 @@ def split_each(counts: NDArray[np.int64], size: Any, rng: np.random.Generator) -
 
 
 def _together(
-    cells: NDArray[Any],
-    wanted: NDArray[np.int64],
-    one: Callable[[Any, Any, Any], Any],
-    spread: Callable[[Any, Any], Any],
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+    cells: NDArray[Any], wanted: NDArray[np.int64], one: Callable[[Any, Any, Any], Any],
+    spread: Callable[[Any, Any], Any], rng: np.random.Generator,
+) -> NDArray[np.int64]:  # fmt: skip
     """Draws of `wanted` rows, (n,), from cells, (n or 1, m): small counts by `one`, the others normal.
 
     `spread` gives the variance of a count, divided by p(1 − p), from the rows wanted and there.

@@ -137,15 +137,9 @@ class Lagrange:
     """
 
     def __init__(
-        self,
-        charts: tuple[Chart, ...],
-        units: tuple[Floats, ...],
-        minimum: Floats,
-        given: Floats,
-        *,
-        by_root: bool = False,
-        roots: Roots | None = None,
-    ) -> None:
+        self, charts: tuple[Chart, ...], units: tuple[Floats, ...], minimum: Floats, given: Floats, *,
+        by_root: bool = False, roots: Roots | None = None,
+    ) -> None:  # fmt: skip
         self.charts, self.units, self.minimum, self.by_root, self.roots = charts, units, minimum, by_root, roots
         with np.errstate(all="ignore"):
             self.centres, self.directions, lengths, at = zip(*(chart.tangent() for chart in charts), strict=True)
@@ -387,16 +381,9 @@ def root_moments(shape: Numbers, s: Numbers, k: Numbers) -> tuple[Floats, Floats
 
 
 def standardised_ends(
-    ends: Ends,
-    moments: Moments,
-    found: Floats,
-    centre: Floats,
-    side: Floats,
-    z: Floats,
-    shape: Numbers,
-    s: Numbers,
+    ends: Ends, moments: Moments, found: Floats, centre: Floats, side: Floats, z: Floats, shape: Numbers, s: Numbers,
     k: Numbers,
-) -> Floats:
+) -> Floats:  # fmt: skip
     """Ends below (side −1) and above (+1) the estimate where the standardised root is ±z, shape (Q,).
 
     The moments at an end say which critical value belongs to it: a fixed point, by secants, from the moments

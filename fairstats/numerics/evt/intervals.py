@@ -45,17 +45,9 @@ def chi2_quantile(confidence_level: float) -> float:
 
 
 def level_ends(
-    likelihood: SampleLikelihood,
-    rows: Rows,
-    d: Floats,
-    offset: Floats,
-    side: Floats,
-    target: Floats,
-    *,
-    in_offset: bool = False,
-    newton: bool = True,
-    guess: Floats | None = None,
-) -> Floats:
+    likelihood: SampleLikelihood, rows: Rows, d: Floats, offset: Floats, side: Floats, target: Floats, *,
+    in_offset: bool = False, newton: bool = True, guess: Floats | None = None,
+) -> Floats:  # fmt: skip
     """Ends of likelihood intervals for levels or, where `in_offset`, for their periods; shape (Q,).
 
     `rows` says which of the P samples each interval belongs to; `d` and `offset` are the level in standard
@@ -110,14 +102,9 @@ class TailLikelihood:
 
     @classmethod
     def of_excesses(
-        cls,
-        excesses: Floats,
-        threshold: float,
-        total: int,
-        rate_term: RateTerm,
-        block_size: float | None,
+        cls, excesses: Floats, threshold: float, total: int, rate_term: RateTerm, block_size: float | None,
         grid: float | None = None,
-    ) -> TailLikelihood:
+    ) -> TailLikelihood:  # fmt: skip
         """Of excesses over a threshold; `block_size` for a point process, `grid` of rounded values."""
         standard: GpdLikelihood
         if grid is None:

@@ -207,14 +207,9 @@ class ProfilePoints:
 
 
 def level_profile(
-    likelihood: SampleLikelihood,
-    rows: Rows,
-    d: Floats,
-    offset: Floats,
-    *,
-    start: Floats | None = None,
+    likelihood: SampleLikelihood, rows: Rows, d: Floats, offset: Floats, *, start: Floats | None = None,
     in_offset: bool = False,
-) -> ProfilePoints:
+) -> ProfilePoints:  # fmt: skip
     """Profile of the return level at `d` (standard units) for the period whose logarithm is `offset`.
 
     `rows` says which sample each of the Q points belongs to; `start` is θ near the solution. The slope is in

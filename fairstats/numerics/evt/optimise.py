@@ -48,13 +48,9 @@ def tail_parameter(phi: Floats, lo: Floats, hi: Floats) -> Triple:
 
 
 def minimise_over_tail(
-    objective: Objective,
-    lo: Floats,
-    hi: Floats,
-    log_n: Floats,
-    start: Floats | None = None,
+    objective: Objective, lo: Floats, hi: Floats, log_n: Floats, start: Floats | None = None,
     one: OneObjective | None = None,
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats]:  # fmt: skip
     """Lowest interior minimum of each problem's objective in θ: where, and its value; NaN and +inf for none.
 
     ``objective(rows, theta)`` gives value, slope and curvature for the problems `rows`; 1 + θ·lo and 1 + θ·hi
@@ -222,16 +218,9 @@ def minimise_convex(
 
 
 def find_crossings(
-    deviance: Deviance,
-    centre: Floats,
-    scale: Floats,
-    target: Floats,
-    *,
-    limit: Floats | None = None,
-    guess: Floats | None = None,
-    tolerance: float = 1e-10,
-    max_iterations: int = 100,
-) -> Floats:
+    deviance: Deviance, centre: Floats, scale: Floats, target: Floats, *, limit: Floats | None = None,
+    guess: Floats | None = None, tolerance: float = 1e-10, max_iterations: int = 100,
+) -> Floats:  # fmt: skip
     """First point on one side of `centre` where the deviance equals `target`; all arrays of shape (Q,).
 
     The point is sought as ``centre + scale·sinh(τ)``, τ > 0, over many orders of magnitude; √deviance is nearly linear
