@@ -20,20 +20,15 @@ def drawn_rows(size: int, shares: NDArray[np.float64], n: int, rng: np.random.Ge
     """Multinomial counts of `size` rows, shape (n, m); `shares`, shape (m,), of sum 1."""
     if size < MANY:
         return np.asarray(rng.multinomial(size, shares, size=n))
-
-    def one(own: Any, others: Any, wanted: Any) -> Any:
-        return rng.binomial(wanted, own / (own + others))
-
-    return _together(shares[None], np.full(n, size), one, lambda wanted, _: wanted, rng)
+    return _together(
+        shares[None], np.full(n, size), lambda p, rest, k: rng.binomial(k, p / (p + rest)), lambda k, _: k, rng
+    )
 
 
 def split_rows(
-    counts: NDArray[np.int64],
-    size: int,
-    n: int,
-    rng: np.random.Generator,
+    counts: NDArray[np.int64], size: int, n: int, rng: np.random.Generator,
     how: Literal["count", "marginals"] = "marginals",
-) -> NDArray[np.int64]:
+) -> NDArray[np.int64]:  # fmt: skip
     """How many of `size` rows drawn at random lie in each bin, shape (n, m); `counts`, shape (m,): of all."""
     if counts.sum() < MANY:
         return np.asarray(rng.multivariate_hypergeometric(counts, size, size=n, method=how))
@@ -57,7 +52,7 @@ def split_each(counts: NDArray[np.int64], size: Any, rng: np.random.Generator) -
         return split_each(half, drawn, rng) + split_each(counts - half, size - drawn, rng)
     wanted = np.broadcast_to(size, len(counts))
     if rows >= MANY:
-        return _together(counts, wanted, rng.hypergeometric, _without_replacement, rng)
+        return _together(counts, wanted, rng.hypergeometric, lambda k, rows: k * ((rows - k) / (rows - 1)), rng)
     left = np.ascontiguousarray(counts.T)
     drawn = np.zeros_like(left)
     after = left.sum(axis=0)
@@ -69,18 +64,10 @@ def split_each(counts: NDArray[np.int64], size: Any, rng: np.random.Generator) -
     return drawn.T
 
 
-def _without_replacement(wanted: Any, rows: Any) -> Any:
-    """The variance of what is drawn by that of a multinomial count of one row: f(1 − f)·N²/(N − 1)."""
-    return wanted * ((rows - wanted) / (rows - 1))
-
-
 def _together(
-    cells: NDArray[Any],
-    wanted: NDArray[np.int64],
-    one: Callable[[Any, Any, Any], Any],
-    spread: Callable[[Any, Any], Any],
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+    cells: NDArray[Any], wanted: NDArray[np.int64], one: Callable[[Any, Any, Any], Any],
+    spread: Callable[[Any, Any], Any], rng: np.random.Generator,
+) -> NDArray[np.int64]:  # fmt: skip
     """Draws of `wanted` rows, (n,), from cells, (n or 1, m): small counts by `one`, the others normal.
 
     `spread` gives the variance of a count, divided by p(1 − p), from the rows wanted and there.

@@ -1,8 +1,10 @@
 """Who estimates the parameters: SciPy or R; R's fit must be no worse than its SciPy twin.
 
-Both back ends have the same functions with the same return types (see `tail`). The care that R's packages
-need (standardised data, a start at the estimate of the SciPy twin, restarts where the package does not
-confirm it, results that are vetted) is in the project's R code, ``r/R/evt.R``.
+Both back ends have the same functions. They get finite arrays of ten unequal values or more (excesses x − u > 0),
+standardise them so that the answer is equivariant, and estimate parameters and covariance; what must not differ
+(thresholds, ties, regularity, intervals, tests) is decided outside, once. R must agree to 1e-9 in the negative
+log-likelihood, 1e-5 standard errors in the parameters, 1e-3 (ξ > −.3) and 1e-2 (ξ > −.45) in these, 1e-8 in L-moments.
+The care that R's packages need (a start at the SciPy twin's estimate, restarts, vetted results) is in ``r/R/evt.R``.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from fairstats.numerics.evt import distributions as law
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.gev import fit_gev_samples
 from fairstats.numerics.evt.gpd import fit_gpd_samples
-from fairstats.numerics.evt.likelihood import SampleFits, Samples
+from fairstats.numerics.evt.likelihood import Samples
 from fairstats.numerics.evt.tail import ParameterFit
 
 #: An R fit may have a negative log-likelihood higher than its SciPy twin by this much.
@@ -39,11 +41,11 @@ class ScipyBackend:
 
     def gpd_mle(self, excesses: Floats) -> ParameterFit:
         """Maximum likelihood of the generalised Pareto distribution."""
-        return _only(fit_gpd_samples(Samples.from_excesses(excesses[None, :])))
+        return ParameterFit.of(fit_gpd_samples(Samples.from_excesses(excesses[None, :])))
 
     def gpd_coles_dixon(self, excesses: Floats) -> ParameterFit:
         """Penalised likelihood of the generalised Pareto distribution."""
-        return _only(fit_gpd_samples(Samples.from_excesses(excesses[None, :]), penalised=True))
+        return ParameterFit.of(fit_gpd_samples(Samples.from_excesses(excesses[None, :]), penalised=True))
 
     def gev_coles_dixon(self, maxima: Floats) -> ParameterFit:
         """Penalised likelihood of the generalised extreme value distribution."""
@@ -56,14 +58,12 @@ class ScipyBackend:
         """
         fits = fit_gev_samples(Samples.from_maxima(maxima[None, :]), penalised=penalised)
         if fits.unbounded[0]:
-            raise InputError(
-                "block_maxima",
-                got=f"{maxima.size} values whose likelihood has no maximum: it rises without bound towards "
-                "heavy tails that start at the smallest value",
-                allowed="maxima whose likelihood has one: ties at the smallest value may spoil it",
-                cure="method='coles_dixon' or 'lmoments', more blocks, or values that are not rounded",
-            )
-        return _only(fits)
+            why = "it rises without bound towards heavy tails that start at the smallest value"
+            got = f"{maxima.size} values whose likelihood has no maximum: {why}"
+            allowed = "maxima whose likelihood has one: ties at the smallest value may spoil it"
+            cure = "method='coles_dixon' or 'lmoments', more blocks, or values that are not rounded"
+            raise InputError("block_maxima", got=got, allowed=allowed, cure=cure)
+        return ParameterFit.of(fits)
 
     def gpd_lmoments(self, excesses: Floats) -> ParameterFit:
         """L-moment estimates of the generalised Pareto distribution."""
@@ -84,11 +84,6 @@ class ScipyBackend:
 scipy_backend = ScipyBackend()
 
 
-def _only(fits: SampleFits) -> ParameterFit:
-    """The fit of the only sample."""
-    return ParameterFit(fits.params[0], fits.covariance[0], float(fits.nll[0]), bool(fits.at_boundary[0]))
-
-
 @dataclass(frozen=True)
 class RBackend:
     """With R: extRemes, or evd on request; L-moments are extRemes' all the same."""
@@ -100,10 +95,9 @@ class RBackend:
         return f"r: {self.source} {probe_r().packages.get(self.source, '')}".strip()
 
     def gpd_mle(self, excesses: Floats, twin: ParameterFit | None = None) -> ParameterFit:
-        """Maximum likelihood for excesses over a threshold, started at the twin's estimate.
+        """Maximum likelihood over ξ ≥ −1, started at the twin's estimate.
 
-        Over ξ ≥ −1: the edge, where no interior maximum is higher. `BackendError` if the package finds no
-        maximum, or its standard errors are artefacts.
+        `BackendError` if the package finds no maximum, or its standard errors are artefacts.
         """
         return self._mle("fs_fit_gpd", excesses, twin)
 
@@ -113,11 +107,15 @@ class RBackend:
 
     def gpd_lmoments(self, excesses: Floats, twin: ParameterFit | None = None) -> ParameterFit:
         """L-moments of excesses by extRemes."""
-        return _lmoments(rsession.call("fs_fit_gpd", excesses, "lmoments", "extRemes"))
+        return self._lmoments("fs_fit_gpd", excesses)
 
     def gev_lmoments(self, maxima: Floats, twin: ParameterFit | None = None) -> ParameterFit:
         """L-moments of block maxima by extRemes."""
-        return _lmoments(rsession.call("fs_fit_gev", maxima, "lmoments", "extRemes"))
+        return self._lmoments("fs_fit_gev", maxima)
+
+    def _lmoments(self, function: str, values: Floats) -> ParameterFit:
+        found: dict[str, Any] = rsession.call(function, values, "lmoments", "extRemes")
+        return ParameterFit(np.asarray(found["estimate"], dtype=np.float64), None, float(found["nll"]))
 
     def _mle(self, function: str, values: Floats, twin: ParameterFit | None) -> ParameterFit:
         start = None if twin is None else twin.params
@@ -132,31 +130,20 @@ class RBackend:
         return ParameterFit(params, covariance, nll, bool(found["at_boundary"]))
 
 
-def _lmoments(found: dict[str, Any]) -> ParameterFit:
-    return ParameterFit(np.asarray(found["estimate"], dtype=np.float64), None, float(found["nll"]))
-
-
 def _kernel(backend: str, method: str) -> Any:
-    """The back end: ours, or R's with extRemes.
-
-    Where R is asked for by name and has no extRemes, evd fits in its place (it has no L-moments).
-    """
+    """The back end: ours, or R's with extRemes; where R is asked for by name and lacks that, evd (no L-moments)."""
     if backend == "scipy" or method == "coles_dixon":
         return scipy_backend
-    packages = ["extRemes"]
+    source: Literal["extRemes", "evd"] = "extRemes"
     if backend == "r" and method == "mle":
         installed = probe_r().packages
-        packages = ["evd"] if "evd" in installed and "extRemes" not in installed else packages
-    if resolve(backend, purpose="extreme value fits", r_packages=packages) == "scipy":
-        return scipy_backend
-    return RBackend("evd" if packages == ["evd"] else "extRemes")
+        source = "evd" if "evd" in installed and "extRemes" not in installed else source
+    chosen = resolve(backend, purpose="extreme value fits", r_packages=[source])
+    return scipy_backend if chosen == "scipy" else RBackend(source)
 
 
 def fit_parameters(family: str, values: Floats, method: str, backend: str | None) -> tuple[ParameterFit, str]:
-    """Estimates of a family ("gpd", "gev") by a method ("mle", "lmoments"), and what computed them.
-
-    Standard errors are included. `BackendError` where R was asked for and failed.
-    """
+    """Estimates of a family ("gpd", "gev") by a method, and what computed them; BackendError where R was asked for."""
     backend = current_backend() if backend is None else backend
     kernel = _kernel(backend, method)
     function = f"{family}_{method}"  # SciPy first, which sees where there is no maximum
@@ -168,11 +155,9 @@ def fit_parameters(family: str, values: Floats, method: str, backend: str | None
         covariance = law.jackknife_covariance(values, family)
         fitted = ParameterFit(fitted.params, covariance, fitted.nll, fitted.at_boundary)
     if fitted.at_boundary:
-        caution(
-            "the likelihood has no maximum with ξ > −1: the shape is set to −1 and the end point to the "
-            "largest value. Report that value, or lower the threshold",
-            DataWarning,
-        )
+        set_to = "the shape is set to −1 and the end point to the largest value"
+        cure = "Report that value, or lower the threshold"
+        caution(f"the likelihood has no maximum with ξ > −1: {set_to}. {cure}", DataWarning)
     if not np.isfinite(fitted.nll):
         caution("a value lies beyond the end point of the L-moment fit: its likelihood is 0", DataWarning)
     return fitted, kernel.version()
@@ -190,16 +175,12 @@ def _by_r(
             raise
         caution(f"R could not fit ({error}); {kept}", DataWarning)
         return None
-    if twin is None:
-        return fitted
-    off = _standard_errors_off(fitted, twin)
-    if fitted.nll > twin.nll + _WORSE:
+    off = 0.0 if twin is None else _standard_errors_off(fitted, twin)
+    if twin is not None and fitted.nll > twin.nll + _WORSE:
         worse = f"{who} reached a negative log-likelihood of {fitted.nll:.9g}, SciPy {twin.nll:.9g}"
     elif off > _OFF:
-        worse = (
-            f"standard errors of {who}, by differences of a fixed step, are {100 * off:.0f}% off SciPy's, "
-            "from the formula"
-        )
+        differences = f"standard errors of {who}, by differences of a fixed step,"
+        worse = f"{differences} are {100 * off:.0f}% off SciPy's, from the formula"
     else:
         return fitted
     caution(f"{worse}: {kept}", DataWarning)

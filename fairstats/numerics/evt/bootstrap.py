@@ -1,10 +1,8 @@
 """Resampling and simulation of tails, as batches of excesses for the vectorised fits.
 
-A batch has one row per replicate, filled up with zeros: sums over excesses do not notice them.
-
-In small samples the likelihood ratio of a return level exceeds its χ² quantiles too often (coverage .91–.94
-at 50 exceedances). Its distribution under the fitted model, by parametric bootstrap, gives critical values
-and p-values that allow for it.
+A batch has one row per replicate, filled up with zeros: sums over excesses do not notice them. In small samples the
+likelihood ratio of a return level exceeds its χ² quantiles too often (coverage .91–.94 at 50 exceedances): critical
+values and p-values from its distribution under the fitted model, by parametric bootstrap, allow for it.
 
 Below ξ = −1/2 the likelihood is not regular, and its profiles cover too little (.90 at −.6, .81 at −1.5).
 There levels and the end point have fiducial draws. The quantile function is a power near its end,
@@ -27,16 +25,8 @@ import numpy as np
 
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.numerics.evt.distributions import (
-    LEAST_DRAWN,
-    Floats,
-    Triple,
-    gev_from_lmoments,
-    gpd_from_lmoments,
-    power_ratio,
-    random_samples,
-    sample_lmoments,
-)
+from fairstats.numerics.evt import distributions as law
+from fairstats.numerics.evt.distributions import LEAST_DRAWN, Floats, Triple, power_ratio
 from fairstats.numerics.evt.gev import GevLikelihood, fit_gev_samples
 from fairstats.numerics.evt.gpd import GpdLikelihood, RateTerm, fit_gpd_samples
 from fairstats.numerics.evt.likelihood import Samples, level_profile
@@ -45,8 +35,7 @@ from fairstats.numerics.evt.tail import FittedTail
 #: Name of the intervals of a power tail.
 POWER_TAIL = "power tail"
 #: Draws of an interval: its ends are quantiles at 2.5%, known to .35% of probability.
-DRAWS = 2000
-_SEED = 20_240_611
+DRAWS, _SEED = 2000, 20_240_611
 #: Logarithms of the powers g between which an equation is solved, and the halvings that do it.
 _LEAST, _MOST, _HALVINGS = np.log(0.02), np.log(20.0), 24
 #: Draws at a time: what fits the memory of small machines.
@@ -55,11 +44,7 @@ _CHUNK = 250
 
 @dataclass(frozen=True)
 class ExcessBatch:
-    """Replicates of the excesses over a threshold.
-
-    `excesses`, shape (B, W): descending in each row, then zeros; `n`, shape (B,): excesses in each row;
-    `threshold`, shape (B,): the threshold of each replicate.
-    """
+    """Replicates: excesses (B, W), descending in each row, then zeros; their number and the threshold of each, (B,)."""
 
     excesses: Floats
     n: Floats
@@ -89,8 +74,7 @@ def resample_exceedances(rng: np.random.Generator, top: Floats, total: int, k: i
     uniform. Nothing else of the resample matters. Duplicates at the threshold do not exceed it, so that rows
     may have fewer than k excesses.
     """
-    drawn = rng.binomial(total, top.size / total, size=replicates)
-    drawn = np.maximum(drawn, min(k + 1, total))
+    drawn = np.maximum(rng.binomial(total, top.size / total, size=replicates), min(k + 1, total))
     width = int(drawn.max())
     place = rng.integers(0, top.size, size=(replicates, width))
     place[np.arange(width) >= drawn[:, None]] = top.size
@@ -104,22 +88,12 @@ def resample_exceedances(rng: np.random.Generator, top: Floats, total: int, k: i
     return ExcessBatch(excesses[usable], n[usable], threshold[usable])
 
 
-def simulate_excesses(rng: np.random.Generator, fit: FittedTail, replicates: int) -> ExcessBatch:
-    """Excesses of new series from the fitted model: their number binomial (or Poisson), same threshold."""
-    if fit.model == "point_process":
-        n = rng.poisson(fit.n_exceedances, size=replicates)
-    else:
-        n = rng.binomial(fit.n_total, fit.rate, size=replicates)
-    return ExcessBatch(*random_samples(rng, n, *fit.excess_params), np.full(replicates, fit.origin))
-
-
 def fit_excess_batch(batch: ExcessBatch, method: str) -> tuple[Floats, Floats]:
     """σ and ξ of each row."""
     if method == "lmoments":
-        ascending = np.sort(batch.excesses, axis=1)
-        l1, l2, _ = sample_lmoments(ascending, batch.n)
-        params = gpd_from_lmoments(l1, l2)
-        return params[:, 0], params[:, 1]
+        l1, l2, _ = law.sample_lmoments(np.sort(batch.excesses, axis=1), batch.n)
+        scale, shape = law.gpd_from_lmoments(l1, l2).T
+        return scale, shape
     samples = Samples.from_excesses(batch.excesses, batch.n)
     fits = fit_gpd_samples(samples, covariance=False, penalised=method == "coles_dixon")
     return fits.scale, fits.shape
@@ -128,12 +102,13 @@ def fit_excess_batch(batch: ExcessBatch, method: str) -> tuple[Floats, Floats]:
 def fit_maxima_batch(maxima: Floats, method: str) -> Triple:
     """μ, σ and ξ of each row of `maxima`, shape (B, n); NaN where the likelihood has no maximum."""
     if method == "lmoments":
-        params = gev_from_lmoments(*sample_lmoments(np.sort(maxima, axis=1)))
+        params = law.gev_from_lmoments(*law.sample_lmoments(np.sort(maxima, axis=1)))
     else:
         penalised = method == "coles_dixon"
         fits = fit_gev_samples(Samples.from_maxima(maxima), covariance=False, penalised=penalised)
         params = np.where(fits.unbounded[:, None], np.nan, fits.params)
-    return params[:, 0], params[:, 1], params[:, 2]
+    location, scale, shape = params.T
+    return location, scale, shape
 
 
 def resampled_levels(fit: FittedTail, tau: float, replicates: int, rng: np.random.Generator) -> Floats:
@@ -156,19 +131,19 @@ def resampled_levels(fit: FittedTail, tau: float, replicates: int, rng: np.rando
 def simulated_deviances(
     fit: FittedTail, log_period: float, level: float, replicates: int, rng: np.random.Generator
 ) -> Floats:
-    """Deviances of the model's own return level (log period τ) in samples from the model.
-
-    Shape (replicates,); fewer for block maxima, where samples without a maximum of the likelihood are left out.
-    """
+    """Deviances of the model's own return level (log period τ) in samples from it; those without a maximum left out."""
     likelihood: GevLikelihood | GpdLikelihood
+    origin: Floats | float
     if fit.model == "gev":
         samples = Samples.from_maxima(fit.quantile(rng.random((replicates, fit.n_exceedances))))
         likelihood, origin = GevLikelihood.from_samples(samples), samples.centre
     else:
-        batch = simulate_excesses(rng, fit, replicates)
-        samples, origin = Samples.from_excesses(batch.excesses, batch.n), batch.threshold
-        law: RateTerm = "poisson" if fit.model == "point_process" else "binomial"
-        likelihood = GpdLikelihood.from_samples(samples, np.full(replicates, float(fit.n_total)), law)
+        k, total, origin = fit.n_exceedances, fit.n_total, fit.origin  # a new series has another k
+        poisson = fit.model == "point_process"
+        n = rng.poisson(k, size=replicates) if poisson else rng.binomial(total, fit.rate, size=replicates)
+        samples = Samples.from_excesses(*law.random_samples(rng, n, *fit.excess_params))
+        rate: RateTerm = "poisson" if poisson else "binomial"
+        likelihood = GpdLikelihood.from_samples(samples, np.full(replicates, float(total)), rate)
     d, period = (level - origin) / samples.unit, np.full(replicates, log_period)
     # the true level is near each sample's own, so that the search starts from its fit
     start = likelihood.fits.theta if fit.model == "gev" else None
@@ -181,10 +156,10 @@ def simulated_deviances(
 class PowerTail:
     """Draws of the tail x = end − c·(N·s)^g, each of shape (B,)."""
 
+    total: int
     end: Floats
     c: Floats
     g: Floats
-    total: int
 
     @classmethod
     def of(
@@ -192,12 +167,11 @@ class PowerTail:
     ) -> PowerTail | None:
         """Draws for the k largest of `total` values; None where the largest are tied.
 
-        `m`: number of observations of the level that is asked for: c and the end go through the order statistic next to
-        it (the largest for the end point) in the upper half, since c is of the distance to the least value: a spacing
-        next to it, which is near 0 in many draws. Without a generator always the same draws.
+        c and the end go through the order statistic next to the level of `m` observations (None: the end point, the
+        largest) in the upper half: next to the least value the spacing is near 0 in many draws. Without a generator
+        always the same draws.
         """
-        found = cls.of_each(values, total, (m,), rng)
-        return found[0] if found else None
+        return next(iter(cls.of_each(values, total, (m,), rng)), None)
 
     @classmethod
     def of_each(
@@ -211,11 +185,7 @@ class PowerTail:
         places = [0 if m is None else min(max(round(total / m), 1), k // 2) - 1 for m in periods]
         stream = np.random.default_rng(_SEED) if rng is None else rng
         found = [_solved(x, total, places, min(_CHUNK, DRAWS - i), stream) for i in range(0, DRAWS, _CHUNK)]
-        made = []
-        for parts in zip(*found, strict=True):
-            end, c, g = (np.concatenate(part) for part in zip(*parts, strict=True))
-            made.append(cls(end, c, g, total))
-        return made
+        return [cls(total, *map(np.concatenate, zip(*parts, strict=True))) for parts in zip(*found, strict=True)]
 
     def level(self, m: float) -> Floats:
         """Draws of the level of m observations."""

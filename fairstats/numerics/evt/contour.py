@@ -4,10 +4,7 @@ A profile-likelihood interval of h(θ, ν, ℓ) ends where h is extreme on the c
 method on the Lagrange conditions ∇h = η∇F, F = F̂ + q/2 finds both ends in a few evaluations, without
 profiling (the idea of Venzon & Moolgavkar 1988, for a function instead of a coordinate). The contour is
 approached in steps. Points that do not settle come back as NaN; the caller then searches the profile.
-
-The parameters of interest are functions of (θ, ν, ℓ): ξ = θ/ν, and ℓ is the logarithm of the exceedance rate
-λ (threshold models) or of q (block maxima). With ω = (ℓ + a)/ν the level of the period whose logarithm is a
-lies at d = (e^(θω) − 1)/θ from the origin.
+With ω = (ℓ + a)/ν the level of the period whose logarithm is a lies at d = (e^(θω) − 1)/θ from the origin.
 """
 
 from __future__ import annotations
@@ -17,16 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairstats.numerics.evt.distributions import (
-    Flags,
-    Floats,
-    Numbers,
-    Rows,
-    Triple,
-    exponential_scale_partials,
-    power_ratio,
-    power_ratio_shape_derivative,
-)
+from fairstats.numerics.evt import distributions as law
+from fairstats.numerics.evt.distributions import Flags, Floats, Numbers, Rows, Triple
 from fairstats.numerics.evt.likelihood import SampleLikelihood, symmetric
 from fairstats.numerics.evt.optimise import tail_parameter
 
@@ -56,11 +45,8 @@ ROOT_SHAPES = (-0.5, 0.8)
 #: Standardised ends are found where their root would move by less (the rest of the way goes along the secant), or where
 #: they themselves move by less than the third of their distance from the estimate, which is at least the second.
 _SETTLED, _LEAST_ROOT, _STILL, _SECANTS = 1e-4, 1e-6, 1e-9, 30
-
-
-_ITERATIONS = 15
 #: Radii of the approach, as shares of the final one: two leaps first, small steps where they fail.
-_APPROACHES = ((0.5, 1.0), (0.12, 0.3, 0.5, 0.75, 1.0))
+_APPROACHES, _ITERATIONS = ((0.5, 1.0), (0.12, 0.3, 0.5, 0.75, 1.0)), 15
 
 
 def contour_extremes(
@@ -68,13 +54,12 @@ def contour_extremes(
 ) -> Floats:
     """Extreme values of a parameter of interest on the contour, NaN where the iteration does not settle.
 
-    `samples` says which of the P samples of the likelihood each of the Q problems belongs to; `interest` is
-    called with the numbers of the problems. `side` is +1 for the largest value, −1 for the smallest; `target`
-    is q, the critical value of the deviance.
+    `samples` says which of the P samples of the likelihood each of the Q problems belongs to. `side` is +1 for the
+    largest value, −1 for the smallest; `target` is q, the critical value of the deviance.
     """
     chart, one = Chart(likelihood, samples, interest), np.ones(samples.size)
-    lowest = likelihood.minimum()[samples]
-    return Lagrange((chart,), (one,), lowest, side * np.sqrt(target), by_root=True).solved()[1]
+    given = likelihood.minimum()[samples], side * np.sqrt(target)
+    return Lagrange((chart,), (one,), *given, by_root=True).solved()[1]
 
 
 def standardised_extremes(
@@ -82,8 +67,8 @@ def standardised_extremes(
 ) -> tuple[Floats, Floats]:
     """Extremes where the standardised signed root is ±z, and their deviances; NaN where nothing settles.
 
-    As `contour_extremes`, on a contour that moves with the shape at the point: the moments of the root are
-    those of that shape, of a level with s = log(m·λ).
+    As `contour_extremes`, on a contour that moves with the shape at the point, on which, with s = log(m·λ), the
+    moments of the root depend.
     """
     k, s = likelihood.samples.n[samples], np.broadcast_to(s, z.shape)
     chart, one = Chart(likelihood, samples, interest), np.ones(samples.size)
@@ -92,8 +77,7 @@ def standardised_extremes(
         mean, sd = root_moments(shape, s[rows], k[rows])
         return side[rows] * np.maximum(sd * z[rows] - side[rows] * mean, _LEAST_ROOT)
 
-    fits = likelihood.fits
-    given = roots(np.arange(samples.size), (fits.theta / fits.nu)[samples])
+    given = roots(np.arange(samples.size), (likelihood.fits.theta / likelihood.fits.nu)[samples])
     lowest = likelihood.minimum()[samples]
     deviance, found, _ = Lagrange((chart,), (one,), lowest, given, by_root=True, roots=roots).solved()
     return found, deviance
@@ -118,29 +102,27 @@ class Chart:
         direction = solved(*cofactors(f2), h1)
         return centre, direction, np.sqrt(dot(direction, h1)), h
 
+    def ends(self, rows: Rows) -> tuple[Floats, Floats]:
+        """Lower and upper ends of the standardised values."""
+        samples = self.samples[rows]
+        return self.likelihood.samples.lower[samples], self.likelihood.samples.upper[samples]
+
     def placed(self, rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Floats:
         """Points of the chart, shape (Q, 3)."""
-        samples, standardised = self.samples[rows], self.likelihood.samples
-        low, high = standardised.lower[samples], standardised.upper[samples]
-        phi = np.log((1.0 + theta * high) / (1.0 + theta * low))
-        return np.stack([phi, np.log(nu), ell], -1)
+        low, high = self.ends(rows)
+        return np.stack([np.log((1.0 + theta * high) / (1.0 + theta * low)), np.log(nu), ell], -1)
 
     def shape(self, rows: Rows, point: Floats) -> Floats:
         """ξ = θ/ν at points of the chart."""
-        samples, standardised = self.samples[rows], self.likelihood.samples
-        theta = tail_parameter(point[:, 0], standardised.lower[samples], standardised.upper[samples])[0]
-        return theta / np.exp(point[:, 1])
+        return tail_parameter(point[:, 0], *self.ends(rows))[0] / np.exp(point[:, 1])
 
     def at(self, rows: Rows, point: Floats) -> tuple[Triple, Triple, Flags]:
         """Value, gradient and Hessian of F and of h in the chart (φ, log ν, ℓ), and whether ξ > −1."""
-        samples = self.samples[rows]
-        standardised = self.likelihood.samples
-        low, high = standardised.lower[samples], standardised.upper[samples]
-        theta, chart, bend = tail_parameter(point[:, 0], low, high)
+        theta, chart, bend = tail_parameter(point[:, 0], *self.ends(rows))
         nu, ell = np.exp(point[:, 1]), point[:, 2]
         first = np.stack([chart, nu, np.ones_like(nu)], -1)
         second = np.stack([bend, nu, np.zeros_like(nu)], -1)
-        f = self.likelihood.whole(samples, theta, nu, ell)
+        f = self.likelihood.whole(self.samples[rows], theta, nu, ell)
         h = self.interest(rows, theta, nu, ell)
         return _in_chart(f, first, second), _in_chart(h, first, second), nu > -theta
 
@@ -155,23 +137,14 @@ class Lagrange:
     """
 
     def __init__(
-        self,
-        charts: tuple[Chart, ...],
-        units: tuple[Floats, ...],
-        minimum: Floats,
-        given: Floats,
-        *,
-        by_root: bool = False,
-        roots: Roots | None = None,
-    ) -> None:
-        self.charts, self.units, self.minimum, self.by_root = charts, units, minimum, by_root
-        self.roots = roots
+        self, charts: tuple[Chart, ...], units: tuple[Floats, ...], minimum: Floats, given: Floats, *,
+        by_root: bool = False, roots: Roots | None = None,
+    ) -> None:  # fmt: skip
+        self.charts, self.units, self.minimum, self.by_root, self.roots = charts, units, minimum, by_root, roots
         with np.errstate(all="ignore"):
-            tangents = [chart.tangent() for chart in charts]
-            self.centres, self.directions = [t[0] for t in tangents], [t[1] for t in tangents]
-            lengths = [u * t[2] for u, t in zip(units, tangents, strict=True)]
-            self.spread = np.sqrt(np.sum(np.square(lengths), axis=0))
-            self.estimate = np.sum([u * t[3] for u, t in zip(units, tangents, strict=True)], axis=0)
+            self.centres, self.directions, lengths, at = zip(*(chart.tangent() for chart in charts), strict=True)
+            self.spread = np.sqrt(np.sum(np.square([u * t for u, t in zip(units, lengths, strict=True)]), axis=0))
+            self.estimate = np.sum([u * h for u, h in zip(units, at, strict=True)], axis=0)
             self.radius = given if by_root else (given - self.estimate) / self.spread
 
     def solved(self, *, farthest: float = np.inf, patient: bool = True) -> Triple:
@@ -198,7 +171,6 @@ class Lagrange:
     def approach(self, rows: Rows, shares: tuple[float, ...]) -> Triple:
         """Deviances, sums and multipliers at the last share of the radius, by way of the others."""
         eta = self.radius[rows] / self.spread[rows]
-        tangent = [u[rows, None] * d[rows] * eta[:, None] for u, d in zip(self.units, self.directions, strict=True)]
         points = previous = [c[rows] for c in self.centres]
         before, reached, multiplier = -1.0, 0.0, eta
         deviance = difference = np.full(rows.size, np.nan)
@@ -206,7 +178,8 @@ class Lagrange:
             ahead = (share - reached) / (reached - before)
             moves = [(new - old) * ahead for new, old in zip(points, previous, strict=True)]
             if reached == 0.0:
-                moves = [share * t for t in tangent]
+                along = zip(self.units, self.directions, strict=True)
+                moves = [share * (u[rows, None] * d[rows] * eta[:, None]) for u, d in along]
                 moves = [m * np.minimum(1.0, 2.0 / np.abs(m).max(-1))[:, None] for m in moves]
             previous, points = points, [x + move for x, move in zip(points, moves, strict=True)]
             multiplier = multiplier * share / reached if reached else eta * share
@@ -222,7 +195,7 @@ class Lagrange:
         goal = 0.5 * (share * radius) ** 2 if self.by_root else estimate + share * radius * spread
         rough = share < 1.0  # a way-point need not be exact
         tolerance = (1e-2 if rough else 1e-10) * (1.0 + radius**2 if self.by_root else spread)
-        deviance, difference = np.full(rows.size, np.nan), np.full(rows.size, np.nan)
+        deviance, difference = np.full((2, rows.size), np.nan)
         points, multiplier = [x.copy() for x in points], multiplier.copy()
         a = np.flatnonzero(np.isfinite(multiplier))
         for _ in range(_ITERATIONS):
@@ -255,8 +228,7 @@ class Lagrange:
                 which = np.flatnonzero(settled & regular & (eta * radius[a] >= 0))
                 negative = np.sum([np.linalg.eigvalsh(m[which]) < 0 for *_, m in steps], axis=(0, 2))
                 # the least of the likelihoods at its value
-                least = (negative == 0) & (pull[which] > 0) | (negative == 1) & (pull[which] < 0)
-                which = which[least]
+                which = which[(negative == 0) & (pull[which] > 0) | (negative == 1) & (pull[which] < 0)]
                 deviance[a[which]], difference[a[which]] = 2.0 * fall[which], gap[which]
             shrink = np.minimum(1.0, 1.0 / size)
             for x, move in zip(points, moves, strict=True):
@@ -266,8 +238,7 @@ class Lagrange:
             for chart, x in zip(self.charts, points, strict=True):
                 alive &= chart.likelihood.inside(chart.samples[rows[a]], x[a, 2])
             a = a[alive]
-        lost = np.isnan(deviance)
-        multiplier[lost] = np.nan
+        multiplier[np.isnan(deviance)] = np.nan
         return deviance, difference, points, multiplier
 
 
@@ -279,31 +250,22 @@ def dot(a: Floats, b: Floats) -> Floats:
 def _in_chart(of: Triple, first: Floats, second: Floats) -> Triple:
     """Value, gradient and Hessian after the change of each variable by itself."""
     value, gradient, hessian = of
-    changed = hessian * first[:, :, None] * first[:, None, :]
-    i = np.arange(3)
+    changed, i = hessian * first[:, :, None] * first[:, None, :], np.arange(3)
     changed[:, i, i] += gradient * second
     return value, gradient * first, changed
-
-
-def _times(matrix: Floats, vector: Floats) -> Floats:
-    return np.asarray(np.einsum("ijk,ik->ij", matrix, vector))
 
 
 def cofactors(matrix: Floats) -> tuple[Floats, Floats]:
     """Adjugate and determinant of symmetric 3 × 3 matrices."""
     a, b, c = matrix[:, 0, 0], matrix[:, 0, 1], matrix[:, 0, 2]
     d, e, f = matrix[:, 1, 1], matrix[:, 1, 2], matrix[:, 2, 2]
-    adjugate = np.empty_like(matrix)
-    adjugate[:, 0, 0], adjugate[:, 1, 1], adjugate[:, 2, 2] = d * f - e * e, a * f - c * c, a * d - b * b
-    adjugate[:, 0, 1] = adjugate[:, 1, 0] = c * e - b * f
-    adjugate[:, 0, 2] = adjugate[:, 2, 0] = b * e - c * d
-    adjugate[:, 1, 2] = adjugate[:, 2, 1] = b * c - a * e
+    adjugate = symmetric(d * f - e * e, c * e - b * f, a * f - c * c, b * e - c * d, b * c - a * e, a * d - b * b)
     return adjugate, np.asarray(dot(matrix[:, 0], adjugate[:, 0]))
 
 
 def solved(adjugate: Floats, determinant: Floats, vector: Floats) -> Floats:
     """Solutions by cofactors: one singular matrix of a batch gives NaN, not an exception."""
-    return _times(adjugate, vector) / determinant[:, None]
+    return np.asarray(np.einsum("ijk,ik->ij", adjugate, vector) / determinant[:, None])
 
 
 def level_interest(log_period: Floats, *, rate_known: bool = False) -> Interest:
@@ -311,8 +273,8 @@ def level_interest(log_period: Floats, *, rate_known: bool = False) -> Interest:
 
     def interest(rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Triple:
         omega, in_nu, in_ell, nu_nu, nu_ell = _omega(nu, ell + log_period[rows])
-        d, in_omega = power_ratio(omega, theta), np.exp(theta * omega)
-        in_theta = power_ratio_shape_derivative(omega, theta)
+        d, in_omega = law.power_ratio(omega, theta), np.exp(theta * omega)
+        in_theta = law.power_ratio_shape_derivative(omega, theta)
         power = 1.0 + theta * d
         bend, mixed = theta * power, omega * power  # ∂²d/∂ω² and ∂²d/∂θ∂ω
         gradient = np.stack([in_theta, in_omega * in_nu, in_omega * in_ell], -1)
@@ -352,7 +314,7 @@ def log_exceedance_interest(d: Floats) -> Interest:
     """Log p = ℓ − ν·v(d; θ): how often a value at d is exceeded."""
 
     def interest(rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Triple:
-        v0, v1, v2 = (a[:, 0] for a in exponential_scale_partials(d[rows, None], theta))
+        v0, v1, v2 = (a[:, 0] for a in law.exponential_scale_partials(d[rows, None], theta))
         none = np.zeros_like(v0)
         value = np.where(1.0 + theta * d[rows] > 0, ell - nu * v0, np.nan)
         hessian = symmetric(-nu * v2, -v1, none, none, none, none)
@@ -419,26 +381,19 @@ def root_moments(shape: Numbers, s: Numbers, k: Numbers) -> tuple[Floats, Floats
 
 
 def standardised_ends(
-    ends: Ends,
-    moments: Moments,
-    found: Floats,
-    centre: Floats,
-    side: Floats,
-    z: Floats,
-    shape: Numbers,
-    s: Numbers,
+    ends: Ends, moments: Moments, found: Floats, centre: Floats, side: Floats, z: Floats, shape: Numbers, s: Numbers,
     k: Numbers,
-) -> Floats:
+) -> Floats:  # fmt: skip
     """Ends below (side −1) and above (+1) the estimate where the standardised root is ±z, shape (Q,).
 
     The moments at an end say which critical value belongs to it: a fixed point, by secants, from the moments
-    at the fitted `shape`. The interval holds the estimate also where z is less than the mean. `ends` and
+    at the fitted `shape`. The interval holds the estimate `centre` also where z is less than the mean. `ends` and
     `moments` are asked for the ends that still move; one stands still, too, where the deviance jumps. Those
-    `found` already are left as they are; `centre` are the estimates.
+    `found` already are left as they are.
     """
     mean, sd = (np.broadcast_to(m, z.shape) for m in root_moments(shape, s, k))
     root = np.maximum(sd * z - side * mean, _LEAST_ROOT)
-    before, off_before, last = (np.full_like(z, np.nan) for _ in range(3))
+    before, off_before, last = np.full((3, *z.shape), np.nan)
     a = np.flatnonzero(np.isnan(found))
     for _ in range(_SECANTS if a.size else 0):
         last[a], found[a] = found[a], ends(root**2, a)

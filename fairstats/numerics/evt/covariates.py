@@ -279,15 +279,9 @@ class CovariateFit(Result):
 
 
 def fit_covariates(
-    values: Floats,
-    origin: Any,
-    keep: Any,
-    covariates: Any,
-    formulas: dict[str, str],
-    link: str,
-    total: int,
+    values: Floats, origin: Any, keep: Any, covariates: Any, formulas: dict[str, str], link: str, total: int,
     confidence_level: float,
-) -> CovariateFit:
+) -> CovariateFit:  # fmt: skip
     """Fit values above their thresholds, or maxima (origin 0), by the covariates' rows that are kept."""
     checks.check_choice("scale_link", link, ("log", "identity"))
     frame = as_frame("covariates", covariates)

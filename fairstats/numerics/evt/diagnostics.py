@@ -197,14 +197,9 @@ def cell_pvalue(fit: FittedTail, statistic: str, replicates: int, rng: np.random
 
 
 def excess_pvalue(
-    excesses: Floats,
-    scale: float,
-    shape: float,
-    statistic: str,
-    replicates: int,
-    rng: np.random.Generator,
+    excesses: Floats, scale: float, shape: float, statistic: str, replicates: int, rng: np.random.Generator,
     method: str = "mle",
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """Statistic and p-value of ascending excesses with the parameters fitted to them."""
     simulated = random_excesses(rng, (replicates, excesses.size), scale, shape)
     simulated.sort(axis=1)
@@ -214,13 +209,9 @@ def excess_pvalue(
 
 
 def _measured(
-    statistic: str,
-    logs: Callable[..., tuple[Floats, Floats]],
-    sample: Floats,
-    params: Iterable[float],
-    simulated: Floats,
-    refitted: tuple[Floats, ...],
-) -> tuple[float, float]:
+    statistic: str, logs: Callable[..., tuple[Floats, Floats]], sample: Floats, params: Iterable[float],
+    simulated: Floats, refitted: tuple[Floats, ...],
+) -> tuple[float, float]:  # fmt: skip
     """Statistic and p-value of an ascending sample, from the refitted samples that have a maximum."""
     measure = STATISTICS[statistic]
     observed = float(measure(*logs(sample[None, :], *(np.array([value]) for value in params)))[0])

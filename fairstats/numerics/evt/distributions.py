@@ -1,14 +1,9 @@
-"""The two tail distributions as functions of arrays: densities, quantiles, draws, L-moments.
+"""The two tail distributions as functions of arrays: densities, quantiles, draws, L-moments; ξ > 0 is a heavy tail.
 
-ξ > 0 is a heavy tail. SciPy's `genpareto` has the same sign, its `genextreme` the opposite one; neither is used here,
-so that nothing needs converting, the exponential limit is continuous, and arrays of samples cost one call.
-
-Both tails are made of one function: v(y; θ) = log(1 + θy)/θ turns generalised Pareto excesses into
-exponential ones and block maxima into Gumbel ones (θ = ξ/σ); at θ = 0 it is y itself. Near 0 the quotient
-cancels, so a power series takes over. `power_ratio` is its inverse.
-
-L-moments (Hosking & Wallis 1987; Hosking 1985) come from the unbiased probability-weighted moments b_r of the
-ordered sample; κ = −ξ is the papers' shape.
+v(y; θ) = log(1 + θy)/θ turns generalised Pareto excesses into exponential ones and block maxima into Gumbel ones
+(θ = ξ/σ); at θ = 0 it is y itself. Near 0 the quotient cancels, so a power series takes over. `power_ratio` is its
+inverse. L-moments (Hosking & Wallis 1987; Hosking 1985) come from the unbiased probability-weighted moments b_r of
+the ordered sample; κ = −ξ is the papers' shape.
 """
 
 from __future__ import annotations
@@ -35,6 +30,8 @@ _TERMS = 12
 LEAST_DRAWN = 5
 #: Elements handled at a time: what fits the processor's cache.
 _CHUNK = 1 << 16
+#: z at the end point of ξ = −1, up to rounding.
+_END = 1.0 + 1e-12
 
 
 def exponential_scale_partials(y: Floats, theta: Floats) -> Triple:
@@ -62,9 +59,7 @@ def exponential_scale_partials(y: Floats, theta: Floats) -> Triple:
 def _series(t: Floats, y: Floats) -> Triple:
     """Taylor series v = Σ_j (−θ)^j y^(j+1)/(j+1) and its derivatives, by Horner from the top."""
     z = np.clip(t * y, -SMALL, SMALL)
-    v = np.zeros_like(z)
-    first = np.zeros_like(z)
-    second = np.zeros_like(z)
+    v, first, second = np.zeros((3, *z.shape))
     for j in range(_TERMS, -1, -1):
         c = (-1.0) ** j / (j + 1)
         v = v * z + c
@@ -78,14 +73,13 @@ def _series(t: Floats, y: Floats) -> Triple:
 def mean_exponential_scale(y: Floats, n: Floats, largest: Floats, theta: Floats) -> Triple:
     """Row means D of v(y; θ) and of its first two derivatives, several θ for each row; shape (P, K).
 
-    `y` of shape (P, N) is not negative; rows with `n` < N values are filled up with zeros, which add nothing.
-    `largest` has shape (P,), `theta` (P, K). Only one logarithm and one reciprocal per value: the derivatives
-    follow from row sums, since ``θ v' = y/(1+θy) − v`` and ``θ v'' = −(y/(1+θy))² − 2v'``.
+    `y`, shape (P, N), is not negative; rows with `n` < N values end in zeros, which add nothing. `largest`, shape (P,);
+    `theta`, shape (P, K). One logarithm and one reciprocal per value: the derivatives follow from row sums, since
+    ``θ v' = y/(1+θy) − v`` and ``θ v'' = −(y/(1+θy))² − 2v'``.
     """
     rows, width = y.shape
-    shape = theta.shape
-    log_sum, slope_sum, square_sum = np.empty(shape), np.empty(shape), np.empty(shape)
-    step = max(1, _CHUNK // max(1, shape[1] * width))
+    log_sum, slope_sum, square_sum = np.empty((3, *theta.shape))
+    step = max(1, _CHUNK // max(1, theta.shape[1] * width))
     for start in range(0, rows, step):
         part = slice(start, start + step)
         block = y[part, None, :]
@@ -112,12 +106,11 @@ def mean_exponential_scale(y: Floats, n: Floats, largest: Floats, theta: Floats)
 def _moments(y: Floats, n: Floats, row: Rows) -> Floats:
     """Row means of y, y², … for the rows asked for, shape (len(row), terms)."""
     rows, inverse = np.unique(row, return_inverse=True)
-    block = y[rows]
-    power = block.copy()
+    power = block = y[rows]
     moments = np.empty((rows.size, _TERMS + 1))
     for j in range(_TERMS + 1):
         moments[:, j] = power.sum(axis=1)
-        power *= block
+        power = power * block
     return np.asarray((moments / n[rows, None])[inverse])
 
 
@@ -151,10 +144,6 @@ def power_ratio_shape_derivative(s: Floats, shape: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         direct = (s * np.exp(z) - np.expm1(z) / safe) / safe
         return np.where(small, series, direct)
-
-
-#: z at the end point of ξ = −1, up to rounding.
-_END = 1.0 + 1e-12
 
 
 def exponential_scale(z: Numbers, shape: Numbers) -> Floats:
@@ -207,9 +196,6 @@ def gev_logpdf(x: Numbers, location: Numbers, scale: Numbers, shape: Numbers) ->
     return np.where(inside | flat, value, -np.inf)
 
 
-_LOG2_OVER_LOG3 = np.log(2.0) / np.log(3.0)
-
-
 def sample_lmoments(ordered: Floats, n: Floats | None = None) -> Triple:
     """l₁, l₂, l₃ of samples sorted along the last axis (Hosking 1990, eqs. 2.1–2.3).
 
@@ -236,7 +222,7 @@ def gev_from_lmoments(l1: Floats, l2: Floats, l3: Floats) -> Floats:
     κ ≈ 7.8590c + 2.9554c² with c = 2/(3 + l₃/l₂) − log 2/log 3: Hosking's (1985) approximation, within
     9·10⁻⁴ of the exact solution and what the R packages use.
     """
-    c = 2.0 / (3.0 + l3 / l2) - _LOG2_OVER_LOG3
+    c = 2.0 / (3.0 + l3 / l2) - np.log(2.0) / np.log(3.0)
     kappa = 7.8590 * c + 2.9554 * c**2
     safe = np.where(np.abs(kappa) < 1e-7, 1e-7, kappa)
     g = gamma(1.0 + safe)
@@ -248,27 +234,22 @@ def gev_from_lmoments(l1: Floats, l2: Floats, l3: Floats) -> Floats:
 def jackknife_covariance(sample: Floats, model: str) -> Floats:
     """Covariance of the L-moment estimates by leaving out one value of the sample at a time; shape (p, p).
 
-    `model` is "gpd" (a sample of excesses) or "gev" (block maxima). The weighted sums without one value are
-    those of the whole less that value's share, with the ranks above it moved down by one: cumulative sums
-    give all n of them in O(n).
+    `model` is "gpd" (a sample of excesses) or "gev" (block maxima). Sums without one value are those of the whole
+    less its share, with the ranks above it moved down by one: cumulative sums give all n of them in O(n).
     """
-    unit = float(np.max(np.abs(sample - sample.mean()))) if model == "gev" else float(sample.mean())
     centre = float(sample.mean()) if model == "gev" else 0.0
+    unit = float(np.max(np.abs(sample - centre))) if model == "gev" else float(sample.mean())
     x = np.sort((sample - centre) / unit)
-    n = x.size
+    n, k = x.size, x.size - 1
     j = np.arange(n, dtype=np.float64)
     above1 = np.cumsum(x[::-1])[::-1] - x
     above2 = np.cumsum((x * j)[::-1])[::-1] - x * j
-    s0, s1, s2 = x.sum(), (x * j).sum(), (x * j * (j - 1)).sum()
-    k = n - 1
-    b0 = (s0 - x) / k
-    b1 = (s1 - j * x - above1) / (k * (k - 1))
+    b0 = (x.sum() - x) / k
+    b1 = ((x * j).sum() - j * x - above1) / (k * (k - 1))
     # Σ j(j−1)x over ranks above i falls to Σ (j−1)(j−2)x = Σ j(j−1)x − 2Σ(j−1)x
-    b2 = (s2 - j * (j - 1) * x - 2.0 * (above2 - above1)) / (k * (k - 1) * (k - 2))
-    l1, l2, l3 = b0, 2.0 * b1 - b0, 6.0 * b2 - 6.0 * b1 + b0
-    if model == "gpd":
-        estimates, units = gpd_from_lmoments(l1, l2), np.array([unit, 1.0])
-    else:
-        estimates, units = gev_from_lmoments(l1, l2, l3), np.array([unit, unit, 1.0])
+    b2 = ((x * j * (j - 1)).sum() - j * (j - 1) * x - 2.0 * (above2 - above1)) / (k * (k - 1) * (k - 2))
+    l1, l2 = b0, 2.0 * b1 - b0
+    estimates = gpd_from_lmoments(l1, l2) if model == "gpd" else gev_from_lmoments(l1, l2, 6.0 * b2 - 6.0 * b1 + b0)
+    units = np.array([unit, unit, 1.0])[-estimates.shape[1] :]
     centred = estimates - estimates.mean(axis=0)
     return np.asarray((n - 1) / n * centred.T @ centred * np.outer(units, units))

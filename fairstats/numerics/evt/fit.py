@@ -1,24 +1,15 @@
-"""The three fits: excesses over a threshold, block maxima, point process of exceedances; what they return.
-
-They validate, let a back end estimate the parameters, and build the `EvtFit`.
-"""
+"""The three fits: excesses over a threshold, block maxima, point process of exceedances; what they return."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 
+from fairstats.ground import checks
 from fairstats.ground.backends import BACKENDS, current_backend
-from fairstats.ground.checks import (
-    check_choice,
-    check_confidence_level,
-    check_number,
-    check_rows,
-    check_that,
-    check_whole,
-)
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.results import TIDY_COLUMNS, Comparison
@@ -32,7 +23,7 @@ from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.grid import LEAST_CELLS, OFF_GRID, GridLikelihood, grid_width
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
 from fairstats.numerics.evt.series import as_maxima, as_series, exceedances_of, may_be_rounded, warn_of_ties
-from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, FEW_FOR_SCALE, FittedTail, ParameterFit, to_point_process
+from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, FittedTail, ParameterFit, tail_row, to_point_process
 from fairstats.plots.evt import plot_fit
 
 _NAMES = {
@@ -69,12 +60,11 @@ class EvtFit(FittedTail):
         u, and the observations in a block of the point process.
     method : {"mle", "lmoments", "coles_dixon"}
     regular : bool
-        Whether standard errors exist: ξ > −1/2 and not at the edge of the parameter space (L-moments: ξ <
-        1/2). Otherwise neither standard errors nor delta intervals are given; likelihood intervals are,
-        without asymptotic guarantee.
+        Whether standard errors exist: ξ > −1/2 and not at the edge of the parameter space (L-moments: ξ < 1/2).
+        Otherwise there are likelihood intervals only, without asymptotic guarantee.
     at_boundary : bool
-        ξ = −1, with the largest value as end point, is the best point with ξ ≥ −1: the likelihood rises
-        without bound beyond. The shape says no more than that the data reach an end point.
+        ξ = −1, with the largest value as end point, is the best point with ξ ≥ −1: the likelihood rises without bound
+        beyond. The shape says no more than that the data reach an end point.
     confidence_level : float
         Of the intervals in the table.
     backend : str
@@ -104,20 +94,12 @@ class EvtFit(FittedTail):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Estimate, standard error and interval of each parameter."""
-        rows = []
-        for name, estimate in self.params.items():
-            interval = self.interval(name)
-            rows.append(
-                Comparison(
-                    metric=f"{self.model} {name}",
-                    estimate=estimate,
-                    std_error=self.std_error[name],
-                    confidence_interval=interval,
-                    n=self.n_exceedances,
-                    method=f"{self.method}, {interval.method}",
-                )
-            )
-        return tuple(rows)
+        n, errors = self.n_exceedances, self.std_error
+        rows = (
+            tail_row(f"{self.model} {name}", estimate, self.interval(name), n, errors[name])
+            for name, estimate in self.params.items()
+        )
+        return tuple(replace(row, method=f"{self.method}, {row.method}") for row in rows)
 
     @property
     def estimate(self) -> Floats:
@@ -140,60 +122,48 @@ class EvtFit(FittedTail):
 
     def sentences(self) -> list[str]:
         """Every parameter with its interval, then the notes."""
-        lines = [
-            f"The {name} is {c.estimate:.4g} ({100 * self.confidence_level:g}% interval "
-            f"{c.confidence_interval.low:.4g} to {c.confidence_interval.high:.4g}, {c.confidence_interval.method})."
-            for name, c in zip(self.params, self.comparisons, strict=True)
-        ]
+        rows = zip(self.params, self.comparisons, strict=True)
+        ends = [(name, c.estimate, c.confidence_interval) for name, c in rows]
+        lines = [f"The {name} is {value:.4g} ({i.words('.4g')}, {i.method})." for name, value, i in ends]
         return [*lines, *self.notes()]
 
     def notes(self) -> list[str]:
         """Model, sample, likelihood, and what is not regular."""
         lines = [f"{_NAMES[self.model]}, {self.method}, {self.backend}; ξ > 0 is a heavy tail."]
-        if self.model == "gev":
-            lines.append(f"{self.n_exceedances} block maxima.")
-        else:
-            lines.append(
-                f"{self.n_exceedances} of {self.n_total} observations exceed {self.threshold:g} (rate {self.rate:.4g})."
-            )
+        above = f"of {self.n_total} observations exceed {self.origin:g} (rate {self.rate:.4g})"
+        lines.append(f"{self.n_exceedances} {'block maxima' if self.model == 'gev' else above}.")
         if self.grid is not None:
             lines.append(f"Values on a grid of width {self.grid:g}: the likelihood is that of its cells.")
         if self.model == "point_process":
             lines.append(f"Location and scale are those of the maxima of {self.block_size:g} observations.")
         lines.append(f"log L = {self.loglik:.6g}, AIC = {self.aic:.6g}, BIC = {self.bic:.6g}.")
         if self.at_boundary:
-            lines.append(
-                "ξ = −1 is the edge of the parameter space (the likelihood has no maximum beyond it): the "
-                "end point is the largest value seen, and the shape is no estimate."
-            )
+            edge = "ξ = −1 is the edge of the parameter space (the likelihood has no maximum beyond it)"
+            lines.append(f"{edge}: the end point is the largest value seen, and the shape is no estimate.")
         elif not self.regular and self.method == "lmoments":
             lines.append("ξ ≥ 1/2: L-moments have no finite variance here.")
         elif self.by_root and self.n_exceedances < FEW_EXCEEDANCES and self.model == "gpd":
-            lines.append(FEW_FOR_SCALE.format(self.n_exceedances))
+            few = f"{self.n_exceedances} values, fewer than {FEW_EXCEEDANCES}"
+            covers = "the 95% interval of the scale, by χ², is a little too narrow (it covers 90–94% at 30)"
+            lines.append(f"{few}: {covers}; those of shape, levels and end point allow for it.")
         if self.method == "coles_dixon":
             lines.append(_PENALISED)
-        if not self.regular and self.method == "mle" and self.model != "gev":
-            if not self.by_power:
-                what, known = "Values on a grid", "may miss on one side in up to 9% and 14% (ξ = −1)"
-                if self.grid is None:
-                    what, known = "A largest value that is tied", "are not shown to hold"
-                elif self.at_boundary:
-                    known = "do not hold where ξ < −1; empirical_return_level(x, m) does"
-                lines.append(
-                    f"{what} and ξ ≤ −1/2: there is no power tail to take, and the likelihood's limits of "
-                    f"levels and end point {known}."
-                )
-            elif not self.at_boundary:
-                lines.append("ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail.")
+        if not self.regular and self.by_root and not self.by_power:
+            what, known = "Values on a grid", "may miss on one side in up to 9% and 14% (ξ = −1)"
+            if self.grid is None:
+                what, known = "A largest value that is tied", "are not shown to hold"
+            elif self.at_boundary:
+                known = "do not hold where ξ < −1; empirical_return_level(x, m) does"
+            limits = f"the likelihood's limits of levels and end point {known}"
+            lines.append(f"{what} and ξ ≤ −1/2: there is no power tail to take, and {limits}.")
+        elif not self.regular and self.by_root and not self.at_boundary:
+            lines.append("ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail.")
         return lines
 
     def plot(self, axes: Any = None) -> Any:
         """Q-Q, P-P, return levels with band, profile of ξ: see `fairstats.plots.evt.plot_fit`."""
         return plot_fit(self, axes)
 
-
-#: L-moments have a finite variance below this shape.
-_LMOMENTS_BELOW = 0.5
 
 Method = Literal["mle", "lmoments", "coles_dixon"]
 
@@ -203,19 +173,10 @@ def fit_gpd(x: Any, threshold: float, *, covariates: None = None, **settings: An
 @overload
 def fit_gpd(x: Any, threshold: Any, *, covariates: object, **settings: Any) -> CovariateFit: ...
 def fit_gpd(  # type: ignore[misc] # the settings are written out once
-    x: Any,
-    threshold: Any,
-    *,
-    method: Method = "mle",
-    confidence_level: float = 0.95,
-    backend: str | None = None,
-    n_total: int | None = None,
-    grid: float | str | None = "auto",
-    covariates: Any = None,
-    scale: str = "~ 1",
-    shape: str = "~ 1",
-    scale_link: str = "log",
-) -> EvtFit | CovariateFit:
+    x: Any, threshold: Any, *, method: Method = "mle", confidence_level: float = 0.95, backend: str | None = None,
+    n_total: int | None = None, grid: float | str | None = "auto", covariates: Any = None, scale: str = "~ 1",
+    shape: str = "~ 1", scale_link: str = "log",
+) -> EvtFit | CovariateFit:  # fmt: skip
     """Fit the generalised Pareto distribution to the excesses over a threshold.
 
     P(X − u > y | X > u) = (1 + ξy/σ)^(−1/ξ), exp(−y/σ) at ξ = 0. Heavy tails have ξ > 0; ξ < 0 has the
@@ -242,8 +203,7 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
         Width of the grid that the values are rounded to: each is then known to its cell only, and the
         threshold goes to the lower end of the lowest exceeding cell. "auto": where more than half of the
         exceedances are tied, or the largest, the width that all are multiples of, if there is one. None:
-        values as they are.
-        Only by maximum likelihood, and not where R is asked for by name.
+        values as they are. Only by maximum likelihood, and not where R is asked for by name.
     covariates : frame or mapping, optional
         One row for each value of x, exceeding or not. The fit is then by maximum likelihood and SciPy, of
         values as they are, and `threshold` may hold one number for each row.
@@ -277,16 +237,15 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     Below 100 exceedances the 95% interval of the scale, by χ², is a little too narrow (at 30 it covers .90 to
     .93), and a note says so; those of shape, levels and end point, by the standardised signed root, are not.
 
-    The likelihood is maximised over ξ ≥ −1. For ξ < −1 it grows without bound as the end point approaches the largest
-    value; where no interior maximum is higher than the best point with ξ = −1, that point is returned (σ = largest
-    excess, `at_boundary`), and the fit has no standard errors. For ξ ≤ −1/2 the maximum exists but is not regular
-    (Smith 1985): `regular` is False, and neither standard errors nor delta intervals are given.
+    The likelihood is maximised over ξ ≥ −1, beyond which it grows without bound as the end point approaches the largest
+    value; where no interior maximum is higher, the best point with ξ = −1 is returned (σ = largest excess,
+    `at_boundary`). For ξ ≤ −1/2 the maximum exists but is not regular (Smith 1985): `regular` is False, and neither
+    standard errors nor delta intervals are given.
 
-    "coles_dixon" buys a smaller error with bias: of 15, 30 and 50 values with ξ = .4 the level with m·λ = 20
-    has a relative root mean square error of .32, .24 and .19 (maximum likelihood: .56, .33, .24) and a bias
-    of −.15, −.10 and −.07 (within .01); at ξ = −.2 both agree. Where the profile log-likelihood rises by less
-    than 1 per unit of ξ at 0, the estimate is ξ = 0. Only delta and bootstrap intervals are given, and those
-    by delta cover .68 to .80 of the levels at ξ = .4: intervals are those of "mle".
+    "coles_dixon" buys a smaller error with bias: of 15, 30 and 50 values with ξ = .4 the level with m·λ = 20 has a
+    relative root mean square error of .32, .24 and .19 (maximum likelihood: .56, .33, .24) and a bias of −.15, −.10 and
+    −.07 (within .01); at ξ = −.2 both agree. Where the profile log-likelihood rises by less than 1 per unit of ξ at 0,
+    the estimate is ξ = 0. Delta intervals cover .68 to .80 of the levels at ξ = .4: take those of "mle".
 
     References
     ----------
@@ -314,34 +273,26 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
         _need_covariates(formulas)
         return _above_threshold(x, threshold, None, n_total, method, confidence_level, backend, grid)
     fine = grid is None or (isinstance(grid, str) and grid == "auto")
-    check_that(fine, "grid", grid, "None or 'auto' with covariates")
+    checks.check_that(fine, "grid", grid, "None or 'auto' with covariates")
     series = as_series("x", x)
-    u: Any = threshold
     many = np.iterable(threshold) and not isinstance(threshold, str)
+    u: Any
     if many:
         u = as_series("threshold", threshold)
-        check_rows("threshold", u, series.size)
+        checks.check_rows("threshold", u, series.size)
     else:
-        u = np.full(series.size, check_number("threshold", u, cure="choose_threshold(x) suggests one"))
+        u = checks.check_number("threshold", threshold, cure="choose_threshold(x) suggests one")
     keep = series > u
     warn_of_ties(exceedances_of(series - u, 0.0), "exceedances")
-    total = series.size if n_total is None else check_whole("n_total", n_total, low=series.size)
-    origin = u[keep] if many else float(threshold)
+    total = series.size if n_total is None else checks.check_whole("n_total", n_total, low=series.size)
     level = _for_covariates(method, confidence_level, backend)
-    return fit_covariates(series[keep], origin, keep, covariates, formulas, scale_link, total, level)
+    return fit_covariates(series[keep], u[keep] if many else u, keep, covariates, formulas, scale_link, total, level)
 
 
 def fit_point_process(
-    x: Any,
-    threshold: float,
-    block_size: float,
-    *,
-    method: Method = "mle",
-    confidence_level: float = 0.95,
-    backend: str | None = None,
-    n_total: int | None = None,
-    grid: float | str | None = "auto",
-) -> EvtFit:
+    x: Any, threshold: float, block_size: float, *, method: Method = "mle", confidence_level: float = 0.95,
+    backend: str | None = None, n_total: int | None = None, grid: float | str | None = "auto",
+) -> EvtFit:  # fmt: skip
     """Fit the point process of exceedances; its parameters are those of the maxima of blocks.
 
     Parameters
@@ -381,7 +332,7 @@ def fit_point_process(
     0.0
     """
     cure = "the number of observations in a block, e.g. 365"
-    size = check_number("block_size", block_size, low=0, high=1e15, open_low=True, cure=cure)
+    size = checks.check_number("block_size", block_size, low=0, high=1e15, open_low=True, cure=cure)
     return _above_threshold(x, threshold, size, n_total, method, confidence_level, backend, grid)
 
 
@@ -390,17 +341,9 @@ def fit_gev(block_maxima: Any, *, covariates: None = None, **settings: Any) -> E
 @overload
 def fit_gev(block_maxima: Any, *, covariates: object, **settings: Any) -> CovariateFit: ...
 def fit_gev(  # type: ignore[misc] # the settings are written out once
-    block_maxima: Any,
-    *,
-    method: Method = "mle",
-    confidence_level: float = 0.95,
-    backend: str | None = None,
-    covariates: Any = None,
-    location: str = "~ 1",
-    scale: str = "~ 1",
-    shape: str = "~ 1",
-    scale_link: str = "log",
-) -> EvtFit | CovariateFit:
+    block_maxima: Any, *, method: Method = "mle", confidence_level: float = 0.95, backend: str | None = None,
+    covariates: Any = None, location: str = "~ 1", scale: str = "~ 1", shape: str = "~ 1", scale_link: str = "log",
+) -> EvtFit | CovariateFit:  # fmt: skip
     """Fit the generalised extreme value distribution to block maxima.
 
     P(M ≤ x) = exp(−(1 + ξ(x − μ)/σ)^(−1/ξ)).
@@ -427,9 +370,9 @@ def fit_gev(  # type: ignore[misc] # the settings are written out once
 
     Notes
     -----
-    As for `fit_gpd`, the likelihood is maximised over ξ ≥ −1, and ξ ≤ −1/2 is not regular. It has no bound
-    for ξ → ∞ either, with a scale that shrinks around the smallest value, so that its highest local maximum
-    is the estimate. A few values, or ties at the smallest, may leave none: that is an error.
+    As for `fit_gpd`. The likelihood has no bound for ξ → ∞ either, with a scale that shrinks around the smallest value,
+    so that its highest local maximum is the estimate. A few values, or ties at the smallest, may leave none: that is an
+    error.
 
     Examples
     --------
@@ -451,23 +394,16 @@ def fit_gev(  # type: ignore[misc] # the settings are written out once
     level = _checked(method, confidence_level, backend)
     warn_of_ties(maxima, "block maxima")
     fitted, used = fit_parameters("gev", maxima, method, backend)
-    known = {"n_total": maxima.size, "threshold": None, "block_size": None, "confidence_level": level}
-    return _kept("gev", fitted, maxima, method, backend=used, **known)
+    return _kept("gev", fitted, maxima, method, maxima.size, None, None, level, used)
 
 
 def _above_threshold(
-    x: Any,
-    threshold: Any,
-    block_size: float | None,
-    n_total: int | None,
-    method: Method,
-    level: float,
-    backend: str | None,
-    grid: float | str | None,
-) -> EvtFit:
+    x: Any, threshold: Any, block_size: float | None, n_total: int | None, method: Method, level: float,
+    backend: str | None, grid: float | str | None,
+) -> EvtFit:  # fmt: skip
     """The fit of the excesses; transformed to the point process where blocks have a size."""
     series = as_series("x", x)
-    u = check_number("threshold", threshold, cure="choose_threshold(x) suggests one")
+    u = checks.check_number("threshold", threshold, cure="choose_threshold(x) suggests one")
     level = _checked(method, level, backend)
     above = exceedances_of(series, u)
     width = _width(above, grid, method, backend)
@@ -477,21 +413,18 @@ def _above_threshold(
         u = float(above[0]) - 0.5 * width
     k, total = above.size, series.size
     if n_total is not None:
-        total = check_whole("n_total", n_total, low=total, cure="the length of the whole series")
+        total = checks.check_whole("n_total", n_total, low=total, cure="the length of the whole series")
     if width is None:
         fitted, used = fit_parameters("gpd", above - u, method, backend)
     else:
-        one = GridLikelihood.of(above, u, width, float(total), "fixed").fits
-        fitted = ParameterFit(one.params[0], one.covariance[0], float(one.nll[0]), bool(one.at_boundary[0]))
+        fitted = ParameterFit.of(GridLikelihood.of(above, u, width, float(total), "fixed").fits)
         used = scipy_backend.version()
     if block_size is not None:
         params, covariance = to_point_process(fitted.params, _covariance(fitted, method), u, k, total, block_size)
         nll = fitted.nll - k * float(np.log(block_size * k / total)) + k  # of the process at λ = k/N
         fitted = ParameterFit(params, covariance, nll, fitted.at_boundary)
-    known = {"n_total": total, "threshold": u, "block_size": block_size, "confidence_level": level}
-    known["grid"] = width
     model = "gpd" if block_size is None else "point_process"
-    fit = _kept(model, fitted, above, method, backend=used, **known)
+    fit = _kept(model, fitted, above, method, total, u, block_size, level, used, width)
     # the largest values, for the bootstrap, stay outside what `to_dict` carries
     object.__setattr__(fit, "top", values_a_bootstrap_reaches(series, k))
     return fit
@@ -502,66 +435,59 @@ def _width(above: Floats, grid: Any, method: str, backend: str | None) -> float 
     if grid is None:
         return None
     if not isinstance(grid, str):
-        width = check_number("grid", grid, low=0, open_low=True, cure="0.01, or 'auto'")
-        check_that(method == "mle", "grid", grid, "None or 'auto' with L-moments or a penalty")
+        width = checks.check_number("grid", grid, low=0, open_low=True, cure="0.01, or 'auto'")
+        checks.check_that(method == "mle", "grid", grid, "None or 'auto' with L-moments or a penalty")
         whole = (above - above[0]) / width
         if np.abs(whole - np.round(whole)).max() > OFF_GRID:
             got = f"{width:g}, of which the values are no multiples"
             raise InputError("grid", got=got, allowed="the width of their grid", cure="grid='auto'")
     else:
-        check_choice("grid", grid, ("auto",))
+        checks.check_choice("grid", grid, ("auto",))
         if method != "mle" or (current_backend() if backend is None else backend) == "r" or not may_be_rounded(above):
             return None
         width = grid_width(above)
     # from the first on: multiples of the width may all end in a half, which rounding would merge
     cells = np.unique(np.round((above - above[0]) / width)).size if width else LEAST_CELLS
     if cells < LEAST_CELLS:
-        raise InputError(
-            "threshold",
-            got=f"{above.size} exceedances on {cells} cells of width {width:g}",
-            allowed=f"at least {LEAST_CELLS} distinct values above it: fewer say too little of a shape",
-            cure="a lower threshold, finer scores, or empirical_return_level(x, m)",
-        )
+        got = f"{above.size} exceedances on {cells} cells of width {width:g}"
+        allowed = f"at least {LEAST_CELLS} distinct values above it: fewer say too little of a shape"
+        cure = "a lower threshold, finer scores, or empirical_return_level(x, m)"
+        raise InputError("threshold", got=got, allowed=allowed, cure=cure)
     return width or None
 
 
-def _kept(model: str, fitted: ParameterFit, sample: Floats, method: str, **known: Any) -> EvtFit:
+def _kept(
+    model: str, fitted: ParameterFit, sample: Floats, method: str, total: int, threshold: float | None,
+    block_size: float | None, level: float, backend: str, grid: float | None = None,
+) -> EvtFit:  # fmt: skip
     """The fit as it is kept, with what is known of the series."""
     names = ("location", "scale", "shape")[-fitted.params.size :]
-    return EvtFit(
-        model=model,
-        params=dict(zip(names, map(float, fitted.params), strict=True)),
-        covariance=_covariance(fitted, method),
-        nll=fitted.nll,
-        sample=sample,
-        method=method,
-        regular=_is_regular(fitted, method),
-        at_boundary=fitted.at_boundary,
-        **known,
-    )
+    params = dict(zip(names, map(float, fitted.params), strict=True))
+    about = total, threshold, block_size, method, _is_regular(fitted, method), fitted.at_boundary, level, backend, grid
+    return EvtFit(model, params, _covariance(fitted, method), fitted.nll, sample, *about)
 
 
 def _need_covariates(formulas: dict[str, str]) -> None:
     """Raise where a formula speaks of covariates and there are none."""
     for name, formula in formulas.items():
-        check_that(formula == "~ 1", name, formula, "'~ 1' without covariates", "covariates=frame")
+        checks.check_that(formula == "~ 1", name, formula, "'~ 1' without covariates", "covariates=frame")
 
 
 def _for_covariates(method: Any, confidence_level: float, backend: Any) -> float:
     """The confidence level, where method and back end are those of fits with covariates."""
     level = _checked(method, confidence_level, backend)
-    check_that(method == "mle", "method", method, "'mle' with covariates")
-    check_that(backend != "r", "backend", backend, "'scipy' with covariates: extRemes is compared in the tests")
+    checks.check_that(method == "mle", "method", method, "'mle' with covariates")
+    checks.check_that(backend != "r", "backend", backend, "'scipy' with covariates: extRemes is compared in the tests")
     return level
 
 
 def _checked(method: Any, confidence_level: float, backend: Any) -> float:
-    check_choice("method", method, ("mle", "lmoments", "coles_dixon"))
-    check_choice("backend", backend, (None, *BACKENDS))
+    checks.check_choice("method", method, ("mle", "lmoments", "coles_dixon"))
+    checks.check_choice("backend", backend, (None, *BACKENDS))
     used = current_backend() if backend is None else backend
     plain = method != "coles_dixon" or used != "r"
-    check_that(plain, "backend", used, "'scipy' or 'auto' with method='coles_dixon', which R lacks")
-    return check_confidence_level(confidence_level)
+    checks.check_that(plain, "backend", used, "'scipy' or 'auto' with method='coles_dixon', which R lacks")
+    return checks.check_confidence_level(confidence_level)
 
 
 def _covariance(fitted: ParameterFit, method: str) -> Floats:
@@ -575,6 +501,4 @@ def _covariance(fitted: ParameterFit, method: str) -> Floats:
 def _is_regular(fitted: ParameterFit, method: str) -> bool:
     """Whether standard errors exist: ξ > −1/2 for the likelihood, ξ < 1/2 for L-moments."""
     shape = float(fitted.params[-1])
-    if method == "lmoments":
-        return shape < _LMOMENTS_BELOW
-    return shape > REGULAR_ABOVE and not fitted.at_boundary
+    return shape < 0.5 if method == "lmoments" else shape > REGULAR_ABOVE and not fitted.at_boundary

@@ -1,10 +1,7 @@
 """Maximum likelihood for the generalised extreme value distribution, many samples at once.
 
-With θ = ξ/σ', ν = 1/σ' and v = log(1 + θy)/θ of the centred maxima y, the distribution of v is Gumbel with
-scale 1/ν. The negative log-likelihood of n maxima is
-
-    n·[−log ν + (θ + ν)·mean(v) − ℓ + e^ℓ·mean(e^(−νv))],   ℓ = log q,
-
+With θ = ξ/σ', ν = 1/σ' and v = log(1 + θy)/θ of the centred maxima y, the distribution of v is Gumbel with scale 1/ν.
+The negative log-likelihood of n maxima is n·[−log ν + (θ + ν)·mean(v) − ℓ + e^ℓ·mean(e^(−νv))], ℓ = log q,
 lowest at q = 1/mean(e^(−νv)), which leaves a function that is convex in ν for fixed θ: one variable is left.
 Here σ' is the scale seen from the centre c of the data: σ = σ'·q^ξ and μ = c + σ'(q^ξ − 1)/ξ. The level that
 a block maximum exceeds with probability 1/m ties q to the tail: ℓ = ν·v(d; θ) − τ, d being the level less c
@@ -18,31 +15,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairstats.numerics.evt.distributions import (
-    Flags,
-    Floats,
-    Rows,
-    Triple,
-    exponential_scale_partials,
-    gev_from_lmoments,
-    power_ratio,
-    power_ratio_shape_derivative,
-    sample_lmoments,
-)
-from fairstats.numerics.evt.likelihood import (
-    REGULAR_ABOVE,
-    SampleFits,
-    SampleLikelihood,
-    Samples,
-    coles_dixon,
-    symmetric,
-)
+from fairstats.numerics.evt import distributions as law
+from fairstats.numerics.evt import likelihood as tails
+from fairstats.numerics.evt.distributions import Flags, Floats, Rows, Triple, exponential_scale_partials, power_ratio
+from fairstats.numerics.evt.likelihood import SampleFits, SampleLikelihood, Samples
 from fairstats.numerics.evt.optimise import minimise_convex, minimise_over_tail, tail_parameter
 
-#: Elements handled at a time: what fits the processor's cache.
-_CHUNK = 1 << 16
-#: Samples smaller than this are searched on the whole grid.
-_SEARCH_BELOW = 30
+#: Elements handled at a time, and size of the samples that are searched on the whole grid, if smaller.
+_CHUNK, _SEARCH_BELOW = 1 << 16, 30
 #: Gumbel and three heavier tails, in units of log n.
 _HEAVIER = np.array([0.0, 1.0, 2.0, 3.0])
 
@@ -110,19 +90,15 @@ def profile_in_theta(samples: Samples, theta: Floats) -> tuple[Floats, ...]:
     for part in _chunks(samples, theta):
         t = theta[part]
         v = exponential_scale_partials(samples.y[part, None, :], t)
-        nu = _best_gumbel_nu(v[0])
-        clamped = nu < -t
-        nu = np.maximum(nu, -t)
-        f, f_t, f_v, f_tt, f_tv, f_vv = without_log_q(gumbel_partials(t, nu, v))
-        out[0, part] = f
-        out[1, part] = np.where(clamped, f_t - f_v, f_t)
-        out[2, part] = np.where(clamped, f_tt - 2.0 * f_tv + f_vv, f_tt - f_tv**2 / f_vv)
-        out[3, part] = nu
+        best = _best_gumbel_nu(v[0])
+        nu = np.maximum(best, -t)
+        f, *rest = without_log_q(gumbel_partials(t, nu, v))
+        out[:, part] = f, *tails.along_theta(best < -t, *rest), nu
     return tuple(out)
 
 
 def _chunks(samples: Samples, theta: Floats) -> Iterator[slice]:
-    """The rows in parts that fit the cache, `theta` having shape (rows, K)."""
+    """The rows in parts that fit the processor's cache, `theta` having shape (rows, K)."""
     step = max(1, _CHUNK // (samples.y.shape[1] * theta.shape[1]))
     return (slice(first, first + step) for first in range(0, theta.shape[0], step))
 
@@ -130,16 +106,12 @@ def _chunks(samples: Samples, theta: Floats) -> Iterator[slice]:
 def fit_gev_samples(samples: Samples, *, covariance: bool = True, penalised: bool = False) -> SampleFits:
     """Best point of every sample of block maxima in the region ξ ≥ −1.
 
-    Below −1 the likelihood has no bound (the end point may approach the largest maximum); at −1 the best
-    end point is the largest maximum and the best scale its mean distance from the others. Where that edge
-    beats the lowest interior minimum, `at_boundary` is set.
-
-    For ξ → ∞ it has no bound either: a scale that shrinks around the smallest maximum raises its density
-    faster than log ξ lowers the others'. That is no estimate, so local maxima are sought; where there is
-    none, and the edge is not the best point either, `unbounded` is set.
-
-    `penalised`: by the likelihood of Coles and Dixon, which has a maximum there too, unless at ξ < 0; `nll`
-    is without the penalty.
+    Below −1 the likelihood has no bound (the end point may approach the largest maximum); at −1 the best end point is
+    the largest maximum and the best scale its mean distance from the others: `at_boundary` where that edge beats the
+    lowest interior minimum. For ξ → ∞ it has no bound either: a scale that shrinks around the smallest maximum raises
+    its density faster than log ξ lowers the others'. That is no estimate, so local maxima are sought; `unbounded` where
+    there is none, and the edge is not the best point either. `penalised`: by the likelihood of Coles and Dixon, which
+    has a maximum there too, unless at ξ < 0; `nll` is without the penalty.
     """
 
     def objective(rows: Rows, theta: Floats) -> Triple:
@@ -147,11 +119,9 @@ def fit_gev_samples(samples: Samples, *, covariance: bool = True, penalised: boo
             f, slope, curvature, _ = profile_in_theta(samples.take(rows), theta)
         return f, slope, curvature
 
-    log_n = np.log(samples.n)
-    start = _start_from_lmoments(samples)
-    inner, lowest = minimise_over_tail(objective, samples.lower, samples.upper, log_n, start)
-    gap = top = samples.upper  # mean distance from the largest, since the mean is 0
-    edge = np.log(gap) + 1.0
+    log_n, top = np.log(samples.n), samples.upper
+    inner, lowest = minimise_over_tail(objective, samples.lower, top, log_n, _start_from_lmoments(samples))
+    edge = np.log(top) + 1.0  # the mean distance from the largest is top, since the mean is 0
     at_boundary = ~(lowest < edge)
     unbounded = at_boundary.copy()
     unbounded[at_boundary] = _has_better_inside(samples, np.flatnonzero(at_boundary), edge, log_n)
@@ -161,43 +131,30 @@ def fit_gev_samples(samples: Samples, *, covariance: bool = True, penalised: boo
     v = exponential_scale_partials(samples.y, theta)
     log_q = lowest_log_q(nu, v[0])
     location = np.where(at_boundary, 0.0, power_ratio(log_q, xi) / nu)
-    scale = np.where(at_boundary, gap, np.exp(xi * log_q) / nu)
+    scale = np.where(at_boundary, top, np.exp(xi * log_q) / nu)
+    params = np.stack([samples.centre + samples.unit * location, samples.unit * scale, xi], -1)
     nll = samples.n * (np.where(at_boundary, edge, value) + np.log(samples.unit))
     cov = np.full((samples.unit.size, 3, 3), np.nan)
     if covariance:
-        regular = xi > REGULAR_ABOVE
+        regular = xi > tails.REGULAR_ABOVE
         cov[regular] = _covariance(samples, theta, nu, log_q, v)[regular]
-    fits = SampleFits(
-        np.stack([samples.centre + samples.unit * location, samples.unit * scale, xi], -1),
-        nll,
-        at_boundary,
-        unbounded,
-        np.where(at_boundary, -1.0 / top, theta),
-        np.where(at_boundary, 1.0 / top, nu),
-        cov,
-    )
+    place = np.where(at_boundary, -1.0 / top, theta), np.where(at_boundary, 1.0 / top, nu)
+    fits = SampleFits(params, nll, at_boundary, unbounded, *place, cov)
     return _penalised(samples, fits) if penalised else fits
 
 
 def _penalised(samples: Samples, fits: SampleFits) -> SampleFits:
     """The fits with the penalised estimates where these differ."""
-    likelihood = GevLikelihood(samples, fits)
-    rows, shape, nu, extra = coles_dixon(likelihood)
+    rows, shape, nu, extra = tails.coles_dixon(GevLikelihood(samples, fits))
     part, theta = samples.take(rows), shape * nu
     v = exponential_scale_partials(part.y, theta)
     log_q = lowest_log_q(nu, v[0])
     value = gumbel_partials(theta, nu, v, log_q)[0] + np.log(part.unit)
     location, scale = power_ratio(log_q, shape) / nu, np.exp(shape * log_q) / nu
-    changed: dict[str, Floats] = {
-        "params": np.stack([part.centre + part.unit * location, part.unit * scale, shape], -1),
-        "nll": part.n * value,
-        "at_boundary": np.zeros_like(nu),
-        "unbounded": np.zeros_like(nu),
-        "theta": theta,
-        "nu": nu,
-        "covariance": _covariance(part, theta, nu, log_q, v, extra),
-    }
-    return fits.with_rows(rows, changed)
+    params = np.stack([part.centre + part.unit * location, part.unit * scale, shape], -1)
+    changed = {"params": params, "nll": part.n * value, "theta": theta, "nu": nu}
+    changed |= {"at_boundary": np.zeros_like(nu), "unbounded": np.zeros_like(nu)}
+    return fits.with_rows(rows, {**changed, "covariance": _covariance(part, theta, nu, log_q, v, extra)})
 
 
 def _has_better_inside(samples: Samples, rows: Rows, edge: Floats, log_n: Floats) -> Flags:
@@ -205,18 +162,16 @@ def _has_better_inside(samples: Samples, rows: Rows, edge: Floats, log_n: Floats
     if not rows.size:
         return np.zeros(0, dtype=bool)
     part = samples.take(rows)
-    phi = _HEAVIER * log_n[rows, None]
-    theta, _, _ = tail_parameter(phi, part.lower[:, None], part.upper[:, None])
+    theta, _, _ = tail_parameter(_HEAVIER * log_n[rows, None], part.lower[:, None], part.upper[:, None])
     with np.errstate(all="ignore"):
-        value = profile_in_theta(part, theta)[0]
-    return np.asarray((value < edge[rows, None]).any(axis=1))
+        return np.asarray((profile_in_theta(part, theta)[0] < edge[rows, None]).any(axis=1))
 
 
 def _start_from_lmoments(samples: Samples) -> Floats | None:
     """θ of the L-moment fit; small samples, where it may miss the basin, are searched on the grid."""
     if samples.y.shape[1] < _SEARCH_BELOW:
         return None
-    params = gev_from_lmoments(*sample_lmoments(np.sort(samples.y, axis=1)))
+    params = law.gev_from_lmoments(*law.sample_lmoments(np.sort(samples.y, axis=1)))
     location, scale, shape = np.moveaxis(params, -1, 0)
     return np.asarray(shape / (scale - shape * location))
 
@@ -229,18 +184,15 @@ def _covariance(
     μ = (q^ξ − 1)/θ and σ = q^ξ/ν with ξ = θ/ν. `extra`: what a penalty adds to the information of (θ, ν).
     """
     xi = theta / nu
-    second = list(gumbel_partials(theta, nu, v, log_q)[4:])
-    for i, added in enumerate(extra):
-        second[i] = second[i] + added / samples.n
-    h = symmetric(*second)
+    second = gumbel_partials(theta, nu, v, log_q)[4:]
+    h = tails.symmetric(*(s + a / samples.n for s, a in zip(second, extra, strict=False)), *second[len(extra) :])
     power = np.exp(xi * log_q)
-    ratio, ratio_xi = power_ratio(log_q, xi), power_ratio_shape_derivative(log_q, xi)
+    ratio, ratio_xi = power_ratio(log_q, xi), law.power_ratio_shape_derivative(log_q, xi)
     xi_t, xi_v, none = 1.0 / nu, -xi / nu, np.zeros_like(nu)
     of_location = [ratio_xi * xi_t / nu, ratio_xi * xi_v / nu - ratio / nu**2, power / nu]
     of_scale = [power * log_q * xi_t / nu, power * log_q * xi_v / nu - power / nu**2, xi * power / nu]
     jacobian = np.stack([*of_location, *of_scale, xi_t, xi_v, none], -1).reshape(-1, 3, 3)
-    units = np.stack([samples.unit, samples.unit, np.ones_like(samples.unit)], -1)
-    jacobian *= units[:, :, None]
+    jacobian[:, :2] *= samples.unit[:, None, None]
     with np.errstate(all="ignore"):
         information = h * samples.n[:, None, None]
         good = np.isfinite(information).all((1, 2)) & (np.abs(np.linalg.det(h)) > 0)
@@ -251,10 +203,7 @@ def _covariance(
 
 @dataclass(frozen=True)
 class GevLikelihood(SampleLikelihood):
-    """Likelihood of block maxima, standardised.
-
-    `samples`: standardised maxima; `fits`: maximum likelihood fits.
-    """
+    """Likelihood of block maxima, standardised."""
 
     samples: Samples
     fits: SampleFits
@@ -321,10 +270,8 @@ class GevLikelihood(SampleLikelihood):
     def edge(self, rows: Rows, d: Floats, offset: Floats) -> Floats:
         """Value at ξ = −1 with the end point at the largest maximum; +inf where d lies beyond it."""
         top = self.samples.upper[rows]
-        inside = d < top
-        gap = np.where(inside, top - d, 1.0)
         # t = (top − y)/σ with σ chosen so that t(d) = e^(−τ)
         with np.errstate(all="ignore"):
-            scale = gap * np.exp(offset)
+            scale = np.where(d < top, top - d, 1.0) * np.exp(offset)
             value = self.samples.n[rows] * (np.log(scale) + top / scale)  # the mean of y is 0
-        return np.where(inside, value, np.inf)
+        return np.where(d < top, value, np.inf)

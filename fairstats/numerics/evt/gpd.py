@@ -1,13 +1,10 @@
 """Maximum likelihood for the generalised Pareto distribution, many samples at once.
 
-With θ = ξ/σ and ν = 1/σ the negative log-likelihood of n excesses is
-
-    n·[−log ν + (θ + ν)·D(θ)],   D(θ) = mean of v(y; θ) = mean of log(1 + θy)/θ,
-
-so that ν = 1/D(θ) and one variable is left (Grimshaw 1993). The rate λ = e^ℓ of exceedances adds a binomial
-or Poisson term R(ℓ). A return level r of m observations ties the rate to the tail: log(mλ) = ν·v(r − u; θ),
-and for fixed θ the sum is convex in ν, which leaves one variable again. The exceedance probability p of a
-value x is the same at m = 1/p, r = x.
+With θ = ξ/σ and ν = 1/σ that of n excesses is n·[−log ν + (θ + ν)·D(θ)], D(θ) the mean of v(y; θ) = log(1 + θy)/θ, so
+that ν = 1/D(θ) and one variable is left (Grimshaw 1993). The rate λ = e^ℓ of exceedances adds a binomial or Poisson
+term R(ℓ). A return level r of m observations ties the rate to the tail: log(mλ) = ν·v(r − u; θ), and for fixed θ the
+sum is convex in ν, which leaves one variable again. The exceedance probability p of a value x is the same at m = 1/p,
+r = x.
 """
 
 from __future__ import annotations
@@ -18,16 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from fairstats.numerics.evt.distributions import (
-    SMALL,
-    Flags,
-    Floats,
-    Numbers,
-    Rows,
-    Triple,
-    exponential_scale_partials,
-    mean_exponential_scale,
-)
+from fairstats.numerics.evt import distributions as law
+from fairstats.numerics.evt.distributions import SMALL, Flags, Floats, Numbers, Rows, Triple
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, SampleFits, SampleLikelihood, Samples, coles_dixon
 from fairstats.numerics.evt.optimise import OneObjective, minimise_convex, minimise_over_tail
 
@@ -39,7 +28,7 @@ _THIN_ABOVE, _THIN_TO = 2000, 200
 
 def mean_partials(samples: Samples, theta: Floats) -> Triple:
     """D(θ) and its two derivatives, for `theta` of shape (P, K)."""
-    return mean_exponential_scale(samples.y, samples.n, samples.upper, theta)
+    return law.mean_exponential_scale(samples.y, samples.n, samples.upper, theta)
 
 
 def profile_in_theta(theta: Floats, d: Triple) -> Triple:
@@ -52,10 +41,9 @@ def profile_in_theta(theta: Floats, d: Triple) -> Triple:
 def fit_gpd_samples(samples: Samples, *, covariance: bool = True, penalised: bool = False) -> SampleFits:
     """Best point of every sample of excesses in the region ξ ≥ −1.
 
-    For ξ < −1 the likelihood grows without bound as the end point approaches the largest excess, so the
-    region ends at −1, where the best scale is the largest excess itself (Grimshaw 1993). The lowest
-    interior minimum and that boundary point are compared; where the boundary wins, `at_boundary` is set.
-    `penalised`: by the likelihood of Coles and Dixon; `nll` is without the penalty all the same.
+    For ξ < −1 the likelihood grows without bound as the end point approaches the largest excess, so the region ends at
+    −1, where the best scale is the largest excess itself (Grimshaw 1993); `at_boundary` where that point is better than
+    the lowest interior minimum. `penalised`: by the likelihood of Coles and Dixon; `nll` is without the penalty.
     """
     inner, lowest = _interior_minimum(samples, np.log(samples.n), _start_from_thinned(samples))
     boundary = np.log(samples.upper)
@@ -65,20 +53,13 @@ def fit_gpd_samples(samples: Samples, *, covariance: bool = True, penalised: boo
     nu = np.where(at_boundary, 1.0 / samples.upper, 1.0 / d[0][:, 0])
     theta = np.where(at_boundary, -nu, theta)
     shape = np.where(at_boundary, -1.0, theta / nu)
-    value = np.where(at_boundary, boundary, lowest)
+    nll = samples.n * (np.where(at_boundary, boundary, lowest) + np.log(samples.unit))
     cov = np.full((samples.n.size, 2, 2), np.nan)
     if covariance:
         regular = shape > REGULAR_ABOVE
         cov[regular] = _covariance(samples, theta, nu, d)[regular]
-    fits = SampleFits(
-        np.stack([samples.unit / nu, shape], -1),
-        samples.n * (value + np.log(samples.unit)),
-        at_boundary,
-        np.zeros_like(at_boundary),
-        theta,
-        nu,
-        cov,
-    )
+    params = np.stack([samples.unit / nu, shape], -1)
+    fits = SampleFits(params, nll, at_boundary, np.zeros_like(at_boundary), theta, nu, cov)
     return _penalised(samples, fits) if penalised else fits
 
 
@@ -87,15 +68,9 @@ def _penalised(samples: Samples, fits: SampleFits) -> SampleFits:
     rows, shape, nu, extra = coles_dixon(GpdLikelihood(samples, fits, samples.n, "fixed"))
     part, theta = samples.take(rows), shape * nu
     d = mean_partials(part, theta[:, None])
-    value = (theta + nu) * d[0][:, 0] - np.log(nu) + np.log(part.unit)
-    changed: dict[str, Floats] = {
-        "params": np.stack([part.unit / nu, shape], -1),
-        "nll": part.n * value,
-        "theta": theta,
-        "nu": nu,
-        "covariance": _covariance(part, theta, nu, d, extra),
-    }
-    return fits.with_rows(rows, changed)
+    nll = part.n * ((theta + nu) * d[0][:, 0] - np.log(nu) + np.log(part.unit))
+    changed = {"params": np.stack([part.unit / nu, shape], -1), "nll": nll, "theta": theta, "nu": nu}
+    return fits.with_rows(rows, {**changed, "covariance": _covariance(part, theta, nu, d, extra)})
 
 
 def _interior_minimum(samples: Samples, log_n: Floats, start: Floats | None = None) -> tuple[Floats, Floats]:
@@ -142,12 +117,8 @@ def _start_from_thinned(samples: Samples) -> Floats | None:
 def _covariance(
     samples: Samples, theta: Floats, nu: Floats, d: Triple, extra: tuple[Numbers, ...] = (0.0, 0.0, 0.0)
 ) -> Floats:
-    """Inverse observed information of (θ, ν), carried to (σ, ξ) = (1/ν, θ/ν); shape (P, 2, 2).
-
-    `extra`: what a penalty adds to the information.
-    """
-    d1, d2 = d[1][:, 0], d[2][:, 0]
-    n = samples.n
+    """Inverse observed information of (θ, ν), with what a penalty adds, carried to (σ, ξ) = (1/ν, θ/ν)."""
+    d1, d2, n = d[1][:, 0], d[2][:, 0], samples.n
     h_tt, h_tv = n * (2.0 * d1 + (theta + nu) * d2) + extra[0], n * d1 + extra[1]
     h_vv = n / nu**2 + extra[2]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -164,9 +135,8 @@ def _covariance(
 class GpdLikelihood(SampleLikelihood):
     """Likelihood of excesses and of their number, in units of the mean excess above the threshold.
 
-    `samples`: standardised excesses; `fits`: maximum likelihood fits; `total`, shape (P,): N, the number of
-    observations, exceeding or not; `rate_term`, {"binomial", "poisson", "fixed"}: law of the number of
-    exceedances; "fixed" takes λ = k/N as known.
+    `total`, shape (P,): N, the number of observations, exceeding or not; `rate_term`: law of the number of exceedances;
+    "fixed" takes λ = k/N as known.
     """
 
     samples: Samples
@@ -200,19 +170,24 @@ class GpdLikelihood(SampleLikelihood):
     def free(self, rows: Rows, theta: Floats) -> Triple:
         """Profile in θ alone, with slope and curvature; the rate at its own maximum."""
         d = self.prepared(rows, theta)
-        value, slope, curvature = profile_in_theta(theta, d)
         clamped = theta * d[0] < -1.0  # the region ends at ξ = −1: ν = −θ
-        safe = np.where(clamped, theta, -1.0)
-        value = np.where(clamped, -np.log(-safe), value)
-        slope = np.where(clamped, -1.0 / safe, slope)
-        curvature = np.where(clamped, 1.0 / safe**2, curvature)
-        n = self.samples.n[rows, None]
-        return n * value + self._lowest_of_rate()[rows, None], n * slope, n * curvature
+        safe, n = np.where(clamped, theta, -1.0), self.samples.n[rows, None]
+        edge = -np.log(-safe), -1.0 / safe, 1.0 / safe**2
+        within = profile_in_theta(theta, d)
+        value, slope, curvature = (n * np.where(clamped, a, b) for a, b in zip(edge, within, strict=True))
+        return value + self._lowest_of_rate()[rows, None], slope, curvature
 
     def partials(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
         """F, F_θ, F_ν, F_θθ, F_θν, F_νν with the rate at its own maximum; all of shape (Q, K)."""
-        f, *rest = _excess_partials(self.samples.n[rows, None], theta, nu, self.prepared(rows, theta))
+        f, *rest = self._excesses(rows, theta, nu)
         return f + self._lowest_of_rate()[rows, None], *rest
+
+    def _excesses(self, rows: Rows, theta: Floats, nu: Floats, data: Triple | None = None) -> tuple[Floats, ...]:
+        """n·[−log ν + (θ + ν)D] and its derivatives F_θ, F_ν, F_θθ, F_θν, F_νν; `data`: D where it is known."""
+        d0, d1, d2 = self.prepared(rows, theta) if data is None else data
+        n, both = self.samples.n[rows, None], theta + nu
+        in_theta = n * (d0 + both * d1), n * (2.0 * d1 + both * d2)
+        return n * (both * d0 - np.log(nu)), in_theta[0], n * (d0 - 1.0 / nu), in_theta[1], n * d1, n / nu**2
 
     def prepared(self, rows: Rows, theta: Floats) -> Triple:
         """D(θ) and its two derivatives."""
@@ -220,9 +195,8 @@ class GpdLikelihood(SampleLikelihood):
 
     def joint(self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats) -> tuple[Floats, ...]:
         """F and its derivatives in (θ, ν, ℓ); see `SampleLikelihood.joint`."""
-        n = self.samples.n[rows, None]
-        f, f_t, f_v, f_tt, f_tv, f_vv = _excess_partials(n, theta, nu, data)
-        r, r1, r2 = self._rate(ell, n, self.total[rows, None])
+        f, f_t, f_v, f_tt, f_tv, f_vv = self._excesses(rows, theta, nu, data)
+        r, r1, r2 = self._rate(ell, self.samples.n[rows, None], self.total[rows, None])
         nothing = np.zeros_like(f)
         if self.rate_known:
             r2 = np.ones_like(r2)  # ℓ stays where it is
@@ -233,16 +207,13 @@ class GpdLikelihood(SampleLikelihood):
         if not self.rate_known:
             return super().level(rows, theta, d, offset)
         # log(mλ) = s is known: ν = s/v(d; θ)
-        v0, v1, v2 = (a[..., 0] for a in exponential_scale_partials(d[:, None, None], theta))
+        v0, v1, v2 = (a[..., 0] for a in law.exponential_scale_partials(d[:, None, None], theta))
         s = offset[:, None] + self.log_rate[rows, None]
-        nu = s / v0
-        nu1 = -s * v1 / v0**2
-        nu2 = -s * v2 / v0**2 + 2.0 * s * v1**2 / v0**3
+        nu, nu1, nu2 = s / v0, -s * v1 / v0**2, -s * v2 / v0**2 + 2.0 * s * v1**2 / v0**3
         f, f_t, f_v, f_tt, f_tv, f_vv = self.partials(rows, theta, nu)
-        slope = f_t + f_v * nu1
         curvature = f_tt + 2.0 * f_tv * nu1 + f_vv * nu1**2 + f_v * nu2
         in_d = f_v * (-s / v0**2) / (1.0 + theta * d[:, None])
-        return f, slope, curvature, in_d, f_v / v0, nu
+        return f, f_t + f_v * nu1, curvature, in_d, f_v / v0, nu
 
     def best_nu(self, rows: Rows, data: Triple, v: Floats, offset: Floats) -> Floats:
         """ν that minimises at fixed θ: between the optimum of the excesses, 1/D, and that of the rate."""
@@ -279,8 +250,7 @@ class GpdLikelihood(SampleLikelihood):
         if self.rate_known:
             return np.full(rows.size, np.inf)
         inside = d < top
-        gap = np.where(inside, 1.0 - np.where(inside, d, 0.0) / top, 1.0)
-        log_rate = -np.log(gap) - offset
+        log_rate = -np.log(1.0 - np.where(inside, d, 0.0) / top) - offset
         with np.errstate(all="ignore"):
             value = n * np.log(top) + self._rate(log_rate, n, self.total[rows])[0]
         return np.where(inside & self.inside(rows, log_rate), value, np.inf)
@@ -301,17 +271,3 @@ class GpdLikelihood(SampleLikelihood):
         with np.errstate(divide="ignore"):
             value = -k * log_rate - np.where(rest > 0, rest * np.log(np.maximum(below, 0.0)), 0.0)
         return value, rest * rate / below - k, rest * rate / below**2
-
-
-def _excess_partials(n: Floats, theta: Floats, nu: Floats, d: Triple) -> tuple[Floats, ...]:
-    """n·[−log ν + (θ + ν)D] and its derivatives F_θ, F_ν, F_θθ, F_θν, F_νν."""
-    d0, d1, d2 = d
-    both = theta + nu
-    return (
-        n * (both * d0 - np.log(nu)),
-        n * (d0 + both * d1),
-        n * (d0 - 1.0 / nu),
-        n * (2.0 * d1 + both * d2),
-        n * d1,
-        n / nu**2,
-    )

@@ -1,14 +1,10 @@
 """The generalised Pareto distribution of rounded values: each value is known to its cell of the grid only.
 
-Scores of a forest of 100 trees, or scores rounded to .01, lie on a grid of width h. A value x says that the
-unrounded one was within x ± h/2, so that a cell [a, b) of excesses has the likelihood S(a) − S(b), with S the
-survival function (Heitjan 1989). With v(y; θ) = log(1 + θy)/θ, q_j = ν·(v(b_j) − v(a_j)) and c_j values in
-cell j the negative log-likelihood is
-
-    Σ_j c_j·[ν·v(a_j) − log(1 − e^(−q_j))],
-
-convex in ν as that of unrounded values is, and bounded: the end point may lie within the highest cell, never
-below it. So the profiles, contours and contrasts of the unrounded likelihood serve here, too.
+A value x on a grid of width h says that the unrounded one was within x ± h/2, so that a cell [a, b) of excesses has the
+likelihood S(a) − S(b), with S the survival function (Heitjan 1989). With q_j = ν·(v(b_j) − v(a_j)) and c_j values in
+cell j the negative log-likelihood is Σ_j c_j·[ν·v(a_j) − log(1 − e^(−q_j))], convex in ν as that of unrounded values
+is, and bounded: the end point may lie within the highest cell, never below it. So the profiles, contours and contrasts
+of the unrounded likelihood serve here, too.
 """
 
 from __future__ import annotations
@@ -20,7 +16,7 @@ import numpy as np
 
 from fairstats.numerics.evt.distributions import Flags, Floats, Rows, Triple, exponential_scale_partials
 from fairstats.numerics.evt.gpd import GpdLikelihood, RateTerm
-from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, SampleFits, Samples
+from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, SampleFits, Samples, along_theta
 from fairstats.numerics.evt.optimise import minimise_convex, minimise_over_tail
 
 #: Fewer distinct values above the threshold than this say too little of a shape: intervals cover .77 to .92.
@@ -91,30 +87,25 @@ class GridLikelihood(GpdLikelihood):
         zero = np.zeros(counts.shape[0])
         upper = np.maximum(np.where(counts > 0, place, 0.0).max(axis=1), 0.5)
         samples = Samples(np.atleast_2d(place), counts.sum(axis=1), zero, zero + width, zero, upper)
-        unknown = np.full((zero.size, 2), np.nan)
-        empty = SampleFits(unknown, zero, zero > 0, zero > 0, zero, zero + 1.0, np.full((zero.size, 2, 2), np.nan))
+        unknown = np.full((zero.size, 2, 2), np.nan)
+        empty = SampleFits(unknown[:, 0], zero, zero > 0, zero > 0, zero, zero + 1.0, unknown)
         start = cls(samples, empty, zero + total, rate_term, counts)
         return replace(start, fits=start._fitted())
 
     def _fitted(self) -> SampleFits:
         """Best points of the region ξ ≥ −1; standard errors for ξ > −1/2."""
         samples, rows = self.samples, np.arange(self.total.size)
-
-        def objective(which: Rows, theta: Floats) -> Triple:
-            return self.free(which, theta)
-
-        theta, _ = minimise_over_tail(objective, samples.lower, samples.upper, np.log(samples.n))
-        theta = np.nan_to_num(theta)
+        theta = np.nan_to_num(minimise_over_tail(self.free, samples.lower, samples.upper, np.log(samples.n))[0])
         nu = self.free_nu(rows, theta[:, None])[:, 0]
-        f, _, _, f_tt, f_tv, f_vv = (a[:, 0] for a in self._cells(rows, theta[:, None], nu[:, None]))
+        f, _, _, f_tt, f_tv, f_vv = (a[:, 0] for a in self._excesses(rows, theta[:, None], nu[:, None]))
         xi, unit = theta / nu, samples.unit
-        covariance = np.full((rows.size, 2, 2), np.nan)
         regular = xi > REGULAR_ABOVE
         # (σ, ξ) = (unit/ν, θ/ν)
         partials = np.zeros_like(nu), -unit / nu**2, 1.0 / nu, -theta / nu**2
         jacobian, information = (
             np.stack(entries, -1).reshape(-1, 2, 2)[regular] for entries in (partials, (f_tt, f_tv, f_tv, f_vv))
         )
+        covariance = np.full((rows.size, 2, 2), np.nan)
         covariance[regular] = jacobian @ np.linalg.inv(information) @ np.swapaxes(jacobian, 1, 2)
         params = np.stack([unit / nu, xi], -1)
         return SampleFits(params, f, xi <= -1.0 + 1e-9, xi > np.inf, theta, nu, covariance)
@@ -134,29 +125,14 @@ class GridLikelihood(GpdLikelihood):
     def free(self, rows: Rows, theta: Floats) -> Triple:
         """Profile in θ alone, with slope and curvature; the rate at its own maximum."""
         nu = self.free_nu(rows, theta)
-        clamped = nu <= -theta
-        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, theta, nu)
-        slope = np.where(clamped, f_t - f_v, f_t)
-        curvature = np.where(clamped, f_tt - 2.0 * f_tv + f_vv, f_tt - f_tv**2 / f_vv)
-        return f + self._lowest_of_rate()[rows, None], slope, curvature
-
-    def partials(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
-        """F, F_θ, F_ν, F_θθ, F_θν, F_νν with the rate at its own maximum; all of shape (Q, K)."""
-        f, *rest = self._cells(rows, theta, nu)
-        return f + self._lowest_of_rate()[rows, None], *rest
+        f, *rest = self.partials(rows, theta, nu)
+        return f, *along_theta(nu <= -theta, *rest)
 
     def prepared(self, rows: Rows, theta: Floats) -> Triple:
         """At the lower ends of the cells v, their lengths in it, the values in them; shape (Q, K, J)."""
         parts = [self._ends(rows[part], theta[part]) for part in self._chunks(theta)]
         a, step = (np.concatenate([part[i][0] for part in parts]) for i in (0, 1))
         return a, step, np.broadcast_to(self.counts[rows][:, None, :], a.shape)
-
-    def joint(self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats) -> tuple[Floats, ...]:
-        """F and its derivatives in (θ, ν, ℓ); see `SampleLikelihood.joint`."""
-        f, f_t, f_v, f_tt, f_tv, f_vv = self._cells(rows, theta, nu)
-        r, r1, r2 = self._rate(ell, self.samples.n[rows, None], self.total[rows, None])
-        zero = np.zeros_like(f)
-        return f + r, f_t, f_v, r1, f_tt, f_tv, f_vv, zero, zero, r2
 
     def best_nu(self, rows: Rows, data: Triple, v: Floats, offset: Floats) -> Floats:
         """ν that minimises at fixed θ where ℓ = νv − offset."""
@@ -183,9 +159,10 @@ class GridLikelihood(GpdLikelihood):
         return np.asarray(c.sum(-1) / (c * (a + 0.5 * np.minimum(step, a + 1.0))).sum(-1))
 
     def _ends(self, rows: Rows, theta: Floats) -> tuple[Triple, Triple, Flags]:
-        """At the cells v with derivatives, the differences to the upper ends, and where these exist."""
-        # beyond the end point there is nothing: an upper end there has survival probability 0, and cells that
-        # begin there are empty
+        """At the cells v with derivatives, the differences to the upper ends, and where these exist.
+
+        An upper end beyond the end point has survival probability 0, and cells that begin there are empty.
+        """
         y, t = self.samples.y, theta[..., None]
         y = (y if y.shape[0] == 1 else y[rows])[:, None, :]
         exists = 1.0 + t * (y + 1.0) > 1e-12
@@ -200,7 +177,7 @@ class GridLikelihood(GpdLikelihood):
         size = max(1, _CHUNK // (theta.shape[1] * self.samples.y.shape[1]))
         return [slice(start, start + size) for start in range(0, theta.shape[0], size)]
 
-    def _cells(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
+    def _excesses(self, rows: Rows, theta: Floats, nu: Floats, data: Triple | None = None) -> tuple[Floats, ...]:
         """F of the cells, F_θ, F_ν, F_θθ, F_θν, F_νν; shape (Q, K)."""
         parts = [self._some_cells(rows[part], theta[part], nu[part]) for part in self._chunks(theta)]
         return tuple(map(np.concatenate, zip(*parts, strict=True)))

@@ -5,12 +5,10 @@ whose signed root r(ψ) = sign(ψ̂ − ψ)·√D(ψ) lies within ±z after its 
 few excesses give roots below 0 on average (tails look lighter than they are) and more spread than 1. Both
 moments come from `root_moments`, at the shape ξ that fits best with ψ: the test of ψ and the interval agree.
 
-A period of m observations (or m blocks, for block maxima) has the log period τ: log m for exceedances, and
-−log(−log(1 − 1/m)) for block maxima. The location of block maxima is the level with τ = 0, that of a point
-process the level with τ = log(block size).
-
-The Lagrange conditions on the likelihood contour are tried first; what they do not settle (irregular tails,
-the edge of the parameter space, open intervals) goes to a bracketed search on the profile.
+The log period τ of m is log m for exceedances and −log(−log(1 − 1/m)) for block maxima, whose location is the level
+with τ = 0, that of a point process the level with τ = log(block size). The Lagrange conditions on the likelihood
+contour are tried first; what they do not settle (irregular tails, the edge of the parameter space, open intervals) goes
+to a bracketed search on the profile.
 """
 
 from __future__ import annotations
@@ -20,38 +18,20 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.special import chdtri
 
-from fairstats.numerics.evt.contour import (
-    Ends,
-    Interest,
-    Moments,
-    contour_extremes,
-    log_exceedance_interest,
-    log_scale_interest,
-    return_level_interest,
-    root_moments,
-    shape_interest,
-    standardised_ends,
-    standardised_extremes,
-)
+from fairstats.numerics.evt import contour
+from fairstats.numerics.evt import likelihood as tails
+from fairstats.numerics.evt.contour import Ends, Interest, Moments, root_moments, standardised_extremes
 from fairstats.numerics.evt.distributions import Flags, Floats, Numbers, Rows, power_ratio
 from fairstats.numerics.evt.gev import GevLikelihood
 from fairstats.numerics.evt.gpd import GpdLikelihood, RateTerm
 from fairstats.numerics.evt.grid import GridLikelihood
-from fairstats.numerics.evt.likelihood import (
-    ProfilePoints,
-    SampleLikelihood,
-    Samples,
-    block_scale_end,
-    level_profile,
-    scale_profile,
-    shape_profile,
-)
+from fairstats.numerics.evt.likelihood import ProfilePoints, SampleLikelihood, Samples, level_profile, shape_profile
 from fairstats.numerics.evt.optimise import find_crossings, tail_parameter
 
 #: (side, critical value) → the end of the interval on that side.
 Search = Callable[[float, float], float]
-
 
 #: Log period of a probability that counts as 0, and of one so small that only its limit, 0, matters.
 _LONGEST, _FAR = 600.0, 60.0
@@ -61,29 +41,19 @@ _ONLY = np.zeros(1, dtype=np.intp)
 
 def chi2_quantile(confidence_level: float) -> float:
     """Quantile of χ² with one degree of freedom: 3.84 for 0.95."""
-    from scipy.special import chdtri
-
     return float(chdtri(1.0, 1.0 - confidence_level))
 
 
 def level_ends(
-    likelihood: SampleLikelihood,
-    rows: Rows,
-    d: Floats,
-    offset: Floats,
-    side: Floats,
-    target: Floats,
-    *,
-    in_offset: bool = False,
-    newton: bool = True,
-    guess: Floats | None = None,
-) -> Floats:
+    likelihood: SampleLikelihood, rows: Rows, d: Floats, offset: Floats, side: Floats, target: Floats, *,
+    in_offset: bool = False, newton: bool = True, guess: Floats | None = None,
+) -> Floats:  # fmt: skip
     """Ends of likelihood intervals for levels or, where `in_offset`, for their periods; shape (Q,).
 
     `rows` says which of the P samples each interval belongs to; `d` and `offset` are the level in standard
     units and its log period at the maximum of the likelihood, `side` −1 for lower and +1 for upper ends,
-    `target` the critical value of the deviance.
-    `newton`: whether to try the Lagrange conditions; `guess`: levels near the ends, or NaN.
+    `target` the critical value of the deviance. `newton`: whether to try the Lagrange conditions; `guess`: levels near
+    the ends, or NaN.
     """
     unit = np.maximum(np.abs(d), 1.0 / likelihood.fits.nu[rows])
     minimum = likelihood.minimum()[rows]
@@ -91,10 +61,10 @@ def level_ends(
     if newton:
         with np.errstate(over="ignore"):
             if in_offset:
-                found = -contour_extremes(likelihood, rows, log_exceedance_interest(d), -side, target)
+                found = -contour.contour_extremes(likelihood, rows, contour.log_exceedance_interest(d), -side, target)
             else:
-                interest = return_level_interest(offset, unit, rate_known=likelihood.rate_known)
-                found = unit * np.sinh(contour_extremes(likelihood, rows, interest, side, target))
+                interest = contour.return_level_interest(offset, unit, rate_known=likelihood.rate_known)
+                found = unit * np.sinh(contour.contour_extremes(likelihood, rows, interest, side, target))
         # where ξ = −1 belongs to the region, it has an edge, along which the end may lie
         found[2.0 * (likelihood.boundary()[rows] - minimum) <= target] = np.nan
     rest = np.flatnonzero(~np.isfinite(found))
@@ -109,8 +79,7 @@ def level_ends(
         return 2.0 * (points.value - minimum[i]), 2.0 * points.slope
 
     if in_offset:
-        scale = 0.3 * side[rest]
-        ends = find_crossings(deviance, offset[rest], scale, target[rest], limit=side[rest] * _LONGEST)
+        ends = find_crossings(deviance, offset[rest], 0.3 * side[rest], target[rest], limit=side[rest] * _LONGEST)
         found[rest] = np.where(np.abs(ends) >= _LONGEST, np.sign(ends) * np.inf, ends)
     else:
         near = None if guess is None else guess[rest]
@@ -122,9 +91,8 @@ def level_ends(
 class TailLikelihood:
     """Profile likelihood of one sample, in the units of the data.
 
-    `standard`: likelihood in standard units, of one sample; a value x has the standard
-    coordinate (x − `origin`)/`unit`; `block_period`: τ of the blocks whose location and scale are parameters;
-    None where σ is that of the excesses.
+    `standard`: in standard units (x − `origin`)/`unit`; `block_period`: τ of the blocks whose location and scale are
+    parameters; None where σ is that of the excesses.
     """
 
     standard: GpdLikelihood | GevLikelihood
@@ -134,17 +102,13 @@ class TailLikelihood:
 
     @classmethod
     def of_excesses(
-        cls,
-        excesses: Floats,
-        threshold: float,
-        total: int,
-        rate_term: RateTerm,
-        block_size: float | None,
+        cls, excesses: Floats, threshold: float, total: int, rate_term: RateTerm, block_size: float | None,
         grid: float | None = None,
-    ) -> TailLikelihood:
+    ) -> TailLikelihood:  # fmt: skip
         """Of excesses over a threshold; `block_size` for a point process, `grid` of rounded values."""
-        samples = Samples.from_excesses(excesses[None, :])
+        standard: GpdLikelihood
         if grid is None:
+            samples = Samples.from_excesses(excesses[None, :])
             standard = GpdLikelihood.from_samples(samples, np.array([float(total)]), rate_term)
         else:
             standard = GridLikelihood.of(excesses, 0.0, grid, float(total), rate_term)
@@ -168,7 +132,7 @@ class TailLikelihood:
         periods = np.tile(log_period, 2)
         rows, side = np.zeros(periods.size, dtype=np.intp), np.repeat([-1.0, 1.0], log_period.size)
         d = np.array([self._standard_level(t) for t in periods])
-        latest = np.full(periods.size, np.nan)
+        s, latest = periods + self.standard.log_rate[0], np.full(periods.size, np.nan)
 
         def ends(goal: Floats, a: Rows) -> Floats:
             given = rows[a], d[a], periods[a], side[a], goal[a]
@@ -180,18 +144,17 @@ class TailLikelihood:
 
         first = None
         if standardised:
-            unit, s = np.maximum(np.abs(d), 1.0 / self.standard.fits.nu), periods + self.standard.log_rate[0]
-            interest = return_level_interest(periods, unit, rate_known=self.standard.rate_known)
+            unit = np.maximum(np.abs(d), 1.0 / self.standard.fits.nu)
+            interest = contour.return_level_interest(periods, unit, rate_known=self.standard.rate_known)
             first = self.origin + self.unit * unit * np.sinh(self._extremes(interest, target, s))
-        centre = self.origin + self.unit * d
-        return self._both(ends, moments, target, centre, first, periods + self.standard.log_rate[0])
+        return self._both(ends, moments, target, self.origin + self.unit * d, first, s)
 
     def level_deviance(self, log_period: float, levels: Floats) -> Floats:
         """Twice the fall of the profile log-likelihood at given levels, shape of `levels`."""
-        d = (levels - self.origin) / self.unit
-        rows = np.zeros(d.size, dtype=np.intp)
-        points = level_profile(self.standard, rows, d, np.full(d.size, log_period))
-        return np.asarray(np.maximum(2.0 * (points.value - self._minimum), 0.0))
+        rows = np.zeros(levels.size, dtype=np.intp)
+        levels = (levels - self.origin) / self.unit
+        points = level_profile(self.standard, rows, levels, np.full(rows.size, log_period))
+        return np.maximum(self._deviance(points)[0], 0.0)
 
     def log_period_interval(
         self, level: float, log_period: float, target: float, *, standardised: bool = False
@@ -234,15 +197,15 @@ class TailLikelihood:
         if name == "shape":
 
             def shapes(goal: Floats, a: Rows) -> Floats:
-                return self._ends(shape_interest(), goal, self._search_shape)[a]
+                return self._ends(contour.shape_interest(), goal, self._search_shape)[a]
 
-            first = self._extremes(shape_interest(), target, np.inf) if standardised else None
+            first = self._extremes(contour.shape_interest(), target, np.inf) if standardised else None
             return self._both(shapes, self._shape_moments, target, np.array([self._shape]), first)
-        interest, search = log_scale_interest(None), self._search_log_scale
+        interest, search = contour.log_scale_interest(None), self._search_log_scale
         if self.block_period is not None:
             period = np.full(2 * target.size, self.block_period)
-            search = partial(block_scale_end, self.standard, self.block_period)
-            interest = log_scale_interest(period)
+            search = partial(tails.block_scale_end, self.standard, self.block_period)
+            interest = contour.log_scale_interest(period)
         ends = self.unit * np.exp(self._ends(interest, np.tile(target, 2), search))
         return ends[: target.size], ends[target.size :]
 
@@ -268,15 +231,14 @@ class TailLikelihood:
         """Standardised signed root of a level, negative where it lies above the estimate."""
         d = np.array([(level - self.origin) / self.unit])
         points = level_profile(self.standard, _ONLY, d, np.array([log_period]))
-        s = log_period + float(self.standard.log_rate[0])
-        return self._root(points, level > self.level(log_period), s)
+        return self._root(points, level > self.level(log_period), log_period + float(self.standard.log_rate[0]))
 
     def shape_root(self, points: ProfilePoints, shape: float) -> float:
         """Standardised signed root of a shape, at its profile."""
         return self._root(points, shape > self._shape, np.inf)
 
     def _root(self, points: ProfilePoints, above: bool, s: float) -> float:
-        size = np.sqrt(max(2.0 * float(points.value[0] - self._minimum), 0.0))
+        size = np.sqrt(max(float(self._deviance(points)[0][0]), 0.0))
         mean, sd = root_moments(points.theta / points.nu, s, self.standard.samples.n[0])
         return float(((-size if above else size) - mean[0]) / sd[0])
 
@@ -297,12 +259,12 @@ class TailLikelihood:
         estimates, one or for all.
         """
         side, both = np.repeat([-1.0, 1.0], target.size), np.tile(target, 2)
-        if first is not None:
-            known = self._shape, s, float(self.standard.samples.n[0])
-            about = first, np.broadcast_to(centre, both.shape), side, np.sqrt(both)
-            found = standardised_ends(ends, moments, *about, *known)
-        else:
+        if first is None:
             found = ends(both, np.arange(both.size))
+        else:
+            about = first, np.broadcast_to(centre, both.shape), side, np.sqrt(both)
+            known = self._shape, s, float(self.standard.samples.n[0])
+            found = contour.standardised_ends(ends, moments, *about, *known)
         return found[: target.size], found[target.size :]
 
     def _shape_moments(self, shape: Floats, _: Rows | None = None) -> tuple[Floats, Floats]:
@@ -320,9 +282,9 @@ class TailLikelihood:
         standard, low, high = self.standard, self.standard.samples.lower, self.standard.samples.upper
 
         def deviance(which: Rows, phi: Floats) -> tuple[Floats, Floats]:
-            theta, first, _ = tail_parameter(phi, low[0], high[0])
+            theta, first, _ = tail_parameter(phi, low, high)
             with np.errstate(all="ignore"):
-                value, slope, _ = standard.free(np.zeros(phi.size, dtype=np.intp), theta[:, None])
+                value, slope, _ = standard.free(_ONLY, theta[:, None])
             return 2.0 * (value[:, 0] - self._minimum), 2.0 * slope[:, 0] * first
 
         def level_at(phi: Floats) -> float:
@@ -348,6 +310,9 @@ class TailLikelihood:
     def _minimum(self) -> float:
         return float(self.standard.minimum()[0])
 
+    def _deviance(self, points: ProfilePoints) -> tuple[Floats, Floats]:
+        return 2.0 * (points.value - self._minimum), 2.0 * points.slope
+
     def _standard_level(self, log_period: float) -> float:
         omega = (self.standard.log_rate + log_period) / self.standard.fits.nu
         return float(power_ratio(omega, self.standard.fits.theta)[0])
@@ -363,8 +328,7 @@ class TailLikelihood:
         """Shortest likely log period of a level beyond the fitted end point."""
 
         def deviance(which: Rows, period: Floats) -> tuple[Floats, Floats]:
-            points = level_profile(self.standard, _ONLY, d, period, in_offset=True)
-            return 2.0 * (points.value - self._minimum), 2.0 * points.slope
+            return self._deviance(level_profile(self.standard, _ONLY, d, period, in_offset=True))
 
         far = np.array([_FAR])
         if not deviance(_ONLY, far)[0][0] < target:
@@ -375,7 +339,7 @@ class TailLikelihood:
     def _ends(self, interest: Interest, target: Floats, search: Search) -> Floats:
         """Lower ends for the first half of the critical values, upper ends for the other."""
         side = np.repeat([-1.0, 1.0], target.size // 2)
-        found = contour_extremes(self.standard, np.zeros(side.size, dtype=np.intp), interest, side, target)
+        found = contour.contour_extremes(self.standard, np.zeros(side.size, dtype=np.intp), interest, side, target)
         for i in np.flatnonzero(~np.isfinite(found) | self._edge_is_likely(target)):
             found[i] = search(float(side[i]), float(target[i]))
         return found
@@ -385,17 +349,14 @@ class TailLikelihood:
         return np.asarray(2.0 * (self.standard.boundary()[0] - self._minimum) <= target)
 
     def _search_shape(self, side: float, target: float) -> float:
-        standard = self.standard
-        goal = np.array([target])
+        goal, end = np.array([target]), np.array([-1.0 if side < 0 else np.inf])
         if side < 0 and self._edge_is_likely(goal)[0]:
             return -1.0
 
         def deviance(which: Rows, xi: Floats) -> tuple[Floats, Floats]:
-            points = shape_profile(standard, _ONLY, xi, standard.fits.nu)
-            return 2.0 * (points.value - self._minimum), 2.0 * points.slope
+            return self._deviance(shape_profile(self.standard, _ONLY, xi, self.standard.fits.nu))
 
-        end = np.array([-1.0 if side < 0 else np.inf])
-        centre = np.maximum(standard.fits.theta / standard.fits.nu, -1.0 + 1e-9)
+        centre = np.array([max(self._shape, -1.0 + 1e-9)])
         return float(find_crossings(deviance, centre, np.array([0.2 * side]), goal, limit=end)[0])
 
     def _search_log_scale(self, side: float, target: float) -> float:
@@ -403,7 +364,7 @@ class TailLikelihood:
 
         def deviance(which: Rows, log_scale: Floats) -> tuple[Floats, Floats]:
             nu = np.exp(-log_scale)
-            points = scale_profile(standard, _ONLY, nu, standard.fits.theta)
+            points = tails.scale_profile(standard, _ONLY, nu, standard.fits.theta)
             # at ξ = −1 the scale is the distance of the end point from the threshold
             farther = standard.boundary() - standard.samples.n * (np.log(standard.samples.upper) + np.log(nu))
             edge = np.where(nu <= 1.0 / standard.samples.upper, farther, np.inf)

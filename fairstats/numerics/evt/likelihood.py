@@ -2,8 +2,7 @@
 
 Both are functions of θ = ξ/σ, ν = 1/σ and ℓ: the logarithm of the exceedance rate λ (excesses over a
 threshold) or of q = 1/mean(e^(−νv)) (block maxima). With v(y; θ) = log(1 + θy)/θ the level at d of the period
-whose logarithm is τ ties them: ℓ = ν·v(d; θ) − τ. `gpd` and `gev` say what each likelihood is; what follows
-from it for levels, shapes and scales is here.
+whose logarithm is τ ties them: ℓ = ν·v(d; θ) − τ. `gpd` and `gev` say what each likelihood is.
 """
 
 from __future__ import annotations
@@ -63,20 +62,18 @@ class Samples:
         """The samples `rows` (all of them without a copy)."""
         if rows.size == self.n.size and (rows.size == 1 or np.array_equal(rows, np.arange(rows.size))):
             return self
-        fields = (self.y, self.n, self.centre, self.unit, self.lower, self.upper)
-        return Samples(*(field[rows] for field in fields))
+        return Samples(*(field[rows] for field in vars(self).values()))
 
 
 @dataclass(frozen=True)
 class SampleFits:
     """Maximum likelihood fits of P samples in the region ξ ≥ −1.
 
-    `params`, shape (P, p): (σ, ξ) of excesses, (μ, σ, ξ) of block maxima; ξ positive is heavy; `nll`, shape (P,):
-    negative log-likelihood, in the units of the data; `at_boundary`, shape (P,): whether ξ = −1, with the end point at
-    the largest value, is the best point of the region; `unbounded`, shape (P,): block maxima only: whether there is no
-    maximum at all, so that all other fields mean nothing. The likelihood of small or tied samples may rise towards ever
-    heavier tails that start at the smallest value; `theta`, `nu`, shape (P,): θ and ν of the standardised values;
-    `covariance`, shape (P, p, p): of `params` by the observed information; NaN where ξ ≤ −1/2.
+    `params`, shape (P, p): (σ, ξ) of excesses, (μ, σ, ξ) of block maxima; `nll`, shape (P,): in the units of the data;
+    `at_boundary`, shape (P,): whether ξ = −1, with the end point at the largest value, is the best point; `unbounded`,
+    shape (P,): whether the likelihood of block maxima has no maximum, so that all other fields mean nothing; `theta`,
+    `nu`, shape (P,): of the standardised values; `covariance`, shape (P, p, p): by the observed information; NaN where
+    ξ ≤ −1/2.
     """
 
     params: Floats
@@ -166,8 +163,7 @@ class SampleLikelihood(Protocol):
         f_tv = f_tv + f_tl * v0 + f_vl * t + f_ll * t * v0 + f_l * v1
         f_vv = f_vv + 2.0 * f_vl * v0 + f_ll * v0**2
         f_t, f_v = f_t + f_l * t, f_v + f_l * v0
-        slope = np.where(clamped, f_t - f_v, f_t)
-        curvature = np.where(clamped, f_tt - 2.0 * f_tv + f_vv, f_tt - f_tv**2 / f_vv)
+        slope, curvature = along_theta(clamped, f_t, f_v, f_tt, f_tv, f_vv)
         return f, slope, curvature, f_l * nu / (1.0 + theta * d[:, None]), -f_l, nu
 
     def whole(self, rows: Rows, theta: Floats, nu: Floats, ell: Floats) -> Triple:
@@ -176,6 +172,14 @@ class SampleLikelihood(Protocol):
         joint = self.joint(rows, data, theta[:, None], nu[:, None], ell[:, None])
         f, f_t, f_v, f_l, *second = (a[:, 0] for a in joint)
         return f, np.stack([f_t, f_v, f_l], -1), symmetric(*second)
+
+
+def along_theta(
+    clamped: Flags, f_t: Floats, f_v: Floats, f_tt: Floats, f_tv: Floats, f_vv: Floats
+) -> tuple[Floats, Floats]:
+    """Slope and curvature in θ where ν is at its best or, where `clamped`, at −θ: the region ends at ξ = −1."""
+    curvature = np.where(clamped, f_tt - 2.0 * f_tv + f_vv, f_tt - f_tv**2 / f_vv)
+    return np.where(clamped, f_t - f_v, f_t), curvature
 
 
 def symmetric(tt: Floats, tv: Floats, vv: Floats, tl: Floats, vl: Floats, ll: Floats) -> Floats:
@@ -203,14 +207,9 @@ class ProfilePoints:
 
 
 def level_profile(
-    likelihood: SampleLikelihood,
-    rows: Rows,
-    d: Floats,
-    offset: Floats,
-    *,
-    start: Floats | None = None,
+    likelihood: SampleLikelihood, rows: Rows, d: Floats, offset: Floats, *, start: Floats | None = None,
     in_offset: bool = False,
-) -> ProfilePoints:
+) -> ProfilePoints:  # fmt: skip
     """Profile of the return level at `d` (standard units) for the period whose logarithm is `offset`.
 
     `rows` says which sample each of the Q points belongs to; `start` is θ near the solution. The slope is in
@@ -228,16 +227,11 @@ def level_profile(
     with np.errstate(all="ignore"):
         at = likelihood.level(rows, theta[:, None], d, offset)
     value, _, _, in_d, in_log_m, nu = (a[:, 0] for a in at)
-    edge = likelihood.edge(rows, d, offset)
-    at_edge = ~(lowest <= edge)
-    at_edge &= np.isfinite(edge) | ~np.isfinite(lowest)
-    top = likelihood.samples.upper[rows]
-    return ProfilePoints(
-        np.where(at_edge, edge, value),
-        np.where(at_edge, np.nan, in_log_m if in_offset else in_d),
-        np.where(at_edge, -1.0 / top, theta),
-        np.where(at_edge, 1.0 / top, nu),
-    )
+    edge, inverse = likelihood.edge(rows, d, offset), 1.0 / likelihood.samples.upper[rows]
+    at_edge = ~(lowest <= edge) & (np.isfinite(edge) | ~np.isfinite(lowest))
+    slope = np.where(at_edge, np.nan, in_log_m if in_offset else in_d)
+    place = np.where(at_edge, -inverse, theta), np.where(at_edge, inverse, nu)
+    return ProfilePoints(np.where(at_edge, edge, value), slope, *place)
 
 
 def shape_profile(likelihood: SampleLikelihood, rows: Rows, shape: Floats, start: Floats) -> ProfilePoints:
@@ -254,9 +248,7 @@ def shape_profile(likelihood: SampleLikelihood, rows: Rows, shape: Floats, start
     with np.errstate(divide="ignore"):
         log_cap = np.minimum(-np.log(end), 700.0)  # 1 + θy must stay positive
     start_log = np.minimum(np.log(start), log_cap - 0.1)
-    log_nu = newton_in_bracket(
-        objective, np.arange(rows.size), start_log, np.minimum(start_log, log_cap) - 30.0, log_cap
-    )
+    log_nu = newton_in_bracket(objective, np.arange(rows.size), start_log, start_log - 30.0, log_cap)
     nu = np.exp(log_nu)[:, None]
     f, f_t, *_ = likelihood.partials(rows, shape[:, None] * nu, nu)
     return ProfilePoints(f[:, 0], (f_t * nu)[:, 0], (shape[:, None] * nu)[:, 0], nu[:, 0])
@@ -267,10 +259,8 @@ def scale_profile(likelihood: SampleLikelihood, rows: Rows, nu: Floats, start: F
 
     def objective(which: Rows, theta: Floats) -> Triple:
         with np.errstate(all="ignore"):
-            f, f_t, _, f_tt, _, _ = likelihood.partials(
-                rows[which], theta, np.broadcast_to(nu[which, None], theta.shape)
-            )
-        return f, f_t, f_tt
+            partials = likelihood.partials(rows[which], theta, np.broadcast_to(nu[which, None], theta.shape))
+        return partials[0], partials[1], partials[3]
 
     low, high = likelihood.samples.lower[rows], likelihood.samples.upper[rows]
     inner, lowest = minimise_over_tail(objective, low, high, np.log(likelihood.samples.n[rows]), start)
@@ -282,11 +272,10 @@ def scale_profile(likelihood: SampleLikelihood, rows: Rows, nu: Floats, start: F
 def coles_dixon(likelihood: SampleLikelihood) -> tuple[Rows, Floats, Floats, Triple]:
     """Estimates by Coles and Dixon's penalised likelihood, where they differ from those of the likelihood.
 
-    The penalty is P = ξ/(1 − ξ) for 0 < ξ < 1 (exp(−P) multiplies the likelihood), 0 for ξ ≤ 0 and infinite
-    for ξ ≥ 1. It only matters where the maximum has ξ > 0 or lies at infinity. Its slope at ξ = 0 is 1, so
-    that ξ = 0 is the estimate where the profile log-likelihood rises more slowly than that.
-
-    Returns the samples concerned, ξ and ν, and what P adds to the information of (θ, ν): entries θθ, θν, νν.
+    exp(−P) multiplies the likelihood, P = ξ/(1 − ξ) for 0 < ξ < 1, 0 for ξ ≤ 0 and infinite for ξ ≥ 1. It only matters
+    where the maximum has ξ > 0 or lies at infinity. Its slope at 0 is 1: where the profile log-likelihood rises more
+    slowly, the estimate is ξ = 0. Returns the samples concerned, ξ and ν, and what P adds to the information of (θ, ν):
+    entries θθ, θν, νν.
     """
     fits = likelihood.fits
     rows = np.flatnonzero((fits.shape > 0) | fits.unbounded)
@@ -325,11 +314,11 @@ def block_scale_end(standard: SampleLikelihood, period: float, side: float, targ
     from scipy.optimize import minimize
 
     only, minimum = np.zeros(1, dtype=np.intp), float(standard.minimum()[0])
-    xi = float(standard.fits.theta[0] / standard.fits.nu[0])
-    s = float(standard.log_rate[0]) + period
+    xi, s = float(standard.fits.theta[0] / standard.fits.nu[0]), float(standard.log_rate[0]) + period
     centre = xi * s - np.log(standard.fits.nu)
     start = np.array([max(xi, -1.0 + 1e-6), s])
     low, high = float(standard.samples.lower[0]), float(standard.samples.upper[0])
+    precise = {"xatol": 1e-7, "fatol": 1e-9, "maxiter": 2000, "maxfev": 2000}
 
     def value(point: Floats, log_scale: float) -> float:
         shape, s_here = point
@@ -344,18 +333,10 @@ def block_scale_end(standard: SampleLikelihood, period: float, side: float, targ
 
     def deviance(which: Rows, log_scale: Floats) -> tuple[Floats, Floats]:
         # ξ = 0 has no end points, so it is possible at every scale
-        starts = [start, np.array([0.0, start[1]]), np.array([0.0, s])]
-        values = [value(point, float(log_scale[0])) for point in starts]
-        first = starts[int(np.argmin(values))]
-        simplex = first + np.array([[0.0, 0.0], [0.05, 0.0], [0.0, 0.05]])
-        precise = {"xatol": 1e-7, "fatol": 1e-9, "maxiter": 2000, "maxfev": 2000}
-        best = minimize(
-            value,
-            first,
-            args=(float(log_scale[0]),),
-            method="Nelder-Mead",
-            options={**precise, "initial_simplex": simplex},
-        )
+        starts, at = [start, np.array([0.0, start[1]]), np.array([0.0, s])], float(log_scale[0])
+        first = starts[int(np.argmin([value(point, at) for point in starts]))]
+        options = {**precise, "initial_simplex": first + np.array([[0.0, 0.0], [0.05, 0.0], [0.0, 0.05]])}
+        best = minimize(value, first, args=(at,), method="Nelder-Mead", options=options)
         start[:] = best.x
         return np.array([2.0 * (best.fun - minimum)]), np.array([np.nan])
 

@@ -1,8 +1,8 @@
 """Searches in one variable, for many problems at once: minima over the tail, convex minima, crossings.
 
-The tail parameter θ = ξ/σ lives between −1/hi and −1/lo (both ends open, lo ≤ 0 < hi). The logarithm of the ratio of
-the two distances, ``φ = log((1 + θ·hi)/(1 + θ·lo))``, runs over the whole line, is 0 in the exponential case and of the
-order ξ·log n at the optimum: a coarse grid in φ finds the basin, Newton steps within a bracket finish.
+The tail parameter θ = ξ/σ lies between −1/hi and −1/lo (lo ≤ 0 < hi). ``φ = log((1 + θ·hi)/(1 + θ·lo))`` runs over the
+whole line, is 0 in the exponential case and of the order ξ·log n at the optimum: a coarse grid in φ finds the basin,
+Newton steps within a bracket finish.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ OneObjective = Callable[[float], tuple[float, float, float]]
 #: (problems, points) → deviance and its slope (NaN where unknown).
 Deviance = Callable[[Rows, Floats], tuple[Floats, Floats]]
 
-
 #: Coarse grid, in units of log n.
 _GRID = np.array([-3.0, -2.2, -1.6, -1.15, -0.8, -0.5, -0.25, -0.08, 0.08, 0.25, 0.5, 0.9, 1.6, 3.0])
 _DENSE = np.linspace(-3.0, 0.5, 281)
@@ -30,8 +29,12 @@ _FURTHER = np.array([30.0, 12.0, 6.0, 3.0, 1.5, 0.7])
 #: 1 + θ·hi = e^−30 is as near to 0 as double precision resolves.
 _PHI_DEEPEST = 30.0
 #: Newton's method ends with a step this small, relative to 1 + |x|.
-_TOLERANCE = 1e-8
-_MAX_ITERATIONS = 80
+_TOLERANCE, _MAX_ITERATIONS = 1e-8, 80
+#: The same in a convex minimisation, relative to x.
+_CONVEX_TOLERANCE, _CONVEX_ITERATIONS = 1e-11, 100
+#: Crossings: the search ends at this many doublings of the scale, where the interval is open. Secants help that early
+#: on where no slope is known; what lasts longer is a jump of the deviance.
+_FARTHEST, _SECANTS = 300.0, 16
 
 
 def tail_parameter(phi: Floats, lo: Floats, hi: Floats) -> Triple:
@@ -45,120 +48,93 @@ def tail_parameter(phi: Floats, lo: Floats, hi: Floats) -> Triple:
 
 
 def minimise_over_tail(
-    objective: Objective,
-    lo: Floats,
-    hi: Floats,
-    log_n: Floats,
-    start: Floats | None = None,
+    objective: Objective, lo: Floats, hi: Floats, log_n: Floats, start: Floats | None = None,
     one: OneObjective | None = None,
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats]:  # fmt: skip
     """Lowest interior minimum of each problem's objective in θ: where, and its value; NaN and +inf for none.
 
     ``objective(rows, theta)`` gives value, slope and curvature for the problems `rows`; 1 + θ·lo and 1 + θ·hi
     are positive; `log_n` is the unit of the coarse grid; all of shape (P,). Where `start`, θ near the
     minimum, is NaN or leads nowhere, the grid is used. `one` is the objective of an only problem.
     """
-    problems = lo.size
-    theta = np.full(problems, np.nan)
-    value = np.full(problems, np.inf)
+    search = _OverTail(objective, lo, hi, one)
+    todo = np.arange(lo.size)
+    if start is not None:
+        search.from_start(start)
+        todo = np.flatnonzero(~np.isfinite(search.value))
+    for grid in (_GRID, _DENSE):  # a narrow valley may lie between two points of the first
+        if todo.size:
+            search.from_grid(todo, np.clip(grid * log_n[todo, None], -_PHI_LIMIT, _PHI_LIMIT))
+            todo = todo[~np.isfinite(search.value[todo])]
+    return search.theta, search.value
 
-    def in_phi(rows: Rows, phi: Floats) -> Triple:
+
+class _OverTail:
+    """The search of `minimise_over_tail`, in φ, and what it has found."""
+
+    def __init__(self, objective: Objective, lo: Floats, hi: Floats, one: OneObjective | None) -> None:
+        self.objective, self.lo, self.hi, self.one = objective, lo, hi, one
+        self.theta, self.value = np.full(lo.size, np.nan), np.full(lo.size, np.inf)
+
+    def in_phi(self, rows: Rows, phi: Floats) -> Triple:
         with np.errstate(all="ignore"):  # impossible points give inf or NaN, and are passed over
-            t, first, second = tail_parameter(phi, lo[rows, None], hi[rows, None])
-            f, slope, curvature = objective(rows, t)
+            t, first, second = tail_parameter(phi, self.lo[rows, None], self.hi[rows, None])
+            f, slope, curvature = self.objective(rows, t)
             return f, slope * first, curvature * first**2 + slope * second
 
-    todo = np.arange(problems)
-    if start is not None:
-        todo = _from_start(in_phi, start, lo, hi, theta, value, one)
-    if todo.size:
-        _from_grid(in_phi, todo, _GRID * log_n[todo, None], lo, hi, theta, value, one)
-        none = todo[~np.isfinite(value[todo])]
-        if none.size:  # a narrow valley between two grid points, or none at all
-            _from_grid(in_phi, none, _DENSE * log_n[none, None], lo, hi, theta, value, one)
-    return theta, value
+    def from_start(self, start: Floats) -> None:
+        """Newton's method, kept where it stays near the start."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            phi = np.log((1.0 + start * self.hi) / (1.0 + start * self.lo))
+        rows, width = np.flatnonzero(np.isfinite(phi)), 3.0
+        if rows.size:
+            phi = phi[rows]
+            found, theta, value = self.settled(rows, phi, phi - width, phi + width)
+            inside = np.abs(found - phi) < 0.99 * width
+            self.theta[rows[inside]], self.value[rows[inside]] = theta[inside], value[inside]
 
+    def from_grid(self, rows: Rows, phi: Floats) -> None:
+        """The lowest valley of a grid, shape (rows, K), refined."""
+        f, slope, _ = self.in_phi(rows, phi)
+        rising = np.flatnonzero(slope[:, 0] > 0)
+        if rising.size:  # a valley may lie beyond the grid, next to the end point
+            further = np.full((rows.size, _FURTHER.size), np.nan)
+            first = phi[rising, :1]
+            further[rising] = np.maximum(first - _FURTHER, np.minimum(first, -_PHI_DEEPEST))
+            g, s = np.full_like(further, np.inf), np.full_like(further, np.nan)
+            g[rising], s[rising], _ = self.in_phi(rows[rising], further[rising])
+            phi, f, slope = np.c_[further, phi], np.c_[g, f], np.c_[s, slope]
+        for _ in range(12):  # still falling at the right end: a heavier tail than the grid has
+            falling = slope[:, -1] < 0
+            if not falling.any() or phi[falling, -1].min() >= _PHI_LIMIT:
+                break
+            wider = np.minimum(np.where(falling, 2.0 * phi[:, -1], phi[:, -1] + 1.0), _PHI_LIMIT)
+            g, s, _ = self.in_phi(rows, wider[:, None])
+            phi, f, slope = np.c_[phi, wider], np.c_[f, g], np.c_[slope, s]
+        with np.errstate(invalid="ignore"):
+            valley = (slope[:, :-1] < 0) & (slope[:, 1:] >= 0)
+            floor = np.where(valley, np.minimum(f[:, :-1], f[:, 1:]), np.inf)
+        i, cell = np.arange(rows.size), np.argmin(floor, axis=1)
+        has = np.isfinite(floor[i, cell])
+        i, cell = i[has], cell[has]
+        if not i.size:
+            return
+        left, right = phi[i, cell], phi[i, cell + 1]
+        s_left, s_right = slope[i, cell], slope[i, cell + 1]
+        with np.errstate(all="ignore"):
+            guess = left - s_left * (right - left) / (s_right - s_left)
+        guess = np.where((guess > left) & (guess < right), guess, 0.5 * (left + right))
+        _, self.theta[rows[i]], self.value[rows[i]] = self.settled(rows[i], guess, left, right)
 
-def _from_start(
-    in_phi: Objective, start: Floats, lo: Floats, hi: Floats, theta: Floats, value: Floats, one: OneObjective | None
-) -> Rows:
-    """Newton from `start`; returns the problems that it did not settle."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        phi = np.log((1.0 + start * hi) / (1.0 + start * lo))
-    rows = np.flatnonzero(np.isfinite(phi))
-    if rows.size:
-        width = 3.0
-        ends = phi[rows] - width, phi[rows] + width
-        found, t, f = _settled(in_phi, rows, phi[rows], *ends, lo, hi, one)
-        inside = np.abs(found - phi[rows]) < 0.99 * width
-        theta[rows[inside]], value[rows[inside]] = t[inside], f[inside]
-    return np.flatnonzero(~np.isfinite(value))
-
-
-def _from_grid(
-    in_phi: Objective,
-    rows: Rows,
-    grid: Floats,
-    lo: Floats,
-    hi: Floats,
-    theta: Floats,
-    value: Floats,
-    one: OneObjective | None,
-) -> None:
-    """The lowest valley of a grid of φ, shape (rows, K), refined; into `theta` and `value`."""
-    phi = np.clip(grid, -_PHI_LIMIT, _PHI_LIMIT)
-    f, slope, _ = in_phi(rows, phi)
-    rising = np.flatnonzero(slope[:, 0] > 0)
-    if rising.size:  # a valley may lie beyond the grid, next to the end point
-        further = np.full((rows.size, _FURTHER.size), np.nan)
-        first = phi[rising, :1]
-        further[rising] = np.maximum(first - _FURTHER, np.minimum(first, -_PHI_DEEPEST))
-        g, s = np.full_like(further, np.inf), np.full_like(further, np.nan)
-        g[rising], s[rising], _ = in_phi(rows[rising], further[rising])
-        phi, f, slope = np.c_[further, phi], np.c_[g, f], np.c_[s, slope]
-    for _ in range(12):  # still falling at the right end: a heavier tail than the grid has
-        falling = slope[:, -1] < 0
-        if not falling.any() or phi[falling, -1].min() >= _PHI_LIMIT:
-            break
-        wider = np.minimum(np.where(falling, 2.0 * phi[:, -1], phi[:, -1] + 1.0), _PHI_LIMIT)
-        g, s, _ = in_phi(rows, wider[:, None])
-        phi, f, slope = np.c_[phi, wider], np.c_[f, g], np.c_[slope, s]
-    with np.errstate(invalid="ignore"):
-        valley = (slope[:, :-1] < 0) & (slope[:, 1:] >= 0)
-        floor = np.where(valley, np.minimum(f[:, :-1], f[:, 1:]), np.inf)
-    cell = np.argmin(floor, axis=1)
-    has = np.isfinite(floor[np.arange(rows.size), cell])
-    rows, cell = rows[has], cell[has]
-    if not rows.size:
-        return
-    phi, slope = phi[has], slope[has]
-    i = np.arange(rows.size)
-    left, right = phi[i, cell], phi[i, cell + 1]
-    s_left, s_right = slope[i, cell], slope[i, cell + 1]
-    with np.errstate(all="ignore"):
-        guess = left - s_left * (right - left) / (s_right - s_left)
-    guess = np.where((guess > left) & (guess < right), guess, 0.5 * (left + right))
-    _, theta[rows], value[rows] = _settled(in_phi, rows, guess, left, right, lo, hi, one)
-
-
-def _settled(
-    in_phi: Objective,
-    rows: Rows,
-    start: Floats,
-    low: Floats,
-    high: Floats,
-    lo: Floats,
-    hi: Floats,
-    one: OneObjective | None,
-) -> Triple:
-    """φ, θ and value where Newton's method ends."""
-    if one is not None:
-        ends = (float(start[0]), float(low[0]), float(high[0]), float(lo[0]), float(hi[0]))
-        x, t, f = _newton_of_one(one, *ends)
-        return np.array([x]), np.array([t]), np.array([f])
-    found = newton_in_bracket(in_phi, rows, start, low, high)
-    theta = tail_parameter(found, lo[rows], hi[rows])[0]
-    return found, theta, in_phi(rows, found[:, None])[0][:, 0]
+    def settled(self, rows: Rows, start: Floats, low: Floats, high: Floats) -> Triple:
+        """φ, θ and value where Newton's method ends."""
+        if self.one is not None:
+            ends = (float(a[0]) for a in (start, low, high, self.lo, self.hi))
+            x, t, f = _newton_of_one(self.one, *ends)
+            return np.array([x]), np.array([t]), np.array([f])
+        found = newton_in_bracket(self.in_phi, rows, start, low, high)
+        theta = tail_parameter(found, self.lo[rows], self.hi[rows])[0]
+        return found, theta, self.in_phi(rows, found[:, None])[0][:, 0]
 
 
 def _newton_of_one(
@@ -190,26 +166,17 @@ def _newton_of_one(
     return x, theta, value
 
 
-def newton_in_bracket(
-    objective: Objective,
-    rows: Rows,
-    start: Floats,
-    low: Floats,
-    high: Floats,
-    *,
-    tolerance: float = _TOLERANCE,
-    max_iterations: int = _MAX_ITERATIONS,
-) -> Floats:
+def newton_in_bracket(objective: Objective, rows: Rows, start: Floats, low: Floats, high: Floats) -> Floats:
     """Points where the slope vanishes, by Newton steps that never leave the bracket (else it is halved).
 
     Where the curvature jumps, Newton's steps may go to and fro for ever between two points: one that is not
-    half as long as the last but one halves the bracket, too. A step below `tolerance` (relative to 1 + |x|)
-    is taken and ends the search: convergence is quadratic, so what is left is of the order of its square.
+    half as long as the last but one halves the bracket, too. A step below the tolerance is taken and ends the
+    search: convergence is quadratic, so what is left is of the order of its square.
     """
     x, low, high = start.copy(), low.copy(), high.copy()
-    last_but_one, last = np.full_like(x, np.inf), np.full_like(x, np.inf)
+    last_but_one, last = np.full((2, x.size), np.inf)
     active = np.arange(rows.size)
-    for _ in range(max_iterations):
+    for _ in range(_MAX_ITERATIONS):
         point = x[active]
         _, slope, curvature = objective(rows[active], point[:, None])
         slope, curvature = slope[:, 0], curvature[:, 0]
@@ -224,15 +191,10 @@ def newton_in_bracket(
         target = np.where(good, target, 0.5 * (low[active] + high[active]))
         last_but_one[active], last[active] = last[active], np.abs(target - point)
         x[active] = np.where(slope == 0, point, target)
-        moving = (slope != 0) & (np.abs(target - point) > tolerance * (1.0 + np.abs(point)))
-        active = active[moving]
+        active = active[(slope != 0) & (np.abs(target - point) > _TOLERANCE * (1.0 + np.abs(point)))]
         if not active.size:
             break
     return x
-
-
-_CONVEX_TOLERANCE = 1e-11
-_CONVEX_ITERATIONS = 100
 
 
 def minimise_convex(
@@ -246,8 +208,7 @@ def minimise_convex(
     x = start
     for _ in range(_CONVEX_ITERATIONS):
         first, second = derivatives(x)
-        step = -first / second
-        target = np.clip(x + step, 0.5 * x, np.e * x)
+        target = np.clip(x - first / second, 0.5 * x, np.e * x)
         target = np.where(target < cap, target, 0.5 * (x + np.minimum(cap, np.e * x)))
         moved = np.abs(target - x) > _CONVEX_TOLERANCE * x
         x = target
@@ -256,31 +217,16 @@ def minimise_convex(
     return x
 
 
-#: The search ends at this many doublings of the scale: the interval is open there.
-_FARTHEST = 300.0
-_CROSSING_TOLERANCE = 1e-10
-#: Secants help that early on where no slope is known; what lasts longer is a jump of the deviance.
-_SECANTS = 16
-
-
 def find_crossings(
-    deviance: Deviance,
-    centre: Floats,
-    scale: Floats,
-    target: Floats,
-    *,
-    limit: Floats | None = None,
-    guess: Floats | None = None,
-    tolerance: float = _CROSSING_TOLERANCE,
-    max_iterations: int = 100,
-) -> Floats:
+    deviance: Deviance, centre: Floats, scale: Floats, target: Floats, *, limit: Floats | None = None,
+    guess: Floats | None = None, tolerance: float = 1e-10, max_iterations: int = 100,
+) -> Floats:  # fmt: skip
     """First point on one side of `centre` where the deviance equals `target`; all arrays of shape (Q,).
 
-    The point is sought as ``centre + scale·sinh(τ)``, τ > 0, which covers many orders of magnitude; there √deviance is
-    nearly linear, so Newton steps on it within a bracket need few evaluations. The deviance is twice the fall of the
-    profile log-likelihood, 0 at `centre`. The sign of `scale` is the direction, its size about one standard error;
-    `limit` is the end of the parameter space in that direction. It, or infinity, is returned where the deviance stays
-    below the target. The search begins at `guess`, where it is not NaN.
+    The point is sought as ``centre + scale·sinh(τ)``, τ > 0, over many orders of magnitude; √deviance is nearly linear
+    there, so Newton steps on it within a bracket need few evaluations. The deviance is 0 at `centre`. The sign of
+    `scale` is the direction, its size about one standard error; `limit` ends the parameter space in that direction:
+    it, or infinity, is returned where the deviance stays below the target. The search begins at `guess`, if not NaN.
     """
     end = np.where(scale > 0, np.inf, -np.inf) if limit is None else limit
     root = np.sqrt(target)
@@ -301,21 +247,18 @@ def find_crossings(
         beyond = ~(w < root[active])  # NaN counts as beyond
         high[active], above[active] = np.where(beyond, (t, w), (high[active], above[active]))
         low[active], below[active] = np.where(beyond, (low[active], below[active]), (t, w))
-        bounded[active] |= beyond
         done = np.abs(w - root[active]) <= tolerance * root[active]
-        bounded[active] |= done
+        bounded[active] |= beyond | done
+        lo, hi, known = low[active], high[active], bounded[active]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = t + (root[active] - w) * 2.0 * w / (slope * step * np.cosh(t))
-        lo, hi, known = low[active], high[active], bounded[active]
-        outward = np.minimum(2.0 * t + 0.5, 0.5 * (t + hi))
-        with np.errstate(divide="ignore", invalid="ignore"):  # where no slope is known, a secant every other time
             share = (root[active] - below[active]) / (above[active] - below[active])
+        # where no slope is known, a secant every other time
         share = np.where(np.isfinite(share) & (i % 2 == 0) & (i < _SECANTS), share, 0.5)
-        fallback = np.where(known, lo + share * (hi - lo), outward)
+        fallback = np.where(known, lo + share * (hi - lo), np.minimum(2.0 * t + 0.5, 0.5 * (t + hi)))
         usable = np.isfinite(newton) & (newton > lo) & (newton < hi) & (known | (newton < 3.0 * t + 1.0))
         tau[active] = np.where(done, t, np.where(usable, newton, fallback))
-        narrow = (hi - lo) <= 1e-13 * (1.0 + hi)
-        active = active[~(done | narrow)]
+        active = active[~(done | (hi - lo <= 1e-13 * (1.0 + hi)))]
         if not active.size:
             break
     with np.errstate(over="ignore"):

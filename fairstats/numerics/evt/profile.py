@@ -14,9 +14,8 @@ from fairstats.ground.results import Comparison, Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.bootstrap import POWER_TAIL
 from fairstats.numerics.evt.distributions import Floats, exponential_scale_partials, power_ratio
-from fairstats.numerics.evt.gev import GevLikelihood
 from fairstats.numerics.evt.intervals import chi2_quantile
-from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, ProfilePoints, shape_profile
+from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, ProfilePoints, Samples, shape_profile
 from fairstats.numerics.evt.return_levels import power_draws
 from fairstats.numerics.evt.tail import PROFILE, SIGNED_ROOT, FittedTail, TailEstimate, TailTest, to_point_process
 from fairstats.plots.evt import plot_profile
@@ -25,10 +24,8 @@ from fairstats.plots.evt import plot_profile
 _POINTS, _BEYOND = 16, 1.6
 #: With fewer values the χ² interval of an end point is too narrow.
 _FEW_FOR_ENDPOINT = 300
-#: Turns of a search for the order statistic that draws of a probability go through.
-_TURNS = 8
-#: Smaller probabilities count as 0.
-_SMALLEST = 1e-300
+#: Turns of a search for the order statistic that draws of a probability go through; what counts as probability 0.
+_TURNS, _SMALLEST = 8, 1e-300
 
 
 @serialisable(kw_only=True, eq=False)
@@ -40,10 +37,8 @@ class ProfileCurve(TailEstimate):
     parameter : str
     confidence_interval : Interval
         Where the deviance is at most `critical_value`.
-    values : ndarray of float, shape (K,)
-        Values of the parameter, ascending.
-    deviance : ndarray of float, shape (K,)
-        Twice the fall of the log-likelihood from its maximum.
+    values, deviance : ndarray of float, shape (K,)
+        Values of the parameter, ascending, and twice the fall of the log-likelihood there from its maximum.
     critical_value : float
         χ² quantile.
     """
@@ -75,8 +70,7 @@ class Endpoint(TailEstimate):
     estimate : float
         u − σ/ξ (μ − σ/ξ for block maxima); infinite for ξ ≥ 0.
     confidence_interval : Interval
-        Likelihood interval; from the largest value seen at the least (on a grid, the lower end of its cell),
-        infinite where ξ ≥ 0 is likely.
+        From the largest value seen at the least (on a grid, the lower end of its cell), infinite where ξ ≥ 0 is likely.
     largest : float
         Largest value seen.
     """
@@ -90,10 +84,9 @@ class Endpoint(TailEstimate):
         """Largest value seen, level of the interval."""
         lines = [f"Largest value seen: {self.largest:g}. {super().notes()[0]}"]
         if self.n_exceedances < _FEW_FOR_ENDPOINT and self.confidence_interval.method == PROFILE:
-            lines.append(
-                f"{self.n_exceedances} values, fewer than {_FEW_FOR_ENDPOINT}: by χ² the interval of an end "
-                "point is too narrow (at ξ = −.4 it covers 88% with 30 values, 91% with 80, 94% with 300)."
-            )
+            few = f"{self.n_exceedances} values, fewer than {_FEW_FOR_ENDPOINT}"
+            covers = "at ξ = −.4 it covers 88% with 30 values, 91% with 80, 94% with 300"
+            lines.append(f"{few}: by χ² the interval of an end point is too narrow ({covers}).")
         return lines
 
 
@@ -131,8 +124,7 @@ class ShapeTest(TailTest):
     nll : float
         Their negative log-likelihood.
     statistic, pvalue : float
-        The standardised signed root of the deviance, with its two-sided normal probability; or the deviance
-        (twice the fall of the log-likelihood) with that of χ² of one degree of freedom.
+        The standardised signed root of the deviance, two-sided; or the deviance, by χ² of one degree of freedom.
     test : {"standardised signed root", "likelihood ratio"}
     n_exceedances : int
     model, backend : str
@@ -157,10 +149,8 @@ class ShapeTest(TailTest):
 
     def sentences(self) -> list[str]:
         """The p-value in words, then the fit with that shape."""
-        return [
-            f"Likelihood ratio test of the shape {self.null:g}: p = {self.pvalue:.3g} ({self.test}).",
-            *self.notes(),
-        ]
+        said = f"Likelihood ratio test of the shape {self.null:g}: p = {self.pvalue:.3g} ({self.test})."
+        return [said, *self.notes()]
 
     def notes(self) -> list[str]:
         """The fit with that shape."""
@@ -210,15 +200,11 @@ def profile_curve(fit: FittedTail, parameter: str = "shape", *, confidence_level
     values, deviance = values[known], deviance[known]
     # a curve that ends at the edge of the parameter space repeats it
     keep = np.append(True, np.diff(values) > 0)
+    interval = Interval(float(low[-1]), float(high[-1]), level, PROFILE)
     return ProfileCurve(
-        parameter=parameter,
-        estimate=fit.params[parameter],
-        confidence_interval=Interval(float(low[-1]), float(high[-1]), level, PROFILE),
-        values=values[keep],
-        deviance=deviance[keep],
-        critical_value=critical,
-        **fit.source,
-    )
+        parameter=parameter, estimate=fit.params[parameter], confidence_interval=interval, values=values[keep],
+        deviance=deviance[keep], critical_value=critical, **fit.source,
+    )  # fmt: skip
 
 
 def parameter_interval(
@@ -246,10 +232,10 @@ def parameter_interval(
 def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float | None = None) -> Endpoint:
     """Upper end point of a fit by maximum likelihood, with its likelihood interval.
 
-    As for `return_level`, the interval is by the standardised signed root above a threshold and, for shapes
+    The interval is as that of `return_level`: by the standardised signed root above a threshold and, for shapes
     below −1/2, that of a power tail, with its median as the estimate; by χ² of block maxima, and where
-    `method` is "profile" (default: "auto"), which is too narrow below 300 values (at ξ = −.4 it covers .88
-    with 30, .91 with 80, .94 with 300): the result says so. Raises InputError for a fit by L-moments.
+    `method` is "profile" (default: "auto"), which is too narrow below 300 values: the result says so. Raises
+    InputError for a fit by L-moments.
 
     Examples
     --------
@@ -267,13 +253,13 @@ def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float |
     least = largest - 0.5 * (fit.grid or 0.0)  # of a rounded value the end point may lie within its cell
     estimate = endpoint_estimate(fit)
     if fit.by_power and method == "auto":
-        drawn = power_draws(fit, None).end
-        low, estimate, high = np.quantile(drawn, [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level]).tolist()
-        interval = Interval(max(low, least), high, level, POWER_TAIL)
+        shares, name = [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level], POWER_TAIL
+        low, estimate, high = np.quantile(power_draws(fit, None).end, shares).tolist()
     else:
         by_root = fit.by_root and method == "auto"
         low, high = fit.likelihood().endpoint_interval(chi2_quantile(level), standardised=by_root)
-        interval = Interval(max(low, least), high, level, SIGNED_ROOT if by_root else PROFILE)
+        name = SIGNED_ROOT if by_root else PROFILE
+    interval = Interval(max(low, least), high, level, name)
     return Endpoint(estimate=estimate, confidence_interval=interval, largest=largest, **fit.source)
 
 
@@ -283,8 +269,7 @@ def endpoint_estimate(fit: FittedTail) -> float:
         return float(fit.sample[-1])
     if fit.shape >= 0:
         return float("inf")
-    origin = fit.location if fit.model == "gev" else fit.origin
-    scale = fit.scale if fit.model == "gev" else float(fit.excess_params[0])
+    origin, scale = (fit.location, fit.scale) if fit.model == "gev" else (fit.origin, float(fit.excess_params[0]))
     return origin - scale / fit.shape
 
 
@@ -293,9 +278,8 @@ def exceedance_probability(
 ) -> ExceedanceProbability:
     """Probability that an observation exceeds `value`: λ·(1 + ξ(x − u)/σ)^(−1/ξ), with its interval.
 
-    It holds 1/m where the interval of the level of m observations (by the standardised signed root above a
-    threshold, by χ² of block maxima) holds the value. For shapes below −1/2 it is that of a power tail, with
-    its median as the estimate.
+    It holds 1/m where the interval of the level of m observations holds the value; for shapes below −1/2 it is that of
+    a power tail, with its median as the estimate.
 
     Parameters
     ----------
@@ -328,13 +312,13 @@ def exceedance_probability(
     cure = "below the threshold the share of the data above the value is the estimate"
     x = check_number("value", value, low=fit.threshold, high=LARGEST, open_low=True, cure=cure)
     survival = float(fit.sf(x))
-    estimate = fit.rate * survival
+    estimate, name = fit.rate * survival, SIGNED_ROOT if fit.by_root else PROFILE
     if fit.by_power:
         low, estimate, high = _drawn_probabilities(fit, x, [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level])
-        interval = Interval(low, min(high, 1.0), level, POWER_TAIL)
+        name = POWER_TAIL
     else:
         low, high = _probability_interval(fit, x, survival, chi2_quantile(level))
-        interval = Interval(low, high, level, SIGNED_ROOT if fit.by_root else PROFILE)
+    interval = Interval(low, min(high, 1.0), level, name)
     return ExceedanceProbability(value=x, estimate=estimate, confidence_interval=interval, **fit.source)
 
 
@@ -352,10 +336,9 @@ def _drawn_probabilities(fit: FittedTail, x: float, shares: list[float]) -> list
             if place not in drawn:
                 drawn[place] = power_draws(fit, total / place).probability(x)
             value = float(np.quantile(drawn[place], share))
-            wanted = min(max(round(total * value), 1), k - 1)
-            if wanted == place:
+            before, place = place, min(max(round(total * value), 1), k - 1)
+            if before == place:
                 break
-            place = wanted
         found.append(value)
     return found
 
@@ -364,15 +347,9 @@ def _probability_interval(fit: FittedTail, x: float, survival: float, target: fl
     period = np.inf  # beyond the fitted end point
     if survival > _SMALLEST:
         period = -np.log(fit.rate * survival) if fit.model != "gev" else -np.log(-np.log1p(-survival))
-    by_root = fit.by_root
-    shortest, longest = fit.likelihood().log_period_interval(x, float(period), target, standardised=by_root)
-    return _probability(fit, longest), min(_probability(fit, shortest), 1.0)
-
-
-def _probability(fit: FittedTail, log_period: float) -> float:
-    """1/m from τ."""
-    rate = np.exp(-log_period)
-    return float(-np.expm1(-rate) if fit.model == "gev" else rate)
+    ends = fit.likelihood().log_period_interval(x, float(period), target, standardised=fit.by_root)
+    high, low = (-np.expm1(-rate) if fit.model == "gev" else rate for rate in np.exp(-np.array(ends)))
+    return float(low), float(high)
 
 
 def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> ShapeTest:
@@ -384,7 +361,7 @@ def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> S
         ξ > −1/2: below, the likelihood is not regular, and χ² no law of its ratio.
     method : {"auto", "profile"}
         "auto": above a threshold by the standardised signed root, so that it rejects where the interval of
-        the shape ends; by χ² of block maxima, and by "profile".
+        the shape ends; else by χ².
 
     Returns
     -------
@@ -412,23 +389,21 @@ def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> S
     standard = tail.standard
     points = shape_profile(standard, np.zeros(1, dtype=np.intp), np.array([xi]), standard.fits.nu)
     deviance = max(2.0 * float(points.value[0] - standard.minimum()[0]), 0.0)
-    params = dict(zip(fit.params, map(float, _at_shape(fit, points, xi)), strict=True))
+    params = dict(zip(fit.params, map(float, _at_shape(fit, standard.samples, points, xi)), strict=True))
     statistic, pvalue, name = deviance, float(chdtrc(1.0, deviance)), "likelihood ratio"
     if fit.by_root and method == "auto":
-        statistic = tail.shape_root(points, xi)
+        statistic, name = tail.shape_root(points, xi), SIGNED_ROOT
         pvalue = two_sided_pvalue(statistic)
-        name = SIGNED_ROOT
     return ShapeTest(
         null=xi, params=params, nll=fit.nll + 0.5 * deviance, statistic=statistic, pvalue=pvalue, test=name,
         model=fit.model, **fit.source,
     )  # fmt: skip
 
 
-def _at_shape(fit: FittedTail, points: ProfilePoints, xi: float) -> Floats:
+def _at_shape(fit: FittedTail, samples: Samples, points: ProfilePoints, xi: float) -> Floats:
     """Estimates at a point of the profile, in the units of the data."""
-    tail = fit.likelihood()
-    nu, samples = points.nu, tail.standard.samples
-    if isinstance(tail.standard, GevLikelihood):
+    nu = points.nu
+    if fit.model == "gev":
         v = exponential_scale_partials(samples.y, points.theta)[0][0]
         log_q = -np.log(np.exp(-nu * v).mean())  # the location is the level with the log period 0
         location = samples.centre + samples.unit * power_ratio(log_q / nu, points.theta)
@@ -436,5 +411,4 @@ def _at_shape(fit: FittedTail, points: ProfilePoints, xi: float) -> Floats:
     excess = np.array([samples.unit[0] / nu[0], xi])
     if fit.block_size is None:
         return excess
-    size = fit.origin, fit.n_exceedances, fit.n_total, fit.block_size
-    return to_point_process(excess, np.zeros((2, 2)), *size)[0]
+    return to_point_process(excess, np.zeros((2, 2)), fit.origin, fit.n_exceedances, fit.n_total, fit.block_size)[0]

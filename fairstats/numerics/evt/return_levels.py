@@ -10,17 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, overload
 
 import numpy as np
+from scipy.special import chdtrc, ndtri
 
-from fairstats.ground.checks import (
-    LARGEST,
-    as_generator,
-    check_choice,
-    check_confidence_level,
-    check_number,
-    check_that,
-    check_whole,
-    finite_array,
-)
+from fairstats.ground import checks
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import two_sided_pvalue
 from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
@@ -29,7 +21,7 @@ from fairstats.numerics.evt.bootstrap import POWER_TAIL, PowerTail, resampled_le
 from fairstats.numerics.evt.distributions import Floats, Numbers, power_ratio, power_ratio_shape_derivative
 from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.series import as_series
-from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, FEW_VALUES, PROFILE, SIGNED_ROOT, FittedTail, TailEstimate
+from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, PROFILE, SIGNED_ROOT, FittedTail, TailEstimate
 
 _METHODS = ("auto", "signed_root", "profile", "power_tail", "delta", "bootstrap")
 _RATES = ("estimated", "fixed")
@@ -44,13 +36,11 @@ class ReturnLevel(TailEstimate):
     m : float
         Observations (blocks, for block maxima).
     estimate : float
-        RL(m).
     std_error : float
         Delta-method standard error (bootstrap: standard deviation of the replicates); NaN where the fit is not regular.
     confidence_interval : Interval
     critical_value : float or None
-        What the deviance was compared with on either side: the χ² quantile, or the simulated one; None for
-        other methods.
+        What the deviance was compared with: the χ² quantile, or the simulated one; None for other methods.
     rate : {"estimated", "fixed"}
         Whether the rate of exceedances is part of the interval.
     model : str
@@ -80,7 +70,9 @@ class ReturnLevel(TailEstimate):
             lines.append("The rate of exceedances is taken as known: too narrow, for comparison with evd only.")
         by_chi2 = self.confidence_interval.method == PROFILE and self.model != "gev"
         if self.n_exceedances < FEW_EXCEEDANCES and by_chi2:
-            lines.append(FEW_VALUES.format(self.n_exceedances))
+            covers = "a 95% likelihood interval by χ² is too narrow (above a threshold it covers 88–93% at 30)"
+            known = f"{self.n_exceedances} values, fewer than {FEW_EXCEEDANCES}"
+            lines.append(f"{known}: {covers}; method='signed_root', the default, allows for it.")
         return lines
 
 
@@ -123,16 +115,9 @@ def return_level(fit: FittedTail, m: float, **settings: Any) -> ReturnLevel: ...
 @overload
 def return_level(fit: FittedTail, m: Sequence[float] | Floats, **settings: Any) -> ReturnLevels: ...
 def return_level(  # type: ignore[misc] # the settings are written out once
-    fit: FittedTail,
-    m: Any,
-    *,
-    method: str = "auto",
-    rate: str = "estimated",
-    confidence_level: float | None = None,
-    calibrated: bool = False,
-    n_resamples: int = 999,
-    rng: Any = None,
-) -> ReturnLevel | ReturnLevels:
+    fit: FittedTail, m: Any, *, method: str = "auto", rate: str = "estimated", confidence_level: float | None = None,
+    calibrated: bool = False, n_resamples: int = 999, rng: Any = None,
+) -> ReturnLevel | ReturnLevels:  # fmt: skip
     """Level of m observations: RL(m) = u + σ/ξ·((mλ)^ξ − 1), the 1 − 1/m quantile.
 
     Parameters
@@ -194,10 +179,10 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     """
     several = isinstance(m, Iterable) and not isinstance(m, str) and getattr(m, "ndim", True)
     if several:
-        periods = finite_array("m", m, "a number of observations, or several").ravel().tolist()
-        check_that(periods, "m", m, "a number of observations, or several", "[100, 1000]")
-    check_choice("method", method, _METHODS)
-    check_choice("rate", rate, _RATES)
+        periods = checks.finite_array("m", m, "a number of observations, or several").ravel().tolist()
+        checks.check_that(periods, "m", m, "a number of observations, or several", "[100, 1000]")
+    checks.check_choice("method", method, _METHODS)
+    checks.check_choice("rate", rate, _RATES)
     level = fit.level_of(confidence_level)
     by_root = fit.by_root and rate == "estimated"
     if method == "auto":
@@ -205,7 +190,7 @@ def return_level(  # type: ignore[misc] # the settings are written out once
         method = "power_tail" if fit.by_power and rate == "estimated" and not calibrated else likely
     if method == "signed_root":
         fit.need_likelihood()
-        check_that(by_root, "method", method, "'profile' of block maxima, or with a fixed rate")
+        checks.check_that(by_root, "method", method, "'profile' of block maxima, or with a fixed rate")
     taus = np.array([fit.log_period(each) for each in (periods if several else [m])])
     intervals: list[Any] = [None] * taus.size
     if method == "power_tail":
@@ -213,30 +198,21 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     if method == "signed_root":
         target = np.full(taus.size, chi2_quantile(level))
         intervals = list(zip(*fit.likelihood().level_interval(taus, target, standardised=True), strict=True))
+    known = zip(periods if several else [float(m)], taus, intervals, strict=True)
     settings = method, rate, level, calibrated, n_resamples, rng
-    if several:
-        known = zip(periods, taus, intervals, strict=True)
-        return ReturnLevels(tuple(_one_level(fit, m, tau, ends, *settings) for m, tau, ends in known))
-    return _one_level(fit, float(m), taus[0], intervals[0], *settings)
+    found = tuple(_one_level(fit, m, tau, ends, *settings) for m, tau, ends in known)
+    return ReturnLevels(found) if several else found[0]
 
 
 def _one_level(
-    fit: FittedTail,
-    m: float,
-    tau: float,
-    known: Any,
-    method: str,
-    rate: str,
-    level: float,
-    calibrated: bool,
-    n_resamples: int,
-    rng: Any,
-) -> ReturnLevel:
+    fit: FittedTail, m: float, tau: float, known: Any, method: str, rate: str, level: float, calibrated: bool,
+    n_resamples: int, rng: Any,
+) -> ReturnLevel:  # fmt: skip
     """Level of m observations by a method.
 
     `known` are its ends by the standardised signed root or, with the estimate between them, by a power tail.
     """
-    estimate, std_error = _estimate(fit, tau, rate), _delta_error(fit, m, tau, rate)
+    estimate, std_error = _estimate(fit, tau), _delta_error(fit, m, tau, rate)
     critical: float | None = None
     replicates, seed = None, None
     if method == "signed_root":
@@ -245,39 +221,32 @@ def _one_level(
         (low, estimate, high), name = known, POWER_TAIL
     elif method == "profile":
         fit.need_likelihood()
-        critical = chi2_quantile(level)
-        name = PROFILE
+        critical, name = chi2_quantile(level), PROFILE
         if calibrated:
-            generator, seed = as_generator(rng)
-            replicates = check_whole("n_resamples", n_resamples, low=19)
+            generator, seed = checks.as_generator(rng)
+            replicates = checks.check_whole("n_resamples", n_resamples, low=19)
             simulated = simulated_deviances(fit, tau, estimate, replicates, generator)
             critical = float(np.quantile(simulated, level, method="higher"))
             name = "profile likelihood, calibrated by parametric bootstrap"
         low, high = _profile(fit, tau, critical, rate)
     elif method == "delta":
-        low, high = _delta(fit, estimate, std_error, level)
-        name = "delta"
+        if not fit.regular:
+            got = f"'delta' for a shape of {fit.shape:.3g}"
+            allowed = "'delta' where standard errors exist (ξ > −1/2; L-moments: ξ < 1/2)"
+            raise InputError("method", got=got, allowed=allowed, cure="method='profile'")
+        reach, name = float(ndtri(0.5 + 0.5 * level)) * std_error, "delta"
+        low, high = estimate - reach, estimate + reach
     else:
-        generator, seed = as_generator(rng)
-        replicates = check_whole("n_resamples", n_resamples, low=19)
+        generator, seed = checks.as_generator(rng)
+        replicates = checks.check_whole("n_resamples", n_resamples, low=19)
         levels = resampled_levels(fit, tau, replicates, generator)
         low, high = np.quantile(levels, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
         std_error, name = float(levels.std(ddof=1)), "bootstrap percentiles"
-    if rate == "fixed":
-        name += ", rate fixed"
+    interval = Interval(float(low), float(high), level, f"{name}, rate fixed" if rate == "fixed" else name)
     return ReturnLevel(
-        m=m,
-        estimate=estimate,
-        std_error=std_error,
-        confidence_interval=Interval(float(low), float(high), level, name),
-        critical_value=critical,
-        rate=rate,
-        model=fit.model,
-        n_total=fit.n_total,
-        n_resamples=replicates,
-        seed=seed,
-        **fit.source,
-    )
+        m=m, estimate=estimate, std_error=std_error, confidence_interval=interval, critical_value=critical, rate=rate,
+        model=fit.model, n_total=fit.n_total, n_resamples=replicates, seed=seed, **fit.source,
+    )  # fmt: skip
 
 
 def power_draws(fit: FittedTail, m: float | None, rng: np.random.Generator | None = None) -> PowerTail:
@@ -298,14 +267,13 @@ def power_levels(fit: FittedTail, periods: Sequence[float], confidence_level: fl
 def _power_tails(
     fit: FittedTail, periods: Sequence[float | None], rng: np.random.Generator | None = None
 ) -> list[PowerTail]:
-    if fit.model == "gev" or fit.grid is not None:
-        got = "'power_tail' of block maxima or of a grid"
-        allowed = "a fit of unrounded values above a threshold"
-        raise InputError("method", got=got, allowed=allowed, cure="method='profile'")
-    found = PowerTail.of_each(fit.sample, fit.n_total, periods, rng)
+    got, allowed = "block maxima or of a grid", "a fit of unrounded values above a threshold"
+    found: list[PowerTail] = []
+    if fit.model != "gev" and fit.grid is None:
+        got, allowed = "values tied at the maximum", "a largest value that is there once"
+        found = PowerTail.of_each(fit.sample, fit.n_total, periods, rng)
     if not found:
-        got, allowed = "'power_tail' of values tied at the maximum", "a largest value that is there once"
-        raise InputError("method", got=got, allowed=allowed, cure="method='profile'")
+        raise InputError("method", got=f"'power_tail' of {got}", allowed=allowed, cure="method='profile'")
     return found
 
 
@@ -317,9 +285,8 @@ def return_level_test(
     The fit is by maximum likelihood; `level` is in the units of the data. Above a threshold ("auto") the
     statistic is the standardised signed root of the deviance, normal, as in `return_level` (for shapes below
     −1/2 the normal quantile of the share of draws of the power tail): the test rejects where that interval
-    ends. By "profile", and of block maxima, it is the deviance, with χ² of one degree of
-    freedom or, with `n_resamples`, the p-value (1 + #{simulated ≥ observed})/(B + 1), simulated under the
-    fitted model.
+    ends. By "profile", and of block maxima, it is the deviance, with χ² of one degree of freedom or, with
+    `n_resamples`, the p-value (1 + #{simulated ≥ observed})/(B + 1) under the fitted model.
 
     Examples
     --------
@@ -331,37 +298,33 @@ def return_level_test(
     0.87
     """
     fit.need_likelihood()
-    check_choice("method", method, ("auto", "profile"))
+    checks.check_choice("method", method, ("auto", "profile"))
     tau = fit.log_period(m)
-    level = check_number("level", level, low=-LARGEST, high=LARGEST)
-    replicates = check_whole("n_resamples", n_resamples, low=0)
+    level = checks.check_number("level", level, low=-checks.LARGEST, high=checks.LARGEST)
+    replicates = checks.check_whole("n_resamples", n_resamples, low=0)
     null = f"return level of {m:g} = {level:g}"
-    if fit.by_power and method == "auto" and not replicates:
-        root = root_of_draws(power_draws(fit, m).level(m), level)
-        return HypothesisTest(null, "two-sided", root, two_sided_pvalue(root), POWER_TAIL)
-    if fit.by_root and method == "auto" and not replicates:
-        root = fit.likelihood().level_root(tau, level)
-        return HypothesisTest(null, "two-sided", root, two_sided_pvalue(root), SIGNED_ROOT)
+    if (fit.by_power or fit.by_root) and method == "auto" and not replicates:
+        if fit.by_power:
+            root, name = root_of_draws(power_draws(fit, m).level(m), level), POWER_TAIL
+        else:
+            root, name = fit.likelihood().level_root(tau, level), SIGNED_ROOT
+        return HypothesisTest(null, "two-sided", root, two_sided_pvalue(root), name)
     deviance = float(fit.likelihood().level_deviance(tau, np.array([level]))[0])
+    pvalue, name = float(chdtrc(1.0, deviance)), "likelihood ratio"
     if replicates:
-        generator, _ = as_generator(rng)
-        check_whole("n_resamples", replicates, low=19, cure="n_resamples=999, or 0 for the limit distribution")
-        simulated = simulated_deviances(fit, tau, _estimate(fit, tau, "estimated"), replicates, generator)
+        generator, _ = checks.as_generator(rng)
+        checks.check_whole("n_resamples", replicates, low=19, cure="n_resamples=999, or 0 for the limit distribution")
+        simulated = simulated_deviances(fit, tau, _estimate(fit, tau), replicates, generator)
         pvalue = (1.0 + float((simulated >= deviance).sum())) / (simulated.size + 1.0)
         name = "likelihood ratio, calibrated by parametric bootstrap"
-    else:
-        from scipy.special import chdtrc
-
-        pvalue, name = float(chdtrc(1.0, deviance)), "likelihood ratio"
     return HypothesisTest(null, "two-sided", deviance, pvalue, name)
 
 
-def _estimate(fit: FittedTail, tau: float, rate: str) -> float:
+def _estimate(fit: FittedTail, tau: float) -> float:
     if fit.model == "gev":
         return fit.location + fit.scale * float(power_ratio(np.asarray(tau), np.asarray(fit.shape)))
     scale, shape = fit.excess_params
-    s = tau + np.log(fit.rate)
-    return fit.origin + float(scale * power_ratio(np.asarray(s), shape))
+    return fit.origin + float(scale * power_ratio(np.asarray(tau + np.log(fit.rate)), shape))
 
 
 def _delta_error(fit: FittedTail, m: float, tau: float, rate: str) -> float:
@@ -369,8 +332,7 @@ def _delta_error(fit: FittedTail, m: float, tau: float, rate: str) -> float:
         return float("nan")
     if fit.model == "gev":
         s, xi = np.asarray(tau), np.asarray(fit.shape)
-        slope = fit.scale * float(power_ratio_shape_derivative(s, xi))
-        gradient = np.array([1.0, float(power_ratio(s, xi)), slope])
+        gradient = np.array([1.0, power_ratio(s, xi), fit.scale * power_ratio_shape_derivative(s, xi)])
         return float(np.sqrt(gradient @ fit.covariance @ gradient))
     scale, shape = fit.excess_params
     variance = 0.0 if rate == "fixed" else fit.rate / fit.n_total
@@ -379,23 +341,10 @@ def _delta_error(fit: FittedTail, m: float, tau: float, rate: str) -> float:
     return float(excess_level_error(scale, shape, fit.excess_cov, fit.rate, variance, float(m)))
 
 
-def _delta(fit: FittedTail, estimate: float, error: float, confidence_level: float) -> tuple[float, float]:
-    from scipy.special import ndtri
-
-    if not fit.regular:
-        got = f"'delta' for a shape of {fit.shape:.3g}"
-        allowed = "'delta' where standard errors exist (ξ > −1/2; L-moments: ξ < 1/2)"
-        raise InputError("method", got=got, allowed=allowed, cure="method='profile'")
-    z = float(ndtri(0.5 + 0.5 * confidence_level))
-    return estimate - z * error, estimate + z * error
-
-
 def _profile(fit: FittedTail, tau: float, critical: float, rate: str) -> tuple[float, float]:
-    likelihood = fit.likelihood(rate=rate)
     if rate == "fixed" and fit.model != "gev" and tau + np.log(fit.rate) <= 0:
-        level = fit.origin  # with a known rate, the level of m = 1/λ is the threshold
-        return level, level
-    low, high = likelihood.level_interval(np.array([tau]), np.array([critical]))
+        return fit.origin, fit.origin  # with a known rate, the level of m = 1/λ is the threshold
+    low, high = fit.likelihood(rate=rate).level_interval(np.array([tau]), np.array([critical]))
     return float(low[0]), float(high[0])
 
 
@@ -408,15 +357,9 @@ def excess_level_error(
     Poisson, 0 where it is taken as known.
     """
     s = np.asarray(np.log(m * rate))
-    in_scale = power_ratio(s, shape)
-    in_shape = scale * power_ratio_shape_derivative(s, shape)
-    in_rate = scale * np.exp(shape * s) / rate
-    variance = (
-        in_scale**2 * covariance[..., 0, 0]
-        + 2.0 * in_scale * in_shape * covariance[..., 0, 1]
-        + in_shape**2 * covariance[..., 1, 1]
-        + in_rate**2 * rate_variance
-    )
+    in_scale, in_shape = power_ratio(s, shape), scale * power_ratio_shape_derivative(s, shape)
+    variance = in_scale**2 * covariance[..., 0, 0] + 2.0 * in_scale * in_shape * covariance[..., 0, 1]
+    variance = variance + in_shape**2 * covariance[..., 1, 1] + (scale * np.exp(shape * s) / rate) ** 2 * rate_variance
     return np.asarray(np.sqrt(variance))
 
 
@@ -459,39 +402,28 @@ def empirical_return_level(
     from scipy.stats import binom
 
     series = np.sort(as_series("x", x))
-    m = check_number("m", m, low=0, open_low=True, cure="a number of observations, e.g. 100")
-    level = check_confidence_level(confidence_level)
+    m = checks.check_number("m", m, low=0, open_low=True, cure="a number of observations, e.g. 100")
+    level = checks.check_confidence_level(confidence_level)
     if m <= 1.0:
         raise InputError("m", got=f"{m:g}", allowed="more than 1", cure="m counts observations")
-    n = series.size if n_total is None else check_whole("n_total", n_total, low=series.size, high=10**15)
+    n = series.size if n_total is None else checks.check_whole("n_total", n_total, low=series.size, high=10**15)
     if n < 10:
         raise InputError("x", got=f"{n} values", allowed="at least 10", cure="more values")
     p = 1.0 - 1.0 / m
-    low = int(binom.ppf(0.5 - 0.5 * level, n, p))  # x_(low) ≤ quantile
-    high = int(binom.ppf(0.5 + 0.5 * level, n, p)) + 1
+    low, high = int(binom.ppf(0.5 - 0.5 * level, n, p)), int(binom.ppf(0.5 + 0.5 * level, n, p)) + 1
     left_out = n - series.size  # the least values, of a series whose largest are given
     at = (n - 1) * p - left_out
     if min(low - 1 - left_out, at) < 0 and left_out:
         got = f"the {series.size:,} largest of {n:,} values"
         allowed = f"at least {n - min(low - 1, int((n - 1) * p)):,}, for m = {m:g}"
         raise InputError("x", got=got, allowed=allowed, cure="keep more of the largest values")
-    ends = (
-        float(series[low - 1 - left_out]) if low >= 1 else float("-inf"),
-        float(series[high - 1 - left_out]) if high <= n else float("inf"),
-    )
+    least = float(series[low - 1 - left_out]) if low >= 1 else float("-inf")
+    most = float(series[high - 1 - left_out]) if high <= n else float("inf")
     # as `np.quantile` of the whole series
     estimate = float(np.quantile(series, p if not left_out else at / (series.size - 1)))
     return ReturnLevel(
-        m=m,
-        estimate=estimate,
-        std_error=float("nan"),
-        confidence_interval=Interval(*ends, level, "binomial, order statistics"),
-        critical_value=None,
-        rate="estimated",
-        model="empirical",
-        n_exceedances=int((series > estimate).sum()),
-        n_total=n,
-        n_resamples=None,
-        seed=None,
-        backend="exact",
-    )
+        m=m, estimate=estimate, std_error=float("nan"),
+        confidence_interval=Interval(least, most, level, "binomial, order statistics"), critical_value=None,
+        rate="estimated", model="empirical", n_exceedances=int((series > estimate).sum()), n_total=n,
+        n_resamples=None, seed=None, backend="exact",
+    )  # fmt: skip

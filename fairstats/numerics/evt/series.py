@@ -160,15 +160,9 @@ class ExtremalIndex(TailEstimate):
 
 
 def extremal_index(
-    x: Any,
-    threshold: float,
-    *,
-    method: str = "intervals",
-    run_length: int = 1,
-    confidence_level: float = 0.95,
-    n_resamples: int = 999,
-    rng: Any = None,
-) -> ExtremalIndex:
+    x: Any, threshold: float, *, method: str = "intervals", run_length: int = 1, confidence_level: float = 0.95,
+    n_resamples: int = 999, rng: Any = None,
+) -> ExtremalIndex:  # fmt: skip
     """Extremal index of a series in the order of time, with a bootstrap interval.
 
     Parameters

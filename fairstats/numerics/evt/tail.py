@@ -1,19 +1,5 @@
 """A fitted tail: what a back end returns, the fit that is kept, and what is read from it.
 
-A back end (`backends`) has the functions ``version``, ``gpd_mle``,
-``gev_mle``, ``gpd_lmoments`` and ``gev_lmoments``. It estimates parameters
-and, by maximum likelihood, their covariance, from plain arrays. Everything that must not differ is decided
-outside, once, for both: validation, the threshold and which values exceed it, ties (`series`); whether a fit
-is regular, the point process (`fit`); the comparison of an R fit with its SciPy twin; the jackknife of
-L-moments (`distributions`); every interval, test and bootstrap. extRemes' own intervals are wrong in known
-ways: profiles are computed from the data around *our* maximum of the likelihood.
-
-A back end receives finite float64 arrays, at least ten values that are not all equal. Excesses are x − u > 0
-in the units of the data: standardising is the back end's business and must make the answer equivariant. ξ is positive
-for heavy tails. Agreement asked of R: negative log-likelihood 1e-9, parameters 1e-5 standard errors, standard errors
-1e-3 (ξ > −.3) and 1e-2 (ξ > −.45), L-moments 1e-8. An R back end must reject what `extRemes` returns by failure — a
-negative log-likelihood ≥ 1e9, standard errors of 2e-8 or 2e-6 in standardised units — with `BackendError`.
-
 The point process of exceedances is a transformed generalised Pareto fit. With λ the rate of exceedances per
 observation, blocks of b observations have GEV maxima with σ = σ_u·(bλ)^ξ and μ = u + (σ − σ_u)/ξ (Coles 2001,
 section 7.3); μ is the return level of b observations. The maximum of the likelihood is that of the excesses
@@ -29,53 +15,41 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairstats.ground.checks import (
-    as_generator,
-    check_choice,
-    check_confidence_level,
-    check_number,
-    check_that,
-    check_whole,
-    float_array,
-)
+from fairstats.ground import checks
 from fairstats.ground.errors import InputError
-from fairstats.ground.results import Comparison, Interval, Result
+from fairstats.ground.results import Comparison, Interval, Result, columns_of
 from fairstats.numerics.evt.distributions import Floats, exponential_scale, power_ratio, power_ratio_shape_derivative
 from fairstats.numerics.evt.gpd import RateTerm
 from fairstats.numerics.evt.intervals import TailLikelihood
-from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
+from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, SampleFits
 
 #: How the likelihood intervals of tails above a threshold are called; by χ² they are the second.
 SIGNED_ROOT, PROFILE = "standardised signed root", "profile likelihood"
-#: With fewer values χ² intervals are too narrow: above a threshold at 30 they cover .88 to .93.
+#: With fewer values χ² intervals are too narrow.
 FEW_EXCEEDANCES = 100
-FEW_VALUES = (
-    "{0} values, fewer than 100: a 95% likelihood interval by χ² is too narrow (above a threshold it covers "
-    "88–93% at 30); method='signed_root', the default, allows for it."
-)
-FEW_FOR_SCALE = (
-    "{0} values, fewer than 100: the 95% interval of the scale, by χ², is a little too narrow (it covers "
-    "90–94% at 30); those of shape, levels and end point allow for it."
-)
 #: m·λ = 1 up to rounding is taken.
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class ParameterFit:
-    """Estimates of one model by a back end.
+    """Estimates of one model by a back end, in the units of the data.
 
-    `params`, shape (p,): (σ, ξ) for excesses, (μ, σ, ξ) for block maxima; in the units of the data; `covariance`, shape
-    (p, p): inverse observed information, all entries NaN where it does not exist (ξ ≤ −1/2). None for L-moments: the
-    caller computes it from the data; `nll`: negative log-likelihood at `params`, in the units of the data (+inf where a
-    value lies outside the support, as can happen to L-moments); `at_boundary`: ξ = −1 was returned because no interior
-    maximum of the likelihood is higher: the end point is the largest value. Always False for L-moments.
+    `params`, shape (p,): (σ, ξ) for excesses, (μ, σ, ξ) for block maxima; `covariance`, shape (p, p): inverse observed
+    information, NaN where it does not exist (ξ ≤ −1/2), None for L-moments; `nll`: +inf where a value lies outside the
+    support, as can happen to L-moments; `at_boundary`: ξ = −1, with the largest value as end point, since no interior
+    maximum is higher.
     """
 
     params: Floats
     covariance: Floats | None
     nll: float
     at_boundary: bool = False
+
+    @classmethod
+    def of(cls, fits: SampleFits) -> ParameterFit:
+        """The fit of the only sample."""
+        return cls(fits.params[0], fits.covariance[0], float(fits.nll[0]), bool(fits.at_boundary[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +91,7 @@ class FittedTail(Result):
     @property
     def std_error(self) -> dict[str, float]:
         """Standard errors of the parameters by name; NaN where the fit is not regular."""
-        errors = np.sqrt(np.diagonal(self.covariance))
-        return {name: float(e) for name, e in zip(self.params, errors, strict=True)}
+        return dict(zip(self.params, np.sqrt(np.diagonal(self.covariance)).tolist(), strict=True))
 
     @property
     def n_exceedances(self) -> int:
@@ -178,7 +151,7 @@ class FittedTail(Result):
 
     def _exponential(self, x: ArrayLike) -> Floats:
         """The values as exponential excesses or, for block maxima, as Gumbel maxima."""
-        x = float_array("x", x, "numbers")
+        x = checks.float_array("x", x, "numbers")
         with np.errstate(over="ignore"):
             if self.model == "gev":
                 return exponential_scale((x - self.location) / self.scale, self.shape)
@@ -188,8 +161,8 @@ class FittedTail(Result):
     def quantile(self, p: ArrayLike) -> Floats:
         """Quantiles of the fitted values, the inverse of `cdf`."""
         allowed, given = "probabilities from 0 to 1", p
-        p = float_array("p", p, allowed)
-        check_that(((p >= 0) & (p <= 1)).all(), "p", given, allowed, "0.99")
+        p = checks.float_array("p", p, allowed)
+        checks.check_that(((p >= 0) & (p <= 1)).all(), "p", given, allowed, "0.99")
         with np.errstate(divide="ignore"):
             if self.model == "gev":
                 s, origin, (scale, shape) = -np.log(-np.log(p)), self.location, (self.scale, self.shape)
@@ -199,8 +172,8 @@ class FittedTail(Result):
 
     def rvs(self, size: int = 1, rng: Any = None) -> Floats:
         """Random draws of the fitted values: exceedances, or block maxima; shape (size,)."""
-        generator, _ = as_generator(rng)
-        return self.quantile(generator.random(check_whole("size", size, low=1)))
+        generator, _ = checks.as_generator(rng)
+        return self.quantile(generator.random(checks.check_whole("size", size, low=1)))
 
     @property
     def mean(self) -> float:
@@ -220,11 +193,11 @@ class FittedTail(Result):
         """Profile likelihood of the sample, for intervals of one's own."""
         if self.model == "gev":
             return TailLikelihood.of_maxima(self.sample)
-        check_choice("rate", rate, ("estimated", "fixed"))
+        checks.check_choice("rate", rate, ("estimated", "fixed"))
         known = rate == "fixed" or self.n_exceedances == self.n_total
         law: RateTerm = "fixed" if known else "poisson" if self.model == "point_process" else "binomial"
-        known_of = (self.origin, self.n_total, law, self.block_size)
-        return TailLikelihood.of_excesses(self.sample - self.origin, *known_of, self.grid)
+        about = self.origin, self.n_total, law, self.block_size, self.grid
+        return TailLikelihood.of_excesses(self.sample - self.origin, *about)
 
     def log_period(self, m: float) -> float:
         """τ of m observations (blocks): log m, or −log(−log(1 − 1/m)).
@@ -234,19 +207,16 @@ class FittedTail(Result):
         InputError
             Where the tail does not reach: m·λ < 1 for exceedances, m ≤ 1 for blocks.
         """
-        m = check_number("m", m, low=0, open_low=True, cure="a number of observations, e.g. 1000")
+        m = checks.check_number("m", m, low=0, open_low=True, cure="a number of observations, e.g. 1000")
         if self.model == "gev":
             if m <= 1.0:
                 raise InputError("m", got=f"{m:g} blocks", allowed="more than 1", cure="m counts blocks")
             return float(-np.log(-np.log1p(-1.0 / m)))
         if m * self.rate < 1.0 - _ROUNDING:
-            least = self.n_total / self.n_exceedances
-            raise InputError(
-                "m",
-                got=f"{m:g}, of which {m * self.rate:.3g} exceed the threshold on average",
-                allowed=f"at least {least:.6g}: under one exceedance on average the level is below the threshold",
-                cure="lower the threshold, or take the empirical quantile by empirical_return_level(x, m)",
-            )
+            got, least = f"{m:g}, of which {m * self.rate:.3g} exceed the threshold on average", 1.0 / self.rate
+            allowed = f"at least {least:.6g}: under one exceedance on average the level is below the threshold"
+            cure = "lower the threshold, or take the empirical quantile by empirical_return_level(x, m)"
+            raise InputError("m", got=got, allowed=allowed, cure=cure)
         return float(np.log(m))
 
     @property
@@ -256,11 +226,10 @@ class FittedTail(Result):
 
     @property
     def by_power(self) -> bool:
-        """Whether levels and end point are those of a power tail: ξ < −1/2, threshold, no grid."""
-        irregular = (
-            self.method != "lmoments" and self.model != "gev" and (self.at_boundary or self.shape < REGULAR_ABOVE)
-        )
-        return irregular and self.grid is None and bool(self.sample[-1] > self.sample[-2])
+        """Whether levels and end point are those of a power tail: ξ < −1/2, threshold, no grid, no tie at the top."""
+        irregular = self.method != "lmoments" and (self.at_boundary or self.shape < REGULAR_ABOVE)
+        plain = self.model != "gev" and self.grid is None
+        return irregular and plain and bool(self.sample[-1] > self.sample[-2])
 
     @property
     def by_root(self) -> bool:
@@ -269,7 +238,7 @@ class FittedTail(Result):
 
     def level_of(self, confidence_level: float | None) -> float:
         """The confidence level asked for, by default the fit's."""
-        return check_confidence_level(self.confidence_level if confidence_level is None else confidence_level)
+        return checks.check_confidence_level(self.confidence_level if confidence_level is None else confidence_level)
 
     def need_likelihood(self) -> None:
         """Raise unless the fit is by maximum likelihood."""
@@ -282,26 +251,20 @@ class FittedTail(Result):
 def tail_row(metric: str, estimate: Any, interval: Interval, n: Any, std_error: Any = np.nan) -> Comparison:
     """One row of a table of estimates, without groups."""
     return Comparison(
-        metric=metric,
-        estimate=float(estimate),
-        std_error=float(std_error),
-        confidence_interval=interval,
-        n=int(n),
+        metric=metric, estimate=float(estimate), std_error=float(std_error), confidence_interval=interval, n=int(n),
         method=interval.method,
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _TailResult(Result):
-    """What is read from a tail: one row."""
+    """What is read from a tail: one row, with the fields `in_row` beyond the tidy ones."""
 
-    #: Fields that the row has beyond the tidy ones.
     in_row: ClassVar[tuple[str, ...]] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         """The only row."""
-        extra = {name: getattr(self, name) for name in self.in_row}
-        return [{**row, **extra} for row in super().rows()]
+        return [{**row, **columns_of(self, *self.in_row)} for row in super().rows()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,7 +283,6 @@ class TailEstimate(_TailResult):
 
     #: Name of what is estimated, with the result as {0}.
     metric: ClassVar[str]
-
     lacks: ClassVar[Mapping[str, str]] = {
         "pvalue": "an estimate tests nothing; fit.test_return_level(m, level) tests a return level",
         "statistic": "an estimate tests nothing; fit.test_return_level(m, level) tests a return level",
@@ -343,11 +305,8 @@ class TailEstimate(_TailResult):
     def sentences(self) -> list[str]:
         """The estimate with its interval, in words; then the notes."""
         interval, name = self.confidence_interval, self.metric.format(self)
-        return [
-            f"{name[0].upper()}{name[1:]}: {self.estimate:.4g} ({100 * interval.confidence_level:g}% interval "
-            f"{interval.low:.4g} to {interval.high:.4g}, {interval.method}).",
-            *self.notes(),
-        ]
+        said = f"{name[0].upper()}{name[1:]}: {self.estimate:.4g} ({interval.words('.4g')}, {interval.method})."
+        return [said, *self.notes()]
 
     def notes(self) -> list[str]:
         """Level of the interval."""
@@ -379,22 +338,15 @@ def to_point_process(
     """(μ, σ, ξ) and their covariance from (σ_u, ξ) and theirs, for k of `total` observations above u."""
     sigma_u, xi = params
     s = np.log(block_size * k / total)
-    power = np.exp(xi * s)
-    ratio = float(power_ratio(s, xi))
-    ratio_xi = float(power_ratio_shape_derivative(s, xi))
-    new = np.array([threshold + sigma_u * ratio, sigma_u * power, xi])
+    power, ratio = np.exp(xi * s), float(power_ratio(s, xi))
     # rows μ, σ, ξ; columns σ_u, ξ, log λ
-    jacobian = np.array(
-        [
-            [ratio, sigma_u * ratio_xi, sigma_u * power],
-            [power, sigma_u * power * s, sigma_u * power * xi],
-            [0.0, 1.0, 0.0],
-        ]
-    )
+    in_location = [ratio, sigma_u * float(power_ratio_shape_derivative(s, xi)), sigma_u * power]
+    in_scale = [power, sigma_u * power * s, sigma_u * power * xi]
+    jacobian = np.array([in_location, in_scale, [0.0, 1.0, 0.0]])
     full = np.zeros((3, 3))
     full[:2, :2] = covariance
     full[2, 2] = 1.0 / k
-    return new, jacobian @ full @ jacobian.T
+    return np.array([threshold + sigma_u * ratio, sigma_u * power, xi]), jacobian @ full @ jacobian.T
 
 
 def excess_parameters(params: Floats, threshold: float) -> Floats:

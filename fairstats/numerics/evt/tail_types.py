@@ -102,16 +102,9 @@ class ExponentialityTest(TailTest):
 
 
 def exponentiality_test(
-    x: Any,
-    *,
-    k_min: int = 10,
-    k_max: int = 50,
-    rule: str = "max_cv",
-    confidence_level: float = 0.95,
-    max_looks: int | None = 1,
-    n_resamples: int = 9999,
-    rng: Any = None,
-) -> ExponentialityTest:
+    x: Any, *, k_min: int = 10, k_max: int = 50, rule: str = "max_cv", confidence_level: float = 0.95,
+    max_looks: int | None = 1, n_resamples: int = 9999, rng: Any = None,
+) -> ExponentialityTest:  # fmt: skip
     """Test that the tail of x is exponential, against a heavier one.
 
     Parameters

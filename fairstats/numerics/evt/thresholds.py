@@ -472,17 +472,9 @@ class ThresholdChoice(Result):
 
 
 def choose_threshold(
-    x: Any,
-    *,
-    method: str = "forward_stop",
-    k: int = 50,
-    thresholds: Any = None,
-    n_thresholds: int = 15,
-    false_discovery_rate: float = 0.1,
-    statistic: str = "anderson_darling",
-    n_resamples: int = 199,
-    rng: Any = None,
-) -> ThresholdChoice:
+    x: Any, *, method: str = "forward_stop", k: int = 50, thresholds: Any = None, n_thresholds: int = 15,
+    false_discovery_rate: float = 0.1, statistic: str = "anderson_darling", n_resamples: int = 199, rng: Any = None,
+) -> ThresholdChoice:  # fmt: skip
     """Choose a threshold by a rule that can be reported.
 
     Parameters
