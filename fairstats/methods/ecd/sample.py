@@ -1,8 +1,4 @@
-"""`CounterfactualSample`: counterfactual discrimination of every individual, by group, and its averages.
-
-Averages have z intervals and tests. Rows of one person are one cluster: the standard error is that of the
-linearised mean over people.
-"""
+"""`CounterfactualSample`: counterfactual discrimination of every individual, by group, and its averages."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import checks
-from fairstats.ground.checks import as_generator
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION, find_group
@@ -33,10 +28,7 @@ from fairstats.plots.ecd import plot_discrimination
 
 @serialisable()
 class Average:
-    """A mean with its standard error.
-
-    `estimate`, `std_error`: NaN where there are too few values (none, or fewer than two people); `n`: values.
-    """
+    """A mean of n values with its standard error, NaN where there are too few (none, or fewer than two people)."""
 
     estimate: float
     std_error: float
@@ -47,72 +39,56 @@ class Average:
         """Normal interval, and the z-test of mean 0."""
         reach = normal_quantile((1 + confidence_level) / 2) * self.std_error
         interval = Interval(self.estimate - reach, self.estimate + reach, confidence_level, "normal")
-        z = pvalue = float("nan")
-        if self.std_error > 0:  # else all values are equal, or there are too few of them
-            z = self.estimate / self.std_error
-            pvalue = two_sided_pvalue(z)
-        return interval, HypothesisTest(null, "two-sided", z, pvalue, "z")
+        # no test where all values are equal, or there are too few of them
+        z = self.estimate / self.std_error if self.std_error > 0 else math.nan
+        return interval, HypothesisTest(null, "two-sided", z, two_sided_pvalue(z), "z")
 
     def compared(self, confidence_level: float, **names: str) -> Comparison:
         """The mean, its interval and its test as a row; `names`: metric, group and reference."""
         interval, test = self.inference(confidence_level)
+        about: dict[str, Any] = {**names, "statistic": test.statistic, "pvalue": test.pvalue, "method": "mean, z-test"}
         return Comparison(
-            **names,  # type: ignore[arg-type]
-            estimate=self.estimate,
-            std_error=self.std_error,
-            confidence_interval=interval,
-            statistic=test.statistic,
-            pvalue=test.pvalue,
-            n=self.n,
-            method="mean, z-test",
+            estimate=self.estimate, std_error=self.std_error, confidence_interval=interval, n=self.n, **about
         )
 
 
 def average_of(values: Floats, person: NDArray[Any] | None = None) -> Average:
-    """Mean of values, clustered by person."""
+    """Mean of values; rows of one person are one cluster of the linearised mean."""
     if values.size == 0:
-        return Average(float("nan"), float("nan"), 0, 0)
+        return Average(math.nan, math.nan, 0, 0)
     mean = float(values.mean())
     total = values - mean
     if person is not None:
-        codes = np.unique(person, return_inverse=True)[1]
-        total = np.bincount(codes, weights=total).astype(np.float64)
-    if total.size < 2:
-        return Average(mean, float("nan"), values.size, total.size)
-    # not by BLAS, whose threads cost 5 ms to wake
-    variance = float(np.square(total).sum()) * total.size / (total.size - 1) / values.size**2
-    return Average(mean, variance**0.5, values.size, total.size)
+        total = np.bincount(np.unique(person, return_inverse=True)[1], weights=total).astype(np.float64)
+    variance, people = math.nan, total.size
+    if people > 1:  # not by BLAS, whose threads cost 5 ms to wake
+        variance = float(np.square(total).sum()) * people / (people - 1) / values.size**2
+    return Average(mean, variance**0.5, values.size, people)
 
 
 def average_of_sums(n: int, total: float, squares: float) -> Average:
     """Mean of n independent values, from Σx and Σx²."""
-    if n == 0:
-        return average_of(np.zeros(0))
-    mean = total / n
-    if n < 2:
-        return Average(mean, float("nan"), n, n)
-    return Average(mean, max((squares - n * mean**2) / (n - 1) / n, 0.0) ** 0.5, n, n)
+    mean = total / n if n else math.nan
+    variance = max((squares - n * mean**2) / (n - 1) / n, 0.0) if n > 1 else math.nan
+    return Average(mean, variance**0.5, n, n)
 
 
 def difference_of(first: Average, second: Average) -> Average:
     """Difference of the means of independent groups."""
-    return Average(
-        first.estimate - second.estimate,
-        float(np.hypot(first.std_error, second.std_error)),
-        first.n + second.n,
-        first.n_people + second.n_people,
-    )
+    spread = float(np.hypot(first.std_error, second.std_error))
+    people = first.n_people + second.n_people
+    return Average(first.estimate - second.estimate, spread, first.n + second.n, people)
 
 
 def thinned(weight: Floats, codes: NDArray[Any], n_groups: int, rng: Any) -> tuple[NDArray[np.bool_], str]:
     """Rows that stay when each is kept with probability weight / largest weight of its group, and a sentence.
 
-    What is kept is an unweighted sample of every group's population (rejection sampling): its averages and
-    extremes have the inference of any sample. `weight`, `codes`, shape (n,): codes below 0 are in no group.
+    What is kept is an unweighted sample of every group's population (rejection sampling), with the inference of any
+    sample. `weight`, `codes`, shape (n,): codes below 0 are in no group.
     """
     largest = np.zeros(n_groups + 1)  # the last is for rows in no group
     np.maximum.at(largest, codes, weight)
-    generator, seed = as_generator(rng)
+    generator, seed = checks.as_generator(rng)
     kept = generator.random(weight.size) * largest[codes] < weight
     used = codes >= 0
     stay, told = int((kept & used).sum()), "" if seed is None else f" (rng={seed})"
@@ -126,12 +102,11 @@ def thinned(weight: Floats, codes: NDArray[Any], n_groups: int, rng: Any) -> tup
 class GroupSample:
     """Counterfactual discrimination in one group.
 
-    `counterfactual`: the value that the rows were given; "worst" for the best of all others; `average`: ACD:
-    the mean with its standard error; `n_real`, `n_synthetic`: rows from the data, and rows that a generator
-    made; `cd`, shape (n,): CD = ML(x, z′) − ML(x, z) in [−1, 1]: positive where the other value would have
-    helped; `rows`, shape (n,): labels of the rows; `actual`, shape (n,): ML(x, z); `person`, shape (n,):
-    whose row it is, where people have several; `top`: all values from `complete` upwards, ascending, where a
-    tally keeps the largest only. What belongs to single rows is not in `to_dict`.
+    `counterfactual`: the value that the rows were given; "worst" for the best of all others; `average`: ACD, the mean
+    with its standard error; `n_real`, `n_synthetic`: rows from the data, and rows that a generator made. Not in
+    `to_dict`, shape (n,): `cd` = ML(x, z′) − ML(x, z) in [−1, 1], positive where the other value would have helped;
+    `rows`: labels of the rows; `actual`: ML(x, z); `person`: whose row it is, where people have several; `top`: all
+    values from `complete` upwards, ascending, where a tally keeps the largest only.
     """
 
     group: str
@@ -149,17 +124,11 @@ class GroupSample:
 
     @classmethod
     def of(
-        cls,
-        group: str,
-        counterfactual: str,
-        cd: Floats,
-        rows: NDArray[Any],
-        actual: Floats | None = None,
-        person: NDArray[Any] | None = None,
-        n_synthetic: int = 0,
-    ) -> GroupSample:
+        cls, group: str, counterfactual: str, cd: Floats, rows: NDArray[Any], actual: Floats | None = None,
+        person: NDArray[Any] | None = None, n_synthetic: int = 0,
+    ) -> GroupSample:  # fmt: skip
         """The group with its values."""
-        largest = float(cd.max()) if cd.size else float("nan")
+        largest = float(cd.max()) if cd.size else math.nan
         made = cls(group, counterfactual, average_of(cd, person), largest, cd.size - n_synthetic, n_synthetic)
         for name, value in (("cd", cd), ("rows", rows), ("actual", actual), ("person", person)):
             object.__setattr__(made, name, value)
@@ -199,12 +168,12 @@ class GroupSample:
         if self.top is None:
             self.values()
         elif threshold < self.complete - 1e-11:
-            raise InputError(
-                "counts",
-                got=f"a tally with the {self.top.size:,} largest of {self.n:,} values of {self.group!r}",
-                allowed=f"one with all values from {threshold:.4g} on",
-                cure="a smaller k (threshold=), or the rows themselves",
+            got = f"a tally with the {self.top.size:,} largest of {self.n:,} values of {self.group!r}"
+            allowed, cure = (
+                f"one with all values from {threshold:.4g} on",
+                "a smaller k (threshold=), or the rows themselves",
             )
+            raise InputError("counts", got=got, allowed=allowed, cure=cure)
         return self._merged
 
     @cached_property
@@ -223,8 +192,8 @@ class GroupSample:
         """`cd`, or an error for a sample that was read from a dictionary."""
         if self.cd is None:
             got = "a sample that was read from a dictionary or a tally, which holds no rows"
-            allowed = "the sample itself"
-            raise InputError("sample", got=got, allowed=allowed, cure="call counterfactual_discrimination")
+            cure = "call counterfactual_discrimination"
+            raise InputError("sample", got=got, allowed="the sample itself", cure=cure)
         return self.cd
 
 
@@ -232,12 +201,12 @@ class GroupSample:
 class CounterfactualSample(Result):
     """Counterfactual discrimination by group, and its averages.
 
-    The table has the average causal discrimination (ACD) of every group with its z-test, and the differences
-    of the groups' ACD against the first group.
+    The table has the average causal discrimination (ACD) of every group and the differences of the groups' ACD against
+    the first group, with normal intervals and z-tests; rows of one person are one cluster.
 
-    `groups` has one entry per group, or per ordered pair of values of the sensitive `attribute`. `pairing` is
-    "other" (two values), "worst" (the best of the other values) or "all" (every ordered pair). `n_left_out`
-    counts the rows with a value that is not compared; `note` says what the values are conditional on.
+    `groups` has one entry per group, or per ordered pair of values of the sensitive `attribute`. `pairing` is "other"
+    (two values), "worst" (the best of the other values) or "all" (every ordered pair). `n_left_out` counts the rows
+    with a value that is not compared; `note` says what the values are conditional on.
     """
 
     title: ClassVar[str] = "Counterfactual discrimination"
@@ -273,10 +242,9 @@ class CounterfactualSample(Result):
         return found.estimate, *found.inference(self.confidence_level, "difference of mean CD = 0")
 
     def cvar(self, group: Any, level: float = 0.95) -> tuple[float, Interval]:
-        """Conditional value at risk: the mean of CD beyond its quantile, and its interval.
+        """Conditional value at risk: the mean of the worst share 1 − `level` of CD, and its interval.
 
-        `group` is a value, or a pair of values; `level` is α in (0, 1): CVaR is the mean of the worst share
-        1 − α, q + E max(CD − q, 0)/(1 − α) (Rockafellar & Uryasev 2000, eq. 4). The interval is normal, from
+        With α the level, q + E max(CD − q, 0)/(1 − α) (Rockafellar & Uryasev 2000, eq. 4). The interval is normal, from
         the influence function with the minimiser q fixed.
         """
         found = self[group].cvar(checks.check_share("level", level))
@@ -305,14 +273,11 @@ class CounterfactualSample(Result):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """ACD of every group, then the differences against the first."""
-        level, first = self.confidence_level, self.groups[0]
-        means = (
-            g.average.compared(level, metric="average causal discrimination", group=self._name(g)) for g in self.groups
-        )
+        level, first, metric = self.confidence_level, self.groups[0], "average causal discrimination"
+        means = (g.average.compared(level, metric=metric, group=self._name(g)) for g in self.groups)
+        names = {"metric": "difference of ACD", "reference": self._name(first)}
         differences = (
-            difference_of(g.average, first.average).compared(
-                level, metric="difference of ACD", group=self._name(g), reference=self._name(first)
-            )
+            difference_of(g.average, first.average).compared(level, group=self._name(g), **names)
             for g in self.groups[1:]
             if self.pairing != "all"
         )
@@ -320,9 +285,10 @@ class CounterfactualSample(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the tidy table; those of the groups with their maximum and their synthetic rows."""
-        more = [{"maximum": g.maximum, "n_synthetic": g.n_synthetic} for g in self.groups]
         found = super().rows()
-        return [{**row, **about} for row, about in zip(found, more, strict=False)] + found[len(more) :]
+        for row, g in zip(found, self.groups, strict=False):
+            row |= {"maximum": g.maximum, "n_synthetic": g.n_synthetic}
+        return found
 
     def sentences(self) -> list[str]:
         """One per row of the table."""
@@ -335,16 +301,13 @@ class CounterfactualSample(Result):
 
     def notes(self) -> list[str]:
         """Meaning of the sign, and what was left out."""
-        lines = [
-            f"CD = score with another value of {self.attribute} − score as it is: positive where the other "
-            "value would have helped."
-        ]
+        meaning = f"CD = score with another value of {self.attribute} − score as it is"
+        lines = [f"{meaning}: positive where the other value would have helped."]
         if self.pairing == "worst":
             lines.append("The counterfactual is the best of all other values, which makes CD larger.")
         if self.n_left_out:
             lines.append(f"{self.n_left_out:,} rows with other values are left out.")
-        made = sum(g.n_synthetic for g in self.groups)
-        if made:
+        if made := sum(g.n_synthetic for g in self.groups):
             rows = "row is" if made == 1 else "rows are"
             lines.append(f"{made:,} {rows} synthetic: intervals and tests describe the generator's law, not people.")
         return [*lines, self.note] if self.note else lines
@@ -373,8 +336,6 @@ class CounterfactualSample(Result):
     @classmethod
     def from_tally(cls, tally: Tally, *, confidence_level: float = 0.95) -> CounterfactualSample:
         """A sample of a tally that was made with `score` and `counterfactual_score`, without weights."""
-        from fairstats.ground.tally import Tally
-
         tails = checks.check_type("tally", tally, Tally, "a Tally", "fs.tally(…)").extremes()
         if tally.cells is not None and tally.cells.weighted:
             got, cure = "a tally of weighted or clustered rows", "counterfactual_discrimination of the rows"
@@ -385,17 +346,12 @@ class CounterfactualSample(Result):
 
     @classmethod
     def from_values(
-        cls,
-        values: Mapping[Hashable, Any],
-        *,
-        attribute: str = "group",
-        n_synthetic: Mapping[Hashable, int] | None = None,
-        confidence_level: float = 0.95,
-    ) -> CounterfactualSample:
-        """A sample from values of CD in [−1, 1] of each group that were computed elsewhere.
+        cls, values: Mapping[Hashable, Any], *, attribute: str = "group",
+        n_synthetic: Mapping[Hashable, int] | None = None, confidence_level: float = 0.95,
+    ) -> CounterfactualSample:  # fmt: skip
+        """A sample from values of CD in [−1, 1] of each group, else InputError, that were computed elsewhere.
 
-        `n_synthetic` says how many of a group's values come from a generator. Raises InputError for an empty
-        mapping, or values that are no numbers in [−1, 1].
+        `n_synthetic` says how many of a group's values come from a generator.
         """
         allowed = "group → values of CD, or a CounterfactualSample"
         checks.check_type("values", values, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
@@ -406,17 +362,14 @@ class CounterfactualSample(Result):
         ]
         if not groups:
             raise InputError("values", got="an empty mapping", allowed="group → values of CD")
-        level = checks.check_confidence_level(confidence_level)
-        return cls(attribute, tuple(groups), "other", level)
+        return cls(attribute, tuple(groups), "other", checks.check_confidence_level(confidence_level))
 
 
 def _as_cd(group: Hashable, values: Any) -> Floats:
     allowed = "one-dimensional numbers in [−1, 1], without NaN"
     array = checks.finite_array("values", values, allowed)
     if array.ndim != 1 or (array.size and np.abs(array).max() > 1):
-        got = f"an array of shape {array.shape}"
-        if array.ndim == 1:
-            got = f"values from {array.min():.4g} to {array.max():.4g}"
-        cure = "CD is a difference of two probabilities"
+        ranged = f"values from {array.min():.4g} to {array.max():.4g}" if array.ndim == 1 else ""
+        got, cure = ranged or f"an array of shape {array.shape}", "CD is a difference of two probabilities"
         raise InputError("values", got=f"for {group!r}: {got}", allowed=allowed, cure=cure)
     return array

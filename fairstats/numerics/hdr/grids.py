@@ -1,21 +1,15 @@
 """Densities on grids, and the contract of the two back ends that make them.
 
-A back end is a module (`scipy_backend`, `r_backend`) with the functions of `Kernel`. It does two things only:
-estimate a density on a given grid at a given bandwidth, and find levels as quantiles of that density at the
-samples. Everything that must not differ is decided outside, once, for both:
+A back end is a module (`scipy_backend`, `r_backend`) with the functions of `Kernel`. It estimates a density on a given
+grid at a given bandwidth, and finds levels as quantiles of that density at the samples. Everything that must not differ
+is decided outside, once for both: bandwidth, grid, end points, areas, masses, modes, Monte Carlo errors (hdrcde's own
+end points are 1e-4 off and vanish at small scales), and the levels of a density without samples (hdrcde draws 5,000
+random numbers there). Discrete samples and three or more dimensions (`space`) ask no back end.
 
-* the bandwidth (`bandwidth`): deterministic, handed over, returned in the result;
-* the grid (`plan_axis`): its ends and size are handed over;
-* end points, areas, masses, local modes and Monte Carlo errors (`line`, `plane`): computed from the returned
-  grid, because hdrcde's own end points are 1e-4 off and vanish at small scales;
-* a density that comes without samples (`level_of_mass`): hdrcde draws 5,000 random numbers there;
-* discrete samples and three or more dimensions (`space`): no back end is asked.
-
-A bounded support is handled by **reflection**: the estimate on [a, b] is f(x) + f(2a − x) + f(2b − x). It
-integrates to 1 over the support, so that masses are right, is never negative, and leaves the estimate untouched further
-than a few bandwidths from a bound. Cutting the density off and rescaling it would halve it at a bound where the draws
-pile up (|difference| near 0, a rate near 1), and the region would miss just the values nearest to the bound. The back
-end computes on a wider grid with a point at each bound, so that reflecting is adding grid values in mirrored order.
+A bounded support is handled by **reflection**: the estimate on [a, b] is f(x) + f(2a − x) + f(2b − x). It has mass 1,
+is never negative, and is untouched further than a few bandwidths from a bound. Cutting the density off and rescaling it
+would halve it where draws pile up at a bound, and the region would miss just those. The back end computes on a wider
+grid with a point at each bound, so that reflecting is adding grid values in mirrored order.
 """
 
 from __future__ import annotations
@@ -46,8 +40,7 @@ NOTHING = 1e-14
 class Curve:
     """A density on a line: linear between the points of the grid, 0 outside.
 
-    `grid`, shape (m,): ascending, in the units of the samples; `values`, shape (m,): density at `grid`, ≥ 0,
-    per unit of the samples.
+    `grid`, shape (m,): ascending; `values`, shape (m,): density there, ≥ 0.
     """
 
     grid: FloatArray
@@ -72,8 +65,7 @@ class Curve:
 class Surface:
     """A density on a plane: bilinear between the points of the grid, 0 outside.
 
-    `x`, shape (mx,): ascending first coordinates; `y`, shape (my,): ascending second coordinates; `values`,
-    shape (mx, my): density at ``(x[i], y[j])``, ≥ 0.
+    `x`, shape (mx,), `y`, shape (my,): ascending; `values`, shape (mx, my): density at ``(x[i], y[j])``, ≥ 0.
     """
 
     x: FloatArray
@@ -94,25 +86,19 @@ class Surface:
     def mass(self) -> float:
         """Integral of the density."""
         z = self.values
-        corners = (z[:-1, :-1] + z[1:, :-1] + z[1:, 1:] + z[:-1, 1:]) / 4
-        return float(np.diff(self.x) @ corners @ np.diff(self.y))
+        return float(np.diff(self.x) @ ((z[:-1, :-1] + z[1:, :-1] + z[1:, 1:] + z[:-1, 1:]) / 4) @ np.diff(self.y))
 
     def at(self, points: FloatArray) -> FloatArray:
         """Bilinear density at points, shape (n, 2) → (n,); 0 outside the grid."""
         i, u = _cells(self.x, points[:, 0])
         j, v = _cells(self.y, points[:, 1])
-        columns = self.y.size
-        flat = self.values.ravel()
+        columns, flat = self.y.size, self.values.ravel()
         corner = i * columns + j
         near = (1 - v) * flat[corner] + v * flat[corner + 1]
         far = (1 - v) * flat[corner + columns] + v * flat[corner + columns + 1]
         value = (1 - u) * near + u * far
-        inside = _within(self.x, points[:, 0]) & _within(self.y, points[:, 1])
+        inside = np.all([(c >= axis[0]) & (c <= axis[-1]) for axis, c in zip(self.axes, points.T, strict=True)], axis=0)
         return value if inside.all() else np.where(inside, value, 0.0)
-
-
-def _within(grid: FloatArray, x: FloatArray) -> NDArray[np.bool_]:
-    return np.asarray((x >= grid[0]) & (x <= grid[-1]))
 
 
 def _cells(grid: FloatArray, x: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
@@ -129,8 +115,8 @@ def _cells(grid: FloatArray, x: FloatArray) -> tuple[NDArray[np.int64], FloatArr
 class Levels:
     """Levels of a density such that a share `prob` of the samples lies above each.
 
-    `falpha`, shape (p,): type-7 quantile, at 1 − prob, of the density at the samples; one for each `prob`, in
-    the order given; `at_samples`, shape (n,): the interpolated density at the samples, in their order.
+    `falpha`, shape (p,): type-7 quantiles, at 1 − prob, of the density at the samples, in the order of `prob`;
+    `at_samples`, shape (n,): the interpolated density at the samples, in their order.
     """
 
     falpha: FloatArray
@@ -142,7 +128,6 @@ class Kernel(Protocol):
 
     def version(self) -> str:
         """Name and versions for `Result.backend`: ``"scipy 1.17.1"``, ``"r: hdrcde 3.5.0"``."""
-        ...
 
     def density_1d(self, samples: FloatArray, bandwidth: float, low: float, high: float, size: int) -> Curve:
         """Gaussian kernel density by the rule of R's `density`, grid points exactly `size`.
@@ -151,7 +136,6 @@ class Kernel(Protocol):
         = TRUE`` where R is 4.4 or later (the recorded values, and hdrcde, are older than that change).
         Samples outside [low, high] count in the denominator. Agreement asked: 1e-12 of the largest value.
         """
-        ...
 
     def density_2d(
         self, samples: FloatArray, bandwidth: FloatArray, low: FloatArray, high: FloatArray,
@@ -163,7 +147,6 @@ class Kernel(Protocol):
         = TRUE)``. Linear binning; a kernel ends at four times the larger bandwidth on both axes. Values below 0
         (rounding of a Fourier transform) are returned as 0. Agreement asked: 1e-12 of the largest value.
         """
-        ...
 
     def shifted_histogram(self, samples: FloatArray, low: FloatArray, high: FloatArray) -> Surface:
         """Averaged shifted histogram of 20 × 20 bins and 5 × 5 shifts with biweight weights.
@@ -171,7 +154,6 @@ class Kernel(Protocol):
         R: ``ash::ash2(ash::bin2(samples, cbind(low, high), c(20, 20)), c(5, 5))``, which is what ``hdrcde::hdr.2d``
         uses by default. Grid points are bin centres. Agreement asked: 1e-6 (single precision in R).
         """
-        ...
 
     def levels(
         self, density: Curve | Surface, samples: FloatArray, probs: FloatArray,
@@ -186,31 +168,25 @@ class Kernel(Protocol):
         sorted(probs), den = surface)$falpha``; hdr.2d reads ``max(prob) <= 0.5`` as tail probability, hence
         percentages. It reads equally spaced grids only: R raises for others, and `region` asks SciPy.
         """
-        ...
 
 
 def given_levels(
     density: Curve | Surface, samples: FloatArray | None, probs: FloatArray, kernel: Kernel,
     exact: Callable[[float], float],
-) -> Levels:  # fmt: skip
-    """Levels of a given density: from draws or, without them, `exact` ones."""
-    if samples is not None:
-        return kernel.levels(density, samples, probs)
-    return Levels(np.array([exact(prob) for prob in probs.tolist()]), np.empty(0))
-
-
-def given_how(samples: FloatArray | None) -> dict[str, Any]:
-    """Bandwidth and method of a result whose density was given."""
-    how = "exact level" if samples is None else "level from the draws"
-    return {"bandwidth": None, "method": f"density as given, {how}"}
+) -> tuple[Levels, dict[str, Any]]:  # fmt: skip
+    """Levels of a given density, from draws or, without them, `exact` ones; bandwidth and method of the result."""
+    if samples is None:
+        levels, how = Levels(np.array([exact(prob) for prob in probs.tolist()]), np.empty(0)), "exact level"
+    else:
+        levels, how = kernel.levels(density, samples, probs), "level from the draws"
+    return levels, {"bandwidth": None, "method": f"density as given, {how}"}
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a grid.
+    """One axis of the grid on which a back end computes: its ends, its points.
 
-    `low`, `high`: first and last point of the grid on which the back end computes; `size`: number of its points;
-    `mirrored_low`, `mirrored_high`: how many of them lie beyond a bound of the support and are to be folded back.
+    `mirrored_low`, `mirrored_high`: how many points lie beyond a bound of the support and are to be folded back.
     """
 
     low: float
@@ -225,10 +201,8 @@ def plan_axis(
 ) -> Axis:
     """Grid from `reach` below the least sample to `reach` above the largest, within the support.
 
-    `samples`, shape (n,): values on this axis; `bandwidth`: kernel's standard deviation; `reach`: how far the grid goes
-    beyond the samples where no bound is nearer; `size`: number of points; where they would be over 1.5 bandwidths
-    apart, as many as make that 0.5; `support`: bounds, infinite where there is none; `largest`: most points to be
-    taken. Raises InputError if `largest` points would be over 1.5 bandwidths apart.
+    `samples`, shape (n,): values on this axis; `size`: number of points; where they would be over 1.5 bandwidths
+    apart, as many as make that 0.5, at most `largest`. Raises InputError if these would still be over 1.5 apart.
     """
     low, high = float(samples.min()) - reach, float(samples.max()) + reach
     bounded_low, bounded_high = low <= support[0], high >= support[1]
@@ -237,12 +211,9 @@ def plan_axis(
     if span > COARSEST_STEP * (size - 1):
         size = max(size, largest)
         if span > COARSEST_STEP * (size - 1):
-            raise InputError(
-                "samples",
-                got=f"draws that span {span:.2g} bandwidths",
-                allowed=f"a span of at most {COARSEST_STEP * (size - 1):.2g} bandwidths",
-                cure="take logarithms of draws with such long tails, or give a larger bandwidth",
-            )
+            most = f"a span of at most {COARSEST_STEP * (size - 1):.2g} bandwidths"
+            cure = "take logarithms of draws with such long tails, or give a larger bandwidth"
+            raise InputError("samples", got=f"draws that span {span:.2g} bandwidths", allowed=most, cure=cure)
         size = min(size, math.ceil(span / REFINED_STEP) + 1)
     step = (high - low) / (size - 1)
     beyond = min(math.ceil(FOLD_REACH * bandwidth / step), size - 1)

@@ -1,19 +1,17 @@
 """A density on a line, linear between the points of its grid: levels, intervals, masses, and regions.
 
-Between neighbouring grid points the density is linear, so that the ends of a region, the mass above a
-level and the level that has a given mass above it are all closed formulas.
+The ends of a region, the mass above a level and the level that has a given mass above it are closed formulas.
 
-How far the ends of an estimated region are from those that infinitely many draws would give
-(`displacement_errors`): let x_1 … x_m be the ends of R = {f ≥ f_α}, s_k = |f'(x_k)|, and draws X_1 … X_n
-independent. To first order the level and an end move with draw i by
+Monte Carlo errors of the ends of an estimated region (`displacement_errors`): let x_1 … x_m be the ends of R =
+{f ≥ f_α}, s_k = |f'(x_k)|, and draws X_1 … X_n independent. To first order the level and an end move with draw i by
 
     δ_i = [ (1{X_i ∈ R} − prob)/f_α + Σ_k (K_h(x_k − X_i) − f(x_k))/s_k ] / Σ_k 1/s_k,
     Δ_ik = [ K_h(x_k − X_i) − f(x_k) − δ_i ]/s_k        (outwards positive),
 
-because the share of the draws in the region is held at `prob`. The Monte Carlo error is the standard deviation of these
-influence values over √n (infinitesimal jackknife). It covers the noise of the kernel estimate at the end, of the level,
-and their covariance; the bandwidth is held fixed, and smoothing bias is no Monte Carlo error. The asymptotic
-displacement is in Samworth and Wand (2010), Annals of Statistics 38, section 2.
+because the share of the draws in the region is held at `prob`. The error is the standard deviation of these influence
+values over √n (infinitesimal jackknife): noise of the kernel estimate at the end, of the level, and their covariance;
+the bandwidth is held fixed, and smoothing bias is no Monte Carlo error. The asymptotic displacement is in Samworth and
+Wand (2010), Annals of Statistics 38, section 2.
 """
 
 from __future__ import annotations
@@ -45,8 +43,8 @@ RESAMPLES = 50
 def superlevel_intervals(curve: Curve, level: float) -> FloatArray:
     """Intervals on which a piecewise-linear density is at least `level`.
 
-    Shape (k, 2), ascending; ends are exact crossings, or the ends of the grid where the density is still
-    above. A single touching point is left out unless it is all there is.
+    Shape (k, 2), ascending; ends are exact crossings, or ends of the grid. A single touching point is left out unless
+    it is all there is.
     """
     x, y = curve.grid, curve.values
     above = y >= level
@@ -67,10 +65,7 @@ def slopes(curve: Curve, points: FloatArray) -> FloatArray:
 
 
 def mass_between(curve: Curve, intervals: FloatArray) -> FloatArray:
-    """Integral of the density over each interval, exactly.
-
-    `intervals` has shape (k, 2); parts outside the grid hold nothing.
-    """
+    """Integral of the density over each interval, shape (k, 2), exactly; parts outside the grid hold nothing."""
     x, y = curve.grid, curve.values
     width = np.diff(x)
     before = np.concatenate([[0.0], np.cumsum(width * (y[1:] + y[:-1]) / 2)])
@@ -87,10 +82,8 @@ def level_of_mass(curve: Curve, prob: float) -> float:
 
     A cell of width w whose ends have the densities a < b holds, above a level t between them, the mass
     w(b² − t²)/(2(b − a)); a cell above t holds w(a + b)/2. Between two neighbouring grid values the sum
-    over cells is therefore A − C·t², which is solved for t.
-
-    The integral of the density need not be 1; `prob` is a share of the mass, in (0, 1). Where the
-    density is flat at this level, the mass jumps there and the region {f ≥ f_α} holds more than `prob`.
+    over cells is therefore A − C·t², which is solved for t. Where the density is flat at this level, the
+    mass jumps there and the region {f ≥ f_α} holds more than `prob`.
     """
     width = np.diff(curve.grid)
     low = np.minimum(curve.values[1:], curve.values[:-1])
@@ -139,24 +132,18 @@ def displacement_errors(
     samples: FloatArray, in_region: NDArray[np.bool_], ends: FloatArray, slopes: FloatArray, level: float,
     bandwidth: float, support: tuple[float, float],
 ) -> tuple[FloatArray, float]:  # fmt: skip
-    """Monte Carlo errors of the ends of a region and of its level.
+    """Monte Carlo errors of the ends of a region, infinite where the density is flat, and of its level f_α.
 
-    `samples`, shape (n,): draws; `in_region`, shape (n,): whether each draw lies in the region; `ends`,
-    `slopes`, shape (m,): ends inside the support, and the slope of the density there; `level`: f_α;
-    `bandwidth`: of the kernel; `support`: bounds at which the kernel is reflected. Returns the
-    errors of the ends, in the units of the samples, infinite where the density is flat, and that of f_α.
+    `in_region`, shape (n,): whether each draw lies in the region; `ends`, `slopes`, shape (m,): ends inside the
+    support, and the slope of the density there; `support`: bounds at which the kernel is reflected.
     """
-    n = samples.size
-    steep = np.abs(slopes)
+    n, steep = samples.size, np.abs(slopes)
     steep = np.where(steep > FLAT * level / bandwidth, steep, 0.0)
     if ends.size == 0 or not steep.all():
         return np.full(ends.size, math.inf), math.inf
-    kernels = np.empty((ends.size, n))
-    for k, end in enumerate(ends):
-        kernels[k] = gaussian(samples - end, bandwidth)
-        for bound in support:
-            if math.isfinite(bound):
-                kernels[k] += gaussian(2 * bound - samples - end, bandwidth)
+    kernels = gaussian(samples - ends[:, None], bandwidth)
+    for bound in filter(math.isfinite, support):
+        kernels += gaussian(2 * bound - samples - ends[:, None], bandwidth)
     kernels -= kernels.mean(axis=1, keepdims=True)
     inside = (in_region.astype(np.float64) - in_region.mean()) / level
     shift = (inside + (kernels / steep[:, None]).sum(axis=0)) / (1 / steep).sum()
@@ -181,13 +168,13 @@ def line_regions(
         inside, rise = levels.at_samples >= level, slopes(curve, ends)
         return displacement_errors(samples, inside, ends, rise, level, bandwidth, support)
 
-    fields = _fields(curve, probs, levels, errors_of, samples)
-    return fields | {"bandwidth": bandwidth, "method": "Gaussian kernel density"}
+    how = {"bandwidth": bandwidth, "method": "Gaussian kernel density"}
+    return _fields(curve, probs, levels, errors_of, samples) | how
 
 
 def given_curve(curve: Curve, samples: FloatArray | None, probs: FloatArray, kernel: grids.Kernel) -> dict[str, Any]:
     """Fields of the result for a given density, its levels from draws or, without them, exact."""
-    levels = grids.given_levels(curve, samples, probs, kernel, lambda prob: level_of_mass(curve, prob))
+    levels, how = grids.given_levels(curve, samples, probs, kernel, lambda prob: level_of_mass(curve, prob))
 
     def errors_of(prob: float, level: float, ends: FloatArray) -> tuple[FloatArray, float]:
         """The density is known: an end moves with the level alone."""
@@ -196,7 +183,7 @@ def given_curve(curve: Curve, samples: FloatArray | None, probs: FloatArray, ker
         error, steep = level_error(levels.at_samples, prob), np.abs(slopes(curve, ends))
         return np.divide(error, steep, out=np.full(steep.shape, math.inf), where=steep > 0), error
 
-    return _fields(curve, probs, levels, errors_of, samples) | grids.given_how(samples)
+    return _fields(curve, probs, levels, errors_of, samples) | how
 
 
 def _fields(
@@ -210,9 +197,8 @@ def _fields(
         crossings = (intervals > curve.grid[0]) & (intervals < curve.grid[-1])
         errors = np.zeros_like(intervals)  # an end of the grid is known
         errors[crossings], falpha_error = errors_of(prob, level, intervals[crossings])
-        masses = mass_between(curve, intervals) / curve.mass
+        masses, error_of_size = mass_between(curve, intervals) / curve.mass, 0.0
         mass = density_mass = float(masses.sum())
-        error_of_size = 0.0
         if samples is not None:
             inside = samples[levels.at_samples >= level]
             gaps = (intervals[1:, 0] + intervals[:-1, 1]) / 2  # a draw on a boundary goes to the nearest
@@ -236,9 +222,8 @@ def find_atom(samples: FloatArray) -> tuple[float, float] | None:
     """The value that most draws share, and their share, where otherwise continuous draws have one."""
     values, counts = np.unique(samples, return_counts=True)
     most = int(counts.argmax())
-    if counts[most] < max(5, ATOM * samples.size):
-        return None
-    return float(values[most]), float(counts[most] / samples.size)
+    is_atom = counts[most] >= max(5, ATOM * samples.size)
+    return (float(values[most]), float(counts[most] / samples.size)) if is_atom else None
 
 
 def errors_with_atoms(
@@ -246,16 +231,14 @@ def errors_with_atoms(
 ) -> tuple[HdrRegion, ...]:
     """The regions of draws with an atom, with errors from `RESAMPLES` resamples, always the same ones.
 
-    The kernels draw an atom as a spike as wide as the bandwidth, so that its ends move with the bandwidth,
-    which the influence functions hold fixed: they state less than half of the error there.
+    The ends of an atom's spike move with the bandwidth, which the influence functions hold fixed: they state less than
+    half of the error there.
     """
     drawn = np.random.default_rng(0).integers(0, samples.size, (RESAMPLES, samples.size))
-    others = [estimate(samples[rows]) for rows in drawn]
-    found = []
+    others, found = [estimate(samples[rows]) for rows in drawn], []
     for k, region in enumerate(regions):
         ends = np.stack([_nearest(np.asarray(region.intervals), other[k].intervals) for other in others])
-        levels = np.array([other[k].falpha for other in others])
-        error = float(levels.std(ddof=1))
+        error = float(np.std([other[k].falpha for other in others], ddof=1))
         found.append(replace(region, errors=ends.std(axis=0, ddof=1), falpha_error=error))
     return tuple(found)
 

@@ -1,8 +1,7 @@
 """A density on a plane: masses and areas above a level, and the regions cut from it.
 
-Values between grid points are bilinear, as hdrcde reads a grid. For masses and areas each cell is cut into
-four triangles that meet in its centre (where the bilinear value is the mean of the corners); on a triangle
-everything is a closed formula.
+Values between grid points are bilinear, as hdrcde reads a grid. For masses and areas each cell is cut into four
+triangles that meet in its centre (where the bilinear value is the mean of the corners), with closed formulas on each.
 """
 
 from __future__ import annotations
@@ -24,10 +23,7 @@ LARGEST_GRID = 1001
 
 @dataclass(frozen=True)
 class Triangles:
-    """Four triangles per cell, on each of which the density is linear.
-
-    `low`, `middle` and `high` are the density at the three corners, sorted.
-    """
+    """Four triangles per cell, on each of which the density is linear: at its corners `low` ≤ `middle` ≤ `high`."""
 
     low: FloatArray
     middle: FloatArray
@@ -72,7 +68,7 @@ def _cut(pieces: Triangles, level: float) -> tuple[FloatArray, FloatArray]:
 
 
 def area_above(pieces: Triangles, level: float) -> float:
-    """Area on which the density is at least `level`, in squared units of the axes."""
+    """Area on which the density is at least `level`."""
     return float((pieces.area * _cut(pieces, level)[0]).sum())
 
 
@@ -82,10 +78,9 @@ def mass_above(pieces: Triangles, level: float) -> float:
 
 
 def level_of_mass(pieces: Triangles, prob: float) -> float:
-    """The level above which the density has the share `prob` of its mass.
+    """The level above which the density has the share `prob` of its mass, by bisection to rounding.
 
-    Solved to rounding by bisection: the mass above a level falls with the level, by jumps where it is
-    flat. On a flat piece the level returned is the flat value itself.
+    The mass above a level falls with the level, by jumps where the density is flat: the flat value is returned there.
     """
     wanted = prob * pieces.mass
     low, high = 0.0, float(pieces.high.max())
@@ -102,12 +97,10 @@ def local_maxima(surface: grids.Surface, level: float) -> FloatArray:
     z = np.pad(surface.values, 1, constant_values=-np.inf)
     centre = z[1:-1, 1:-1]
     peak = centre >= level
-    for di in (0, 1, 2):
-        for dj in (0, 1, 2):
-            if (di, dj) != (1, 1):
-                other = z[di : di + centre.shape[0], dj : dj + centre.shape[1]]
-                # of two equal neighbours the first in reading order is the maximum
-                peak &= (centre > other) if (di, dj) < (1, 1) else (centre >= other)
+    for di, dj in np.ndindex(3, 3):
+        other = z[di : di + centre.shape[0], dj : dj + centre.shape[1]]
+        # of two equal neighbours the first in reading order is the maximum
+        peak &= (centre > other) if (di, dj) < (1, 1) else (centre >= other)
     i, j = np.nonzero(peak)
     order = np.argsort(-centre[i, j], kind="stable")
     return np.column_stack([surface.x[i[order]], surface.y[j[order]]])
@@ -123,16 +116,14 @@ def plane_regions(
         h, x = float(bandwidth[k]), samples[:, k]
         reach = max(MARGIN * float(np.ptp(x)), CUT * h)
         axes.append(grids.plan_axis(x, h, reach, gridsize or GRIDSIZE, support[k], LARGEST_GRID))
-    surface = kernel.density_2d(
-        samples, bandwidth, np.array([axis.low for axis in axes]), np.array([axis.high for axis in axes]),
-        (axes[0].size, axes[1].size),
-    )  # fmt: skip
+    low, high = (np.array([getattr(axis, end) for axis in axes]) for end in ("low", "high"))
+    surface = kernel.density_2d(samples, bandwidth, low, high, (axes[0].size, axes[1].size))
     x, y = (grids.bounded(grid, axes[k], support[k]) for k, grid in enumerate((surface.x, surface.y)))
     surface = grids.Surface(x, y, grids.fold(grids.fold(surface.values, axes[0]), axes[1], along=1))
     first, second = (grids.own_kernels(samples[:, k], float(bandwidth[k]), axes[k], support[k]) for k in (0, 1))
     levels = kernel.levels(surface, samples, probs, first * second)
-    fields = {"bandwidth": bandwidth, "method": "product Gaussian kernel density"}
-    return _fields(surface, probs, levels, samples) | fields
+    how = {"bandwidth": bandwidth, "method": "product Gaussian kernel density"}
+    return _fields(surface, probs, levels, samples) | how
 
 
 def histogram_regions(samples: FloatArray, probs: FloatArray, kernel: grids.Kernel) -> dict[str, Any]:
@@ -150,8 +141,8 @@ def given_surface(
 ) -> dict[str, Any]:
     """Fields of the result for a given density, its levels from draws or, without them, exact."""
     pieces = triangles(surface)
-    levels = grids.given_levels(surface, samples, probs, kernel, lambda prob: level_of_mass(pieces, prob))
-    return _fields(surface, probs, levels, samples, pieces) | grids.given_how(samples)
+    levels, how = grids.given_levels(surface, samples, probs, kernel, lambda prob: level_of_mass(pieces, prob))
+    return _fields(surface, probs, levels, samples, pieces) | how
 
 
 def _fields(
@@ -159,8 +150,7 @@ def _fields(
     pieces: Triangles | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     pieces = triangles(surface) if pieces is None else pieces
-    total, n = pieces.mass, levels.at_samples.size
-    regions = []
+    total, n, regions = pieces.mass, levels.at_samples.size, []
     for prob, level in zip(probs.tolist(), levels.falpha.tolist(), strict=True):
         density_mass = mass_above(pieces, level) / total
         regions.append(
@@ -171,13 +161,10 @@ def _fields(
                 size_error=size_error(prob, n, level) if n else 0.0,
             )
         )  # fmt: skip
-    if samples is None:
-        i, j = np.unravel_index(surface.values.argmax(), surface.values.shape)
-        mode = np.array([surface.x[i], surface.y[j]])
-    else:
-        mode = samples[levels.at_samples.argmax()].copy()
+    i, j = np.unravel_index(surface.values.argmax(), surface.values.shape)
+    top = np.array([surface.x[i], surface.y[j]])
     return {
-        "regions": tuple(regions), "dimension": 2, "kind": "density", "mode": mode,
-        "modes": local_maxima(surface, min(region.falpha for region in regions)), "axes": surface.axes,
-        "values": surface.values,
+        "regions": tuple(regions), "dimension": 2, "kind": "density",
+        "mode": top if samples is None else samples[levels.at_samples.argmax()].copy(),
+        "modes": local_maxima(surface, float(levels.falpha.min())), "axes": surface.axes, "values": surface.values,
     }  # fmt: skip

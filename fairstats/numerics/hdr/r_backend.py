@@ -14,8 +14,7 @@ from fairstats.numerics.hdr.grids import Curve, FloatArray, Levels, Surface
 
 def version() -> str:
     """Names and versions for `Result.backend`."""
-    found = probe_r()
-    return f"r: hdrcde {found.packages.get('hdrcde', '')}".strip()
+    return f"r: hdrcde {probe_r().packages.get('hdrcde', '')}".strip()
 
 
 def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, size: int) -> Curve:
@@ -37,14 +36,10 @@ def shifted_histogram(samples: FloatArray, low: FloatArray, high: FloatArray) ->
 
 
 def levels(density: Curve | Surface, samples: FloatArray, probs: FloatArray, own: Any = None) -> Levels:
-    """Levels by `hdrcde::hdr` and `hdrcde::hdr.2d`, which count each draw's own kernel.
-
-    Raises BackendError for a surface on a grid not equally spaced: hdrcde would read it wrongly.
-    """
+    """Levels by `hdrcde::hdr` and `hdrcde::hdr.2d`; BackendError for a grid that hdrcde would read wrongly."""
     if isinstance(density, Surface) and not density.evenly_spaced:
         raise BackendError("hdrcde reads equally spaced grids only, and this one is not")
-    name = f"fs_hdr_levels_{len(density.axes)}d"
-    found = rsession.call(name, *density.axes, density.values, samples, probs)
+    found = rsession.call(f"fs_hdr_levels_{len(density.axes)}d", *density.axes, density.values, samples, probs)
     return Levels(np.atleast_1d(found["falpha"]), np.atleast_1d(found["at_samples"]))
 
 

@@ -52,70 +52,63 @@ def hdr(
     samples : array-like, shape (n,) or (n, d), optional
         Independent draws, at least ten (and at least 5·d).
     prob : float or sequence of float, default 0.95
-        Probability, or several, each in (0, 1). All regions are cut from one density, so that they are nested.
+        In (0, 1). All regions are cut from one density, so that they are nested.
     density : (grid, values) or (x, y, values), optional
-        A density on an ascending grid, `values` ≥ 0 of shape ``(len(grid),)`` or ``(len(x), len(y))``. Read
-        as linear (bilinear) between the points and 0 outside. With `samples` too, these only set the level.
+        A density on an ascending grid, `values` ≥ 0 of shape (len(grid),) or (len(x), len(y)): (bi)linear between the
+        points and 0 outside. With `samples` too, these only set the level.
     bandwidth : float or sequence of d floats, optional
-        Standard deviation of the Gaussian kernel, in the units of the samples. Default: 1-D, Samworth and
-        Wand's rule for the mean of `prob` (deterministic); 2-D, 1.3 times a direct plug-in for each
-        coordinate; more, the normal reference. Returned in the result.
+        Standard deviation of the Gaussian kernel, in the units of the samples. Default: 1-D, Samworth and Wand's rule
+        for the mean of `prob`; 2-D, 1.3 times a direct plug-in for each coordinate; more, the normal reference.
     support : (low, high), or one such pair per dimension, optional
-        Bounds of the quantities (None or infinite for none), one or two dimensions. The density is
-        reflected at them: it keeps mass 1, and no region reaches beyond them.
+        Bounds of the quantities (None or infinite for none), one or two dimensions. The density is reflected at them:
+        it keeps mass 1, and no region reaches beyond them.
     backend : {"auto", "scipy", "r"}, optional
         What estimates the density and finds the level: R (hdrcde, ks, stats) or NumPy; default: as `use_backend` says.
     estimator : {"kde", "ash"}, default "kde"
         "ash" is hdrcde's default in two dimensions, an averaged shifted histogram on 20 × 20 cells: quick and coarse.
     discrete : bool, optional
-        Whether to take the draws as discrete. Default: if they are constant; and, unless a bandwidth is
-        given, if they have at most 25 distinct values, each 5 times on average. The region is then the
-        set of the most frequent values.
+        Whether to take the draws as discrete: the region is then the set of the most frequent values. Default: if they
+        are constant; and, without a `bandwidth`, if they have at most 25 distinct values, each 5 times on average.
     gridsize : int, optional
-        Points of the grid, per axis. Default 1001 (1-D) and 151 (2-D), more where they would be over 1.5
-        bandwidths apart.
+        Points per axis. Default 1001 (1-D) and 151 (2-D), more where they would be over 1.5 bandwidths apart.
 
     Returns
     -------
     HdrResult
-        ``.intervals`` (1-D, shape (k, 2)) with Monte Carlo standard errors ``.errors``, ``.area`` (2-D),
-        ``.falpha``, ``.mass``, ``.mode``, ``.modes``, ``.bandwidth``, ``.density``,
-        ``.contains(points)``, ``.to_frame()``, ``.plot()``; ``.regions`` has it all, per `prob`.
+        ``.regions`` has a region per `prob`: `intervals` (1-D) with Monte Carlo standard errors, area (2-D), level and
+        mass; ``.mode``, ``.bandwidth``, ``.density`` and ``.contains(points)`` are of all.
 
     Raises
     ------
     InputError
-        Neither samples nor density; NaN or infinite values; too few draws; `prob` outside (0, 1); draws
-        outside the support or the grid of the density; a constant or linearly dependent column among
-        several; tails too long for any grid; a bandwidth or support beside a density.
+        Neither samples nor density; NaN or infinite values; too few draws; draws outside the support or the grid of the
+        density; a constant or linearly dependent column among several; tails too long for any grid; a bandwidth or
+        support beside a density.
     BackendError
         The back end asked for cannot be had, or has no method for this case.
 
     Warns
     -----
     DataWarning
-        The draws are taken as discrete; a tenth of otherwise continuous draws are one value; a given
-        density does not integrate to 1, or is flat at its level; R was to find the level of a density whose
-        grid it cannot read (SciPy does, and `backend` says so).
+        The draws are taken as discrete; a tenth of otherwise continuous draws are one value; a given density does not
+        integrate to 1, or is flat at its level; R cannot read its grid, so that SciPy finds the level.
 
     Notes
     -----
-    Each draw is judged by the density of the *others*: its own kernel is left out at the draw, else the
-    estimate is highest where the samples happen to be, and new draws fall into a 95% region too rarely
-    (simulated: 93.4% at n = 100 on a line, 92–93% at n = 200 and 94.1–94.5% at 1,000 on a plane; left out,
-    94.4–95.1%). hdrcde counts it, and so do ``backend="r"``, "ash", and a density that is given with samples.
+    Each draw is judged by the density of the *others*: its own kernel is left out at the draw, else the estimate is
+    highest where the samples happen to be, and new draws fall into a 95% region too rarely (simulated: 93.4% at n = 100
+    on a line, 92–93% at n = 200 and 94.1–94.5% at 1,000 on a plane; left out, 94.4–95.1%). hdrcde counts it, and so do
+    ``backend="r"``, "ash", and a density that is given with samples.
 
-    Monte Carlo errors of the ends are infinitesimal-jackknife standard errors for independent draws at
-    the bandwidth used (`fairstats.numerics.hdr.line` has the formula), .93–1.0 of the actual ones. Where a
-    tenth of the draws are one value they come from 50 resamples that choose the bandwidth anew (.7–1.2 of
-    the actual ones), and a note names the value.
+    Monte Carlo errors of the ends are infinitesimal-jackknife standard errors for independent draws at the bandwidth
+    used (`fairstats.numerics.hdr.line` has the formula), .93–1.0 of the actual ones. Where a tenth of the draws are one
+    value they come from 50 resamples that choose the bandwidth anew (.7–1.2 of the actual ones).
 
     References
     ----------
-    Hyndman, R. J. (1996). Computing and graphing highest density regions. The American Statistician 50,
-    120–126.
-    Samworth, R. J. and Wand, M. P. (2010). Asymptotics and optimal bandwidth selection for highest
-    density region estimation. Annals of Statistics 38, 1767–1792.
+    Hyndman, R. J. (1996). Computing and graphing highest density regions. The American Statistician 50, 120–126.
+    Samworth, R. J. and Wand, M. P. (2010). Asymptotics and optimal bandwidth selection for highest density region
+    estimation. Annals of Statistics 38, 1767–1792.
 
     Examples
     --------
@@ -144,8 +137,7 @@ def hdr(
         _refuse(settings | others, "nothing beside density=", cure)
         return _from_density(_as_density(density), draws, probs, single, backend)
     if draws is None:
-        got = "neither samples nor density"
-        raise InputError("samples", got=got, allowed="either", cure="hdr(draws, 0.95)")
+        raise InputError("samples", got="neither samples nor density", allowed="either", cure="hdr(draws, 0.95)")
     dimension = draws.shape[1]
     bounds = _as_support(support, dimension)
     _check_inside(draws, np.array(bounds), "support")
@@ -153,8 +145,8 @@ def hdr(
     common: dict[str, Any] = {"single": single, "support": bounds, "n": len(draws)}
     if _take_as_discrete(draws, discrete, h is not None):
         return HdrResult(**discrete_regions(draws, probs), **common, backend="exact counts")
-    for k in range(dimension):  # there is no density where one of several columns is constant
-        if is_constant(draws[:, k : k + 1]):
+    for k, column in enumerate(draws.T):  # there is no density where one of several columns is constant
+        if is_constant(column):
             got, cure = f"column {k}, {draws[0, k]:g} in every draw", "leave it out: its value is certain"
             raise InputError("samples", got=got, allowed="columns that vary", cure=cure)
     unit = _unit(draws)
@@ -167,14 +159,10 @@ def hdr(
             raise InputError("estimator", got=got, allowed="'ash' in two dimensions", cure="estimator='kde'")
         _refuse(settings, "None for estimator='ash'", "estimator='kde'")
     kernel = _kernel(backend, dimension, estimator)
+    density_at = None
     if dimension > 2:
         fields, density_at = space_regions(draws, probs, h)
-        result = HdrResult(**fields, **common, backend=kernel.version())
-        result = _in_units(result, unit)
-        # a frozen result; not carried by to_dict
-        object.__setattr__(result, "_density", lambda places: density_at(places / unit) / unit.prod())
-        return result
-    if estimator == "ash":
+    elif estimator == "ash":
         fields = histogram_regions(draws, probs, kernel)
     elif dimension == 2:
         h = hdr_bandwidth_2d(draws, (bounds[0], bounds[1])) if h is None else h
@@ -183,18 +171,16 @@ def hdr(
         fields, note = _on_line(draws[:, 0], probs, h, bounds[0], gridsize, kernel, float(unit[0]))
         if note and discrete is None:
             caution(note, DataWarning)
-    return _in_units(HdrResult(**fields, **common, backend=kernel.version()), unit)
+    result = _in_units(HdrResult(**fields, **common, backend=kernel.version()), unit)
+    if density_at is not None:  # not carried by to_dict
+        object.__setattr__(result, "_density", lambda places: density_at(places / unit) / unit.prod())
+    return result
 
 
 def _on_line(
-    x: FloatArray,
-    probs: FloatArray,
-    bandwidth: FloatArray | None,
-    support: tuple[float, float],
-    gridsize: int | None,
-    kernel: Kernel,
-    unit: float,
-) -> tuple[dict[str, Any], str]:
+    x: FloatArray, probs: FloatArray, bandwidth: FloatArray | None, support: tuple[float, float],
+    gridsize: int | None, kernel: Kernel, unit: float,
+) -> tuple[dict[str, Any], str]:  # fmt: skip
     """Fields of the result of one column, and what is to be said of an atom; `unit`: that of the draws."""
 
     def regions_by(values: FloatArray, by: Kernel) -> dict[str, Any]:
@@ -242,49 +228,38 @@ def _in_units(result: HdrResult, unit: FloatArray) -> HdrResult:
             got = f"draws about {' × '.join(f'{u:.1g}' for u in unit)}, whose density is no float"
             raise InputError("samples", got=got, allowed="draws with a density", cure="change the unit")
         return replace(
-            result,
-            regions=regions,
-            mode=result.mode * one,
-            modes=result.modes * one,
-            bandwidth=times(result.bandwidth, one),
+            result, regions=regions, mode=result.mode * one, modes=result.modes * one,
+            bandwidth=times(result.bandwidth, one), values=result.values / volume,
             axes=tuple(axis * u for axis, u in zip(result.axes, unit, strict=False)),
-            values=result.values / volume,
             support=tuple((low * u, high * u) for (low, high), u in zip(result.support, unit.tolist(), strict=True)),
-        )
+        )  # fmt: skip
 
 
 def _from_density(
     density: Curve | Surface, draws: FloatArray | None, probs: FloatArray, single: bool, backend: str | None
 ) -> HdrResult:
-    axes = density.axes
-    box = np.array([[axis[0], axis[-1]] for axis in axes])
+    dimension, box = len(density.axes), np.array([[axis[0], axis[-1]] for axis in density.axes])
     if draws is not None:
-        if draws.shape[1] != len(axes):
-            got, allowed = f"{draws.shape[1]} columns", f"{len(axes)}, as the density has dimensions"
+        if draws.shape[1] != dimension:
+            got, allowed = f"{draws.shape[1]} columns", f"{dimension}, as the density has dimensions"
             raise InputError("samples", got=got, allowed=allowed, cure="pass the density of these quantities")
         _check_inside(draws, box, "grid of the density")
-    kernel = scipy_backend if draws is None else _kernel(backend, len(axes))
+    kernel = scipy_backend if draws is None else _kernel(backend, dimension)
     if kernel is not scipy_backend and isinstance(density, Surface) and not density.evenly_spaced:
-        caution(
-            "hdrcde reads equally spaced grids only, and that of the density is not: the level is SciPy's", DataWarning
-        )
+        said = "hdrcde reads equally spaced grids only, and that of the density is not: the level is SciPy's"
+        caution(said, DataWarning)
         kernel = scipy_backend
     if abs(density.mass - 1) > MASS_OFF:
-        caution(
-            f"the density integrates to {density.mass:.4g} over its grid; regions hold their probability as "
-            "a share of that",
-            DataWarning,
-        )
+        over = f"the density integrates to {density.mass:.4g} over its grid"
+        caution(f"{over}; regions hold their probability as a share of that", DataWarning)
     if isinstance(density, Curve):
         fields = given_curve(density, None if draws is None else draws[:, 0], probs, kernel)
     else:
         fields = given_surface(density, draws, probs, kernel)
     for region in fields["regions"]:
         if draws is None and region.mass > region.prob + 0.005:
-            caution(
-                f"the density is flat at its {region.prob:g} level: the region {{f ≥ falpha}} holds {region.mass:.4g}",
-                DataWarning,
-            )
+            flat = f"the density is flat at its {region.prob:g} level"
+            caution(f"{flat}: the region {{f ≥ falpha}} holds {region.mass:.4g}", DataWarning)
         if draws is not None and region.falpha <= 0:
             got = "a density that is 0 at more of the draws than the region may leave out"
             cure = "leave out samples= to use the density alone, or density= to estimate it"
@@ -302,9 +277,8 @@ def _kernel(backend: str | None, dimension: int, estimator: str = "kde") -> Kern
             f"highest density regions in {dimension} dimensions with backend='r': hdrcde has one and two. "
             "To fix: leave out backend=, or choose two columns."
         )
-    packages = ["hdrcde"] if dimension == 1 else ["hdrcde", {"kde": "ks", "ash": "ash"}[estimator]]
-    purpose = "highest density regions"
-    if dimension > 2 or resolve(backend, purpose=purpose, r_packages=packages) == "scipy":
+    packages = ["hdrcde", {"kde": "ks", "ash": "ash"}[estimator]][:dimension]
+    if dimension > 2 or resolve(backend, purpose="highest density regions", r_packages=packages) == "scipy":
         return scipy_backend
     return r_backend
 
@@ -316,14 +290,12 @@ def _take_as_discrete(draws: FloatArray, discrete: bool | None, bandwidth_given:
     if is_constant(draws):
         caution("all draws are one point: the region is that point", DataWarning)
         return True
-    if discrete is None and not bandwidth_given and is_discrete(draws):
-        caution(
-            "the draws have few distinct values and are taken as discrete: the region is the set of the "
-            "most frequent ones. discrete=False estimates a density, discrete=True silences this",
-            DataWarning,
-        )
-        return True
-    return False
+    taken = discrete is None and not bandwidth_given and is_discrete(draws)
+    if taken:
+        few = "the draws have few distinct values and are taken as discrete"
+        cure = "discrete=False estimates a density, discrete=True silences this"
+        caution(f"{few}: the region is the set of the most frequent ones. {cure}", DataWarning)
+    return taken
 
 
 def _refuse(arguments: dict[str, Any], allowed: str, cure: str) -> None:
@@ -334,7 +306,7 @@ def _refuse(arguments: dict[str, Any], allowed: str, cure: str) -> None:
 
 
 def _as_samples(samples: Any) -> FloatArray:
-    """Draws as an array of shape (n, d), with enough rows for the number of columns."""
+    """Draws as an array of shape (n, d)."""
     allowed = "finite numbers: shape (n,) for one dimension, (n, d) for d dimensions"
     array = finite_array("samples", samples, allowed, largest=1e307)
     if array.ndim == 1:
@@ -344,8 +316,7 @@ def _as_samples(samples: Any) -> FloatArray:
         raise InputError("samples", got=f"an array of shape {array.shape}", allowed=allowed, cure=cure)
     least = max(LEAST_SAMPLES, 5 * array.shape[1])
     if len(array) < least:
-        got = f"{len(array)} draws of {array.shape[1]} quantities"
-        cure = "draw more, or density=(grid, values)"
+        got, cure = f"{len(array)} draws of {array.shape[1]} quantities", "draw more, or density=(grid, values)"
         raise InputError("samples", got=got, allowed=f"at least {least} draws", cure=cure)
     return array
 
@@ -360,7 +331,7 @@ def _as_probs(prob: Any) -> tuple[FloatArray, bool]:
 
 
 def _as_support(support: Any, dimension: int) -> tuple[tuple[float, float], ...]:
-    """Bounds per dimension, infinite for None; one pair for one dimension."""
+    """Bounds per dimension, infinite for None."""
     allowed = "a pair (low, high) with low < high, None for no bound; one such pair per dimension"
     if support is None:
         return ((-math.inf, math.inf),) * dimension
@@ -369,11 +340,9 @@ def _as_support(support: Any, dimension: int) -> tuple[tuple[float, float], ...]
         raise InputError("support", got=got, allowed="bounds in one or two dimensions", cure="leave it out")
     try:
         pairs = [support] if dimension == 1 and np.shape(support) == (2,) else list(support)
-        bounds = [
-            (-math.inf if low is None else float(low), math.inf if high is None else float(high)) for low, high in pairs
-        ]
+        bounds = [(float(-math.inf if a is None else a), float(math.inf if b is None else b)) for a, b in pairs]
     except (TypeError, ValueError):
-        raise InputError("support", got=repr(support), allowed=allowed, cure="support=(0, 1)") from None
+        bounds = []
     if len(bounds) != dimension or not all(low < high for low, high in bounds):
         raise InputError("support", got=repr(support), allowed=allowed, cure="support=(0, 1)")
     return tuple(bounds)
@@ -383,13 +352,10 @@ def _check_inside(samples: FloatArray, bounds: FloatArray, what: str) -> None:
     """Raise unless every row of `samples` lies in the box `bounds`, shape (d, 2)."""
     beyond = (samples < bounds[:, 0]) | (samples > bounds[:, 1])
     if beyond.any():
-        outside = int(beyond.any(axis=1).sum())
-        raise InputError(
-            "samples",
-            got=f"{outside} of {len(samples)} draws outside the {what}",
-            allowed=f"draws inside the {what} " + " × ".join(f"[{a:g}, {b:g}]" for a, b in bounds),
-            cure=f"widen the {what}, or leave out draws that cannot occur",
-        )
+        got = f"{int(beyond.any(axis=1).sum())} of {len(samples)} draws outside the {what}"
+        allowed = f"draws inside the {what} " + " × ".join(f"[{a:g}, {b:g}]" for a, b in bounds)
+        cure = f"widen the {what}, or leave out draws that cannot occur"
+        raise InputError("samples", got=got, allowed=allowed, cure=cure)
 
 
 def _as_bandwidth(bandwidth: Any, ranges: FloatArray) -> FloatArray:
@@ -405,16 +371,12 @@ def _as_bandwidth(bandwidth: Any, ranges: FloatArray) -> FloatArray:
 
 
 def _as_density(density: Any) -> Curve | Surface:
-    """A density on a grid: (grid, values) on a line, (x, y, values) on a plane.
-
-    Values below 0 by no more than rounding (1e-9 of the largest) become 0.
-    """
+    """A density on a grid; values below 0 by no more than rounding (1e-9 of the largest) become 0."""
     allowed = "(grid, values) on a line or (x, y, values) on a plane, values of shape (len(x), len(y))"
     if isinstance(density, (Curve, Surface)):
         density = tuple(vars(density).values())
     if not isinstance(density, (tuple, list)) or len(density) not in {2, 3}:
-        got = f"a {type(density).__name__}"
-        raise InputError("density", got=got, allowed=allowed, cure="density=(grid, values)")
+        raise InputError("density", got=f"a {type(density).__name__}", allowed=allowed, cure="density=(grid, values)")
     *axes, values = (finite_array("density", part, allowed) for part in density)
     shape, top = tuple(axis.size for axis in axes), float(values.max(initial=0.0))
     fault = ""

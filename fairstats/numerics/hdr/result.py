@@ -20,13 +20,9 @@ from fairstats.plots.hdr import plot_hdr
 
 
 def level_error(at_samples: FloatArray, prob: float) -> float:
-    """Monte Carlo error of f_α as a quantile of a given density at the draws (Woodruff's order statistics).
-
-    Half the distance between the quantiles at 1 − prob ± √(prob(1 − prob)/n).
-    """
+    """Monte Carlo error of f_α: half the distance of the density's quantiles at 1 − prob ± √(prob(1 − prob)/n)."""
     error = math.sqrt(prob * (1 - prob) / at_samples.size)
-    around = np.clip([1 - prob - error, 1 - prob + error], 0.0, 1.0)
-    low, high = np.quantile(at_samples, around)
+    low, high = np.quantile(at_samples, np.clip([1 - prob - error, 1 - prob + error], 0.0, 1.0))
     return float(high - low) / 2
 
 
@@ -39,16 +35,15 @@ def size_error(prob: float, n: int, level: float) -> float:
 class HdrRegion:
     """One highest density region.
 
-    `prob` is the probability asked for, `mass` that in the region: the share of the samples, each judged by the density
-    of the others; without samples, of the density's mass. `falpha` is the density at the boundary, so that the region
-    is {f ≥ falpha} (for discrete draws the least probability of a value in it), and `falpha_error` its Monte Carlo
+    `prob` is the probability asked for, `mass` the share of the samples in the region, each judged by the density of
+    the others; without samples, of the density's mass. `falpha` is the density at the boundary, so that the region is
+    {f ≥ falpha} (for discrete draws the least probability of a value in it), and `falpha_error` its Monte Carlo
     standard error, 0 where the density was given without samples. `density_mass` is the share of the density's mass in
     the region, below `mass` by what smoothing moves out; None in three or more dimensions.
 
-    In one dimension `intervals`, shape (k, 2), are the ends of its intervals, ascending; `interval_masses`,
-    shape (k,), the share of the samples (without samples, of the density's mass) in each; `errors`, shape
-    (k, 2), the Monte Carlo standard error of each end: 0 at a bound of the support, infinite where the
-    density is flat; None for discrete draws. `size` is the length or area, None in three or more dimensions
+    In one dimension `intervals`, shape (k, 2), are its ends, ascending; `interval_masses`, shape (k,), what `mass` is
+    of each; `errors`, shape (k, 2), the Monte Carlo standard error of each end: 0 at a bound of the support, infinite
+    where the density is flat; None for discrete draws. `size` is the length or area, None in three or more dimensions
     and for discrete draws, and `size_error` its Monte Carlo standard error.
     """
 
@@ -69,8 +64,7 @@ def _each(name: str, meaning: str, dimension: int = 0, what: str = "") -> Any:
 
     def of(result: HdrResult) -> Any:
         if dimension and result.dimension != dimension:
-            got, allowed = f"{result.dimension} quantities", f"regions in {dimension} dimension(s)"
-            raise _unanswerable(what, got, allowed)
+            raise _unanswerable(what, f"{result.dimension} quantities", f"regions in {dimension} dimension(s)")
         found = tuple(getattr(region, name) for region in result.regions)
         return found[0] if result.single else found
 
@@ -85,12 +79,11 @@ class HdrResult(Result):
     `falpha`, `mass`, `area` and `errors` are those of the one region, otherwise tuples with one entry per region.
     `kind` is "density" or "discrete", where the regions were cut from the frequencies of few distinct values.
 
-    `mode` is where the density is highest: on the grid (1-D), at a draw (more dimensions); `modes`, shape
-    (m,) or (m, d), are its local maxima inside the largest region, highest first (1-D, 2-D). `bandwidth` has
-    the standard deviations of the kernel, None where none was used; `axes` the grid, one array per
-    dimension, or the distinct values, shape (m, d), and `values` the density there, or the probabilities of
-    the distinct values; `support` the bounds per dimension, infinite where there is none. `n` samples were
-    there, or None; `method` and `backend` say how the density was found, and by what; `note` names an atom.
+    `mode` is where the density is highest: on the grid (1-D), at a draw (more dimensions); `modes`, shape (m,) or (m,
+    d), are its local maxima inside the largest region, highest first (1-D, 2-D). `bandwidth` has the standard
+    deviations of the kernel, or None; `axes` the grid, one array per dimension, or the distinct values, shape (m, d),
+    and `values` their density or probability; `support` the bounds per dimension. `n` samples were there, or None;
+    `method` and `backend` say how the density was found, and by what; `note` names an atom.
     """
 
     title: ClassVar[str] = "Highest density region"
@@ -132,30 +125,16 @@ class HdrResult(Result):
 
     prob = _each("prob", "Probability asked for, or a tuple of them.")
     falpha = _each("falpha", "Density at the boundary, or a tuple of them.")
-    intervals = _each(
-        "intervals", "Ends of the intervals, shape (k, 2), or a tuple of such arrays (one dimension).", 1, "intervals"
-    )
-    errors = _each(
-        "errors",
-        "Monte Carlo standard errors of the ends, shape (k, 2), or a tuple of them (one dimension).",
-        1,
-        "errors of the ends",
-    )
+    intervals = _each("intervals", "Ends, shape (k, 2), or a tuple of such arrays (one dimension).", 1, "intervals")
+    errors = _each("errors", "Monte Carlo standard errors of `intervals` (one dimension).", 1, "errors of the ends")
     mass = _each("mass", "Probability in the region, or a tuple of them.")
     area = _each("size", "Area of the region, or a tuple of them (two dimensions).", 2, "an area")
 
     @property
     def density(self) -> tuple[FloatArray, ...]:
-        """The density as `hdr` takes it: (grid, values) or (x, y, values).
-
-        Raises
-        ------
-        InputError
-            In three or more dimensions, and for discrete draws.
-        """
+        """As `hdr` takes it: (grid, values) or (x, y, values); InputError beyond two dimensions or discrete draws."""
         if self.kind != "density" or not self.axes:
-            allowed = "regions of one or two continuous quantities"
-            raise _unanswerable("density", "a density on a grid", allowed)
+            raise _unanswerable("density", "a density on a grid", "regions of one or two continuous quantities")
         return (*self.axes, self.values)
 
     def contains(self, points: Any, prob: float | None = None) -> NDArray[np.bool_]:
@@ -175,8 +154,8 @@ class HdrResult(Result):
         Raises
         ------
         InputError
-            Wrong number of columns, a `prob` that was not asked for, or three and more dimensions after a
-            round trip through `to_dict`, which does not carry the draws.
+            Wrong number of columns, a `prob` that was not asked for, or three and more dimensions after `to_dict`,
+            which does not carry the draws.
 
         Examples
         --------
@@ -187,23 +166,20 @@ class HdrResult(Result):
         >>> result.contains([0.0, 1.9, 2.0])
         array([ True,  True, False])
         """
-        region = self._region(prob)
-        places = self._places(points)
+        region, places = self._region(prob), self._places(points)
         if self.kind == "discrete":
             members = self.axes[0][self.values >= region.falpha]
             return np.asarray((places[:, None, :] == members[None, :, :]).all(axis=2).any(axis=1))
         if region.intervals is not None:
-            x = places[:, :1]
             low, high = region.intervals.T
-            return np.asarray(((x >= low) & (x <= high)).any(axis=1))
+            return np.asarray(((places >= low) & (places <= high)).any(axis=1))
         return self._density_at(places) >= region.falpha
 
     def _density_at(self, places: FloatArray) -> FloatArray:
         if self.dimension == 2:
             return Surface(self.axes[0], self.axes[1], self.values).at(places)
         if self._density is None:
-            got = "membership in three or more dimensions"
-            raise _unanswerable("points", got, "the result that hdr() returned")
+            raise _unanswerable("points", "membership in three or more dimensions", "the result that hdr() returned")
         return self._density(places)
 
     def _places(self, points: Any) -> FloatArray:
@@ -211,8 +187,7 @@ class HdrResult(Result):
         if places.ndim <= 1 and (self.dimension == 1 or places.shape == (self.dimension,)):
             places = places.reshape(-1, self.dimension)
         if places.ndim != 2 or places.shape[1] != self.dimension:
-            allowed = f"an array of shape (k, {self.dimension})"
-            got = f"shape {np.shape(points)}"
+            got, allowed = f"shape {np.shape(points)}", f"an array of shape (k, {self.dimension})"
             raise InputError("points", got=got, allowed=allowed, cure="one row per point")
         return places
 
@@ -228,9 +203,8 @@ class HdrResult(Result):
     def rows(self) -> list[dict[str, Any]]:
         """One row per interval (1-D) or per region (more dimensions).
 
-        An interval's ends are `ci_low` and `ci_high`, its `estimate` is where the density is highest in it,
-        and `low_error`, `high_error` are the Monte Carlo errors of the ends. A region of two quantities has
-        its area as `estimate`.
+        An interval's ends are `ci_low` and `ci_high`, with the errors `low_error` and `high_error`; its `estimate` is
+        where the density is highest in it. A region of two quantities has its area as `estimate`.
         """
         rows: list[dict[str, Any]] = []
         for region in self.regions:
@@ -241,9 +215,8 @@ class HdrResult(Result):
             if region.intervals is not None:
                 rows += [common | self._interval_row(region, k) for k in range(len(region.intervals))]
             else:
-                name = "region" if region.size is None else "area"
-                whole = {"metric": name, "estimate": region.size, "std_error": region.size_error}
-                rows.append(whole | common | {"mass": region.mass})
+                whole = {"metric": "region" if region.size is None else "area", "estimate": region.size}
+                rows.append(whole | {"std_error": region.size_error} | common | {"mass": region.mass})
         return rows
 
     def _interval_row(self, region: HdrRegion, k: int) -> dict[str, Any]:

@@ -32,20 +32,12 @@ def gaussian(x: FloatArray, bandwidth: float) -> FloatArray:
 def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, size: int) -> Curve:
     """Gaussian kernel density by the rule of R's `density`: see `grids.Kernel.density_1d`.
 
-    The samples are binned linearly on a power of two of points over [low − 4h, high + 4h], the counts are
-    convolved with the kernel by FFT, and the result is interpolated linearly at the grid. As in R before
-    4.4, the kernel is laid out with a step shorter than the grid's by a factor (2n − 2)/(2n − 1), so that
-    the density is high by about 1/(2n): 0.05% at n = 1024.
-
-    `samples`, shape (n,): values; `bandwidth`: standard deviation h of the kernel; `low`, `high`: first and
-    last grid point; `size`: number of grid points.
-
-    References
-    ----------
-    Silverman, B. W. (1982). Kernel density estimation using the fast Fourier transform. Applied Statistics 31.
+    Samples are binned linearly on a power of two of points over [low − 4h, high + 4h], the counts convolved
+    with the kernel by FFT (Silverman 1982), and the result is interpolated linearly at the grid. As in R
+    before 4.4, the kernel is laid out with a step shorter than the grid's by a factor (2n − 2)/(2n − 1), so
+    that the density is high by about 1/(2n): 0.05% at n = 1024.
     """
-    cells = size if size <= 512 else 2 ** math.ceil(math.log2(size))
-    cells = max(cells, 512)
+    cells = 512 if size <= 512 else 2 ** math.ceil(math.log2(size))
     start, stop = low - REACH * bandwidth, high + REACH * bandwidth
     mass = np.zeros(2 * cells)
     mass[:cells] = bin_line(samples, start, stop, cells) / samples.size
@@ -72,10 +64,7 @@ def levels(
 def density_2d(
     samples: FloatArray, bandwidth: FloatArray, low: FloatArray, high: FloatArray, size: tuple[int, int]
 ) -> Surface:
-    """Binned product-Gaussian density on a grid: see `grids.Kernel.density_2d`.
-
-    The kernel is a product, so the convolution of the counts is two matrix products.
-    """
+    """Binned product-Gaussian density: see `grids.Kernel.density_2d`; the convolution is two matrix products."""
     counts = bin_plane(samples, low, high, size)
     step = (high - low) / (np.array(size) - 1)
     reach = REACH * float(bandwidth.max())
@@ -94,13 +83,9 @@ def _band(size: int, step: float, bandwidth: float, reach: float) -> FloatArray:
 
 
 def shifted_histogram(samples: FloatArray, low: FloatArray, high: FloatArray) -> Surface:
-    """Averaged shifted histogram: see `grids.Kernel.shifted_histogram`.
+    """Averaged shifted histogram (Scott 2015, chapter 5): see `grids.Kernel.shifted_histogram`.
 
     f(x_i, y_j) = Σ_kl w_k w_l ν_(i+k, j+l) / (n δ_x δ_y), w ∝ (1 − (k/m)²)² for |k| < m, Σ w = 1 on each axis.
-
-    References
-    ----------
-    Scott, D. W. (2015). Multivariate Density Estimation, chapter 5.
     """
     width = (high - low) / BINS
     cell = np.clip(((samples - low) / width).astype(np.int64), 0, BINS - 1)
@@ -117,9 +102,8 @@ def shifted_histogram(samples: FloatArray, low: FloatArray, high: FloatArray) ->
 def bin_line(samples: FloatArray, low: float, high: float, size: int) -> FloatArray:
     """Linear-binning counts on ``linspace(low, high, size)``.
 
-    `samples`, shape (n,): values; one in a cell gives 1 − u to its left grid point and u to its right, u its
-    place in the cell; `low`, `high`: first and last grid point; `size`: number of grid points. Returns an
-    array of shape (size,): their sum is the number of samples inside [low, high].
+    A sample in a cell gives 1 − u to its left grid point and u to its right, u its place in the cell; their sum is the
+    number of samples inside [low, high].
     """
     inside = (samples >= low) & (samples <= high)
     if not inside.all():
@@ -132,25 +116,19 @@ def bin_line(samples: FloatArray, low: float, high: float, size: int) -> FloatAr
 
 
 def bin_plane(samples: FloatArray, low: FloatArray, high: FloatArray, size: tuple[int, int]) -> FloatArray:
-    """Linear-binning counts on a rectangular grid, each sample shared among four grid points.
-
-    `samples`, shape (n, 2): points; `low`, `high`, shape (2,): corners of the grid; `size`: grid points per axis.
-    """
+    """Linear-binning counts on the grid with these corners, each sample, shape (n, 2), shared among four points."""
     inside = (samples >= low) & (samples <= high)
     if not inside.all():
         samples = samples[inside.all(axis=1)]
     step = (high - low) / (np.array(size) - 1)
     i, u = _place(samples[:, 0], low[0], step[0], size[0])
     j, v = _place(samples[:, 1], low[1], step[1], size[1])
-    corner = i * size[1] + j
-    counts = np.zeros((size[0], size[1]))
-    cells = size[0] * size[1]
+    corner, uv = i * size[1] + j, u * v
 
     def shared(weight: FloatArray) -> FloatArray:
-        return np.bincount(corner, weight, cells).astype(np.float64, copy=False).reshape(size)
+        return np.bincount(corner, weight, size[0] * size[1]).astype(np.float64, copy=False).reshape(size)
 
-    uv = u * v
-    counts += shared(1 - u - v + uv)
+    counts = shared(1 - u - v + uv)
     counts[1:] += shared(u - uv)[:-1]
     counts[:, 1:] += shared(v - uv)[:, :-1]
     counts[1:, 1:] += shared(uv)[:-1, :-1]

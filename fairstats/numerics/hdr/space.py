@@ -1,17 +1,10 @@
 """Regions without a grid: three or more quantities, and draws with few distinct values.
 
-**Three and more dimensions** (Hyndman's quantile approach): a point belongs to the region when its estimated
-density is at least f_α, the 1 − prob quantile of the densities at the draws. A draw's own kernel is left out
-of its density. In these dimensions it would be a large part of it, f_α would be too high and the region would
-hold too little of new draws.
+**Three and more dimensions** (quantile approach of Hyndman 1996): f_α is the 1 − prob quantile of the densities at the
+draws, each without its own kernel, which would be a large part of it: the region would hold too little of new draws.
 
-**Few distinct values.** A kernel density of such draws is a row of spikes whose height is a matter of
-bandwidth. The region that means something is the least set of values that holds the probability: the most
-frequent values first, ties together.
-
-References
-----------
-Hyndman, R. J. (1996). Computing and graphing highest density regions. The American Statistician 50, 120–126.
+**Few distinct values.** A kernel density is a row of spikes whose height is a matter of bandwidth. The region that
+means something is the least set of values that holds the probability: the most frequent first, ties together.
 """
 
 from __future__ import annotations
@@ -40,12 +33,8 @@ LEAST_REPEATS = 5
 
 
 def normal_reference_bandwidth(samples: FloatArray) -> FloatArray:
-    """Bandwidths that are best for a normal density: sd_j·(4/((d + 2)·n))^(1/(d + 4)), shape (d,).
-
-    n is the number of kernels, `MOST_CENTRES` at most.
-    """
-    d = samples.shape[1]
-    n = min(len(samples), MOST_CENTRES)
+    """Bandwidths that are best for a normal density and n kernels: sd_j·(4/((d + 2)·n))^(1/(d + 4)), shape (d,)."""
+    d, n = samples.shape[1], min(len(samples), MOST_CENTRES)
     return np.asarray(samples.std(axis=0, ddof=1) * (4 / ((d + 2) * n)) ** (1 / (d + 4)))
 
 
@@ -53,9 +42,8 @@ def normal_reference_bandwidth(samples: FloatArray) -> FloatArray:
 class PointDensity:
     """Gaussian kernel density in d dimensions, with the draws' correlation in the kernel.
 
-    `centres`, shape (m, d): kernel centres, whitened: the kernel is N(0, I) around each; `whiten`, shape (d,
-    d): maps draws to that scale: ``draw @ whiten``; `height`: density at the centre of one kernel of mass 1,
-    in the units of the draws.
+    `centres`, shape (m, d): whitened: the kernel is N(0, I) around each; `whiten`, shape (d, d): draw @ whiten is on
+    that scale; `height`: density at the centre of one kernel of mass 1, in the units of the draws.
     """
 
     centres: FloatArray
@@ -64,19 +52,15 @@ class PointDensity:
 
     @classmethod
     def of(cls, samples: FloatArray, bandwidth: FloatArray) -> PointDensity:
-        """Kernels on the draws, N(0, H) with H_ij = h_i·h_j·ρ_ij.
-
-        Raises InputError if the columns are linearly dependent.
-        """
+        """Kernels on the draws, N(0, H) with H_ij = h_i·h_j·ρ_ij; InputError if columns are linearly dependent."""
         correlation = np.corrcoef(samples.T)
         if float(np.linalg.eigvalsh(correlation)[0]) < 1e-10:
             got = "columns of which one is a linear combination of the others"
             raise InputError("samples", got=got, allowed="draws with a density", cure="leave that column out")
         root = np.linalg.cholesky(correlation) * bandwidth[:, None]
         whiten: FloatArray = np.asarray(np.linalg.inv(root).T, dtype=np.float64)
-        chosen = samples[_every_kth(samples)]
         height = abs(float(np.linalg.det(whiten))) / (2 * math.pi) ** (samples.shape[1] / 2)
-        return cls(chosen @ whiten, whiten, height)
+        return cls(samples[_every_kth(samples)] @ whiten, whiten, height)
 
     def at(self, points: FloatArray) -> FloatArray:
         """Density at any points, shape (k, d) → (k,)."""
@@ -84,8 +68,7 @@ class PointDensity:
 
     def at_own(self, samples: FloatArray) -> FloatArray:
         """Density at the draws themselves, each without the kernel on it."""
-        total = self._sum(samples)
-        m = len(self.centres)
+        total, m = self._sum(samples), len(self.centres)
         own = np.zeros(len(samples), dtype=bool)
         own[_every_kth(samples)] = True
         return np.where(own, np.maximum(total - 1, 0.0) / (m - 1), total / m) * self.height
@@ -93,11 +76,9 @@ class PointDensity:
     def _sum(self, points: FloatArray) -> FloatArray:
         """Sum of exp(−½·squared distance) over the centres."""
         white = points @ self.whiten
-        ones = np.ones((len(white), 1))
-        half = 0.5 * np.einsum("ij,ij->i", white, white)
-        left = np.hstack([white, ones, half[:, None]])
-        half = 0.5 * np.einsum("ij,ij->i", self.centres, self.centres)
-        right = np.vstack([self.centres.T, -half, -np.ones(len(self.centres))])
+        far, reach = (0.5 * np.einsum("ij,ij->i", x, x) for x in (white, self.centres))
+        left = np.column_stack([white, np.ones(len(white)), far])
+        right = np.vstack([self.centres.T, -reach, -np.ones(len(self.centres))])
         total = np.empty(len(white))
         rows = max(BLOCK // len(self.centres), 1)
         for start in range(0, len(white), rows):
@@ -112,8 +93,7 @@ def _every_kth(samples: FloatArray) -> np.ndarray:
     every = math.ceil(len(samples) / MOST_CENTRES)
     if every == 1:
         return np.arange(len(samples))
-    order: np.ndarray = np.lexsort(samples.T[::-1])
-    return order[::every]
+    return np.lexsort(samples.T[::-1])[::every]
 
 
 def space_regions(
@@ -152,10 +132,7 @@ def is_discrete(samples: FloatArray) -> bool:
 
 
 def frequencies(samples: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Distinct rows in lexicographic order, shape (m, d), and the share of the draws at each, shape (m,).
-
-    A constant up to rounding is one value, its median.
-    """
+    """Distinct rows, sorted, shape (m, d), and the share of the draws at each; what is constant is one value."""
     if is_constant(samples):
         return np.median(samples, axis=0)[None, :], np.ones(1)
     values, counts = np.unique(samples, axis=0, return_counts=True)
@@ -180,19 +157,15 @@ def runs(values: FloatArray, included: np.ndarray) -> FloatArray:
 def discrete_regions(samples: FloatArray, probs: FloatArray) -> dict[str, Any]:
     """Fields of the result for draws with few distinct values, shape (n, d)."""
     values, shares = frequencies(samples)
-    n, d = samples.shape
-    regions = []
+    (n, d), x, regions = samples.shape, values[:, 0], []
     for prob in probs.tolist():
         level = least_mass(shares, prob)
-        members = shares >= level
-        mass = float(shares[members].sum())
-        intervals = runs(values[:, 0], members) if d == 1 else None
-        masses = None
-        if intervals is not None:
-            x = values[:, 0]
+        members, intervals, masses = shares >= level, None, None
+        if d == 1:
+            intervals = runs(x, members)
             masses = np.array([shares[(x >= low) & (x <= high)].sum() for low, high in intervals])
         error = math.sqrt(level * (1 - level) / n)
-        regions.append(HdrRegion(prob, level, error, mass, None, intervals, masses))
+        regions.append(HdrRegion(prob, level, error, float(shares[members].sum()), None, intervals, masses))
     order = np.argsort(-shares, kind="stable")
     modes = values[order[shares[order] == shares.max()]]
     return {
