@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 import fairstats as fs
 from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
-from fairstats.methods.madd.mapping import LabelledSample, MixtureCdfs, error_losses, fairness_losses
+from fairstats.methods.madd.mitigation import LabelledSample, MixtureCdfs, error_losses, fairness_losses
 from fairstats.methods.madd.mitigator import MaddMitigator
 from fairstats.methods.madd.scores import Sample
 

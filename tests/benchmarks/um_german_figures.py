@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import fairstats as fs
-from fairstats.methods.um.effective import strategy_factors
 from fairstats.methods.um.events import probabilities
+from fairstats.methods.um.folds import strategy_factors
 from fairstats.methods.um.metrics import parse_metric
 from tests.benchmarks.um_german_credit import AGAINST, COMPARED, FOLDS, FROM_FILE, INITIAL, RECORD, read
 

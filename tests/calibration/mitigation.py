@@ -15,9 +15,15 @@ from numpy.typing import NDArray
 import fairstats as fs
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.scores import label_blind_bins
-from fairstats.methods.madd.mapping import LabelledSample, MixtureCdfs, fairness_limits, fairness_losses, left_out
-from fairstats.methods.madd.mitigation import mitigation_result
-from fairstats.methods.madd.settings import make_settings
+from fairstats.methods.madd.mitigation import (
+    LabelledSample,
+    MixtureCdfs,
+    fairness_limits,
+    fairness_losses,
+    left_out,
+    mitigation_result,
+)
+from fairstats.methods.madd.result import make_settings
 from tests.calibration.study import Cell, Counts, tally_interval
 from tests.methods.madd.conftest import Scored, scored
 

@@ -20,8 +20,8 @@ import fairstats as fs
 from fairstats.ground.errors import RBackendError
 from fairstats.ground.registry import RATES
 from fairstats.ground.rsession import call
-from fairstats.methods.um.effective import STRATEGIES, checked_factors, strategy_factors, variance_ratio_of
 from fairstats.methods.um.events import probabilities
+from fairstats.methods.um.folds import STRATEGIES, checked_factors, strategy_factors, variance_ratio_of
 from fairstats.methods.um.metrics import parse_metric
 
 #: The order of the cells in these tables, and their places in the twins (tp, fp, fn, tn).

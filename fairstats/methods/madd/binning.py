@@ -1,8 +1,8 @@
 """Histograms of scores on [0, 1]: bins [0, 1/m), …, [(m−1)/m, 1], and the distance between two of them.
 
-Everything rests on counts below edges, so that one sort serves every number of bins. The M(M − 1)/2 inner
-edges k/m of the grids with 1 … M bins are only about 3M²/π² distinct numbers, the Farey fractions (304,191
-instead of 499,500 for M = 1,000): counts below these are taken once, and every grid picks its own.
+Everything rests on counts below edges, so that one sort serves every number of bins. The M(M − 1)/2 inner edges k/m of
+the grids with 1 … M bins are only about 3M²/π² distinct numbers, the Farey fractions: counts below these are taken
+once, and every grid picks its own.
 """
 
 from __future__ import annotations
@@ -66,8 +66,7 @@ def histogram_distance(counts0: NDArray[Any], counts1: NDArray[Any]) -> Any:
 
     Each side has a positive sum. Of whole counts, unless huge, it is computed in integers and rounded once.
     """
-    n0 = counts0.sum(axis=-1, keepdims=True)
-    n1 = counts1.sum(axis=-1, keepdims=True)
+    n0, n1 = (counts.sum(axis=-1, keepdims=True) for counts in (counts0, counts1))
     whole = counts0.dtype.kind == "i" and counts1.dtype.kind == "i"
     if not (whole and float(n0.max()) * float(n1.max()) < MOST_WHOLE):
         return np.abs(counts0 / n0 - counts1 / n1).sum(axis=-1)
@@ -79,9 +78,9 @@ def histogram_distance(counts0: NDArray[Any], counts1: NDArray[Any]) -> Any:
 class FareyGrid:
     """All edges of the grids with 1 … M bins.
 
-    `edges`, shape (e,): the distinct inner edges, ascending; `pick`, shape (M(M + 1)/2 + 1,): for every grid
-    in turn 0 for the end at 0, then 1 + position in `edges` of each inner edge (the end at 1 is the 0 that
-    opens the next grid); `starts`, shape (M,): where each grid starts in `pick`.
+    `edges`, shape (e,): the distinct inner edges, ascending; `pick`, shape (M(M + 1)/2 + 1,): for every grid in turn 0
+    for the end at 0, then 1 + position in `edges` of each inner edge (the end at 1 is the 0 that opens the next grid);
+    `starts`, shape (M,): where each grid starts in `pick`.
     """
 
     edges: NDArray[np.float64]
@@ -93,8 +92,8 @@ class FareyGrid:
 def farey_grid(max_bins: int) -> FareyGrid:
     """The edges of the grids with 1 … `max_bins` bins; kept for the next call.
 
-    Distinct fractions with denominators up to M lie further apart than 1/M², so that ⌊M²·k/m⌋ is a different
-    whole number for each: they are put in order by counting, without a sort.
+    Distinct fractions with denominators up to M lie further apart than 1/M², so that ⌊M²·k/m⌋ is a different whole
+    number for each: they are put in order by counting, without a sort.
     """
     grids = range(1, max_bins + 1)
     starts = np.concatenate([[0], np.cumsum(grids)])

@@ -40,8 +40,8 @@ _ROUNDING = 1e-12
 class MaddCurve(Result):
     """MADD of two groups for m = 1 … M bins.
 
-    `n_bins`, shape (M,): m, ascending; `madd`, shape (M,): in [0, 2]; `n0`, `n1`: rows of the two `groups`,
-    effective numbers (Kish) under weights.
+    `n_bins`, shape (M,): m, ascending; `madd`, shape (M,): in [0, 2]; `n0`, `n1`: rows of the two `groups`, effective
+    numbers (Kish) under weights.
     """
 
     n_bins: NDArray[np.int64]
@@ -70,17 +70,15 @@ class MaddCurve(Result):
 
     def sentences(self) -> list[str]:
         """Where it begins and ends."""
-        first, second = self.groups
-        least, most = float(self.madd.min()), float(self.madd.max())
         return [
-            f"{first} against {second}: MADD from {least:.3f} to {most:.3f} in 1 to {self.n_bins.size:,} "
-            "bins. It tends to grow with their number; stable_bandwidth(…) finds where it varies least."
+            f"{' against '.join(self.groups)}: MADD from {self.madd.min():.3f} to {self.madd.max():.3f} in 1 to "
+            f"{self.n_bins.size:,} bins. It tends to grow with their number; stable_bandwidth(…) finds where it "
+            "varies least."
         ]
 
     def summary(self) -> str:
         """The curve in a sentence: its table has as many rows as there are bandwidths."""
-        lines = (self.title, *self.sentences())
-        return "\n".join(textwrap.fill(line, WIDTH) for line in lines)
+        return "\n".join(textwrap.fill(line, WIDTH) for line in (self.title, *self.sentences()))
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.summary())}</pre>"
@@ -91,32 +89,20 @@ class MaddCurve(Result):
 
 
 def madd_curve(
-    score: Any = None,
-    *,
-    sensitive_features: Any = None,
-    max_bins: int = 1000,
-    pair: Sequence[Hashable] | None = None,
-    sample_weight: Any = None,
-    missing: Literal["raise", "drop", "group"] = "raise",
-    groups: Sequence[Hashable] | None = None,
-    counts: Any = None,
-) -> MaddCurve:
+    score: Any = None, *, sensitive_features: Any = None, max_bins: int = 1000,
+    pair: Sequence[Hashable] | None = None, sample_weight: Any = None,
+    missing: Literal["raise", "drop", "group"] = "raise", groups: Sequence[Hashable] | None = None, counts: Any = None,
+) -> MaddCurve:  # fmt: skip
     """MADD of two groups for every number of bins m = 1 … `max_bins`.
 
     Parameters
     ----------
-    score : array-like of float, shape (n,)
-        Scores in [0, 1].
-    sensitive_features : array-like (n,) or (n, k), data frame or mapping
-        Group of each row; several columns are crossed.
+    score, sensitive_features, sample_weight, missing, groups, counts
+        As in `madd`.
     max_bins : int, default 1000
         M, at most 5,000.
     pair : sequence of two groups, optional
         Which groups; needed where there are more than two.
-    sample_weight : array-like, shape (n,), optional
-        Weights ≥ 0.
-    missing, groups, counts
-        As in `madd`.
 
     Returns
     -------
@@ -129,8 +115,8 @@ def madd_curve(
 
     Notes
     -----
-    Bins are [0, 1/m), …, [(m−1)/m, 1]. The search runs over whole m: floor(1/h) in floating point loses a bin
-    for 70 of m = 1 … 1,000, the first of them m = 93. The scores are sorted once.
+    Bins are [0, 1/m), …, [(m−1)/m, 1]. The search runs over whole m: floor(1/h) in floating point loses a bin for 70 of
+    m = 1 … 1,000, the first of them m = 93.
 
     References
     ----------
@@ -176,9 +162,9 @@ def curve_of(first: Sample, second: Sample, max_bins: int, names: tuple[str, str
 class StableBandwidth(Result):
     """The stable stretch of bandwidths.
 
-    `low` and `high` are its least and its largest bandwidth h, both among those searched; `mean` and `std`
-    the mean (the estimate) and the population standard deviation of MADD over it. It holds `n_points` of the
-    `n_searched` bandwidths searched. `h_sup` is the order of the best bandwidth (theorem 2).
+    `low` and `high` are its least and its largest bandwidth h, both among those searched; `mean` and `std` the mean
+    (the estimate) and the population standard deviation of MADD over it. It holds `n_points` of the `n_searched`
+    bandwidths searched. `h_sup` is the order of the best bandwidth (theorem 2).
     """
 
     low: float
@@ -240,14 +226,13 @@ def stable_bandwidth(curve: MaddCurve, *, min_points: int = 50, width: float = 0
 
     Notes
     -----
-    With h ascending, every stretch (i, j) from the first j that satisfies both conditions to the end of the
-    curve is looked at, both ends included; the first of equals wins. Variances come from prefix sums of MADD
-    and MADD², O(M²) in all; those within rounding of the least are computed again in two passes.
+    With h ascending, every stretch (i, j) from the first j that satisfies both conditions to the end of the curve is
+    looked at, both ends included; the first of equals wins. Variances come from prefix sums of MADD and MADD²; those
+    within rounding of the least are computed again in two passes.
 
     References
     ----------
-    .. [1] Verger, Fan, Lallé, Bouchet, Luengo (2024). A comprehensive study on evaluating and mitigating
-       algorithmic unfairness with the MADD metric. JEDM 16(1), 365–409: Algorithm 1.
+    .. [1] Verger et al. (2024). JEDM 16(1), 365–409: Algorithm 1.
 
     Examples
     --------
@@ -263,25 +248,17 @@ def stable_bandwidth(curve: MaddCurve, *, min_points: int = 50, width: float = 0
     check_number("width", width, low=0, allowed="a share of h_sup, at least 0", cure="the paper's is 0.45")
     known = isinstance(curve, MaddCurve)
     if not known or not np.isfinite(curve.madd).all() or not min(curve.n0, curve.n1) > 0:
-        raise InputError(
-            "curve",
-            got=f"a curve of {curve.n0:g} and {curve.n1:g} rows with values that are no numbers"
-            if known
-            else f"a {type(curve).__name__}",
-            allowed="a MaddCurve",
-            cure="pass madd_curve(score, sensitive_features=…)",
-        )
+        got = f"a {type(curve).__name__}"
+        got = f"a curve of {curve.n0:g} and {curve.n1:g} rows with values that are no numbers" if known else got
+        raise InputError("curve", got=got, allowed="a MaddCurve", cure="pass madd_curve(score, sensitive_features=…)")
     h_sup = bandwidth_order(curve.n0, curve.n1)
     bandwidth, madd = curve.bandwidth[::-1], curve.madd[::-1]
     first = first_ends(bandwidth, min_points, width * h_sup)
     if not (first < madd.size).any():
-        raise InputError(
-            "curve",
-            got=f"{madd.size} bandwidths, none of whose stretches has more than {min_points} values and is "
-            f"{width * h_sup:.3g} wide ({width:g}·h_sup)",
-            allowed="a curve with an eligible stretch",
-            cure=f"search more bandwidths (max_bins above {min_points + 1}), or lower min_points or width",
-        )
+        got = f"{madd.size} bandwidths, none of whose stretches has more than {min_points} values"
+        got = f"{got} and is {width * h_sup:.3g} wide ({width:g}·h_sup)"
+        cure = f"search more bandwidths (max_bins above {min_points + 1}), or lower min_points or width"
+        raise InputError("curve", got=got, allowed="a curve with an eligible stretch", cure=cure)
     i, j = least_varying(madd, first)
     values = madd[i : j + 1]
     return StableBandwidth(
@@ -305,13 +282,11 @@ def first_ends(bandwidth: NDArray[np.float64], min_points: int, length: float) -
 def least_varying(madd: NDArray[np.float64], first: NDArray[np.int64]) -> tuple[int, int]:
     """Indexes (i, j) of the stretch with the least standard deviation, the first of equals (lines 18–37).
 
-    `madd` is in the order of ascending bandwidth (Lmadd). Stretches of i end at j = first[i], …, L − 1; at
-    least one i has such.
+    `madd` is in the order of ascending bandwidth (Lmadd). Stretches of i end at j = first[i], …, L − 1; at least one i
+    has such.
     """
-    centred = madd - np.median(madd)
-    sums = np.concatenate([[0.0], np.cumsum(centred)])
-    squares = np.concatenate([[0.0], np.cumsum(centred**2)])
-    size = madd.size
+    centred, size = madd - np.median(madd), madd.size
+    sums, squares = (np.concatenate([[0.0], np.cumsum(values)]) for values in (centred, centred**2))
     starts = np.flatnonzero(first < size)
     tolerance = _NEARLY_LEAST * float(np.mean(centred**2))
     least, nearly = np.inf, []

@@ -1,60 +1,52 @@
-"""MADD, the model absolute density distance: the public function."""
+"""`madd`, the model absolute density distance: pairs, estimate, grid, interval, test and verdict of each."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
-from warnings import warn
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from tqdm import tqdm
 
-from fairstats.ground.checks import as_generator
-from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning
+from fairstats.ground.checks import Floats, as_generator
+from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import adjust_pvalues, make_pairs
+from fairstats.ground.results import HypothesisTest, Interval
+from fairstats.ground.scores import bandwidth_order, label_blind_bins
 from fairstats.ground.verdict import Evidence, settle
-from fairstats.methods.madd.comparison import Pair, compare, largest_of
-from fairstats.methods.madd.result import REST, MaddResult
-from fairstats.methods.madd.scores import GridCounts, GroupScores, Sample, read_scores
-from fairstats.methods.madd.settings import MaddSettings, make_settings
+from fairstats.methods.madd import permutation
+from fairstats.methods.madd.binning import bin_edges, farey_grid, grid_counts, histogram_distance
+from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
+from fairstats.methods.madd.noise import SMALLEST_GROUP, DistanceLimits, distance_limits, noise_of
+from fairstats.methods.madd.result import REST, LargestMadd, MaddComparison, MaddResult, MaddSettings, make_settings
+from fairstats.methods.madd.scores import TIED, GridCounts, GroupScores, Sample, read_scores
 
 #: Fewer rows than this in a comparison call for a warning.
 FEW_ROWS = 50
 #: Rows up to which Algorithm 1 may run again in every permutation.
 MOST_SEARCHED_ROWS = 100_000
+_NAN = float("nan")
+_METHOD = "directional delta"
+_NULL = "one score distribution in both groups"
 
 
 def madd(
-    score: Any = None,
-    *,
-    sensitive_features: Any = None,
-    bandwidth: float | Literal["auto"] = "auto",
-    n_bins: int | None = None,
-    grid_bins: int | None = None,
-    comparisons: Literal["all", "rest", "reference"] = "all",
-    reference: Hashable | None = None,
-    sample_weight: Any = None,
-    cluster: Any = None,
-    permutations: Literal["grid", "search"] = "grid",
-    margin: float = 0.2,
-    confidence_level: float = 0.95,
-    adjust: str = "holm",
-    n_resamples: int = 1_999,
-    max_bins: int = 1000,
-    min_points: int = 50,
-    width: float = 0.45,
-    missing: Literal["raise", "drop", "group"] = "raise",
-    groups: Sequence[Hashable] | None = None,
-    counts: Any = None,
-    rng: Any = None,
-) -> MaddResult:
+    score: Any = None, *, sensitive_features: Any = None, bandwidth: float | Literal["auto"] = "auto",
+    n_bins: int | None = None, grid_bins: int | None = None,
+    comparisons: Literal["all", "rest", "reference"] = "all", reference: Hashable | None = None,
+    sample_weight: Any = None, cluster: Any = None, permutations: Literal["grid", "search"] = "grid",
+    margin: float = 0.2, confidence_level: float = 0.95, adjust: str = "holm", n_resamples: int = 1_999,
+    max_bins: int = 1000, min_points: int = 50, width: float = 0.45,
+    missing: Literal["raise", "drop", "group"] = "raise", groups: Sequence[Hashable] | None = None,
+    counts: Any = None, rng: Any = None,
+) -> MaddResult:  # fmt: skip
     """Model absolute density distance: how far the score distributions of groups lie apart.
 
-    MADD = Σ_k |d0_k − d1_k| ∈ [0, 2], d_k the share of a group's scores in bin k: 0 where the groups have the
-    same histogram, 2 where they share no bin. MADD/2 bounds the difference of selection rates under any rule
-    that depends on the bin alone, whatever the cut-off.
+    MADD = Σ_k |d0_k − d1_k| ∈ [0, 2], d_k the share of a group's scores in bin k: 0 where the groups have the same
+    histogram, 2 where they share no bin. MADD/2 bounds the difference of selection rates under any rule that depends on
+    the bin alone, whatever the cut-off.
 
     Parameters
     ----------
@@ -63,17 +55,16 @@ def madd(
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
         Group of each row; several columns are crossed.
     bandwidth : "auto" or float, default "auto"
-        "auto": the mean of MADD over the stable stretch of bandwidths (`stable_bandwidth`). A number h in (0,
-        1] makes ⌊1/h⌋ bins.
+        "auto": the mean of MADD over the stable stretch of bandwidths (`stable_bandwidth`). A number h in (0, 1] makes
+        ⌊1/h⌋ bins.
     n_bins : int, optional
         Number of bins m, instead of a bandwidth.
     grid_bins : int, optional
-        Bins of the grid on which interval, test and contributions are computed. It must not depend on the
-        labels; at most 2,000. Default: the bins given, up to 2,000; else ⌈1/h_sup⌉ of every comparison,
-        which depends on group sizes only.
+        Bins of the grid on which interval, test and contributions are computed. It must not depend on the labels; at
+        most 2,000. Default: the bins given, up to 2,000; else ⌈1/h_sup⌉ of every comparison, by group sizes only.
     comparisons : {"all", "rest", "reference"}
-        All pairs; each group against all others; each against the reference. With several comparisons the
-        largest is given, too, with a p-value that accounts for the search.
+        All pairs; each group against all others; each against the reference. With several comparisons the largest is
+        given, too, with a p-value that accounts for the search.
     reference : hashable, optional
         For ``comparisons="reference"``; default the largest group.
     sample_weight : array-like of float, shape (n,), optional
@@ -81,11 +72,11 @@ def madd(
     cluster : array-like, shape (n,), optional
         Sampling unit of each row: permuted whole where every unit lies in one group.
     permutations : {"grid", "search"}
-        "search" also runs Algorithm 1 again in every permutation: an exact p-value of the searched estimate
-        (plain rows, at most 10⁵; some 15 ms per permutation at 20,000).
+        "search" also runs Algorithm 1 again in every permutation: an exact p-value of the searched estimate (plain
+        rows, at most 10⁵; some 15 ms per permutation at 20,000).
     margin : float, default 0.2
-        The verdict asks on which side of it the binned distance lies; 0.2 bounds every difference of
-        selection rates by 0.1.
+        The verdict asks on which side of it the binned distance lies; 0.2 bounds all differences of selection rates by
+        0.1.
     confidence_level : float, default 0.95
     adjust : str, default "holm"
         Adjustment of the p-values over the comparisons.
@@ -109,8 +100,8 @@ def madd(
     Raises
     ------
     InputError
-        For scores outside [0, 1], missing values, one group, a bandwidth outside (0, 1], no bins, no eligible
-        stretch, and other input that cannot be used.
+        For scores outside [0, 1], missing values, one group, a bandwidth outside (0, 1], no bins, no eligible stretch,
+        and other input that cannot be used.
 
     Warns
     -----
@@ -121,14 +112,14 @@ def madd(
 
     Notes
     -----
-    The estimate is biased upwards, the more the smaller the groups and the bins: read it beside `null_mean`,
-    the exact mean over all permutations of the labels. The p-value is exact on the grid: p = (1 + #{MADD* ≥
-    MADD})/(B + 1); the mid-p value counts half of the ties.
+    The estimate is biased upwards, the more the smaller the groups and the bins: read it beside `null_mean`, the exact
+    mean over all permutations of the labels. The p-value is exact on the grid: p = (1 + #{MADD* ≥ MADD})/(B + 1); the
+    mid-p value counts half of the ties.
 
-    The interval is for the binned distance δ_m = Σ_k |p0_k − p1_k| on the grid. For the L1 distance of the
-    densities, δ_m ≤ ∫|f0 − f1|, only the lower limit holds: without smoothness no upper one exists. The
-    percentile bootstrap is not offered: it never covers equal groups. Intervals that do are conservative, as
-    signs of bins are left open where groups may be alike.
+    The interval is for the binned distance δ_m = Σ_k |p0_k − p1_k| on the grid. For the L1 distance of the densities,
+    δ_m ≤ ∫|f0 − f1|, only the lower limit holds: without smoothness no upper one exists. The percentile bootstrap is
+    not offered: it never covers equal groups. Intervals that do are conservative, as signs of bins are left open where
+    groups may be alike.
 
     References
     ----------
@@ -160,17 +151,14 @@ def madd(
         groups=groups,
     )  # fmt: skip
     result = madd_of_scores(scores, reference, settings, rng)
-    warn_of(result, stacklevel=3)
+    warn_of(result)
     return result
 
 
 def madd_of_scores(
     scores: GroupScores, reference: Hashable | None, settings: MaddSettings, rng: Any, *, few: bool = True
 ) -> MaddResult:
-    """MADD from sorted scores, without warnings; `reference` is for settings that compare with one.
-
-    `few`: whether few distinct scores are the bins.
-    """
+    """MADD from sorted scores, without warnings; `few`: whether few distinct scores are the bins."""
     generator, seed = as_generator(rng)
     pairs, rule = _pairs(scores, reference, settings)
     settings = replace(settings, seed=seed, reference_rule=rule)
@@ -189,15 +177,9 @@ def madd_of_scores(
     largest = largest_of(pairs, compared, scores.samples, grids, settings, generator)
     evidence = [Evidence() if c.verdict or not m else m.evidence(settings.margin) for c, m in compared]
     rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
-    adjusted = adjust_pvalues([c.pvalue for c in found], settings.adjust)
-    return MaddResult(
-        comparisons=tuple(
-            replace(c.ruled(r), pvalue_adjusted=float(p)) for c, r, p in zip(found, rulings, adjusted, strict=True)
-        ),
-        largest=largest,
-        settings=settings,
-        counts=grids,
-    )
+    adjusted = adjust_pvalues([c.pvalue for c in found], settings.adjust).tolist()
+    each = zip(found, rulings, adjusted, strict=True)
+    return MaddResult(tuple(replace(c.ruled(r), pvalue_adjusted=p) for c, r, p in each), largest, settings, grids)
 
 
 def _pairs(scores: GroupScores, reference: Hashable | None, settings: MaddSettings) -> tuple[list[Pair], str]:
@@ -209,27 +191,186 @@ def _pairs(scores: GroupScores, reference: Hashable | None, settings: MaddSettin
     elif reference is not None:
         got, allowed = f"{reference!r} with comparisons={kind!r}", "a reference with comparisons='reference'"
         raise InputError("reference", got=got, allowed=allowed, cure="pass comparisons='reference'")
-    if kind == "rest" and len(groups) > 2:
-        others = [tuple(h for h in range(len(groups)) if h != g) for g in range(len(groups))]
+    size = len(groups)
+    if kind == "rest" and size > 2:
+        others = [tuple(h for h in range(size) if h != g) for g in range(size)]
         rest = [Sample.joined([samples[h] for h in other]) for other in others]
         return [Pair((name, REST), ((g,), others[g]), (samples[g], rest[g])) for g, name in enumerate(groups)], rule
-    pairs = make_pairs(len(groups), index, "reference" if kind == "reference" else "all")
+    pairs = make_pairs(size, index, "reference" if kind == "reference" else "all")
     return [Pair((groups[g], groups[h]), ((g,), (h,)), (samples[g], samples[h])) for g, h in pairs], rule
 
 
-def warn_of(result: MaddResult, *, stacklevel: int = 2) -> None:
+def warn_of(result: MaddResult) -> None:
     """Warn of groups that are too small, of scores that do not vary, and of tests that had to be replaced."""
     lacking = sorted({c.note for c in result.comparisons if c.verdict == "insufficient evidence"})
     if lacking:
-        warn(f"madd: {' '.join(lacking)}", InsufficientEvidenceWarning, stacklevel=stacklevel + 1)
+        caution(f"madd: {' '.join(lacking)}", InsufficientEvidenceWarning)
     few = [f"{c.group} and {c.reference}" for c in result.comparisons if 0 < c.n + c.n_reference < FEW_ROWS]
     if few:
         text = f"madd: fewer than {FEW_ROWS} rows in {'; '.join(few)}: alike groups show a large MADD, too;"
-        warn(f"{text} compare with null_mean.", DataWarning, stacklevel=stacklevel + 1)
+        caution(f"{text} compare with null_mean.", DataWarning)
     if int((result.counts.counts.sum(axis=0) > 0).sum()) == 1 and len(result.comparisons):
         text = "madd: all scores lie in one bin of a hundred: there is next to nothing to compare."
-        warn(text, DataWarning, stacklevel=stacklevel + 1)
+        caution(text, DataWarning)
     replaced = any(t.method == "multiplier bootstrap" for c in result.comparisons for t in c.tests)
     if replaced and not result.counts.weighted:
-        text = "madd: clusters lie in several groups and cannot be permuted; the test is a"
-        warn(f"{text} multiplier bootstrap.", DataWarning, stacklevel=stacklevel + 1)
+        text = "madd: clusters lie in several groups and cannot be permuted; the test is a multiplier bootstrap."
+        caution(text, DataWarning)
+
+
+class Pair(NamedTuple):
+    """Two sides to compare; `groups`: positions of the groups on either side."""
+
+    names: tuple[str, str]
+    groups: tuple[tuple[int, ...], tuple[int, ...]]
+    samples: tuple[Sample, Sample]
+
+
+#: A comparison, and the limits that its verdict and the largest rest on; None where it cannot be made.
+Compared: TypeAlias = tuple[MaddComparison, DistanceLimits | None]
+
+
+def compare(
+    pair: Pair, settings: MaddSettings, rng: np.random.Generator, *, atoms: Floats | None, limit_draws: int
+) -> Compared:
+    """Compare two samples, yet without a verdict.
+
+    `atoms`: the distinct scores, where they are the bins; `limit_draws`: draws behind the lower limit, if more than
+    others.
+    """
+    first, second = pair.samples
+    level, draws, names = settings.confidence_level, settings.n_resamples, pair.names
+    known: dict[str, Any] = {"group": names[0], "reference": names[1], "n": first.n, "n_reference": second.n}
+    known["atoms"] = atoms is not None
+    lacking = [name for name, s in zip(names, pair.samples, strict=True) if s.n < 2 or not s.total > 0]
+    if not (first.total > 0 and second.total > 0):
+        bins, whole = (settings.grid_bins or 2) if atoms is None else atoms.size, Interval(0.0, 2.0, level, _METHOD)
+        weightless = all(s.n for s in pair.samples if not s.total > 0)
+        none = "all weights of rows are 0" if weightless else "no rows"
+        empty = MaddComparison(
+            **known, grid_bins=bins, confidence_interval=whole, bounds=whole, verdict="insufficient evidence",
+            contributions=np.full(bins, _NAN), note=f"{' and '.join(lacking)}: {none}, so no score distribution.",
+        )  # fmt: skip
+        return empty, None
+    blind = settings.grid_bins or label_blind_bins(first.n_effective, second.n_effective)
+    edges = bin_edges(blind) if atoms is None else atoms[1:]
+    noise = noise_of(first, second, edges)
+    limits = distance_limits(noise, min(first.n_units, second.n_units), max(draws, limit_draws), rng)
+    distances = noise.distances(draws, rng)
+    measurable = bool(np.isfinite(limits.shortfall))
+    test = permutation.pair_test(first, second, edges, draws, rng)
+    if test is None:
+        test = permutation.multiplier_test(noise, draws, rng)
+        if not measurable:
+            test = replace(test, pvalue=_NAN, mid_pvalue=_NAN, null_mean=_NAN)
+    remark = ""
+    if measurable and _without_common_score(first, second):
+        limits = replace(limits, shortfall=np.inf)
+        remark = f"{' and '.join(names)} have no score in common: bins cannot show them alike."
+    bounds = Interval(limits.lower(level), limits.upper(level), level, _METHOD)
+    tail = (1 + level) / 2
+    note = f"{' and '.join(lacking)}: one row is no distribution." if lacking else ""
+    if not (lacking or measurable):
+        few = [name for name, s in zip(names, pair.samples, strict=True) if s.n_units < SMALLEST_GROUP]
+        units = "clusters" if first.clusters is not None else "effective rows"
+        note = f"{' and '.join(few)}: fewer than {SMALLEST_GROUP} {units}, too few for a variance."
+    comparison = MaddComparison(
+        **known, estimate=test.statistic, h_sup=bandwidth_order(first.n_effective, second.n_effective),
+        null_mean=test.null_mean, grid_bins=edges.size + 1, binned=test.statistic, binned_null_mean=test.null_mean,
+        bias_corrected=max(2 * limits.estimate - float(distances.mean()), 0.0) if measurable else _NAN,
+        std_error=float(distances.std()) if measurable else _NAN,
+        confidence_interval=Interval(limits.lower(tail), limits.upper(tail), level, _METHOD), bounds=bounds,
+        lower_limit=bounds.low, statistic=test.statistic, pvalue=test.pvalue, mid_pvalue=test.mid_pvalue,
+        tests=(HypothesisTest(_NULL, "two-sided", test.statistic, test.pvalue, test.method),),
+        verdict="insufficient evidence" if note else "", contributions=noise.difference, note=note or remark,
+    )  # fmt: skip
+    return _with_estimate(comparison, pair, settings, rng), limits
+
+
+def _with_estimate(
+    comparison: MaddComparison, pair: Pair, settings: MaddSettings, rng: np.random.Generator
+) -> MaddComparison:
+    """The comparison with the estimate asked for: other bins than the grid's, or the search."""
+    (first, second), plain = pair.samples, all(s.plain for s in pair.samples)
+    if settings.n_bins is not None:
+        if settings.n_bins == comparison.grid_bins:
+            return comparison
+        bins = [s.histogram(bin_edges(settings.n_bins)) for s in pair.samples]
+        expected = permutation.null_mean(bins[0] + bins[1], first.n, second.n) if plain else _NAN
+        return replace(comparison, estimate=float(histogram_distance(*bins)), null_mean=expected)
+    curve = curve_of(first, second, settings.max_bins, pair.names)
+
+    def stretch(madd: Floats) -> StableBandwidth:
+        return stable_bandwidth(replace(curve, madd=madd), min_points=settings.min_points, width=settings.width)
+
+    stable, expected = stretch(curve.madd), _NAN
+    if plain:  # the mean over the grids of the stretch of what alike groups would show
+        grid, (fewest, most) = farey_grid(settings.max_bins), stable.n_bins
+        below = first.below_grids(settings.max_bins) + second.below_grids(settings.max_bins)
+        counts = grid_counts(grid, below, first.n + second.n, fewest, most)
+        expected = permutation.null_mean(counts, first.n, second.n) / (most - fewest + 1)
+    found = replace(comparison, estimate=stable.mean, bandwidth=stable, curve=curve, null_mean=expected)
+    if settings.permutations == "grid":
+        return found
+    test = permutation.search_test(
+        first, second, stable.mean, lambda madd: stretch(madd).mean, settings.max_bins, settings.n_resamples, rng
+    )
+    null = HypothesisTest(_NULL, "two-sided", stable.mean, test.pvalue, test.method)
+    return replace(found, search_pvalue=test.pvalue, null_mean=test.null_mean, tests=(*found.tests, null))
+
+
+def _without_common_score(first: Sample, second: Sample) -> bool:
+    """Whether scores are tied and yet no value occurs in both groups: then coarse bins show no likeness."""
+    one, two = (s.scores[np.diff(s.scores, prepend=-1) > 0] for s in (first, second))
+    if TIED * (one.size + two.size) > first.n_units + second.n_units:
+        return False
+    for some in (one[:1000], one[1000:]):  # mostly the first few settle it
+        if (two[np.minimum(np.searchsorted(two, some), two.size - 1)] == some).any():
+            return False
+    return True
+
+
+def largest_of(
+    pairs: Sequence[Pair], compared: Sequence[Compared], samples: Sequence[Sample], grids: GridCounts,
+    settings: MaddSettings, rng: np.random.Generator,
+) -> LargestMadd | None:  # fmt: skip
+    """The largest MADD of several comparisons on their grids; None where fewer than two can be made.
+
+    If every δ_j lies in [L_j, U_j] then max_j δ_j lies in [max_j L_j, max_j U_j]; Bonferroni makes the former hold. A
+    comparison that cannot be made leaves the interval open upwards.
+    """
+    known = [(p, c, limits) for p, (c, limits) in zip(pairs, compared, strict=True) if limits is not None]
+    if len(known) < 2:
+        return None
+    complete = len(known) == len(pairs)
+    top = max((c for _, c, _ in known), key=lambda c: c.binned)
+    level, count = settings.confidence_level, len(known)
+
+    def projected(error: float) -> Interval:
+        low = max(limits.lower(1 - error / count) for *_, limits in known)
+        high = max(limits.upper(1 - error / count) for *_, limits in known)
+        return Interval(low, high if complete else 2.0, level, f"{_METHOD}, Bonferroni")
+
+    lowest = max(known, key=lambda entry: entry[2].lower(1 - (1 - level) / count))[0]
+    place = np.cumsum([s.n > 0 for s in samples]) - 1  # among the groups that have rows
+
+    def placed(side: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(int(place[g]) for g in side if samples[g].n)
+
+    sides = [(placed(p.groups[0]), placed(p.groups[1]), grids.grid(c.grid_bins)) for p, c, _ in known]
+    test = permutation.largest_test([s for s in samples if s.n], sides, settings.n_resamples, rng)
+    if test is None:
+        pvalues = [c.pvalue for _, c, _ in known if np.isfinite(c.pvalue)]
+        bonferroni = min(1.0, count * min(pvalues)) if pvalues else _NAN
+        name = "multiplier bootstrap, Bonferroni"
+        test = permutation.DistributionTest(top.binned, bonferroni, bonferroni, _NAN, name)
+    own = [limits.evidence(settings.margin) for *_, limits in known]
+    above = min(count * min(e.above for e in own), 1.0)
+    inside = min(count * max(e.inside for e in own), 1.0) if complete else 1.0
+    (ruling,) = settle([Evidence(above=above, inside=inside)], confidence_level=level, adjust="none")
+    return LargestMadd(
+        group=top.group, reference=top.reference, limited_by=lowest.names, estimate=top.binned,
+        null_mean=test.null_mean, confidence_interval=projected((1 - level) / 2), bounds=projected(1 - level),
+        statistic=test.statistic, pvalue=test.pvalue, mid_pvalue=test.mid_pvalue, pvalue_adjusted=test.pvalue,
+        n=sum(s.n for s in samples), method=test.method,
+    ).ruled(ruling)  # fmt: skip

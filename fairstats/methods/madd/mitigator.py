@@ -7,7 +7,6 @@ from dataclasses import replace
 from inspect import signature
 from itertools import combinations
 from typing import Any, Literal, Self
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from fairstats.ground import checks
 from fairstats.ground.checks import Floats
 from fairstats.ground.encoding import binary_codes
-from fairstats.ground.errors import DataWarning, InputError
+from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.outcomes import Outcomes
-from fairstats.methods.madd import mapping
+from fairstats.methods.madd import mitigation
 from fairstats.methods.madd.curve import curve_of, stable_bandwidth
 from fairstats.methods.madd.metric import madd_of_scores, warn_of
-from fairstats.methods.madd.mitigation import MitigationResult, mitigation_result
+from fairstats.methods.madd.result import make_settings
 from fairstats.methods.madd.scores import GroupScores, Sample
-from fairstats.methods.madd.settings import make_settings
 from fairstats.plots.madd import plot_losses, plot_trade_off
 
 Loss = Literal["error", "log_loss"] | Callable[[Any, Any], float]
@@ -49,16 +47,15 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_lambdas : int, default 1000
         Values of λ tried, evenly from 0 to 1.
     bandwidth : "auto" or float, default "auto"
-        Bins in which MADD is computed, the same for every λ: "auto" takes the coarsest bandwidth of the
-        stable stretch of the scores before mitigation; a number h makes ⌊1/h⌋ bins.
+        Bins in which MADD is computed, the same for every λ: "auto" takes the coarsest bandwidth of the stable stretch
+        of the scores before mitigation; a number h makes ⌊1/h⌋ bins.
     pos_label : scalar, optional
         The favourable label; not needed for 0/1, False/True, −1/1.
     splits : int or None, default 5
-        Random halvings of every group for the search: either half is judged by the maps of the other. None:
-        the paper's losses of the rows that fitted the distributions, where MADD falls to 0 by construction.
+        Random halvings of every group for the search: either half is judged by the maps of the other. None: the paper's
+        losses of the rows that fitted the distributions, where MADD falls to 0 by construction.
     estimator : fitted classifier, optional
-        With it every method takes features in place of scores: the scores are its `predict_proba` of the
-        favourable label.
+        With it every method takes features in place of scores, which are its `predict_proba` of the favourable label.
     random_state : None, int or numpy.random.Generator
         Of the halves (None: always the same), and of the permutations and resamples of `evaluate`.
 
@@ -67,9 +64,9 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     lambda_ : float
         The λ of the least loss, the smallest of equals. The optimum is flat: other data give another.
     loss_curve_ : DataFrame
-        lambda_, loss, accuracy_loss, fairness_loss, of rows left out of the maps (which half the rows made:
-        those of the fit are better), with 95% limits at every λ by itself, given the maps: accuracy_low,
-        accuracy_high (Wilson; NaN but for "error"), fairness_low, fairness_high (NaN without `splits`).
+        lambda_, loss, accuracy_loss, fairness_loss, of rows left out of the maps (which half the rows made: those of
+        the fit are better), with 95% limits at every λ by itself, given the maps: accuracy_low, accuracy_high (Wilson;
+        NaN but for "error"), fairness_low, fairness_high (NaN without `splits`).
     n_bins_ : int
         Bins of the fairness loss.
     groups_ : tuple of str
@@ -86,12 +83,11 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Order within a group is kept. For scores without ties MADD(λ) is close to (1 − λ)·MADD(0) on the data of the fit by
-    construction; rows left out show what is left, so λ is cross-fitted: on average it lies where new rows have their
-    optimum (.85 to .95 at 700 to 2,000 simulated rows, where the rows of the fit say .99 to 1). The optimum is flat:
-    either λ costs new rows less than .012 of loss. Judge the effect by `evaluate` on rows that the search has not seen.
-    A monotone map cannot split an atom: scores with few distinct values may stay apart. F_s is the mid-distribution
-    function, linear between fitted scores, so that scores never seen are mapped, too.
+    Order within a group is kept. On the data of the fit MADD(λ) is close to (1 − λ)·MADD(0) by construction; rows left
+    out show what is left, so λ is cross-fitted: on average it lies where new rows have their optimum (.85 to .95 at 700
+    to 2,000 simulated rows, where the rows of the fit say .99 to 1; either costs new rows less than .012 of loss).
+    Judge the effect by `evaluate` on rows that the search has not seen. A monotone map cannot split an atom: scores
+    with few distinct values may stay apart. F_s is the mid-distribution function, linear between fitted scores.
 
     References
     ----------
@@ -115,17 +111,10 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self,
-        theta: float = 0.5,
-        loss: Loss = "error",
-        threshold: float = 0.5,
-        n_lambdas: int = 1000,
-        bandwidth: float | Literal["auto"] = "auto",
-        pos_label: Any = None,
-        splits: int | None = 5,
-        estimator: Any = None,
-        random_state: Any = None,
-    ) -> None:
+        self, theta: float = 0.5, loss: Loss = "error", threshold: float = 0.5, n_lambdas: int = 1000,
+        bandwidth: float | Literal["auto"] = "auto", pos_label: Any = None, splits: int | None = 5,
+        estimator: Any = None, random_state: Any = None,
+    ) -> None:  # fmt: skip
         self.theta = theta
         self.loss = loss
         self.threshold = threshold
@@ -157,17 +146,16 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Warns
         -----
         DataWarning
-            Where a group has fewer distinct scores than bins, and than half its rows; where one has
-            one row, and so no halves.
+            Where a group has fewer distinct scores than bins, and than half its rows; where one has one row, and so no
+            halves.
         """
         self._check_parameters()
         outcomes = self._outcomes(score, y, sensitive_features, sample_weight)
         samples = _labelled(outcomes)
         self.groups_ = outcomes.groups.labels
         self.classes_ = _label_pair(y, self.pos_label)
-        self.maps_ = mapping.MixtureCdfs.fit([s.scores for s in samples], [s.weights for s in samples])
-        fitted = zip(self.groups_, self.maps_.cdfs, strict=True)
-        self.cdfs_ = {name: (cdf.values, cdf.heights) for name, cdf in fitted}
+        self.maps_ = mitigation.MixtureCdfs.fit([s.scores for s in samples], [s.weights for s in samples])
+        self.cdfs_ = {g: (cdf.values, cdf.heights) for g, cdf in zip(self.groups_, self.maps_.cdfs, strict=True)}
         self.n_bins_ = self._bins(samples)
         self._warn_of_ties(samples)
         self.loss_curve_ = self._losses(samples)
@@ -194,8 +182,8 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray, shape (n,)
-            In [0, 1], in the order of the rows; within a group in the order of `score`. A frame with the
-            column "score" after ``set_output(transform="pandas")`` (or "polars").
+            In [0, 1], in the order of the rows; within a group in the order of `score`. A frame with the column "score"
+            after ``set_output(transform="pandas")`` (or "polars").
         """
         check_is_fitted(self, "lambda_")
         at = self.lambda_ if lambda_ is None else checks.check_share("lambda_", lambda_, closed=True)
@@ -210,12 +198,9 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         labels, codes, scores = outcomes.groups.labels, outcomes.groups.codes, np.asarray(outcomes.score)
         unknown = [labels[g] for g in np.unique(codes) if labels[g] not in self.groups_]
         if unknown:
-            raise InputError(
-                "sensitive_features",
-                got=", ".join(map(repr, unknown)),
-                allowed="the groups of the fit: " + ", ".join(map(repr, self.groups_)),
-                cure="fit with rows of every group",
-            )
+            got, allowed = (", ".join(map(repr, names)) for names in (unknown, self.groups_))
+            allowed, cure = f"the groups of the fit: {allowed}", "fit with rows of every group"
+            raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
         mapped = np.empty_like(scores)
         for g in np.unique(codes):
             rows = codes == g
@@ -229,13 +214,12 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, score: Any, *, sensitive_features: Any, lambda_: float | None = None) -> Floats:
         """1 − mapped score and mapped score, shape (n, 2), in the order of `classes_`."""
-        mapped = self.transform(score, sensitive_features=sensitive_features, lambda_=lambda_)
-        flat = np.asarray(mapped).ravel()
-        return np.column_stack([1 - flat, flat])
+        mapped = np.ravel(self.transform(score, sensitive_features=sensitive_features, lambda_=lambda_))
+        return np.column_stack([1 - mapped, mapped])
 
     def evaluate(
         self, score: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None, **options: Any
-    ) -> MitigationResult:
+    ) -> mitigation.MitigationResult:
         """What the map changes on rows that the search has not seen.
 
         Parameters
@@ -243,8 +227,8 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         score, y, sensitive_features, sample_weight
             As in `fit`, of other rows.
         **options
-            Of `madd`, for both the scores as they are and the mapped ones; `reference` is the group that the
-            others are compared with, by default the largest.
+            Of `madd`, for both the scores as they are and the mapped ones; `reference` is the group that the others are
+            compared with, by default the largest.
 
         Returns
         -------
@@ -263,7 +247,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         outcomes = self._outcomes(score, y, sensitive_features, sample_weight)
         if self._seen(outcomes):
             text = "the rows are those that λ was searched on, where the effect is at its largest"
-            warn(f"MaddMitigator.evaluate: {text}; pass other rows.", DataWarning, stacklevel=2)
+            caution(f"MaddMitigator.evaluate: {text}; pass other rows.", DataWarning)
         reference = options.pop("reference", None)
         settings = make_settings(**options)
         generator, seed = checks.as_generator(self.random_state)
@@ -275,9 +259,9 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             # a map moves the same score of two groups to two places: one grid for both stages
             result = madd_of_scores(scores, named, settings, generator, few=False)
             results.append(replace(result, settings=replace(result.settings, seed=seed)))
-            warn_of(results[-1], stacklevel=3)
+            warn_of(results[-1])
         told = {"reference": reference, "lambda_": self.lambda_, "threshold": float(self.threshold)}
-        return mitigation_result(outcomes, stages, (results[0], results[1]), generator, **told)
+        return mitigation.mitigation_result(outcomes, stages, (results[0], results[1]), generator, **told)
 
     def plot(self, ax: Axes | None = None, *, kind: Literal["losses", "trade-off"] = "losses") -> Axes:
         """Draw the three losses against λ, or fairness loss against accuracy loss, with their limits.
@@ -314,27 +298,22 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         checks.check_that(named or _takes_two(self.loss), "loss", self.loss, words, cure)
         make_settings(bandwidth=self.bandwidth)
 
-    def _warn_of_ties(self, samples: list[mapping.LabelledSample]) -> None:
-        distinct = [int(np.unique(s.scores).size) for s in samples]
-        tied = [
-            f"{name!r} ({k} values)"
-            for name, k, s in zip(self.groups_, distinct, samples, strict=True)
-            if k < min(self.n_bins_, s.scores.size / 2)
-        ]
+    def _warn_of_ties(self, samples: list[mitigation.LabelledSample]) -> None:
+        sizes = [(name, np.unique(s.scores).size, s.scores.size) for name, s in zip(self.groups_, samples, strict=True)]
+        tied = [f"{name!r} ({k} values)" for name, k, n in sizes if k < min(self.n_bins_, n / 2)]
         if tied:
             text = f"the scores of {', '.join(tied)} are tied: a monotone map cannot split a value"
             cure = "and narrow bins see the mapped values apart; use scores with more values"
-            warn(f"MaddMitigator: {text}, {cure}.", DataWarning, stacklevel=3)
+            caution(f"MaddMitigator: {text}, {cure}.", DataWarning)
 
-    def _bins(self, samples: list[mapping.LabelledSample]) -> int:
+    def _bins(self, samples: list[mitigation.LabelledSample]) -> int:
         given = make_settings(bandwidth=self.bandwidth).n_bins
         if given is not None:
             return given
         pairs = combinations([Sample(s.scores, s.weights) for s in samples], 2)
-        curves = [curve_of(first, second, 1000, ("", "")) for first, second in pairs]
-        return max(stable_bandwidth(curve).n_bins[0] for curve in curves)
+        return max(stable_bandwidth(curve_of(*pair, 1000, ("", ""))).n_bins[0] for pair in pairs)
 
-    def _losses(self, samples: list[mapping.LabelledSample]) -> pd.DataFrame:
+    def _losses(self, samples: list[mitigation.LabelledSample]) -> pd.DataFrame:
         from statsmodels.stats.proportion import proportion_confint
 
         lambdas = np.linspace(0, 1, self.n_lambdas)
@@ -343,23 +322,26 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         held_out = splits > 0 and min(s.scores.size for s in samples) > 1
         if held_out:
             rng = checks.as_generator(0 if self.random_state is None else self.random_state)[0]
-            fitted = mapping.left_out(samples, splits, rng)
+            fitted = mitigation.left_out(samples, splits, rng)
         elif splits:
             text = "a group of one row has no halves: λ is searched on the rows that fitted the maps"
-            warn(f"MaddMitigator: {text}.", DataWarning, stacklevel=3)
-        accuracy_band: Any = (np.nan, np.nan)
+            caution(f"MaddMitigator: {text}.", DataWarning)
+        band: Any = (np.nan, np.nan)
         if self.loss == "error":
-            accuracy = mapping.error_losses(fitted, lambdas, float(self.threshold))
+            accuracy = mitigation.error_losses(fitted, lambdas, float(self.threshold))
             n = sum(s.n_effective for s in samples)
-            accuracy_band = proportion_confint(accuracy * n, n, method="wilson")
+            band = proportion_confint(accuracy * n, n, method="wilson")
         else:
-            accuracy = mapping.mapped_losses(fitted, lambdas, self.loss if callable(self.loss) else mapping.log_loss)
-        fairness, low, high = mapping.fairness_limits(fitted, lambdas, self.n_bins_)
-        loss = (1 - self.theta) * accuracy + self.theta * fairness
-        columns = {"lambda_": lambdas, "loss": loss, "accuracy_loss": accuracy, "fairness_loss": fairness}
-        frame = pd.DataFrame(columns).assign(accuracy_low=accuracy_band[0], accuracy_high=accuracy_band[1])
-        ends = (low, high) if held_out else (np.nan, np.nan)
-        return frame.assign(fairness_low=ends[0], fairness_high=ends[1])
+            loss = self.loss if callable(self.loss) else mitigation.log_loss
+            accuracy = mitigation.mapped_losses(fitted, lambdas, loss)
+        fairness, low, high = mitigation.fairness_limits(fitted, lambdas, self.n_bins_)
+        low, high = (low, high) if held_out else (np.nan, np.nan)
+        columns = {
+            "lambda_": lambdas, "loss": (1 - self.theta) * accuracy + self.theta * fairness,
+            "accuracy_loss": accuracy, "fairness_loss": fairness, "accuracy_low": band[0], "accuracy_high": band[1],
+            "fairness_low": low, "fairness_high": high,
+        }  # fmt: skip
+        return pd.DataFrame(columns)
 
     def _seen(self, outcomes: Outcomes) -> bool:
         """Whether every group has just the scores of the fit."""
@@ -368,8 +350,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         scores, codes = np.asarray(outcomes.score), outcomes.groups.codes
         for g, cdf in enumerate(self.maps_.cdfs):
             own = codes == g
-            weights = None if outcomes.weight is None else outcomes.weight[own]
-            again = mapping.GroupCdf.fit(scores[own], weights)
+            again = mitigation.GroupCdf.fit(scores[own], None if outcomes.weight is None else outcomes.weight[own])
             if again.n != cdf.n or not np.array_equal(again.values, cdf.values):
                 return False
         return True
@@ -388,7 +369,7 @@ def _takes_two(function: Any) -> bool:
     return True
 
 
-def _labelled(outcomes: Outcomes) -> list[mapping.LabelledSample]:
+def _labelled(outcomes: Outcomes) -> list[mitigation.LabelledSample]:
     """Sorted scores of every group with labels and weights; one group, or one without rows, is an error."""
     labels, codes, weights = outcomes.groups.labels, outcomes.groups.codes, outcomes.weight
     scores, y = np.asarray(outcomes.score), np.asarray(outcomes.y_true)
@@ -396,14 +377,11 @@ def _labelled(outcomes: Outcomes) -> list[mapping.LabelledSample]:
     rows = [np.flatnonzero((codes == g) & counted) for g in range(len(labels))]
     empty = [name for name, r in zip(labels, rows, strict=True) if not r.size]
     if empty or len(rows) < 2:
-        raise InputError(
-            "sensitive_features",
-            got=f"no rows in group {empty[0]!r}" if empty else "one group",
-            allowed="two groups or more, with rows",
-            cure="leave the empty group out" if empty else "add rows of another group",
-        )
+        got, cure = "one group", "add rows of another group"
+        got, cure = (f"no rows in group {empty[0]!r}", "leave the empty group out") if empty else (got, cure)
+        raise InputError("sensitive_features", got=got, allowed="two groups or more, with rows", cure=cure)
     ordered = [r[np.argsort(scores[r], kind="stable")] for r in rows]
-    return [mapping.LabelledSample(scores[r], y[r], None if weights is None else weights[r]) for r in ordered]
+    return [mitigation.LabelledSample(scores[r], y[r], None if weights is None else weights[r]) for r in ordered]
 
 
 def _label_pair(y: Any, pos_label: Any) -> NDArray[Any]:

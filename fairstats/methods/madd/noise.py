@@ -1,27 +1,26 @@
 """Sampling noise of the differences of bin shares D̂_k = d0_k − d1_k, and limits for the binned distance.
 
-The noise is multinomial for plain rows; normal, by linearisation, under weights and clusters. The limits are
-for δ_m = Σ_k |p0_k − p1_k| on a grid chosen without the labels. |·| has a kink at 0, so the percentile
-bootstrap fails where groups are alike: resamples add noise, the limits lie above the truth. The limits here
-hold for alike, close and distant groups:
+The noise is multinomial for plain rows; normal, by linearisation, under weights and clusters. The limits are for δ_m =
+Σ_k |p0_k − p1_k| on a grid chosen without the labels. |·| has a kink at 0, so the percentile bootstrap fails where
+groups are alike: resamples add noise, the limits lie above the truth. Those here hold for alike and distant groups:
 
-* lower, by the directional delta method: MADD − δ_m ≤ Σ_near |h_k| + Σ_far sign(D_k)·h_k with h the noise of
-  D̂. The quantile of the right side, |·| kept in the bins near 0, is subtracted.
-* upper: Σ_k |D̂_k| ≥ Σ_k s_k D̂_k = δ_m + Σ_k s_k h_k for the true signs s, whatever they are. The largest
-  standard error of Σ s_k h_k over the signs that the data leave open is used.
-
-Since δ_m ≤ ∫|f0 − f1| for every m, the lower limit is one for the L1 distance, too; no upper one exists there.
+* lower, by the directional delta method: MADD − δ_m ≤ Σ_near |h_k| + Σ_far sign(D_k)·h_k with h the noise of D̂. The
+  quantile of the right side, |·| kept in the bins near 0, is subtracted.
+* upper: Σ_k |D̂_k| ≥ Σ_k s_k D̂_k = δ_m + Σ_k s_k h_k for the true signs s, whatever they are. The largest standard
+  error of Σ s_k h_k over the signs that the data leave open is used.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.madd.scores import Sample, cluster_codes
@@ -38,10 +37,7 @@ SMALLEST_GROUP = 5
 
 @dataclass(frozen=True, eq=False)
 class MultinomialNoise:
-    """Two independent multinomial samples.
-
-    `counts0`, `counts1`, shape (m,): rows per bin.
-    """
+    """Two independent multinomial samples; `counts0`, `counts1`, shape (m,): rows per bin."""
 
     counts0: NDArray[np.int64]
     counts1: NDArray[np.int64]
@@ -51,41 +47,44 @@ class MultinomialNoise:
     #: Whether the covariance was estimated by linearisation: the law is known.
     linearised: ClassVar[bool] = False
 
-    @property
-    def _sizes_and_shares(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Rows of either group, shape (2, 1), and the shares of its bins, shape (2, m)."""
+    @cached_property
+    def _counts_and_sizes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of either group per bin, shape (2, m), and in all, shape (2, 1)."""
         counts = np.vstack((self.counts0, self.counts1))
-        sizes = counts.sum(axis=1, keepdims=True)
-        shares: NDArray[np.float64] = counts / sizes
-        return sizes, shares
+        return counts, counts.sum(axis=1, keepdims=True)
 
     @property
-    def difference(self) -> NDArray[np.float64]:
+    def _shares(self) -> Floats:
+        counts, n = self._counts_and_sizes
+        return counts / n
+
+    @property
+    def difference(self) -> Floats:
         """D̂, shape (m,)."""
-        d0, d1 = self._sizes_and_shares[1]
+        d0, d1 = self._shares
         return np.asarray(d0 - d1)
 
-    def std_errors(self) -> NDArray[np.float64]:
+    def std_errors(self) -> Floats:
         """Standard error of every D̂_k, the larger of that with and without pooling."""
-        n, d = self._sizes_and_shares
-        pooled = (self.counts0 + self.counts1) / n.sum()
+        (counts, n), d = self._counts_and_sizes, self._shares
+        pooled = counts.sum(axis=0) / n.sum()
         alike = pooled * (1 - pooled) * (1 / n).sum()
         return np.asarray(np.sqrt(np.maximum(alike, (d * (1 - d) / n).sum(axis=0))))
 
-    def distances(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def distances(self, n_resamples: int, rng: np.random.Generator) -> Floats:
         """Bootstrap draws of MADD, shape (B,): both groups drawn again from their own shares."""
-        groups = zip(*self._sizes_and_shares, strict=True)
+        groups = zip(self._counts_and_sizes[1], self._shares, strict=True)
         first, second = (drawn_rows(int(n[0]), d, n_resamples, rng) / n for n, d in groups)
         return np.asarray(np.abs(first - second).sum(axis=1))
 
-    def laws(self) -> NDArray[np.float64]:
+    def laws(self) -> Floats:
         """Bin probabilities that the noise is drawn with, shape (laws, 2 groups, m): one law, or two.
 
-        First each group's own shares, shrunk towards the pooled ones as if by `PSEUDO_ROWS` more rows. Where
-        a group has few rows in a bin, then with the pooled share there, if that is larger: a bin that a
-        small group misses by chance has hardly any noise by its own.
+        First each group's own shares, shrunk towards the pooled ones as if by `PSEUDO_ROWS` more rows. Where a group
+        has few rows in a bin, then with the pooled share there, if that is larger: a bin that a small group misses by
+        chance has hardly any noise by its own.
         """
-        counts, n = np.vstack((self.counts0, self.counts1)), self._sizes_and_shares[0]
+        counts, n = self._counts_and_sizes
         pooled = counts.sum(axis=0) / n.sum()
         own = (counts + PSEUDO_ROWS * pooled) / (n + PSEUDO_ROWS)
         raised = (counts < FEW_ROWS) & (pooled > own)
@@ -96,38 +95,33 @@ class MultinomialNoise:
         other = np.where(raised, pooled, rest * free / np.maximum(rest.sum(axis=1, keepdims=True), 1e-300))
         return np.stack([own, other])
 
-    def draws(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draws(self, n_resamples: int, rng: np.random.Generator) -> Floats:
         """Draws of the noise by each of the `laws`, shape (laws, B, m)."""
-        sizes = self._sizes_and_shares[0][:, 0]
-        drawn = []
+        sizes, drawn = self._counts_and_sizes[1][:, 0], []
         for laws in self.laws():
-            first, second = (
-                drawn_rows(int(n), p, n_resamples, rng) / n - p
-                for n, p in zip(sizes, laws / laws.sum(axis=1, keepdims=True), strict=True)
-            )
+            groups = zip(sizes, laws / laws.sum(axis=1, keepdims=True), strict=True)
+            first, second = (drawn_rows(int(n), p, n_resamples, rng) / n - p for n, p in groups)
             drawn.append(first - second)
         return np.stack(drawn)
 
     def worst_variance(self, near: NDArray[np.bool_]) -> float:
         """Bound on the variance of Σ s_k D̂_k for all signs that the data leave open.
 
-        Far from 0 s_k = sign(D̂_k); in the bins `near` it is anything in [−1, 1]. A variable with |s| ≤ 1 and
-        mean μ has a variance of at most 1 − μ²; with a near share of b_g the mean of group g comes as close
-        to 0 as |a_g| − b_g.
+        Far from 0 s_k = sign(D̂_k); in the bins `near` it is anything in [−1, 1]. A variable with |s| ≤ 1 and mean μ has
+        a variance of at most 1 − μ²; with a near share of b_g the mean of group g comes as close to 0 as |a_g| − b_g.
         """
         laws = self.laws()[0]
         signs = np.where(near, 0.0, np.sign(self.difference))
         least_mean = np.maximum(np.abs(laws @ signs) - laws[:, near].sum(axis=1), 0.0)
-        sizes = self._sizes_and_shares[0][:, 0]
-        return float(np.maximum((1 - least_mean**2) / sizes, 0.0).sum())
+        return float(np.maximum((1 - least_mean**2) / self._counts_and_sizes[1][:, 0], 0.0).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class NormalNoise:
     """Jointly normal differences, by linearisation over weighted rows or clusters.
 
-    `difference`, shape (m,): D̂; `covariance`, shape (m, m); `degrees_of_freedom`: clusters, or effective
-    rows, of the smaller group less one: its variance is the larger and the less certain part.
+    `difference`, shape (m,): D̂; `covariance`, shape (m, m); `degrees_of_freedom`: clusters, or effective rows, of the
+    smaller group less one: its variance is the larger and the less certain part.
     """
 
     difference: NDArray[np.float64]
@@ -160,8 +154,7 @@ class NormalNoise:
 
         A convex form is largest at signs ±1; each turn that raises it is taken until none does.
         """
-        fixed = np.where(self.difference < 0, -1.0, 1.0)
-        free = np.flatnonzero(near)
+        fixed, free = np.where(self.difference < 0, -1.0, 1.0), np.flatnonzero(near)
         leading = np.linalg.eigh(self.covariance)[1][:, -1]
         # rounding chooses the sign of an eigenvector: both are tried
         leading = np.where(leading < 0, -1.0, 1.0)
@@ -169,8 +162,7 @@ class NormalNoise:
         return max(self._climbed(np.where(near, start, fixed), free) for start in starts)
 
     def _climbed(self, signs: NDArray[np.float64], free: NDArray[np.int64]) -> float:
-        slope = self.covariance @ signs
-        own = np.diag(self.covariance)
+        slope, own = self.covariance @ signs, np.diag(self.covariance)
         for _ in range(20 * max(free.size, 1)):
             gain = 4 * (own[free] - signs[free] * slope[free])
             if not free.size or gain.max() <= 1e-12 * max(float(own.max()), 1e-300):
@@ -181,7 +173,6 @@ class NormalNoise:
         return max(float(signs @ slope), 0.0)
 
 
-#: What the inference needs to know of the noise: difference, std_errors, distances, draws, worst_variance.
 Noise = MultinomialNoise | NormalNoise
 
 
@@ -208,18 +199,14 @@ def _weighted(sample: Sample, edges: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def _cluster_covariance(first: Sample, second: Sample, edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Covariance of the differences of bin shares over clusters.
-
-    With u_c the contribution of cluster c to the differences, C/(C − 1)·Σ_c u_c u_c'. A cluster may lie in both groups.
-    """
+    """Covariance over clusters, C/(C − 1)·Σ_c u_c u_c', u_c what c adds to D̂; a cluster may lie in both groups."""
     samples = (first, second)
     cluster, group = cluster_codes(samples)
     n_clusters, n_bins = int(cluster.max()) + 1, edges.size + 1
     bins = np.concatenate([np.searchsorted(edges, s.scores, side="right") for s in samples])
     own_shares = [(np.ones(s.n) if s.weights is None else s.weights) / s.total for s in samples]
     weight = np.concatenate(own_shares) * np.where(group == 0, 1.0, -1.0)
-    shape: Any = (n_clusters, n_bins)
-    rows = scipy.sparse.csr_matrix((weight, (cluster, bins)), shape=shape)
+    rows = scipy.sparse.csr_matrix((weight, (cluster, bins)), shape=(n_clusters, n_bins))
     totals = scipy.sparse.csr_matrix((weight, (cluster, group)), shape=(n_clusters, 2))
     shares = np.vstack([s.histogram(edges) / s.total for s in samples])
     cross = (rows.T @ totals).toarray() @ shares
@@ -232,9 +219,9 @@ def _cluster_covariance(first: Sample, second: Sample, edges: NDArray[np.float64
 class DistanceLimits:
     """Where confidence limits for δ_m come from.
 
-    `estimate`: MADD on the grid; `excess`, shape (B,): draws that bound MADD − δ_m from above in
-    distribution, ascending; 2 in tiny groups; `shortfall`: largest standard error of Σ s_k D̂_k over the open
-    signs; infinite where it cannot be told.
+    `estimate`: MADD on the grid; `excess`, shape (B,): draws that bound MADD − δ_m from above in distribution,
+    ascending; 2 in tiny groups; `shortfall`: largest standard error of Σ s_k D̂_k over the open signs; infinite where it
+    cannot be told.
     """
 
     estimate: float
@@ -276,7 +263,4 @@ def distance_limits(noise: Noise, smallest: float, n_resamples: int, rng: np.ran
     if smallest < SMALLEST_GROUP:
         excess = np.full(n_resamples, 2.0)
         shortfall = np.inf if noise.linearised else shortfall
-    return DistanceLimits(
-        estimate=float(np.abs(noise.difference).sum()), excess=excess, shortfall=shortfall,
-        degrees_of_freedom=noise.degrees_of_freedom,
-    )  # fmt: skip
+    return DistanceLimits(float(np.abs(noise.difference).sum()), excess, shortfall, noise.degrees_of_freedom)

@@ -1,9 +1,8 @@
 """Tests of "the groups have one score distribution", exact by permutation: one pair, the largest of many.
 
-The grid must not depend on the labels. Then, under the hypothesis, every split of the pooled rows (or of
-whole clusters) is as likely as the one observed, and p = (1 + #{MADD* ≥ MADD})/(B + 1) is exact: P(p ≤ α) ≤
-α. Given the pooled count c_k of every bin, a random split of n rows into n0 and n1 puts X_k ~
-hypergeometric(n, c_k, n0) of them into group 0. No row is needed: B permutations cost O(B·m).
+The grid must not depend on the labels. Then every split of the pooled rows (or of whole clusters) is as likely as the
+one observed, and p = (1 + #{MADD* ≥ MADD})/(B + 1) is exact: P(p ≤ α) ≤ α. Given the pooled count c_k of every bin, a
+random split of n rows into n0 and n1 puts X_k ~ hypergeometric(n, c_k, n0) of them into group 0.
 """
 
 from __future__ import annotations
@@ -66,11 +65,7 @@ def mean_deviation(count: NDArray[Any], n0: int, n1: int) -> Floats:
 
 
 def null_mean(pooled: NDArray[np.int64], n0: int, n1: int) -> float:
-    """Mean of MADD over all permutations of the labels: what equal groups would show.
-
-    Σ_k E|X_k/n0 − (c_k − X_k)/n1|, exact, of the pooled rows per bin. The normal formula √(2/π·p(1 −
-    p)(1/n0 + 1/n1)) per bin gives 2.25 for 50 + 50 rows in 200 bins, where MADD cannot exceed 2.
-    """
+    """Mean of MADD over all permutations of the labels, Σ_k E|X_k/n0 − (c_k − X_k)/n1|: what alike groups show."""
     counts, times = np.unique(pooled, return_counts=True)
     return float(mean_deviation(counts, n0, n1) @ times * (n0 + n1) / (n0 * n1))
 
@@ -86,10 +81,7 @@ def nested(samples: Sequence[Sample]) -> bool:
 def permuted_cluster_counts(
     samples: Sequence[Sample], edges: Floats, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Bin counts of every group when group labels are permuted over whole clusters, shape (G, B, m).
-
-    Every cluster lies in one group. The number of clusters per group is kept; that of rows need not be.
-    """
+    """Bin counts of every group when labels are permuted over whole clusters, each in one group, shape (G, B, m)."""
     cluster, group = cluster_codes(samples)
     n_bins, n_groups = edges.size + 1, len(samples)
     bins = np.concatenate([np.searchsorted(edges, s.scores, side="right") for s in samples])
@@ -107,11 +99,7 @@ def permuted_cluster_counts(
 
 @dataclass(frozen=True)
 class DistributionTest:
-    """A test of equal distributions.
-
-    `pvalue`: (1 + #{T* ≥ T})/(B + 1); `mid_pvalue`: half of the ties counted: uniform on average where p is
-    conservative; `null_mean`: mean of MADD if the groups were alike: exact for plain rows, else over the draws.
-    """
+    """A test of equal distributions; `null_mean`: of MADD if they are: exact for plain rows, else over the draws."""
 
     statistic: float
     pvalue: float
@@ -121,7 +109,7 @@ class DistributionTest:
 
 
 def pvalues(observed: float, drawn: Floats) -> tuple[float, float]:
-    """The p-value (1 + #{T* ≥ T})/(B + 1), and the mid-p value, which counts half of the ties."""
+    """The p-value (1 + #{T* ≥ T})/(B + 1), and the mid-p value: half of the ties, uniform on average."""
     more = int((drawn > observed + _ROUNDING).sum())
     ties = int((drawn >= observed - _ROUNDING).sum()) - more
     count = drawn.size + 1
@@ -137,18 +125,14 @@ def _tested(observed: float, drawn: Floats, method: str, expected: float | None 
 def pair_test(
     first: Sample, second: Sample, edges: Floats, n_resamples: int, rng: np.random.Generator
 ) -> DistributionTest | None:
-    """Exact permutation test of two groups on a grid; None under weights or clusters that lie in both groups.
-
-    The inner `edges` of the grid must be chosen without the labels.
-    """
-    if first.weights is not None or second.weights is not None:
+    """Exact permutation test of two groups on a grid; None under weights or clusters that lie in both groups."""
+    both = first, second
+    if first.weights is not None or second.weights is not None or (first.clusters is not None and not nested(both)):
         return None
-    counts = [s.histogram(edges) for s in (first, second)]
+    counts = [s.histogram(edges) for s in both]
     observed = float(histogram_distance(counts[0], counts[1]))
     if first.clusters is not None:
-        if not nested((first, second)):
-            return None
-        drawn = permuted_cluster_counts((first, second), edges, n_resamples, rng)
+        drawn = permuted_cluster_counts(both, edges, n_resamples, rng)
         return _tested(observed, histogram_distance(*drawn), "permutation of whole clusters")
     pooled = counts[0] + counts[1]
     drawn = permuted_counts(pooled, (first.n, second.n), n_resamples, rng)
@@ -167,13 +151,12 @@ def search_test(
     first: Sample, second: Sample, observed: float, estimate_of: Callable[[Floats], float],
     max_bins: int, n_resamples: int, rng: np.random.Generator,
 ) -> DistributionTest:  # fmt: skip
-    """Exact permutation test of the searched estimate: Algorithm 1 runs again in every permutation.
+    """Exact permutation test of the searched estimate: Algorithm 1 runs again in every permutation of plain rows.
 
-    Of plain rows. `observed` is the mean of MADD over the stable stretch, `estimate_of` makes the same of a
-    curve, shape (M,), in the order of ascending m.
+    `observed` is the mean of MADD over the stable stretch, `estimate_of` makes the same of a curve, shape (M,), in the
+    order of ascending m.
     """
-    grid = farey_grid(max_bins)
-    n0, n1 = first.n, second.n
+    grid, n0, n1 = farey_grid(max_bins), first.n, second.n
     position = Sample.joined([first, second]).below(grid.edges)
     labels = np.repeat([1, 0], [n0, n1])
     distances = np.empty(n_resamples)
@@ -190,15 +173,13 @@ def largest_test(
 ) -> DistributionTest | None:  # fmt: skip
     """Exact test that all groups have one distribution, by the largest standardised MADD.
 
-    It accounts for the search of the largest. The labels of all groups are permuted together. Each MADD
-    is centred and scaled by its mean and standard deviation over the permutations and the data, so that a
-    small, noisy group does not drown the others. `pairs` are the positions of the groups on either side and
-    the inner edges of the grid. None under weights, or clusters that lie in several groups.
+    The labels of all groups are permuted together. Each MADD is centred and scaled by its mean and standard deviation
+    over the permutations and the data, so that a small, noisy group does not drown the others. `pairs` are the
+    positions of the groups on either side and the inner edges of the grid. None under weights, or clusters that lie in
+    several groups.
     """
-    if any(s.weights is not None for s in samples):
-        return None
     clustered = samples[0].clusters is not None
-    if clustered and not nested(samples):
+    if any(s.weights is not None for s in samples) or (clustered and not nested(samples)):
         return None
     edges = np.unique(np.concatenate([own for *_, own in pairs]))
     observed = np.vstack([s.histogram(edges) for s in samples])

@@ -1,4 +1,4 @@
-"""What `madd` returns: the comparisons, the largest of them, settings and counts; as table and in words."""
+"""What `madd` is asked for, and what it returns: settings, comparisons, the largest of them; as table and in words."""
 
 from __future__ import annotations
 
@@ -9,20 +9,100 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_choice
+from fairstats.ground.checks import check_choice, check_number, check_whole
+from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes, pd
+from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.results import LEVEL, OF_VERDICT, Comparison, HypothesisTest, Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain, fair_range
-from fairstats.methods.madd.binning import bin_edges
-from fairstats.methods.madd.curve import MaddCurve, StableBandwidth
+from fairstats.methods.madd.binning import MOST_BINS, bin_edges, check_bins
+from fairstats.methods.madd.curve import MOST_SEARCHED, MaddCurve, StableBandwidth
 from fairstats.methods.madd.scores import GridCounts
-from fairstats.methods.madd.settings import MaddSettings
 from fairstats.plots.madd import plot_contributions, plot_histograms, plot_search
 
 #: The other side of a comparison of one group with all others.
 REST = "all others"
 _NAN = math.nan
+#: Draws of B·m counts for more bins than this would need gigabytes.
+MOST_GRID_BINS = 2_000
+#: 1/h this close to a whole number, relative to it, is meant to be that number (single precision has 1e-7).
+_SLACK = 1e-6
+
+
+@serialisable()
+class MaddSettings:
+    """The settings of a MADD: the arguments of `fairstats.madd`, checked.
+
+    `n_bins`: number of bins m of the estimate; None: the mean over the stable stretch of bandwidths; `grid_bins`: bins
+    of the grid of interval and test; None: ⌈1/h_sup⌉ of every comparison; `family`: what the p-values are adjusted
+    over; `reference_rule`, {"named", "largest"}: how the reference group was chosen, where there is one.
+    """
+
+    n_bins: int | None = None
+    grid_bins: int | None = None
+    comparisons: str = "all"
+    permutations: str = "grid"
+    margin: float = 0.2
+    confidence_level: float = 0.95
+    adjust: str = "holm"
+    family: str = "metric"
+    n_resamples: int = 1_999
+    seed: int | None = None
+    max_bins: int = 1000
+    min_points: int = 50
+    width: float = 0.45
+    reference_rule: str = "largest"
+
+    def __post_init__(self) -> None:
+        check_choice("comparisons", self.comparisons, ("all", "rest", "reference"))
+        check_choice("permutations", self.permutations, ("grid", "search"))
+        check_choice("adjust", self.adjust, ADJUSTMENTS)
+        if self.n_bins is not None and self.permutations == "search":
+            got = f"'search' with {self.n_bins} bins given"
+            cure = "permutations='grid': with a given grid nothing is searched"
+            raise InputError("permutations", got=got, allowed="'search' with bandwidth='auto'", cure=cure)
+        check_number("margin", self.margin, low=0, high=2, allowed="a MADD from 0 to 2", cure="0.2")
+        level, words = self.confidence_level, "a level above 0.5 and below 1: verdicts use one-sided limits"
+        check_number("confidence_level", level, low=0.5, high=1, open_low=True, open_high=True, allowed=words)
+        check_whole("n_resamples", self.n_resamples, low=99, cure="1999")
+        check_bins("max_bins", self.max_bins, most=MOST_SEARCHED)
+
+    @property
+    def apart(self) -> bool:
+        """Whether the estimate rests on other bins than interval and test, and has a row of its own."""
+        return self.n_bins is None or self.n_bins != self.grid_bins
+
+
+def make_settings(
+    *, bandwidth: Any = "auto", n_bins: int | None = None, grid_bins: int | None = None, **options: Any
+) -> MaddSettings:
+    """`MaddSettings` with the bins that are asked for, by their number or by a bandwidth."""
+    automatic = isinstance(bandwidth, str) and bandwidth == "auto"
+    if n_bins is not None and not automatic:
+        got = f"n_bins={n_bins!r} and bandwidth={bandwidth!r}"
+        cure = f"leave out bandwidth: {n_bins!r} bins are h = 1/{n_bins!r}"
+        raise InputError("n_bins", got=got, allowed="one of them", cure=cure)
+    if not automatic:
+        n_bins = bins_of_bandwidth(bandwidth)
+    elif n_bins is not None:
+        n_bins = check_bins("n_bins", n_bins)
+    if grid_bins is not None:
+        check_bins("grid_bins", grid_bins, least=2, most=MOST_GRID_BINS)
+    elif n_bins is not None and n_bins <= MOST_GRID_BINS:
+        grid_bins = n_bins
+    return MaddSettings(n_bins=n_bins, grid_bins=grid_bins, **options)
+
+
+def bins_of_bandwidth(bandwidth: Any) -> int:
+    """Number of bins ⌊1/h⌋ for h in (0, 1]; 1/h within rounding of a whole number is that number."""
+    inverse = 1 / check_number(
+        "bandwidth", bandwidth, low=1 / MOST_BINS, high=1,
+        allowed=f"'auto', or a bandwidth h from {1 / MOST_BINS:g} to 1",
+        cure="0.05 makes 20 bins; n_bins=20 does the same",
+    )  # fmt: skip
+    nearest = round(inverse)
+    return nearest if abs(inverse - nearest) <= _SLACK * inverse else int(inverse)
 
 
 def _judged(row: MaddComparison | LargestMadd, margin: float, *, adjusted: bool) -> str:
@@ -48,13 +128,10 @@ class MaddComparison(Comparison):
     for; `grid_bins`: bins of the label-blind grid, on which everything below was computed; `atoms`: whether these are
     the distinct scores; `binned`, `statistic`: MADD on the grid; `binned_null_mean`: what it would be on average if the
     groups were alike; `bias_corrected`: 2·binned − mean of its bootstrap, floored at 0; `std_error`: bootstrap standard
-    deviation of `binned`; `confidence_interval`: for the binned distance δ_m; `bounds`: the two one-sided limits that
-    the verdict rests on; `lower_limit`: lower confidence limit, one-sided, for the L1 distance of the densities; there
-    is no upper one; `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "both groups have one score distribution"; `verdict`,
-    {"violated", "satisfied", "undecided", "insufficient evidence"}: whether δ_m lies above or below the margin,
-    family-wise over the comparisons, by `pvalue_verdict_adjusted`; `n`, `n_reference`: rows of either side;
-    `contributions`, shape (grid_bins,): d_k − d_ref,k per bin; their absolute values sum to `binned`; `method`: of the
-    interval; `note`: what could not be computed.
+    deviation of `binned`; `confidence_interval`: for the binned distance δ_m; `lower_limit`: one-sided confidence limit
+    for the L1 distance of the densities; there is no upper one; `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "both
+    groups have one score distribution"; `verdict`: whether δ_m lies above or below the margin, family-wise;
+    `contributions`, shape (grid_bins,): d_k − d_ref,k per bin; their absolute values sum to `binned`.
     """
 
     further: ClassVar[tuple[str, ...]] = (
@@ -90,10 +167,9 @@ class MaddComparison(Comparison):
     def rows(self, backend: str, settings: MaddSettings) -> list[dict[str, Any]]:
         """Rows of the tidy table.
 
-        With given bins one row: MADD, with the interval of the binned distance and the test. Where the
-        estimate rests on other bins than the grid, after a search above all, two: "madd", whose interval is
-        the lower limit of the L1 distance, and "madd_binned", MADD on the label-blind grid with interval and
-        test, which alone has a verdict (None: not judged).
+        With given bins one: MADD with interval and test. Where the estimate rests on other bins than the grid, after a
+        search above all, two: "madd", whose interval is the lower limit of the L1 distance, and "madd_binned", MADD on
+        the label-blind grid with interval and test, which alone has a verdict (None: not judged).
         """
         on_grid, stable = self.row(backend), self.bandwidth
         if not settings.apart:
@@ -123,9 +199,8 @@ class MaddComparison(Comparison):
         )
         if not settings.apart:
             return [judged]
-        where = f"in {settings.n_bins} bins"
-        if self.bandwidth is not None:
-            where = f"for bandwidths from {self.bandwidth.low:.3f} to {self.bandwidth.high:.3f}"
+        stable, where = self.bandwidth, f"in {settings.n_bins} bins"
+        where = where if stable is None else f"for bandwidths from {stable.low:.3f} to {stable.high:.3f}"
         limit = f"the L1 distance is at least {self.lower_limit:.3f} ({level} limit)"
         return [f"{pair}: MADD {self.estimate:.3f} {where}; {limit}.", judged]
 
@@ -135,12 +210,11 @@ class LargestMadd(Comparison):
     """The largest MADD of several comparisons.
 
     `group`, `reference`: where it was found; `limited_by`: groups whose lower limit is the highest: a verdict
-    "violated" rests on these; `estimate`: largest MADD on the grids; biased upwards, as every maximum of
-    noisy values; `null_mean`: mean of the largest MADD over the permutations; `confidence_interval`,
-    `bounds`: for the largest δ_m, from limits that hold for all comparisons at once (Bonferroni);
-    `statistic`, `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "all groups have one score distribution", by
-    the largest standardised MADD; accounts for the search. The last is another only where the family is the
-    whole audit; `n`: rows of all groups; `method`: of the test.
+    "violated" rests on these; `estimate`: largest MADD on the grids; biased upwards, as every maximum of noisy values;
+    `null_mean`: mean of the largest MADD over the permutations; `confidence_interval`, `bounds`: for the largest δ_m,
+    from limits that hold for all comparisons at once (Bonferroni); `statistic`, `pvalue`, `mid_pvalue`: of "all groups
+    have one score distribution", by the largest standardised MADD; `pvalue_adjusted`: another where the family is the
+    whole audit.
     """
 
     further: ClassVar[tuple[str, ...]] = ("null_mean", "mid_pvalue", LEVEL, *OF_VERDICT, "note")
@@ -179,10 +253,10 @@ def _each(name: str, meaning: str) -> Any:
 class MaddResult(Result):
     """MADD of every comparison.
 
-    `estimate`, `std_error` (bootstrap, of MADD on the grid), `confidence_interval` (of the binned distance),
-    `pvalue` (of equal distributions), `verdict` and the attributes below are those of the only comparison, or
-    an array or tuple in the order of `comparisons`. `largest` is there where there are several comparisons;
-    `counts` are the sufficient statistics.
+    `estimate`, `std_error` (bootstrap, of MADD on the grid), `confidence_interval` (of the binned distance), `pvalue`
+    (of equal distributions), `verdict` and the attributes below are those of the only comparison, or an array or tuple
+    in the order of `comparisons`. `largest` is there where there are several comparisons; `counts` are the sufficient
+    statistics.
     """
 
     comparisons: tuple[MaddComparison, ...]
@@ -226,18 +300,17 @@ class MaddResult(Result):
         """What was done, and what could not be computed."""
         settings: MaddSettings = self.settings
         lines: list[str] = []
-        atoms = self.counts.atoms
-        few = None if atoms is None else f"the {atoms.size} scores that occur, each a bin of its own"
-        level = f"{100 * settings.confidence_level:g}%"
+        atoms, level = self.counts.atoms, f"{100 * settings.confidence_level:g}%"
         if settings.apart:
             where = "in the bins asked for"
             if settings.n_bins is None:
                 where = f"the mean over the stable stretch of h = 1 … 1/{settings.max_bins} (Algorithm 1)"
+            grid = "a grid chosen from the group sizes alone"
+            grid = grid if atoms is None else f"the {atoms.size} scores that occur, each a bin of its own"
             lines = [
                 f"madd: {where}; ci_low is the {level} lower limit for the L1 distance of the densities, for "
                 "which no upper limit exists.",
-                "madd_binned, which is judged: MADD "
-                + ("on a grid chosen from the group sizes alone." if few is None else f"on {few}."),
+                f"madd_binned, which is judged: MADD on {grid}.",
             ]
         lines.append(
             f"{level} intervals by the directional delta method, for the distance in the bins named; verdicts by "
@@ -253,11 +326,11 @@ class MaddResult(Result):
                 "rest": "Each group is compared with all others",
                 "reference": f"Each group is compared with {self.comparisons[0].reference}",
             }[settings.comparisons]
-            alone = settings.adjust == "none"
             how = f"adjusted by {settings.adjust} over {settings.family}"
-            how = "not adjusted" if alone and settings.family == MaddSettings.family else how
             judged = f"verdicts hold together over the comparisons ({settings.adjust})"
-            judged = "each verdict is of its comparison by itself" if alone else judged
+            if settings.adjust == "none":
+                how = "not adjusted" if settings.family == MaddSettings.family else how
+                judged = "each verdict is of its comparison by itself"
             lines.append(f"{what}; p-values {how}; {judged}.")
         lines += [text] if (text := self.beside_the_largest()) else []
         if self.counts.missing.n_dropped:
@@ -267,13 +340,11 @@ class MaddResult(Result):
     def beside_the_largest(self) -> str:
         """Why the largest MADD is judged unlike the comparison that attains it; empty where it is not."""
         top = self.largest
-        own = None if top is None else self[top.group, top.reference]
-        if top is None or own is None or own.verdict == top.verdict:
+        if top is None or (own := self[top.group, top.reference]).verdict == top.verdict:
             return ""
-        shows = " against ".join(top.limited_by)
         why = {
-            "violated": f"whichever is the largest in truth, it is no smaller than that of {shows}, which "
-            "lies above the margin",
+            "violated": "whichever is the largest in truth, it is no smaller than that of "
+            f"{' against '.join(top.limited_by)}, which lies above the margin",
             "undecided": "it is judged over all comparisons at once, any of which may be the largest in "
             "truth, and needs more evidence",
         }.get(top.verdict, "it is judged by limits that hold for all comparisons at once")
@@ -293,8 +364,8 @@ class MaddResult(Result):
     def contributions(self) -> pd.DataFrame:
         """What every bin of the grid adds, with sign.
 
-        Columns: group, reference, bin (from 1), low, high (its ends), share, share_reference, contribution:
-        the difference of the shares; the absolute values sum to MADD on the grid.
+        Columns: group, reference, bin (from 1), low, high (its ends), share, share_reference, contribution: the
+        difference of the shares; the absolute values sum to MADD on the grid.
         """
         names = ("group", "reference", "bin", "low", "high", "share", "share_reference", "contribution")
         frames, atoms = [], self.counts.atoms
@@ -305,8 +376,8 @@ class MaddResult(Result):
             sides = [counts[list(g)].sum(axis=0) for g in self.counts.sides(c.group, c.reference)]
             with np.errstate(divide="ignore", invalid="ignore"):
                 shares = [side / side.sum() for side in sides]
-            place = (np.arange(1, c.grid_bins + 1), low, high)
-            columns = (c.group, c.reference, *place, *shares, c.contributions)
+            bins = np.arange(1, c.grid_bins + 1)
+            columns = (c.group, c.reference, bins, low, high, *shares, c.contributions)
             frames.append(pd.DataFrame(dict(zip(names, columns, strict=True))))
         return pd.concat(frames, ignore_index=True)
 
@@ -316,8 +387,7 @@ class MaddResult(Result):
         own = zip(self.comparisons, adjusted[step - 1 :: step].tolist(), strict=False)
         comparisons = tuple(replace(c, pvalue_adjusted=p) for c, p in own)
         largest = self.largest and replace(self.largest, pvalue_adjusted=float(adjusted[-1]))
-        settings = replace(self.settings, family=family)
-        return replace(self, comparisons=comparisons, largest=largest, settings=settings)
+        return replace(self, comparisons=comparisons, largest=largest, settings=replace(self.settings, family=family))
 
     def plot(
         self, ax: Axes | None = None, *, kind: Literal["histograms", "curve", "contributions"] = "histograms"

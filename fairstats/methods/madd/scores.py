@@ -31,11 +31,10 @@ ATOMS = ((20, TIED), (200, 200))
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Scores of one group, or of several together.
+    """Scores of one group, or of several together: arrays of shape (n,).
 
-    `scores`, shape (n,): ascending, in [0, 1]; `weights`, shape (n,): weight of each score; `clusters`, shape
-    (n,): sampling unit of each score; `counts`, shape (n,): rows that have each score; None: one each;
-    `squares`, shape (n,): sum of the squared weights of these rows; None: those of `weights`.
+    `scores`: ascending, in [0, 1], with `weights` and sampling units (`clusters`); `counts`: rows that have each score;
+    None: one each; `squares`: sum of the squared weights of these rows; None: those of `weights`.
     """
 
     scores: NDArray[np.float64]
@@ -70,10 +69,9 @@ class Sample:
     @property
     def square_shares(self) -> Floats:
         """Sum of the squared shares of the weight that the rows with each score have, shape (n,)."""
-        total = self.total
         if self.squares is not None:
-            return np.asarray(self.squares / total**2)
-        return np.square(np.asarray(self.weights) / total)
+            return np.asarray(self.squares / self.total**2)
+        return np.square(np.asarray(self.weights) / self.total)
 
     @property
     def n_units(self) -> float:
@@ -115,11 +113,7 @@ def cluster_codes(samples: Sequence[Sample]) -> tuple[NDArray[np.int64], NDArray
 
 @dataclass(frozen=True, eq=False)
 class GroupScores:
-    """Sorted scores of every group.
-
-    `groups`, length G; `samples`, length G; `missing`: what was left out; `merged`: whether near scores were
-    counted as one.
-    """
+    """Sorted scores of every group; `missing`: what was left out; `merged`: whether near scores were counted as one."""
 
     groups: tuple[str, ...]
     samples: tuple[Sample, ...]
@@ -131,10 +125,7 @@ class GroupScores:
 
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes) -> GroupScores:
-        """Split validated rows by group and sort each part.
-
-        Raises InputError without a score, or with one group only.
-        """
+        """Split validated rows by group and sort each part."""
         if outcomes.score is None:
             raise InputError("score", got="None", allowed="one score in [0, 1] per row", cure="pass score")
         labels, codes = outcomes.groups.labels, outcomes.groups.codes
@@ -147,8 +138,7 @@ class GroupScores:
     def from_counts(cls, counts: Tally | ScoreCounts, most_bins: int = EXACT_BINS) -> GroupScores:
         """The same of a tally: distinct scores with the rows that have them.
 
-        Raises InputError: of a tally without scores, or of clustered rows; with one group only. Warns
-        DataWarning where scores were merged to intervals across an edge of a grid of up to 1,000 bins, or of
+        Warns DataWarning where scores were merged to intervals across an edge of a grid of up to 1,000 bins, or of
         `most_bins` where those are more; upper ends are then taken.
         """
         table = counts.histogram() if isinstance(counts, Tally) else counts
@@ -177,10 +167,7 @@ class GroupScores:
         return np.array([s.n for s in self.samples], dtype=np.int64)
 
     def atoms(self) -> Floats | None:
-        """The distinct scores of all groups, where they are few: up to 20, or up to 200 that many rows have.
-
-        Then they are the bins: no cut-off can tell more, and they do not depend on the labels.
-        """
+        """The distinct scores of all groups, where they are few and so the bins: no cut-off can tell more."""
         most = max(number for number, _ in ATOMS)
         if self.merged or any(np.count_nonzero(np.diff(s.scores)) >= most for s in self.samples):
             return None
@@ -202,10 +189,9 @@ def read_scores(counts: Any, most_bins: int, **columns: Any) -> GroupScores:
 class GridCounts:
     """Rows (or weight) per group and bin: the sufficient statistics that a result carries.
 
-    `groups`, length G; `edges`, shape (e,): inner edges: those of every grid of the result, and of 100 bins
-    for pictures; `counts`, shape (G, e + 1): whole numbers; sums of weights where rows are weighted; `sizes`,
-    shape (G,): rows per group; `missing`: what was left out; `atoms`: the distinct scores, where they are the
-    bins of every comparison.
+    `edges`, shape (e,): inner edges: those of every grid of the result, and of 100 bins for pictures; `counts`, shape
+    (G, e + 1): whole numbers; sums of weights where rows are weighted; `sizes`, shape (G,): rows per group; `missing`:
+    what was left out; `atoms`: the distinct scores, where they are the bins of every comparison.
     """
 
     groups: tuple[str, ...]
@@ -226,10 +212,7 @@ class GridCounts:
         return cls(scores.groups, edges, counts, scores.sizes, weighted, scores.missing, atoms)
 
     def on(self, n_bins: int) -> NDArray[Any]:
-        """Counts on a grid of `n_bins` bins, shape (G, n_bins).
-
-        Raises InputError if the counts were not taken at its edges.
-        """
+        """Counts on a grid of `n_bins` bins, shape (G, n_bins)."""
         return self._at(bin_edges(n_bins), n_bins)
 
     def on_grid(self, n_bins: int) -> NDArray[Any]:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.backends import unless_asked
-from fairstats.ground.checks import as_generator, check_choice, check_share, check_that
+from fairstats.ground.checks import check_choice, check_share, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.um.draws import check_draws, check_rope, without_undefined
+from fairstats.methods.um.draws import check_draws, check_rope, entropy_of, without_undefined
 from fairstats.methods.um.events import TOLERANCE, Event, UmRanking, by_name, probabilities, rank
 from fairstats.methods.um.joint import JointDraws, join
 from fairstats.methods.um.metrics import as_objectives
@@ -84,17 +84,15 @@ class UmComparison(Result):
 
         After a round trip through `to_dict` an InputError where a metric was a function.
         """
-        every = self.joint.objectives(
-            as_objectives(self.metrics, self.joint.first.groups, bool(self.joint.first.classes))
-        )
+        first = self.joint.first
+        every = self.joint.objectives(as_objectives(self.metrics, first.groups, bool(first.classes)))
         delta = every[:, 0] - every[:, 1]
         return np.asarray(delta[~np.isnan(delta).any(axis=1)])
 
     @cached_property
     def _region(self) -> Any:
-        if len(self.metrics) != 2:
-            return None
-        return highest_density(self.delta, self.hdr or 0.95, backend=unless_asked())
+        two = len(self.metrics) == 2
+        return highest_density(self.delta, self.hdr or 0.95, backend=unless_asked()) if two else None
 
     @property
     def given(self) -> str:
@@ -126,35 +124,24 @@ class UmComparison(Result):
         return ["event", "probability", "mc_error", *(["given"] if self.hdr is not None else [])]
 
     def sensitivity(self) -> pd.DataFrame:
-        """Probabilities at several sizes of the RoPE.
-
-        Returns
-        -------
-        DataFrame
-            One row per multiple of the RoPE: ``scale``, then one column per event.
-        """
-        return pd.DataFrame(
-            [{"scale": scale} | {e.name: e.probability for e in events} for scale, events in self.by_scale]
-        ).fillna(0.0)
+        """Probabilities at multiples of the RoPE, one row each: ``scale``, then one column per event."""
+        rows = [{"scale": scale} | {e.name: e.probability for e in events} for scale, events in self.by_scale]
+        return pd.DataFrame(rows).fillna(0.0)
 
     def notes(self) -> list[str]:
         """RoPE, pairing, what a share in the RoPE is a share of."""
-        a = self.names[0]
+        by_size = zip(*([event.probability for event in events[:3]] for _, events in self.by_scale), strict=True)
+        each = zip(self.events, by_size, strict=False)
+        words = ", ".join(f"P({event.name}) {min(p):.2f} to {max(p):.2f}" for event, p in each)
         lines = [
-            f"{a} is better where Δ > ε, worse where Δ < −ε, else equivalent; ε (RoPE): "
+            f"{self.names[0]} is better where Δ > ε, worse where Δ < −ε, else equivalent; ε (RoPE): "
             f"{by_name(self.metrics, self.rope)}. Every metric is oriented so that larger is better; a "
             "fairness metric is minus its largest gap.",
             self.joint.note,
             "Share of all draws of Δ inside the RoPE, metric by metric: "
             f"{by_name(self.metrics, self.rope_share, '.3f')}; all: {self.unconditional[2].probability:.3f}.",
+            f"Over RoPEs of {self.by_scale[0][0]:g} to {self.by_scale[-1][0]:g} times this size: {words}.",
         ]
-        by_size = [[event.probability for event in events[:3]] for _, events in self.by_scale]
-        words = ", ".join(
-            f"P({event.name}) {min(p):.2f} to {max(p):.2f}"
-            for event, p in zip(self.events, zip(*by_size, strict=True), strict=False)
-        )
-        first, last = self.by_scale[0][0], self.by_scale[-1][0]
-        lines.append(f"Over RoPEs of {first:g} to {last:g} times this size: {words}.")
         if self.hdr is not None:
             lines.append(
                 f"Probabilities above are conditional on {self.given}: shares of the draws in that region "
@@ -190,24 +177,16 @@ def um_compare(
     a: UmPosterior | None = None, b: UmPosterior | None = None, **options: Unpack[_Options]
 ) -> UmComparison: ...
 def um_compare(
-    a: Any = None,
-    b: UmPosterior | None = None,
-    *,
-    counts: Any = None,
-    metrics: Any = ("accuracy", "equal_opportunity"),
-    rope: Any = 0.01,
-    hdr: float | None = None,
-    paired: Any = "auto",
-    names: Sequence[str] = ("A", "B"),
-    draws: int | None = None,
-    backend: str | None = None,
-    rng: Any = None,
-) -> UmComparison | UmRanking:
+    a: Any = None, b: UmPosterior | None = None, *, counts: Any = None,
+    metrics: Any = ("accuracy", "equal_opportunity"), rope: Any = 0.01, hdr: float | None = None,
+    paired: Any = "auto", names: Sequence[str] = ("A", "B"), draws: int | None = None,
+    backend: str | None = None, rng: Any = None,
+) -> UmComparison | UmRanking:  # fmt: skip
     """Compare two algorithms in several metrics at once, or rank several.
 
-    ΔΘ = Θ_A − Θ_B, every metric oriented so that larger is better. A coordinate is better (> ε), worse (< −ε)
-    or practically equivalent (|Δ| ≤ ε). A ≈ B: equivalent in all; A ≫ B: better in some, worse in none; B ≫ A
-    mirrored; mixed events are named by their pattern. The probabilities sum to 1.
+    ΔΘ = Θ_A − Θ_B, every metric oriented so that larger is better. A coordinate is better (> ε), worse (< −ε) or
+    practically equivalent (|Δ| ≤ ε). A ≈ B: equivalent in all; A ≫ B: better in some, worse in none; B ≫ A mirrored;
+    mixed events are named by their pattern. The probabilities sum to 1.
 
     Parameters
     ----------
@@ -216,17 +195,17 @@ def um_compare(
     counts : Tally or PairedCounts, instead of posteriors
         With two predictions of the same rows: compares both under the uniform prior, paired.
     metrics : sequence of str or callable
-        Names as in `UmPosterior.metric`. A fairness metric counts as −(largest gap between groups), FPR
-        and FNR with a minus; a function counts as it is.
+        Names as in `UmPosterior.metric`. A fairness metric counts as −(largest gap between groups), FPR and FNR with a
+        minus; a function counts as it is.
     rope : float or sequence of float, default 0.01
         ε_j ≥ 0, one for all metrics or one per metric.
     hdr : float, optional
         Probabilities are then P(event | ΔΘ in this highest density region), and labelled so.
     paired : {"auto", True, False}
-        "auto": where both posteriors hold predictions of the same rows, the draws are of label × ŷ_A × ŷ_B
-        jointly; effective counts of different size are paired up to the smaller. Independent draws are the
-        paper's way; for algorithms that agree on most rows they overstate the variance of Δ, and intervals
-        are conservative (as paired ones are where both gaps are 0).
+        "auto": where both posteriors hold predictions of the same rows, the draws are of label × ŷ_A × ŷ_B jointly;
+        effective counts of different size are paired up to the smaller. Independent draws are the paper's way; for
+        algorithms that agree on most rows they overstate the variance of Δ, and intervals are conservative (as paired
+        ones are where both gaps are 0).
     names : (str, str), default ("A", "B")
     draws : int, optional
         Default as many as `a` has.
@@ -260,14 +239,10 @@ def um_compare(
     Examples
     --------
     >>> import fairstats as fs
-    >>> def of(tp, tn, fp, fn):
-    ...     return {"tp": tp, "fp": fp, "fn": fn, "tn": tn}
-    >>> first = fs.um_posterior(
-    ...     counts={"men": of(420, 380, 120, 80), "women": of(165, 230, 70, 35)}, rng=1
-    ... )
-    >>> second = fs.um_posterior(
-    ...     counts={"men": of(430, 370, 130, 70), "women": of(150, 230, 70, 50)}, rng=1
-    ... )
+    >>> def posterior(**cells):  # tp, fp, fn, tn
+    ...     return fs.um_posterior(counts=fs.ConfusionCounts.from_counts(cells), rng=1)
+    >>> first = posterior(men=(420, 120, 80, 380), women=(165, 70, 35, 230))
+    >>> second = posterior(men=(430, 130, 70, 370), women=(150, 70, 50, 230))
     >>> comparison = fs.um_compare(first, second, rng=1)
     >>> print(f"P(A ≫ B) = {comparison.p_a_better:.2f}")
     P(A ≫ B) = 0.89
@@ -275,24 +250,19 @@ def um_compare(
     cells = None
     if counts is not None:
         if a is not None or b is not None:
-            got = "posteriors beside it"
-            raise InputError("counts", got=got, allowed="one or the other", cure="drop one")
+            raise InputError("counts", got="posteriors beside it", allowed="one or the other", cure="drop one")
         (a, b), cells = posteriors_of_pairs(counts)
     posteriors, labels, several = _posteriors(a, b, names)
     objectives = as_objectives(metrics, posteriors[0].groups, bool(posteriors[0].classes))
     widths = check_rope(rope, len(objectives.names))
     level = None if hdr is None else check_share("hdr", hdr)
-    generator, seed = as_generator(rng)
-    joint = join(
-        posteriors, paired=paired, draws=None if draws is None else check_draws(draws),
-        entropy=int(generator.integers(2**62)) if seed is None else seed, cells=cells,
-    )  # fmt: skip
+    number = None if draws is None else check_draws(draws)
+    joint = join(posteriors, paired=paired, draws=number, entropy=entropy_of(rng), cells=cells)
     if several:
         if level is not None:
             allowed = "None for several algorithms"
             raise InputError("hdr", got=repr(hdr), allowed=allowed, cure="compare two at a time")
         return rank(joint, labels, objectives, widths)
-    first, second = labels
     every = joint.objectives(objectives)
     known, undefined = without_undefined(every[:, 0] - every[:, 1])
     region, kept = None, known
@@ -302,9 +272,10 @@ def um_compare(
         kept = known[region.contains(columns)]
     about = {"metric": ", ".join(objectives.names), **joint.about}
     given = "" if level is None else f"ΔΘ in its {100 * level:g}% HDR"
-    words = ((first, second), objectives.shorts)
+    both = labels[0], labels[1]
+    words = both, objectives.shorts
     result = UmComparison(
-        names=(first, second), metrics=objectives.names, shorts=objectives.shorts, rope=widths, hdr=level,
+        names=both, metrics=objectives.names, shorts=objectives.shorts, rope=widths, hdr=level,
         events=probabilities(kept, widths, *words, given=given, **about),
         unconditional=probabilities(known, widths, *words, **about),
         by_scale=tuple((s, probabilities(kept, [s * w for w in widths], *words)) for s in SCALES),
@@ -322,8 +293,7 @@ def _posteriors(a: Any, b: Any, names: Sequence[str]) -> tuple[list[UmPosterior]
     several = isinstance(a, Mapping)
     fine = isinstance(names, (list, tuple)) and len(names) == 2
     check_that(fine, "names", names, "two names, one per posterior", 'names=("A", "B")')
-    given = list(a.values()) if several else [a, b]
-    labels = [str(name) for name in (a if several else names)]
+    given, labels = list(a.values()) if several else [a, b], [str(name) for name in (a if several else names)]
     if several and b is not None:
         raise InputError("b", got="a second posterior", allowed="None beside a mapping", cure="add it to `a`")
     strange = [type(p).__name__ for p in given if not isinstance(p, UmPosterior)]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_choice, check_number, check_one_length
+from fairstats.ground.checks import Floats, check_choice, check_number, check_one_length
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.encoding import as_column, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
@@ -28,10 +28,7 @@ MOST_CLASSES = 20
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows behind the counts, coded; never written to a file.
-
-    Labels and predictions (0/1), positions in the groups, and the fold in which each row was held out.
-    """
+    """The rows behind the counts, coded, and the fold in which each was held out; never written to a file."""
 
     y_true: NDArray[Any]
     y_pred: NDArray[Any]
@@ -92,8 +89,7 @@ def coded_rows(
 ) -> tuple[Outcomes, tuple[str, ...]]:
     """Coded columns, and the names of the classes: none for two labels, or where `pos_label` names one.
 
-    `several`: two classes are classes too. Raises for missing values, columns of different length, and fewer
-    than two classes or groups among several.
+    `several`: two classes are classes too.
     """
     given = {name: column for name, column in zip(names, (y_true, y_pred), strict=True) if column is not None}
     labels = factorize(y_true, names[0]) if pos_label is None and y_true is not None else None
@@ -104,20 +100,19 @@ def coded_rows(
     check_row_labels(**given, sensitive_features=sensitive_features)
     grouping = encode_groups(sensitive_features, groups=groups)
     columns, argument = {k: as_column(v, k) for k, v in given.items()}, ", ".join(given)
-    sizes = {name: len(column) for name, column in columns.items()}
-    check_one_length(argument, {**sizes, "sensitive_features": grouping.codes.size})
+    n = grouping.codes.size
+    check_one_length(argument, {**{k: len(column) for k, column in columns.items()}, "sensitive_features": n})
     both = factorize([v for c in columns.values() for v in np.asarray(c, dtype=object)], names[0])
     if both.has_missing or (grouping.codes < 0).any():
         allowed, cure = "complete rows", "leave out the rows with missing values"
         raise InputError(f"{argument}, sensitive_features", got="missing values", allowed=allowed, cure=cure)
     if len(both.levels) < 2 or len(grouping.labels) < 2:
-        name, got = names[0] if len(both.levels) < 2 else "sensitive_features", f"{len(both.levels)} classes"
+        name = names[0] if len(both.levels) < 2 else "sensitive_features"
+        got = f"{len(both.levels)} classes and {len(grouping.labels)} groups"
         cure = "compare groups on a question with several answers"
-        got = f"{got} and {len(grouping.labels)} groups"
         raise InputError(name, got=got, allowed="two of each or more", cure=cure)
     codes = [*np.split(both.codes, len(columns)), None]
-    report = MissingReport(n_rows=grouping.codes.size)
-    coded = Outcomes(grouping, codes[0], codes[1], None, None, None, None, report)
+    coded = Outcomes(grouping, codes[0], codes[1], None, None, None, None, MissingReport(n_rows=n))
     return coded, tuple(label_text(level) for level in both.levels)
 
 
@@ -127,7 +122,7 @@ def as_counts(
     """Counts, and the rows where there are some.
 
     `counts` is a Tally, ConfusionCounts, or a mapping or frame as in `ConfusionCounts.from_effective`; `columns` are
-    those of `Outcomes.from_arrays`. Raises for neither or both, weighted counts, negative or unnamed cells.
+    those of `Outcomes.from_arrays`.
     """
     sensitive = columns.get("sensitive_features")
     counts_or_rows(counts, needs="y_true, y_pred", y_true=y_true, y_pred=y_pred, sensitive_features=sensitive)
@@ -149,29 +144,22 @@ def as_counts(
     return ConfusionCounts.from_outcomes(outcomes), Rows.of(outcomes)
 
 
-def prior_value(prior: Any) -> Any:
-    """The parameter of a cell: that of a name, or what came."""
-    if isinstance(prior, str):
-        check_choice("prior", prior, tuple(PRIORS))
-        return PRIORS[prior]
-    return prior
-
-
-def as_prior(prior: Any, counts: CellCounts) -> NDArray[np.float64]:
+def as_prior(prior: Any, counts: CellCounts) -> Floats:
     """Dirichlet parameters of shape (G, 4) from a name of `PRIORS`, one value for all cells, or one per cell.
 
-    Of J classes: 2α/J in each of the J cells of hits, 2α/(J(J − 1)) in each of errors: accuracy has the prior
-    that it has with two, Beta(2α, 2α). Raises for what is negative or not finite, and for 0 in a group
-    without rows, or with several classes.
+    Of J classes: 2α/J in each of the J cells of hits, 2α/(J(J − 1)) in each of errors: accuracy has the prior that it
+    has with two, Beta(2α, 2α).
     """
-    cure = "1.0 (uniform), 0.5 (Jeffreys)"
-    if classes_of(counts):
-        value = check_number("prior", prior_value(prior), low=0, high=1e6, open_low=True, cure=cure)
-        size = len(classes_of(counts))
+    cure, size = "1.0 (uniform), 0.5 (Jeffreys)", len(classes_of(counts))
+    if isinstance(prior, str):
+        check_choice("prior", prior, tuple(PRIORS))
+        prior = PRIORS[prior]
+    if size:
+        value = check_number("prior", prior, low=0, high=1e6, open_low=True, cure=cure)
         cells = np.full((size, size), 2.0 * value / (size * (size - 1)))
         np.fill_diagonal(cells, 2.0 * value / size)
         return np.tile(cells.ravel(), (len(counts.groups), 1))
-    by_name = prior if isinstance(prior, Mapping) else dict.fromkeys(CELLS, prior_value(prior))
+    by_name = prior if isinstance(prior, Mapping) else dict.fromkeys(CELLS, prior)
     if set(by_name) != set(CELLS):
         allowed = f"a number ≥ 0 for every cell, or a mapping with {', '.join(CELLS)}"
         raise InputError("prior", got=repr(prior), allowed=allowed, cure=cure)
@@ -196,10 +184,7 @@ def as_prior(prior: Any, counts: CellCounts) -> NDArray[np.float64]:
 
 
 def only_prior(counts: CellCounts, *, labels_too: bool = True) -> str:
-    """Which rates of which groups rest on the prior alone, in words; empty text for none.
-
-    `labels_too`: False where another model of the same rows told it.
-    """
+    """Which rates of which groups rest on the prior alone; `labels_too`: False where another model told of these."""
     classes, lacking = classes_of(counts), []
     if classes:
         names = [f"rows of class {name!r}" for name in classes]
@@ -224,8 +209,8 @@ def warn_of_empty(counts: CellCounts, model: str = "", *, labels_too: bool = Tru
     """Warn of groups whose rates rest on the prior alone; `model`: the name of one among several."""
     if counts.totals.all():
         return
-    for group in counts.groups if labels_too else ():
-        if not counts.totals[counts.groups.index(group)].any():
+    for group, row in zip(counts.groups, counts.totals, strict=True):
+        if labels_too and not row.any():
             caution(f"{group!r} has no rows: its metrics are undefined (NaN).", InsufficientEvidenceWarning)
     lacking = only_prior(counts, labels_too=labels_too)
     if lacking:

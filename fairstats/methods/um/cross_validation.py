@@ -9,50 +9,30 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_choice, check_flag, check_whole
+from fairstats.ground.checks import Floats, check_choice, check_flag, check_whole
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.errors import InputError
-from fairstats.ground.outcomes import Outcomes, check_row_labels
-from fairstats.methods.um import counting, effective, fitting
-from fairstats.methods.um.counting import ClassCounts, Rows, as_prior, coded_rows, count_cells
+from fairstats.ground.outcomes import check_row_labels
+from fairstats.methods.um import folds
+from fairstats.methods.um.counting import ClassCounts, Rows, as_prior, coded_rows, count_cells, warn_of_empty
 from fairstats.methods.um.metrics import Metric, parse_metric
-from fairstats.methods.um.posterior import Request, posterior_of
+from fairstats.methods.um.posterior import TARGETS, Request, posterior_of
 from fairstats.methods.um.result import UmPosterior
-
-#: What a cross-validation's posterior can be about.
-TARGETS = ("parameter", "predictive", "algorithm")
 
 
 def um_cross_validate(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    *,
-    sensitive_features: Any,
-    cv: Any = 10,
+    estimator: Any, X: Any, y: Any, *, sensitive_features: Any, cv: Any = 10,
     correlation: Literal["1/K", "uniform", "relative", "relative-uniform"] = "relative",
-    reference_estimator: Any = None,
-    n_half_splits: int = 5,
-    correlation_metric: str | Sequence[str] = "accuracy",
-    variance_ratio: Any = None,
-    y_pred: Any = None,
-    fold: Any = None,
-    sensitive_at: str = "auto",
-    prior: Any = 1.0,
-    draws: int = 10_000,
-    target: Literal["parameter", "predictive", "algorithm"] = "parameter",
-    reference: Hashable | None = None,
-    pos_label: Any = None,
-    groups: Sequence[Hashable] | None = None,
-    n_jobs: int | None = None,
-    progress: bool = True,
-    rng: Any = None,
-) -> UmPosterior:
+    reference_estimator: Any = None, n_half_splits: int = 5, correlation_metric: str | Sequence[str] = "accuracy",
+    variance_ratio: Any = None, y_pred: Any = None, fold: Any = None, sensitive_at: str = "auto",
+    prior: Any = 1.0, draws: int = 10_000, target: Literal["parameter", "predictive", "algorithm"] = "parameter",
+    reference: Hashable | None = None, pos_label: Any = None, groups: Sequence[Hashable] | None = None,
+    n_jobs: int | None = None, progress: bool = True, rng: Any = None,
+) -> UmPosterior:  # fmt: skip
     """Posterior of the metrics of an algorithm from one K-fold cross-validation.
 
-    The K folds share training rows, so that their results are correlated, with ρ_s in group s. Their summed
-    counts are worth the effective counts C^e = ΣC^(k) / (1 + (K−1)ρ_s), from which the posterior follows as
-    in `um_posterior`. What it is about, `target`, is printed with it.
+    The K folds share training rows, so that their results are correlated, with ρ_s in group s. Their summed counts are
+    worth the effective counts C^e = ΣC^(k) / (1 + (K−1)ρ_s), from which the posterior follows as in `um_posterior`.
 
     Parameters
     ----------
@@ -64,19 +44,17 @@ def um_cross_validate(
         Labels. Three to 20 of them without `pos_label` are classes, and the metrics those of `um_multiclass`.
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
     cv : int, splitter or list of (train, test), default 10
-        A number makes folds stratified by label and group. Every row must be held out exactly once, and
-        trained on otherwise.
+        A number makes folds stratified by label and group. Every row must be held out once, and trained on otherwise.
     correlation : {"1/K", "uniform", "relative", "relative-uniform"}
-        ρ = 1/K (Nadeau and Bengio); ρ uniform on [0, 1/K]; ρ relative to a reference algorithm with ρ⁰ = 1/K,
-        by the ratio r_s of their variances; the same with ρ⁰ uniform on [0, 1/K]. Under a range the factor
-        1/(1 + (K−1)ρ) is averaged.
+        ρ = 1/K (Nadeau and Bengio); ρ uniform on [0, 1/K]; ρ relative to a reference algorithm with ρ⁰ = 1/K, by the
+        ratio r_s of their variances; the same with ρ⁰ uniform on [0, 1/K]. Under a range 1/(1 + (K−1)ρ) is averaged.
     reference_estimator : estimator, optional
         Default a support vector machine with RBF kernel on standardised columns, text one-hot.
     n_half_splits : int, default 5
-        J half splits, with a K-fold cross-validation of both algorithms in each half: 4·J·K fits.
+        J half splits, the same for both algorithms, with a K-fold cross-validation of each in either half: 4·J·K fits.
     correlation_metric : str or sequence of str, default "accuracy"
-        The metric, per group, whose variances are compared; ρ_s is then used for all metrics. Of a list the
-        largest r_s, and the factor is averaged over r_s·F(J, J), its uncertainty from J half splits.
+        The metric, per group, whose variances are compared; ρ_s is then used for all metrics. Of a list the largest
+        r_s, and the factor is averaged over r_s·F(J, J), its uncertainty from J half splits.
     variance_ratio : float or mapping of group to float, optional
         r_s, where it is known; no half splits then.
     y_pred, fold : array-like, shape (n,), optional
@@ -116,16 +94,15 @@ def um_cross_validate(
 
     Notes
     -----
-    r_s = Var[A1]/Var[A0], the algorithm over the reference: the paper prints it the other way round (equation
-    3), which would give an unstable algorithm a narrow posterior. With J = 5 a ratio of equals spans .14 to
-    7.1: read r beside its interval. r depends on its metric: on German credit accuracy hardly shows what
-    post-processing makes unstable, and the true positive rate does (``correlation_metric="tpr"``). The half
-    splits and their folds are the same for both algorithms.
+    r_s = Var[A1]/Var[A0], the algorithm over the reference: the paper prints it the other way round (equation 3), which
+    would give an unstable algorithm a narrow posterior. With J = 5 a ratio of equals spans .14 to 7.1: read r beside
+    its interval. r depends on its metric: on German credit accuracy hardly shows what post-processing makes unstable,
+    and the true positive rate does (``correlation_metric="tpr"``).
 
-    Say which target you mean: 95% intervals about the fitted models ("parameter") hold the algorithm's
-    demographic parity in 78 to 86% of samples (logistic and linear rules, trees; 400 and 1,000 rows), those
-    of "algorithm" in 94 to 97% (accuracy up to 98%). The latter are multivariate t with J degrees of freedom:
-    more half splits make them narrower.
+    Say which target you mean: 95% intervals about the fitted models ("parameter") hold the algorithm's demographic
+    parity in 78 to 86% of samples (logistic and linear rules, trees; 400 and 1,000 rows), those of "algorithm" in 94 to
+    97% (accuracy up to 98%). The latter are multivariate t with J degrees of freedom: more half splits make them
+    narrower.
 
     References
     ----------
@@ -147,18 +124,15 @@ def um_cross_validate(
     [0.2 0.2] [0.556 0.556]
     """
     if y_pred is None:
-        fitting.check_estimator(estimator, "estimator")
+        folds.check_estimator(estimator, "estimator")
     options = Options(
         correlation, n_half_splits, correlation_metric, reference_estimator, sensitive_at, cv, prior, n_jobs,
         progress, variance_ratio,
     )  # fmt: skip
     request = Request.checked(draws, target, reference, rng, TARGETS)
-    outcomes, classes = coded_rows(
-        y, y_pred, sensitive_features=sensitive_features, pos_label=pos_label, groups=groups,
-        names=("y", "y_pred"),
-    )  # fmt: skip
-    rows = Checked(X, y, outcomes, classes, fold)
-    return cross_validated({"": estimator}, rows, replace(options, several=bool(classes)), request)[0]
+    columns = {"sensitive_features": sensitive_features, "pos_label": pos_label, "groups": groups}
+    rows = Checked(X, y, y_pred, fold, **columns)
+    return cross_validated({"": estimator}, rows, replace(options, several=bool(rows.classes)), request)[0]
 
 
 @dataclass(frozen=True)
@@ -178,8 +152,8 @@ class Options:
     several: bool = False
 
     def __post_init__(self) -> None:
-        check_choice("correlation", self.correlation, effective.STRATEGIES)
-        check_choice("sensitive_at", self.sensitive_at, fitting.PASSING)
+        check_choice("correlation", self.correlation, folds.STRATEGIES)
+        check_choice("sensitive_at", self.sensitive_at, folds.PASSING)
         check_whole("n_half_splits", self.n_half_splits, low=1, cure="5")
         if not self.metrics or any(m.between_groups for m in self.metrics):
             got, allowed = repr(self.correlation_metric), "rates of one group, such as 'accuracy' or 'tpr'"
@@ -203,27 +177,21 @@ class Options:
 
 
 class Checked:
-    """Rows that fit together: X, y, coded outcomes, and the folds of predictions that are already there."""
+    """Rows that fit together: X, y, coded outcomes, and predictions that are already there with their folds."""
 
-    def __init__(self, X: Any, y: Any, outcomes: Outcomes, classes: tuple[str, ...] = (), fold: Any = None) -> None:
+    def __init__(self, X: Any, y: Any, y_pred: Any = None, fold: Any = None, **columns: Any) -> None:
+        self.outcomes, self.classes = coded_rows(y, y_pred, names=("y", "y_pred"), **columns)
         check_row_labels(X=X, y=y)
-        if outcomes.y_true is None:
+        if self.outcomes.y_true is None:
             raise InputError("y", got="None", allowed="one label per row", cure="pass y")
-        self.X, self.y, self.outcomes, self.classes, self.fold = X, np.asarray(y), outcomes, classes, fold
-        self.label, self.codes, self.names = outcomes.y_true, outcomes.groups.codes, outcomes.groups.labels
-        self.strata = (len(classes) or 2) * self.codes.astype(np.intp) + self.label
-        n, size = self.label.size, -1
-        if hasattr(X, "shape"):
-            size = (*np.shape(X), -1)[0]
-        elif hasattr(X, "__len__"):
-            size = len(X)
-        if outcomes.y_pred is None and size != n:
-            raise InputError("X", got=f"{size:,} rows", allowed=f"{n:,}, as many as y has", cure="align them")
-
-    @property
-    def ready(self) -> bool:
-        """Whether the predictions are already there."""
-        return self.outcomes.y_pred is not None
+        self.X, self.y, self.fold, self.ready = X, np.asarray(y), fold, y_pred is not None
+        groups = self.outcomes.groups
+        self.label, self.codes, self.names = self.outcomes.y_true, groups.codes, groups.labels
+        self.strata = (len(self.classes) or 2) * self.codes.astype(np.intp) + self.label
+        size = len(X) if hasattr(X, "__len__") and not hasattr(X, "shape") else (*np.shape(X), -1)[0]
+        if not self.ready and size != self.label.size:
+            allowed = f"{self.label.size:,}, as many as y has"
+            raise InputError("X", got=f"{size:,} rows", allowed=allowed, cure="align them")
 
     def cells(self, rows: Any, predicted: Any) -> NDArray[np.int64]:
         """Counts (G, cells) of some of the rows."""
@@ -234,8 +202,8 @@ class Checked:
 class _Fits:
     """Folds of all rows, predictions of every estimator, and those of models of half splits where needed.
 
-    `anew`: whether the algorithm itself is meant. Folds, half splits and the reference's fits are shared, and
-    an estimator meets those that it would meet alone.
+    `anew`: whether the algorithm itself is meant. Folds, half splits and the reference's fits are shared, and an
+    estimator meets those that it would meet alone.
     """
 
     def __init__(
@@ -244,19 +212,16 @@ class _Fits:
         self.rows, self.options, self.anew, self.m = rows, options, anew, len(estimators)
         self.streams = np.random.SeedSequence(entropy).spawn(3 + options.n_half_splits)
         if rows.ready:
-            self.folded, self.K = fitting.given_folds(rows.fold, rows.label.size)
+            self.folded, self.K = folds.given_folds(rows.fold, rows.label.size)
         else:
             first = np.random.default_rng(self.streams[0])
-            self.folded, self.K = fitting.fold_labels(options.cv, rows.X, rows.y, rows.strata, first)
-        self.given = None
-        if options.variance_ratio is not None:
-            self.given = effective.variance_ratio_given(options.variance_ratio, rows.names)
+            self.folded, self.K = folds.fold_labels(options.cv, rows.X, rows.y, rows.strata, first)
+        given = options.variance_ratio
+        self.given = None if given is None else folds.variance_ratio_given(given, rows.names)
         self.relative = options.correlation.startswith("relative") and not anew
         self.estimated = self.relative and self.given is None
         self._check_possible()
         self.predicted: list[Any] = [rows.outcomes.y_pred]
-        self.runs: list[fitting.Run] = []
-        self.halves: list[tuple[NDArray[np.uint8], NDArray[np.float64]]] = []
         if not rows.ready:
             self._fit(list(estimators.values()))
 
@@ -277,39 +242,54 @@ class _Fits:
         rows, options = self.rows, self.options
         own = [(e, options.sensitive_at) for e in estimators]
         every, words = np.arange(rows.label.size), "the cross-validation"
-        runs = [fitting.Run(*pair, every, self.folded, self.streams[1], words) for pair in own]
+        runs = [folds.Run(*pair, every, self.folded, self.streams[1], words) for pair in own]
         if self.estimated:
             own.insert(0, (_reference(options.reference_estimator, rows.X), "auto"))
         if self.estimated or self.anew:
             runs += _half_runs(own, rows.strata, self.K, self.streams[3:], alone=self.anew)
         sensitive = np.asarray(rows.names, dtype=object)[rows.codes].astype(str)
-        data = fitting.Data(rows.X, rows.y, rows.label, sensitive)
-        found = fitting.cross_predict(runs, data, options.n_jobs, options.progress)
-        fitting.warn_of_few(rows.strata, self.K, rows.names, rows.classes)
+        data = folds.Data(rows.X, rows.y, rows.label, sensitive)
+        found = folds.cross_predict(runs, data, options.n_jobs, options.progress)
+        folds.warn_of_few(rows.strata, self.K, rows.names, rows.classes)
         self.predicted = [p for p, _ in found[: self.m]]
-        self.runs, self.halves = runs[self.m :], found[self.m :]
+        self.halves = list(zip(runs, found, strict=True))[self.m :]
 
-    def ratios(self) -> Sequence[effective.VarianceRatio | None]:
+    def ratios(self) -> Sequence[folds.VarianceRatio | None]:
         """The variance ratio of each estimator over the reference."""
         if not self.estimated:
             return [self.given] * self.m
-        known = zip(self.runs, self.halves, strict=True)
-        cells = np.array([self.rows.cells(run.rows, p) for run, (p, _) in known])
+        cells = np.array([self.rows.cells(run.rows, p) for run, (p, _) in self.halves])
         # the runs go split by split, half by half, algorithm by algorithm
         shape = -1, 2, 1 + self.m, len(self.rows.names)
-        values = [m.by_group(cells).reshape(shape).transpose(2, 0, 1, 3) for m in self.options.metrics]
-        return [_ratio([v[[0, 1 + k]] for v in values], self.options) for k in range(self.m)]
+        values = [(m.name, m.by_group(cells).reshape(shape).transpose(2, 0, 1, 3)) for m in self.options.metrics]
+        given = self.options.reference_estimator
+        words = "an RBF support vector machine" if given is None else type(given).__name__
+        each = [[folds.variance_ratio_of(v[[0, 1 + k]], name, words) for name, v in values] for k in range(self.m)]
+        return [folds.largest_ratio(own) if self.options.averaged else own[0] for own in each]
 
-    def shifts(self, k: int) -> NDArray[np.float64] | None:
-        """Of estimator `k` how far the models of both halves differ; None unless the algorithm is meant."""
-        case = self.rows.strata + 1 - 2 * self.rows.label.astype(np.intp)
-        total = self.rows.cells(..., self.predicted[k])
-        mine = slice(k, None, self.m)
-        return _shifts(self.runs[mine], self.halves[mine], case, total) if self.anew else None
+    def shifts(self, k: int) -> Floats | None:
+        """What models of one half predict more favourably than those of the other, shape (J, G, 2), as logits.
+
+        Both predict the same rows, so that the rows' own chance drops out. None unless the algorithm is meant.
+        """
+        if not self.anew:
+            return None
+        total, size = self.rows.cells(..., self.predicted[k]), 2 * len(self.rows.names)
+        case = self.rows.strata + 1 - 2 * self.rows.label.astype(np.intp)  # 2·group + 1 − label
+        moved = []
+        for run, (own, others) in self.halves[k :: self.m]:
+            sums = [np.bincount(case[r], p, size) for r, p in ((run.rows, own), (run.extra, others))]
+            rows = [np.bincount(case[r], minlength=size) for r in (run.rows, run.extra)]
+            moved.append(np.divide(sums, rows, out=np.zeros((2, size)), where=np.array(rows) > 0))
+        first, second = np.stack(moved[::2]), np.stack(moved[1::2])
+        # of the first half's models minus the second's, on the rows of the second half and of the first
+        gap = (first[:, 1] - second[:, 0] + first[:, 0] - second[:, 1]) / 2
+        share = (total[:, :2] + 0.5) / (total[:, :2] + total[:, [2, 3]] + 1.0)
+        return np.asarray(gap.reshape(len(gap), -1, 2) / (share * (1.0 - share)))
 
     def counted(
-        self, k: int, name: str, given: effective.VarianceRatio | None
-    ) -> tuple[ConfusionCounts | ClassCounts, Rows, effective.CrossValidation]:
+        self, k: int, name: str, kind: str, given: folds.VarianceRatio | None
+    ) -> tuple[ConfusionCounts | ClassCounts, Rows, folds.CrossValidation]:
         """Effective counts of estimator `k`, the rows behind them, and its folds with their correlation."""
         rows, G, K, strategy = self.rows, len(self.rows.names), self.K, self.options.correlation
         counted = Rows(rows.label, np.asarray(self.predicted[k]), rows.codes, self.folded)
@@ -320,7 +300,7 @@ class _Fits:
             labels = tuple(f"{name}, {g}" if name else g for g in rows.names)
             splits = self.options.n_half_splits if given is not None and given.averaged else 0
             ratio = np.ones(G) if given is None else given.ratio
-            factor, clipped = effective.checked_factors(strategy, K, ratio, labels, splits)
+            factor, clipped = folds.checked_factors(strategy, K, ratio, labels, splits)
         about: dict[str, Any] = {
             "groups": rows.names, "totals": total * factor[:, None], "rows": total,
             "n_units": rows.label.size, "missing": rows.outcomes.missing,
@@ -328,9 +308,8 @@ class _Fits:
         }  # fmt: skip
         counts = ClassCounts(**about, classes=rows.classes) if rows.classes else ConfusionCounts(**about)
         rho = np.minimum((1.0 / factor - 1.0) / (K - 1), np.nextafter(1.0, 0.0))
-        of_ratio = given if self.relative else None
-        told = "" if self.anew else strategy
-        return counts, counted, effective.CrossValidation(K, fold_cells, told, rho, factor, clipped, of_ratio)
+        told, of_ratio = "" if self.anew else strategy, given if self.relative else None
+        return counts, counted, folds.CrossValidation(K, fold_cells, told, rho, factor, clipped, of_ratio, kind)
 
 
 def cross_validated(
@@ -341,79 +320,41 @@ def cross_validated(
     seeded = replace(request, entropy=int(fits.streams[2].generate_state(1, np.uint64)[0]) >> 2)
     answers = []
     for k, ((name, estimator), given) in enumerate(zip(estimators.items(), fits.ratios(), strict=True)):
-        counts, counted, folds = fits.counted(k, name, given)
-        folds = replace(folds, estimator="" if rows.ready else type(estimator).__name__)
+        counts, counted, about = fits.counted(k, name, "" if rows.ready else type(estimator).__name__, given)
         alpha = as_prior(options.prior, counts)
-        counting.warn_of_empty(counts, name, labels_too=k == 0)
-        answers.append(posterior_of(counts, alpha, seeded, rows=counted, shifts=fits.shifts(k), cross_validation=folds))
+        warn_of_empty(counts, name, labels_too=k == 0)
+        answers.append(posterior_of(counts, alpha, seeded, rows=counted, shifts=fits.shifts(k), cross_validation=about))
     return answers
-
-
-def _ratio(values: list[NDArray[np.float64]], options: Options) -> effective.VarianceRatio:
-    """The variance ratio of one estimator from the values of every metric in the half splits."""
-    given = options.reference_estimator
-    words = "an RBF support vector machine" if given is None else type(given).__name__
-    pairs = zip(values, options.metrics, strict=True)
-    ratios = [effective.variance_ratio_of(v, metric.name, words) for v, metric in pairs]
-    return effective.largest_ratio(ratios) if options.averaged else ratios[0]
 
 
 def _reference(reference_estimator: Any, X: Any) -> Any:
     if reference_estimator is not None:
-        fitting.check_estimator(reference_estimator, "reference_estimator")
+        folds.check_estimator(reference_estimator, "reference_estimator")
         return reference_estimator
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC
 
-    return fitting.readable(SVC(kernel="rbf"), X, StandardScaler())
+    return folds.readable(SVC(kernel="rbf"), X, StandardScaler())
 
 
 def _half_runs(
-    estimators: Sequence[tuple[Any, str]],
-    strata: NDArray[np.intp],
-    folds: int,
-    streams: list[np.random.SeedSequence],
-    *,
-    alone: bool,
-) -> list[fitting.Run]:
+    estimators: Sequence[tuple[Any, str]], strata: NDArray[np.intp], n_folds: int, streams: Sequence[Any], alone: bool
+) -> list[folds.Run]:
     """The cross-validations in both halves of every split: split, half, algorithm.
 
-    A ratio of two algorithms is steadier over stratified halves. An algorithm `alone` is to be trained on
-    sets as they come, its models predict the other half too, and the halves are random. Every algorithm but
-    the reference, the first where there is one, has the same seeds.
+    A ratio of two algorithms is steadier over stratified halves. An algorithm `alone` is to be trained on sets as they
+    come, its models predict the other half too, and the halves are random. Every algorithm but the reference, the first
+    where there is one, has the same seeds.
     """
     runs = []
     for j, stream in enumerate(streams):
         rng = np.random.default_rng(stream)
-        side = fitting.stratified_folds(np.zeros_like(strata) if alone else strata, 2, rng)
+        side = folds.stratified_folds(np.zeros_like(strata) if alone else strata, 2, rng)
         for h in (0, 1):
             rows, others = np.flatnonzero(side == h), np.flatnonzero(side != h)
-            fold = fitting.stratified_folds(strata[rows], folds, rng)
+            fold = folds.stratified_folds(strata[rows], n_folds, rng)
             seeds = stream.spawn(1 if alone else 2)
             for k, (estimator, use) in enumerate(estimators):
-                run = fitting.Run(estimator, use, rows, fold, seeds[-1 if k else 0], f"half {h} of split {j}")
+                run = folds.Run(estimator, use, rows, fold, seeds[-1 if k else 0], f"half {h} of split {j}")
                 runs.append(replace(run, extra=others) if alone else run)
     return runs
-
-
-def _shifts(
-    runs: Sequence[fitting.Run],
-    halves: Sequence[tuple[NDArray[np.uint8], NDArray[np.float64]]],
-    case: NDArray[np.intp],
-    total: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """What models of one half predict more favourably than those of the other, shape (J, G, 2), as logits.
-
-    Both predict the same rows, so that the rows' own chance drops out. `case` is 2·group + 1 − label.
-    """
-    size = 2 * len(total)
-    moved = []
-    for run, (own, others) in zip(runs, halves, strict=True):
-        sums = [np.bincount(case[r], p, size) for r, p in ((run.rows, own), (run.extra, others))]
-        rows = [np.bincount(case[r], minlength=size) for r in (run.rows, run.extra)]
-        moved.append(np.divide(sums, rows, out=np.zeros((2, size)), where=np.array(rows) > 0))
-    first, second = np.stack(moved[::2]), np.stack(moved[1::2])
-    # of the first half's models minus the second's, on the rows of the second half and of the first
-    gap = (first[:, 1] - second[:, 0] + first[:, 0] - second[:, 1]) / 2
-    share = (total[:, :2] + 0.5) / (total[:, :2] + total[:, [2, 3]] + 1.0)
-    return np.asarray(gap.reshape(len(gap), -1, 2) / (share * (1.0 - share)))

@@ -1,7 +1,7 @@
-"""Counts per group, priors, and conjugate draws: Dirichlet posteriors of cell probabilities, in blocks.
+"""Conjugate draws: Dirichlet posteriors of cell probabilities, in blocks.
 
-Block i of a run is drawn by a generator of its own, seeded by (entropy, i), so that the number of threads
-does not matter. A block is laid out cell by cell and group by group: metrics run over contiguous draws.
+Block i of a run is drawn by a generator of its own, seeded by (entropy, i), so that the number of threads does not
+matter. A block is laid out cell by cell and group by group: metrics run over contiguous draws.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, check_number, check_whole
+from fairstats.ground.checks import Floats, as_generator, check_number, check_whole
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.errors import InputError, InsufficientEvidenceWarning, caution
 from fairstats.methods.um.counting import ClassCounts, classes_of
-from fairstats.methods.um.metrics import Metric, parse_metric
+from fairstats.methods.um.metrics import Evaluator, Metric, parse_metric
 
 #: Draws per block.
 BLOCK = 1 << 13
@@ -32,6 +32,12 @@ MOST_UNDEFINED = 0.05
 def check_draws(draws: Any) -> int:
     """The number of draws, or raise; more than 10⁸ are a mistake."""
     return check_whole("draws", draws, low=100, high=10**8, cure="10_000, say")
+
+
+def entropy_of(rng: Any) -> int:
+    """The seed of a run: the one given, or one that a generator draws."""
+    generator, seed = as_generator(rng)
+    return int(generator.integers(2**62)) if seed is None else seed
 
 
 def check_rope(rope: Any, n_metrics: int) -> tuple[float, ...]:
@@ -49,9 +55,8 @@ def check_rope(rope: Any, n_metrics: int) -> tuple[float, ...]:
 class DirichletSampler:
     """Draws of cell probabilities, one Dirichlet per group, or of counts given them.
 
-    `alpha` (G, c) is prior plus counts (a cell with 0 has probability 0), `scale` (G,) what a draw of group
-    g is multiplied by: its size for probabilities. `trials` (G,) is the size of the next test set; None
-    stops at the probabilities. `entropy` seeds the run.
+    `alpha` (G, c) is prior plus counts (a cell with 0 has probability 0), `scale` (G,) what a draw of group g is
+    multiplied by: its size for probabilities. `trials` (G,) is the size of the next test set; None stops before it.
     """
 
     alpha: NDArray[np.float64]
@@ -98,10 +103,7 @@ def multinomial_counts(cells: Floats, trials: NDArray[np.int64], rng: np.random.
 
 @dataclass(frozen=True, eq=False)
 class PosteriorDraws:
-    """Draws of counts of every group under one posterior: what metrics are functions of.
-
-    The fields are those of `UmPosterior`; the draws follow from them, and some are kept.
-    """
+    """Draws of counts of every group under one posterior: what metrics are functions of; fields as in `UmPosterior`."""
 
     counts: ConfusionCounts | ClassCounts
     prior: NDArray[np.float64]
@@ -151,9 +153,9 @@ class PosteriorDraws:
     def refitted(self, counts: Floats, index: int) -> Floats:
         """Under ``target="algorithm"`` the counts of models fitted to other training sets, else the same.
 
-        `shifts` (J, G, 2) are differences of models fitted to disjoint halves, on the logit scale, per group
-        and label: half their mean square estimates the variance at half the rows, a quarter that at all of
-        them. With J of them the draws are multivariate t with J degrees of freedom.
+        `shifts` (J, G, 2) are differences of models fitted to disjoint halves, as logits, per group and label: half
+        their mean square estimates the variance at half the rows, a quarter that at all of them. With J of them the
+        draws are multivariate t with J degrees of freedom.
         """
         if self.shifts is None or self.target != "algorithm":
             return counts
@@ -174,23 +176,19 @@ class PosteriorDraws:
     def draws(self) -> Floats:
         """Counts of shape (n_draws, G, 4) in the order tp, fp, fn, tn: what the metrics are functions of.
 
-        Expected counts N_s·π_s under ``target="parameter"``, with N_s the rows evaluated; counts of the next
-        test set under "predictive"; expected counts of models fitted to other rows under "algorithm".
+        Under ``target="parameter"`` expected counts N_s·π_s, with N_s the rows evaluated; under "predictive" counts of
+        the next test set; under "algorithm" expected counts of models fitted to other rows.
         """
         return evaluate(self._block, self.n_draws, [lambda counts, _: counts], 0)[0]
 
 
 def evaluate(
-    block: Callable[[int, int, int], Any],
-    draws: int,
-    functions: Sequence[Callable[[Any, int], Any]],
-    reference: int,
+    block: Callable[[int, int, int], Any], draws: int, functions: Sequence[Evaluator], reference: int,
     n_jobs: int | None = None,
-) -> list[Floats]:
+) -> list[Floats]:  # fmt: skip
     """Draws of several metrics in one pass, in threads where there are many: the numbers do not depend on it.
 
-    ``block(index, first, last)`` gives counts (last − first, G, 4), without row `last`; a function turns
-    counts (n, G, 4) and the position of the reference group into (n, …).
+    ``block(index, first, last)`` gives counts (last − first, G, 4), without row `last`.
     """
     counts = block(0, 0, min(draws, BLOCK))
     begin = [np.asarray(function(counts, reference)) for function in functions]  # these have the shapes

@@ -11,14 +11,13 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.um import fitting
 from fairstats.methods.um.comparison import um_compare
-from fairstats.methods.um.counting import coded_rows
-from fairstats.methods.um.cross_validation import TARGETS, Checked, Options, cross_validated
+from fairstats.methods.um.cross_validation import Checked, Options, cross_validated
 from fairstats.methods.um.draws import check_rope
 from fairstats.methods.um.events import Event, UmRanking
+from fairstats.methods.um.folds import check_estimator, readable
 from fairstats.methods.um.metrics import as_objectives, parse_metric, several
-from fairstats.methods.um.posterior import Request
+from fairstats.methods.um.posterior import TARGETS, Request
 from fairstats.methods.um.result import NO_INTERVAL, NO_TEST, UmPosterior
 from fairstats.plots.hdr import plane_of_estimators
 
@@ -91,52 +90,36 @@ class UmEstimators(Result):
 
 
 def um_compare_estimators(
-    estimators: Mapping[str, Any],
-    X: Any,
-    y: Any,
-    *,
-    sensitive_features: Any,
-    metrics: Any = ("accuracy", "equal_opportunity"),
-    rope: Any = 0.01,
-    target: Literal["parameter", "predictive", "algorithm"] = "predictive",
-    cv: Any = 10,
+    estimators: Mapping[str, Any], X: Any, y: Any, *, sensitive_features: Any,
+    metrics: Any = ("accuracy", "equal_opportunity"), rope: Any = 0.01,
+    target: Literal["parameter", "predictive", "algorithm"] = "predictive", cv: Any = 10,
     correlation: Literal["1/K", "uniform", "relative", "relative-uniform"] = "relative",
-    reference_estimator: Any = None,
-    n_half_splits: int = 5,
-    correlation_metric: str | Sequence[str] | None = None,
-    sensitive_at: str = "auto",
-    paired: Any = "auto",
-    prior: Any = 1.0,
-    draws: int = 10_000,
-    reference: Hashable | None = None,
-    pos_label: Any = None,
-    groups: Sequence[Hashable] | None = None,
-    n_jobs: int | None = None,
-    progress: bool = True,
-    rng: Any = None,
-) -> UmEstimators:
+    reference_estimator: Any = None, n_half_splits: int = 5, correlation_metric: str | Sequence[str] | None = None,
+    sensitive_at: str = "auto", paired: Any = "auto", prior: Any = 1.0, draws: int = 10_000,
+    reference: Hashable | None = None, pos_label: Any = None, groups: Sequence[Hashable] | None = None,
+    n_jobs: int | None = None, progress: bool = True, rng: Any = None,
+) -> UmEstimators:  # fmt: skip
     """Which of several algorithms is better in performance and fairness, from one cross-validation of all.
 
-    All estimators meet the same K folds and J half splits, whose reference is fitted once: m estimators cost
-    m·(K + 2JK) + 2JK fits, three about two thirds of three calls of `um_cross_validate`, with the numbers
-    that these and `um_compare` give from the same seed.
+    All estimators meet the same K folds and J half splits, whose reference is fitted once: m estimators cost m·(K +
+    2JK) + 2JK fits, three about two thirds of three calls of `um_cross_validate`, with the numbers that these and
+    `um_compare` give from the same seed.
 
     Parameters
     ----------
     estimators : mapping of str to estimator
-        Two or more, with fit and predict. Where X, a data frame, has columns of text or categories, these are
-        one-hot for all but pipelines, which have preprocessing of their own.
+        Two or more, with fit and predict. Where X, a data frame, has columns of text or categories, these are one-hot
+        for all but pipelines, which have preprocessing of their own.
     X, y, sensitive_features
-        As in `um_cross_validate`. Of several classes the metrics are those of `um_multiclass`, unless
-        `pos_label` names one, against which the others are the rest.
+        As in `um_cross_validate`.
     metrics, rope, paired
         As in `um_compare`; two objectives, three or more.
     target : {"predictive", "parameter", "algorithm"}
-        As in `um_cross_validate`. Of "predictive" (the paper's) and "parameter" the other one stands beside
-        it; "algorithm" stands alone.
+        As in `um_cross_validate`. Of "predictive" (the paper's) and "parameter" the other one stands beside it;
+        "algorithm" stands alone.
     correlation_metric : str or sequence of str, optional
-        Default the rates behind `metrics`: the largest r_s of them, with the factor averaged over its
-        uncertainty. One name gives the r_s of that metric as it is.
+        Default the rates behind `metrics`: the largest r_s of them, with the factor averaged over its uncertainty. One
+        name gives the r_s of that metric as it is.
     cv, correlation, reference_estimator, n_half_splits, sensitive_at, prior, draws, reference, groups, rng
         As in `um_cross_validate`, and so are `pos_label`, `n_jobs` and `progress`.
 
@@ -190,31 +173,28 @@ def um_compare_estimators(
         allowed, cure = "a mapping of name to estimator, two or more", '{"logit": …, "forest": …}'
         raise InputError("estimators", got=got, allowed=allowed, cure=cure)
     for estimator in estimators.values():
-        fitting.check_estimator(estimator, "estimators")
+        check_estimator(estimator, "estimators")
     check_choice("paired", paired, ("auto", True, False))
     request = Request.checked(draws, target, reference, rng, TARGETS)
-    outcomes, classes = coded_rows(
-        y, None, sensitive_features=sensitive_features, pos_label=pos_label, groups=groups,
-        names=("y", "y_pred"),
-    )  # fmt: skip
-    objectives = as_objectives(metrics, outcomes.groups.labels, bool(classes))
+    rows = Checked(X, y, sensitive_features=sensitive_features, pos_label=pos_label, groups=groups)
+    classes = bool(rows.classes)
+    objectives = as_objectives(metrics, rows.names, classes)
     check_rope(rope, len(objectives.names))
     if correlation_metric is None:
-        named_ones = [m for m in several(metrics) if not callable(m)]
-        behind = [r for m in named_ones for r in parse_metric(m, several=bool(classes)).rates]
+        behind = [r for m in several(metrics) if not callable(m) for r in parse_metric(m, several=classes).rates]
         correlation_metric = list(dict.fromkeys(behind)) or ["accuracy", "tpr"]
     if reference_estimator is not None:
-        fitting.check_estimator(reference_estimator, "reference_estimator")
+        check_estimator(reference_estimator, "reference_estimator")
         reference_estimator = _reading(reference_estimator, X)
     options = Options(
         correlation, n_half_splits, correlation_metric, reference_estimator, sensitive_at, cv, prior, n_jobs,
-        progress, several=bool(classes),
+        progress, several=classes,
     )  # fmt: skip
     named = {str(name): _reading(estimator, X) for name, estimator in estimators.items()}
-    posteriors = cross_validated(named, Checked(X, y, outcomes, classes), options, request)
-    beside = {"predictive": "parameter", "parameter": "predictive"}.get(target)
+    posteriors = cross_validated(named, rows, options, request)
+    beside: dict[str, tuple[str, ...]] = {"predictive": ("parameter",), "parameter": ("predictive",)}
     rankings = []
-    for about in (target, *([beside] if beside else [])):
+    for about in (target, *beside.get(target, ())):
         moved = dict(zip(named, (p.under(about) for p in posteriors), strict=True))
         way = "auto" if paired is True and about != target else paired
         rankings.append(um_compare(moved, metrics=metrics, rope=rope, paired=way, rng=request.entropy))
@@ -223,4 +203,4 @@ def um_compare_estimators(
 
 def _reading(estimator: Any, X: Any) -> Any:
     """The estimator on columns that it can read; a pipeline sees to that itself."""
-    return estimator if hasattr(estimator, "steps") else fitting.readable(estimator, X)
+    return estimator if hasattr(estimator, "steps") else readable(estimator, X)

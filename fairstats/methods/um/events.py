@@ -28,9 +28,9 @@ _LISTED = 3
 class Event(Comparison):
     """Probability of an event between two algorithms, `group` and `reference`.
 
-    `event` is "A≫B", "B≫A", "A≈B", or the pattern of a mixed event such as "A_acc, B_fair"; `estimate` its
-    probability, the share of the `n_draws` draws, and `std_error` the Monte Carlo error; `given` what the
-    probability is conditional on, empty for nothing.
+    `event` is "A≫B", "B≫A", "A≈B", or the pattern of a mixed event such as "A_acc, B_fair"; `estimate` its probability,
+    the share of the `n_draws` draws, and `std_error` the Monte Carlo error; `given` what the probability is conditional
+    on, empty for nothing.
     """
 
     further: ClassVar[tuple[str, ...]] = ("event", "probability", "mc_error", "given", "n_draws")
@@ -86,8 +86,8 @@ def probabilities(
 ) -> tuple[Event, ...]:
     """Probability of every event; they partition, so that the sum is 1.
 
-    `delta` (n, M) are draws of ΔΘ, larger better for A, without NaN; `rope` has a width per metric; `names`
-    are the algorithms', `shorts` the metrics'; `about` are further fields of the rows.
+    `delta` (n, M) are draws of ΔΘ, larger better for A, without NaN; `rope` has a width per metric; `names` are the
+    algorithms', `shorts` the metrics'; `about` are further fields of the rows.
     """
     n, m = delta.shape
     codes = np.ravel_multi_index(list(1 - signs(delta, rope).T), (3,) * m)
@@ -105,9 +105,9 @@ def probabilities(
 class UmRanking(Result):
     """Probabilities among several algorithms.
 
-    `better`, shape (m, m), is P(row ≫ column), 0 on the diagonal; `front`, shape (m,), the probability that
-    no other algorithm practically outperforms this one; `undefined` the share of the draws left out for 0/0.
-    `events` has every event of every pair, the earlier algorithm first; those of a pair sum to 1.
+    `better`, shape (m, m), is P(row ≫ column), 0 on the diagonal; `front`, shape (m,), the probability that no other
+    algorithm practically outperforms this one; `undefined` the share of the draws left out for 0/0. `events` has every
+    event of every pair, the earlier algorithm first; those of a pair sum to 1.
     """
 
     names: tuple[str, ...]
@@ -167,8 +167,8 @@ class UmRanking(Result):
     def ranking(self) -> pd.DataFrame:
         """The algorithms by how much more often they outperform than they are outperformed.
 
-        Columns algorithm, outperforms and outperformed (means of P(≫) over the others), net (their
-        difference, by which the rows are ordered) and front.
+        Columns algorithm, outperforms and outperformed (means of P(≫) over the others), net (their difference, by which
+        the rows are ordered) and front.
         """
         up, down = (self.better.sum(axis=k) / (len(self.names) - 1) for k in (1, 0))
         columns = {"outperforms": up, "outperformed": down, "net": up - down, "front": self.front}
@@ -189,23 +189,17 @@ def rank(joint: JointDraws, names: Sequence[str], objectives: Objectives, rope: 
     """P(row ≫ column) of all pairs, and of being outperformed by none."""
     known, undefined = without_undefined(joint.objectives(objectives))
     m = len(names)
-    better = np.zeros((m, m))
-    beaten = np.zeros((len(known), m), dtype=bool)
-    about = {"metric": ", ".join(objectives.names), **joint.about}
-    events = [
-        event
-        for i, j in combinations(range(m), 2)
-        for event in probabilities(known[:, i] - known[:, j], rope, (names[i], names[j]), objectives.shorts, **about)
-    ]
-    for i in range(m):
-        for j in range(i):
-            sign = signs(known[:, i] - known[:, j], rope)
-            up, down = (sign > 0).any(axis=1), (sign < 0).any(axis=1)
-            for k, other, wins in ((i, j, up & ~down), (j, i, down & ~up)):
-                better[k, other] = wins.mean()
-                beaten[:, other] |= wins
+    better, beaten = np.zeros((m, m)), np.zeros((len(known), m), dtype=bool)
+    about, events = {"metric": ", ".join(objectives.names), **joint.about}, list[Event]()
+    for i, j in combinations(range(m), 2):
+        delta = known[:, i] - known[:, j]
+        events += probabilities(delta, rope, (names[i], names[j]), objectives.shorts, **about)
+        sign = signs(delta, rope)
+        up, down = (sign > 0).any(axis=1), (sign < 0).any(axis=1)
+        for k, other, wins in ((i, j, up & ~down), (j, i, down & ~up)):
+            better[k, other] = wins.mean()
+            beaten[:, other] |= wins
     return UmRanking(
-        names=tuple(names), metrics=objectives.names, rope=rope, better=better,
-        front=1.0 - beaten.mean(axis=0), n_draws=len(known), undefined=undefined, joint=joint,
-        events=tuple(events),
+        names=tuple(names), metrics=objectives.names, rope=rope, better=better, front=1.0 - beaten.mean(axis=0),
+        n_draws=len(known), undefined=undefined, joint=joint, events=tuple(events),
     )  # fmt: skip

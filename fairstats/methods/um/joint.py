@@ -1,12 +1,12 @@
 """Draws of several algorithms together: paired through the rows they share, or independent.
 
-Paired: each group has a table of label × ŷ_1 × … × ŷ_m (8 cells for two algorithms) with one Dirichlet, whose
-margins over (y, ŷ_k) have the prior of a single algorithm. Independent draws overstate the variance of a
-difference between algorithms that predict the same rows.
+Paired: each group has a table of label × ŷ_1 × … × ŷ_m (8 cells for two algorithms) with one Dirichlet, whose margins
+over (y, ŷ_k) have the prior of a single algorithm. Independent draws overstate the variance of a difference between
+algorithms that predict the same rows.
 
-After cross-validation the effective counts of two algorithms may shrink by different factors. Then the table
-takes the smallest, and what an algorithm has beyond it is added as independent gamma variables before
-normalising: a sum of independent gammas is a gamma, so that every algorithm keeps exactly its own posterior.
+After cross-validation the effective counts of two algorithms may shrink by different factors. Then the table takes the
+smallest, and what an algorithm has beyond it is added as independent gamma variables before normalising: a sum of
+independent gammas is a gamma, so that every algorithm keeps exactly its own posterior.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_choice
+from fairstats.ground.checks import Floats, check_choice
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.counting import Rows, cell_of
@@ -33,11 +33,11 @@ MOST_PAIRED, _MOST_CELLS = 6, 1_000
 
 @serialisable(eq=False)
 class JointDraws:
-    """Several posteriors, and how their draws go together.
+    """Several posteriors, one per algorithm, and how their draws go together.
 
-    One posterior per algorithm; `reason` says why they are paired, or not; `entropy` seeds the draws;
-    `cells`, shape (G, J^(m+1)) or None, holds counts by label and predictions of the m algorithms, at index
-    y·J^m + Σ_k ŷ_k·J^(m−1−k), with J = 2 unless there are several classes.
+    `reason` says why they are paired, or not; `entropy` seeds the draws; `cells`, shape (G, J^(m+1)) or None, holds
+    counts by label and predictions of the m algorithms, at index y·J^m + Σ_k ŷ_k·J^(m−1−k), with J = 2 unless there are
+    several classes.
     """
 
     posteriors: tuple[UmPosterior, ...]
@@ -82,37 +82,32 @@ class JointDraws:
             apart.append(replace(posterior, entropy=seed, n_draws=self.n_draws, stored=stored))
         return apart
 
-    def objectives(self, objectives: Objectives) -> NDArray[np.float64]:
+    def objectives(self, objectives: Objectives) -> Floats:
         """Draws of every objective of every algorithm, shape (n_draws, m, M)."""
 
-        def every(counts: list[NDArray[np.float64]], reference: int) -> NDArray[np.float64]:
+        def every(counts: list[Floats], reference: int) -> Floats:
             values = [[function(c, reference) for function in objectives.functions] for c in counts]
             return np.moveaxis(np.array(values), -1, 0)
 
         return evaluate(self._block, self.n_draws, [every], self.first.reference_index)[0]
 
-    def _block(self, index: int, first: int, last: int) -> list[NDArray[np.float64]]:
+    def _block(self, index: int, first: int, last: int) -> list[Floats]:
         """Counts (last − first, G, 4) of every algorithm."""
         if self.cells is None:
             return [part._block(index, first, last) for part in self._apart]
-        if self.uneven:
-            return self._uneven_block(self.cells, index, last - first)
-        m, alone = len(self.posteriors), self.first.dirichlet
-        alpha = paired_prior(self.first.prior, m, len(self.first.classes)) + self.cells
-        table = replace(alone, alpha=alpha, entropy=self.entropy).block(index, last - first)
-        margins = _margins(m, len(self.first.classes))
-        return [
-            part.refitted(np.stack([table[..., c].sum(axis=-1) for c in margin], axis=-1), index)
-            for part, margin in zip(self._apart, margins, strict=True)
-        ]
-
-    def _uneven_block(self, cells: NDArray[np.float64], index: int, size: int) -> list[NDArray[np.float64]]:
+        m, classes, size = len(self.posteriors), len(self.first.classes), last - first
+        alpha, margins = paired_prior(self.first.prior, m, classes) + self.cells, _margins(m, classes)
+        if not self.uneven:
+            table = replace(self.first.dirichlet, alpha=alpha, entropy=self.entropy).block(index, size)
+            return [
+                part.refitted(np.stack([table[..., c].sum(axis=-1) for c in margin], axis=-1), index)
+                for part, margin in zip(self._apart, margins, strict=True)
+            ]
         rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index,)))
-        m, classes = len(self.posteriors), len(self.first.classes)
-        shared = gamma_table(paired_prior(self.first.prior, m, classes) + cells, size, rng)
+        shared = gamma_table(alpha, size, rng)
         found = []
-        for posterior, margin in zip(self.posteriors, _margins(m, classes), strict=True):
-            of_table = np.column_stack([cells[:, c].sum(axis=1) for c in margin])
+        for posterior, margin in zip(self.posteriors, margins, strict=True):
+            of_table = np.column_stack([self.cells[:, c].sum(axis=1) for c in margin])
             own = gamma_table(np.clip(posterior.counts.totals - of_table, 0.0, None), size, rng)
             own += np.stack([shared[c].sum(axis=0) for c in margin])
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -134,11 +129,11 @@ def _margins(m: int, n_classes: int) -> list[list[NDArray[np.intp]]]:
     return [[np.flatnonzero(row == cell) for cell in range(n_classes**2 or 4)] for row in own]
 
 
-def paired_prior(prior: NDArray[np.float64], m: int, n_classes: int = 0) -> NDArray[np.float64]:
+def paired_prior(prior: Floats, m: int, n_classes: int = 0) -> Floats:
     """Prior of the joint table, shape (G, J^(m+1)), whose margins over (y, ŷ_k) are `prior`.
 
-    Given y the predictions are a priori independent: α(y)·Π_k α(y, ŷ_k)/α(y), with α(y) the sum over ŷ; for a
-    symmetric prior α this is α/J^(m−1) in every cell.
+    Given y the predictions are a priori independent: α(y)·Π_k α(y, ŷ_k)/α(y), with α(y) the sum over ŷ; for a symmetric
+    prior α this is α/J^(m−1) in every cell.
     """
     label, *own = _own_cells(m, n_classes)
     base = n_classes or 2
@@ -151,18 +146,12 @@ def paired_prior(prior: NDArray[np.float64], m: int, n_classes: int = 0) -> NDAr
 
 
 def join(
-    posteriors: Sequence[UmPosterior],
-    *,
-    paired: Any,
-    draws: int | None,
-    entropy: int,
-    cells: NDArray[np.float64] | None = None,
+    posteriors: Sequence[UmPosterior], *, paired: Any, draws: int | None, entropy: int, cells: Floats | None = None
 ) -> JointDraws:
     """Decide how the draws of several posteriors of the same groups and target go together.
 
-    `paired`: "auto" pairs where it can, True must, False does not. `draws` None: as many as the first
-    posterior has. `cells`: a joint table that is already counted, in the order of `JointDraws.cells`. Raises
-    for different groups or targets, and for ``paired=True`` where that cannot be.
+    `paired`: "auto" pairs where it can, True must, False does not. `draws` None: as many as the first posterior has.
+    `cells`: a joint table that is already counted, in the order of `JointDraws.cells`.
     """
     first = posteriors[0]
     for other in posteriors[1:]:
@@ -178,14 +167,13 @@ def join(
     check_choice("paired", paired, ("auto", True, False))
     aligned = tuple(_in_order(p, first.groups) for p in posteriors)
     number = first.n_draws if draws is None else draws
+    anew = "; the spread between training sets is drawn for each algorithm apart, which overstates that of Δ"
+    anew = anew if first.target == "algorithm" else ""
     obstacle = "asked for" if not paired else "" if cells is not None else _obstacle(aligned)
     if obstacle and paired and paired != "auto":
         allowed = "True where the algorithms predicted the same rows"
         cure = "compute the posteriors from rows (y_true, y_pred) in the same order, or paired=False"
         raise InputError("paired", got=f"True, but {obstacle}", allowed=allowed, cure=cure)
-    anew = "; the spread between training sets is drawn for each algorithm apart, which overstates that of Δ"
-    if first.target != "algorithm":
-        anew = ""
     if obstacle:
         return JointDraws(aligned, False, f"independent draws: {obstacle}{anew}", number, entropy)
     folds = [r.fold for r in _rows_of(aligned)]
@@ -210,17 +198,12 @@ def _in_order(posterior: UmPosterior, groups: tuple[str, ...]) -> UmPosterior:
     order = [posterior.groups.index(g) for g in groups]
     counts = posterior.counts
     moved = replace(
-        posterior,
+        posterior, prior=posterior.prior[order], cross_validation=None,
         counts=replace(counts, groups=groups, totals=counts.totals[order], rows=counts.rows[order]),
-        prior=posterior.prior[order],
         stored=None if posterior.stored is None else posterior.stored[:, order],
-        cross_validation=None,
-    )
+    )  # fmt: skip
     rows = posterior._rows
-    if rows is not None:
-        position = np.argsort(order)
-        object.__setattr__(moved, "_rows", replace(rows, group=position[rows.group.astype(np.intp)]))
-    return moved
+    return moved.holding(rows and replace(rows, group=np.argsort(order)[rows.group.astype(np.intp)]))
 
 
 def _obstacle(posteriors: tuple[UmPosterior, ...]) -> str:
@@ -256,7 +239,7 @@ def _same_partition(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
     return len({len(set(part)) for part in (zip(a, b, strict=True), a, b)}) == 1
 
 
-def _totals(posteriors: tuple[UmPosterior, ...]) -> NDArray[np.float64]:
+def _totals(posteriors: tuple[UmPosterior, ...]) -> Floats:
     return np.array([p.counts.totals.sum(axis=1) for p in posteriors])
 
 
@@ -265,10 +248,9 @@ def _uneven(posteriors: tuple[UmPosterior, ...]) -> bool:
     return not np.allclose(totals, totals[0], rtol=1e-9)
 
 
-def _joint_cells(posteriors: tuple[UmPosterior, ...]) -> NDArray[np.float64]:
+def _joint_cells(posteriors: tuple[UmPosterior, ...]) -> Floats:
     """Counts by label and all predictions, scaled to the least effective totals."""
-    rows = _rows_of(posteriors)
-    base = len(posteriors[0].classes) or 2
+    rows, base = _rows_of(posteriors), len(posteriors[0].classes) or 2
     code = base * rows[0].group.astype(np.int64) + rows[0].y_true
     for r in rows:
         code = base * code + r.y_pred

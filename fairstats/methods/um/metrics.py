@@ -1,8 +1,7 @@
 """Metrics as functions of arrays of counts: rates, contrasts between groups, objectives of a comparison.
 
-A count array has the shape (draws, G, 4) with the last axis (tp, fp, fn, tn). What is undefined (0/0, or a
-quotient over 0) is NaN here; the result reports the share of such draws. Rates and notions of fairness are
-those of the registry.
+A count array has the shape (draws, G, 4) with the last axis (tp, fp, fn, tn). What is undefined (0/0, or a quotient
+over 0) is NaN. Rates and notions of fairness are those of the registry.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_type
+from fairstats.ground.checks import Floats, check_type
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import CELLS, CRITERIA, RATES
 
@@ -25,21 +24,13 @@ CONTRASTS = ("difference", "absolute", "ratio", "max")
 Evaluator = Callable[[Any, int], Any]
 
 
-def rate_values(rate: str, counts: NDArray[Any]) -> NDArray[np.float64]:
-    """A rate of the registry over the last axis."""
-    values = RATES[rate].evaluate(dict(zip(CELLS, np.moveaxis(counts, -1, 0), strict=True)))
-    if RATES[rate].high == np.inf:  # a case over no case: undefined like 0/0
-        values = np.where(np.isinf(values), np.nan, values)
-    return np.asarray(values)
-
-
 @dataclass(frozen=True)
 class Metric:
     """A metric by name: of all rows, or a contrast between groups.
 
-    `name` is as asked for, `short` in names of events; `rates` are rates of the registry, two for equalized
-    odds. `contrast` is None for a metric of all rows together, "difference" (group − reference), "absolute",
-    "ratio", or "max": the largest gap between any two groups, over both rates for equalized odds.
+    `name` is as asked for, `short` in names of events; `rates` are rates of the registry, two for equalized odds.
+    `contrast` is None for a metric of all rows together, "difference" (group − reference), "absolute", "ratio", or
+    "max": the largest gap between any two groups, over both rates for equalized odds.
     """
 
     name: str
@@ -64,16 +55,19 @@ class Metric:
             cure = "pass two groups or more to compare them"
             raise InputError(argument, got=got, allowed="metrics of all rows, such as 'accuracy'", cure=cure)
 
-    def by_group(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+    def by_group(self, counts: NDArray[Any]) -> Floats:
         """Value of every group, shape (draws, G), or (draws, G, 2) for equalized odds."""
-        values = [rate_values(rate, counts) for rate in self.rates]
+        cells = dict(zip(CELLS, np.moveaxis(counts, -1, 0), strict=True))
+        values = [np.asarray(RATES[rate].evaluate(cells)) for rate in self.rates]
+        if any(RATES[rate].high == np.inf for rate in self.rates):  # a case over no case: undefined like 0/0
+            values = [np.where(np.isinf(v), np.nan, v) for v in values]
         return values[0] if len(values) == 1 else np.stack(values, axis=-1)
 
-    def values(self, counts: NDArray[np.float64], reference: int) -> NDArray[np.float64]:
+    def values(self, counts: Floats, reference: int) -> Floats:
         """Draws of the metric; `reference` is the position of the reference group.
 
-        Shape (draws,) for a metric of all rows and for "max"; otherwise (draws, G − 1), groups in order
-        without the reference, with a last axis of 2 for equalized odds.
+        Shape (draws,) for a metric of all rows and for "max"; otherwise (draws, G − 1), groups in order without the
+        reference, with a last axis of 2 for equalized odds.
         """
         if self.contrast is None:
             return self.by_group(counts.sum(axis=-2, keepdims=True))[:, 0]
@@ -83,17 +77,15 @@ class Metric:
             return np.asarray(gaps.reshape(len(gaps), -1).max(axis=1))
         base, rest = rates[:, [reference]], np.delete(rates, reference, axis=1)
         if self.contrast == "ratio":
-            out = np.full(rest.shape, np.nan)
-            return np.asarray(np.divide(rest, base, out=out, where=base > 0))
+            return np.asarray(np.divide(rest, base, out=np.full(rest.shape, np.nan), where=base > 0))
         gap = rest - base
         return np.asarray(np.abs(gap) if self.contrast == "absolute" else gap)
 
-    def objective(self, counts: NDArray[np.float64], reference: int) -> NDArray[np.float64]:
+    def objective(self, counts: Floats, reference: int) -> Floats:
         """Draws of the metric oriented so that larger is better, shape (draws,).
 
-        A fairness metric is minus the size of the largest gap: between any two groups by its plain name or
-        with "max", against the reference with "difference" and "absolute"; with "ratio", minus the largest
-        absolute log ratio against the reference.
+        A fairness metric is minus the size of the largest gap (of log ratios with "ratio"): between any two groups by
+        its plain name or with "max", else against the reference.
         """
         values = self.values(counts, reference)
         if self.contrast is None:
@@ -101,8 +93,7 @@ class Metric:
         if self.contrast == "ratio":
             with np.errstate(divide="ignore", invalid="ignore"):
                 values = np.log(values)
-        size = np.abs(values).reshape(len(values), -1).max(axis=1)
-        return np.asarray(-size)
+        return np.asarray(-np.abs(values).reshape(len(values), -1).max(axis=1))
 
 
 def _share(part: Any, whole: Any) -> Any:
@@ -111,44 +102,46 @@ def _share(part: Any, whole: Any) -> Any:
 
 
 class _Table:
-    """Sums over counts (draws, G, J, J), last two axes label and prediction.
+    """Sums over counts (draws, G, J²), label by prediction.
 
     `selected`, `true` and `labelled` per group and class, `rows` per group (with an axis of classes).
     """
 
-    def __init__(self, counts: NDArray[np.float64]) -> None:
+    def __init__(self, counts: NDArray[Any]) -> None:
+        size = math.isqrt(counts.shape[-1])
+        counts = counts.reshape(*counts.shape[:-1], size, size)
         self.selected, self.labelled = counts.sum(axis=-2), counts.sum(axis=-1)
         self.true = np.diagonal(counts, axis1=-2, axis2=-1)
         self.rows = self.labelled.sum(axis=-1, keepdims=True)
 
-    def gap(self, part: Any, whole: Any) -> NDArray[np.float64]:
+    def gap(self, part: Any, whole: Any) -> Floats:
         """Largest difference between groups of a share."""
         values = _share(part, whole)
         return np.asarray(values.max(axis=1) - values.min(axis=1))
 
-    def macro(self, part: Any, whole: Any) -> NDArray[np.float64]:
+    def macro(self, part: Any, whole: Any) -> Floats:
         """Gaps of the classes, averaged with p(y = j) over all groups."""
         total = self.labelled.sum(axis=1)
         weights = _share(total, total.sum(axis=-1, keepdims=True))
         return np.asarray((weights * self.gap(part, whole)).sum(axis=-1))
 
 
-def _equal_accuracy(t: _Table) -> NDArray[np.float64]:
+def _equal_accuracy(t: _Table) -> Floats:
     return t.gap(t.true.sum(axis=-1), t.labelled.sum(axis=-1))
 
 
-def _dp_micro(t: _Table) -> NDArray[np.float64]:
+def _dp_micro(t: _Table) -> Floats:
     found = t.gap(t.selected.sum(axis=-1), t.rows[..., 0] * t.selected.shape[-1])
     return np.asarray(np.where(np.abs(found) < 1e-12, 0.0, found))  # 0, but for the rounding of sums
 
 
-def _dp_macro_micro(t: _Table) -> NDArray[np.float64]:
+def _dp_macro_micro(t: _Table) -> Floats:
     averaged = (_share(t.labelled, t.rows) * _share(t.selected, t.rows)).sum(axis=-1)
     return t.gap(averaged, np.ones_like(averaged))
 
 
 #: Metrics of several classes: name → function of the sums.
-CLASS_METRICS: dict[str, Callable[[_Table], NDArray[np.float64]]] = {
+CLASS_METRICS: dict[str, Callable[[_Table], Floats]] = {
     "demographic_parity_micro": _dp_micro, "equal_opportunity_micro": _equal_accuracy,
     "demographic_parity_macro": lambda t: t.macro(t.selected, t.rows),
     "equal_opportunity_macro": lambda t: t.macro(t.true, t.labelled),
@@ -160,22 +153,16 @@ CLASS_METRICS: dict[str, Callable[[_Table], NDArray[np.float64]]] = {
 class ClassMetric(Metric):
     """Accuracy, or a largest gap between groups, of counts (draws, G, J²) of J classes (appendix 8)."""
 
-    def by_group(self, counts: NDArray[Any]) -> NDArray[np.float64]:
+    def by_group(self, counts: NDArray[Any]) -> Floats:
         """Accuracy of every group, shape (draws, G)."""
-        table = _Table(_square(counts))
+        table = _Table(counts)
         return np.asarray(_share(table.true.sum(axis=-1), table.rows[..., 0]))
 
-    def values(self, counts: NDArray[np.float64], reference: int) -> NDArray[np.float64]:
+    def values(self, counts: Floats, reference: int) -> Floats:
         """Draws of the metric, shape (draws,)."""
         if self.contrast is None:
             return super().values(counts, reference)
-        base = self.name if self.name in CLASS_METRICS else f"{self.name}_macro"
-        return CLASS_METRICS[base](_Table(_square(counts)))
-
-
-def _square(counts: NDArray[Any]) -> NDArray[Any]:
-    size = math.isqrt(counts.shape[-1])
-    return counts.reshape(*counts.shape[:-1], size, size)
+        return CLASS_METRICS[self.name if self.name in CLASS_METRICS else f"{self.name}_macro"](_Table(counts))
 
 
 def metric_names() -> list[str]:
@@ -186,9 +173,8 @@ def metric_names() -> list[str]:
 def parse_metric(name: Any, *, argument: str = "metric", default: str = "difference", several: bool = False) -> Metric:
     """The metric of a name: a rate or a notion of fairness, with a contrast as ending or without.
 
-    "accuracy", "equal_opportunity", "tpr_ratio", "demographic_parity_max", …; `default` is the contrast of a
-    fairness metric without an ending, `argument` what the error of an unknown name speaks of. Of `several`
-    classes "accuracy" and `CLASS_METRICS`, which without an ending are the macro averages.
+    `default` is the contrast of a fairness metric without an ending, `argument` what the error of an unknown name
+    speaks of. Of `several` classes "accuracy" and `CLASS_METRICS`, which without an ending are the macro averages.
     """
     if several:
         base = name.split("_m")[0] if isinstance(name, str) else name
@@ -235,23 +221,20 @@ def evaluator(function: Callable[[Any], Any], *, one_value: bool = False) -> Eva
 
     `one_value`: whether it must be one number per draw, as an objective is.
     """
-    name = name_of(function)
+    name, argument = name_of(function), "metrics" if one_value else "metric"
+    allowed = "a function of counts (draws, groups, 4)"
 
     def of_counts(counts: Any, _: int) -> Any:
         try:
             values = np.asarray(function(counts), dtype=np.float64)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
             got = f"{name}, which fails ({type(problem).__name__}: {problem})"
-            allowed = "a function of counts (draws, groups, 4)"
-            raise InputError("metrics" if one_value else "metric", got=got, allowed=allowed) from problem
+            raise InputError(argument, got=got, allowed=allowed) from problem
         if values.shape[:1] != counts.shape[:1] or (one_value and values.ndim > 1):
-            raise InputError(
-                "metrics" if one_value else "metric",
-                got=f"{name}, which turns counts of shape {counts.shape} into {values.shape}",
-                allowed="a function of counts (draws, groups, 4) whose answer has one entry per draw first"
-                + (", and nothing else" if one_value else ""),
-                cure="tp, fp, fn, tn are the last axis; keep the first: lambda c: c[..., 0].sum(axis=1)",
-            )
+            got = f"{name}, which turns counts of shape {counts.shape} into {values.shape}"
+            words = f"{allowed} whose answer has one entry per draw first{', and nothing else' * one_value}"
+            cure = "tp, fp, fn, tn are the last axis; keep the first: lambda c: c[..., 0].sum(axis=1)"
+            raise InputError(argument, got=got, allowed=words, cure=cure)
         return values
 
     return of_counts
@@ -266,16 +249,12 @@ class Objectives(NamedTuple):
 
 
 def as_objectives(metrics: Any, groups: tuple[str, ...], several_classes: bool = False) -> Objectives:
-    """Objectives of names and functions, oriented so that larger is better.
-
-    Raises for unknown names, names that have no better or worse, the same name twice, and where a fairness
-    metric meets one group.
-    """
+    """Objectives of names and functions, oriented so that larger is better."""
     given = several(metrics)
     names = tuple(name_of(m) for m in given)
     if not given or len(set(names)) < len(names):
-        got = repr(names)
-        raise InputError("metrics", got=got, allowed="one metric or more, each once", cure='("accuracy",)')
+        allowed = "one metric or more, each once"
+        raise InputError("metrics", got=repr(names), allowed=allowed, cure='("accuracy",)')
     functions, shorts, fair = [], [], []
     for k, metric in enumerate(given):
         if callable(metric):

@@ -8,16 +8,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, as_generator, check_choice, check_number, check_share, check_whole
+from fairstats.ground.checks import Floats, check_choice, check_number, check_share, check_whole
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.um.counting import ClassCounts, Rows, as_counts, as_prior, coded_rows, warn_of_empty
-from fairstats.methods.um.draws import check_draws
-from fairstats.methods.um.effective import CrossValidation
+from fairstats.methods.um.draws import check_draws, entropy_of
+from fairstats.methods.um.folds import CrossValidation
 from fairstats.methods.um.pymc_models import Nuts, Sampled, sample_hierarchy, sample_model
 from fairstats.methods.um.result import UmPosterior
+
+#: What a posterior can be about, the last after a cross-validation only.
+TARGETS = ("parameter", "predictive", "algorithm")
 
 
 @dataclass(frozen=True)
@@ -30,42 +33,23 @@ class Request:
     entropy: int
 
     @classmethod
-    def checked(
-        cls,
-        draws: Any,
-        target: Any,
-        reference: Hashable | None,
-        rng: Any,
-        targets: tuple[str, ...] = ("parameter", "predictive"),
-    ) -> Request:
+    def checked(cls, draws: Any, target: Any, reference: Any, rng: Any, targets: Any = TARGETS[:2]) -> Request:
         """As the user gave it, or raise."""
         check_choice("target", target, targets)
-        generator, seed = as_generator(rng)
-        entropy = int(generator.integers(2**62)) if seed is None else seed
-        return cls(check_draws(draws), target, reference, entropy)
+        return cls(check_draws(draws), target, reference, entropy_of(rng))
 
 
 def um_posterior(
-    y_true: Any = None,
-    y_pred: Any = None,
-    *,
-    sensitive_features: Any = None,
-    counts: Any = None,
-    prior: Any = 1.0,
-    draws: int = 10_000,
-    target: Literal["parameter", "predictive"] = "parameter",
-    sampler: Literal["exact", "pymc"] = "exact",
-    reference: Hashable | None = None,
-    pos_label: Any = None,
-    missing: Literal["raise", "drop", "group"] = "raise",
-    groups: Sequence[Hashable] | None = None,
+    y_true: Any = None, y_pred: Any = None, *, sensitive_features: Any = None, counts: Any = None,
+    prior: Any = 1.0, draws: int = 10_000, target: Literal["parameter", "predictive"] = "parameter",
+    sampler: Literal["exact", "pymc"] = "exact", reference: Hashable | None = None, pos_label: Any = None,
+    missing: Literal["raise", "drop", "group"] = "raise", groups: Sequence[Hashable] | None = None,
     rng: Any = None,
-) -> UmPosterior:
+) -> UmPosterior:  # fmt: skip
     """Posterior of any metrics of the confusion counts, jointly, from held-out predictions.
 
-    Per group s the counts C_s = (TP, TN, FP, FN) are multinomial with probabilities π_s; under a Dirichlet
-    prior α the posterior of π_s is Dirichlet(α + C_s), independent between groups. Every metric is a function
-    of the π_s, so draws of π_s give draws of all metrics jointly.
+    Per group s the counts C_s = (TP, TN, FP, FN) are multinomial with probabilities π_s; under a Dirichlet prior α the
+    posterior of π_s is Dirichlet(α + C_s), independent between groups. Draws of π_s give draws of all metrics jointly.
 
     Parameters
     ----------
@@ -78,11 +62,11 @@ def um_posterior(
         counts need not be whole.
     prior : float, "uniform", "jeffreys", "perks" or mapping of cell to float, default 1.0
         α of every cell: 1 is the paper's uniform prior, 0.5 Jeffreys', 0.25 Perks'. With 0 an empty cell has
-        probability 0, the limit of small α.
+        probability 0.
     draws : int, default 10,000
     target : {"parameter", "predictive"}
-        "parameter": the posterior of the metric itself. "predictive": the metric of another test set of the
-        same size (the paper's step ii), about 1.4 times wider.
+        "parameter": the metric itself. "predictive": that of another test set of the same size (the paper's step ii),
+        about 1.4 times wider.
     sampler : {"exact", "pymc"}
         "pymc" samples `um_model` by NUTS; it needs the extra ``bayes``.
     reference : hashable, optional
@@ -119,9 +103,8 @@ def um_posterior(
     adds to each group adds up: over 4 and 8 groups of 100 "uniform" covers .73 and .45, "jeffreys" .92 and .84, "perks"
     .93 at 8. The size of a gap ("…_max") is never 0 among draws.
 
-    Metrics of all rows weight the groups by their numbers of rows, which are held fixed. Under "parameter"
-    metrics of disjoint pairs of cells, such as ΔTPR and ΔFPR, are independent (the paper's Remark 2.1); under
-    "predictive" this holds only approximately.
+    Metrics of all rows weight the groups by their numbers of rows, which are held fixed. Under "parameter" metrics of
+    disjoint pairs of cells, such as ΔTPR and ΔFPR, are independent (Remark 2.1), under "predictive" only nearly so.
 
     References
     ----------
@@ -131,13 +114,8 @@ def um_posterior(
     Examples
     --------
     >>> import fairstats as fs
-    >>> posterior = fs.um_posterior(
-    ...     counts={
-    ...         "men": {"tp": 420, "tn": 380, "fp": 120, "fn": 80},
-    ...         "women": {"tp": 150, "tn": 230, "fp": 70, "fn": 50},
-    ...     },
-    ...     rng=1,
-    ... )
+    >>> men, women = dict(tp=420, tn=380, fp=120, fn=80), dict(tp=150, tn=230, fp=70, fn=50)
+    >>> posterior = fs.um_posterior(counts={"men": men, "women": women}, rng=1)
     >>> gap = posterior.metric("equal_opportunity")
     >>> print(f"{gap.mean():.2f} ± {gap.std():.2f}, P(gap < 0) = {(gap < 0).mean():.2f}")
     -0.09 ± 0.03, P(gap < 0) = 1.00
@@ -150,28 +128,19 @@ def um_posterior(
     )  # fmt: skip
     alpha = as_prior(prior, table)
     warn_of_empty(table)
-    sampled = None
-    if sampler == "pymc":
-        sampled = sample_model(table, prior, Nuts(request.draws, request.entropy))
+    sampled = sample_model(table, prior, Nuts(request.draws, request.entropy)) if sampler == "pymc" else None
     return posterior_of(table, alpha, request, rows=rows, sampled=sampled)
 
 
 def um_multiclass(
-    y_true: Any = None,
-    y_pred: Any = None,
-    *,
-    sensitive_features: Any = None,
-    counts: Any = None,
-    prior: float | str = 1.0,
-    draws: int = 10_000,
-    target: Literal["parameter", "predictive"] = "parameter",
-    groups: Sequence[Hashable] | None = None,
-    rng: Any = None,
-) -> UmPosterior:
+    y_true: Any = None, y_pred: Any = None, *, sensitive_features: Any = None, counts: Any = None,
+    prior: float | str = 1.0, draws: int = 10_000, target: Literal["parameter", "predictive"] = "parameter",
+    groups: Sequence[Hashable] | None = None, rng: Any = None,
+) -> UmPosterior:  # fmt: skip
     """Posterior of accuracy and fairness with J classes: micro, macro and macro-micro averages.
 
-    Each group has one Dirichlet over its J × J table of label and prediction, so that the paper's 2 × 2
-    tables of one class against the rest, which it treats apart, are drawn jointly.
+    Each group has one Dirichlet over its J × J table of label and prediction, so that the paper's 2 × 2 tables of one
+    class against the rest, which it treats apart, are drawn jointly.
 
     Parameters
     ----------
@@ -181,18 +150,17 @@ def um_multiclass(
     counts : Tally, ConfusionCounts, mapping or frame, instead of rows
         Of two classes, 0 and 1, as in `um_posterior`.
     prior : float, "uniform", "jeffreys" or "perks", default 1.0
-        α of the two-class model. Accuracy has the prior that it has there, Beta(2α, 2α): each of the J cells
-        of hits has 2α/J, each of the J(J − 1) of errors 2α/(J(J − 1)).
+        α of the two-class model. Accuracy has the prior that it has there, Beta(2α, 2α): each of the J cells of hits
+        has 2α/J, each of the J(J − 1) of errors 2α/(J(J − 1)).
     draws, target, groups, rng
         As in `um_posterior`.
 
     Returns
     -------
     UmPosterior
-        Its metrics are "accuracy", of all rows or by group, and the largest gaps between groups
-        "demographic_parity" and "equal_opportunity" with "_micro", "_macro" or "_macro_micro"; without an
-        ending the macro average. Functions get counts of shape (draws, G, J²), label by prediction.
-        `um_compare` takes it, paired by row where both came from rows.
+        Its metrics are "accuracy", of all rows or by group, and the largest gaps between groups "demographic_parity"
+        and "equal_opportunity" with "_micro", "_macro" or "_macro_micro"; without an ending the macro average.
+        Functions get counts of shape (draws, G, J²), label by prediction.
 
     Raises
     ------
@@ -206,17 +174,16 @@ def um_multiclass(
 
     Notes
     -----
-    Micro-averaged demographic parity (the paper's equations 5 and 6) is Σ_j(TP + FP) over Σ_j N, which is
-    1/J for every group and classifier: it is always 0. Micro-averaged equal opportunity is the gap of the
-    groups' accuracies, and so is the macro-micro one (equation 15), since Σ_j p(y = j|s)·TPR_sj is the
-    accuracy of group s. Only the macro averages (equations 9 to 12) look at the classes one by one.
+    Micro-averaged demographic parity (the paper's equations 5 and 6) is Σ_j(TP + FP) over Σ_j N, which is 1/J for every
+    group and classifier: it is always 0. Micro-averaged equal opportunity is the gap of the groups' accuracies, and so
+    is the macro-micro one (equation 15), since Σ_j p(y = j|s)·TPR_sj is the accuracy of group s. Only the macro
+    averages (equations 9 to 12) look at the classes one by one.
 
-    Draws are exact: no chain has to converge. Sensitivity to the prior: it counts as four rows in a group
-    (Jeffreys 2, Perks 1), half of them right. Of 60 rows with an accuracy of .8 in three classes it moves
-    the mean of the posterior by −.019 (−.010, −.005), where its standard deviation is .051. With few errors
-    this adds up over groups as it does with two classes: 95% intervals of accuracy over all rows cover .84
-    (.95, .95) with 2 groups of 100 rows and an accuracy of .97, .73 (.91, .94) with 4 of .95 and .46
-    (.83, .92) with 8; a note says so where a group has fewer than 10 errors.
+    Sensitivity to the prior: it counts as four rows in a group (Jeffreys 2, Perks 1), half of them right. Of 60 rows
+    with an accuracy of .8 in three classes it moves the mean of the posterior by −.019 (−.010, −.005), where its
+    standard deviation is .051. With few errors this adds up over groups: 95% intervals of accuracy over all rows cover
+    .84 (.95, .95) with 2 groups of 100 rows and an accuracy of .97, .73 (.91, .94) with 4 of .95 and .46 (.83, .92)
+    with 8; a note says so where a group has fewer than 10 errors.
 
     References
     ----------
@@ -262,54 +229,35 @@ def posteriors_of_pairs(counts: Any) -> tuple[list[UmPosterior], Floats]:
 
 
 def posterior_of(
-    counts: ConfusionCounts | ClassCounts,
-    prior: Floats,
-    request: Request,
-    *,
-    rows: Rows | None = None,
-    sampled: Sampled | None = None,
-    cross_validation: CrossValidation | None = None,
-    shifts: Floats | None = None,
-) -> UmPosterior:
+    counts: ConfusionCounts | ClassCounts, prior: Floats, request: Request, *, sampled: Sampled | None = None,
+    rows: Rows | None = None, cross_validation: CrossValidation | None = None, shifts: Floats | None = None,
+) -> UmPosterior:  # fmt: skip
     """The result, exact or sampled, and the rows behind it; warns where a sampler did not converge."""
     index, rule = find_reference(counts.groups, request.reference, sizes=counts.group_sizes)
-    result = UmPosterior(
-        counts=counts, prior=prior, n_draws=request.draws, target=request.target,
-        backend="exact" if sampled is None else sampled.diagnostics.sampler, entropy=request.entropy,
-        reference=counts.groups[index], reference_rule=rule, cross_validation=cross_validation,
-        diagnostics=None if sampled is None else sampled.diagnostics,
-        stored=None if sampled is None else sampled.pi, shifts=shifts,
-    )  # fmt: skip
-    object.__setattr__(result, "_rows", rows)  # a frozen result; rows are never written to a file
+    made: dict[str, Any] = {}
     if sampled is not None:
-        object.__setattr__(result, "_inference", sampled.data)  # likewise not written
-        if not sampled.diagnostics.converged:
-            caution(
-                f"{result.backend} did not converge: {sampled.diagnostics.words}. More tuning or a higher "
-                "target_accept may help.",
-                DataWarning,
-            )
-    return result
+        found = sampled.diagnostics
+        made = {"backend": found.sampler, "diagnostics": found, "stored": sampled.pi}
+        if not found.converged:
+            text = f"{found.sampler} did not converge: {found.words}. More tuning or a higher target_accept may help."
+            caution(text, DataWarning)
+    result = UmPosterior(
+        counts=counts, prior=prior, n_draws=request.draws, target=request.target, entropy=request.entropy,
+        reference=counts.groups[index], reference_rule=rule, cross_validation=cross_validation, shifts=shifts, **made,
+    )  # fmt: skip
+    return result.holding(rows, sampled and sampled.data)
 
 
 def um_hierarchical(
-    counts: Any,
-    *,
-    concentration: tuple[float, float] = (20.0, 1.5),
-    draws: int = 4_000,
-    tune: int = 1_000,
-    chains: int = 4,
-    target: Literal["parameter", "predictive"] = "parameter",
-    target_accept: float = 0.95,
-    reference: Hashable | None = None,
-    rng: Any = None,
-) -> UmPosterior:
+    counts: Any, *, concentration: tuple[float, float] = (20.0, 1.5), draws: int = 4_000, tune: int = 1_000,
+    chains: int = 4, target: Literal["parameter", "predictive"] = "parameter", target_accept: float = 0.95,
+    reference: Hashable | None = None, rng: Any = None,
+) -> UmPosterior:  # fmt: skip
     """Posterior of the metrics of many, possibly small, groups that borrow strength from each other.
 
-    The cell probabilities of the groups are draws from one Dirichlet(κμ), whose mean μ and concentration κ
-    are estimated: small groups are drawn towards μ, the more the more alike the groups are. κ and μ are
-    sampled by NUTS with the π_g integrated out (Dirichlet-multinomial counts); π_g given κ, μ and the counts
-    is then an exact draw of Dirichlet(κμ + C_g).
+    The cell probabilities of the groups are draws from one Dirichlet(κμ), whose mean μ and concentration κ are
+    estimated: small groups are drawn towards μ, the more the more alike the groups are. κ and μ are sampled by NUTS
+    with the π_g integrated out; π_g given κ, μ and the counts is then an exact draw of Dirichlet(κμ + C_g).
 
     Parameters
     ----------
@@ -327,8 +275,8 @@ def um_hierarchical(
     Returns
     -------
     UmPosterior
-        With ``.diagnostics`` (r-hat, ESS, divergences). ``.to_arviz()`` has the groups posterior (pi, mu,
-        kappa), prior_predictive, posterior_predictive and observed_data for ArviZ's predictive checks.
+        With ``.diagnostics`` (r-hat, ESS, divergences), which stand in ``.notes()``. ``.to_arviz()`` has the groups
+        posterior (pi, mu, kappa), prior_predictive, posterior_predictive and observed_data.
 
     Raises
     ------
@@ -344,9 +292,9 @@ def um_hierarchical(
 
     Notes
     -----
-    Convergence (r-hat, bulk ESS, divergences) stands in ``.notes()`` of the result. Sensitivity to the prior:
-    a median of κ of 5 or 80 in place of 20 moved the accuracies of three groups of 8 to 120 rows by up to .24
-    of their standard deviations (which changed by −10% to +19%), those of 12 groups by .15, of 50 by .08.
+    Sensitivity to the prior: a median of κ of 5 or 80 in place of 20 moved the accuracies of three groups of 8 to 120
+    rows by up to .24 of their standard deviations (which changed by −10% to +19%), those of 12 groups by .15, of 50 by
+    .08.
 
     Examples
     --------

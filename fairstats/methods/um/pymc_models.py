@@ -25,8 +25,8 @@ _CHAINS = 4
 class Diagnostics:
     """Convergence of a sampler.
 
-    `rhat` is the largest potential scale reduction over the parameters, `ess` the smallest bulk effective
-    sample size; `chains` and `draws` count after warm-up.
+    `rhat` is the largest potential scale reduction over the parameters, `ess` the smallest bulk effective sample size;
+    `chains` and `draws` count after warm-up.
     """
 
     rhat: float
@@ -81,18 +81,14 @@ def assemble(groups: tuple[str, ...], cells: tuple[str, ...] = CELLS, **parts: d
     ``posterior={"pi": array (chain, draw, group, cell)}``, ``observed_data={"counts": …}``, …
     """
     az = _load("arviz", "A posterior for ArviZ")
-    coords = {"group": list(groups), "cell": list(cells)}
     dims = {name: _DIMS[name] for variables in parts.values() for name in variables if name in _DIMS}
-    if int(str(az.__version__).split(".")[0]) < 1:
-        return az.from_dict(**parts, coords=coords, dims=dims)
-    return az.from_dict(parts, coords=coords, dims=dims)
+    about = {"coords": {"group": list(groups), "cell": list(cells)}, "dims": dims}
+    old = int(str(az.__version__).split(".")[0]) < 1
+    return az.from_dict(**parts, **about) if old else az.from_dict(parts, **about)
 
 
 def as_arviz(draws: PosteriorDraws) -> Any:
-    """Cell probabilities (chain, draw, group, cell) and the counts.
-
-    Under ``target="predictive"`` also the next test sets, drawn from these probabilities one by one.
-    """
+    """Cell probabilities and counts; under ``target="predictive"`` also the next test sets, drawn one by one."""
     expected = (replace(draws, target="parameter") if draws.target == "predictive" else draws).draws
     total = expected.sum(axis=-1, keepdims=True)
     pi = np.divide(expected, total, out=np.full(expected.shape, np.nan), where=total > 0)
@@ -138,8 +134,8 @@ def um_model(counts: Any, prior: Any = 1.0) -> Any:
     Returns
     -------
     pymc.Model
-        With the dimensions ``group`` and ``cell`` (tp, tn, fp, fn), the random variable ``pi`` (group, cell)
-        and the observed ``counts``. Effective counts, which are not whole, enter as a potential.
+        With the dimensions ``group`` and ``cell`` (tp, fp, fn, tn), the random variable ``pi`` (group, cell) and the
+        observed ``counts``. Effective counts, which are not whole, enter as a potential.
 
     Raises
     ------
@@ -158,8 +154,8 @@ def um_model(counts: Any, prior: Any = 1.0) -> Any:
     table, _ = as_counts(counts)
     alpha = as_prior(prior, table)
     if (alpha <= 0).any():
-        got = repr(prior)
-        raise InputError("prior", got=got, allowed="a number above 0 in a PyMC model", cure="1.0, or 0.5")
+        allowed = "a number above 0 in a PyMC model"
+        raise InputError("prior", got=repr(prior), allowed=allowed, cure="1.0, or 0.5")
     pm = _load("pymc", "Sampling a PyMC model")
     with pm.Model(coords={"group": list(table.groups), "cell": list(CELLS)}) as model:
         pi = pm.Dirichlet("pi", a=alpha, dims=("group", "cell"))
@@ -214,13 +210,12 @@ def sample_hierarchy(table: ConfusionCounts, concentration: tuple[float, float],
     stream = np.random.default_rng(np.random.SeedSequence(nuts.entropy, spawn_key=(1,)))
     pi, replicated = _groups_given(kappa[..., None] * mu, table, stream)
     joined = assemble(
-        table.groups,
-        posterior={"pi": pi, "mu": mu, "kappa": kappa},
+        table.groups, posterior={"pi": pi, "mu": mu, "kappa": kappa},
         sample_stats={"diverging": np.asarray(data["sample_stats"]["diverging"].values)},
         posterior_predictive={"counts": replicated},
         prior_predictive={"counts": _prior_counts(table, concentration, nuts.draws, stream)},
         observed_data={"counts": table.totals},
-    )
+    )  # fmt: skip
     words = f"partial pooling by NUTS, PyMC {_load('pymc', '').__version__}"
     return _sampled(joined, nuts.draws, ["mu", "kappa"], words)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from fairstats.ground.results import TIDY_COLUMNS, Result, printed
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.counting import PRIORS, Rows, only_prior
 from fairstats.methods.um.draws import PosteriorDraws, evaluate, warn_of_undefined
-from fairstats.methods.um.effective import CrossValidation
+from fairstats.methods.um.folds import CrossValidation
 from fairstats.methods.um.metrics import CLASS_METRICS, Evaluator, evaluator, name_of, several
 from fairstats.methods.um.pymc_models import Diagnostics, as_arviz
 from fairstats.methods.um.table import PosteriorRow, posterior_rows, table_draws, usual_metrics
@@ -70,18 +70,17 @@ _LOOSE = (
 class UmPosterior(Result, PosteriorDraws):
     """Joint posterior of every metric of the confusion counts.
 
-    Nothing is drawn before a metric is asked for; the draws follow from counts, prior and seed, so that a
-    stored result gives the same numbers.
+    Nothing is drawn before a metric is asked for; the draws follow from counts, prior and seed, so that a stored result
+    gives the same numbers.
 
-    `counts` are those per group, effective ones after cross-validation; `prior`, shape (G, 4), the Dirichlet
-    parameters before the data, in the order tp, fp, fn, tn, or (G, J²) by class and prediction; `target`
-    "parameter", "predictive" or, after cross-validation, "algorithm", with `shifts` of the models of half
-    splits; `backend` "exact", or the sampler that gave `stored`; `entropy` the seed of the draws; `reference`
-    the group that
-    the others are compared with, by the rule "named" or "largest". `cross_validation` has folds,
-    correlations and effective counts, `diagnostics` the convergence of a sampler, `stored`, shape (n_draws,
-    G, 4), the cell probabilities that it gave. `table_metrics` are those of the table, empty for the usual
-    ones; `table_prob` is the level of its intervals, `table_rope` its region of practical equivalence.
+    `counts` are those per group, effective ones after cross-validation; `prior`, shape (G, 4), the Dirichlet parameters
+    before the data, in the order tp, fp, fn, tn, or (G, J²) by class and prediction; `target` "parameter", "predictive"
+    or, after cross-validation, "algorithm", with `shifts` of the models of half splits; `backend` "exact", or the
+    sampler that gave `stored`; `entropy` the seed of the draws; `reference` the group that the others are compared
+    with, by the rule "named" or "largest". `cross_validation` has folds, correlations and effective counts,
+    `diagnostics` the convergence of a sampler, `stored`, shape (n_draws, G, 4), the cell probabilities that it gave.
+    `table_metrics` are those of the table, empty for the usual ones; `table_prob` is the level of its intervals,
+    `table_rope` its region of practical equivalence.
     """
 
     backend: str = "exact"
@@ -100,9 +99,13 @@ class UmPosterior(Result, PosteriorDraws):
 
     def under(self, target: str) -> UmPosterior:
         """The posterior of the same counts, and of the same rows, about another target."""
-        moved = replace(self, target=target)
-        object.__setattr__(moved, "_rows", self._rows)  # a frozen result
-        return moved
+        return replace(self, target=target).holding(self._rows)
+
+    def holding(self, rows: Rows | None, inference: Any = None) -> Self:
+        """The result itself, frozen as it is, with the rows and a sampler's object, which no file holds."""
+        object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "_inference", inference)
+        return self
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -115,13 +118,9 @@ class UmPosterior(Result, PosteriorDraws):
         return self.groups.index(self.reference)
 
     def metric(
-        self,
-        name: str | Callable[[Any], Any],
-        *,
-        group: Hashable | None = None,
-        by_group: bool = False,
+        self, name: str | Callable[[Any], Any], *, group: Hashable | None = None, by_group: bool = False,
         n_jobs: int | None = None,
-    ) -> Floats:
+    ) -> Floats:  # fmt: skip
         """Draws of one metric.
 
         Parameters
@@ -143,8 +142,8 @@ class UmPosterior(Result, PosteriorDraws):
         Returns
         -------
         ndarray
-            Shape (n_draws,); (n_draws, G − 1) for a comparison with the reference among more than two
-            groups; with a last axis (TPR, FPR) for equalized odds.
+            Shape (n_draws,); (n_draws, G − 1) for a comparison with the reference among more than two groups; with a
+            last axis (TPR, FPR) for equalized odds.
 
         Raises
         ------
@@ -159,13 +158,9 @@ class UmPosterior(Result, PosteriorDraws):
         return self.metrics([name], group=group, by_group=by_group, n_jobs=n_jobs)[name_of(name)]
 
     def metrics(
-        self,
-        names: Sequence[str | Callable[[Any], Any]],
-        *,
-        group: Hashable | None = None,
-        by_group: bool = False,
+        self, names: Sequence[str | Callable[[Any], Any]], *, group: Hashable | None = None, by_group: bool = False,
         n_jobs: int | None = None,
-    ) -> dict[str, Floats]:
+    ) -> dict[str, Floats]:  # fmt: skip
         """Draws of several metrics from the same joint draws, in one pass; see `metric`."""
         names, by_group = several(names), check_flag("by_group", by_group)
         keys = [name_of(name) for name in names]
@@ -175,8 +170,7 @@ class UmPosterior(Result, PosteriorDraws):
         functions = [self._function(name, group, by_group) for name in names]
         values = evaluate(self._block, self.n_draws, functions, self.reference_index, n_jobs)
         # one comparison needs no axis of comparisons
-        single = [v[:, 0] if v.ndim > 1 and v.shape[1] == 1 else v for v in values]
-        found = dict(zip(keys, single, strict=True))
+        found = {k: v[:, 0] if v.ndim > 1 and v.shape[1] == 1 else v for k, v in zip(keys, values, strict=True)}
         for key, draws in found.items():
             warn_of_undefined(key, draws)
         return found
@@ -229,14 +223,12 @@ class UmPosterior(Result, PosteriorDraws):
     @property
     def comparisons(self) -> tuple[PosteriorRow, ...]:
         """One row per metric and group, of the metrics of the table."""
-        return self._table(None, None, None)
+        return self._table()
 
-    def _table(self, metrics: Any, prob: Any, rope: Any) -> tuple[PosteriorRow, ...]:
-        wanted = self.table_metrics if metrics is None else metrics
-        return posterior_rows(
-            self, several(wanted), self.reference_index, self.table_prob if prob is None else prob,
-            self.table_rope if rope is None else rope,
-        )  # fmt: skip
+    def _table(self, metrics: Any = None, prob: Any = None, rope: Any = None) -> tuple[PosteriorRow, ...]:
+        wanted = several(self.table_metrics if metrics is None else metrics)
+        level, width = self.table_prob if prob is None else prob, self.table_rope if rope is None else rope
+        return posterior_rows(self, wanted, self.reference_index, level, width)
 
     def __getitem__(self, group: Hashable) -> tuple[PosteriorRow, ...]:
         """The rows of one group, one per metric."""
@@ -264,11 +256,10 @@ class UmPosterior(Result, PosteriorDraws):
         Returns
         -------
         DataFrame
-            The tidy columns — `estimate` is the posterior mean, `std_error` the posterior standard deviation, `ci_low`
-            and `ci_high` the ends of the shortest interval (HDI) —, then ``median``, ``observed`` (the metric of the
-            counts), ``rope``, ``p_rope`` = P(|difference| ≤ rope), ``mc_error`` of the mean, ``undefined`` (share of
-            draws 0/0), ``confidence_level`` (probability that the interval holds). Above 10 million rows × draws the
-            table is made of fewer draws, at least 1,000, and a note says how many.
+            The tidy columns (`estimate` and `std_error`: posterior mean and standard deviation; `ci_low`, `ci_high`:
+            shortest interval, HDI), then ``median``, ``observed`` (the metric of the counts), ``rope``, ``p_rope`` =
+            P(|difference| ≤ rope), ``mc_error`` of the mean, ``undefined`` (share of draws 0/0), ``confidence_level``.
+            Above 10 million rows × draws the table is made of fewer draws, at least 1,000, and a note says how many.
         """
         rows = [row.row(self.backend) for row in self._table(metrics, prob, rope)]
         return pd.DataFrame(rows, columns=[*TIDY_COLUMNS, *(k for k in rows[0] if k not in TIDY_COLUMNS)])
@@ -312,7 +303,7 @@ class UmPosterior(Result, PosteriorDraws):
                 "metrics of all rows weight the groups by the rows evaluated."
             )
         if self.classes:
-            lines += [lacking for lacking in [only_prior(self.counts)] if lacking]
+            lines += [lacking] if (lacking := only_prior(self.counts)) else []
             lines.append(
                 f"{len(self.classes)} classes ({', '.join(self.classes)}). demographic_parity_micro is "
                 "always 0 (a group selects 1/J of its row × class pairs); equal_opportunity_micro and "
@@ -337,26 +328,20 @@ class UmPosterior(Result, PosteriorDraws):
 
     def _of_few_errors(self) -> list[str]:
         """What a prior does to groups with few errors, where it matters."""
-        size = len(self.classes) or 2  # of two labels the cells are tp, fp, fn, tn
-        hit = np.eye(size, dtype=bool).ravel() if self.classes else np.array([True, False, False, True])
-        sides = [(self.counts.totals[:, own].sum(axis=1), self.prior[:, own].sum(axis=1)) for own in (~hit, hit)]
-        seen, added = (np.array(part) for part in zip(*sides, strict=True))
+        hit = np.eye(len(self.classes) or 2, dtype=bool).ravel()  # of two labels the cells are tp, fp, fn, tn
+        tables = self.counts.totals, self.prior
+        seen, added = (np.stack([table[:, own].sum(axis=1) for own in (~hit, hit)]) for table in tables)
         rarer = seen.argmin(axis=0), np.arange(len(self.groups))
-        few = seen[rarer] < FEW_ERRORS
-        mass = added[rarer].round(12)
-        loose = few & (mass <= _HOLDS)
-        pulled = few & (mass > _HOLDS) if mass[few].sum() >= _PULLS else few & (mass >= 2 * PRIORS["uniform"])
-        uniform = (mass[pulled] == 2 * PRIORS["uniform"]).all()
+        few, mass = seen[rarer] < FEW_ERRORS, added[rarer].round(12)
+        loose, uniform = few & (mass <= _HOLDS), 2 * PRIORS["uniform"]
+        pulled = few & (mass > _HOLDS if mass[few].sum() >= _PULLS else mass >= uniform)
         prior = "the uniform prior adds two errors and two hits to each"
-        if not uniform:
+        if not (mass[pulled] == uniform).all():
             prior = f"the prior adds {mass[pulled].sum():g} errors (or hits) to them"
         less = "; yours is smaller: at .05 a cell those of one group cover .45 to 1, .88 on average"
-        texts = (
-            (pulled, _PULLED.format(prior=prior)),
-            (loose, _LOOSE.format(less=less if (mass[loose] < _HOLDS).any() else "")),
-        )
+        less = less if (mass[loose] < _HOLDS).any() else ""
         lines = []
-        for chosen, text in texts:
+        for chosen, text in ((pulled, _PULLED.format(prior=prior)), (loose, _LOOSE.format(less=less))):
             names = [g for g, own in zip(self.groups, chosen, strict=True) if own]
             words = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
             lines += [f"Fewer than {FEW_ERRORS} errors (or as few hits) in {words}: {text}"] * bool(names)
@@ -369,8 +354,8 @@ class UmPosterior(Result, PosteriorDraws):
         -------
         arviz.InferenceData or xarray.DataTree
             Group ``posterior`` with ``pi`` (chain, draw, group, cell), the cell probabilities, and group
-            ``observed_data`` with ``counts`` (group, cell); ``posterior_predictive`` with the counts of the
-            next test sets under that target. After a sampler: what the sampler returned.
+            ``observed_data`` with ``counts`` (group, cell); ``posterior_predictive`` with the counts of the next test
+            sets under that target. After a sampler: what the sampler returned.
 
         Raises
         ------
@@ -397,16 +382,14 @@ class UmPosterior(Result, PosteriorDraws):
             For more than two metrics, or a box around other than two.
         """
         if metrics is None:
-            metrics = [
-                "accuracy",
-                *(["equal_opportunity" if self.classes else "equal_opportunity_max"] * (len(self.groups) > 1)),
-            ]
-        wanted = tuple(several(metrics))
-        region = self.hdr(wanted, prob, backend=unless_asked())
-        if rope is not None:
-            check_number("rope", rope, low=0, open_low=True, allowed="a half-width above 0", cure="rope=0.1")
-            cure = 'metrics=("equal_opportunity", "predictive_equality")'
-            check_that(region.dimension == 2, "metrics", metrics, "two metrics for a box", cure)
-            names = [name_of(m) for m in wanted] if len(wanted) == 2 else ["TPR", "FPR"]
-            return draw(posterior_plane(region, names, (rope, rope), "Posterior of two metrics"), ax)
-        return plot_posterior(region, tuple(name_of(m) for m in wanted), ax)
+            gap = "equal_opportunity" if self.classes else "equal_opportunity_max"
+            metrics = ["accuracy", *([gap] if len(self.groups) > 1 else [])]
+        names = tuple(name_of(m) for m in several(metrics))
+        region = self.hdr(metrics, prob, backend=unless_asked())
+        if rope is None:
+            return plot_posterior(region, names, ax)
+        check_number("rope", rope, low=0, open_low=True, allowed="a half-width above 0", cure="rope=0.1")
+        cure = 'metrics=("equal_opportunity", "predictive_equality")'
+        check_that(region.dimension == 2, "metrics", metrics, "two metrics for a box", cure)
+        names = names if len(names) == 2 else ("TPR", "FPR")
+        return draw(posterior_plane(region, names, (rope, rope), "Posterior of two metrics"), ax)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,8 +22,6 @@ DEFAULT_METRICS = (
     "demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity",
     "treatment_equality", "demographic_parity_max", "equal_opportunity_max", "equalized_odds_max",
 )  # fmt: skip
-
-
 #: Draws × rows of a table at most, and its fewest draws: a table of 6,500 rows takes a second.
 _VALUES, _FEWEST_DRAWS = 10_000_000, 1_000
 #: Rows that are summed up at once.
@@ -35,13 +33,11 @@ class PosteriorRow(Comparison):
     """Posterior of one metric: mean (`estimate`), standard deviation, shortest interval.
 
     `observed` is the metric of the counts; `rope` and `p_rope` are the half-width of the region of practical
-    equivalence and the posterior's share inside, NaN for what is no difference; `mc_error` is the Monte Carlo
-    error of the mean; `undefined` the share of draws 0/0, left out.
+    equivalence and the posterior's share inside, NaN for what is no difference; `mc_error` is the Monte Carlo error of
+    the mean; `undefined` the share of draws 0/0, left out.
     """
 
-    further: ClassVar[tuple[str, ...]] = (
-        "median", "observed", "rope", "p_rope", "mc_error", "undefined", LEVEL,
-    )  # fmt: skip
+    further: ClassVar[tuple[str, ...]] = ("median", "observed", "rope", "p_rope", "mc_error", "undefined", LEVEL)
 
     median: float = math.nan
     observed: float = math.nan
@@ -66,8 +62,7 @@ class PosteriorRow(Comparison):
 class Summaries:
     """Mean, spread, shortest interval and median of every row of draws, shape (rows, draws).
 
-    NaN draws are left out, and their share is `undefined`. `rope` is the half-width of the region of
-    practical equivalence, NaN for what is no difference.
+    Those that are NaN are left out, and their share is `undefined`; `rope` as in `PosteriorRow`.
     """
 
     def __init__(self, draws: Floats, prob: float, rope: float) -> None:
@@ -87,18 +82,10 @@ class Summaries:
         spread = known.std(axis=1, ddof=1) if n > 1 else np.full(len(known), np.nan)
         span = min(int(np.floor(self.prob * n)), n - 1)
         first = np.argmin(known[:, span:] - known[:, : n - span], axis=1)
+        ends, median = known[[rows, rows], [first, first + span]], (known[:, (n - 1) // 2] + known[:, n // 2]) / 2
         inside = np.count_nonzero(np.abs(known) <= self.rope + 1e-12, axis=1) / n
-        return np.stack(
-            [
-                known.mean(axis=1),
-                spread,
-                known[rows, first],
-                known[rows, first + span],
-                (known[:, (n - 1) // 2] + known[:, n // 2]) / 2,
-                np.full(len(known), np.nan) if math.isnan(self.rope) else inside,
-                spread / math.sqrt(n),
-            ]
-        )
+        inside = np.full(len(known), np.nan) if math.isnan(self.rope) else inside
+        return np.stack([known.mean(axis=1), spread, *ends, median, inside, spread / math.sqrt(n)])
 
     def rows(self, about: Iterable[Mapping[str, Any]]) -> Iterator[PosteriorRow]:
         """Rows of the table, with what each is about."""
@@ -110,7 +97,7 @@ class Summaries:
 
 
 def describe(draws: Floats, prob: float, rope: float | None = None) -> PosteriorRow:
-    """Mean, spread, interval and median of draws; those that are NaN are left out and their share told."""
+    """The `Summaries` of one metric's draws."""
     return next(Summaries(draws[None], prob, math.nan if rope is None else rope).rows([{}]))
 
 
@@ -127,37 +114,32 @@ class _Part:
 def posterior_rows(
     draws: PosteriorDraws, metrics: Sequence[Any], reference: int, prob: Any, rope: Any
 ) -> tuple[PosteriorRow, ...]:
-    """One row per metric and group; without metrics those of `DEFAULT_METRICS`.
+    """One row per metric and group; without metrics those of `DEFAULT_METRICS`. Long tables are made of fewer draws.
 
-    `reference` is the position of the reference group, `prob` the level of the shortest interval, `rope` the
-    half-width of the region of practical equivalence. Of long tables fewer draws are made (`table_draws`).
+    `reference` is the position of the reference group, `prob` the level of the shortest interval, `rope` the half-width
+    of the region of practical equivalence.
     """
     level, width = check_share("prob", prob), check_rope(rope, 1)[0]
     parts = _all_parts(draws, metrics, reference)
     number = _draws_of(draws, parts)
     if number < draws.n_draws:
-        stored = None if draws.stored is None else draws.stored[:number]
-        draws = PosteriorDraws(draws.counts, draws.prior, number, draws.target, draws.entropy, stored, draws.shifts)
+        draws = replace(draws, n_draws=number, stored=None if draws.stored is None else draws.stored[:number])
     values = evaluate(draws._block, number, [part.function for part in parts], reference)
     observed, method = _observed(draws)[None], f"{draws.target}, HDI"
     rows: list[PosteriorRow] = []
     for part, found in zip(parts, values, strict=True):
         seen = np.asarray(part.function(observed, reference)).reshape(-1).tolist()
-        about = (
-            {
-                "metric": metric, "group": group, "reference": part.reference, "n": n, "observed": value,
-                "method": method,
-            }
+        same = {"reference": part.reference, "method": method}
+        about = [
+            {**same, "metric": metric, "group": group, "n": n, "observed": value}
             for (metric, group, n), value in zip(part.columns, seen, strict=True)
-        )  # fmt: skip
+        ]
         columns = found.reshape(len(found), -1).T
         rows += Summaries(columns, level, width if part.equivalence else math.nan).rows(about)
     many = [f"{r.metric} of {r.group!r} {r.undefined:.1%}" for r in rows if r.undefined > MOST_UNDEFINED]
     if many:
-        caution(
-            f"draws undefined (0/0: a drawn group without the cases) and left out: {', '.join(many)}.",
-            InsufficientEvidenceWarning,
-        )
+        text = f"draws undefined (0/0: a drawn group without the cases) and left out: {', '.join(many)}."
+        caution(text, InsufficientEvidenceWarning)
     return tuple(rows)
 
 
@@ -189,8 +171,7 @@ def _observed(draws: PosteriorDraws) -> Floats:
 
 
 def _parts(draws: PosteriorDraws, name: Any, reference: int) -> list[_Part]:
-    groups = draws.counts.groups
-    sizes = [int(n) for n in np.rint(draws.counts.group_sizes)]
+    groups, sizes = draws.counts.groups, [int(n) for n in np.rint(draws.counts.group_sizes)]
     if callable(name):
         function, label = evaluator(name), name_of(name)
         width = np.asarray(function(draws._block(0, 0, 2), 0)).reshape(2, -1).shape[1]
@@ -205,10 +186,6 @@ def _parts(draws: PosteriorDraws, name: Any, reference: int) -> list[_Part]:
     if metric.contrast == "max":
         return [_Part(metric.values, [(name, "largest gap", sum(sizes))], equivalence=True)]
     endings = [""] if len(metric.rates) == 1 else [f" ({rate})" for rate in metric.rates]
-    columns = [
-        (name + ending, groups[g], n + sizes[reference])
-        for g, n in enumerate(sizes)
-        if g != reference
-        for ending in endings
-    ]
+    others = [(g, n + sizes[reference]) for g, n in enumerate(sizes) if g != reference]
+    columns = [(name + ending, groups[g], n) for g, n in others for ending in endings]
     return [_Part(metric.values, columns, groups[reference], metric.contrast != "ratio")]

@@ -17,8 +17,8 @@ from fairstats.methods.ecd.ecd import ecd
 from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample, thinned
 from fairstats.methods.hfm.metric import hfm
 from fairstats.methods.madd.metric import madd_of_scores, warn_of
+from fairstats.methods.madd.result import make_settings
 from fairstats.methods.madd.scores import GroupScores
-from fairstats.methods.madd.settings import make_settings
 from fairstats.methods.rates.models.work import available, compare_all
 from fairstats.methods.rates.setup import make_settings as rate_settings
 from fairstats.methods.um.posterior import um_posterior

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fairstats.methods.madd.binning import bin_edges, histogram, histogram_distance
-from fairstats.methods.madd.mapping import (
+from fairstats.methods.madd.mitigation import (
     GroupCdf,
     LabelledSample,
     MixtureCdfs,

@@ -81,7 +81,7 @@ def test_given_bins(options: dict[str, float], bins: int, paper_rows: Scored) ->
 
 def test_every_bin_of_1000_is_there(rng: np.random.Generator) -> None:
     """1/h for h = 1/m is m again, for every m."""
-    from fairstats.methods.madd.settings import bins_of_bandwidth
+    from fairstats.methods.madd.result import bins_of_bandwidth
 
     assert [bins_of_bandwidth(1 / m) for m in range(1, 1001)] == list(range(1, 1001))
     assert sum(int(np.floor(1 / (1 / m))) != m for m in range(1, 1001)) == 70

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError
-from fairstats.methods.madd.mapping import LabelledSample, MixtureCdfs, fairness_limits, left_out
+from fairstats.methods.madd.mitigation import LabelledSample, MixtureCdfs, fairness_limits, left_out
 from fairstats.methods.madd.mitigator import MaddMitigator
 
 from .conftest import Scored, scored

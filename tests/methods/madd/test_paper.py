@@ -11,7 +11,7 @@ import pytest
 
 from fairstats.ground.scores import bandwidth_order
 from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
-from fairstats.methods.madd.mapping import LabelledSample, MixtureCdfs, fairness_losses
+from fairstats.methods.madd.mitigation import LabelledSample, MixtureCdfs, fairness_losses
 from fairstats.methods.madd.mitigator import MaddMitigator
 from fairstats.methods.madd.scores import Sample
 

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning
-from fairstats.methods.um.fitting import stratified_folds
+from fairstats.methods.um.folds import stratified_folds
 
 
 class Rows(NamedTuple):
@@ -405,7 +405,7 @@ def test_every_model_that_leaves_a_rate_without_rows_is_named(data: Rows) -> Non
 
 def test_training_sets_shift_predictions_against_a_loop_by_hand(data: Rows) -> None:
     """Models of one half against those of the other on the same rows, per group and label, as logits."""
-    from fairstats.methods.um.fitting import Data, Run, cross_predict
+    from fairstats.methods.um.folds import Data, Run, cross_predict
 
     found = cross_validate(data, target="algorithm", n_half_splits=2, draws=500)
     shifts = found.shifts

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 
-from fairstats.methods.um.effective import strategy_factors, variance_ratio_of
+from fairstats.methods.um.folds import strategy_factors, variance_ratio_of
 
 FOLDS = st.integers(2, 20)
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError
-from fairstats.methods.um.effective import checked_factors, strategy_factors
+from fairstats.methods.um.folds import checked_factors, strategy_factors
 
 
 class Rule(ClassifierMixin, BaseEstimator):
