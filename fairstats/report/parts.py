@@ -23,11 +23,9 @@ from fairstats.numerics.hdr.region import hdr
 from fairstats.plots.picture import Picture
 from fairstats.plots.planes import posterior_plane, power_curves, return_levels
 from fairstats.plots.scores import calibration_curves, madd_by_bandwidth, roc_curves, score_histograms
-from fairstats.report.contents import Contents, Section
+from fairstats.report.contents import Contents, Section, headline
 from fairstats.report.format import chance, count, isolate, number, percent, printable
-from fairstats.report.render import headline
-from fairstats.report.tables import Part, Table, table_of, told
-from fairstats.report.view import SetView
+from fairstats.report.view import Part, SetView, Table, table_of, told
 
 #: Comparisons with pictures of their own; tables have all of them.
 _PICTURED = 4

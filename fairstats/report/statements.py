@@ -25,9 +25,8 @@ from fairstats.report.sections import REFERENCES, SectionEntry, metric_title
 if TYPE_CHECKING:
     from fairstats.ground.counts import CellCounts
     from fairstats.ground.results import Result
-    from fairstats.report.columns import AuditColumns
     from fairstats.report.contents import Contents, Section
-    from fairstats.report.inputs import AuditSettings
+    from fairstats.report.inputs import AuditColumns, AuditSettings
 
 _CONDITIONAL = (
     "Inference is conditional on the fitted model: intervals and tests are about these predictions in the "
