@@ -19,8 +19,7 @@ from fairstats.ground.errors import FairstatsError, FairstatsWarning, InputError
 from fairstats.ground.serialise import decode, parse_json, read_json
 from fairstats.ground.tally import Tally, tally
 from fairstats.report.files import STANDARD, check_targets, deliver, held_input, read_table
-from fairstats.report.html import render_html
-from fairstats.report.render import show
+from fairstats.report.render import render_html, show
 from fairstats.report.report import AuditReport, read_report
 from fairstats.report.vignettes.build import Built
 from fairstats.report.vignettes.source import find_vignette, read_vignette, vignette_names

@@ -11,9 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairstats.ground.checks import as_generator, check_flag, check_that, check_type
-from fairstats.ground.encoding import as_frame_columns
-from fairstats.ground.engines.sources import as_lazy
-from fairstats.ground.errors import DataWarning, FairstatsWarning, InputError, caution
+from fairstats.ground.errors import DataWarning, FairstatsWarning, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.results import Result
@@ -22,21 +20,22 @@ from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.report import statements
-from fairstats.report.columns import AuditColumns, check_outcomes, columns_of_frame, columns_of_tally
 from fairstats.report.contents import Section, Statement, compares
 from fairstats.report.format import installed_versions
 from fairstats.report.inputs import (
+    AuditColumns,
     AuditInput,
     AuditSettings,
-    build_input,
-    engine_inputs,
+    check_outcomes,
+    columns_of_frame,
+    columns_of_tally,
+    read_inputs,
     reference_text,
     set_references,
-    tally_input,
 )
 from fairstats.report.report import AuditReport
 from fairstats.report.sections import SECTIONS, WORDED, SectionEntry
-from fairstats.report.sections.employment import STATEMENTS, impact_inputs
+from fairstats.report.sections.methods import IMPACT_STATEMENTS, impact_inputs
 
 
 def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
@@ -45,21 +44,15 @@ def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
     Where the data chose a reference ("highest"), the comparisons that could have been chosen count too: the
     p-values enter multiplied by their number per comparison shown, and the adjustment is Bonferroni's.
     """
-    taking_part = [r for r in results if hasattr(r, "_with_adjusted")]
-    raw = [
-        np.minimum(np.array([row["pvalue"] for row in r.rows()], dtype=np.float64) * chosen_among(r), 1.0)
-        for r in taking_part
-    ]
-    chosen = any(chosen_among(r) > 1 for r in taking_part)
-    method = "bonferroni" if chosen else "holm"
+    taking_part: list[Any] = [r for r in results if hasattr(r, "_with_adjusted")]
+    factors = [chosen_among(r) for r in taking_part]
+    raw = [np.array([row["pvalue"] for row in r.rows()], dtype=np.float64) for r in taking_part]
+    raw = [np.minimum(values * factor, 1.0) for values, factor in zip(raw, factors, strict=True)]
+    method = "bonferroni" if any(factor > 1 for factor in factors) else "holm"
     adjusted = adjust_pvalues(np.concatenate(raw).tolist() if raw else [], method)
     family = f"the {int(np.isfinite(adjusted).sum())} p-values of the audit"
-    found: dict[int, Result] = {}
-    start = 0
-    for result, values in zip(taking_part, raw, strict=True):
-        judged: Any = result
-        found[id(result)] = judged._with_adjusted(adjusted[start : start + values.size], family)
-        start += values.size
+    own = np.split(adjusted, np.cumsum([values.size for values in raw])[:-1])
+    found = {id(r): r._with_adjusted(p, family) for r, p in zip(taking_part, own, strict=False)}
     return [found.get(id(r), r) for r in results]
 
 
@@ -213,12 +206,11 @@ def audit(
         n_resamples=n_resamples, seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )  # fmt: skip
     with statements.collected_warnings() as texts:
-        inputs = _inputs(frame, columns, settings, references, pos_label, engine)
+        inputs = read_inputs(frame, columns, settings, references, pos_label, engine)
     if mitigation is not None:
         inputs = _with_mitigation(inputs, mitigation)
     sections = [run_section(entry, one) for one in inputs for entry in SECTIONS]
-    by = ", ".join(names)
-    title = title or f"Fairness of {columns.y_pred or columns.y_true} by {by}"
+    title = title or f"Fairness of {columns.y_pred or columns.y_true} by {', '.join(names)}"
     report = assemble(sections, inputs, columns, settings, title)
     counted = {one.counts.missing.sentence for one in inputs}
     about_data = tuple(dict.fromkeys(text for text in texts if text not in counted))
@@ -229,31 +221,6 @@ def audit(
     return report
 
 
-def _inputs(
-    frame: Any,
-    columns: AuditColumns,
-    settings: AuditSettings,
-    references: Mapping[tuple[str, ...], Hashable | None],
-    pos_label: Any,
-    engine: str,
-) -> list[AuditInput]:
-    """What the sections receive of each set of attributes, the keys of `references`."""
-    if isinstance(frame, Tally):
-        return [tally_input(frame, s, columns, settings, own) for s, own in references.items()]
-    if (lazy := as_lazy(frame, engine)) is not None:
-        if columns.models or columns.model_scores:
-            cure = "engine='rows' reads all rows"
-            got = "several models of a lazy table"
-            raise InputError("y_pred", got=got, allowed="rows in memory", cure=cure)
-        return engine_inputs(lazy, columns, settings, references, pos_label)
-    table = as_frame_columns(frame, columns.names, "frame")
-    if table.empty:
-        raise InputError("frame", got="0 rows", allowed="at least one row", cure="pass data")
-    return [
-        build_input(table, s, columns, settings, pos_label=pos_label, reference=own) for s, own in references.items()
-    ]
-
-
 def _of_impact(result: AdverseImpact, title: str | None) -> AuditReport:
     """The report of selections, with the statements that are about any, not about a model."""
     cure = "result.to_html(path) writes the page of Local Law 144, which judges nothing"
@@ -262,7 +229,7 @@ def _of_impact(result: AdverseImpact, title: str | None) -> AuditReport:
     one = inputs[0]
     title = title or f"Adverse impact by {', '.join(one.columns.sensitive_features)}"
     report = assemble(sections, inputs, one.columns, one.settings, title)
-    return replace(report, statements=tuple(s for s in report.statements if s.title in STATEMENTS))
+    return replace(report, statements=tuple(s for s in report.statements if s.title in IMPACT_STATEMENTS))
 
 
 def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:
@@ -324,14 +291,8 @@ def demo_report(*, intersections: bool = False) -> AuditReport:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
         return audit(
-            frame,
-            y_true="two_year_recid",
-            y_pred="score_text",
-            score="decile_reversed",
-            sensitive_features=["race", "sex"],
-            reference={"race": "Caucasian", "sex": "Male"},
-            pos_label={"y_true": 0, "y_pred": "Low"},
+            frame, y_true="two_year_recid", y_pred="score_text", score="decile_reversed",
+            sensitive_features=["race", "sex"], reference={"race": "Caucasian", "sex": "Male"},
+            pos_label={"y_true": 0, "y_pred": "Low"}, intersections=intersections, rng=1,
             title="COMPAS risk classes by race and sex, Broward County 2013–2014",
-            intersections=intersections,
-            rng=1,
-        )
+        )  # fmt: skip

@@ -17,8 +17,7 @@ from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
-from fairstats.report.columns import AuditColumns
-from fairstats.report.inputs import AuditSettings
+from fairstats.report.inputs import AuditColumns, AuditSettings
 
 
 @serialisable()
@@ -65,12 +64,6 @@ def count_verdicts(sections: Iterable[Section]) -> dict[str, int]:
     """Number of comparisons per verdict."""
     found = [verdict for section in sections for verdict in section.judged]
     return {name: found.count(name) for name in VERDICTS}
-
-
-def count_changed(results: Iterable[Result], size: float) -> int:
-    """Number of comparisons whose verdict would be another one if each were judged by itself."""
-    judged = [c for result in results for c in compared(result) if c.direction]
-    return sum(c.verdict == "undecided" and c.pvalue_verdict <= size for c in judged)
 
 
 def compares(result: Any) -> bool:
@@ -136,3 +129,26 @@ class Contents:
         first = ["section", "sensitive_features", *TIDY_COLUMNS]
         extra = [name for name in dict.fromkeys(k for row in rows for k in row) if name not in first]
         return pd.DataFrame(rows, columns=[*first, *extra])
+
+
+def headline(report: Contents) -> str:
+    """The verdicts in one sentence."""
+    v, total, s = report.verdicts, sum(report.verdicts.values()), report.settings
+    if not total:
+        return "Nothing was compared."
+    alpha = 1 - s.confidence_level
+    head = f"{v['violated']} of {total} comparisons show{'s' if v['violated'] == 1 else ''} a violation"
+    if not v["violated"]:
+        head = f"None of {total} comparisons shows a violation"
+    few = v["insufficient evidence"]
+    rest = [
+        f"{v['satisfied']} {'satisfies' if v['satisfied'] == 1 else 'satisfy'} the threshold",
+        f"{v['undecided']} {'is' if v['undecided'] == 1 else 'are'} undecided",
+        *([f"{few} {'lacks' if few == 1 else 'lack'} the evidence"] if few else []),
+    ]
+    judged = [c for result in report.results for c in compared(result) if c.direction]
+    changed = sum(c.verdict == "undecided" and c.pvalue_verdict <= alpha for c in judged)
+    alone = f" Judged one by one, {changed} more would be decided." if changed else ""
+    family = "per comparison" if s.adjust == "none" else "per metric"
+    what = "a false discovery rate" if s.adjust.startswith("fdr") else "an error"
+    return f"{head}, with {what} of {100 * alpha:.3g}% {family}; {', '.join(rest)}.{alone}"

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_choice, check_confidence_level, check_names, check_number, check_whole
-from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
-from fairstats.ground.encoding import as_float_column, label_text
+from fairstats.ground.checks import (
+    check_choice,
+    check_confidence_level,
+    check_names,
+    check_number,
+    check_that,
+    check_type,
+    check_whole,
+    column_name,
+)
+from fairstats.ground.counts import CellCounts, ConfusionCounts, PairedCounts, SelectionCounts
+from fairstats.ground.encoding import as_float_column, as_frame_columns, label_text
+from fairstats.ground.engines.sources import as_lazy
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
@@ -21,12 +31,14 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, tally
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.work import ModelRows
-from fairstats.report.columns import AuditColumns
 
 #: `method=` of an audit → method of the differences that goes with it.
 AUDIT_METHODS: dict[str | None, str | None] = {
     None: None, "log": None, "score": "score", "koopman": "mee", "delta": "delta", "bootstrap": "bootstrap"
 }  # fmt: skip
+#: A reference that is a rule, not the name of a group.
+_REFERENCE_RULES = ("largest", "highest")
+References = Mapping[tuple[str, ...], Hashable | None]
 
 
 @serialisable()
@@ -69,8 +81,197 @@ class AuditSettings:
             check_whole("n_resamples", self.n_resamples, low=100, cure="9999, say")
 
 
-#: A reference that is a rule, not the name of a group.
-REFERENCE_RULES = ("largest", "highest")
+@serialisable()
+class AuditColumns:
+    """Names of the columns, by what they hold.
+
+    `y_true`, `y_pred`, `score`: outcome, prediction, score; `pos_label_true`, `pos_label_pred`: the
+    favourable value of outcome and prediction, as text; None where 1 or True speaks for itself; `features`:
+    features of the rows, for distances between sets; `counterfactual_scores`: sensitive column → column of
+    the score that the row would have with another value of it; `models`, `model_scores`: of several models,
+    name → column of the predictions, and of the scores; `y_pred` and `score` are those of the first.
+    """
+
+    y_true: str | None
+    y_pred: str | None
+    score: str | None
+    sensitive_features: tuple[str, ...]
+    sample_weight: str | None = None
+    cluster: str | None = None
+    pos_label_true: str | None = None
+    pos_label_pred: str | None = None
+    features: tuple[str, ...] = ()
+    counterfactual_scores: dict[str, str] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    model_scores: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """Argument of the methods → the column that was named for it."""
+        roles = ("y_true", "y_pred", "score", "sample_weight", "cluster")
+        return {role: getattr(self, role) for role in roles if getattr(self, role) is not None}
+
+    @property
+    def names(self) -> list[str]:
+        """Every column that the audit reads, each once."""
+        others = (*self.counterfactual_scores.values(), *self.models.values(), *self.model_scores.values())
+        return list(dict.fromkeys((*self.roles.values(), *self.sensitive_features, *self.features, *others)))
+
+
+# ---------------------------------------------------------------- names as they were given, or as a tally knows them
+
+
+def columns_of_frame(
+    roles: Mapping[str, Any], sensitive_features: Any, features: Any, counterfactual_score: Any, pos_label: Any
+) -> AuditColumns:
+    """The names of the columns, checked; `roles` are those of `AuditColumns.roles`."""
+    names = _attribute_names(sensitive_features)
+    models, scores = (_by_model(role, roles[role]) for role in ("y_pred", "score"))
+    first = next(iter(models or scores), "")
+    roles = {**roles, **({"y_pred": models[first]} if models else {})}
+    roles |= {"score": scores.get(first)} if scores else {}
+    labels = {f"pos_label_{part}": label for part, label in _pos_labels(pos_label).items()}
+    return AuditColumns(
+        **{role: column_name(role, name) for role, name in roles.items()},
+        **{name: label for name, label in labels.items() if roles[name.replace("pos_label", "y")] is not None},
+        sensitive_features=names,
+        features=_feature_names(features),
+        counterfactual_scores=_counterfactual_columns(counterfactual_score, names, roles["score"]),
+        models=models,
+        model_scores=scores,
+    )
+
+
+def columns_of_tally(counted: Tally, sensitive_features: Any, asked: Iterable[Any]) -> AuditColumns:
+    """What a tally counted, by the names that its columns had.
+
+    Names that were asked for beside it are an error, but for a choice of attributes.
+    """
+    if any(name is not None for name in asked):
+        allowed, cure = "a Tally alone: what it counted is fixed", "leave the columns out, or pass the rows"
+        raise InputError("frame", got="a Tally, and names of columns", allowed=allowed, cure=cure)
+    names, scores = counted.columns, counted.scores
+    confusion = isinstance(counted.cells, (ConfusionCounts, PairedCounts))
+    there: dict[str, Any] = {
+        "y_true": confusion or counted.of_labels or (scores is not None and scores.labelled),
+        "y_pred": confusion or (counted.cells is not None and not counted.of_labels),
+        "score": scores is not None,
+    }
+    found: dict[str, Any] = {role: names.get(role, role) if known else None for role, known in there.items()}
+    found |= {role: names.get(role) for role in ("sample_weight", "cluster", "pos_label_true", "pos_label_pred")}
+    changed = names.get("counterfactual_score", "counterfactual_score")
+    return AuditColumns(
+        **found,
+        sensitive_features=counted.sensitive if sensitive_features is None else _attribute_names(sensitive_features),
+        features=() if counted.distinct is None else counted.distinct.columns,
+        counterfactual_scores={} if counted.tails is None else dict.fromkeys(counted.sensitive[:1], changed),
+    )
+
+
+def _attribute_names(sensitive_features: Any) -> tuple[str, ...]:
+    names = (sensitive_features,) if isinstance(sensitive_features, str) else sensitive_features
+    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(n, str) for n in names):
+        raise InputError(
+            "sensitive_features",
+            got=f"{type(sensitive_features).__name__} {sensitive_features!r}"[:120],
+            allowed="the name of a column of the frame, or a list of names",
+            cure='e.g. sensitive_features="sex" or ["sex", "race"]',
+        )
+    once = len(set(names)) == len(names)
+    check_that(once, "sensitive_features", list(names), "each column once", "leave out the repeat")
+    return tuple(names)
+
+
+def _by_model(argument: str, given: Any) -> dict[str, str]:
+    """Model → column, of a mapping; of one column nothing."""
+    if not isinstance(given, Mapping):
+        return {}
+    cure = f'{argument}="column" for one model'
+    check_that(len(given) > 1, argument, dict(given), "a mapping of two models or more", cure)
+    return {str(model): str(column_name(argument, column)) for model, column in given.items()}
+
+
+def _feature_names(features: Any) -> tuple[str, ...]:
+    names = (features,) if isinstance(features, str) else () if features is None else features
+    says = "different names of columns of the frame", 'features=["age", "income"]'
+    several = isinstance(names, Iterable) and getattr(names, "ndim", 1) == 1
+    check_that(several, "features", features, *says)
+    found = tuple(str(check_type("features", name, str, *says)) for name in names)
+    check_that(len(set(found)) == len(found), "features", found, *says)
+    return found
+
+
+def _counterfactual_columns(given: Any, attributes: Sequence[str], score: str | None) -> dict[str, str]:
+    """Sensitive column → score column."""
+    if given is None:
+        return {}
+    found = given if isinstance(given, Mapping) else {attributes[0]: given}
+    unknown = [name for name in found if name not in attributes]
+    if unknown or score is None or (not isinstance(given, Mapping) and len(attributes) > 1):
+        raise InputError(
+            "counterfactual_score",
+            got=repr(given) + (" without score" if score is None else f" for {', '.join(attributes)}"),
+            allowed="with score: a column for one sensitive attribute, or a mapping from attribute to column",
+            cure=f"counterfactual_score={{{attributes[0]!r}: …}}, score=…",
+        )
+    return {name: str(column_name("counterfactual_score", column)) for name, column in found.items()}
+
+
+def _pos_labels(pos_label: Any) -> dict[str, str | None]:
+    """Favourable values of outcome ("true") and prediction ("pred") as text."""
+    given = pos_label if isinstance(pos_label, Mapping) else {"y_true": pos_label, "y_pred": pos_label}
+    unknown = set(given) - {"y_true", "y_pred"}
+    if unknown:
+        got = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
+        allowed = "a mapping with the keys 'y_true' and 'y_pred', or one value"
+        raise InputError("pos_label", got=got, allowed=allowed, cure="name the favourable value of each")
+    values = {part: given.get(f"y_{part}") for part in ("true", "pred")}
+    return {part: None if value is None else label_text(value) for part, value in values.items()}
+
+
+def check_outcomes(y_true: Any, y_pred: Any) -> None:
+    """Raise where there is neither a prediction nor an outcome."""
+    if y_true is None and y_pred is None:
+        allowed, cure = "the column of the predictions, of the outcomes, or both", "name at least one of them"
+        raise InputError("y_pred", got="None for both y_true and y_pred", allowed=allowed, cure=cure)
+
+
+def set_references(reference: Any, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Hashable | None]:
+    """Reference group per set of attributes.
+
+    `reference`: a group; or, for several attributes, a mapping from column (or ``"a & b"`` for the
+    intersection) to group. The intersection takes the references of its columns where all are named. Raises
+    InputError if one group is named for several attributes, or the mapping names an unknown column.
+    """
+    if reference is None or (isinstance(reference, str) and reference in _REFERENCE_RULES):
+        return dict.fromkeys(sets, reference)
+    keys = {INTERSECTION.join(names): names for names in sets}
+    if not isinstance(reference, Mapping):
+        if len(sets) > 1:
+            raise InputError(
+                "reference",
+                got=f"{reference!r} for {len(sets)} sets of groups ({', '.join(map(repr, keys))})",
+                allowed="a mapping from sensitive column to its reference group, 'largest' or 'highest'",
+                cure=f"reference={{{sets[0][0]!r}: {reference!r}, …}}",
+            )
+        return {sets[0]: reference}
+    check_names("reference", reference, keys, cure="name each sensitive column and its reference group")
+    found: dict[tuple[str, ...], Hashable | None] = {}
+    for key, names in keys.items():
+        parts = tuple(reference.get(name) for name in names)
+        crossed = len(names) > 1 and all(p is not None and p not in _REFERENCE_RULES for p in parts)
+        found[names] = reference.get(key, parts if crossed else None)
+    return found
+
+
+def reference_text(reference: Hashable | None) -> str:
+    """Text of a reference as it was asked for."""
+    if reference is None:
+        return "largest"
+    return INTERSECTION.join(map(label_text, reference if isinstance(reference, tuple) else (reference,)))
+
+
+# ---------------------------------------------------------------- what the sections receive
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,32 +329,23 @@ class AuditInput:
         return self.columns.score is not None
 
 
-def set_references(reference: Any, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Hashable | None]:
-    """Reference group per set of attributes.
-
-    `reference`: a group; or, for several attributes, a mapping from column (or ``"a & b"`` for the
-    intersection) to group. The intersection takes the references of its columns where all are named. Raises
-    InputError if one group is named for several attributes, or the mapping names an unknown column.
-    """
-    if reference is None or (isinstance(reference, str) and reference in REFERENCE_RULES):
-        return dict.fromkeys(sets, reference)
-    keys = {INTERSECTION.join(names): names for names in sets}
-    if not isinstance(reference, Mapping):
-        if len(sets) > 1:
-            raise InputError(
-                "reference",
-                got=f"{reference!r} for {len(sets)} sets of groups ({', '.join(map(repr, keys))})",
-                allowed="a mapping from sensitive column to its reference group, 'largest' or 'highest'",
-                cure=f"reference={{{sets[0][0]!r}: {reference!r}, …}}",
-            )
-        return {sets[0]: reference}
-    check_names("reference", reference, keys, cure="name each sensitive column and its reference group")
-    found: dict[tuple[str, ...], Hashable | None] = {}
-    for key, names in keys.items():
-        parts = tuple(reference.get(name) for name in names)
-        crossed = len(names) > 1 and all(p is not None and p not in REFERENCE_RULES for p in parts)
-        found[names] = reference.get(key, parts if crossed else None)
-    return found
+def read_inputs(
+    frame: Any, columns: AuditColumns, settings: AuditSettings, references: References, pos_label: Any, engine: str
+) -> list[AuditInput]:
+    """What the sections receive of each set of attributes, the keys of `references`."""
+    if isinstance(frame, Tally):
+        return [_tally_input(frame, s, columns, settings, own) for s, own in references.items()]
+    if (lazy := as_lazy(frame, engine)) is not None:
+        if columns.models or columns.model_scores:
+            got, cure = "several models of a lazy table", "engine='rows' reads all rows"
+            raise InputError("y_pred", got=got, allowed="rows in memory", cure=cure)
+        return _lazy_inputs(lazy, columns, settings, references, pos_label)
+    table = as_frame_columns(frame, columns.names, "frame")
+    if table.empty:
+        raise InputError("frame", got="0 rows", allowed="at least one row", cure="pass data")
+    return [
+        build_input(table, s, columns, settings, pos_label=pos_label, reference=own) for s, own in references.items()
+    ]
 
 
 def build_input(
@@ -167,46 +359,33 @@ def build_input(
 ) -> AuditInput:
     """Validate the rows of one set of attributes and count them."""
     given: dict[str, Any] = {role: frame[name] for role, name in columns.roles.items()}
+    how: dict[str, Any] = {
+        "sensitive_features": {name: frame[name] for name in attributes}, "pos_label": pos_label,
+        "missing": settings.missing,
+    }  # fmt: skip
     changed = columns.counterfactual_scores.get(attributes[0]) if len(attributes) == 1 else None
     if changed is not None and settings.missing == "drop":
         # a row lacks its score where it lacks either of the two
         given["score"] = given["score"].where(frame[changed].notna())
-    outcomes = Outcomes.from_arrays(
-        sensitive_features={name: frame[name] for name in attributes},
-        pos_label=pos_label,
-        missing=settings.missing,  # type: ignore[arg-type]
-        **given,
-    )
+    outcomes = Outcomes.from_arrays(**how, **given)
     _check_groups(outcomes.groups.labels, attributes)
+    models = None
+    if columns.models or columns.model_scores:
+        units = {role: column for role, column in given.items() if role in ("sample_weight", "cluster")}
+        predictions, scores = (
+            {model: frame[column] for model, column in by_model.items()}
+            for by_model in (columns.models, columns.model_scores)
+        )
+        models = ModelRows.read(given.get("y_true"), predictions, scores, {**how, **units})
     kept = slice(None) if outcomes.kept is None else outcomes.kept
-    features = frame[list(columns.features)].iloc[kept].reset_index(drop=True) if columns.features else None
     return AuditInput(
-        attributes, outcomes, _count(outcomes, columns), columns, settings, reference, features,
-        None if changed is None else _scores(frame[changed].iloc[kept], changed),
-        models=_models(frame, attributes, columns, settings, pos_label),
+        attributes, outcomes, _count(outcomes, columns), columns, settings, reference,
+        frame[list(columns.features)].iloc[kept].reset_index(drop=True) if columns.features else None,
+        None if changed is None else _scores(frame[changed].iloc[kept], changed), models=models,
     )  # fmt: skip
 
 
-def _models(
-    frame: pd.DataFrame, attributes: tuple[str, ...], columns: AuditColumns, settings: AuditSettings, pos_label: Any
-) -> ModelRows | None:
-    """The rows with the predictions and scores of all models; None where there is one."""
-    if not (columns.models or columns.model_scores):
-        return None
-    units = {role: frame[name] for role, name in columns.roles.items() if role in ("sample_weight", "cluster")}
-    options = {
-        "sensitive_features": {name: frame[name] for name in attributes}, "pos_label": pos_label,
-        "missing": settings.missing, **units,
-    }  # fmt: skip
-    predictions, scores = (
-        {model: frame[column] for model, column in by_model.items()}
-        for by_model in (columns.models, columns.model_scores)
-    )
-    y_true = None if columns.y_true is None else frame[columns.y_true]
-    return ModelRows.read(y_true, predictions, scores, options)
-
-
-def tally_input(
+def _tally_input(
     counted: Tally,
     attributes: tuple[str, ...],
     columns: AuditColumns,
@@ -221,12 +400,8 @@ def tally_input(
     return AuditInput(attributes, None, cells, columns, settings, reference, tally=own)
 
 
-def engine_inputs(
-    lazy: Any,
-    columns: AuditColumns,
-    settings: AuditSettings,
-    references: Mapping[tuple[str, ...], Hashable | None],
-    pos_label: Any,
+def _lazy_inputs(
+    lazy: Any, columns: AuditColumns, settings: AuditSettings, references: References, pos_label: Any
 ) -> list[AuditInput]:
     """What the sections receive of a lazy table: one tally, with all attributes crossed, serves every set.
 
@@ -244,7 +419,7 @@ def engine_inputs(
         own, changed = crossed, columns.counterfactual_scores.get(names[0]) if len(names) == 1 else None
         if changed is not None or (apart and names != every):
             own = tally(lazy, sensitive_features=names, counterfactual_score=changed, **asked)
-        inputs.append(tally_input(own, names, columns, settings, reference))
+        inputs.append(_tally_input(own, names, columns, settings, reference))
     return inputs
 
 
@@ -271,12 +446,3 @@ def _count(outcomes: Outcomes, columns: AuditColumns) -> CellCounts:
         missing = replace(outcomes.missing, patterns=patterns)
         outcomes = replace(outcomes, y_pred=outcomes.y_true, missing=missing)
     return SelectionCounts.from_outcomes(outcomes)
-
-
-def reference_text(reference: Hashable | None) -> str:
-    """Text of a reference as it was asked for."""
-    if reference is None:
-        return "largest"
-    if isinstance(reference, tuple):
-        return INTERSECTION.join(map(label_text, reference))
-    return label_text(reference)

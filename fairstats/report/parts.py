@@ -23,11 +23,9 @@ from fairstats.numerics.hdr.region import hdr
 from fairstats.plots.picture import Picture
 from fairstats.plots.planes import posterior_plane, power_curves, return_levels
 from fairstats.plots.scores import calibration_curves, madd_by_bandwidth, roc_curves, score_histograms
-from fairstats.report.contents import Contents, Section
+from fairstats.report.contents import Contents, Section, headline
 from fairstats.report.format import chance, count, isolate, number, percent, printable
-from fairstats.report.render import headline
-from fairstats.report.tables import Part, Table, table_of, told
-from fairstats.report.view import SetView
+from fairstats.report.view import Part, SetView, Table, table_of, told
 
 #: Comparisons with pictures of their own; tables have all of them.
 _PICTURED = 4
@@ -42,21 +40,21 @@ _MEANS = {
     "undecided": "the data do not settle whether that is within the limit that was set",
     "insufficient evidence": "too few cases to say anything",
 }
+_NOTHING = f"No two groups can be compared: {_MEANS['insufficient evidence']}."
 
 
 def general_parts(report: Contents, view: SetView) -> list[Part]:
     """What a report says beside the parts of its sections: what was found, its limits, its references."""
     groups = view.groups
-    sizes = () if groups is None else (
-        Table(
-            f"{groups.total} rows", ("group", "rows", "share", *(name for name, _ in groups.headings)),
-            tuple((label, n, share, *(c.rate for c in cells)) for label, n, share, cells in groups.rows),
-        ),
-    )  # fmt: skip
-    limits = [f"{said.title}. {said.text}" for said in report.statements]
-    found = ("limits", "Limits", [*limits, *report.notes]), ("references", "References", report.references)
+    sizes: tuple[Table, ...] = ()
+    if groups is not None:
+        heads = ("group", "rows", "share", *(name for name, _ in groups.headings))
+        rows = tuple((label, n, share, *(c.rate for c in cells)) for label, n, share, cells in groups.rows)
+        sizes = (Table(f"{groups.total} rows", heads, rows),)
+    limits = [*(f"{said.title}. {said.text}" for said in report.statements), *report.notes]
     others = [
-        Part(key, title, "", tables=(Table(title, (), (), tuple(map(printable, said))),)) for key, title, said in found
+        Part(key, title, "", tables=(Table(title, (), (), tuple(map(printable, said))),))
+        for key, title, said in (("limits", "Limits", limits), ("references", "References", report.references))
     ]
     return [Part("summary", "What was found", headline(report), tables=sizes), *others]
 
@@ -67,26 +65,21 @@ def set_parts(report: Contents, view: SetView) -> list[Part]:
     for section in report.sections:
         if section.attributes != view.attributes:
             continue
-        make = _MAKERS.get(section.key, _others)
-        found += make(section, view)
+        if section.key in _OF_SECTION:
+            found += _OF_SECTION[section.key](section, view)
+        else:
+            found += [_OF_RESULT.get(type(result), _plain_part)(section.key, result) for result in section.results]
     return found
 
 
-def _others(section: Section, view: SetView) -> Iterator[Part]:
-    """Results that have no picture: the first sentence, and the table behind it."""
-    for result in section.results:
-        yield _plain_part(section.key, result)
-
-
 def _plain_part(key: str, result: Any) -> Part:
-    said = told(result)
-    title, lead = printable(result.title), said[0] if said else ""
+    """The first sentence, and the table behind it."""
+    title, lead = printable(result.title), next(iter(told(result)), "")
     if isinstance(result, AmplificationResult):
         title = "Amplification: whether the predictions repeat the differences of the outcomes"
-        sizes = [c for c in result.comparisons if c.verdict == "amplified"]
         lead = "In no group are the predictions shown to be further from parity than the recorded outcomes."
-        if sizes:
-            groups = list(dict.fromkeys(c.group for c in sizes))
+        groups = list(dict.fromkeys(c.group for c in result.comparisons if c.verdict == "amplified"))
+        if groups:
             text = f"The predictions are further from parity than the recorded outcomes for {', '.join(groups)}."
             lead = _said(text, *groups)
     return Part(key, title, lead, tables=(table_of(result),))
@@ -132,38 +125,33 @@ def _said(text: str, *names: str) -> str:
 def _rates(section: Section, view: SetView) -> Iterator[Part]:
     charts = tuple(c for c in view.charts if c.kind != "distance")
     ratios = [r for r in section.results if isinstance(r, RatioResult) and r.metric.startswith("disparate_impact")]
-    lead = _lead_of_rates(ratios[0]) if ratios else ""
     if charts:
+        lead = _lead_of_rates(ratios[0]) if ratios else ""
         yield Part("rates", "Rates: who is selected, and how often rightly", lead, charts)
     for result in section.results:
         if any(result is other for other in view.others):
             yield _plain_part(section.key, result)
-    if ratios:
-        yield from _power(ratios[0])
+    if ratios and not (ratios[0].counts.weighted or ratios[0].counts.clustered):
+        yield _power(ratios[0])
 
 
 def _lead_of_rates(result: RatioResult) -> str:
-    def size(c: Any) -> float:
-        """Distance from equality on the logarithmic scale; of a ratio of 0 more than any other."""
-        return abs(math.log(max(c.estimate, 1e-9)))
-
-    ordered = _ordered(result.comparisons, size)
+    # distance from equality on the logarithmic scale; of a ratio of 0 more than any other
+    ordered = _ordered(result.comparisons, lambda c: abs(math.log(max(c.estimate, 1e-9))))
     if not ordered:
-        return f"No two groups can be compared: {_MEANS['insufficient evidence']}."
+        return _NOTHING
     c = ordered[0]
-    told = "a favourable outcome" if result.metric.endswith("labels") else "a favourable decision"
+    got = "a favourable outcome" if result.metric.endswith("labels") else "a favourable decision"
     text = (
-        f"Of 100 people in the group {c.group}, {100 * c.rate:.0f} got {told}; of 100 in {c.reference}, "
+        f"Of 100 people in the group {c.group}, {100 * c.rate:.0f} got {got}; of 100 in {c.reference}, "
         f"{100 * c.rate_reference:.0f}: {_MEANS[c.verdict]}.{_rest(c, result.comparisons)}"
     )
     return _said(text, c.group, c.reference)
 
 
-def _power(result: RatioResult) -> Iterator[Part]:
+def _power(result: RatioResult) -> Part:
     """How large a difference the numbers of cases could have shown, whatever was found."""
     s: Any = result.settings
-    if result.counts.weighted or result.counts.clustered:
-        return
     size = 1 if s.adjust == "none" else max(len(result.comparisons), 1)
     if s.reference_rule == "highest":  # all pairs could have been chosen
         size = math.comb(len(result.counts.groups), 2)
@@ -173,9 +161,12 @@ def _power(result: RatioResult) -> Iterator[Part]:
         rate, n, m = c.rate_reference, c.n, c.n_reference or 0
         if n and m and 0 < rate < 1:
             few = min(n * rate, n * (1 - rate), m * rate, m * (1 - rate)) < _FEW
-            about = rate, n, m, s.threshold, level
-            shown = 0.0 if few else detectable_ratio(*about, _POWER)
-            found.append((shown, math.nan if few else chance_of_verdict(rate, 1.0, n, m, *about[3:]), c))
+            least = 0.0 if few else detectable_ratio(rate, n, m, s.threshold, level, _POWER)
+            found.append((least, math.nan if few else chance_of_verdict(rate, 1.0, n, m, s.threshold, level), c))
+    title = "What this audit could have shown"
+    if not found:
+        lead = "Nobody, or everybody, of the reference had a favourable result: no ratio could be shown."
+        return Part("power", title, lead)
     known = sorted((one for one in found if one[0] > 0), key=lambda one: one[0], reverse=True)
     lead = "The groups are too small for any violation of the ratio to be shown with a chance of 80%."
     if known:
@@ -194,6 +185,10 @@ def _power(result: RatioResult) -> Iterator[Part]:
         x = x[np.abs(x - s.threshold) > 1e-6]
         given = c.n, c.n_reference, s.threshold, level
         curves.append((c.group, x, [chance_of_verdict(c.rate_reference, r, *given) for r in x.tolist()]))
+    heads = (
+        "group", "reference", "cases", "cases of the reference", "rate of the reference",
+        "ratio found as a violation in 8 of 10 audits", "chance to show that equal groups are so",
+    )  # fmt: skip
     rows = tuple(
         (
             printable(c.group), printable(c.reference), count(c.n), count(c.n_reference),
@@ -202,142 +197,103 @@ def _power(result: RatioResult) -> Iterator[Part]:
         )
         for shown, equal, c in found
     )  # fmt: skip
-    heads = (
-        "group", "reference", "cases", "cases of the reference", "rate of the reference",
-        "ratio found as a violation in 8 of 10 audits", "chance to show that equal groups are so",
-    )  # fmt: skip
-    about_it = (
+    about = (
         "About, by the normal approximation to the score test (Farrington and Manning 1990), at the level "
         f"{100 * level:.4g}% that each of {size} comparisons has. It rests on the numbers of cases and the "
         "rate of the reference, not on what was found."
     )
-    if not rows:
-        lead = "Nobody, or everybody, of the reference had a favourable result: no ratio could be shown."
-        yield Part("power", "What this audit could have shown", lead)
-    else:
-        table = Table("Smallest effects that could have been shown", heads, rows, (about_it,))
-        figures = (("", (power_curves(curves, s.threshold),)),) if curves else ()
-        yield Part("power", "What this audit could have shown", lead, figures=figures, tables=(table,))
+    table = Table("Smallest effects that could have been shown", heads, rows, (about,))
+    pictures = (power_curves(curves, s.threshold),) if curves else ()
+    return Part("power", title, lead, figures=_unnamed(pictures), tables=(table,))
 
 
-# ---------------------------------------------------------------- scores
+def _unnamed(pictures: tuple[Picture, ...]) -> tuple[tuple[str, tuple[Picture, ...]], ...]:
+    return (("", pictures),) if pictures else ()
+
+
+# ---------------------------------------------------------------- scores, sets, posteriors, tails
 
 
 def _madd(section: Section, view: SetView) -> Iterator[Part]:
     charts = tuple(c for c in view.charts if c.kind == "distance")
-    results = [r for r in section.results if isinstance(r, MaddResult)]
-    for result in results:
-        areas = [r for r in view.results if isinstance(r, AbrocaResult)]
+    areas = [r for r in view.results if isinstance(r, AbrocaResult)]
+    for result in (r for r in section.results if isinstance(r, MaddResult)):
         ordered = _ordered(result.comparisons, lambda c: c.binned)
         figures = []
         for c in ordered[:_PICTURED]:
             pictures = [score_histograms(result, c), madd_by_bandwidth(result, c)]
             for area in areas:
-                own = [a for a in area.comparisons if {a.group, a.reference} == {c.group, c.reference}]
-                for a in own:
+                for a in (a for a in area.comparisons if {a.group, a.reference} == {c.group, c.reference}):
                     pictures += [roc_curves(area, a)] if math.isfinite(a.estimate) else []
                     pictures.append(calibration_curves(area, a))
             figures.append((_pair(c), tuple(pictures)))
-        lead = f"No two groups can be compared: {_MEANS['insufficient evidence']}."
+        lead = _NOTHING
         if ordered:
             c = ordered[0]
             lead = (
                 f"The scores of {_pair(c)} overlap by {percent(1 - c.binned / 2)}, where 100% are alike (groups that "
-                f"are alike would show {percent(1 - c.binned_null_mean / 2)}): {_MEANS[c.verdict]}."
+                f"are alike would show {percent(1 - c.binned_null_mean / 2)}): {_MEANS[c.verdict]}.{_rest(c, ordered)}"
             )
-            lead += _rest(c, ordered)
         left = len(ordered) - len(figures)
         if left > 0:
             lead += f" {len(figures)} comparisons have pictures; {left} more {_are(left)} in the tables."
         yield Part("madd", "Scores: how alike they are", lead, charts, tuple(figures))
 
 
-# ---------------------------------------------------------------- sets, posteriors, tails
+def _hfm(key: str, result: HfmResult) -> Part:
+    e = result.overall
+    more = "as far apart as" if e.hfm == 0 else "further apart than" if e.hfm > 0 else "less far apart than"
+    lead = f"Seen as sets of people, the predictions set the groups {more} the recorded outcomes do."
+    if e.hfm != 0 and e.tests and e.tests[2].pvalue > 0.05:
+        lead += " Chance alone could have made that difference."
+    found = result.witnesses()
+    heads = ("group", "distance", "direction", "row", "nearest row", "size")
+    rows = tuple(
+        (*(printable(w[name]) for name in ("group", "quantity", "direction", "row", "nearest")), number(w["distance"]))
+        for w in found[found["attains"].astype(bool)].to_dict("records")
+    )
+    about = "Rows by position: one row decides a distance, with the row nearest to it on the other side."
+    witnesses = (Table("Rows that decide the distances", heads, rows, (about,)),) if rows else ()
+    return Part(key, "Distances between groups as sets", lead, tables=(*witnesses, table_of(result)))
 
 
-def _hfm(section: Section, view: SetView) -> Iterator[Part]:
-    for result in section.results:
-        if not isinstance(result, HfmResult):
-            yield from _others(section, view)
-            continue
-        e = result.overall
-        more = "as far apart as" if e.hfm == 0 else "further apart than" if e.hfm > 0 else "less far apart than"
-        lead = f"Seen as sets of people, the predictions set the groups {more} the recorded outcomes do."
-        if e.hfm != 0 and e.tests and e.tests[2].pvalue > 0.05:
-            lead += " Chance alone could have made that difference."
-        found = result.witnesses()
-        held = (
-            (
-                str(w["group"]),
-                str(w["quantity"]),
-                str(w["direction"]),
-                str(w["row"]),
-                str(w["nearest"]),
-                number(w["distance"]),
-            )
-            for w in found[found["attains"].astype(bool)].to_dict("records")
-        )
-        heads = ("group", "distance", "direction", "row", "nearest row", "size")
-        about = "Rows by position: one row decides a distance, with the row nearest to it on the other side."
-        rows = tuple(tuple(printable(text) for text in row) for row in held)
-        witnesses = (Table("Rows that decide the distances", heads, rows, (about,)),) if rows else ()
-        yield Part("hfm", "Distances between groups as sets", lead, tables=(*witnesses, table_of(result)))
-
-
-def _um(section: Section, view: SetView) -> Iterator[Part]:
-    for result in section.results:
-        if not isinstance(result, UmPosterior):
-            yield from _others(section, view)
-            continue
-        names = "equal_opportunity", "predictive_equality"
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FairstatsWarning)  # the table says which draws are undefined
-            found = result.metrics(names)
-        draws = np.stack([found[name].reshape(result.n_draws, -1) for name in names], axis=-1)
-        rope, planes = result.table_rope, []
-        others = [g for g in result.groups if g != result.reference]
-        cases = zip(result.counts.total("tp", "fn"), result.counts.total("fp", "tn"), strict=True)
-        seen = {g for g, both in zip(result.groups, cases, strict=True) if all(both)}  # else the prior alone
-        for k, group in enumerate(others):
-            known = draws[:, k][~np.isnan(draws[:, k]).any(axis=1)]
-            if len(known) == len(draws) and {group, result.reference} <= seen:
-                planes.append((float((np.abs(known) <= rope).all(axis=1).mean()), group, known))
-        lead = "No group has enough cases for both kinds of error to be compared."
-        pictures = []
-        if planes:
-            planes.sort(key=lambda plane: (plane[0], -float(np.abs(plane[2].mean(axis=0)).max())))
-            share, group, _ = planes[0]
-            left = len(planes) - 1
-            more = f" {left} other group{'s'[: left != 1]} {_are(left)} no less nearly equal." if left else ""
-            lead = _said(
-                f"The chances of being rightly and of being wrongly favoured are practically the same for {group} and "
-                f"{result.reference}, within ±{rope:g} each, with a probability of {chance(share)}.{more}",
-                group, result.reference,
-            )  # fmt: skip
-        for share, group, known in planes[:_PICTURED]:
-            title = f"{group} against {result.reference}: {chance(share)} practically equal"
+def _um(key: str, result: UmPosterior) -> Part:
+    names = "equal_opportunity", "predictive_equality"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairstatsWarning)  # the table says which draws are undefined
+        found = result.metrics(names)
+    draws = np.stack([found[name].reshape(result.n_draws, -1) for name in names], axis=-1)
+    rope, planes = result.table_rope, []
+    cases = zip(result.counts.total("tp", "fn"), result.counts.total("fp", "tn"), strict=True)
+    seen = {g for g, both in zip(result.groups, cases, strict=True) if all(both)}  # else the prior alone
+    for k, group in enumerate(g for g in result.groups if g != result.reference):
+        known = draws[:, k][~np.isnan(draws[:, k]).any(axis=1)]
+        if len(known) == len(draws) and {group, result.reference} <= seen:
+            planes.append((float((np.abs(known) <= rope).all(axis=1).mean()), group, known))
+    lead = "No group has enough cases for both kinds of error to be compared."
+    pictures: list[Picture] = []
+    if planes:
+        planes.sort(key=lambda plane: (plane[0], -float(np.abs(plane[2].mean(axis=0)).max())))
+        share, group, _ = planes[0]
+        left = len(planes) - 1
+        more = f" {left} other group{'s'[: left != 1]} {_are(left)} no less nearly equal." if left else ""
+        lead = _said(
+            f"The chances of being rightly and of being wrongly favoured are practically the same for {group} and "
+            f"{result.reference}, within ±{rope:g} each, with a probability of {chance(share)}.{more}",
+            group, result.reference,
+        )  # fmt: skip
+    for share, group, known in planes[:_PICTURED]:
+        if np.ptp(known, axis=0).min() > 0:  # nothing to draw of a constant
+            region = hdr(known, [0.5, 0.95], backend=unless_asked(), discrete=False)
             labels = "difference of true positive rates", "difference of false positive rates"
-            pictures.append(_plane(known, labels, (rope, rope), title))
-        shown = tuple(p for p in pictures if p is not None)
-        yield Part(
-            "um",
-            "Both kinds of error at once",
-            lead,
-            figures=(("", shown),) if shown else (),
-            tables=(table_of(result),),
-        )
-
-
-def _plane(draws: Any, names: Sequence[str], rope: Sequence[float], title: str) -> Picture | None:
-    if np.ptp(draws, axis=0).min() <= 0:
-        return None  # nothing to draw of a constant
-    region = hdr(draws, [0.5, 0.95], backend=unless_asked(), discrete=False)
-    return posterior_plane(region, names, rope, title)
+            title = f"{group} against {result.reference}: {chance(share)} practically equal"
+            pictures.append(posterior_plane(region, labels, (rope, rope), title))
+    figures = _unnamed(tuple(pictures))
+    return Part(key, "Both kinds of error at once", lead, figures=figures, tables=(table_of(result),))
 
 
 def _ecd(section: Section, view: SetView) -> Iterator[Part]:
     results = [r for r in section.results if isinstance(r, EcdResult)]
-    tables = tuple(table_of(r) for r in section.results)
     for result in results:
         ordered = _ordered(result.comparisons, lambda c: abs(c.estimate))
         lead = f"No group can be compared: {_MEANS['insufficient evidence']}."
@@ -352,13 +308,13 @@ def _ecd(section: Section, view: SetView) -> Iterator[Part]:
                 f"{means.get(c.verdict, c.verdict)}.{_rest(c, result.comparisons)}",
                 c.group, c.reference,
             )  # fmt: skip
-        pictures = tuple(return_levels(result, c.group) for c in ordered[:_PICTURED])
-        figures = (("", pictures),) if pictures else ()
+        figures = _unnamed(tuple(return_levels(result, c.group) for c in ordered[:_PICTURED]))
+        tables = tuple(map(table_of, section.results))
         yield Part("ecd", "The worst that can happen", lead, figures=figures, tables=tables)
-    if section.results and not results:
-        yield from _others(section, view)
+    if not results:
+        yield from (_plain_part(section.key, result) for result in section.results)
 
 
-_MAKERS: dict[str, Callable[[Any, SetView], Iterator[Part]]] = {
-    "rates": _rates, "madd": _madd, "hfm": _hfm, "um": _um, "ecd": _ecd,
-}  # fmt: skip
+#: Parts of a whole section, and of one result; others have a sentence and a table.
+_OF_SECTION: dict[str, Callable[[Section, SetView], Iterator[Part]]] = {"rates": _rates, "madd": _madd, "ecd": _ecd}
+_OF_RESULT: dict[type, Callable[[str, Any], Part]] = {HfmResult: _hfm, UmPosterior: _um}

@@ -15,9 +15,8 @@ from fairstats.ground.errors import FairstatsWarning, InputError, caution
 from fairstats.report.contents import Contents
 from fairstats.report.convert import convert, picture_for
 from fairstats.report.crosscheck.table import Crosscheck
-from fairstats.report.html import ShownPart, render_html
 from fairstats.report.parts import general_parts, set_parts
-from fairstats.report.render import render_fragment, render_terminal, render_text
+from fairstats.report.render import ShownPart, render_fragment, render_html, render_terminal, render_text
 from fairstats.report.view import view_sets
 
 
@@ -105,12 +104,11 @@ class AuditReport(Contents):
     def json_text(self) -> str:
         """The text that `to_json` writes."""
         frame = self.to_frame().astype(object)
-        shown = [
-            {name: serialise.encode(value) for name, value in row.items()}
+        rows = [
+            {name: None if isinstance(held := serialise.encode(value), dict) else held for name, value in row.items()}
             for row in frame.where(frame.notna(), None).to_dict("records")
         ]
-        table = [{k: None if isinstance(v, dict) else v for k, v in row.items()} for row in shown]
-        return json.dumps({**self.to_dict(), TABLE: table}, allow_nan=False, indent=1) + "\n"
+        return json.dumps({**self.to_dict(), _TABLE: rows}, allow_nan=False, indent=1) + "\n"
 
     @classmethod
     def from_json(cls, path: str | PathLike[str]) -> Self:
@@ -178,13 +176,8 @@ class AuditReport(Contents):
 
     def parts(self) -> dict[str, dict[str, ShownPart]]:
         """Every part by its key, by set of sensitive columns; of two with one key the first."""
-        return {
-            view.name: {
-                part.key: ShownPart(**vars(part))
-                for part in [*general_parts(self, view), *reversed(set_parts(self, view))]
-            }
-            for view in view_sets(self)
-        }
+        made = {view.name: (*general_parts(self, view), *reversed(set_parts(self, view))) for view in view_sets(self)}
+        return {name: {part.key: ShownPart(**vars(part)) for part in parts} for name, parts in made.items()}
 
     def to_document(self, path: str | PathLike[str], *, crosscheck: Crosscheck | None = None) -> Path:
         """Write the report as Word (``.docx``, by pandoc) or as PDF (``.pdf``, by a browser or LaTeX).
@@ -250,8 +243,7 @@ class AuditReport(Contents):
 
 _WRITTEN = "a file that AuditReport.to_json wrote"
 #: The tidy table, which a report's JSON repeats for other readers.
-TABLE = "table"
-_NAMED = 3
+_TABLE = "table"
 
 
 def read_report(held: bytes, name: str) -> AuditReport:
@@ -262,13 +254,15 @@ def read_report(held: bytes, name: str) -> AuditReport:
 def decode_report(data: dict[str, Any]) -> Any:
     """The value that a dictionary holds; warns or raises where another version wrote it."""
     data = check_type("data", data, dict, "what AuditReport.to_dict() returns")
-    whole = {key: value for key, value in data.items() if key != TABLE}
-    written = _version_of(whole)
+    whole = {key: value for key, value in data.items() if key != _TABLE}
+    try:
+        written = str(whole["versions"]["mapping"]["fairstats"])
+    except (KeyError, TypeError):
+        written = ""
     if written in ("", __version__):
         return serialise.decode(whole)
-    unknown = serialise.unknown_parts(whole)
-    if unknown:
-        raise _other_version(written, ", ".join(unknown[:_NAMED]) + (", …" if len(unknown) > _NAMED else ""))
+    if unknown := serialise.unknown_parts(whole):
+        raise _other_version(written, ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else ""))
     try:
         found = serialise.decode(whole)
     except (InputError, TypeError, ValueError, KeyError) as problem:
@@ -279,14 +273,6 @@ def decode_report(data: dict[str, Any]) -> Any:
         FairstatsWarning,
     )
     return found
-
-
-def _version_of(data: dict[str, Any]) -> str:
-    """Version of fairstats in the report's own list; empty where there is none."""
-    try:
-        return str(data["versions"]["mapping"]["fairstats"])
-    except (KeyError, TypeError):
-        return ""
 
 
 def _other_version(written: str, why: str) -> InputError:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fairstats.ground.errors import (
-    DataWarning,
-    FairstatsWarning,
-    InsufficientEvidenceWarning,
-    MissingValuesWarning,
-    caution,
-)
+from fairstats.ground import errors
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.methods.madd.result import MaddResult
@@ -25,9 +20,8 @@ from fairstats.report.sections import REFERENCES, SectionEntry, metric_title
 if TYPE_CHECKING:
     from fairstats.ground.counts import CellCounts
     from fairstats.ground.results import Result
-    from fairstats.report.columns import AuditColumns
     from fairstats.report.contents import Contents, Section
-    from fairstats.report.inputs import AuditSettings
+    from fairstats.report.inputs import AuditColumns, AuditSettings
 
 _CONDITIONAL = (
     "Inference is conditional on the fitted model: intervals and tests are about these predictions in the "
@@ -45,22 +39,13 @@ _LIMITS = (
     "law. The thresholds are conventions that the reader may replace: the intervals serve for any other."
 )
 _OF_VERDICTS = (
-    "The p-value of a verdict is about its own null hypothesis, and is adjusted over the comparisons of its "
-    "metric. The tests against each single threshold are unadjusted."
+    "The p-value of a verdict is about its own null hypothesis, and is adjusted {}. The tests against each single "
+    "threshold are unadjusted."
 )
-
-
 _SAME_DIFFERENCE = (
     " With two groups the largest gap is the size of the same difference, by score limits that are corrected "
     "for continuity where a cell has fewer than 5 rows."
 )
-
-
-def _fair_ratio(threshold: float) -> str:
-    """The ratios that are fair, in words."""
-    return f"fair from {threshold:g} to {1 / threshold:.4g}" if threshold < 1 else "fair at 1 alone"
-
-
 #: A largest gap in words, by what it is sought over.
 _GAPS = {"": "gap", "all pairs": "largest gap of all pairs", "both rates": "larger gap of both rates"}
 
@@ -77,11 +62,12 @@ class _Judged(NamedTuple):
 
     def words(self, settings: AuditSettings) -> str:
         """What was judged, against what."""
-        s, threshold = settings, settings.threshold
+        least, margin = settings.threshold, settings.margin
+        ratios = f"fair from {least:g} to {1 / least:.4g}" if least < 1 else "fair at 1 alone"
         fair = {
-            "ratio": f"a ratio of the {self.rate.title}s ({_fair_ratio(threshold)})",
-            "difference": f"a difference of the {self.rate.title}s (fair within ±{s.margin:g})",
-            "maximum": f"the {_GAPS[self.among]} (fair up to {s.margin:g})",
+            "ratio": f"a ratio of the {self.rate.title}s ({ratios})",
+            "difference": f"a difference of the {self.rate.title}s (fair within ±{margin:g})",
+            "maximum": f"the {_GAPS[self.among]} (fair up to {margin:g})",
         }[self.scale]
         family = f", judged together with {self.family - 1} other rate" if self.family > 1 else ""
         return f"{self.verdict} as {fair}{family}"
@@ -90,26 +76,22 @@ class _Judged(NamedTuple):
 def differing_verdicts(sections: Sequence[Section], settings: AuditSettings) -> list[str]:
     """A note for each rate on which groups got several verdicts, with the reason; none where all agree."""
     notes = []
-    by_set: dict[str, list[_Judged]] = {}
+    by_set: defaultdict[str, list[_Judged]] = defaultdict(list)
     for section in sections:
-        by_set.setdefault(section.attribute_text, []).extend(
-            judged for result in section.results for judged in _judged(result)
-        )
+        by_set[section.attribute_text] += (judged for result in section.results for judged in _judged(result))
     for attribute, every in by_set.items():
-        pairs: dict[tuple[Any, ...], list[_Judged]] = {}
+        pairs: defaultdict[tuple[Any, ...], list[_Judged]] = defaultdict(list)
         for one in every:
-            pair = frozenset((one.comparison.group, one.comparison.reference))
-            pairs.setdefault((_denominator(one.rate), pair), []).append(one)
-        alike: dict[tuple[Any, ...], list[list[_Judged]]] = {}
+            pairs[_denominator(one.rate), frozenset((one.comparison.group, one.comparison.reference))].append(one)
+        alike: defaultdict[tuple[Any, ...], list[list[_Judged]]] = defaultdict(list)
         for (rate, _), own in pairs.items():
             if len({one.verdict for one in own}) > 1:
                 pattern = tuple((one.scale, one.rate.name, one.verdict, one.family) for one in own)
-                alike.setdefault((rate, pattern, own[0].comparison.reference), []).append(own)
+                alike[rate, pattern, own[0].comparison.reference].append(own)
         notes += [f"{attribute}: {_note(members, settings)}" for members in alike.values()]
         notes += [f"{attribute}: {text}" for one in every if (text := _beside_the_gap(one, every))]
     for section in sections:
-        distances = (result for result in section.results if isinstance(result, MaddResult))
-        told = (result.beside_the_largest() for result in distances)
+        told = (result.beside_the_largest() for result in section.results if isinstance(result, MaddResult))
         notes += [f"{section.attribute_text}: {text}" for text in told if text]
     return notes
 
@@ -122,8 +104,7 @@ def _judged(result: Any) -> Iterator[_Judged]:
         metric = find_metric(c.metric)
         name = result.attained_by if isinstance(result, MaximumResult) else metric and "".join(metric.rates[:1])
         if name in RATES and c.verdict not in ("", "insufficient evidence"):
-            family = len({other.metric for other in result.comparisons})
-            among = ""
+            family, among = len({other.metric for other in result.comparisons}), ""
             if isinstance(result, MaximumResult) and len(result.components) > 1:
                 among = "all pairs" if len(result.counts.groups) > 2 else "both rates"
             yield _Judged(result.scale, RATES[name], c.verdict, family, c, among)
@@ -171,11 +152,9 @@ def _note(members: Sequence[Sequence[_Judged]], settings: AuditSettings) -> str:
         rate, least = ratio.comparison.rate_reference, settings.threshold
         alike = f"a ratio of 1 is a difference of 0, not of {settings.margin:g}"
         if least < 1:
-            sizes = (1 - least) * rate, (1 / least - 1) * rate
-            alike = "ratios of {:g} and {:.4g} are differences of {:.3f} and {:.3f}"
-            alike = alike.format(least, 1 / least, *sizes)
-        text += f" At a {ratio.rate.title} of {100 * rate:.1f}% in the reference {alike}: "
-        text += "these are two questions."
+            sizes = f"{(1 - least) * rate:.3f} and {(1 / least - 1) * rate:.3f}"
+            alike = f"ratios of {least:g} and {1 / least:.4g} are differences of {sizes}"
+        text += f" At a {ratio.rate.title} of {100 * rate:.1f}% in the reference {alike}: these are two questions."
         if any(rests_on_exact_test(one.comparison) for own in members for one in own):
             text += " Where cases are few, each is judged by an exact test of its own."
     of_scale = {s: {one.verdict for one in members[0] if one.scale == s} for s in ("maximum", "difference")}
@@ -220,21 +199,19 @@ def _missing(tables: Sequence[CellCounts], settings: AuditSettings) -> str:
     details = " ".join(f"{INTERSECTION.join(t.attributes)}: {t.missing.sentence}" for t in tables)
     if not any(t.missing.n_dropped for t in tables):
         return f"{policy} {details}"
+    bounds = "Worst-case bounds are offered for unweighted, unclustered rows only."
     if any(t.missing.patterns for t in tables):
         bounds = "Worst-case bounds over all values that they could have are given with the results."
-    else:
-        bounds = "Worst-case bounds are offered for unweighted, unclustered rows only."
     return f"{policy} {details} Complete rows may differ from the rest. {bounds}"
 
 
 def _sampling(columns: AuditColumns, tables: Sequence[CellCounts]) -> str:
     weighted = "" if columns.sample_weight is None else f" Rows are weighted by {columns.sample_weight}."
-    if columns.cluster is None:
-        drawn = "Rows are taken as independent draws: pass cluster= where one person or site has several."
-        return f"{drawn}{weighted}"
     units = f"{tables[0].n_units:,} clusters ({columns.cluster})" if tables else "clusters"
     drawn = f"Rows are grouped in {units}, taken as independent of each other; rows within one may depend."
-    return f"{drawn}{weighted}"
+    if columns.cluster is None:
+        drawn = "Rows are taken as independent draws: pass cluster= where one person or site has several."
+    return drawn + weighted
 
 
 def _references(sections: Sequence[Section]) -> str:
@@ -244,14 +221,11 @@ def _references(sections: Sequence[Section]) -> str:
         "highest": "the group with the highest rate, chosen by the data: intervals are simultaneous over all pairs",
     }
     chosen: dict[tuple[str, str], dict[str, None]] = {}
-    for section in sections:
-        for result in section.results:
-            if compared(result) and not isinstance(result, MaximumResult):
-                judged: Any = result
-                settings = judged.settings
-                rule = "all" if settings.comparisons == "all" else settings.reference_rule
-                references = dict.fromkeys(c.reference for c in compared(result))
-                chosen.setdefault((section.attribute_text, rule), {}).update(references)
+    judged: list[tuple[str, Any]] = [(section.attribute_text, r) for section in sections for r in section.results]
+    for names, result in judged:
+        if compared(result) and not isinstance(result, MaximumResult):
+            rule = "all" if result.settings.comparisons == "all" else result.settings.reference_rule
+            chosen.setdefault((names, rule), {}).update(dict.fromkeys(c.reference for c in compared(result)))
     if chosen and all(rule == "all" for _, rule in chosen):
         return "All pairs of groups are compared with each other."
     named = [(names, rules[rule], refs) for (names, rule), refs in chosen.items() if rule != "all"]
@@ -295,22 +269,21 @@ def _pvalues(s: AuditSettings) -> str:
         tables += f" Intervals hold for all comparisons of a metric at once ({s.simultaneous})."
     elif not _chosen(s):
         tables += " Intervals are of each comparison alone, and can leave out equality where p (equal) is large."
+    of_verdicts = _OF_VERDICTS.format("over the comparisons of its metric")
     if s.family == "audit":
         return (
             "Adjusted p-values are adjusted by Holm over all p-values of the audit (two-sided tests of equality, "
-            f"largest gaps), by Bonferroni where the data chose the reference. {_OF_VERDICTS}{tables}"
+            f"largest gaps), by Bonferroni where the data chose the reference. {of_verdicts}{tables}"
         )
     method = {"holm": "Holm", "fdr_bh": "Benjamini–Hochberg"}.get(s.adjust, s.adjust.title())
-    within = f"adjusted by {method} within one metric over all its group comparisons"
+    within, what = f"adjusted by {method} within one metric over all its group comparisons", "Adjusted p-values"
     pairs = "over all pairs, as the intervals are, where the data chose the reference"
     if s.adjust == "none":
+        of_verdicts = _OF_VERDICTS.format("likewise")
         within = f"adjusted {pairs}, and not elsewhere" if _chosen(s) else "not adjusted"
+        what, tables = (what, tables) if _chosen(s) else ("p-values", "")
     elif _chosen(s):
         within += f" ({pairs})"
-    of_verdicts, what = _OF_VERDICTS, "Adjusted p-values"
-    if s.adjust == "none":
-        of_verdicts = of_verdicts.replace("adjusted over the comparisons of its metric", "adjusted likewise")
-        what, tables = (what, tables) if _chosen(s) else ("p-values", "")
     return (
         f"{what} (two-sided tests of equality) are {within}. Across metrics, and between sets of "
         f"attributes, nothing is adjusted. {of_verdicts}{tables}"
@@ -325,7 +298,7 @@ def collected_warnings() -> Iterator[list[str]]:
         warnings.simplefilter("always")
         yield texts
     for warning in caught:
-        if issubclass(warning.category, FairstatsWarning):
+        if issubclass(warning.category, errors.FairstatsWarning):
             texts.append(str(warning.message))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
@@ -351,33 +324,22 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns, settings: 
     for section in sections:
         about: dict[str, dict[str, None]] = {}
         for result, rows in zip(section.results, section.rows, strict=True):
-            for metric, note in [*row_notes(rows), *_bounds_notes(result), *_regime_notes(result)]:
+            for metric, note in [*row_notes(rows), *_result_notes(result)]:
                 title = metric_title(metric, metric).partition(":")
                 about.setdefault(note, {})[title[2].strip() or title[0]] = None
-        for note, metrics in about.items():
-            found.append(f"{section.attribute_text}: {note} ({'; '.join(metrics)})")
-        found.extend(f"{section.attribute_text}: {text}" for text in section.warnings)
+        said = [f"{note} ({'; '.join(metrics)})" for note, metrics in about.items()]
+        found += [f"{section.attribute_text}: {text}" for text in (*said, *section.warnings)]
     return found + differing_verdicts(sections, settings)
 
 
-def _bounds_notes(result: Any) -> list[tuple[str, str]]:
-    """Pairs (metric, note) of verdicts by exact tests, for want of cases."""
-    return [
-        (
-            c.metric,
-            f"{c.group} against {c.reference}: fewer than 10 successes or failures in one or both, the "
-            "verdict is by the exact test.",
-        )
-        for c in compared(result)
-        if rests_on_exact_test(c) and not c.note
-    ]
-
-
-def _regime_notes(result: Any) -> list[tuple[str, str]]:
-    """Pairs (metric, note) of what simulation says against intervals on such data."""
-    if not isinstance(result, (RatioResult, DifferenceResult)):
-        return []
-    return [(result.comparisons[0].metric, note) for note in result.regime_notes()]
+def _result_notes(result: Any) -> Iterator[tuple[str, str]]:
+    """Pairs (metric, note) of verdicts by exact tests, and of what simulation says against intervals on such data."""
+    few = "fewer than 10 successes or failures in one or both, the verdict is by the exact test."
+    for c in compared(result):
+        if rests_on_exact_test(c) and not c.note:
+            yield c.metric, f"{c.group} against {c.reference}: {few}"
+    if isinstance(result, (RatioResult, DifferenceResult)):
+        yield from ((result.comparisons[0].metric, note) for note in result.regime_notes())
 
 
 def row_notes(rows: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -389,16 +351,14 @@ def warn_once(report: Contents) -> None:
     """One warning per kind: rows left out, comparisons without evidence, methods replaced."""
     dropped = {t.missing.sentence for t in report.tables if t.missing.n_dropped}
     if dropped:
-        caution(" ".join(sorted(dropped)), MissingValuesWarning)
-    lacking = report.verdicts["insufficient evidence"]
-    if lacking:
+        errors.caution(" ".join(sorted(dropped)), errors.MissingValuesWarning)
+    if lacking := report.verdicts["insufficient evidence"]:
         text = f"{lacking} comparisons have insufficient evidence; the report's notes say which, and why."
-        caution(text, InsufficientEvidenceWarning)
+        errors.caution(text, errors.InsufficientEvidenceWarning)
     noted = [row for s in report.sections for rows in s.rows for row in rows if row.get("note")]
-    qualified = sum(row.get("verdict") != "insufficient evidence" for row in noted)
-    if qualified:
+    if qualified := sum(row.get("verdict") != "insufficient evidence" for row in noted):
         text = f"{qualified} comparisons are qualified (small or empty cells); the report's notes say how."
-        caution(text, DataWarning)
+        errors.caution(text, errors.DataWarning)
 
 
 def methods_and_references(
@@ -407,11 +367,10 @@ def methods_and_references(
     """What the methods paragraph says about the sections of one method, and the papers it cites."""
     results = [result for section in sections for result in section.results]
     table = [row for section in sections for rows in section.rows for row in rows]
-    intervals = dict.fromkeys(row["method"].removesuffix(" (Satterthwaite)") for row in table)
+    intervals = [row["method"] for row in table] + [c.bounds.method for r in results for c in compared(r)]
     used: dict[str, Iterable[str]] = {
         "words": dict.fromkeys(row["metric"] for row in table),
-        "intervals": intervals
-        | dict.fromkeys(c.bounds.method.removesuffix(" (Satterthwaite)") for r in results for c in compared(r)),
+        "intervals": dict.fromkeys(method.removesuffix(" (Satterthwaite)") for method in intervals),
         "tests": _kinds_of_tests(results, settings),
     }
     known = {kind: entry.words(kind) for kind in used}

@@ -1,4 +1,4 @@
-"""What every view of a report shows, taken from the tidy tables of its results."""
+"""What every view of a report shows: rows, charts and tables, taken from the tidy tables of its results."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.registry import RATES
+from fairstats.ground.results import latex_table
 from fairstats.ground.verdict import explain, fair_range
+from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
+from fairstats.plots.picture import Picture
 from fairstats.report.contents import compares, count_verdicts, rests_on_exact_test
 from fairstats.report.format import (
     Axis,
+    chance,
     count,
     difference_axis,
     distance_axis,
@@ -24,6 +28,7 @@ from fairstats.report.format import (
     number,
     percent,
     printable,
+    pvalue,
     ratio_axis,
     whole_or_weighted,
 )
@@ -31,8 +36,8 @@ from fairstats.report.sections import metric_title
 
 if TYPE_CHECKING:
     from fairstats.ground.results import Result
-    from fairstats.report.columns import AuditColumns
     from fairstats.report.contents import Contents, Section
+    from fairstats.report.inputs import AuditColumns
 
 _SHOWN = (
     ("selection_rate", "Selected", "ŷ=1 of rows"), ("base_rate", "Favourable outcome", "Y=1 of rows"),
@@ -66,12 +71,10 @@ def groups_table(table: CellCounts, columns: AuditColumns) -> GroupsTable:
         _, name, meaning = _SHOWN[0 if columns.y_pred is not None else 1]
         shown = [(name, meaning, ("selected",), ("selected", "not_selected"))]
     totals = [(table.total(*successes), table.total(*cases)) for _, _, successes, cases in shown]
-    sizes = table.group_sizes
     rows = []
-    for g, label in enumerate(table.groups):
+    for g, (label, size) in enumerate(zip(table.groups, table.group_sizes, strict=True)):
         cells = tuple(_cell(float(k[g]), float(d[g])) for k, d in totals)
-        share = percent(float(sizes[g]) / table.n) if table.n else "—"
-        rows.append((printable(label), count(sizes[g]), share, cells))
+        rows.append((printable(label), count(size), percent(float(size) / table.n) if table.n else "—", cells))
     headings = tuple((name, meaning) for name, meaning, _, _ in shown)
     return GroupsTable(headings, tuple(rows), table.weighted, count(table.n))
 
@@ -83,11 +86,14 @@ def _cell(successes: float, cases: float) -> RateCell:
 
 #: In place of the verdict of an estimate that is compared with no threshold.
 NOT_JUDGED = "not judged"
-#: Numbers of a row that bear the name of their column in the tidy table.
-_NUMBERS = (
-    "estimate", "bound_low", "bound_high", "statistic", "pvalue", "pvalue_adjusted", "pvalue_verdict",
-    "pvalue_verdict_adjusted", "rate", "rate_reference"
-)  # fmt: skip
+#: Numbers of a row → their columns in the tidy table.
+_NUMBERS = {"low": "ci_low", "high": "ci_high"} | {
+    name: name
+    for name in (
+        "estimate", "bound_low", "bound_high", "statistic", "pvalue", "pvalue_adjusted", "pvalue_verdict",
+        "pvalue_verdict_adjusted", "rate", "rate_reference",
+    )
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -225,55 +231,33 @@ def _blocks(result: Any) -> Iterator[Block]:
     threshold = result.settings.threshold if scale == "ratio" else math.inf
     # a distance has several rows per comparison, and its bounds are of the interval's method
     remarks = [_remark(c, threshold) for c in result.comparisons if scale != "distance"] or [""] * len(records)
-    rates = isinstance(result, ComparisonResult)
+    rates, settings = isinstance(result, ComparisonResult), result.settings
     tests = _tests(result) if rates else {}
-    limit = result.settings.limit if rates else result.settings.margin
+    limit = settings.limit if rates else settings.margin
     fair = fair_range(scale if scale in ("ratio", "difference") else "gap", limit)
     rows: dict[str, list[Row]] = {}
     for record, sentence, remark in zip(records, result.sentences(), remarks, strict=True):
-        key = (record["metric"], record["group"], record["reference"])
-        row = _row(record, scale, sentence, tests.get(key, {}), remark, _side(result, record), fair)
+        side = settings.alternative if rates else "two-sided"
+        if record["metric"] == "madd" and record["ci_high"] == 2.0:
+            side = "greater"  # a distance without a grid has a lower limit only
+        own = tests.get((record["metric"], record["group"], record["reference"]), {})
+        row = _row(record, sentence, scale=scale, tests=own, remark=remark, side=side, fair=fair)
         rows.setdefault(record["metric"], []).append(row)
     for metric, found in rows.items():
         yield Block(metric, metric_title(metric, printable(result.title)), tuple(found))
 
 
-def _side(result: Any, record: dict[str, Any]) -> str:
-    """Which ends of the interval are limits: of a distance without a grid only the lower one."""
-    if isinstance(result, ComparisonResult):
-        return result.settings.alternative
-    return "greater" if record["metric"] == "madd" and record["ci_high"] == 2.0 else "two-sided"
-
-
-def _row(
-    record: dict[str, Any],
-    scale: str,
-    sentence: str,
-    tests: dict[str, float],
-    remark: str,
-    side: str,
-    fair: tuple[float, float],
-) -> Row:
+def _row(record: dict[str, Any], sentence: str, **more: Any) -> Row:
     both = group, reference = printable(record["group"] or "—"), printable(record["reference"] or "—")
     between = record["metric"].endswith("_max")
-    numbers: dict[str, Any] = {name: _real(record, name) for name in _NUMBERS}
+    numbers: dict[str, Any] = {name: _real(record.get(column)) for name, column in _NUMBERS.items()}
     return Row(
-        label=f"{group} – {reference}" if between else group,
-        reference="" if between else reference,
-        low=_real(record, "ci_low"),
-        high=_real(record, "ci_high"),
-        n=_whole(record.get("n")),
-        n_reference=_whole(record.get("n_reference")),
+        label=f"{group} – {reference}" if between else group, reference="" if between else reference,
+        n=_whole(record.get("n")), n_reference=_whole(record.get("n_reference")),
         verdict=record.get("verdict", "insufficient evidence") or NOT_JUDGED,
-        sentence=isolate(printable(sentence), both),
-        note=isolate(printable(record.get("note") or ""), both),
-        remark=remark,
-        scale=scale,
-        side=side,
-        fair=fair,
-        tests=tests,
-        **numbers,
-    )
+        sentence=isolate(printable(sentence), both), note=isolate(printable(record.get("note") or ""), both),
+        **numbers, **more,
+    )  # fmt: skip
 
 
 def _remark(comparison: Any, threshold: float) -> str:
@@ -286,8 +270,7 @@ def _remark(comparison: Any, threshold: float) -> str:
     return printable("; ".join(said))
 
 
-def _real(record: dict[str, Any], key: str) -> float:
-    value = record.get(key)
+def _real(value: Any) -> float:
     return math.nan if value is None else float(value)
 
 
@@ -314,3 +297,105 @@ def _charts(blocks: list[Block], threshold: float, margin: float) -> Iterator[Ch
         if rows:
             ends = [end for row in rows if row.judged for end in (row.low, row.high)]
             yield Chart(kind, limit, make([row.estimate for row in rows], ends, limit), chosen)
+
+
+# ---------------------------------------------------------------- parts, and results as tables of text
+
+#: Column of a tidy table → heading.
+_HEADS = {
+    "ci_low": "interval from", "ci_high": "to", "pvalue": "p-value", "pvalue_adjusted": "p-value, adjusted",
+    "std_error": "standard error", "p_rope": "probability of practical equivalence", "n": "rows",
+    "bound_low": "lowest", "bound_high": "highest", "undefined": "share of draws undefined",
+    "baseline": "compared with", "verdict": "finding", "n_reference": "rows of the reference",
+    "row_group": "row of the group", "row_reference": "row of the reference",
+    "stability_low": "5% of subsamples", "stability_high": "95% of subsamples",
+}  # fmt: skip
+#: The same where two models, or predictions and labels, are compared.
+_OF_MODELS = {"before": "value of what it is compared with", "after": "value of the model"}
+#: Columns that say the same in every row, or repeat another one.
+_LEFT_OUT = ("backend", "confidence_level", "pvalue_verdict", "pvalue_verdict_adjusted", "note")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and rows of text, below a title; `notes` stand below, `sentences` are folded away."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+
+    def to_latex(self) -> str:
+        """The table in LaTeX (booktabs), text escaped; the notes below it."""
+        return latex_table(self.heads, self.rows, self.title, self.notes)
+
+
+@dataclass(frozen=True)
+class Part:
+    """`lead`: what a manager needs to know; `figures`: pictures by comparison, each row with its heading."""
+
+    key: str
+    title: str
+    lead: str
+    charts: tuple[Chart, ...] = ()
+    figures: tuple[tuple[str, tuple[Picture, ...]], ...] = ()
+    tables: tuple[Table, ...] = ()
+
+    def all_tables(self) -> Iterator[Table]:
+        """Its tables, with the rows of its forest plots as one, too."""
+        rows = tuple(
+            (block.title.partition(":")[0], row.label, row.reference, row.rates_text, row.estimate_text,
+             row.interval_text, row.verdict)
+            for chart in self.charts for block in chart.blocks for row in block.rows
+        )  # fmt: skip
+        if rows:
+            heads = ("metric", "group", "reference", "rates", "estimate", "interval", "verdict")
+            yield Table(self.title, heads, rows)
+        yield from self.tables
+
+    def to_latex(self) -> str:
+        """Every table in LaTeX (booktabs)."""
+        return "\n\n".join(table.to_latex() for table in self.all_tables() if table.rows)
+
+    def __str__(self) -> str:
+        return f"{self.title}\n{self.lead}"
+
+
+def table_of(result: Any) -> Table:
+    """A result as headings in words and rows of text; columns without an entry are left out."""
+    frame = result.to_frame()
+    names = [n for n in result._telling_columns(frame) if n not in _LEFT_OUT]
+    records = frame[names].to_dict("records")
+    models = isinstance(result, ModelComparison)
+    named = _HEADS | (_OF_MODELS if models else {})
+    heads = tuple(named.get(str(name), str(name).replace("_", " ")) for name in names)
+    rows = tuple(tuple(_text(name, record[name]) for name in names) for record in records)
+    sentences = tuple(told(result)) if "verdict" in frame or models else ()
+    return Table(printable(result.title), heads, rows, tuple(map(printable, result.notes())), sentences)
+
+
+def _text(name: str, value: Any) -> str:
+    if name == "metric":
+        return printable(value).replace("_", " ")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return printable(value)
+    if isinstance(value, float) and value.is_integer() and name.startswith(("n", "row_", "interactions")):
+        return count(value)
+    if name.startswith("pvalue"):
+        return pvalue(value)
+    if name == "p_rope":
+        return chance(value)
+    if not isinstance(value, float):
+        return count(value)
+    # what three decimals would round to nothing has its first two digits
+    return f"{value:.2g}".replace("-", "−") if 0 < abs(value) < 0.0005 else number(value)
+
+
+def told(result: Any) -> list[str]:
+    """The sentences of a result as text that can be shown."""
+    groups = [printable(name) for c in result.comparisons for name in (c.group, c.reference) if name]
+    sentences = result.sentences()
+    for name in result.metrics if isinstance(result, ModelComparison) else ():
+        sentences = [said.replace(f" {name} ", f" {name.replace('_', ' ')} ") for said in sentences]
+    return [isolate(printable(said), groups) for said in sentences]

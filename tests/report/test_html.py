@@ -21,7 +21,7 @@ from fairstats.report.report import AuditReport
 
 pytest.importorskip("jinja2")
 
-from fairstats.report.html import drawing, render_html
+from fairstats.report.render import drawing, render_html
 
 
 class Page(HTMLParser):

@@ -22,8 +22,7 @@ from fairstats.ground.results import TIDY_COLUMNS
 from fairstats.report.audit import audit
 from fairstats.report.render import headline, render_terminal, show
 from fairstats.report.report import AuditReport
-from fairstats.report.tables import table_of
-from fairstats.report.view import view_sets
+from fairstats.report.view import table_of, view_sets
 
 
 def test_to_frame_is_the_results_one_below_the_other(report: AuditReport) -> None:

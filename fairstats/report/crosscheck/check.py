@@ -1,17 +1,23 @@
-"""One quantity, computed twice: the two values, how far they may lie apart, and the verdict.
+"""One quantity, computed twice: its line in a table, R, the two values and how far they may lie apart.
 
-A `Line` says how one number of a result is compared: quantity, attribute, and name in the answer of R. The
-modules of this room are tables of lines, and the code that asks R.
+The other modules of this room are tables of lines, and the code that asks R.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+
+from fairstats._version import __version__
+from fairstats.ground import rsession
+from fairstats.ground.errors import BackendError, FairstatsWarning
+from fairstats.ground.rprobe import RProbe, probe_r
 from fairstats.ground.serialise import serialisable
 
 AGREES, DISAGREES, WITHIN = "agrees", "disagrees", "within Monte Carlo error"
@@ -24,8 +30,9 @@ RELATIVE, ABSOLUTE = 1e-8, 1e-10
 #: Monte Carlo standard errors that two values may lie apart: of 1,000 right pairs, one in 500 reports is
 #: called wrong at 5 if the errors are known; they are estimated, hence 6.
 ERRORS = 6.0
-
-
+ADJUSTED, VERDICT = "p-value, adjusted", "p-value of the verdict"
+#: Our name of an adjustment → that of `p.adjust`; Šidák's is not there and has a twin.
+_ADJUSTMENTS = {"fdr_bh": "BH"} | {name: name for name in ("holm", "bonferroni", "hommel", "none")}
 #: Columns of the table.
 COLUMNS = (
     "quantity", "section", "sensitive_features", "metric", "group", "reference", "python", "r", "source",
@@ -65,8 +72,7 @@ class Check:
     def relative_difference(self) -> float:
         """|Python − R| over the larger size; 0 where both are 0."""
         size = max(abs(self.python), abs(self.r))
-        distance = self.absolute_difference
-        return distance / size if size > 0 and math.isfinite(size) else distance
+        return self.absolute_difference / (size if size > 0 and math.isfinite(size) else 1.0)
 
     @property
     def counted(self) -> bool:
@@ -109,32 +115,27 @@ def ends(
 ) -> tuple[Line, ...]:
     """Both ends of an interval; R names them `twin` + "low" and "high", and their errors with "_error"."""
     return tuple(
-        Line(
-            f"{quantity}, {words} end{of}",
-            f"{attribute}.{end}",
-            f"{twin}{end}",
-            f"{twin}{end}_error" if random else "",
-            **how,
-        )
+        Line(f"{quantity}, {words} end{of}", f"{attribute}.{end}", twin + end, f"{twin}{end}_error" * random, **how)
         for end, words in (("low", "lower"), ("high", "upper"))
     )
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where checks belong: metric, group, reference; and the user's tolerance."""
+    """Where checks belong: metric, group, reference; the user's tolerance; function of R → with its version."""
 
     metric: str
     group: str = ""
     reference: str = ""
     tolerance: float | None = None
+    source: Callable[[str], str] = str
 
     def compare(
         self,
         quantity: str,
         python: Any,
         r: Any,
-        source: str,
+        function: str,
         *,
         relative: float = RELATIVE,
         absolute: float = ABSOLUTE,
@@ -145,41 +146,33 @@ class Place:
         ours, theirs, spread = _number(python), _number(r), _number(error)
         spread = spread if math.isfinite(spread) else 0.0
         size = max((abs(v) for v in (ours, theirs) if math.isfinite(v)), default=0.0)
-        exact = max(absolute, relative * size)
-        if self.tolerance is not None:
-            exact = self.tolerance * max(1.0, size)
+        exact = max(absolute, relative * size) if self.tolerance is None else self.tolerance * max(1.0, size)
         allowed = exact + ERRORS * spread
         near = _distance(ours, theirs) <= allowed
         verdict = (WITHIN if spread > 0 else AGREES) if near else DISAGREES
-        return self._check(quantity, ours, theirs, source, allowed, verdict, note)
+        return self._check(quantity, ours, theirs, self.source(function), allowed, verdict, note)
 
-    def compare_lines(
+    def compare_all(
         self,
         lines: Iterable[Line],
         ours: Any,
         found: Mapping[str, Any],
-        source: Callable[[str], str],
+        function: str,
         *,
         relative: float = 0.0,
         absolute: float = 0.0,
         note: str = "",
     ) -> Iterator[Check]:
-        """Compare the numbers of `ours` with the answer of R, line by line.
+        """Compare the numbers of `ours` with what `function` of R found, line by line.
 
-        `source`: function of R (or empty for the one that was called) → its name with package and version;
         `relative`, `absolute`: at least so much tolerance on every line.
         """
         for line in lines:
             yield self.compare(
-                line.quantity.format(ours),
-                attrgetter(line.attribute)(ours),
-                found[line.twin or line.attribute],
-                source(line.function),
-                relative=max(line.relative, relative),
-                absolute=max(line.absolute, absolute),
-                error=found[line.error] if line.error else 0.0,
-                note=note,
-            )
+                line.quantity.format(ours), attrgetter(line.attribute)(ours), found[line.twin or line.attribute],
+                line.function or function, relative=max(line.relative, relative),
+                absolute=max(line.absolute, absolute), error=found[line.error] if line.error else 0.0, note=note,
+            )  # fmt: skip
 
     def needs_data(self, quantity: str, python: Any, note: str) -> Check:
         """A quantity that the report's counts cannot give."""
@@ -189,11 +182,8 @@ class Place:
         """A quantity that R does not recompute."""
         return self._check(quantity, _number(python), math.nan, "", math.nan, NOT_RECOMPUTED, note)
 
-    def _check(
-        self, quantity: str, python: float, r: float, source: str, allowed: float, verdict: str, note: str
-    ) -> Check:
-        group, reference = self.group or "", self.reference or ""
-        return Check(quantity, self.metric, group, reference, python, r, source, allowed, verdict, note)
+    def _check(self, quantity: str, *values: Any) -> Check:
+        return Check(quantity, self.metric, self.group or "", self.reference or "", *values)
 
 
 def _number(value: Any) -> float:
@@ -203,6 +193,132 @@ def _number(value: Any) -> float:
 def _distance(first: float, second: float) -> float:
     if first == second or (math.isnan(first) and math.isnan(second)):
         return 0.0
-    if math.isnan(first) or math.isnan(second):
-        return math.inf
-    return abs(first - second)
+    return math.inf if math.isnan(first) or math.isnan(second) else abs(first - second)
+
+
+# ---------------------------------------------------------------- R
+
+
+class Door(Protocol):
+    """Something that answers for R."""
+
+    @property
+    def version(self) -> str:
+        """Version of R."""
+
+    def call(self, function: str, *args: Any, **kwargs: Any) -> Any:
+        """What the function of R returns."""
+
+    def source(self, function: str) -> str:
+        """The function, and the package with its version."""
+
+    def has(self, package: str) -> bool:
+        """Whether an R package is installed."""
+
+
+@dataclass(frozen=True)
+class RDoor:
+    """The running R; every call draws its random numbers from one seed."""
+
+    probe: RProbe
+    seed: int = 20180721
+
+    @property
+    def version(self) -> str:
+        """Version of R."""
+        return self.probe.r_version
+
+    def call(self, function: str, *args: Any, **kwargs: Any) -> Any:
+        """What the function of R returns; what R warns of is passed over, since the values are compared."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairstatsWarning)
+            return rsession.call(function, *args, rng=np.random.default_rng(self.seed), **kwargs)
+
+    def source(self, function: str) -> str:
+        """The function, and the package with its version: ``"stats::p.adjust (R 4.2.2)"``."""
+        package, sign, _ = function.partition("::")
+        if not sign:
+            return f"{function} (fairstats {__version__}, base R {self.version})"
+        installed = self.probe.packages.get(package)
+        return f"{function} ({package} {installed})" if installed else f"{function} (R {self.version})"
+
+    def has(self, package: str) -> bool:
+        """Whether an R package is installed."""
+        return package in self.probe.packages
+
+
+def open_door() -> RDoor:
+    """The door to R; a `BackendError` with cause and cure where R or rpy2 cannot be used."""
+    found = probe_r()
+    if not found.works:
+        raise BackendError(
+            f"The cross-check recomputes in R, which cannot be used here: {found.cause}. "
+            f"To fix: {found.cure}; or take the report's JSON to a machine with R."
+        )
+    return RDoor(found)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """R and the data.
+
+    `data`: arguments of the function that made the result (y_true, score, sensitive_features, …); None where
+    no rows were given; `tolerance`: the user's, in place of those of the tables; `adjusted_here`: whether
+    adjusted p-values are those of one result; otherwise the family is the audit.
+    """
+
+    door: Door
+    data: Mapping[str, Any] | None = None
+    tolerance: float | None = None
+    adjusted_here: bool = True
+
+    def place(self, metric: str, group: str = "", reference: str = "") -> Place:
+        """Where checks belong."""
+        return Place(metric, group, reference, self.tolerance, self.door.source)
+
+    def place_of(self, row: Any) -> Place:
+        """Where the checks of a row belong."""
+        return self.place(row.metric, row.group, row.reference)
+
+    def call(self, function: str, *args: Any, **kwargs: Any) -> Any:
+        """What the function of R returns."""
+        return self.door.call(function, *args, **kwargs)
+
+    def given(self, *names: str) -> list[Any] | None:
+        """The named columns of the data, or None where one of them is missing."""
+        if self.data is None or any(self.data.get(name) is None for name in names):
+            return None
+        return [self.data[name] for name in names]
+
+    def p_adjust(self, pvalues: Sequence[float], method: str) -> tuple[list[float], str]:
+        """Adjusted p-values of one family and the function of R; unknown ones stay so and do not count."""
+        known = [p for p in pvalues if not math.isnan(p)]
+        name = _ADJUSTMENTS.get(method)
+        function = "stats::p.adjust" if name else "adjust_pvalues"
+        values = iter(np.atleast_1d(self.call(function, known, name or method)).tolist() if known else [])
+        return [p if math.isnan(p) else float(next(values)) for p in pvalues], function
+
+    def adjusted(
+        self, rows: Sequence[Any], place: Callable[[Any], Place], method: str, name: str = "pvalue", factor: float = 1.0
+    ) -> Iterator[Check]:
+        """The adjusted p-values of a family; those of equality are left to the audit where it is the family.
+
+        `name`, {"pvalue", "pvalue_verdict"}; `factor`: comparisons that could have been chosen per one that was.
+        """
+        if name == "pvalue" and not self.adjusted_here:
+            return
+        quantity = ADJUSTED if name == "pvalue" else f"{VERDICT}, adjusted"
+        found, function = self.p_adjust([getattr(row, name) for row in rows], method)
+        for row, p in zip(rows, found, strict=True):
+            yield place(row).compare(quantity, getattr(row, f"{name}_adjusted"), min(factor * p, 1.0), function)
+
+
+def column(found: Mapping[str, Any], name: str) -> list[float]:
+    """A column of what R returned: always a list, also of one number."""
+    return [float(value) for value in np.atleast_1d(found[name]).tolist()]
+
+
+def rows_of(found: Mapping[str, Any]) -> list[dict[str, float]]:
+    """Rows of what R returned by columns."""
+    columns = {name: column(found, name) for name in found}
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,23 +16,24 @@ from fairstats.methods.hfm.result import HfmEntry, HfmResult
 from fairstats.methods.hfm.set_distance import SetDistance
 from fairstats.methods.madd.result import LargestMadd, MaddComparison, MaddResult
 from fairstats.methods.rates.abroca import AbrocaResult
-from fairstats.report.crosscheck.check import Check, Line, Place, ends
-from fairstats.report.crosscheck.door import VERDICT, Bench, rows_of
-from fairstats.report.crosscheck.rates import adjusted
+from fairstats.report.crosscheck.check import VERDICT, Bench, Check, Line, Place, ends, rows_of
+from fairstats.report.crosscheck.rates import adjusted, positions
 
 # ---------------------------------------------------------------- MADD
 
-_PAIR, _LARGEST, _STABLE = "crosscheck_madd_pair", "crosscheck_madd_largest", "fs_stable_bandwidth"
 _ORDER, _PERMUTED = "madd_bandwidth_order", "stats::r2dtable"
 _WEIGHTED = "of weighted or clustered rows: R has no twin of its linearisation"
 _ROWS = "the search for a stable bandwidth needs every score"
 _SETS = "a distance between sets of rows"
+_PERMUTATIONS = (
+    Line("p-value (permutation)", "pvalue", "pvalue", "pvalue_error", function=_PERMUTED),
+    Line("mid-p value", "mid_pvalue", "mid", "pvalue_error", function=_PERMUTED),
+)
 _ON_GRID = (
     Line("estimate", "binned", "madd"),
     Line("h_sup", "h_sup", function=_ORDER),
     Line("mean if alike", "binned_null_mean", "null_mean", function="fs_madd_null_mean"),
-    Line("p-value (permutation)", "pvalue", "pvalue", "pvalue_error", function=_PERMUTED),
-    Line("mid-p value", "mid_pvalue", "mid", "pvalue_error", function=_PERMUTED),
+    *_PERMUTATIONS,
     Line("standard error", "std_error", "sd", "sd_error"),
     Line("bias-corrected", "bias_corrected", "bias_corrected", "bias_error"),
     Line("interval, lower end", "confidence_interval.low", "low", "low_error"),
@@ -50,79 +52,66 @@ _STRETCH = (
 _MOST = (
     Line("estimate", "estimate"),
     Line("statistic", "statistic", "statistic", "statistic_error", function=_PERMUTED),
-    Line("p-value (permutation)", "pvalue", "pvalue", "pvalue_error", function=_PERMUTED),
-    Line("mid-p value", "mid_pvalue", "mid", "pvalue_error", function=_PERMUTED),
+    *_PERMUTATIONS,
     Line("mean if alike", "null_mean", "null_mean", "null_mean_error", function=_PERMUTED),
 )
 
 
 def madd(result: MaddResult, bench: Bench) -> Iterator[Check]:
     """Every number of MADD."""
-    name = "madd_binned" if result.settings.apart else "madd"
-    for c in result.comparisons:
-        on_grid = bench.place(name, c.group, c.reference)
+    rows, adjust, apart = result.comparisons, result.settings.adjust, result.settings.apart
+
+    def on_grid(c: MaddComparison) -> Place:
+        return bench.place("madd_binned" if apart else "madd", c.group, c.reference)
+
+    for c in rows:
         if not c.tests:
-            yield on_grid.left_out("estimate", c.binned, c.note or "nothing was computed")
+            yield on_grid(c).left_out("estimate", c.binned, c.note or "nothing was computed")
             continue
-        if result.settings.apart:
+        if apart:
             yield from _estimate(result, c, bench)
-        yield from _pair(result, c, on_grid, bench)
-    yield from bench.adjusted(result.comparisons, result.settings.adjust, name)
-    judged = bench.p_adjust([c.pvalue_verdict for c in result.comparisons], result.settings.adjust)
-    for c, value in zip(result.comparisons, judged[0], strict=True):
-        place = bench.place(name, c.group, c.reference)
-        yield place.compare("p-value of the verdict, adjusted", c.pvalue_verdict_adjusted, value, judged[1])
+        yield from _pair(result, c, on_grid(c), bench)
+    yield from bench.adjusted(rows, on_grid, adjust)
+    yield from bench.adjusted(rows, on_grid, adjust, "pvalue_verdict")
     largest = result.largest
     if largest is not None and not result.counts.weighted and "clusters" not in largest.method:
         yield from _largest(result, largest, bench)
 
 
-def _positions(result: MaddResult, c: MaddComparison) -> tuple[list[int], list[int]]:
-    """Groups on either side; the other side of "all others" is the rest."""
-    first, second = result.counts.sides(c.group, c.reference)
-    return list(first), list(second)
-
-
 def _pair(result: MaddResult, c: MaddComparison, place: Place, bench: Bench) -> Iterator[Check]:
-    s = result.settings
+    s, twin = result.settings, "crosscheck_madd_pair"
     counts = np.asarray(result.counts.on_grid(c.grid_bins), dtype=np.float64)
-    sides = [counts[groups].sum(axis=0) for groups in _positions(result, c)]
+    sides = [counts[list(groups)].sum(axis=0) for groups in result.counts.sides(c.group, c.reference)]
     if result.counts.weighted or c.tests[0].method != "exact permutation":
         first, second = (side / side.sum() for side in sides)
-        value = bench.call("base::sum", np.abs(first - second))
-        yield place.compare("estimate", c.binned, value, bench.source("base::sum"))
+        yield place.compare("estimate", c.binned, bench.call("base::sum", np.abs(first - second)), "base::sum")
         yield place.left_out("interval and test", c.confidence_interval.low, _WEIGHTED)
         return
     apart = bool(c.note) and c.bounds.high == 2.0  # no score in common: no upper limit
-    found = bench.call(_PAIR, *sides, s.confidence_level, s.n_resamples, s.margin, apart)
-    yield from bench.compare(place, _ON_GRID, c, found, _PAIR)
+    found = bench.call(twin, *sides, s.confidence_level, s.n_resamples, s.margin, apart)
+    yield from place.compare_all(_ON_GRID, c, found, twin)
     if c.direction:
         # a p-value that only draws can settle is compared within their error
-        twin, error = found[f"p_{c.direction}"], found[f"p_{c.direction}_error"]
-        yield place.compare("p-value of the verdict", c.pvalue_verdict, twin, bench.source(_PAIR), error=error)
+        value, error = found[f"p_{c.direction}"], found[f"p_{c.direction}_error"]
+        yield place.compare(VERDICT, c.pvalue_verdict, value, twin, error=error)
     mine, theirs = np.asarray(c.contributions), np.atleast_1d(found["contributions"])
-    same = mine.shape == theirs.shape
-    far = int(np.argmax(np.abs(mine - theirs) if same else np.abs(mine)))
+    far = int(np.argmax(np.abs(mine - theirs) if mine.shape == theirs.shape else np.abs(mine)))
     quantity = f"contribution of bin {far + 1} (the least alike)"
-    value = theirs[min(far, theirs.size - 1)]
-    yield place.compare(quantity, mine[far], value, bench.source(_PAIR))
+    yield place.compare(quantity, mine[far], theirs[min(far, theirs.size - 1)], twin)
 
 
 def _estimate(result: MaddResult, c: MaddComparison, bench: Bench) -> Iterator[Check]:
     """The estimate with other bins than the grid's, or over the stable stretch: from curve or scores."""
-    place, s = bench.place("madd", c.group, c.reference), result.settings
+    place, s, curve, twin = bench.place("madd", c.group, c.reference), result.settings, c.curve, "fs_stable_bandwidth"
     given = bench.given("score", "sensitive_features")
-    weighted = bench.given("sample_weight") is not None
-    if given is not None and not weighted:
+    if given is not None and bench.given("sample_weight") is None:
         scores = _scores(result, c, *given)
         if s.n_bins is not None:
-            value = bench.call("madd", *scores, s.n_bins)
-            yield place.compare("estimate", c.estimate, value, bench.source("madd"))
+            yield place.compare("estimate", c.estimate, bench.call("madd", *scores, s.n_bins), "madd")
             return
         found = bench.call("crosscheck_madd_search", *scores, s.max_bins, s.min_points, s.width)
-    elif c.curve is not None and c.bandwidth is not None:
-        curve = c.curve
-        found = bench.call(_STABLE, curve.bandwidth, curve.madd, curve.n0, curve.n1, s.min_points, s.width)
+    elif curve is not None and c.bandwidth is not None:
+        found = bench.call(twin, curve.bandwidth, curve.madd, curve.n0, curve.n1, s.min_points, s.width)
     else:
         why = _ROWS if s.n_bins is None else "these bins are not those of the stored grid"
         yield place.needs_data("estimate", c.estimate, why)
@@ -130,40 +119,36 @@ def _estimate(result: MaddResult, c: MaddComparison, bench: Bench) -> Iterator[C
             yield place.needs_data("stable bandwidth, least", c.bandwidth.low, why)
             yield place.needs_data("stable bandwidth, largest", c.bandwidth.high, why)
         return
-    yield from bench.compare(place, _STRETCH, c, found, _STABLE)
-    if "curve" in found and c.curve is not None:
-        source = bench.source("fs_madd_curve")
-        mine = np.asarray(c.curve.madd)
-        yield place.compare("least MADD of the curve", mine.min(), found["lowest"], source)
+    yield from place.compare_all(_STRETCH, c, found, twin)
+    if "curve" in found and curve is not None:
+        mine = np.asarray(curve.madd)
+        yield place.compare("least MADD of the curve", mine.min(), found["lowest"], "fs_madd_curve")
         apart = float(np.abs(mine - np.asarray(found["curve"])).max())
-        yield place.compare("largest difference of the curves", 0.0, apart, source)
+        yield place.compare("largest difference of the curves", 0.0, apart, "fs_madd_curve")
 
 
 def _scores(result: MaddResult, c: MaddComparison, score: Any, group: Any) -> list[Any]:
-    names, values = np.asarray(group).astype(str), np.asarray(score, dtype=np.float64)
-    known = ~np.isnan(values)
-    labels = result.counts.groups
-    return [values[known & np.isin(names, [labels[g] for g in side])] for side in _positions(result, c)]
+    """Scores on either side; the other side of "all others" is the rest."""
+    names, values, labels = np.asarray(group).astype(str), np.asarray(score, dtype=np.float64), result.counts.groups
+    sides = result.counts.sides(c.group, c.reference)
+    return [values[~np.isnan(values) & np.isin(names, [labels[g] for g in side])] for side in sides]
 
 
 def _largest(result: MaddResult, largest: LargestMadd, bench: Bench) -> Iterator[Check]:
-    known = [c for c in result.comparisons if c.tests]
-    present = [g for g, n in enumerate(np.asarray(result.counts.sizes).tolist()) if n]
-    place = {g: k + 1 for k, g in enumerate(present)}
-    sides = [[np.array([place[g] for g in side if g in place]) for side in _positions(result, c)] for c in known]
+    known, counts, twin = [c for c in result.comparisons if c.tests], result.counts, "crosscheck_madd_largest"
+    present = [g for g, n in enumerate(np.asarray(counts.sizes).tolist()) if n]
+    at = {g: k + 1 for k, g in enumerate(present)}
+    sides = [[np.array([at[g] for g in side if g in at]) for side in counts.sides(c.group, c.reference)] for c in known]
     found = bench.call(
-        _LARGEST, np.asarray(result.counts.counts, dtype=np.float64)[present],
-        np.asarray(result.counts.edges),
+        twin, np.asarray(counts.counts, dtype=np.float64)[present], np.asarray(counts.edges),
         [first for first, _ in sides], [second for _, second in sides],
-        [np.asarray(result.counts.grid(c.grid_bins)) for c in known],
-        result.settings.n_resamples,
+        [np.asarray(counts.grid(c.grid_bins)) for c in known], result.settings.n_resamples,
     )  # fmt: skip
-    yield from bench.compare(bench.place_of(largest), _MOST, largest, found, _LARGEST)
+    yield from bench.place_of(largest).compare_all(_MOST, largest, found, twin)
 
 
 # ---------------------------------------------------------------- areas between ROC curves
 
-_ABROCA = "crosscheck_abroca"
 #: A result stores at most so many bins of scores, with so many rows on average.
 _BINS, _ROWS_A_BIN = 2048, 10
 _BLURRED = "scores were stored in bins: within what these can blur; exact with the data"
@@ -180,7 +165,7 @@ _EVIDENCE = {
 def abroca(result: AbrocaResult, bench: Bench) -> Iterator[Check]:
     """Exact areas and AUCs; the bootstrap within its Monte Carlo error."""
     scores: Any = result.counts
-    groups = scores.groups
+    s, groups, twin = result.settings, scores.groups, "crosscheck_abroca"
     given = bench.given("y_true", "score", "sensitive_features")
     if given is None:
         counts = np.asarray(scores.counts, dtype=np.float64)
@@ -190,41 +175,28 @@ def abroca(result: AbrocaResult, bench: Bench) -> Iterator[Check]:
         y, score, group = given
         counts = bench.call("abroca_counts", score, np.asarray(y, dtype=float), list(group), list(groups))
         blurred = False
-    found = bench.call(
-        _ABROCA, counts,
-        [groups.index(c.group) + 1 for c in result.comparisons],
-        [groups.index(c.reference) + 1 for c in result.comparisons],
-        _level(result), int(result.settings.n_resamples), result.settings.limit,
-    )  # fmt: skip
+    # all pairs count where the data chose the reference
+    level = 1 - (1 - s.confidence_level) / (math.comb(len(groups), 2) if s.reference_rule == "highest" else 1)
+    found = bench.call(twin, counts, *positions(scores, result.comparisons), level, int(s.n_resamples), s.limit)
     for c, row, mean in zip(result.comparisons, rows_of(found), result.expected_if_equal, strict=True):
         place = bench.place_of(c)
         near: dict[str, Any] = {"absolute": 1e-10 + row["slack"], "note": _BLURRED} if blurred else {}
-        yield from bench.compare(place, _AUC, c, row, _ABROCA, **near)
+        yield from place.compare_all(_AUC, c, row, twin, **near)
         if not c.tests:
             continue
         row |= {
-            "low": max(row["estimate"] - row["reach"], 0.0),
-            "high": min(row["upper"], 1.0),
-            **dict.fromkeys(("low_error", "high_error"), row["reach_error"]),
-        }
-        yield from bench.compare(place, _AREA, c, row, _ABROCA, **near)
-        yield from bench.compare(place, _SPREAD, c, row, _ABROCA)
-        yield from bench.compare(place, _EVIDENCE.get(c.direction, ()), c, row, _ABROCA)
-        source = bench.source(_ABROCA)
-        yield place.compare("mean if equal", mean, row["mean"], source, error=row["mean_error"])
+            "low": max(row["estimate"] - row["reach"], 0.0), "high": min(row["upper"], 1.0),
+            "low_error": row["reach_error"], "high_error": row["reach_error"],
+        }  # fmt: skip
+        yield from place.compare_all(_AREA, c, row, twin, **near)
+        yield from place.compare_all((*_SPREAD, *_EVIDENCE.get(c.direction, ())), c, row, twin)
+        yield place.compare("mean if equal", mean, row["mean"], twin, error=row["mean_error"])
     yield from adjusted(result, bench)
-
-
-def _level(result: AbrocaResult) -> float:
-    """The level of each interval: all pairs count where the data chose the reference."""
-    s, n = result.settings, len(result.counts.groups)
-    chosen = n * (n - 1) / 2 if s.reference_rule == "highest" else 1
-    return 1 - (1 - s.confidence_level) / chosen
 
 
 # ---------------------------------------------------------------- HFM and distances between sets of rows
 
-_HFM, _RATIO_TWIN = "crosscheck_hfm", "harmonic_measure"
+_RATIO_TWIN = "harmonic_measure"
 #: HFM is a ratio less 1: what is lost of the distances is lost of their ratio.
 _RATIO = 1e-7
 _DISTANCES = (
@@ -233,10 +205,9 @@ _DISTANCES = (
 _OF_THESE = (Line("HFM of these distances", "hfm", relative=_RATIO),)
 _NO_PERMUTATIONS = "of permutations of the rows, each with its own set distances: R has no twin as fast"
 _DIRECTED = (
-    Line("estimate", "value"),
-    Line("from a to b", "a_to_b.value", "a_to_b"),
+    Line("estimate", "value"), Line("from a to b", "a_to_b.value", "a_to_b"),
     Line("from b to a", "b_to_a.value", "b_to_a"),
-)
+)  # fmt: skip
 
 
 def hfm(result: HfmResult, bench: Bench) -> Iterator[Check]:
@@ -245,19 +216,18 @@ def hfm(result: HfmResult, bench: Bench) -> Iterator[Check]:
     learnt = bench.given("reference_data") is not None
     columns = None if given is None or learnt else _columns(given[0], result)
     groups = {} if given is None else _groups(given[3], bench, result)
+    places = [bench.place("hfm", f"{entry.attribute}: {entry.group}", entry.reference) for entry in result.entries]
     seen: dict[tuple[str, str], dict[str, float]] = {}
-    for entry in result.entries:
-        place = bench.place("hfm", f"{entry.attribute}: {entry.group}", entry.reference)
+    for entry, place in zip(result.entries, places, strict=True):
         ratio = {"hfm": bench.call(_RATIO_TWIN, entry.d, entry.d_f)}
-        yield from bench.compare(place, _OF_THESE, entry, ratio, _RATIO_TWIN)
+        yield from place.compare_all(_OF_THESE, entry, ratio, _RATIO_TWIN)
         if columns is None or given is None or (entry.attribute not in groups and not entry.is_maximum):
             for quantity, value in (("D", entry.d), ("D_f", entry.d_f)):
                 yield place.needs_data(quantity, value, _SETS)
         else:
             found = _distances(result, entry, columns, given, groups, seen, bench)
-            yield from bench.compare(place, _DISTANCES, entry, found, _HFM)
-    for entry in result.entries:
-        place = bench.place("hfm", f"{entry.attribute}: {entry.group}", entry.reference)
+            yield from place.compare_all(_DISTANCES, entry, found, "crosscheck_hfm")
+    for entry, place in zip(result.entries, places, strict=True):
         for line, test in zip(_DISTANCES, entry.tests, strict=False):
             yield place.left_out(f"p-value of {line.quantity}", test.pvalue, _NO_PERMUTATIONS)
 
@@ -273,8 +243,12 @@ def _columns(X: Any, result: HfmResult) -> dict[str, Any]:
         if days is not None or pd.api.types.is_numeric_dtype(column.dtype):
             found[str(name)] = column.to_numpy(dtype=np.float64) if days is None else days
         else:
-            found[str(name)] = [label_text(v) for v in column]
+            found[str(name)] = _texts(column)
     return found
+
+
+def _texts(column: Any) -> list[str]:
+    return [label_text(v) for v in column]
 
 
 def _groups(sensitive: Any, bench: Bench, result: HfmResult) -> dict[str, list[str]]:
@@ -284,7 +258,7 @@ def _groups(sensitive: Any, bench: Bench, result: HfmResult) -> dict[str, list[s
     else:
         (name,) = bench.given("attribute") or [result.entries[0].attribute]
         given = {str(name): sensitive}
-    return {str(k): [label_text(v) for v in np.asarray(column).tolist()] for k, column in given.items()}
+    return {str(k): _texts(np.asarray(column).tolist()) for k, column in given.items()}
 
 
 def _distances(
@@ -298,26 +272,24 @@ def _distances(
 ) -> dict[str, float]:
     """D, D_f and HFM of one value against all others; a maximum is that of its values."""
     if entry.is_maximum:
-        own = [v for (attribute, _), v in seen.items() if attribute == entry.attribute]
-        own = own if entry.attribute in groups else list(seen.values())
+        own = [v for (attribute, _), v in seen.items() if attribute == entry.attribute or entry.attribute not in groups]
         d, d_f = (max(v[name] for v in own) for name in ("d", "d_f"))
         return {"d": d, "d_f": d_f, "hfm": bench.call(_RATIO_TWIN, d, d_f)}
-    labels = [[label_text(v) for v in np.asarray(y).tolist()] for y in given[1:3]]
-    found = bench.call(_HFM, columns, *labels, groups[entry.attribute], entry.group, result.scale, result.statistic)
+    labels = [_texts(np.asarray(y).tolist()) for y in given[1:3]]
+    of = groups[entry.attribute]
+    found = bench.call("crosscheck_hfm", columns, *labels, of, entry.group, result.scale, result.statistic)
     seen[entry.attribute, entry.group] = found
     return dict(found)
 
 
 def set_distance(result: SetDistance, bench: Bench) -> Iterator[Check]:
     """The distance in both directions, by all pairs; the data are the sets `a` and `b`."""
-    place = bench.place(f"set distance ({result.statistic})", "a", "b")
-    given = bench.given("a", "b")
+    place, given = bench.place(f"set distance ({result.statistic})", "a", "b"), bench.given("a", "b")
     if not result.exact:
-        why = "ApproxDist rests on Python's random projections"
-        yield place.left_out("estimate", result.value, why)
+        yield place.left_out("estimate", result.value, "ApproxDist rests on Python's random projections")
     elif given is None:
         yield place.needs_data("estimate", result.value, _SETS)
     else:
         a, b = (np.asarray(rows, dtype=np.float64) for rows in given)
         found = bench.call("fs_set_distance", a, b, result.statistic)
-        yield from bench.compare(place, _DIRECTED, result, found, "fs_set_distance")
+        yield from place.compare_all(_DIRECTED, result, found, "fs_set_distance")

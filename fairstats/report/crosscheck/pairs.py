@@ -19,15 +19,13 @@ from fairstats.methods.rates.models.result import AMPLIFICATION, QUANTITIES, Mod
 from fairstats.methods.rates.result import RatioResult
 from fairstats.methods.rates.stratified import StratifiedRatioResult
 from fairstats.numerics.paired.change import OVERALL, PairedChange
-from fairstats.report.crosscheck.check import Check, Line, Place, ends
+from fairstats.report.crosscheck.check import ADJUSTED, VERDICT, Bench, Check, Line, Place, column, ends, rows_of
 from fairstats.report.crosscheck.distances import madd
-from fairstats.report.crosscheck.door import ADJUSTED, VERDICT, Bench, column, rows_of
-from fairstats.report.crosscheck.rates import WORST, adjusted, comparisons, design, table_arguments
+from fairstats.report.crosscheck.rates import WORST, adjusted, comparisons, design, positions, table_arguments
 
 if TYPE_CHECKING:
     _Compared = ModelComparison | MitigationResult
 
-_SCORES = "crosscheck_paired_scores"
 _POINTS = (Line("before", "before"), Line("after", "after"), Line("estimate", "estimate"))
 #: A change of rates, AUC or Brier score, but for its joint interval.
 _CLOSED = (
@@ -36,11 +34,13 @@ _CLOSED = (
 )  # fmt: skip
 _JOINT = ends("simultaneous interval", "simultaneous", "joint_")
 _DRAWN = (
-    *_POINTS,
-    Line("standard error", "std_error", error="std_error_error"),
+    *_POINTS, Line("standard error", "std_error", error="std_error_error"),
     *ends("interval", "confidence_interval", random=True),
-)
-_LARGEST = "crosscheck_largest"
+)  # fmt: skip
+_CHANGE = (
+    *_CLOSED, Line("change of the distance from parity", "distance_change", "distance"),
+    *ends("its interval", "distance_interval", "distance_"), *_JOINT,
+)  # fmt: skip
 _GAP = (
     Line("estimate", "estimate"),
     Line("statistic", "statistic", relative=1e-7),
@@ -56,18 +56,11 @@ _COMPONENT = (
     Line("band, lower end ({0.rate})", "low", relative=1e-7),
     Line("band, upper end ({0.rate})", "high", relative=1e-7),
 )
-_CHANGE = (
-    *_CLOSED, Line("change of the distance from parity", "distance_change", "distance"),
-    *ends("its interval", "distance_interval", "distance_"), *_JOINT,
-)  # fmt: skip
-_PAIRED = "crosscheck_paired"
 _STRATIFIED = "crosscheck_stratified"
 _RATES = (Line("rate", "rate"), Line("rate of the reference", "rate_reference"))
 _OVER_STRATA = (
-    Line("estimate", "estimate"),
-    Line("standard error", "std_error"),
-    *ends("one-sided limit", "bounds", "bound_"),
-)
+    Line("estimate", "estimate"), Line("standard error", "std_error"), *ends("one-sided limit", "bounds", "bound_")
+)  # fmt: skip
 _ONE_SIDED = ends("interval", "confidence_interval", "side_")
 #: Alternative → ends of its interval: the one at its open side is no estimate.
 _INTERVALS = {
@@ -85,7 +78,6 @@ _TESTS = {
     "Cochran–Mantel–Haenszel": ("cmh", "cmh_p", "stats::mantelhaen.test"),
     "Cochran's Q": ("q", "q_p", _STRATIFIED), "Breslow–Day": ("tarone", "tarone_p", _STRATIFIED),
 }  # fmt: skip
-_IMPACT = "crosscheck_impact"
 #: R's `fisher.test` counts tables as extreme up to a relative error of 1e-7, SciPy's of 1e-14.
 _IMPACT_LINES = (
     Line("p-value (Fisher)", "fisher", relative=1e-6),
@@ -112,9 +104,110 @@ _EXACT_SHARE = ends("interval", "confidence_interval", of=" (Clopper–Pearson)"
 _CLUSTERED = "clustered by person: needs every answer of the model"
 
 
-def score_change(result: _Compared, c: PairedChange, family: int, place: Place, bench: Bench) -> Iterator[Check]:
+def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
+    """Every number of a largest gap between any two groups."""
+    place, metric, twin = bench.place(result.metric), find_metric(result.metric), "crosscheck_largest"
+    counts: Any = result.counts
+    if metric is None or not result.components:
+        yield place.left_out("estimate", result.estimate, "no difference is known")
+        return
+    rates = ["selection_rate"] if isinstance(counts, SelectionCounts) else list(metric.rates)
+    found = bench.call(
+        twin, *table_arguments(counts), rates, result.settings.confidence_level, result.critical_value,
+        counts.clustered, **design(counts),
+    )  # fmt: skip
+    for key in ("interval", "bounds"):
+        ends_with_errors = (f"{key}_{name}" for name in ("low", "high", "low_error", "high_error"))
+        found |= dict(zip(ends_with_errors, column(found, key), strict=True))
+    (top,) = result.comparisons
+    yield from place.compare_all(_GAP, top, found, twin)
+    yield from place.compare_all(_BAND, result, found, twin)
+    if bench.adjusted_here:
+        yield place.compare(ADJUSTED, top.pvalue_adjusted, found["pvalue"], twin, error=found["pvalue_error"])
+    names = ("metric", "first", "second", "difference", "std_error", "low", "high")
+    groups = counts.groups
+    differences = {
+        (rates[int(row["metric"]) - 1], groups[int(row["first"]) - 1], groups[int(row["second"]) - 1]): row
+        for row in rows_of({name: found[name] for name in names})
+    }
+    for c in result.components:
+        at = bench.place(result.metric, c.group, c.reference)
+        yield from at.compare_all(_COMPONENT, c, differences[c.rate, c.group, c.reference], twin)
+
+
+# ---------------------------------------------------------------- two models on the same people
+
+
+def mitigation(result: MitigationResult, bench: Bench) -> Iterator[Check]:
+    """Every change of a mitigation, and MADD before and after from its histograms."""
+    for name in ("before", "after"):
+        for check in madd(getattr(result, name), replace(bench, data=None)):
+            yield replace(check, metric=f"{check.metric}, {name}")
+    yield from models(result, bench)
+
+
+def models(result: _Compared, bench: Bench) -> Iterator[Check]:
+    """Metrics of models on the same people, their change, and the paired intervals."""
+    by_metric: dict[str, list[PairedChange]] = {}
+    for c in result.comparisons:
+        name = _name(c)  # the changes of a metric are adjusted together
+        family = (m for m in result.metrics if (known := find_metric(m)) and name in known.row_names)
+        by_metric.setdefault(next(family, name), []).append(c)
+    for rows in by_metric.values():
+        for c in rows:
+            yield from _change(result, c, len(rows), bench)
+        if _chosen_among(result, rows[0]) <= 1:  # else chosen pairs count too: as the simultaneous intervals
+            yield from bench.adjusted(rows, lambda c: _place(c, bench), result.adjust)
+
+
+def _place(c: PairedChange, bench: Bench) -> Place:
+    named = c.metric if c.metric == AMPLIFICATION else f"{c.metric}, {c.model} against {c.baseline}"
+    return bench.place(named, c.group, c.reference)
+
+
+def _name(c: PairedChange) -> str:
+    return "disparate_impact" if c.metric == AMPLIFICATION else c.metric.removesuffix("_change")
+
+
+def _change(result: _Compared, c: PairedChange, family: int, bench: Bench) -> Iterator[Check]:
+    """One change of a rate; of scores where the rows are given."""
+    place, name, twin = _place(c, bench), _name(c), "crosscheck_paired"
+    if math.isnan(c.estimate):
+        yield place.left_out("estimate", c.estimate, c.note)
+        return
+    if name in QUANTITIES and name != "accuracy":
+        yield from _score_change(result, c, family, place, bench)
+        return
+    metric, counts = find_metric(name), result.pair(c.model, c.baseline).counts
+    if counts is None:
+        return
+    if c.group == OVERALL:
+        counts = counts.regrouped((OVERALL,), [0] * len(counts.groups))
+    level, chosen = result.confidence_level, _chosen_among(result, c)
+    joint = 1 - (1 - level) / (family * chosen)
+    levels = [joint if chosen > 1 else level, joint, level if result.adjust == "none" and chosen <= 1 else joint]
+    units = {"scatter": counts.scatter, "n_units": float(counts.n_units)}
+    tables = np.asarray(counts.totals), np.asarray(counts.rows, dtype=np.float64)
+    if metric is not None and metric.contrast == "gap":
+        found = bench.call(f"{twin}_gap", *tables, list(counts.cells), list(metric.rates), levels, **units)
+    else:
+        rate, kind = ("accuracy", "level") if metric is None else (metric.rates[0], metric.contrast)
+        at = [counts.groups.index(g) + 1 for g in (c.group, c.reference) if g]
+        found = bench.call(twin, *tables, at, list(counts.cells), rate, kind, levels, **units)
+    yield from place.compare_all(_CHANGE, c, found, twin)
+
+
+def _chosen_among(result: _Compared, c: PairedChange) -> float:
+    """Pairs of groups that the data could have chosen, per one that was compared."""
+    if result.settings.reference_rule != "highest" or c.metric.endswith("_max_change") or not c.reference:
+        return 1.0
+    groups = {g for one in result.comparisons for g in (one.group, one.reference) if one.metric == c.metric}
+    return len(groups) / 2
+
+
+def _score_change(result: _Compared, c: PairedChange, family: int, place: Place, bench: Bench) -> Iterator[Check]:
     """One change of AUC, Brier score, MADD or ABROCA."""
-    name = c.metric.removesuffix("_change")
+    name, twin = c.metric.removesuffix("_change"), "crosscheck_paired_scores"
     rows = _rows(bench, labelled=name != "madd")
     if rows is None or not {c.model, c.baseline} <= set(rows[1]):
         yield place.needs_data("estimate", c.estimate, "scores of single rows: pass data=")
@@ -122,12 +215,11 @@ def score_change(result: _Compared, c: PairedChange, family: int, place: Place, 
     group, scores, y = rows
     named = [g for g in (c.group, c.reference) if g and g != OVERALL]
     members = [np.flatnonzero(group == g) + 1 for g in named] or [np.arange(group.size) + 1]
-    level = result.confidence_level
-    levels = [level, 1 - (1 - level) / family]
+    levels = [result.confidence_level, 1 - (1 - result.confidence_level) / family]
     both = [np.asarray(scores[m], dtype=np.float64) for m in (c.baseline, c.model)]
     asked = (result.settings.n_resamples, getattr(result.settings, "grid_bins", None))
-    found = bench.call(_SCORES, name, both, y, [list(m) for m in members], levels, *asked)
-    yield from bench.compare(place, _DRAWN if name in ("madd", "abroca") else (*_CLOSED, *_JOINT), c, found, _SCORES)
+    found = bench.call(twin, name, both, y, [list(m) for m in members], levels, *asked)
+    yield from place.compare_all(_DRAWN if name in ("madd", "abroca") else (*_CLOSED, *_JOINT), c, found, twin)
 
 
 def _rows(bench: Bench, *, labelled: bool) -> tuple[Any, Mapping[str, Any], Any] | None:
@@ -143,118 +235,7 @@ def _rows(bench: Bench, *, labelled: bool) -> tuple[Any, Mapping[str, Any], Any]
     return group, found[1], np.asarray(found[2], dtype=np.float64) if labelled else np.zeros(group.size)
 
 
-def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
-    """Every number of a largest gap between any two groups."""
-    place, metric = bench.place(result.metric), find_metric(result.metric)
-    counts: Any = result.counts
-    if metric is None or not result.components:
-        yield place.left_out("estimate", result.estimate, "no difference is known")
-        return
-    rates = ["selection_rate"] if isinstance(counts, SelectionCounts) else list(metric.rates)
-    found = bench.call(
-        _LARGEST, *table_arguments(counts), rates, result.settings.confidence_level, result.critical_value,
-        counts.clustered, **design(counts),
-    )  # fmt: skip
-    for key in ("interval", "bounds"):
-        ends_with_errors = (f"{key}_{name}" for name in ("low", "high", "low_error", "high_error"))
-        found |= dict(zip(ends_with_errors, column(found, key), strict=True))
-    (top,) = result.comparisons
-    yield from bench.compare(place, _GAP, top, found, _LARGEST)
-    yield from bench.compare(place, _BAND, result, found, _LARGEST)
-    if bench.adjusted_here:
-        error = found["pvalue_error"]
-        yield place.compare(ADJUSTED, top.pvalue_adjusted, found["pvalue"], bench.source(_LARGEST), error=error)
-    names = ("metric", "first", "second", "difference", "std_error", "low", "high")
-    groups = counts.groups
-    twin = {
-        (rates[int(row["metric"]) - 1], groups[int(row["first"]) - 1], groups[int(row["second"]) - 1]): row
-        for row in rows_of({name: found[name] for name in names})
-    }
-    for c in result.components:
-        at = bench.place(result.metric, c.group, c.reference)
-        yield from bench.compare(at, _COMPONENT, c, twin[c.rate, c.group, c.reference], _LARGEST)
-
-
-def mitigation(result: MitigationResult, bench: Bench) -> Iterator[Check]:
-    """Every change of a mitigation, and MADD before and after from its histograms."""
-    for stage in (result.before, result.after):
-        for check in madd(stage, replace(bench, data=None)):
-            yield replace(check, metric=f"{check.metric}, {'before' if stage is result.before else 'after'}")
-    yield from models(result, bench)
-
-
-def models(result: _Compared, bench: Bench) -> Iterator[Check]:
-    """Metrics of models on the same people, their change, and the paired intervals."""
-    by_metric: dict[str, list[PairedChange]] = {}
-    for c in result.comparisons:
-        by_metric.setdefault(_family(result, c), []).append(c)
-    for rows in by_metric.values():
-        for c in rows:
-            yield from _change(result, c, len(rows), bench)
-        yield from _adjusted_changes(result, rows, bench)
-
-
-def _family(result: _Compared, c: PairedChange) -> str:
-    """The metric whose changes are adjusted together."""
-    name = _name(c)
-    return next((m for m in result.metrics if (known := find_metric(m)) and name in known.row_names), name)
-
-
-def _place(c: PairedChange, bench: Bench) -> Place:
-    named = c.metric if c.metric == AMPLIFICATION else f"{c.metric}, {c.model} against {c.baseline}"
-    return bench.place(named, c.group, c.reference)
-
-
-def _name(c: PairedChange) -> str:
-    return "disparate_impact" if c.metric == AMPLIFICATION else c.metric.removesuffix("_change")
-
-
-def _adjusted_changes(result: _Compared, rows: list[PairedChange], bench: Bench) -> Iterator[Check]:
-    if not bench.adjusted_here or _chosen_among(result, rows[0]) > 1:
-        return  # the pairs that could have been chosen count too: as the simultaneous intervals
-    found, source = bench.p_adjust([c.pvalue for c in rows], result.adjust)
-    for c, theirs in zip(rows, found, strict=True):
-        yield _place(c, bench).compare(ADJUSTED, c.pvalue_adjusted, theirs, source)
-
-
-def _change(result: _Compared, c: PairedChange, family: int, bench: Bench) -> Iterator[Check]:
-    """One change of a rate; of scores where the rows are given."""
-    place, name = _place(c, bench), _name(c)
-    if math.isnan(c.estimate):
-        yield place.left_out("estimate", c.estimate, c.note)
-        return
-    if name in QUANTITIES and name != "accuracy":
-        yield from score_change(result, c, family, place, bench)
-        return
-    metric = find_metric(name)
-    counts = result.pair(c.model, c.baseline).counts
-    if counts is None:
-        return
-    if c.group == OVERALL:
-        counts = counts.regrouped((OVERALL,), [0] * len(counts.groups))
-    level = result.confidence_level
-    chosen = _chosen_among(result, c)
-    joint = 1 - (1 - level) / (family * chosen)
-    levels = [joint if chosen > 1 else level, joint]
-    levels += [level if result.adjust == "none" and chosen <= 1 else joint]
-    design = {"scatter": counts.scatter, "n_units": float(counts.n_units)}
-    tables = np.asarray(counts.totals), np.asarray(counts.rows, dtype=np.float64)
-    if metric is not None and metric.contrast == "gap":
-        found = bench.call(f"{_PAIRED}_gap", *tables, list(counts.cells), list(metric.rates), levels, **design)
-    else:
-        rate = "accuracy" if metric is None else metric.rates[0]
-        at = [counts.groups.index(g) + 1 for g in (c.group, c.reference) if g]
-        kind = "level" if metric is None else metric.contrast
-        found = bench.call(_PAIRED, *tables, at, list(counts.cells), rate, kind, levels, **design)
-    yield from bench.compare(place, _CHANGE, c, found, _PAIRED)
-
-
-def _chosen_among(result: _Compared, c: PairedChange) -> float:
-    """Pairs of groups that the data could have chosen, per one that was compared."""
-    if result.settings.reference_rule != "highest" or c.metric.endswith("_max_change") or not c.reference:
-        return 1.0
-    groups = {g for one in result.comparisons for g in (one.group, one.reference) if one.metric == c.metric}
-    return len(groups) / 2
+# ---------------------------------------------------------------- strata, shares, adverse impact
 
 
 def stratified(result: StratifiedRatioResult, bench: Bench) -> Iterator[Check]:
@@ -262,38 +243,33 @@ def stratified(result: StratifiedRatioResult, bench: Bench) -> Iterator[Check]:
     groups, s = result.counts.groups, result.settings
     cells = np.asarray(result.stratum_counts, dtype=np.float64)
     for c, crude in zip(result.comparisons, result.crude, strict=True):
-        place = bench.place_of(c)
-        i, j = groups.index(c.group), groups.index(c.reference)
-        found = bench.call(_STRATIFIED, cells[:, [i, j], :], s.confidence_level, s.limit)
-        yield from bench.compare(place, _RATES, c, found, _STRATIFIED)
-        yield place.compare("ratio without strata", crude, found["crude"], bench.source(_STRATIFIED))
+        place, at = bench.place_of(c), [groups.index(c.group), groups.index(c.reference)]
+        found = bench.call(_STRATIFIED, cells[:, at, :], s.confidence_level, s.limit)
+        yield from place.compare_all(_RATES, c, found, _STRATIFIED)
+        yield place.compare("ratio without strata", crude, found["crude"], _STRATIFIED)
         if math.isnan(c.estimate):
             continue
         lines = (*_OVER_STRATA, *_INTERVALS[s.alternative], *_EVIDENCE.get(c.direction, ()))
-        yield from bench.compare(place, lines, c, found, _STRATIFIED)
+        yield from place.compare_all(lines, c, found, _STRATIFIED)
         for test in c.tests:
             key = next(k for k in _TESTS if k == test.alternative or test.method.startswith(k))
             statistic, pvalue, function = _TESTS[key]
-            of = " ({0.alternative}, {0.method})"
-            lines = (
-                Line(f"statistic{of}", "statistic", statistic),
-                Line(f"p-value{of}", "pvalue", pvalue, relative=1e-7),
-            )
-            yield from bench.compare(place, lines, test, found, function)
+            of = f" ({test.alternative}, {test.method})"
+            yield place.compare(f"statistic{of}", test.statistic, found[statistic], function)
+            yield place.compare(f"p-value{of}", test.pvalue, found[pvalue], function, relative=1e-7)
     yield from adjusted(result, bench)
 
 
 def risk(result: DiscriminativeRiskResult, bench: Bench) -> Iterator[Check]:
     """Every share of changed predictions, with its interval where a person counts once."""
     for e in result.comparisons:
-        place = bench.place(e.metric, e.group, e.attribute)
-        interval = e.confidence_interval
+        place, interval = bench.place(e.metric, e.group, e.attribute), e.confidence_interval
         found = bench.call("known_share", e.n_changed, e.n_draws, interval.confidence_level)
         once = e.n == e.n_draws
         if once or (e.n_draws % e.n == 0 and result.draws == "all"):
-            yield from bench.compare(place, _SHARE, e, found, "stats::binom.test")
+            yield from place.compare_all(_SHARE, e, found, "stats::binom.test")
         if once:
-            yield from bench.compare(place, _EXACT_SHARE, e, found, "stats::binom.test")
+            yield from place.compare_all(_EXACT_SHARE, e, found, "stats::binom.test")
             continue
         yield place.left_out("interval, lower end", interval.low, _CLUSTERED)
         yield place.left_out("interval, upper end", interval.high, _CLUSTERED)
@@ -312,13 +288,13 @@ def adverse_impact(result: AdverseImpact, bench: Bench) -> Iterator[Check]:
 
 
 def _figures(table: ImpactTable, of: RatioResult, result: AdverseImpact, bench: Bench) -> Iterator[Check]:
-    counts: Any = of.counts
-    at = [[counts.groups.index(name) for name in (c.group, c.reference)] for c in of.comparisons]
-    k, n = counts.totals[:, 0], counts.totals.sum(axis=1)
-    columns = [list(map(float, values[[pair[g] for pair in at]])) for g in (0, 1) for values in (k, n)]
-    found = bench.call(_IMPACT, *columns, result.threshold, result.confidence_level)
+    counts, twin = of.counts, "crosscheck_impact"
+    totals = np.asarray(counts.totals)
+    k, n = totals[:, 0], totals.sum(axis=1)
+    columns = [list(map(float, v[np.array(at) - 1])) for at in positions(counts, of.comparisons) for v in (k, n)]
+    found = bench.call(twin, *columns, result.threshold, result.confidence_level)
     for c, figures, row in zip(of.comparisons, table.figures, rows_of(found), strict=True):
-        yield from bench.compare(bench.place_of(c), _IMPACT_LINES, figures, row, _IMPACT)
+        yield from bench.place_of(c).compare_all(_IMPACT_LINES, figures, row, twin)
 
 
 def _of_unknown(table: ImpactTable, of: RatioResult, result: AdverseImpact, bench: Bench) -> Iterator[Check]:
@@ -328,12 +304,11 @@ def _of_unknown(table: ImpactTable, of: RatioResult, result: AdverseImpact, benc
     patterns = np.array(counts.missing.patterns, dtype=np.float64).T
     for group in table.bounds:
         others = [g for g in counts.groups if g != group] if highest else [of.reference]
-        pairs = [[counts.groups.index(group) + 1] * len(others), [counts.groups.index(g) + 1 for g in others]]
-        rates, scales = (["selection_rate"] * len(others), ["ratio"] * len(others))
-        level = 1 - (1 - result.confidence_level) / len(others)
-        totals = table_arguments(counts)[0]
-        found = bench.call(WORST, totals, *map(list, patterns), rates, *pairs, scales, level)
+        n = len(others)
+        pairs = [[counts.groups.index(group) + 1] * n, [counts.groups.index(g) + 1 for g in others]]
+        level, totals = 1 - (1 - result.confidence_level) / n, table_arguments(counts)[0]
+        found = bench.call(WORST, totals, *map(list, patterns), ["selection_rate"] * n, *pairs, ["ratio"] * n, level)
         least = {name: float(np.fmin.reduce(column(found, name))) for name in found}
         least = {name: min(value, 1.0) if highest else value for name, value in least.items()}
         place = bench.place("adverse_impact", group, "" if highest else of.reference)
-        yield from bench.compare(place, _UNKNOWN, table.bounds_of(group), least, WORST)
+        yield from place.compare_all(_UNKNOWN, table.bounds_of(group), least, WORST)

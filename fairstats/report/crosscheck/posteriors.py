@@ -14,19 +14,16 @@ from fairstats.methods.um.comparison import UmComparison
 from fairstats.methods.um.estimators import UmEstimators
 from fairstats.methods.um.events import UmRanking
 from fairstats.methods.um.joint import JointDraws, paired_prior
-from fairstats.methods.um.metrics import Metric, parse_metric
+from fairstats.methods.um.metrics import parse_metric
 from fairstats.methods.um.result import UmPosterior
 from fairstats.methods.um.table import DEFAULT_METRICS, PosteriorRow
-from fairstats.report.crosscheck.check import Check, Line
-from fairstats.report.crosscheck.door import Bench, column
+from fairstats.report.crosscheck.check import Bench, Check, Line, column, ends
 
-_DRAWS = "fs_um_draws"
 _OBSERVED = (Line("observed", "observed", function="fs_um_metric"),)
 #: Of each row, in the order of the twin's summary.
 _SUMMARY = (
     Line("mean", "estimate"), Line("standard deviation", "std_error"),
-    Line("shortest interval, lower end", "confidence_interval.low"),
-    Line("shortest interval, upper end", "confidence_interval.high"), Line("median", "median"),
+    *ends("shortest interval", "confidence_interval"), Line("median", "median"),
     Line("P(|difference| ≤ RoPE)", "p_rope"), Line("share undefined", "undefined"),
 )  # fmt: skip
 _MOMENTS = (
@@ -43,12 +40,11 @@ _MOST = 20_000
 
 def posterior(result: UmPosterior, bench: Bench) -> Iterator[Check]:
     """Every number of the table of a posterior."""
-    rows = result.comparisons
-    names = result.table_metrics or [
-        m for m in DEFAULT_METRICS if len(result.groups) > 1 or not parse_metric(m).between_groups
-    ]
-    wanted = (_wanted(result.groups, result.reference, name) for name in names)
-    parts: list[Any] = [] if result.classes else [part for each in wanted for part in each]
+    rows, several = result.comparisons, len(result.groups) > 1
+    names = result.table_metrics or [m for m in DEFAULT_METRICS if several or not parse_metric(m).between_groups]
+    parts: list[Any] = []
+    if not result.classes:
+        parts = [part for name in names for part in _wanted(result.groups, result.reference, name)]
     why = ""
     if result.classes:
         why = _SEVERAL
@@ -70,14 +66,14 @@ def posterior(result: UmPosterior, bench: Bench) -> Iterator[Check]:
     observed = np.atleast_1d(found["observed"])
     for part, row, seen, mine, spread in zip(parts, rows, observed, value, error, strict=True):
         place = bench.place_of(row)
-        yield from bench.compare(place, _OBSERVED, row, {"observed": seen}, "fs_um_metric")
+        yield from place.compare_all(_OBSERVED, row, {"observed": seen}, "fs_um_metric")
         for line, theirs, size in zip(_SUMMARY, mine, spread, strict=True):
             tidy = attrgetter(line.attribute)(row)
             if np.isnan(tidy) or (line.attribute == "undefined" and tidy == 0 == theirs):
                 continue
             if line.attribute in ("p_rope", "undefined"):  # batches may agree by chance near 0 and 1
                 size = max(size, np.sqrt((theirs * (1 - theirs) + 1 / result.n_draws) / result.n_draws))
-            yield place.compare(line.quantity, tidy, theirs, bench.source(_DRAWS), error=size)
+            yield place.compare(line.quantity, tidy, theirs, "fs_um_draws", error=size)
         if result.target == "parameter":
             yield from _closed_form(result, row, part, bench)
 
@@ -92,12 +88,11 @@ def _wanted(groups: tuple[str, ...], reference: str, name: Any) -> list[dict[str
     """What the rows of one metric are, as the twin takes it; None for functions."""
     if callable(name):
         return [None]
-    metric: Metric = parse_metric(name)
+    metric = parse_metric(name)
     of: dict[str, Any] = {"rates": list(metric.rates)}
     if not metric.between_groups:
-        every = [{**of, "contrast": "overall", "group": 0}]
         own = [{**of, "contrast": "group", "group": g + 1} for g in range(len(groups))]
-        return [*every, *(own if len(groups) > 1 else [])]
+        return [{**of, "contrast": "overall", "group": 0}, *(own if len(groups) > 1 else [])]
     if metric.contrast == "max":
         return [{**of, "contrast": "max", "group": 0}]
     others = [g for g, label in enumerate(groups) if label != reference]
@@ -114,21 +109,17 @@ def _closed_form(result: UmPosterior, row: PosteriorRow, part: Any, bench: Bench
     alpha = np.asarray(result.prior + result.counts.totals)
     hit = [CELLS.index(cell) for cell in rate.successes]
     miss = [CELLS.index(cell) for cell in rate.cases if cell not in rate.successes]
-
-    def beta(g: int) -> tuple[float, float]:
-        return float(alpha[g, hit].sum()), float(alpha[g, miss].sum())
-
-    own = beta(group - 1)
-    other = beta(result.reference_index) if kind == "difference" else ()
-    if min(*own, *other) <= 0:
+    both = [group - 1, *([result.reference_index] if kind == "difference" else [])]
+    betas = [float(alpha[g, cells].sum()) for g in both for cells in (hit, miss)]
+    if min(betas) <= 0:
         return
     if kind == "group":
-        found = bench.call("crosscheck_beta", *own, result.n_draws)
+        found = bench.call("crosscheck_beta", *betas, result.n_draws)
         lines, function = _BETA, "stats::qbeta"
     else:
-        found = bench.call("crosscheck_beta_difference", *own, *other, result.table_rope, result.n_draws)
+        found = bench.call("crosscheck_beta_difference", *betas, result.table_rope, result.n_draws)
         lines, function = _BETA_DIFFERENCE, "stats::pbeta"
-    yield from bench.compare(bench.place_of(row), lines, row, found, function)
+    yield from bench.place_of(row).compare_all(lines, row, found, function)
 
 
 def comparison(result: UmComparison, bench: Bench) -> Iterator[Check]:
@@ -173,33 +164,31 @@ def _compared(
     result: UmComparison | UmRanking, twin: str, compared: list[tuple[str, str, str, float, int]], bench: Bench
 ) -> Iterator[Check]:
     """Algorithms, quantity, our value, and its place in the twin's answer."""
-    metrics, why = ", ".join(result.metrics), _obstacle(result)
+    metrics, why, joint = ", ".join(result.metrics), _obstacle(result), result.joint
     if why:
         for a, b, quantity, mine, _ in compared:
             yield bench.place(metrics, a, b).left_out(quantity, mine, why)
         return
     found = bench.call(
-        twin, *_parameters(result.joint), _objectives(result.metrics) or [],
-        result.joint.first.reference_index + 1, list(result.rope), result.joint.n_draws,
-        **_shifts(*result.joint.posteriors),
+        twin, *_parameters(joint), _objectives(result.metrics) or [], joint.first.reference_index + 1,
+        list(result.rope), joint.n_draws, **_shifts(*joint.posteriors),
     )  # fmt: skip
     value, error = column(found, "value"), column(found, "error")
     for a, b, quantity, mine, k in compared:
-        yield bench.place(metrics, a, b).compare(quantity, mine, value[k], bench.source(twin), error=error[k])
+        yield bench.place(metrics, a, b).compare(quantity, mine, value[k], twin, error=error[k])
 
 
 def _objectives(metrics: tuple[str, ...]) -> list[dict[str, Any]] | None:
     """What the twin needs of every metric; None where one is a function."""
-    found = []
-    for name in metrics:
-        try:
-            metric = parse_metric(name, default="max")
-        except InputError:
-            return None
-        contrast = metric.contrast or "overall"
-        sign = 1.0 if metric.larger_is_better else -1.0
-        found.append({"rates": list(metric.rates), "contrast": contrast, "sign": sign, "group": 0})
-    return found
+    try:
+        found = [parse_metric(name, default="max") for name in metrics]
+    except InputError:
+        return None
+    return [
+        {"rates": list(m.rates), "contrast": m.contrast or "overall", "sign": 1.0 if m.larger_is_better else -1.0,
+         "group": 0}
+        for m in found
+    ]  # fmt: skip
 
 
 def _obstacle(result: UmComparison | UmRanking) -> str:
@@ -212,18 +201,15 @@ def _obstacle(result: UmComparison | UmRanking) -> str:
         return f"more than {_MOST:,} draws"
     if any(p.stored is not None for p in joint.posteriors):
         return "draws of a sampler: only it can repeat them"
-    if joint.cells is not None and joint.uneven:
-        return "effective counts of different size, paired up to the smaller"
-    return ""
+    uneven = joint.cells is not None and joint.uneven
+    return "effective counts of different size, paired up to the smaller" if uneven else ""
 
 
 def _parameters(joint: JointDraws) -> tuple[Any, ...]:
     """Parameters of the joint posterior: alphas, sizes, joint table, target, totals."""
-    posteriors = joint.posteriors
+    posteriors, table = joint.posteriors, None
     sizes = np.vstack([p.counts.group_sizes for p in posteriors]).astype(float)
     totals = np.vstack([p.counts.totals.sum(axis=1) for p in posteriors])
-    alphas = [np.asarray(p.prior + p.counts.totals) for p in posteriors]
-    table = None
     if joint.cells is not None:
         table = np.asarray(paired_prior(joint.first.prior, len(posteriors)) + joint.cells)
-    return alphas, sizes, table, joint.first.target, totals
+    return [np.asarray(p.prior + p.counts.totals) for p in posteriors], sizes, table, joint.first.target, totals

@@ -23,10 +23,9 @@ from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.report.audit import chosen_among
-from fairstats.report.crosscheck.check import Check
-from fairstats.report.crosscheck.door import ADJUSTED, Bench, Door, open_door
+from fairstats.report.crosscheck.check import ADJUSTED, Bench, Check, Door, open_door
 from fairstats.report.crosscheck.table import Crosscheck
-from fairstats.report.inputs import AuditInput, build_input
+from fairstats.report.inputs import build_input
 from fairstats.report.report import AuditReport
 
 with files("fairstats.report.crosscheck").joinpath("twins.toml").open("rb") as _stream:
@@ -101,19 +100,20 @@ def crosscheck(
         return Crosscheck(found, result.title, r.version, result.versions.get("fairstats", ""))
     if data is not None:
         words = "for a single result: a mapping with the arguments of the function that made it"
-        cure = 'data={"score": score, "sensitive_features": group}'
-        check_type("data", data, Mapping, words, cure)
-    bench = Bench(r, data, tolerance)
-    return Crosscheck(tuple(_of_result(result, bench)), result.title, r.version, __version__)
+        check_type("data", data, Mapping, words, 'data={"score": score, "sensitive_features": group}')
+    return Crosscheck(tuple(_of_result(result, Bench(r, data, tolerance))), result.title, r.version, __version__)
 
 
 def _of_report(report: AuditReport, door: Door, data: Any, tolerance: float | None) -> Iterator[Check]:
-    rows = None if data is None else _ReportRows(report, data)
+    table = None if data is None else as_frame_columns(data, report.columns.names, "data")
     by_metric = report.settings.family != "audit"
+    given: dict[tuple[str, ...], Mapping[str, Any]] = {}
     for section in report.sections:
-        given = None if rows is None else rows.arguments(section.attributes)
+        by = section.attributes
+        if table is not None and by not in given:
+            given[by] = _arguments(report, table, by)
         for result in section.results:
-            for check in _of_result(result, Bench(door, given, tolerance, by_metric)):
+            for check in _of_result(result, Bench(door, given.get(by), tolerance, by_metric)):
                 yield replace(check, section=section.key, sensitive_features=section.attribute_text)
     if not by_metric:
         yield from _family(report, Bench(door, None, tolerance))
@@ -153,51 +153,35 @@ def _family(report: AuditReport, bench: Bench) -> Iterator[Check]:
     ]
     raw = [float(np.minimum(row["pvalue"] * factor, 1.0)) for _, row, factor in rows]
     method = "bonferroni" if any(factor > 1 for *_, factor in rows) else "holm"
-    found, source = bench.p_adjust(raw, method)
+    found, function = bench.p_adjust(raw, method)
     for (section, row, _), adjusted in zip(rows, found, strict=True):
-        check = bench.place(*_names(row)).compare(ADJUSTED, row["pvalue_adjusted"], adjusted, source)
+        check = bench.place(*_names(row)).compare(ADJUSTED, row["pvalue_adjusted"], adjusted, function)
         yield replace(check, section=section.key, sensitive_features=section.attribute_text)
 
 
-class _ReportRows:
-    """The rows behind a report, read again with its columns and settings: arguments of the methods."""
+def _arguments(report: AuditReport, table: pd.DataFrame, attributes: tuple[str, ...]) -> Mapping[str, Any]:
+    """The rows behind a report, read as it did: columns by the names that the methods' functions give them.
 
-    def __init__(self, report: AuditReport, frame: Any) -> None:
-        self._report = report
-        self._table = as_frame_columns(frame, report.columns.names, "data")
-        self._made: dict[tuple[str, ...], Mapping[str, Any]] = {}
-
-    def arguments(self, attributes: tuple[str, ...]) -> Mapping[str, Any]:
-        """Columns by the names that the methods' functions give them, for one set of attributes."""
-        if attributes not in self._made:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FairstatsWarning)
-                self._made[attributes] = self._arguments(attributes)
-        return self._made[attributes]
-
-    def _arguments(self, attributes: tuple[str, ...]) -> Mapping[str, Any]:
-        columns, settings = self._report.columns, self._report.settings
-        labels = {"y_true": columns.pos_label_true, "y_pred": columns.pos_label_pred}
-        named = {name: label for name, label in labels.items() if label is not None}
-        given = build_input(self._table, attributes, columns, settings, pos_label=named or None, reference=None)
-        self._check(given)
-        out = given.rows
-        return {
-            "X": given.features, "y_true": out.y_true, "y_pred": out.y_pred, "score": out.score,
-            "sensitive_features": np.array([out.groups.labels[code] for code in out.groups.codes]),
-            "attribute": INTERSECTION.join(attributes), "sample_weight": out.weight,
-            "cluster": None if out.cluster is None else out.cluster.codes,
-            "counterfactual_score": given.counterfactual_score, "models": given.models,
-        }  # fmt: skip
-
-    def _check(self, given: AuditInput) -> None:
-        """Raise unless the rows give the counts of the report."""
-        for table in self._report.tables:
-            if tuple(table.attributes) == given.attributes:
-                ours = dict(zip(table.groups, np.asarray(table.rows).tolist(), strict=True))
-                now = dict(zip(given.counts.groups, np.asarray(given.counts.rows).tolist(), strict=True))
-                if ours != now:
-                    by = INTERSECTION.join(given.attributes)
-                    got = f"{given.counts.n:,} rows whose counts by {by!r} are not those of the report"
-                    cure = "pass the file of the audit, with the rows and the preparation that it had"
-                    raise InputError("data", got=got, allowed=f"the {table.n:,} rows audited", cure=cure)
+    Raises InputError unless the rows give the counts of the report.
+    """
+    columns = report.columns
+    labels = {"y_true": columns.pos_label_true, "y_pred": columns.pos_label_pred}
+    named = {name: label for name, label in labels.items() if label is not None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FairstatsWarning)
+        given = build_input(table, attributes, columns, report.settings, pos_label=named or None, reference=None)
+    for counted in (t for t in report.tables if tuple(t.attributes) == attributes):
+        ours, now = (dict(zip(t.groups, np.asarray(t.rows).tolist(), strict=True)) for t in (counted, given.counts))
+        if ours != now:
+            by = INTERSECTION.join(attributes)
+            got = f"{given.counts.n:,} rows whose counts by {by!r} are not those of the report"
+            cure = "pass the file of the audit, with the rows and the preparation that it had"
+            raise InputError("data", got=got, allowed=f"the {counted.n:,} rows audited", cure=cure)
+    out = given.rows
+    return {
+        "X": given.features, "y_true": out.y_true, "y_pred": out.y_pred, "score": out.score,
+        "sensitive_features": np.array([out.groups.labels[code] for code in out.groups.codes]),
+        "attribute": INTERSECTION.join(attributes), "sample_weight": out.weight,
+        "cluster": None if out.cluster is None else out.cluster.codes,
+        "counterfactual_score": given.counterfactual_score, "models": given.models,
+    }  # fmt: skip

@@ -7,20 +7,25 @@ from itertools import groupby
 
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
-from fairstats.report.crosscheck.check import COLUMNS, COUNTED, DISAGREES, NOT_RECOMPUTED, Check
+from fairstats.report.crosscheck.check import AGREES, COLUMNS, DISAGREES, NEEDS_DATA, NOT_RECOMPUTED, WITHIN, Check
 from fairstats.report.format import aligned, escaped, exact_number, printable
 
 #: Columns of the printed table, and of the HTML table.
 _HEADS = ("quantity", "Python", "R", "abs. diff.", "rel. diff.", "tolerance", "verdict", "by")
-_HTML_HEADS = (
-    "Quantity", "Python", "R", "Absolute difference", "Relative difference", "Tolerance", "Verdict", "By"
-)  # fmt: skip
-#: Verdict → class of the report's style sheet, and the sign that stands beside the word.
+_HTML_HEADS = ("Quantity", "Python", "R", "Absolute difference", "Relative difference", "Tolerance", "Verdict", "By")
+#: Verdict, in the order of `counts` → class of the report's style sheet, and the sign that stands beside the word.
 _TONES = {
-    "agrees": ("satisfied", "✓"), "within Monte Carlo error": ("satisfied", "≈"),
-    "disagrees": ("violated", "✗"), "needs --data": ("insufficient", "–"),
-    "not recomputed": ("insufficient", "–"),
+    AGREES: ("satisfied", "✓"), WITHIN: ("satisfied", "≈"), DISAGREES: ("violated", "✗"),
+    NEEDS_DATA: ("insufficient", "–"), NOT_RECOMPUTED: ("insufficient", "–"),
 }  # fmt: skip
+#: Verdict → what is said of those that have it.
+_NOTES = {
+    WITHIN: "random quantities: R draws for itself, and agreement is a distance of at most six Monte Carlo standard "
+    "errors.",
+    NEEDS_DATA: "quantities need rows, which a report does not hold; they are not counted: pass the data "
+    "(--data FILE).",
+    NOT_RECOMPUTED: "quantities are not recomputed; the table says why.",
+}
 
 
 @serialisable(eq=False)
@@ -94,10 +99,8 @@ class Crosscheck:
 
     def counts(self) -> dict[str, int]:
         """Number of quantities per verdict."""
-        found = dict.fromkeys((*COUNTED, "needs --data", NOT_RECOMPUTED), 0)
-        for check in self.checks:
-            found[check.verdict] += 1
-        return found
+        verdicts = [check.verdict for check in self.checks]
+        return {name: verdicts.count(name) for name in _TONES}
 
     def summary(self, *, full: bool = True) -> str:
         """The table as text; its last line says how many agree.
@@ -107,8 +110,7 @@ class Crosscheck:
         full : bool, default True
             Every quantity; otherwise only those that disagree, or could not be recomputed.
         """
-        shown = [c for c in self.checks if full or not c.agreed]
-        numbers = self.numbers
+        shown, numbers = [c for c in self.checks if full or not c.agreed], self.numbers
         lines = [f"Cross-check in R {self.r_version}: {printable(self.title)}".rstrip(": "), ""]
         for place, members in groupby(shown, key=_place):
             lines += [printable(place), *aligned([_HEADS, *(_cells(check, numbers) for check in members)]), ""]
@@ -119,20 +121,7 @@ class Crosscheck:
     def notes(self) -> list[str]:
         """What was compared how, and what was not."""
         found = self.counts()
-        said = []
-        if found["within Monte Carlo error"]:
-            said.append(
-                f"{found['within Monte Carlo error']} random quantities: R draws for itself, and agreement "
-                "is a distance of at most six Monte Carlo standard errors."
-            )
-        if found["needs --data"]:
-            said.append(
-                f"{found['needs --data']} quantities need rows, which a report does not hold; they are not "
-                "counted: pass the data (--data FILE)."
-            )
-        if found[NOT_RECOMPUTED]:
-            said.append(f"{found[NOT_RECOMPUTED]} quantities are not recomputed; the table says why.")
-        return said
+        return [f"{found[verdict]} {said}" for verdict, said in _NOTES.items() if found[verdict]]
 
     def verdict_line(self) -> str:
         """How many agree, as "N of N agree"."""
@@ -143,17 +132,15 @@ class Crosscheck:
 
         Agreeing rows of one comparison are folded; disagreements stand open.
         """
-        numbers = self.numbers
+        said = f"<b>{escaped(self.verdict_line())}</b>, recomputed by independent code in R {escaped(self.r_version)}."
         parts = [
             '<section aria-labelledby="crosscheck" class="crosscheck">',
-            '<h2 id="crosscheck">Cross-check in R</h2>',
-            f"<p><b>{escaped(self.verdict_line())}</b>, recomputed by independent code in R "
-            f"{escaped(self.r_version)}.</p>",
+            f'<h2 id="crosscheck">Cross-check in R</h2><p>{said}</p>',
             *(f'<p class="small">{escaped(note)}</p>' for note in self.notes()),
         ]
         for place, members in groupby(self.checks, key=lambda c: (c.section, c.sensitive_features)):
-            parts.append(_html_section(place, list(members), numbers))
-        sources = "".join(f"<li>{escaped(source)}</li>" for source in numbers)
+            parts.append(_html_section(place, list(members), self.numbers))
+        sources = "".join(f"<li>{escaped(source)}</li>" for source in self.sources)
         parts.append(f'<h3>Functions of R</h3><ol class="refs">{sources}</ol></section>')
         return "".join(parts)
 
@@ -172,11 +159,8 @@ def _place(check: Check) -> str:
 
 def _values(check: Check) -> tuple[str, ...]:
     """Both values, their differences and the tolerance."""
-    mine = exact_number(check.python)
-    if not check.counted:
-        return (mine, "—", "", "", "")
-    sizes = (check.absolute_difference, check.relative_difference, check.tolerance)
-    return (mine, exact_number(check.r), *map(small_text, sizes))
+    mine, sizes = exact_number(check.python), (check.absolute_difference, check.relative_difference, check.tolerance)
+    return (mine, exact_number(check.r), *map(small_text, sizes)) if check.counted else (mine, "—", "", "", "")
 
 
 def _cells(check: Check, numbers: dict[str, int]) -> tuple[str, ...]:
@@ -195,22 +179,19 @@ def small_text(value: float) -> str:
     """
     if math.isnan(value):
         return ""
-    if value == 0:
-        return "0"
-    return "∞" if math.isinf(value) else f"{value:.0e}"
+    return "0" if value == 0 else "∞" if math.isinf(value) else f"{value:.0e}"
 
 
 def _html_section(place: tuple[str, str], members: list[Check], numbers: dict[str, int]) -> str:
-    bad = sum(check.counted and not check.agreed for check in members)
-    counted = sum(check.counted for check in members)
+    agreed, counted = sum(check.agreed for check in members), sum(check.counted for check in members)
     name = " · ".join(part for part in place if part) or "Result"
     heads = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in _HTML_HEADS)
     table = (
         f'<table class="cards" role="table"><thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
         f'<tbody role="rowgroup">{_html_rows(members, numbers)}</tbody></table>'
     )
-    said = f"{escaped(name)}: {counted - bad} of {counted} agree"
-    return f"<details{' open' if bad else ''}><summary>{said}</summary>{table}</details>"
+    said = f"{escaped(name)}: {agreed} of {counted} agree"
+    return f"<details{' open' if agreed < counted else ''}><summary>{said}</summary>{table}</details>"
 
 
 def _html_rows(members: list[Check], numbers: dict[str, int]) -> str:

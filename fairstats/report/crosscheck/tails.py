@@ -15,8 +15,7 @@ from fairstats.methods.ecd.tail import GroupLevel, GroupTail
 from fairstats.numerics.evt.bootstrap import POWER_TAIL
 from fairstats.numerics.evt.fit import EvtFit
 from fairstats.numerics.hdr.result import HdrRegion, HdrResult
-from fairstats.report.crosscheck.check import Check, Line, Place, ends
-from fairstats.report.crosscheck.door import Bench, column
+from fairstats.report.crosscheck.check import VERDICT, Bench, Check, Line, Place, column, ends
 
 # ---------------------------------------------------------------- extreme value fits
 
@@ -48,44 +47,38 @@ def fit(result: EvtFit, bench: Bench) -> Iterator[Check]:
 def _fit(fitted: EvtFit, place: Place, bench: Bench) -> Iterator[Check]:
     """Parameters, standard errors and likelihood, by the twin and by the packages that are installed."""
     if fitted.method != "mle" or (fitted.at_boundary and fitted.model == "gev"):
-        at_edge = "at the edge of the parameter space"
-        why = at_edge if fitted.at_boundary else "L-moments: R has no such errors"
+        why = "at the edge of the parameter space" if fitted.at_boundary else "L-moments: R has no such errors"
         yield place.left_out("shape", fitted.shape, why)
         return
-    sample = np.asarray(fitted.sample, dtype=np.float64)
-    excess = sample - fitted.origin
-    rest = (float(fitted.n_total), float(fitted.origin), float(fitted.block_size or 1))
-    twins: dict[str, tuple[Any, ...]] = {
-        "gpd": ("fs_fit_gpd", excess),
-        "gev": ("fs_fit_gev", sample),
-        "point_process": ("fs_fit_point_process", excess, *rest),
-    }
-    twin, *arguments = twins[fitted.model]
     if fitted.grid is not None and fitted.model != "gpd":
         yield place.left_out("shape", fitted.shape, "a process on a grid: R has no twin of it")
         return
+    sample = np.asarray(fitted.sample, dtype=np.float64)
+    twin = f"fs_fit_{fitted.model}"
+    arguments: list[Any] = [sample if fitted.model == "gev" else sample - fitted.origin]
+    if fitted.model == "point_process":
+        arguments += [float(fitted.n_total), float(fitted.origin), float(fitted.block_size or 1)]
     of_grid = (fitted.grid,) if fitted.grid is not None else ()
     found = bench.call(twin, *arguments, "mle", "base", *of_grid)
     # standard errors of extRemes and evd are numerical, too
     loose = _SYMBOLIC if fitted.backend.startswith("scipy") and fitted.grid is None else _NUMERICAL
-    yield from _parameters(fitted, found, place, bench.source(twin), loose)
+    yield from _parameters(fitted, found, place, twin, loose)
     for package, functions in _PACKAGES.items():
         if fitted.at_boundary or fitted.grid is not None or not bench.door.has(package):
             continue  # the packages know no edge, and no grid
         found = bench.call(twin, *arguments, "mle", package)
-        source = bench.source(f"{package}::{functions[fitted.model]}")
-        yield from _parameters(fitted, found, place, source, _NUMERICAL)
+        yield from _parameters(fitted, found, place, f"{package}::{functions[fitted.model]}", _NUMERICAL)
 
 
-def _parameters(fitted: EvtFit, found: dict[str, Any], place: Place, source: str, loose: float) -> Iterator[Check]:
+def _parameters(fitted: EvtFit, found: dict[str, Any], place: Place, function: str, loose: float) -> Iterator[Check]:
     estimate, errors = column(found, "estimate"), column(found, "std_error")
     for k, (name, value) in enumerate(fitted.params.items()):
         mine = fitted.std_error[name]
         near = _OF_ERROR * mine if np.isfinite(mine) else 1e-4 * max(abs(value), 1e-6)
-        yield place.compare(name, value, estimate[k], source, absolute=near)
+        yield place.compare(name, value, estimate[k], function, absolute=near)
         if fitted.regular and np.isfinite(errors[k]) and fitted.shape > _REGULAR:
-            yield place.compare(f"standard error of {name}", mine, errors[k], source, relative=loose)
-    yield from place.compare_lines(_LIKELIHOOD, fitted, found, lambda _: source)
+            yield place.compare(f"standard error of {name}", mine, errors[k], function, relative=loose)
+    yield from place.compare_all(_LIKELIHOOD, fitted, found, function)
 
 
 def _shape_interval(fitted: EvtFit, mine: Any, place: Place, bench: Bench) -> Iterator[Check]:
@@ -95,17 +88,14 @@ def _shape_interval(fitted: EvtFit, mine: Any, place: Place, bench: Bench) -> It
     if mine.low <= -1 + 1e-9 and not np.isfinite(found["low"]):
         found = {**found, "low": -1.0}  # the profile ends there
     near = _OF_WIDTH * mine.width if np.isfinite(mine.width) else 1e-6
-    yield from bench.compare(place, _SHAPE, mine, found, "tail_shape", absolute=near)
+    yield from place.compare_all(_SHAPE, mine, found, "tail_shape", absolute=near)
 
 
 # ---------------------------------------------------------------- extremes of counterfactual discrimination
 
 _SIMULATED = "of a parametric bootstrap: R has no twin of it"
 _DRAWN = "quantiles of draws: fs_ecd in R has draws of its own"
-_OF_ROWS = (
-    Line("exceedances", "n_exceedances", function="base::sum"),
-    Line("maximum", "maximum", function="base::max"),
-)
+_OF_ROWS = (Line("exceedances", "n_exceedances"), Line("maximum", "maximum", function="base::max"))
 _LEVEL = (Line("estimate", "estimate"),)
 _LEVEL_ERROR = (Line("standard error (delta)", "std_error"),)
 _INTERVAL = ends("interval", "confidence_interval")
@@ -114,7 +104,7 @@ _PROFILE = ends("interval", "confidence_interval", of=" (profile)")
 _RATIO = (Line("statistic (likelihood ratio)", "statistic", absolute=1e-5, relative=1e-5),)
 _PVALUE = (
     Line("p-value", "pvalue", relative=1e-4, absolute=1e-6),
-    Line("p-value of the verdict", "pvalue_verdict", relative=1e-4, absolute=1e-6),
+    Line(VERDICT, "pvalue_verdict", relative=1e-4, absolute=1e-6),
 )
 _JOINT = ends("simultaneous interval", "simultaneous")
 _CONTRAST = (*_INTERVAL, *ends("one-sided bound", "bounds", "bound_"))
@@ -135,17 +125,20 @@ def _tail(tail: GroupTail, grid: float | str | None, bench: Bench) -> Iterator[C
         over = cd > tail.threshold + 1e-12
         above = float(bench.call("base::sum", over)) if math.isfinite(tail.threshold) else 0.0
         found = {"n_exceedances": above, "maximum": bench.call("base::max", cd)}
-        yield from bench.compare(place, _OF_ROWS, tail, found, "base::sum")
+        yield from place.compare_all(_OF_ROWS, tail, found, "base::sum")
     if tail.fit is not None:
         yield from _fit(tail.fit, place, bench)
         if tail.type is not None and not tail.fit.at_boundary:
             yield from _shape_interval(tail.fit, tail.type.confidence_interval, place, bench)
     for level in (tail.level, *tail.levels):
         at = bench.place(f"return level, {level.interactions:g} interactions", tail.group)
-        if level.empirical or tail.fit is None:
-            yield from _empirical_level(tail, level, cd, grid, at, bench)
-        else:
+        if not level.empirical and tail.fit is not None:
             yield from _fitted_level(tail.fit, level, at, bench)
+        elif cd is None or math.isnan(level.estimate):
+            yield at.needs_data("estimate", level.estimate, "an order statistic of the rows")
+        else:
+            lines = _LEVEL if level.confidence_interval.method == "none" else (*_LEVEL, *_INTERVAL)
+            yield from at.compare_all(lines, level, _bounded(level, cd, grid, bench), "stats::quantile")
     if not math.isnan(tail.goodness_pvalue):
         yield place.left_out("goodness of fit, p-value", tail.goodness_pvalue, _SIMULATED)
 
@@ -160,20 +153,10 @@ def _values(group: str, n: int, bench: Bench) -> Any:
     return cd if cd.size == n else None
 
 
-def _empirical_level(
-    tail: GroupTail, level: GroupLevel, cd: Any, grid: float | str | None, place: Place, bench: Bench
-) -> Iterator[Check]:
-    if cd is None or math.isnan(level.estimate):
-        yield place.needs_data("estimate", level.estimate, "an order statistic of the rows")
-        return
-    lines = _LEVEL if level.confidence_interval.method == "none" else (*_LEVEL, *_INTERVAL)
-    yield from bench.compare(place, lines, level, _bounded(level, cd, grid, bench), "stats::quantile")
-
-
 def _bounded(level: GroupLevel, cd: Any, grid: float | str | None, bench: Bench) -> Any:
     told = () if grid == "auto" else (grid or 0.0,)
-    about = (level.interactions, level.confidence_interval.confidence_level)
-    return bench.call("bounded_level", np.round(cd, 12), *about, *told)
+    confidence = level.confidence_interval.confidence_level
+    return bench.call("bounded_level", np.round(cd, 12), level.interactions, confidence, *told)
 
 
 def _rounding(tail: GroupTail, grid: float | str | None, bench: Bench) -> float | None:
@@ -184,9 +167,9 @@ def _rounding(tail: GroupTail, grid: float | str | None, bench: Bench) -> float 
     return None if cd is None else float(_bounded(tail.level, cd, grid, bench)["off"])
 
 
-def _law(model: str) -> str:
+def _law(fitted: EvtFit) -> str:
     """Law of the number of exceedances."""
-    return "poisson" if model == "point_process" else "binomial"
+    return "poisson" if fitted.model == "point_process" else "binomial"
 
 
 def _arguments(fitted: EvtFit) -> tuple[Any, float, float]:
@@ -195,22 +178,22 @@ def _arguments(fitted: EvtFit) -> tuple[Any, float, float]:
 
 
 def _fitted_level(fitted: EvtFit, level: GroupLevel, place: Place, bench: Bench) -> Iterator[Check]:
-    ci = level.confidence_interval
+    ci, twin = level.confidence_interval, "tail_level"
     if ci.method == POWER_TAIL:
         yield place.left_out("interval", ci.low, _DRAWN)
         return
-    law, grid = _law(fitted.model), float(fitted.grid or 0.0)
-    found = bench.call("tail_level", *_arguments(fitted), level.interactions, ci.confidence_level, law, grid)
+    grid = float(fitted.grid or 0.0)
+    found = bench.call(twin, *_arguments(fitted), level.interactions, ci.confidence_level, _law(fitted), grid)
     found = {**found, "high": min(found["high"], 1.0)}
     near = _OF_WIDTH * (level.std_error if math.isfinite(level.std_error) else ci.width)
-    yield from bench.compare(place, _LEVEL, level, found, "tail_level", absolute=near)
+    yield from place.compare_all(_LEVEL, level, found, twin, absolute=near)
     if ci.method == "none":
         return
     if fitted.regular and fitted.shape > _REGULAR:
         loose = 1e-4 if fitted.grid is None and fitted.backend.startswith("scipy") else _NUMERICAL
-        yield from bench.compare(place, _LEVEL_ERROR, level, found, "tail_level", relative=loose)
+        yield from place.compare_all(_LEVEL_ERROR, level, found, twin, relative=loose)
     far = _OF_WIDTH * ci.width if math.isfinite(ci.width) else 1e-6
-    yield from bench.compare(place, _PROFILE, level, found, "tail_level", absolute=far)
+    yield from place.compare_all(_PROFILE, level, found, twin, absolute=far)
 
 
 def _difference(result: EcdResult, c: EcdComparison, bench: Bench) -> Iterator[Check]:
@@ -220,37 +203,33 @@ def _difference(result: EcdResult, c: EcdComparison, bench: Bench) -> Iterator[C
     a, b, ci = first.level, second.level, c.confidence_interval
     value = bench.call("base::sum", [a.estimate, -b.estimate])
     if s.location != "paper" and math.isfinite(c.estimate):
-        source = bench.source("base::sum")
-        yield place.compare("difference of the printed levels", c.estimate, value, source)
+        yield place.compare("difference of the printed levels", c.estimate, value, "base::sum")
     if not c.method.startswith("likelihood ratio") or first.fit is None or second.fit is None:
-        if c.method == "none" and ci.method.startswith("from the two"):
-            off = [_rounding(tail, s.grid, bench) for tail in (first, second)]
-            if None in off:
-                yield place.needs_data("interval", ci.low, "what rounding does to the levels")
-                return
-            own = (a.estimate, *a.confidence_interval, b.estimate, *b.confidence_interval)
-            found = bench.call("square_and_add", *own, off)
-            ends_of = {"low": found[0], "high": found[1]}
-            yield from bench.compare(place, _INTERVAL, c, ends_of, "square_and_add")
-        else:
+        if c.method != "none" or not ci.method.startswith("from the two"):
             yield place.left_out("interval", ci.low, f"{c.method}: R has no twin of it")
+            return
+        off = [_rounding(tail, s.grid, bench) for tail in (first, second)]
+        if None in off:
+            yield place.needs_data("interval", ci.low, "what rounding does to the levels")
+            return
+        own = (a.estimate, *a.confidence_interval, b.estimate, *b.confidence_interval)
+        low, high = bench.call("square_and_add", *own, off)
+        yield from place.compare_all(_INTERVAL, c, {"low": low, "high": high}, "square_and_add")
         return
     twin, both = "level_contrast", (*_arguments(first.fit), *_arguments(second.fit), s.interactions)
     how = (
-        _law(first.fit.model), s.margin, c.root_mean, c.root_sd,
+        _law(first.fit), s.margin, c.root_mean, c.root_sd,
         math.inf if s.calibrated else min(first.n_exceedances, second.n_exceedances) - 3,
         first.fit.grid or 0.0, second.fit.grid or 0.0,
     )  # fmt: skip
     found = bench.call(twin, *both, ci.confidence_level, *how)
-    near = _OF_WIDTH * ci.width
-    each = c.simultaneous.confidence_level
+    near, each = _OF_WIDTH * ci.width, c.simultaneous.confidence_level
     if math.isfinite(each) and each != ci.confidence_level:
         joint = bench.call(twin, *both, each, *how)
-        yield from bench.compare(place, _JOINT, c, joint, twin, absolute=near)
-    yield from bench.compare(place, _LEVEL, c, found, twin, absolute=near)
-    yield from bench.compare(place, _RATIO, c, found, twin)
-    yield from bench.compare(place, _PVALUE, c, found, twin)
-    yield from bench.compare(place, _CONTRAST, c, found, twin, absolute=near)
+        yield from place.compare_all(_JOINT, c, joint, twin, absolute=near)
+    yield from place.compare_all(_LEVEL, c, found, twin, absolute=near)
+    yield from place.compare_all((*_RATIO, *_PVALUE), c, found, twin)
+    yield from place.compare_all(_CONTRAST, c, found, twin, absolute=near)
 
 
 # ---------------------------------------------------------------- averages of counterfactual discrimination
@@ -265,7 +244,7 @@ def averages(result: CounterfactualSample, bench: Bench) -> Iterator[Check]:
         if k < len(result.groups):
             yield from _mean(result.groups[k], c, bench)
         found = bench.call("mean_inference", c.estimate, c.std_error, result.confidence_level)
-        yield from bench.compare(bench.place_of(c), _NORMAL, c, found, "stats::pnorm")
+        yield from bench.place_of(c).compare_all(_NORMAL, c, found, "stats::pnorm")
 
 
 def _mean(g: GroupSample, c: Comparison, bench: Bench) -> Iterator[Check]:
@@ -276,8 +255,7 @@ def _mean(g: GroupSample, c: Comparison, bench: Bench) -> Iterator[Check]:
         return
     person = bench.given("cluster", "sensitive_features")
     own = None if person is None else np.asarray(person[0])[np.asarray(person[1]).astype(str) == g.group]
-    found = bench.call("mean_of_people", cd, own)
-    yield from bench.compare(place, _MEAN, c, found, "mean_of_people")
+    yield from place.compare_all(_MEAN, c, bench.call("mean_of_people", cd, own), "mean_of_people")
 
 
 # ---------------------------------------------------------------- highest density regions on a line
@@ -304,7 +282,7 @@ def regions(result: HdrResult, bench: Bench) -> Iterator[Check]:
     for region, place in places:
         if result.n is None:
             found = {"falpha": bench.call("grid_level", *density, region.prob)}
-            yield from bench.compare(place, _CUT, region, found, "grid_level")
+            yield from place.compare_all(_CUT, region, found, "grid_level")
         elif x is None:
             yield place.needs_data("level f_alpha", region.falpha, "a quantile over the samples")
         else:
@@ -312,31 +290,28 @@ def regions(result: HdrResult, bench: Bench) -> Iterator[Check]:
             counted = result.bandwidth is None or result.backend.startswith("r:")
             own = () if counted else (float(result.bandwidth), list(result.support[0]))
             found = {"falpha": bench.call("sample_level", *density, x, region.prob, *own)}
-            yield from bench.compare(place, _CUT, region, found, "stats::quantile")
+            yield from place.compare_all(_CUT, region, found, "stats::quantile")
             if counted and bench.door.has("hdrcde"):
                 found = bench.call("fs_hdr_levels_1d", *density, x, [region.prob])
-                yield from bench.compare(place, _CUT, region, found, "hdrcde::hdr")
+                yield from place.compare_all(_CUT, region, found, "hdrcde::hdr")
         yield from _region(region, *density, place, bench)
 
 
 def _density(bandwidth: float, x: Any, grid: Any, values: Any, bench: Bench) -> Iterator[Check]:
     found = bench.call("fs_density_1d", x, bandwidth, float(grid[0]), float(grid[-1]), grid.size)
-    theirs = np.asarray(found["values"])
+    theirs, near = np.asarray(found["values"]), _DENSITY * float(values.max())
     far = int(np.abs(theirs - values).argmax())
     quantity = f"density at {grid[far]:.4g} (the least alike)"
-    source, near = bench.source("stats::density"), _DENSITY * float(values.max())
-    yield bench.place("density").compare(quantity, values[far], theirs[far], source, absolute=near)
+    yield bench.place("density").compare(quantity, values[far], theirs[far], "stats::density", absolute=near)
 
 
 def _region(region: HdrRegion, grid: Any, values: Any, place: Place, bench: Bench) -> Iterator[Check]:
-    mine = np.asarray(region.intervals, dtype=np.float64)
-    theirs = np.atleast_2d(bench.call("level_crossings", grid, values, region.falpha))
-    source, near = bench.source("level_crossings"), 1e-9 * float(grid[-1] - grid[0])
-    yield place.compare("number of intervals", len(mine), len(theirs), source)
+    mine, near, twin = np.asarray(region.intervals, dtype=float), 1e-9 * float(grid[-1] - grid[0]), "level_crossings"
+    theirs = np.atleast_2d(bench.call(twin, grid, values, region.falpha))
+    yield place.compare("number of intervals", len(mine), len(theirs), twin)
     for k, (ours, other) in enumerate(zip(mine, theirs, strict=False), start=1):
-        yield place.compare(f"interval {k}, lower end", ours[0], other[0], source, absolute=near)
-        yield place.compare(f"interval {k}, upper end", ours[1], other[1], source, absolute=near)
+        yield place.compare(f"interval {k}, lower end", ours[0], other[0], twin, absolute=near)
+        yield place.compare(f"interval {k}, upper end", ours[1], other[1], twin, absolute=near)
     if region.density_mass is not None and not math.isnan(region.density_mass):
         inside, total = (bench.call("mass_above", grid, values, level) for level in (region.falpha, -1.0))
-        found = {"density_mass": inside / total}
-        yield from bench.compare(place, _MASS, region, found, "mass_above")
+        yield from place.compare_all(_MASS, region, {"density_mass": inside / total}, "mass_above")

@@ -15,7 +15,6 @@ from fairstats.ground.results import Result
 from fairstats.methods.rates.employment.result import METRIC
 from fairstats.report.inputs import AuditInput
 from fairstats.report.sections import methods
-from fairstats.report.sections.employment import TITLE
 from fairstats.report.sections.rates import run_rates
 
 
@@ -62,7 +61,7 @@ SECTIONS = (
 )
 #: Those that the report has words for: also what no audit computes.
 # an audit has the ratios by themselves; `adverse_impact` makes these tables
-WORDED = (*SECTIONS, SectionEntry(METRIC, TITLE, lambda inputs: []))
+WORDED = (*SECTIONS, SectionEntry(METRIC, methods.IMPACT_TITLE, lambda inputs: []))
 _TITLES = {metric: said.title for entry in WORDED for metric, said in entry.words("words").items()}
 
 

@@ -19,18 +19,17 @@ from fairstats.methods.hfm.metric import hfm
 from fairstats.methods.madd.metric import madd_of_scores, warn_of
 from fairstats.methods.madd.result import make_settings
 from fairstats.methods.madd.scores import GroupScores
+from fairstats.methods.rates.employment.result import METRIC, AdverseImpact
 from fairstats.methods.rates.models.work import available, compare_all
-from fairstats.methods.rates.setup import make_settings as rate_settings
 from fairstats.methods.um.posterior import um_posterior
-from fairstats.report.inputs import AuditInput
+from fairstats.report.contents import Section
+from fairstats.report.inputs import AuditColumns, AuditInput, AuditSettings
+from fairstats.report.sections.rates import ratio_settings
 
 _RESAMPLES = 1_999
 _DRAWS = 10_000
 #: Rows of the posterior's table.
-UM_METRICS = (
-    "accuracy", "demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity",
-)  # fmt: skip
-
+UM_METRICS = ("accuracy", "demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity")
 #: What is compared, as far as the columns allow.
 MODEL_METRICS = (
     "disparate_impact", "equal_opportunity_difference", "equalized_odds_difference",
@@ -45,19 +44,14 @@ def run_madd(inputs: AuditInput) -> list[Result]:
     twice that of the rates, since MADD/2 bounds the difference of selection rates. The curves that were
     searched are not kept: a thousand numbers per comparison.
     """
-    if not inputs.has_scores:
-        return []
-    if _needs_rows(inputs, "MADD"):
+    if not inputs.has_scores or _needs_rows(inputs, "MADD"):
         return []
     s = inputs.settings
     pairs = s.comparisons == "all" or inputs.reference == "highest"
     settings = make_settings(
-        comparisons="all" if pairs else "reference",
-        margin=min(2 * s.margin, 2.0),
-        confidence_level=s.confidence_level,
-        adjust=s.adjust,
-        n_resamples=s.n_resamples or _RESAMPLES,
-    )
+        comparisons="all" if pairs else "reference", margin=min(2 * s.margin, 2.0),
+        confidence_level=s.confidence_level, adjust=s.adjust, n_resamples=s.n_resamples or _RESAMPLES,
+    )  # fmt: skip
     out = inputs.outcomes
     scores = GroupScores.from_counts(inputs.score_counts) if out is None else GroupScores.from_outcomes(out)
     result = madd_of_scores(scores, None if pairs else inputs.reference, settings, s.seed)
@@ -67,23 +61,18 @@ def run_madd(inputs: AuditInput) -> list[Result]:
 
 def run_models(inputs: AuditInput) -> list[Result]:
     """Changes from the first model to every other; nothing where there is one model."""
-    s, data = inputs.settings, inputs.models
+    s, data, counted = inputs.settings, inputs.models, inputs.tally
     table: Any = data
-    if data is None:
-        cells = None if inputs.tally is None else inputs.tally.cells
-        if not isinstance(cells, PairedCounts) or inputs.tally is None:
-            return []
-        columns = inputs.tally.columns
-        table, names = cells, tuple(columns.get(role, role) for role in ("y_pred", "y_pred_b"))
-    else:
+    if data is not None:
         names = tuple(dict.fromkeys([*data.predictions, *data.scores]))
-    shared = {"confidence_level": s.confidence_level, "adjust": s.adjust, "comparisons": s.comparisons}
-    settings = rate_settings("ratio", {**shared, "threshold": s.threshold})
-    drawn = s.n_resamples or 999
-    settings = replace(settings, margin=s.margin, method="paired", n_resamples=drawn, seed=s.seed)
+    elif counted is not None and isinstance(counted.cells, PairedCounts):
+        table, names = counted.cells, tuple(counted.columns.get(role, role) for role in ("y_pred", "y_pred_b"))
+    else:
+        return []
     metrics = [name for name in MODEL_METRICS if available(name, data)]
     if not metrics:
         return []
+    settings = replace(ratio_settings(s), method="paired", n_resamples=s.n_resamples or 999, seed=s.seed)
     rng = np.random.default_rng(s.seed)
     return [compare_all(table, names, metrics, names[0], inputs.reference, settings, rng)]
 
@@ -95,8 +84,8 @@ def _needs_rows(inputs: AuditInput, what: str) -> bool:
     weighted = what == "ECD" and inputs.counts.weighted
     kind = "clusters" if inputs.counts.clustered else "weighted rows" if weighted else ""
     if kind:
-        text = f"{what} of {kind} is not computed from a tally, which does not keep them"
-        caution(f"{text}: pass the rows, or engine='rows'.", DataWarning)
+        why = f"{what} of {kind} is not computed from a tally, which does not keep them"
+        caution(f"{why}: pass the rows, or engine='rows'.", DataWarning)
     return bool(kind)
 
 
@@ -127,16 +116,9 @@ def run_um(inputs: AuditInput) -> list[Result]:
     if not (inputs.has_labels and inputs.has_predictions) or inputs.counts.weighted:
         return []
     s = inputs.settings
-    posterior = um_posterior(
-        counts=inputs.counts,
-        draws=_DRAWS,
-        reference=None if inputs.reference == "highest" else inputs.reference,
-        rng=s.seed,
-    )
-    table: dict[str, Any] = {
-        "table_metrics": UM_METRICS, "table_prob": s.confidence_level, "table_rope": s.margin,
-    }  # fmt: skip
-    return [replace(posterior, **table)]
+    reference = None if inputs.reference == "highest" else inputs.reference
+    posterior = um_posterior(counts=inputs.counts, draws=_DRAWS, reference=reference, rng=s.seed)
+    return [replace(posterior, table_metrics=UM_METRICS, table_prob=s.confidence_level, table_rope=s.margin)]
 
 
 def run_ecd(inputs: AuditInput) -> list[Result]:
@@ -177,8 +159,31 @@ def _of_rows(inputs: AuditInput) -> tuple[list[GroupSample], str]:
 
 def _of_tally(inputs: AuditInput) -> list[GroupSample]:
     counted = inputs.tally
-    if counted is None or counted.tails is None or len(inputs.attributes) > 1:
-        return []
-    if _needs_rows(inputs, "ECD"):
+    if counted is None or counted.tails is None or len(inputs.attributes) > 1 or _needs_rows(inputs, "ECD"):
         return []
     return list(CounterfactualSample.from_tally(counted).groups)
+
+
+# ---------------------------------------------------------------- adverse impact as a report
+
+IMPACT_TITLE = "Adverse impact: ratios, practical and statistical significance"
+#: Statements that are about selections, whoever makes them.
+IMPACT_STATEMENTS = ("Missing values", "Sampling", "Verdicts", "What it cannot say")
+
+
+def impact_inputs(result: AdverseImpact) -> tuple[list[Section], list[AuditInput]]:
+    """Sections and counts of a report of the result; the counts are those of the whole process."""
+    first = {table.by: table for table in reversed(result.tables)}
+    sets = list(dict.fromkeys(table.by for table in result.tables))
+    groups = tuple(dict.fromkeys(name for names in sets for name in names))
+    columns = AuditColumns(None, "selected" if result.measure == "selection" else "above the median", None, groups)
+    rules = {t.by: t.result.settings.reference_rule for t in result.tables if t.result is not None}
+    references = {
+        INTERSECTION.join(by): rule if rule == "highest" else first[by].comparisons[0].reference
+        for by, rule in rules.items()
+    }
+    settings = AuditSettings(
+        confidence_level=result.confidence_level, threshold=result.threshold, missing="drop", references=references
+    )
+    inputs = [AuditInput(by, None, replace(first[by].counts, attributes=by), columns, settings) for by in sets]
+    return [Section(METRIC, IMPACT_TITLE, by, (result.by(*by),)) for by in sets], inputs

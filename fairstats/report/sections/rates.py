@@ -16,7 +16,7 @@ from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.setup import make_settings
-from fairstats.report.inputs import AUDIT_METHODS, AuditInput
+from fairstats.report.inputs import AUDIT_METHODS, AuditInput, AuditSettings
 
 _ABROCA_RESAMPLES = 999
 
@@ -80,20 +80,12 @@ class WorstCaseResult(Result):
         """Rows of the tidy table."""
         return [
             {
-                "metric": f"worst_case_{b.metric}",
-                "group": b.group,
-                "reference": b.reference,
-                "estimate": b.estimate,
-                "ci_low": b.confidence_interval.low,
-                "ci_high": b.confidence_interval.high,
-                "n": b.n,
-                "method": "worst case",
-                "backend": "numpy",
-                "bound_low": b.low,
-                "bound_high": b.high,
+                "metric": f"worst_case_{b.metric}", "group": b.group, "reference": b.reference,
+                "estimate": b.estimate, "ci_low": b.confidence_interval.low, "ci_high": b.confidence_interval.high,
+                "n": b.n, "method": "worst case", "backend": "numpy", "bound_low": b.low, "bound_high": b.high,
             }
             for b in self.bounds
-        ]
+        ]  # fmt: skip
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
@@ -137,11 +129,14 @@ def run_rates(inputs: AuditInput) -> list[Result]:
     ]
     bounds = worst_case(found)
     if inputs.has_labels and inputs.has_predictions and isinstance(inputs.counts, ConfusionCounts):
-        s = inputs.settings
-        shared = {"confidence_level": s.confidence_level, "adjust": s.adjust, "comparisons": s.comparisons}
-        settings = make_settings("ratio", {**shared, "threshold": s.threshold})
-        found.append(amplification(inputs.counts, inputs.reference, replace(settings, margin=s.margin)))
+        found.append(amplification(inputs.counts, inputs.reference, ratio_settings(inputs.settings)))
     return found + bounds
+
+
+def ratio_settings(s: AuditSettings) -> Any:
+    """Settings of what compares ratios and differences at once."""
+    shared = {"confidence_level": s.confidence_level, "adjust": s.adjust, "comparisons": s.comparisons}
+    return replace(make_settings("ratio", {**shared, "threshold": s.threshold}), margin=s.margin)
 
 
 def _compute(metric: Metric, inputs: AuditInput) -> Result:
@@ -154,15 +149,10 @@ def _compute(metric: Metric, inputs: AuditInput) -> Result:
     if not single:  # no bootstrap of cells
         n_resamples = None
     options = {
-        "method": method,
-        "threshold": s.threshold,
-        "margin": s.margin,
-        "confidence_level": s.confidence_level,
-        "simultaneous": None if scores else s.simultaneous,
-        "adjust": s.adjust,
-        "comparisons": s.comparisons,
+        "method": method, "threshold": s.threshold, "margin": s.margin, "confidence_level": s.confidence_level,
+        "simultaneous": None if scores else s.simultaneous, "adjust": s.adjust, "comparisons": s.comparisons,
         "n_resamples": n_resamples or (_ABROCA_RESAMPLES if scores else 9_999),
-    }
+    }  # fmt: skip
     settings = make_settings(metric.contrast, options)
     if scores:
         return abroca_from_counts(inputs.score_counts, inputs.reference, settings, s.seed)

@@ -22,8 +22,16 @@ from fairstats.ground.rprobe import probe_r
 from fairstats.report.convert import convert
 from fairstats.report.vignettes.by_python import render_by_python
 from fairstats.report.vignettes.page import finish, footnote
-from fairstats.report.vignettes.source import Vignette, find_vignette, read_vignette, vignette_names, write_recorded
-from fairstats.report.vignettes.surroundings import r_library, run_r, surroundings
+from fairstats.report.vignettes.source import (
+    Vignette,
+    find_vignette,
+    r_library,
+    read_vignette,
+    run_r,
+    surroundings,
+    vignette_names,
+    write_recorded,
+)
 
 _PACKAGES = ("rmarkdown", "knitr", "reticulate")
 _QUITTING = re.compile(r"Quitting from lines? (?P<line>\d+)")
@@ -34,52 +42,41 @@ _CAUSE = re.compile(
 
 def lacking_for_r() -> str | None:
     """What the R renderer lacks here and how to get it; None where nothing."""
-    names = ", ".join(f'"{name}"' for name in _PACKAGES)
-    ask = f"p <- c({names}); cat(p[!vapply(p, requireNamespace, NA, quietly = TRUE)])"
+    ask = f"p <- c({_quoted(_PACKAGES)}); cat(p[!vapply(p, requireNamespace, NA, quietly = TRUE)])"
     try:
         done = run_r(["--vanilla", "-e", ask])
     except VignetteError as problem:
         return str(problem)
     if done.returncode:
         return f"Rscript does not run: {done.stderr.strip()[-300:]}"
-    missing = done.stdout.split()
-    if missing:
+    if missing := done.stdout.split():
         debian = " ".join(f"r-cran-{name}" for name in missing)
-        quoted = ", ".join(f'"{name}"' for name in missing)
         return (
             f"R lacks the packages {', '.join(missing)}. To fix: apt-get install {debian} (Debian/Ubuntu), "
-            f"or in R install.packages(c({quoted}))."
+            f"or in R install.packages(c({_quoted(missing)}))."
         )
     if shutil.which("pandoc") is None:
         return "pandoc is not on PATH. To fix: apt-get install pandoc (Debian/Ubuntu), or pandoc.org."
-    return _python_is_too_new() if sys.version_info >= (3, 12) else None
-
-
-def _python_is_too_new() -> str | None:
-    """Whether reticulate cannot read the running Python: old versions call modules that 3.12 removed."""
     variables = {**os.environ, "RETICULATE_PYTHON": sys.executable}
-    if run_r(["--vanilla", "-e", "invisible(reticulate::py_config())"], env=variables).returncode == 0:
+    # old versions of reticulate call modules that Python 3.12 removed
+    new, read = sys.version_info >= (3, 12), ["--vanilla", "-e", "invisible(reticulate::py_config())"]
+    if not new or run_r(read, env=variables).returncode == 0:
         return None
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return (
-        f"R's package reticulate cannot use Python {version}. To fix: install a newer reticulate, run "
-        "fairstats with Python 3.11, or take --renderer python."
-    )
+    cure = "install a newer reticulate, run fairstats with Python 3.11, or take --renderer python."
+    return f"R's package reticulate cannot use Python {'.'.join(map(str, sys.version_info[:2]))}. To fix: {cure}"
 
 
-def render_by_r(
-    vignette: Vignette, *, fast: bool, library: Path, r_version: str, params: Mapping[str, str] | None = None
-) -> str:
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def render_by_r(vignette: Vignette, *, fast: bool, library: Path, r_version: str, params: Mapping[str, str]) -> str:
     """Render a vignette by R Markdown and return its page; a `VignetteError` names the chunk that fails.
 
     `library` is the R library with the R package fairstats, `r_version` is for the page's last line.
     """
-    lacking = lacking_for_r()
-    if lacking is not None:
-        raise VignetteError(f"the R renderer cannot be used: {lacking}")
     ours = files("fairstats.report.vignettes")
-    given = vignette.parameters(params or {})
-    with surroundings(fast=fast, library=library, params=given) as place:
+    with surroundings(fast=fast, library=library, params=vignette.parameters(params)) as place:
         source = place.folder / f"{vignette.name}.Rmd"  # reticulate wants the input in the working directory
         source.write_text(vignette.text, encoding="utf-8")
         pictures = vignette.path.parent / "images"
@@ -99,8 +96,7 @@ def render_by_r(
 def _failure(vignette: Vignette, said: str) -> str:
     """Which chunk failed, and why, from what knitr says."""
     where = hint = ""
-    quitting = _QUITTING.search(said)
-    if quitting:
+    if quitting := _QUITTING.search(said):
         line = int(quitting["line"])
         before = [chunk for chunk in vignette.chunks if chunk.line <= line]
         where = f", chunk {before[-1].name}" if before else f", line {line}"
@@ -146,10 +142,8 @@ def build_vignettes(
     check_whole("jobs", jobs, low=1)
     check_choice("to", to, ("html", "docx", "pdf"))
     wanted = _wanted(names)
-    lacking = lacking_for_r() if renderer == "r" else None
-    if lacking is not None:
+    if renderer == "r" and (lacking := lacking_for_r()):
         raise VignetteError(f"the R renderer cannot be used: {lacking}")
-
     with _r_at_hand(required=renderer == "r") as (library, r_version):
 
         def write(vignette: Vignette) -> Path:

@@ -16,8 +16,15 @@ from typing import Any
 
 from fairstats.ground.errors import MissingDependencyError, VignetteError
 from fairstats.report.vignettes.page import embed_pictures, extract_formulas, finish, footnote, whole_page
-from fairstats.report.vignettes.source import Chunk, Recorded, Vignette, chunk_keys, read_recorded
-from fairstats.report.vignettes.surroundings import Surroundings, surroundings
+from fairstats.report.vignettes.source import (
+    Chunk,
+    Recorded,
+    Surroundings,
+    Vignette,
+    chunk_keys,
+    read_recorded,
+    surroundings,
+)
 
 _HEADING = re.compile(r"<h(?P<depth>[1-6])[^>]*>(?P<title>.*?)</h(?P=depth)>", re.DOTALL)
 _PREPARE = """\
@@ -57,8 +64,7 @@ def render_by_python(
     # not from the package, which replaces itself while another thread may be importing it
     from pygments.formatters.html import HtmlFormatter
 
-    given = vignette.parameters(dict(params))
-    with surroundings(fast=fast, library=library, params=given) as place:
+    with surroundings(fast=fast, library=library, params=vignette.parameters(dict(params))) as place:
         prose, cells = _read(vignette)
         ran = _run_chunks(vignette, cells, place, with_r=library is not None)
     recorded = Recorded() if library is not None else read_recorded(vignette.path)
@@ -67,29 +73,19 @@ def render_by_python(
     for chunk in vignette.chunks:
         outputs = ran.get(chunk.number)
         if chunk.shows("include"):
-            if chunk.shows("echo"):
-                body.append(_code(chunk))
-            if outputs is None:
-                body.append(_recorded(recorded, keys[chunk.number]))
-            else:
-                body.append(_outputs(outputs, chunk))
+            body.append(_code(chunk) if chunk.shows("echo") else "")
+            body.append(_recorded(recorded, keys[chunk.number]) if outputs is None else _outputs(outputs, chunk))
         body.append(_prose(prose.get(chunk.number, ""), vignette))
-    page = whole_page(
-        vignette.title, "\n".join(filter(None, body)), HtmlFormatter(style="xcode").get_style_defs(".highlight")
-    )
+    style = HtmlFormatter(style="xcode").get_style_defs(".highlight")
+    page = whole_page(vignette.title, "\n".join(filter(None, body)), style)
     printed = {n: r_output(o) for n, o in ran.items() if n in keys}
     return finish(page, vignette.name, footnote("python", r_version, fast=fast)), printed
 
 
 def r_output(outputs: Iterable[Any]) -> str:
     """What an R chunk printed, its messages included."""
-    parts = []
-    for output in outputs:
-        if output.output_type == "stream":
-            parts.append(str(output.text))
-        elif "data" in output:
-            parts.append(str(output.data.get("text/plain", "")))
-    return "".join(parts).strip("\n")
+    said = (o.text if o.output_type == "stream" else o.get("data", {}).get("text/plain", "") for o in outputs)
+    return "".join(map(str, said)).strip("\n")
 
 
 def _prose(markdown: str, vignette: Vignette) -> str:
@@ -124,8 +120,7 @@ def _code(chunk: Chunk) -> str:
 def _recorded(recorded: Recorded, key: str) -> str:
     text = recorded.outputs.get(key)
     if text is None:
-        note = "R is not available here, and there is no recorded output for this version."
-        return f'<p class="unrecorded">{note}</p>'
+        return '<p class="unrecorded">R is not available here, and there is no recorded output for this version.</p>'
     note = f"R is not available here; recorded output ({recorded.by}):"
     return f'<p class="recorded">{html.escape(note)}</p>{_pre(text)}'
 
@@ -133,8 +128,7 @@ def _recorded(recorded: Recorded, key: str) -> str:
 def _outputs(outputs: list[Any], chunk: Chunk) -> str:
     if chunk.language == "r":
         return _pre(r_output(outputs))
-    parts: list[str] = []
-    printed = ""
+    parts, printed = [], ""
     for at, output in enumerate(outputs):
         if output.output_type == "stream":
             printed += output.text
@@ -156,7 +150,7 @@ def _pre(text: str, kind: str = "stdout") -> str:
 
 def _shown(output: Any, chunk: Chunk) -> str:
     """The richest form of a value."""
-    data = output.data
+    data: Any = output.data
     if "text/html" in data:
         return f'<div class="output">{data["text/html"]}</div>'
     if "image/png" in data:
@@ -164,8 +158,7 @@ def _shown(output: Any, chunk: Chunk) -> str:
         sized = f' width="{int(width)}"' if width else ""
         source = f"data:image/png;base64,{''.join(data['image/png'].split())}"
         caption = f"<figcaption>{html.escape(chunk.caption)}</figcaption>" if chunk.caption else ""
-        words = html.escape(chunk.alternative, quote=True)
-        return f'<figure><img src="{source}" alt="{words}"{sized}>{caption}</figure>'
+        return f'<figure><img src="{source}" alt="{html.escape(chunk.alternative)}"{sized}>{caption}</figure>'
     if "text/markdown" in data:
         return _markdown(data["text/markdown"], escape=True)
     return _pre(str(data.get("text/plain", "")))
@@ -231,10 +224,9 @@ def _read(vignette: Vignette) -> tuple[dict[int, str], list[Any]]:
         elif cell.cell_type == "markdown":
             prose[len(cells)] = "\n\n".join(filter(None, (prose.get(len(cells)), cell.source)))
     if len(cells) != len(vignette.chunks):
-        raise VignetteError(
-            f"vignette {vignette.name}: jupytext sees {len(cells)} chunks, fairstats {len(vignette.chunks)}. "
-            "To fix: give each chunk a line of ```{python} or ```{r} and an end, with empty lines around."
-        )
+        cure = "give each chunk a line of ```{python} or ```{r} and an end, with empty lines around."
+        seen = f"jupytext sees {len(cells)} chunks, fairstats {len(vignette.chunks)}"
+        raise VignetteError(f"vignette {vignette.name}: {seen}. To fix: {cure}")
     return prose, cells
 
 
@@ -245,18 +237,12 @@ def _kernel(place: Surroundings) -> Any:
 
     folder = place.aside / "kernels" / "fairstats"
     folder.mkdir(parents=True)
-    specification = {
-        "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"],
-        "display_name": "fairstats",
-        "language": "python",
-    }
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
+    specification = {"argv": argv, "display_name": "fairstats", "language": "python"}
     (folder / "kernel.json").write_text(json.dumps(specification), encoding="utf-8")
     connection = str(place.aside / "k.json")
-    manager = AsyncKernelManager(
-        kernel_name="fairstats",
-        kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(folder.parent)], ensure_native_kernel=False),
-        connection_file=connection,
-    )
+    kernels = KernelSpecManager(kernel_dirs=[str(folder.parent)], ensure_native_kernel=False)
+    manager = AsyncKernelManager(kernel_name="fairstats", kernel_spec_manager=kernels, connection_file=connection)
     if os.name == "posix" and len(connection) < 80:  # the system's limit for a socket's name is 104 or 108
         manager.transport = "ipc"
         manager.ip = str(place.aside / "k")

@@ -21,9 +21,8 @@ _DPI, _RETINA = 200, 2
 def run_chunk(code: str, prefix: str, width: float, height: float) -> list[list[str]]:
     """Run a chunk's code in ``__main__`` and collect what it shows, in order, as [kind, text, width].
 
-    A kind is ``"stdout"``, ``"stderr"``, ``"html"``, ``"text"`` (the last expression's value) or ``"figure"``
-    (a path that begins with `prefix`, and its width on the page in pixels). `width` and `height` are the size
-    in inches of figures that do not say theirs.
+    `width` and `height`: inches of figures that do not say theirs; kinds: ``"stdout"``, ``"stderr"``, ``"html"``,
+    ``"text"`` (the last value) or ``"figure"`` (a path that begins with `prefix`, and its width on the page in pixels).
     """
     shown: list[list[str]] = []
     out, err = (_Stream(kind, shown) for kind in ("stdout", "stderr"))
@@ -53,8 +52,7 @@ class _Stream(io.TextIOBase):
     """Text written to it goes to the pieces, joined to the piece before where that is of the same kind."""
 
     def __init__(self, kind: str, shown: list[list[str]]) -> None:
-        self.kind = kind
-        self.shown = shown
+        self.kind, self.shown = kind, shown
 
     def write(self, text: str) -> int:
         """Take text."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.groups import INTERSECTION
-from fairstats.report.columns import check_outcomes
 from fairstats.report.contents import Contents
 from fairstats.report.files import read_table
+from fairstats.report.inputs import check_outcomes
 
 #: Arguments of `audit` that name columns.
 _COLUMNS = (

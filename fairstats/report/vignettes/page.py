@@ -97,10 +97,8 @@ def to_mathml(latex: str, *, display: bool = False) -> str:
     try:
         from latex2mathml.converter import convert
     except ImportError as problem:
-        instead = "--renderer r (pandoc sets them)"
-        raise MissingDependencyError(
-            "latex2mathml", extra="docs", purpose="Formulas of a vignette", alternative=instead
-        ) from problem
+        what = {"purpose": "Formulas of a vignette", "alternative": "--renderer r (pandoc sets them)"}
+        raise MissingDependencyError("latex2mathml", extra="docs", **what) from problem
     try:
         return str(convert(latex, display="block" if display else "inline"))
     except Exception as problem:
@@ -152,8 +150,7 @@ def remote_addresses(page: str) -> list[str]:
 
 def refuse_remote(page: str, name: str) -> str:
     """The page, if it loads nothing from elsewhere; otherwise a `VignetteError` with the addresses."""
-    remote = sorted(set(remote_addresses(page)))
-    if remote:
+    if remote := sorted(set(remote_addresses(page))):
         raise VignetteError(f"vignette {name}: the page would load {', '.join(remote[:5])}. To fix: leave it out.")
     return page
 
@@ -162,8 +159,7 @@ def embed_pictures(page: str, folder: Path, name: str) -> str:
     """Put the pictures that a page takes from a folder into the page itself; none may be missing."""
 
     def embed(match: re.Match[str]) -> str:
-        tag = match[0]
-        source = _SRC.search(tag)
+        tag, source = match[0], _SRC.search(match[0])
         if source is None or re.match(r"data:|https?:|//", source["src"]):
             return tag
         path = folder / unquote(html.unescape(source["src"]))
@@ -184,11 +180,9 @@ def name_pictures(page: str) -> str:
         nonlocal heading
         if match["title"] is not None:
             heading = html.unescape(re.sub(r"<[^>]+>", "", match["title"])).strip()
+        if match["title"] is not None or _ALT.search(match[0]):
             return match[0]
-        tag = match[0]
-        if _ALT.search(tag):
-            return tag
-        text = html.escape(f"Figure: {heading}" if heading else "Figure", quote=True)
-        return f'<img alt="{text}"' + _EMPTY_ALT.sub("", tag)[4:]
+        text = html.escape(f"Figure: {heading}" if heading else "Figure")
+        return f'<img alt="{text}"' + _EMPTY_ALT.sub("", match[0])[4:]
 
     return _HEADING_OR_PICTURE.sub(name, page)

@@ -1,11 +1,16 @@
-"""The vignettes' ``.Rmd`` files: where they lie, how they are read and checked, what R printed last."""
+"""The vignettes' ``.Rmd`` files: where they lie, how they are read and checked, what R printed, what they run in."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterator, Mapping
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,10 +47,8 @@ def vignette_folder(package: Path = _PACKAGE) -> Path:
     within = package / "_vignettes"
     if within.is_dir():
         return within
-    raise VignetteError(
-        f"the vignettes are neither in {beside} nor in {within}. To fix: reinstall fairstats, or give the "
-        "path of an .Rmd file."
-    )
+    cure = "To fix: reinstall fairstats, or give the path of an .Rmd file."
+    raise VignetteError(f"the vignettes are neither in {beside} nor in {within}. {cure}")
 
 
 def vignette_names(folder: Path | None = None) -> tuple[str, ...]:
@@ -73,11 +76,7 @@ def find_vignette(name: str) -> Path:
 
 @dataclass(frozen=True)
 class Chunk:
-    """One chunk of code.
-
-    `number` counts from 1; `label` is empty where it has none; `options` are as written without quotation
-    marks; `line` is the opening fence's, from 1; `heading` is what the chunk stands under.
-    """
+    """One chunk of code, under a heading; `number` and the opening fence's `line` count from 1."""
 
     number: int
     language: str
@@ -104,16 +103,13 @@ class Chunk:
     @property
     def alternative(self) -> str:
         """What stands for its figure where it cannot be seen."""
-        told = self.options.get("fig.alt") or self.caption
-        return told or (f"Figure: {self.heading}" if self.heading else "Figure")
+        return self.options.get("fig.alt") or self.caption or (f"Figure: {self.heading}" if self.heading else "Figure")
 
     @property
     def figure_size(self) -> tuple[float, float] | None:
         """Width and height in inches; None where the options do not say."""
         width, height = (self.options.get(f"fig.{side}") for side in ("width", "height"))
-        if width is None and height is None:
-            return None
-        return float(width or 7), float(height or 5)
+        return None if width is height is None else (float(width or 7), float(height or 5))
 
 
 @dataclass(frozen=True)
@@ -150,8 +146,7 @@ class Vignette:
 def read_vignette(path: Path) -> Vignette:
     """Read a file; a `VignetteError` says what the two renderers would not treat alike, with its line."""
     vignette = parse(path.read_text(encoding="utf-8"), path)
-    wrong = faults(vignette)
-    if wrong:
+    if wrong := faults(vignette):
         raise VignetteError(f"vignette {vignette.name}: " + "; ".join(wrong))
     return vignette
 
@@ -189,26 +184,20 @@ def _chunks(text: str, name: str) -> Iterator[Chunk]:
     lines = text.split("\n")
     at, number, heading = 0, 0, ""
     while at < len(lines):
-        opening = _OPEN.match(lines[at])
-        fence = _FENCE.match(lines[at])
-        title = _HEADING.match(lines[at])
+        opening, fence, title = (sign.match(lines[at]) for sign in (_OPEN, _FENCE, _HEADING))
         if fence is None:
             heading = title[1] if title else heading
             at += 1
             continue
-        end = next((i for i in range(at + 1, len(lines)) if _closes(lines[i], fence["fence"])), None)
+        where, closing = f"vignette {name}, line {at + 1}", re.compile(rf"{fence['fence']}{fence['fence'][0]}*\s*")
+        end = next((i for i in range(at + 1, len(lines)) if closing.fullmatch(lines[i])), None)
         if end is None:
-            raise VignetteError(f"vignette {name}, line {at + 1}: this block has no end. To fix: close it.")
+            raise VignetteError(f"{where}: this block has no end. To fix: close it.")
         if opening is not None:
             number += 1
-            where = f"vignette {name}, line {at + 1}"
             language, label, options = _head(opening["head"], where)
             yield Chunk(number, language, label, options, "\n".join(lines[at + 1 : end]), at + 1, heading)
         at = end + 1
-
-
-def _closes(line: str, fence: str) -> bool:
-    return line.rstrip() == fence[0] * len(line.rstrip()) and len(line.rstrip()) >= len(fence)
 
 
 def _head(head: str, where: str) -> tuple[str, str, dict[str, str]]:
@@ -230,11 +219,7 @@ def _head(head: str, where: str) -> tuple[str, str, dict[str, str]]:
 
 
 def faults(vignette: Vignette) -> list[str]:
-    """What the renderers would not treat alike, each with its line; empty where all is well.
-
-    Allowed are chunks of Python and R with the options ``echo``, ``include``, ``fig.width``, ``fig.height``,
-    ``fig.cap`` and ``fig.alt``; objects must not pass between the languages, nor code stand in prose.
-    """
+    """What the renderers would not treat alike, each with its line; empty where all is well."""
     found = []
     labels: set[str] = set()
     for chunk in vignette.chunks:
@@ -272,8 +257,7 @@ class Recorded:
 
 def chunk_keys(vignette: Vignette) -> dict[int, str]:
     """Number of each R chunk → a key that changes when it or any chunk before it changes."""
-    seen = hashlib.sha256()
-    keys = {}
+    seen, keys = hashlib.sha256(), {}
     for chunk in vignette.chunks:
         seen.update(f"{chunk.language}\0{chunk.code.strip()}\0".encode())
         if chunk.language == "r":
@@ -283,7 +267,7 @@ def chunk_keys(vignette: Vignette) -> dict[int, str]:
 
 def read_recorded(source: Path) -> Recorded:
     """The recorded output of a vignette, empty where there is none; a `VignetteError` for a damaged file."""
-    path = recorded_file(source)
+    path = _recorded_file(source)
     if not path.is_file():
         return Recorded()
     try:
@@ -295,14 +279,96 @@ def read_recorded(source: Path) -> Recorded:
 
 def write_recorded(vignette: Vignette, by: str, outputs: Mapping[int, str]) -> Path:
     """Write what R printed (number of a chunk → text) beside the vignette; the file's path."""
-    keys = chunk_keys(vignette)
-    path = recorded_file(vignette.path)
+    keys, path = chunk_keys(vignette), _recorded_file(vignette.path)
     path.parent.mkdir(exist_ok=True)
     held = {"by": by, "outputs": {keys[number]: text for number, text in sorted(outputs.items())}}
     path.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
 
 
-def recorded_file(source: Path) -> Path:
-    """Where the recorded output of a vignette's R chunks lies: ``recorded/NAME.json`` beside it."""
+def _recorded_file(source: Path) -> Path:
+    """``recorded/NAME.json`` beside the vignette."""
     return source.parent / "recorded" / f"{source.stem}.json"
+
+
+# ---------------------------------------------------------------- what every build runs in
+
+#: Chunks take fewer draws where it is "1".
+_FAST = "FAIRSTATS_VIGNETTE_FAST"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where one vignette runs.
+
+    `folder`: the working directory of both languages; empty at the start, gone at the end; `aside`: for the
+    renderer's own files; `variables`: the environment.
+    """
+
+    folder: Path
+    aside: Path
+    variables: dict[str, str]
+
+
+@contextmanager
+def surroundings(
+    *, fast: bool, library: Path | None, params: Mapping[str, str] | None = None
+) -> Iterator[Surroundings]:
+    """The folders and the environment of one build; `library`: the R library to look into first."""
+    with _folder() as top:
+        folder, aside = Path(top, "work"), Path(top, "aside")
+        folder.mkdir()
+        aside.mkdir()
+        variables = {k: v for k, v in os.environ.items() if k not in (_FAST, "MPLBACKEND", "PYTHONSTARTUP")}
+        # R's own fits are for R chunks: within knitr's process rpy2 cannot start another R.
+        variables |= {"FAIRSTATS_BACKEND": "scipy", "PYTHONHASHSEED": "0", "FAIRSTATS_PARAMS": json.dumps(params or {})}
+        if fast:
+            variables[_FAST] = "1"
+        if library is not None:
+            variables["R_LIBS"] = os.pathsep.join(filter(None, (str(library), os.environ.get("R_LIBS"))))
+        if os.name == "posix" and "utf" not in variables.get("LC_ALL", variables.get("LANG", "")).lower():
+            variables["LC_ALL"] = "C.UTF-8"
+        yield Surroundings(folder, aside, variables)
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="fs-", ignore_cleanup_errors=True)
+
+
+def run_r(
+    arguments: Sequence[str], *, program: str = "Rscript", cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run R without a terminal and keep what it says; a `VignetteError` where it is not on PATH."""
+    path = shutil.which(program)
+    if path is None:
+        raise VignetteError("R is not on PATH. To fix: install R (Debian/Ubuntu: apt-get install r-base-core).")
+    return subprocess.run(  # noqa: S603 - R itself, on the project's own code
+        [path, *arguments], cwd=cwd, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+@contextmanager
+def r_library() -> Iterator[Path]:
+    """Install the R package that this fairstats carries into a library that lives as long as the block."""
+    with _folder() as top:
+        library, source, carried = Path(top, "library"), Path(top, "fairstats"), r_package_folder()
+        library.mkdir()
+        source.mkdir()
+        for name in ("DESCRIPTION", "NAMESPACE"):
+            shutil.copy(carried / name, source / name)
+        for name in ("R", "inst"):
+            shutil.copytree(carried / name, source / name)
+        options = ["--no-docs", "--no-test-load", "--no-byte-compile", f"--library={library}"]
+        done = run_r(["CMD", "INSTALL", *options, str(source)], program="R")
+        if done.returncode:
+            last = " | ".join(done.stderr.strip().splitlines()[-4:])
+            raise VignetteError(f"R cannot install the R package fairstats: {last}")
+        yield library
+
+
+def r_package_folder(package: Path = _PACKAGE) -> Path:
+    """Folder of the R package's source: ``../r`` of a source tree, else ``_r`` within the package."""
+    for folder in (package.parent / "r", package / "_r"):
+        if (folder / "DESCRIPTION").is_file() and (folder / "R").is_dir():
+            return folder
+    raise VignetteError("the source of the R package fairstats is missing. To fix: reinstall fairstats.")

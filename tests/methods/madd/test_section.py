@@ -13,8 +13,7 @@ from statsmodels.stats.multitest import multipletests
 
 import fairstats as fs
 from fairstats.methods.madd.result import MaddResult
-from fairstats.report.columns import AuditColumns
-from fairstats.report.inputs import AuditInput, AuditSettings, build_input
+from fairstats.report.inputs import AuditColumns, AuditInput, AuditSettings, build_input
 from fairstats.report.sections import SECTIONS
 from fairstats.report.sections.methods import run_madd
 

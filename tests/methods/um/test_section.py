@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.report.columns import AuditColumns
-from fairstats.report.inputs import AuditInput, AuditSettings, build_input
+from fairstats.report.inputs import AuditColumns, AuditInput, AuditSettings, build_input
 from fairstats.report.sections import REFERENCES, SECTIONS, SectionEntry
 from fairstats.report.sections.methods import UM_METRICS, run_um
 

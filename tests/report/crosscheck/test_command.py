@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.report.crosscheck import door as door_module
+from fairstats.report.crosscheck import check as door_module
 from fairstats.report.crosscheck.check import Place
 from fairstats.report.crosscheck.table import Crosscheck
 

@@ -165,7 +165,7 @@ def _moved(answer: Any) -> Any:
 
 
 if __name__ == "__main__":
-    from fairstats.report.crosscheck.door import open_door
+    from fairstats.report.crosscheck.check import open_door
 
     r = open_door()
     answers = {}

@@ -12,7 +12,7 @@ import pytest
 import fairstats as fs
 from fairstats.ground.errors import BackendError, InputError
 from fairstats.ground.serialise import decode, encode
-from fairstats.report.crosscheck import door as door_module
+from fairstats.report.crosscheck import check as door_module
 from fairstats.report.crosscheck.check import Place
 from fairstats.report.crosscheck.run import crosscheck
 from fairstats.report.crosscheck.table import Crosscheck

@@ -14,12 +14,12 @@ from fairstats.report.vignettes.source import (
     faults,
     find_vignette,
     parse,
+    r_package_folder,
     read_recorded,
     read_vignette,
     vignette_folder,
     vignette_names,
 )
-from fairstats.report.vignettes.surroundings import r_package_folder
 
 TEXT = """---
 title: "Of ratios"
