@@ -9,7 +9,7 @@ import numpy as np
 
 from fairstats.ground.checks import check_that
 from fairstats.ground.lazy import Axes
-from fairstats.plots.canvas import axes_or_new, panels_or_new
+from fairstats.plots.picture import axes_or_new, panels_or_new
 
 _GROUPS = ("C3", "C0", "C2", "C4", "C1")
 #: More points than this are drawn as a random share: the eye sees no more, and a picture stays small.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
-from fairstats.plots.canvas import axes_or_new, panels_or_new
+from fairstats.plots.picture import axes_or_new, panels_or_new
 
 COLOUR = "C0"
 _MARKS: dict[str, Any] = {

@@ -12,7 +12,7 @@ from fairstats.ground.checks import check_type
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
 from fairstats.ground.registry import find_metric, is_ratio
-from fairstats.plots.canvas import axes_or_new
+from fairstats.plots.picture import axes_or_new
 
 #: Verdict → colour, marker, face; shape and word say the same as the colour.
 STYLES = {

@@ -10,7 +10,7 @@ import numpy as np
 from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
-from fairstats.plots.canvas import axes_or_new
+from fairstats.plots.picture import axes_or_new
 
 _POINT, _RANGE, _LINE = "#0072b2", "#56b4e9", "0.4"
 _NAMES = {"D": "D", "D_f": "$D_f$", "HFM": "HFM = $D_f/D$ − 1"}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
-from fairstats.plots.canvas import axes_or_new
+from fairstats.plots.picture import axes_or_new
 
 #: Colours that stay apart without red and green; further groups go on with matplotlib's.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")

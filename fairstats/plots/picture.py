@@ -1,4 +1,7 @@
-"""A picture as data: marks on two axes. Matplotlib draws it here, and the HTML report draws it as SVG."""
+"""A picture as data: marks on two axes. Matplotlib draws it here, and the HTML report draws it as SVG.
+
+Matplotlib is loaded when something is drawn; it draws on the axes given, or on new ones.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,54 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import check_that
+from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.lazy import Axes
-from fairstats.plots.canvas import axes_or_new
 
 #: Colours of series, which stay apart without red and green; NEUTRAL and LIMIT are no series.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#3b8fc2")
 DASHES = ("solid", (0, (6, 2)), (0, (2, 2)), (0, (6, 2, 2, 2)), (0, (1, 2)), (0, (9, 3)))
 NEUTRAL, LIMIT = -1, -2
 _NAMED = {NEUTRAL: "0.4", LIMIT: "#a3161b"}
+
+
+def pyplot() -> Any:
+    """`matplotlib.pyplot`; MissingDependencyError where it is not installed (extra ``report``)."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as problem:
+        raise MissingDependencyError(
+            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame()"
+        ) from problem
+    return plt
+
+
+def axes_or_new(ax: Axes | None, **new: Any) -> Axes:
+    """The axes that were given, or those of a new figure."""
+    if ax is not None:
+        _check_axes("ax", ax)
+        return ax
+    made: Axes = pyplot().subplots(layout="constrained", **new)[1]
+    return made
+
+
+def _check_axes(argument: str, given: Any) -> None:
+    fine = not isinstance(given, type) and callable(getattr(given, "set_xlim", None))
+    check_that(fine, argument, given, "matplotlib axes, or None for a new figure", "plt.subplots()[1]")
+
+
+def panels_or_new(axes: Any, shape: tuple[int, int], allowed: str, **new: Any) -> tuple[Any, Any]:
+    """The axes that were given, or those of a new figure of rows × columns, and the same in one row."""
+    if axes is None:
+        figure, axes = pyplot().subplots(*shape, **new)
+        figure.set_layout_engine("constrained")
+    panels = np.asarray(axes, dtype=object).ravel()
+    if panels.size != shape[0] * shape[1]:
+        cure = f"plt.subplots{shape}[1]"
+        raise InputError("axes", got=f"{panels.size} axes", allowed=allowed, cure=cure)
+    for panel in panels:
+        _check_axes("axes", panel)
+    return axes, panels
 
 
 @dataclass(frozen=True, eq=False)

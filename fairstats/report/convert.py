@@ -15,8 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fairstats.ground.errors import InputError
-from fairstats.plots.canvas import pyplot
-from fairstats.plots.picture import Picture, draw
+from fairstats.plots.picture import Picture, draw, pyplot
 from fairstats.report.format import escaped
 from fairstats.report.svg import svg
 

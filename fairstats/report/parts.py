@@ -20,9 +20,16 @@ from fairstats.methods.rates.planning import chance_of_verdict, detectable_ratio
 from fairstats.methods.rates.result import RatioResult
 from fairstats.methods.um.result import UmPosterior
 from fairstats.numerics.hdr.region import hdr
+from fairstats.plots.figures import (
+    calibration_curves,
+    madd_by_bandwidth,
+    posterior_plane,
+    power_curves,
+    return_levels,
+    roc_curves,
+    score_histograms,
+)
 from fairstats.plots.picture import Picture
-from fairstats.plots.planes import posterior_plane, power_curves, return_levels
-from fairstats.plots.scores import calibration_curves, madd_by_bandwidth, roc_curves, score_histograms
 from fairstats.report.contents import Contents, Section, headline
 from fairstats.report.format import chance, count, isolate, number, percent, printable
 from fairstats.report.view import Part, SetView, Table, table_of, told

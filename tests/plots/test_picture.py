@@ -12,9 +12,16 @@ from statsmodels.stats.proportion import proportion_confint
 
 import fairstats as fs
 from fairstats.ground.scores import ScoreCounts
+from fairstats.plots.figures import (
+    calibration_curves,
+    madd_by_bandwidth,
+    posterior_plane,
+    power_curves,
+    return_levels,
+    roc_curves,
+    score_histograms,
+)
 from fairstats.plots.picture import LIMIT, NEUTRAL, Picture, contours, draw, mark
-from fairstats.plots.planes import posterior_plane, power_curves, return_levels
-from fairstats.plots.scores import calibration_curves, madd_by_bandwidth, roc_curves, score_histograms
 from fairstats.report.svg import _ticks, svg
 
 RNG = np.random.default_rng(5)

@@ -27,8 +27,8 @@ from fairstats.methods.rates.result import ComparisonResult, Inference, RateComp
 from fairstats.methods.rates.setup import Shared, check_groups, documented, make_settings, rows_among
 from fairstats.numerics.draws import drawn_rows, split_rows
 from fairstats.numerics.paired.distance import MIN_ROWS, AucGap, Unseen, unseen
+from fairstats.plots.figures import calibration_curves, roc_curves
 from fairstats.plots.picture import draw
-from fairstats.plots.scores import calibration_curves, roc_curves
 
 #: False positive rates at which drawn curves are compared; a prime number, so that few curves jump there.
 _GRID = (np.arange(257) + 0.5) / 257

@@ -23,9 +23,9 @@ from fairstats.methods.um.pymc_models import Diagnostics, as_arviz
 from fairstats.methods.um.table import PosteriorRow, posterior_rows, table_draws, usual_metrics
 from fairstats.numerics.hdr.region import hdr
 from fairstats.numerics.hdr.result import HdrResult
+from fairstats.plots.figures import posterior_plane
 from fairstats.plots.hdr import plot_posterior
 from fairstats.plots.picture import draw
-from fairstats.plots.planes import posterior_plane
 
 #: What no posterior has, and where to look instead.
 NO_TEST = {

@@ -15,8 +15,7 @@ from scipy.special import gamma
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
-from fairstats.methods.hfm.approx import acceleration, isotropic_weights
-from fairstats.methods.hfm.guarantee import choose, failure_bound
+from fairstats.methods.hfm.approx import acceleration, choose, failure_bound, isotropic_weights
 from fairstats.methods.hfm.set_distance import SetDistance
 
 from .conftest import brute, make_pair
