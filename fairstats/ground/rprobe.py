@@ -37,8 +37,7 @@ def begin(*options):
 asked = begin()
 
 def answer(*args, **kwargs):
-    known = out["variables"]
-    return tuple((k, v) for k, v in known.items() if os.environ.get(k) != v)
+    return tuple((k, v) for k, v in out["variables"].items() if os.environ.get(k) != v)
 
 def complete_answer():
     if asked is None:
