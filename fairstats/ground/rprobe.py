@@ -105,8 +105,6 @@ sys.stdout.write("\n" + mark + json.dumps(out) + "\n")
 sys.stdout.flush()
 os._exit(0)
 """
-
-
 #: R packages that fairstats can use → what for.
 R_PACKAGES: Mapping[str, str] = {
     "extRemes": "extreme-value fits (default)", "evd": "extreme-value fits (on request)",
