@@ -3,15 +3,6 @@
 ``load_*`` give data that travel with the package; ``read_*`` read files that you downloaded, in the layout
 in which they are published. Nothing here uses the network. Each returns a `Dataset`, which unpacks as
 ``frame, description``; print the description before using the data.
-
-Examples
---------
->>> from fairstats.datasets import load_ricci
->>> frame, description = load_ricci()
->>> frame.shape
-(118, 6)
->>> print(description.licence)
-Court documents, public record
 """
 
 from __future__ import annotations

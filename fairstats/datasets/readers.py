@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 from fairstats.datasets import files
 from fairstats.datasets.description import Dataset, compas_subset, entry
 from fairstats.ground.errors import DataWarning, InputError, MissingDependencyError, caution
 from fairstats.ground.lazy import pd
-
-_EXCEL_ENGINES: Final = {".xls": "xlrd", ".xlsx": "openpyxl"}
 
 
 def read_compas(path: files.StrPath, *, subset: Literal["propublica", "besse"] | None = None) -> Dataset:
@@ -195,8 +193,8 @@ def read_student(mat: files.StrPath, por: files.StrPath) -> Dataset:
 def read_credit_default(path: files.StrPath) -> Dataset:
     """Read UCI Default of Credit Card Clients, the original ``.xls`` or the sheet saved as CSV.
 
-    The sheet has two header lines (X1, X2, …, then the names); a CSV with the names alone is read too. The
-    row number ``ID`` is dropped and the label is renamed ``default_payment_next_month``.
+    A CSV without the sheet's first header line (X1, X2, …) is read too. The row number ``ID`` is dropped, and the
+    label is renamed ``default_payment_next_month``.
 
     Parameters
     ----------
@@ -221,7 +219,7 @@ def read_credit_default(path: files.StrPath) -> Dataset:
     >>> frame, description = read_credit_default("default of credit card clients.xls")  # doctest: +SKIP
     """
     file = files.existing_file("path", path)
-    engine = _EXCEL_ENGINES.get(file.suffix.lower())
+    engine = {".xls": "xlrd", ".xlsx": "openpyxl"}.get(file.suffix.lower())
     cells = files.strings("path", file, header=None) if engine is None else _excel_cells(file, engine)
     header, first_row = _names(cells)
     known = entry("credit_default")

@@ -13,12 +13,11 @@ from fairstats.ground.checks import check_choice, check_that, check_whole
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 
-# ---------------------------------------------------------------- Open University Learning Analytics Dataset
-
 _KEY: Final = ["code_module", "code_presentation", "id_student"]
-
-_LEVELS: Final = ("No Formal quals", "Lower Than A Level", "A Level or Equivalent", "HE Qualification")
-_EDUCATION: Final = {name: k for k, name in enumerate((*_LEVELS, "Post Graduate Qualification"))}
+_EDUCATION: Final = {
+    "No Formal quals": 0, "Lower Than A Level": 1, "A Level or Equivalent": 2, "HE Qualification": 3,
+    "Post Graduate Qualification": 4,
+}  # fmt: skip
 # One band of the original is spelt without its percent sign; the spelling with it is read too.
 _POVERTY: Final = {
     **dict.fromkeys(("0-10%", "10-20", "10-20%", "20-30%", "30-40%", "40-50%"), 1),
@@ -157,14 +156,11 @@ def oulad_course_table(students: pd.DataFrame, course: str | None = None) -> pd.
     return pd.DataFrame(table).reset_index(drop=True)
 
 
-# ---------------------------------------------------------------- Medical Expenditure Panel Survey
-
 _VISITS: Final = ("OBTOTV{yy}", "OPTOTV{yy}", "ERTOT{yy}", "IPNGTD{yy}", "HHTOTD{yy}")
 _FILTER_ONLY: Final = ("EDUCYR", "HIDEG")
 _NEVER_NEGATIVE: Final = ("REGION", "AGE", "MARRY", "ASTHDX")
 # Kept whatever their sign: no code of these says that an answer is missing, or it is left as it is.
 _UNFILTERED: Final = ("SEX", "PCS42", "MCS42", "K6SUM42")
-_DEFAULT_PANEL: Final = {"15": 19, "16": 21}
 
 
 def read_meps(path: files.StrPath, *, panel: int | None = None) -> Dataset:
@@ -205,7 +201,11 @@ def read_meps(path: files.StrPath, *, panel: int | None = None) -> Dataset:
     raw = {published[name]: known.dtypes[name] for name in ours}
     raw |= dict.fromkeys((*visits, "PANEL", "HISPANX", "RACEV2X", *_FILTER_ONLY), "int64")
     raw |= {f"PERWT{year}F": "float64"}
-    frame = _one_panel(files.read_with_header("path", file, raw), year, panel)
+    frame = files.read_with_header("path", file, raw)
+    panels = sorted(map(int, frame["PANEL"].unique()))
+    wanted = {"15": 19, "16": 21}.get(year) if panel is None else panel
+    check_that(wanted in panels, "panel", panel, f"a panel of this file of 20{year}: {', '.join(map(str, panels))}")
+    frame = frame[frame["PANEL"].isin([wanted])]
     utilization = frame[visits].sum(axis=1).ge(10).astype("int64")
     white = frame["HISPANX"].eq(2) & frame["RACEV2X"].eq(1)
     race = white.map({True: "White", False: "Non-White"}).astype("str")
@@ -216,11 +216,3 @@ def read_meps(path: files.StrPath, *, panel: int | None = None) -> Dataset:
     keep &= frame[[*answered, *_FILTER_ONLY]].ge(-1).all(axis=1)
     chosen = frame.loc[keep, list(known.dtypes)].reset_index(drop=True)
     return known.dataset(chosen, subset=f"panel of 20{year}, answers known")
-
-
-def _one_panel(frame: pd.DataFrame, year: str, panel: int | None) -> pd.DataFrame:
-    panels = sorted(int(number) for number in frame["PANEL"].unique())
-    wanted = _DEFAULT_PANEL.get(year) if panel is None else panel
-    allowed = f"a panel of this file of 20{year}: {', '.join(map(str, panels))}"
-    check_that(wanted in panels, "panel", panel, allowed)
-    return frame[frame["PANEL"].isin([wanted])]

@@ -1,7 +1,4 @@
-"""Which back end computes, what is installed for it, and, where it does not work, why and what helps.
-
-Asked in this order: ``backend=`` of the call, `use_backend`, ``FAIRSTATS_BACKEND``, "auto".
-"""
+"""Which back end computes, what is installed for it, and, where it does not work, why and what helps."""
 
 from __future__ import annotations
 

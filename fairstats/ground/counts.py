@@ -183,11 +183,6 @@ class CellCounts:
         ----------
         counts : mapping of group to cells by name, or data frame
             As in `from_counts`, but a mapping names the cells.
-
-        Raises
-        ------
-        InputError
-            If a cell is missing or unnamed, negative or not finite.
         """
         for cells in counts.values() if isinstance(counts, Mapping) else ():
             cure = repr({cell: 10 + k for k, cell in enumerate(cls.cells)})

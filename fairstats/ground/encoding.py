@@ -289,12 +289,20 @@ def binary_codes(values: Any, argument: str, pos_label: Any = None) -> Factor:
     `pos_label`, the favourable value, may be left out for labels in {0, 1}, {False, True} or {-1, 1}.
     """
     factor = factorize(values, argument)
-    positive = _positive_level(factor.levels, argument, pos_label)
+    levels = factor.levels
+    if pos_label is not None:
+        positive = next((k for k, level in enumerate(levels) if _same(level, pos_label)), -2)
+    elif set(levels) <= {0, 1} or set(levels) <= {-1, 1}:
+        positive = levels.index(1) if 1 in levels else -2  # it does not occur
+    else:
+        got, cure = f"the values {listed(levels, 8)}", f"pass pos_label= (one of {listed(levels, 8)})"
+        allowed = "labels 0/1, False/True or -1/1, or any labels with `pos_label` naming the favourable one"
+        raise InputError(argument, got=got, allowed=allowed, cure=cure)
     if factor.codes.size and not factor.has_missing:
         codes: Any = (factor.codes == positive).view(np.uint8)
     else:
         codes = np.where(factor.codes == MISSING, MISSING, factor.codes == positive).astype(np.int8)
-    return Factor(codes, factor.levels)
+    return Factor(codes, levels)
 
 
 def _same(level: Hashable, pos_label: Any) -> bool:
@@ -302,24 +310,12 @@ def _same(level: Hashable, pos_label: Any) -> bool:
     return bool(level == pos_label) or label_text(level) == label_text(pos_label)
 
 
-def _positive_level(levels: tuple[Hashable, ...], argument: str, pos_label: Any) -> int:
-    """Position of the favourable value, -2 where it does not occur."""
-    if pos_label is not None:
-        return next((k for k, level in enumerate(levels) if _same(level, pos_label)), -2)
-    if set(levels) <= {0, 1} or set(levels) <= {-1, 1}:
-        return levels.index(1) if 1 in levels else -2
-    got, cure = f"the values {listed(levels, 8)}", f"pass pos_label= (one of {listed(levels, 8)})"
-    allowed = "labels 0/1, False/True or -1/1, or any labels with `pos_label` naming the favourable one"
-    raise InputError(argument, got=got, allowed=allowed, cure=cure)
-
-
 def _check_pos_label_occurs(pos_label: Any, labels: Mapping[str, Any], given: Mapping[str, Factor]) -> None:
     named = {name: factor.levels for name, factor in given.items() if labels[name] is not None}
     absent = [name for name, levels in named.items() if not any(_same(level, labels[name]) for level in levels)]
     if not absent:
         return
-    name = absent[0]
-    have = listed(named[name], 8)
+    name, have = absent[0], listed(named[absent[0]], 8)
     if len(absent) == len(given) or isinstance(pos_label, Mapping) or len(named[name]) > 1:
         got = f"{labels[name]!r}, which does not occur in {name}"
         cure = "name the favourable value; a mapping {'y_true': …, 'y_pred': …} where the columns differ"

@@ -1,7 +1,4 @@
-"""Groups: one sensitive column or the intersections of several, in an order that is never an accident.
-
-The order is the user's (``groups=``) or that of a categorical column; else by decreasing size, then by label.
-"""
+"""Groups, of one sensitive column or intersections of several, in the order given or declared, or by size and label."""
 
 from __future__ import annotations
 
@@ -143,10 +140,8 @@ def _cross(parts: list[Factor]) -> Factor:
 
 
 def _labels(levels: tuple[Hashable, ...]) -> tuple[str, ...]:
-    texts = [_text(level) for level in levels]
-    if len(set(texts)) < len(texts):  # ("a & b", "c") and ("a", "b & c"), say
-        texts = [f"{level!r}" for level in levels]
-    return tuple(texts)
+    texts = tuple(map(_text, levels))  # alike of ("a & b", "c") and ("a", "b & c"), say
+    return texts if len(set(texts)) == len(texts) else tuple(map(repr, levels))
 
 
 def _ordered(factor: Factor, groups: Sequence[Hashable] | None, number: NDArray[np.int64] | None) -> Factor:

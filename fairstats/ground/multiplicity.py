@@ -55,13 +55,6 @@ class MaxZ:
 
     `covariance`, shape (m, m), may be singular; or variances, shape (m,), of independent estimates; `pairs`, shape
     (J, 2): positions of the estimates whose differences are taken. What has no known variance is left out.
-
-    Examples
-    --------
-    Three groups against a fourth; Dunnett's tables have 2.35.
-
-    >>> print(round(MaxZ(np.ones(4), pairs=[(0, 1), (0, 2), (0, 3)]).quantile(0.95), 2))
-    2.34
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -36,18 +37,17 @@ class MissingReport:
 
     def regrouped(self, position: Sequence[int]) -> MissingReport:
         """The same report where group g has become group ``position[g]``."""
-        moved: dict[tuple[int, int, int], int] = {}
+        moved: Counter[tuple[int, int, int]] = Counter()
         for group, label, prediction, count in self.patterns:
-            key = (group if group < 0 else int(position[group]), label, prediction)
-            moved[key] = moved.get(key, 0) + count
+            moved[group if group < 0 else int(position[group]), label, prediction] += count
         return replace(self, patterns=tuple((*key, count) for key, count in sorted(moved.items())))
 
     def __add__(self, other: MissingReport) -> MissingReport:
-        columns = dict.fromkeys([*self.by_column, *other.by_column])
-        both = {name: self.by_column.get(name, 0) + other.by_column.get(name, 0) for name in columns}
+        both = Counter(self.by_column)
+        both.update(other.by_column)
         joined = replace(
             self, policy=self.policy if self.n_dropped or not other.n_dropped else other.policy,
-            n_rows=self.n_rows + other.n_rows, n_dropped=self.n_dropped + other.n_dropped, by_column=both,
+            n_rows=self.n_rows + other.n_rows, n_dropped=self.n_dropped + other.n_dropped, by_column=dict(both),
             patterns=self.patterns + other.patterns,
         )  # fmt: skip
         groups = [group for group, *_ in joined.patterns]

@@ -86,7 +86,7 @@ def _check(node: ast.expr) -> None:
 
 @lru_cache(maxsize=256)
 def shape_of(formula: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Cells of successes and of cases, and the formulas (of different rows) of which this is the mean, if any."""
+    """Cells of successes and of cases, and the formulas (of different rows) that this is the mean of, or nothing."""
     if not formula:
         return (), (), ()
     node = _parse(formula)

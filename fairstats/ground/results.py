@@ -1,8 +1,4 @@
-"""Intervals, tests, comparisons and the base of every result.
-
-A result is a frozen dataclass. `to_frame()` is the one table; summary, HTML and reports read it. Every result
-answers to one set of names; what a class cannot have it declares in `lacks`, with where to look instead.
-"""
+"""Intervals, tests, comparisons and the base of every result: a frozen dataclass, whose one table is `to_frame()`."""
 
 from __future__ import annotations
 
@@ -75,13 +71,7 @@ class Interval:
         return self.low <= value <= self.high
 
     def words(self, number: str = ".3f", alternative: str = "two-sided") -> str:
-        """The interval in words; of a one-sided one only the end that is a limit.
-
-        Examples
-        --------
-        >>> Interval(0.081, 2.0, 0.95, "").words(alternative="greater")
-        'at least 0.081, 95% limit'
-        """
+        """The interval in words, "95% interval 0.081 to 0.200"; of a one-sided one only the end that is a limit."""
         level = f"{100 * self.confidence_level:g}%"
         if alternative == "two-sided":
             return f"{level} interval {self.low:{number}} to {self.high:{number}}"

@@ -37,8 +37,7 @@ def begin(*options):
 asked = begin()
 
 def answer(*args, **kwargs):
-    known = out["variables"]
-    return tuple((k, v) for k, v in known.items() if os.environ.get(k) != v)
+    return tuple((k, v) for k, v in out["variables"].items() if os.environ.get(k) != v)
 
 def complete_answer():
     if asked is None:
@@ -106,8 +105,6 @@ sys.stdout.write("\n" + mark + json.dumps(out) + "\n")
 sys.stdout.flush()
 os._exit(0)
 """
-
-
 #: R packages that fairstats can use → what for.
 R_PACKAGES: Mapping[str, str] = {
     "extRemes": "extreme-value fits (default)", "evd": "extreme-value fits (on request)",

@@ -33,7 +33,6 @@ from fairstats.ground.rprobe import RProbe, diagnose, probe_r, settle_probe
 _OPTIONS = ("rpy2", "--quiet", "--no-save", "--no-restore", "--no-init-file", "--no-site-file")
 #: R functions that load the code and call a function of it.
 _IN_R = Path(__file__).with_name("session.R").read_text(encoding="utf-8")
-_FUNCTION = re.compile(r"(?:[A-Za-z][\w.]*::)?[A-Za-z.][\w.]*")
 #: R's integers.
 _LARGEST, _NA_INTEGER = 2**31 - 1, -(2**31)
 
@@ -63,7 +62,7 @@ def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
     and call, and what it printed as a note; KeyboardInterrupt on Ctrl-C, after which the session stays usable. Each
     warning of R is a FairstatsWarning.
     """
-    if not _FUNCTION.fullmatch(function):
+    if not re.fullmatch(r"(?:[A-Za-z][\w.]*::)?[A-Za-z.][\w.]*", function):
         raise errors.InputError("function", got=repr(function), allowed='an R function, "name" or "package::name"')
     seed = int(as_generator(rng)[0].integers(2**31 - 1))
     _refuse_forked_child()

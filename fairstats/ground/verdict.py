@@ -1,8 +1,4 @@
-"""The one rule that turns evidence into verdicts.
-
-A quantity is shown to lie below, above or inside its fair range, or none of these. Over the comparisons of a metric
-verdicts are family-wise: the smallest p-value of each names its direction, and those are adjusted together.
-"""
+"""The one rule that turns evidence into verdicts: a quantity is shown to lie below, above or inside a fair range."""
 
 from __future__ import annotations
 
