@@ -68,7 +68,7 @@ class RocCurve:
 
     @property
     def misplaced(self) -> tuple[tuple[float, float], ...]:
-        """Of negatives and of positives the mean share of the other label on the wrong side, and its square.
+        """Of negatives and positives the mean share of the other label on the wrong side, and its square.
 
         Of scores that go the other way (AUC below one half) the wrong side is the other one.
         """

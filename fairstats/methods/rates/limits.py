@@ -127,9 +127,8 @@ class Widest(_ByCritical):
 class Score(_ByCritical):
     """All θ that the score test does not reject.
 
-    `correction` is the factor N/(N−1); `continuity` takes (1/n₀ + 1/n₁)/2 off the distance from the estimate (of ratios
-    (1/n₀ + θ/n₁)/2). `scale` multiplies the statistic where the estimate lies above and below the null: of groups that
-    share clusters the standard error if they were independent over their own, and `shrinkage`.
+    `correction`, `continuity`: as in `score`; `scale` multiplies the statistic where the estimate lies above and below
+    the null: of groups that share clusters the standard error if they were independent over their own, and `shrinkage`.
     """
 
     table: Table
