@@ -129,9 +129,9 @@ def compare_models(
     """
     given = {"comparisons": comparisons, "threshold": threshold, "margin": margin, "n_resamples": n_resamples}
     asked = {**options, **given}
-    settings = replace(make_settings("ratio", asked), margin=make_settings("difference", asked).margin)
+    settings, of_differences = make_settings("ratio", asked), make_settings("difference", asked)
     generator, seed = as_generator(rng)
-    settings = replace(settings, method="paired", seed=seed)
+    settings = replace(settings, margin=of_differences.margin, method="paired", seed=seed)
     rows = {"y_true": y_true, "y_pred": y_pred, "y_pred_b": y_pred_b, "score": score}
     lacks = "y_pred" if score is None else ""
     if counts_or_rows(counts, needs=lacks, **rows, sensitive_features=options["sensitive_features"]):
@@ -183,17 +183,14 @@ def _named(y_pred: Any, y_pred_b: Any) -> dict[str, Any]:
     """Model → predictions."""
     if isinstance(y_pred, Mapping):
         if y_pred_b is not None:
-            allowed = "either a mapping of models, or y_pred and y_pred_b"
-            got = "a column beside a mapping"
+            got, allowed = "a column beside a mapping", "either a mapping of models, or y_pred and y_pred_b"
             raise InputError("y_pred_b", got=got, allowed=allowed, cure="put it into the mapping")
         return {str(name): values for name, values in y_pred.items()}
     return {name: values for name, values in (("A", y_pred), ("B", y_pred_b)) if values is not None}
 
 
 def _scores(score: Any) -> dict[str, Any]:
-    if score is None:
-        return {}
-    if not isinstance(score, Mapping):
+    if not isinstance(score, (Mapping, type(None))):
         allowed = "a mapping from model to its scores"
         raise InputError("score", got=type(score).__name__, allowed=allowed, cure='score={"A": …, "B": …}')
-    return {str(name): values for name, values in score.items()}
+    return {str(name): values for name, values in (score or {}).items()}
