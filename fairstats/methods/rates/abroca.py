@@ -324,8 +324,7 @@ class _Noise:
         if distance <= 0:
             return 1.0
         below = min(int(np.searchsorted(law, distance - 1e-12)) for law in self.laws)
-        share = (1 + self.areas.size - below) / (1 + self.areas.size)
-        return max(share, self.hidden.pvalue(distance))
+        return max((1 + self.areas.size - below) / (1 + self.areas.size), self.hidden.pvalue(distance))
 
     def pvalue_of_less(self, area: float, estimate: float) -> float:
         """p-value of an area at or above the estimate; 1 below it."""
@@ -334,8 +333,7 @@ class _Noise:
     def reach(self, level: float) -> float:
         """The largest distance whose p-value is above 1 − level."""
         beyond = int((1 - level) * (1 + self.areas.size) + 1e-9)
-        least = self.hidden.reach(1 - level)
-        return max(least, *(float(law[-beyond]) for law in self.laws)) if beyond else 1.0
+        return max(self.hidden.reach(1 - level), *(float(law[-beyond]) for law in self.laws)) if beyond else 1.0
 
 
 class _Draws:

@@ -106,10 +106,9 @@ def exactly_shown(
 ) -> NDArray[np.bool_]:  # fmt: skip
     """Whether exact tests on a side of an end of the fair range show it left, or kept, per table.
 
-    `z`: the statistic, low where they do. With the other direction (`z_evidence`) p + Φ(Φ⁻¹(p) − width) is at
-    most the error where p is at most a limit of the table. Along the tables ordered by `z` p rises, so that
-    runs of them are halved until a p before them or that of their last table settles them, or the `chance`
-    of all of them is too small to count.
+    `z`: the statistic, low where they do. With the other direction (`z_evidence`) p + Φ(Φ⁻¹(p) − width) is at most the
+    error where p is at most a limit of the table. Along the tables ordered by `z` p rises, so that runs are halved
+    until a p before them or that of their last table settles them, or their `chance` is too small to count.
     """
     k, n, j, m = tables
     order = np.argsort(z, kind="stable")

@@ -16,11 +16,9 @@ from fairstats.methods.rates.score import Contrast, Table
 
 #: Below this count in any of the four cells methods other than the score are warned of.
 SMALL_CELL = 5
-#: A group needs so many effective clusters, and under weights or clusters so many effective successes and
-#: failures; up to so many statistics are shrunk.
+#: Effective clusters, and effective successes and failures, that a group needs; up to so many statistics are shrunk.
 MIN_UNITS, MIN_EFFECTIVE, FULL_EFFECTIVE = 8.0, 10.0, 20.0
-#: The delta method of functions of the cells and of ratios of means is taken of groups of so many rows, and
-#: of means of so many cases.
+#: Rows that a group needs for the delta method, and cases of a part of a mean.
 DELTA_ROWS, DELTA_CASES = 10, 3
 #: (2z² + 1)/(6z) at z from 1.645 to 1.96 (.65 to .74): what a skewness of 1 makes of a studentised mean.
 EDGEWORTH = 0.7

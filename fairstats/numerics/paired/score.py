@@ -181,8 +181,7 @@ class Part:
             return nan if isnan(self.estimate) else 0.0
 
         def reach(z: float) -> float:
-            end = self.low(z) if self.estimate > 0 else -self.high(z)
-            return min(max(end, -1e6), 1e6)
+            return min(max(self.low(z) if self.estimate > 0 else -self.high(z), -1e6), 1e6)
 
         size = abs(self.estimate)
         guess = 1 / max(1 - reach(1.0) / size, 1e-3) if isfinite(size) else 1.0

@@ -375,8 +375,7 @@ def _csv(result: AdverseImpact) -> str:
         for row in _rows(result, table):
             writer.writerow([_safe(table.name), _safe(row[0]), *(cell.replace(",", "") for cell in row[1:])])
         if table.n_unknown:
-            empty = [""] * (len(_heads(result)) - 2)
-            writer.writerow([_safe(table.name), "Unknown category", table.n_unknown, *empty])
+            writer.writerow([_safe(table.name), "Unknown category", table.n_unknown, *[""] * (len(_heads(result)) - 2)])
     return out.getvalue()
 
 

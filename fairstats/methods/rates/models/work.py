@@ -69,8 +69,7 @@ class ModelRows:
         names = {"y_true": y_true, **{named[model]: values for model, values in predictions.items()}}
         others = {name: options.get(name) for name in ("sensitive_features", "sample_weight", "cluster")}
         check_row_labels(y_true=y_true, y_pred=dict(predictions), score=dict(scores), **others)
-        label = _pos_labels(options["pos_label"], named)
-        read = binary_columns(label, **names)
+        read = binary_columns(_pos_labels(options["pos_label"], named), **names)
         codes = {name: np.where(c.codes < 0, np.nan, c.codes) for name, c in read.items() if c}
         numbers = {name: as_float_column(values, "score") for name, values in scores.items()}
         for values in numbers.values():
@@ -179,8 +178,7 @@ class _Work:
                 for row, key in zip(metric.row_names, metric.rates, strict=True):
                     rate = PairedRate(counts, RATES[key], metric.contrast == "ratio")
                     found += [change_of_rate(rate, groups, row, pair, metric.contrast) for groups in self.compared]
-        between = metric is not None and metric.contrast != "gap"
-        return self._finished(found, self.chosen if between else 1.0)
+        return self._finished(found, self.chosen if metric is not None and metric.contrast != "gap" else 1.0)
 
     def of_scores(self, name: str, rows: ModelRows, rng: np.random.Generator) -> list[PairedChange]:
         """Changes of a quantity of scores; the models' own values are kept, with verdicts on distances."""
