@@ -223,20 +223,18 @@ def abroca(
     With D = ROC_s − ROC_ref and its bootstrap version D*, |Â − A| ≤ ∫|D̂ − D| by the triangle inequality, also for
     equal curves, where a percentile interval has no coverage. The law of ∫|D̂ − D| is taken twice: as that of ∫|D* −
     D̂|, and from exchanging groups within labels, each score replaced by its place among the negatives of its group, so
-    that only the curves count [2]_. The bootstrap alone understates the noise of ten positives beside many (size .13 at
-    an AUC of .9). The p-value of H0: area = a is the larger of the two shares of distances of at least the one between
-    a and Â, and the interval holds every a that is not rejected. It is conservative: at an AUC of .9 the size is about
-    .01, not .05. `std_error` is that of the estimate, from its bootstrap.
+    that only the curves count [2]_; the bootstrap alone understates the noise of ten positives beside many (size .13
+    at an AUC of .9). The p-value of H0: area = a is the larger of the two shares of distances of at least the one
+    between a and Â, and the interval holds every a that is not rejected: at an AUC of .9 the size is about .01.
+    `std_error` is that of the estimate, from its bootstrap.
 
-    Perfect separation shows no noise, which is no evidence that there is none: of k rows of its rarer label, a curve d
-    below has such a sample with a probability of up to (1 − d)ᵏ. There p-values are at least (1 − d/2)²ᵏ, so that the
-    area of two such groups is at most .28 with 10 rows, .10 with 30. The same holds up to one whole error, and where x
-    rows lie far on the wrong side (wrong labels, say, of size c) the distance reaches at least to c times Clopper and
+    Perfect separation shows no noise, which is no evidence that there is none: of k rows of the rarer label p-values
+    are at least (1 − d/2)²ᵏ, so that the area of two such groups is at most .28 with 10 rows, .10 with 30. Where x rows
+    lie far on the wrong side (wrong labels, say, of size c) the distance reaches at least to c times Clopper and
     Pearson's upper limit of x of k less x/k (without it 40 beside 400 rows with two to six wrong labels expected
-    covered .79 to .94, with it .95 and more). A curve that came out too good by chance shows too little noise: the
-    upper limit is never below that of the difference of the AUCs, which no area is below, with the variance of Hanley
-    and McNeil at the limit [3]_ (without it 20 rows a label beside a nearly perfect curve had an area above the limit
-    in 7.5%, with it in 1%).
+    covered .79 to .94, with it .95 and more). The upper limit is never below that of the difference of the AUCs, which
+    no area is below, with the variance of Hanley and McNeil at the limit [3]_ (without it 20 rows a label beside a
+    nearly perfect curve had an area above the limit in 7.5%, with it in 1%).
 
     References
     ----------
