@@ -68,7 +68,7 @@ class RocCurve:
 
     @property
     def misplaced(self) -> tuple[tuple[float, float], ...]:
-        """Of negatives and of positives the mean share of the other label on the wrong side, and its square.
+        """Of negatives and positives the mean share of the other label on the wrong side, and its square.
 
         Of scores that go the other way (AUC below one half) the wrong side is the other one.
         """
@@ -223,20 +223,18 @@ def abroca(
     With D = ROC_s − ROC_ref and its bootstrap version D*, |Â − A| ≤ ∫|D̂ − D| by the triangle inequality, also for
     equal curves, where a percentile interval has no coverage. The law of ∫|D̂ − D| is taken twice: as that of ∫|D* −
     D̂|, and from exchanging groups within labels, each score replaced by its place among the negatives of its group, so
-    that only the curves count [2]_. The bootstrap alone understates the noise of ten positives beside many (size .13 at
-    an AUC of .9). The p-value of H0: area = a is the larger of the two shares of distances of at least the one between
-    a and Â, and the interval holds every a that is not rejected. It is conservative: at an AUC of .9 the size is about
-    .01, not .05. `std_error` is that of the estimate, from its bootstrap.
+    that only the curves count [2]_; the bootstrap alone understates the noise of ten positives beside many (size .13
+    at an AUC of .9). The p-value of H0: area = a is the larger of the two shares of distances of at least the one
+    between a and Â, and the interval holds every a that is not rejected: at an AUC of .9 the size is about .01.
+    `std_error` is that of the estimate, from its bootstrap.
 
-    Perfect separation shows no noise, which is no evidence that there is none: of k rows of its rarer label, a curve d
-    below has such a sample with a probability of up to (1 − d)ᵏ. There p-values are at least (1 − d/2)²ᵏ, so that the
-    area of two such groups is at most .28 with 10 rows, .10 with 30. The same holds up to one whole error, and where x
-    rows lie far on the wrong side (wrong labels, say, of size c) the distance reaches at least to c times Clopper and
+    Perfect separation shows no noise, which is no evidence that there is none: of k rows of the rarer label p-values
+    are at least (1 − d/2)²ᵏ, so that the area of two such groups is at most .28 with 10 rows, .10 with 30. Where x rows
+    lie far on the wrong side (wrong labels, say, of size c) the distance reaches at least to c times Clopper and
     Pearson's upper limit of x of k less x/k (without it 40 beside 400 rows with two to six wrong labels expected
-    covered .79 to .94, with it .95 and more). A curve that came out too good by chance shows too little noise: the
-    upper limit is never below that of the difference of the AUCs, which no area is below, with the variance of Hanley
-    and McNeil at the limit [3]_ (without it 20 rows a label beside a nearly perfect curve had an area above the limit
-    in 7.5%, with it in 1%).
+    covered .79 to .94, with it .95 and more). The upper limit is never below that of the difference of the AUCs, which
+    no area is below, with the variance of Hanley and McNeil at the limit [3]_ (without it 20 rows a label beside a
+    nearly perfect curve had an area above the limit in 7.5%, with it in 1%).
 
     References
     ----------
@@ -324,8 +322,7 @@ class _Noise:
         if distance <= 0:
             return 1.0
         below = min(int(np.searchsorted(law, distance - 1e-12)) for law in self.laws)
-        share = (1 + self.areas.size - below) / (1 + self.areas.size)
-        return max(share, self.hidden.pvalue(distance))
+        return max((1 + self.areas.size - below) / (1 + self.areas.size), self.hidden.pvalue(distance))
 
     def pvalue_of_less(self, area: float, estimate: float) -> float:
         """p-value of an area at or above the estimate; 1 below it."""
@@ -334,8 +331,7 @@ class _Noise:
     def reach(self, level: float) -> float:
         """The largest distance whose p-value is above 1 − level."""
         beyond = int((1 - level) * (1 + self.areas.size) + 1e-9)
-        least = self.hidden.reach(1 - level)
-        return max(least, *(float(law[-beyond]) for law in self.laws)) if beyond else 1.0
+        return max(self.hidden.reach(1 - level), *(float(law[-beyond]) for law in self.laws)) if beyond else 1.0
 
 
 class _Draws:

@@ -1,9 +1,8 @@
 """Worst-case bounds: every value that a ratio or difference could take, whatever the missing values are.
 
-Rows left out under ``missing="drop"`` are kept as a table of what is known of them (group, label, prediction,
-or not). Each could fall in any cell that agrees with it; the bounds are the extremes over all assignments
-(Manski 2003). Around them lies an interval for the true value, which is somewhere between the bounds of the
-population (Imbens & Manski 2004, Stoye 2009).
+Rows left out under ``missing="drop"`` are kept as a table of what is known of them. Each could fall in any cell that
+agrees with it; the bounds are the extremes over all assignments (Manski 2003). Around them lies an interval for the
+true value, which is somewhere between the bounds of the population (Imbens & Manski 2004, Stoye 2009).
 """
 
 from __future__ import annotations
@@ -47,13 +46,11 @@ def worst_case_range(
 ) -> Bounds:
     """Smallest and largest value of the contrast over all assignments of the missing values, with sampling.
 
-    The rate is a proportion, or a mean of such: then the range is the mean of theirs and may not be attained.
-    NaN where a group stays without cases; counts are unweighted, with the patterns of the rows left out.
-
-    An assignment gives each row one place, so that the extreme table has two independent binomial counts,
-    given their sizes: its limits are those of the score with the continuity correction, whose one-sided
-    errors are at most .048 at each of 1,200 settings enumerated (5 to 2,000 cases a group, rates .01 to .98;
-    without it up to .113). `imbens_manski` gives their critical value.
+    The rate is a proportion, or a mean of such: then the range is the mean of theirs and may not be attained. NaN where
+    a group stays without cases. An assignment gives each row one place, so that the extreme table has two independent
+    binomial counts, given their sizes: its limits are those of the score with the continuity correction, whose
+    one-sided errors are at most .048 at each of 1,200 settings enumerated (5 to 2,000 cases a group, rates .01 to .98;
+    without it up to .113), at the critical value of `imbens_manski`.
     """
     rate = rate_in(counts, rate)
     ends: tuple[list[tuple[float, Score]], ...] = ([], [])
@@ -78,10 +75,9 @@ def worst_case_range(
 def imbens_manski(width: float, level: float, *, n: int) -> float:
     """Critical value c of both ends of an interval for a value of which the data give bounds.
 
-    Φ(c + width) − Φ(−c) = level (Imbens & Manski 2004, eq. 6): from the two-sided quantile for bounds that
-    meet to the one-sided one for bounds far apart; `width` is their distance in standard errors (of the less
-    certain one). It is estimated, and less than √(2 log log n), for n rows, counts as none: shrunk like this
-    the interval keeps its level where the width goes to 0 (Stoye 2009, section 3).
+    Φ(c + width) − Φ(−c) = level (Imbens & Manski 2004, eq. 6): from the two-sided quantile for bounds that meet to the
+    one-sided one for bounds far apart; `width`: in standard errors of the less certain one. Less than √(2 log log n),
+    for n rows, counts as none: so the interval keeps its level where the width goes to 0 (Stoye 2009, section 3).
 
     Examples
     --------
@@ -118,8 +114,7 @@ def bounded_rate(name: str) -> Rate | None:
 def worst_case_rows(counts: Any, comparisons: Sequence[Comparison], scale: str, level: float) -> list[dict[str, Any]]:
     """Range of every estimate of the comparisons of one metric, over all values of what is missing.
 
-    `counts`: cell counts that know what was left out; `scale`: "ratio", or else differences; `level`: of the
-    interval for the true value.
+    `scale`: "ratio", or else differences; `level`: of the interval for the true value.
     """
     rates = [bounded_rate(c.metric) for c in comparisons]
     weighted = isinstance(counts, CellCounts) and counts.weighted

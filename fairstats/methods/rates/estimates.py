@@ -26,15 +26,14 @@ ADDED = (0.5, 1.0)
 class RateEstimates:
     """Rates of G groups.
 
-    `rate_of`: which rate; `groups`, length G; `successes`, `cases`, shape (G,): k_s and d_s (weighted totals); `rows`,
-    shape (G,): rows behind d_s; `rate`, shape (G,): k_s / d_s, NaN where d_s = 0; `joint`: variances of the rates,
-    r(1−r)/d, shape (G,), for independent unweighted rows, their linearised covariance, shape (G, G), otherwise;
-    `degrees_of_freedom`: infinite, or sampling units − 1; `weighted`, `clustered`: whether the variance is linearised,
-    and whether over clusters; `units`, shape (G,): effective number of sampling units behind each rate; `clusters`,
-    shape (G,): of each group, or of all where they are not known, None without; `inflation`, shape (G,): of its
-    variance in small samples; `parts`: the two rates that this one is the mean of (average odds), empty for a plain
-    rate; `smooth`: whether `rate` holds a general function of the counts, which has no successes; `added`: of such a
-    function or a mean those with `ADDED` rows more in every cell, which intervals of functions and of ratios are about.
+    `successes`, `cases`, shape (G,): k_s and d_s (weighted totals); `rows`, shape (G,): rows behind d_s; `rate`, shape
+    (G,): k_s / d_s, NaN where d_s = 0; `joint`: variances of the rates, r(1−r)/d, shape (G,), for independent
+    unweighted rows, their linearised covariance, shape (G, G), otherwise; `degrees_of_freedom`: infinite, or sampling
+    units − 1; `weighted`, `clustered`: whether the variance is linearised, and whether over clusters; `units`, shape
+    (G,): effective sampling units behind each rate; `clusters`, shape (G,): of each group, or of all where they are not
+    known, None without; `inflation`, shape (G,): of its variance in small samples; `parts`: the two rates that this one
+    is the mean of (average odds); `smooth`: whether `rate` holds a general function of the counts, which has no
+    successes; `added`: of such a function or a mean those with `ADDED` rows more in every cell.
     """
 
     rate_of: Rate
@@ -74,8 +73,7 @@ class RateEstimates:
     def contrast_degrees(self, i: int, j: int, *, ratio: bool) -> float:
         """Satterthwaite's degrees of freedom of a contrast under weights or clusters, infinite without.
 
-        (v_i + v_j)²/(v_i²/(u_i − 1) + v_j²/(u_j − 1)), v the variances of both terms (of log rates for a
-        ratio), u the effective sampling units of each group.
+        (v_i + v_j)²/(v_i²/(u_i − 1) + v_j²/(u_j − 1)), v the variances of both terms, u the effective units.
         """
         if self.units is None:
             return self.degrees_of_freedom
@@ -132,10 +130,7 @@ class RateEstimates:
         return over / under, over / under * self.std_error(i, j, ratio=True)
 
     def std_error(self, i: int, j: int, *, ratio: bool) -> float:
-        """Of r_i − r_j, or of log(r_i / r_j): with independent groups √[(1−r_i)/k_i + (1−r_j)/k_j].
-
-        NaN where it is not defined.
-        """
+        """Of r_i − r_j, or of log(r_i / r_j); NaN where it is not defined."""
         a, b = self.rate[[i, j]].tolist() if ratio else (1.0, 1.0)
         if a == 0 or b == 0:
             return math.nan
@@ -147,10 +142,9 @@ class RateEstimates:
 def _small_sample(counts: CellCounts, rate: Rate) -> dict[str, Any]:
     """Effective number of sampling units behind a rate in each group, m, and inflation of its variance.
 
-    m = (Σ_u d_u)²/Σ_u d_u², with d_u the weighted cases of a unit: what unequal clusters or weights are worth
-    (Kish 1965). Residuals shrink the variance of a group to 1 − 2Σh³/Σh² + Σh² of itself, h = d_u/Σd, where
-    the working model has independent units (Bell & McCaffrey 2002): 1 − 1/m for equal units, 1 − 3/m at most
-    for sizes by a gamma law; 1 − 2/m is taken for all, in place of the factor of all units together.
+    m = (Σ_u d_u)²/Σ_u d_u², with d_u the weighted cases of a unit (Kish 1965). Residuals shrink the variance of a group
+    to 1 − 2Σh³/Σh² + Σh² of itself, h = d_u/Σd, where the working model has independent units (Bell & McCaffrey 2002):
+    1 − 1/m for equal units, 1 − 3/m at most for sizes by a gamma law; 1 − 2/m is taken for all.
     """
     if counts.scatter is None:
         return {}

@@ -67,22 +67,23 @@ def exact_unconditional_pvalue(
             return first_true(lambda j: test(k, n0, j, n1, null, correction=False) <= bound, k.size, many)
         return first_true(lambda j: test(j, n0, k, n1, null, correction=False) > bound, k.size, many)
 
-    # runs of extreme counts of the larger group: (first, last) per count of the smaller one
+    # runs of extreme counts of the larger group, from 0 up or from all down: sizes per count of the smaller one
     low, high = (-abs(observed), abs(observed)) if alternative == "two-sided" else (observed, observed)
-    ends: list[tuple[Any, Any]] = []
+    runs: list[tuple[NDArray[np.int64], bool]] = []
     if alternative != "greater":
         start = below(low + slack)
-        ends.append((start, many) if n0 <= n1 else (0, start - 1))
+        runs.append((many + 1 - start, False) if n0 <= n1 else (start, True))
     if alternative != "less":
         start = below(float(np.nextafter(high - slack, -np.inf)))
-        ends.append((0, start - 1) if n0 <= n1 else (start, many))
+        runs.append((start, True) if n0 <= n1 else (many + 1 - start, False))
     if alternative == "two-sided" and observed == 0:
-        ends = [(0, many)]
+        runs = [(np.array([many + 1]), True)]
 
     def probability(grid: Floats) -> Floats:
         rate0 = np.clip(grid * null if contrast == "ratio" else grid + null, 0.0, 1.0)
         of_few, of_many = (rate0, grid) if n0 <= n1 else (grid, rate0)
-        return np.asarray(np.sum(_binomial_pmf(few, of_few) * _in_runs(ends, many, of_many), axis=1))
+        extreme = sum(_outermost(size, many, of_many, up=up) for size, up in runs)
+        return np.asarray(np.sum(_binomial_pmf(few, of_few) * extreme, axis=1))
 
     low, high = max(0.0, -null), min(1.0, 1.0 - null)
     if contrast == "ratio":
@@ -106,10 +107,9 @@ def exactly_shown(
 ) -> NDArray[np.bool_]:  # fmt: skip
     """Whether exact tests on a side of an end of the fair range show it left, or kept, per table.
 
-    `z`: the statistic, low where they do. With the other direction (`z_evidence`) p + Φ(Φ⁻¹(p) − width) is at
-    most the error where p is at most a limit of the table. Along the tables ordered by `z` p rises, so that
-    runs of them are halved until a p before them or that of their last table settles them, or the `chance`
-    of all of them is too small to count.
+    `z`: the statistic, low where they do. With the other direction (`z_evidence`) p + Φ(Φ⁻¹(p) − width) is at most the
+    error where p is at most a limit of the table. Along the tables ordered by `z` p rises, so that runs are halved
+    until a p before them or that of their last table settles them, or their `chance` is too small to count.
     """
     k, n, j, m = tables
     order = np.argsort(z, kind="stable")
@@ -224,21 +224,11 @@ def _largest(probability: Callable[[Floats], Floats], low: float, high: float, n
     return best
 
 
-def _in_runs(ends: list[tuple[Any, Any]], n: int, rate: Floats) -> Floats:
-    """Binomial probability of one or two runs of counts, each from 0 or up to n, shape (rates, runs).
-
-    A run is summed from its own end of the range, so that small probabilities keep their digits.
-    """
-    found: Any = 0.0
-    for first, last in ends:
-        up = np.ndim(first) == 0
-        size = last + 1 if up else n + 1 - first  # counts in each run
-        found = found + _outermost(np.atleast_1d(size), n, rate, up=up)
-    return np.asarray(found)
-
-
 def _outermost(size: NDArray[np.int64], n: int, rate: Floats, *, up: bool) -> Floats:
-    """Binomial probability of so many counts from 0 up, or from n down, shape (rates, sizes)."""
+    """Binomial probability of so many counts from 0 up, or from n down, shape (rates, sizes).
+
+    Summed from that end of the range, so that small probabilities keep their digits.
+    """
     if n < _FULL_SUMS * size.size:
         each = _binomial_pmf(n, rate)
         sums = np.zeros((rate.size, n + 2))

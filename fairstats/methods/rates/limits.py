@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 import numpy as np
 import scipy
@@ -18,16 +18,6 @@ from fairstats.methods.rates.score import Contrast, Table
 
 #: Largest statistic that is looked for.
 _FAR = 30.0
-
-
-class PairMethod(Protocol):
-    """What every method offers."""
-
-    def interval(self, confidence_level: float) -> tuple[float, float]:
-        """Two-sided interval."""
-
-    def statistic(self, null: float) -> float:
-        """Statistic z of H0: θ = null, positive where the estimate lies above."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +117,8 @@ class Widest(_ByCritical):
 class Score(_ByCritical):
     """All θ that the score test does not reject.
 
-    `correction` is the factor N/(N−1); `continuity` takes (1/n₀ + 1/n₁)/2 off the distance from the estimate (of ratios
-    (1/n₀ + θ/n₁)/2). `scale` multiplies the statistic where the estimate lies above and below the null: of groups that
-    share clusters the standard error if they were independent over their own, and `shrinkage`.
+    `correction`, `continuity`: as in `score`; `scale` multiplies the statistic where the estimate lies above and below
+    the null: of groups that share clusters the standard error if they were independent over their own, and `shrinkage`.
     """
 
     table: Table
@@ -238,8 +227,7 @@ class BcaDistribution:
         if null > finite[-1]:  # beyond it the quantile jumps to infinity
             shares = (finite.size / n,) * 2
         elif null <= finite[0]:
-            first = (1 - 1 / 3) / (n + 1 / 3)
-            shares = (0.0, self._share(finite, null, "right") if null == finite[0] else first)
+            shares = (0.0, self._share(finite, null, "right") if null == finite[0] else (1 - 1 / 3) / (n + 1 / 3))
         else:
             shares = self._share(finite, null, "left"), self._share(finite, null, "right")
         shifted = ndtri(np.clip(shares, 0.5 / n, 1 - 0.5 / n)) - self.bias
@@ -253,6 +241,10 @@ class BcaDistribution:
             return k / n if k < n else (k - 1 / 3) / (n + 1 / 3)
         low, high = finite[k - 1], finite[k]
         return float((k - 1 / 3 + (null - low) / (high - low)) / (n + 1 / 3))
+
+
+#: Each offers a two-sided interval at a confidence level, and the statistic z of H0: θ = null that it inverts.
+PairMethod: TypeAlias = Wald | LogRatio | Fieller | Widest | Score | Mover | BcaDistribution
 
 
 def bca_distribution(

@@ -1,14 +1,11 @@
 """Maxima of absolute differences: equalised odds, the largest gap over many groups.
 
-θ = max_j |δ_j| over J signed differences. With s_j their standard errors and c the simultaneous critical
-value of max_j |Z_j|, the interval [max_j(|δ̂_j| − c·s_j)₊, max_j(|δ̂_j| + c·s_j)] covers θ with at least the
-nominal probability: the band covers all δ_j at once, and so their maximum. It is conservative, and says so.
-
-The limits δ̂_j ± c·s_j are replaced by the score limits at the same c (equal for large groups): with Wald
-limits the coverage fell to 86–92% at 10 to 30 rows per group. A table with a cell below five takes the
-continuity correction: without it the coverage of 10 beside 1,000 rows fell to .919, and with it no setting
-enumerated (3 to 1,000 rows a group) lies below .944. Under weights or clusters as for single differences: by
-effective counts; differences of a group that has too few are not known, and may be as large as 1.
+θ = max_j |δ_j| over J signed differences. With c the simultaneous critical value of max_j |Z_j|, the band of all δ̂_j ±
+c·s_j covers all δ_j at once, and so the interval [max_j(|δ̂_j| − c·s_j)₊, max_j(|δ̂_j| + c·s_j)] covers θ with at least
+the nominal probability. For δ̂_j ± c·s_j stand the score limits at the same c: with Wald limits the coverage fell to
+86–92% at 10 to 30 rows per group. A table with a cell below five takes the continuity correction: without it the
+coverage of 10 beside 1,000 rows fell to .919, and with it no setting enumerated (3 to 1,000 rows a group) lies below
+.944. Under weights or clusters as for single differences; those of a group that has too few units may be as large as 1.
 """
 
 from __future__ import annotations
@@ -56,9 +53,9 @@ class GapComponent:
 class MaximumResult(ComparisonResult):
     """The largest absolute difference between any two groups.
 
-    The one comparison is between the groups that attain it. Its estimate max_j |δ̂_j| in [0, 1] is biased upwards, as
-    every maximum of noisy values; the interval covers the population maximum with at least the nominal probability;
-    statistic and p-value are max_j |δ̂_j|/s_j and its simultaneous p-value for H0: all differences are 0.
+    The one comparison is between the groups that attain it. Its estimate in [0, 1] is biased upwards, as every maximum
+    of noisy values; the interval covers the population maximum with at least the nominal probability; statistic and
+    p-value are max_j |δ̂_j|/s_j and its simultaneous p-value for H0: all differences are 0.
 
     Attributes
     ----------
@@ -114,8 +111,7 @@ class MaximumResult(ComparisonResult):
         n = len(self.components)
         among = f"all {n} differences at once" if n > 1 else "the only difference"
         band = f"{self.settings.level_text} interval from a band that holds for {among} (c = {self.critical_value:.3f})"
-        told = f"{band}: coverage is at least nominal, width {self.width:.3f}."
-        return [told, *self._common_notes()]
+        return [f"{band}: coverage is at least nominal, width {self.width:.3f}.", *self._common_notes()]
 
 
 def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> MaximumResult:
@@ -163,8 +159,7 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
 def _covariance(counts: CellCounts, estimates: Sequence[RateEstimates], *, smoothed: bool = False) -> Floats:
     """Covariance of all rates of all groups, shape (R·G, R·G), rate by rate.
 
-    `smoothed`, for their joint distribution: half a row is added to every cell, so that no variance vanishes
-    where a cell is empty. Weighted tables are taken as they are.
+    `smoothed`, of unweighted tables: with half a row in every cell, so that no variance vanishes where one is empty.
     """
     if smoothed and not counts.weighted:
         counts = replace(counts, totals=counts.totals + 0.5)
@@ -178,10 +173,10 @@ def _covariance(counts: CellCounts, estimates: Sequence[RateEstimates], *, smoot
 class _Band:
     """All differences under a maximum, and their limits at any critical value.
 
-    `terms`, shape (J, 3): rate, group, reference; `places`, shape (J, 2): of group and reference among all
-    rates of all groups; `difference`, `std_error`, shape (J,); `tables`, shape (parts, J, 4): (k, n) of group
-    and reference for each proportion that the rate is the mean of; `parts` of each term; `scale`, shape
-    (2, parts, J): of the statistics, as in `Score`; `few`, shape (J,): whether rows are too few for limits.
+    `terms`, shape (J, 3): rate, group, reference; `places`, shape (J, 2): of both among all rates of all groups;
+    `difference`, `std_error`, shape (J,); `tables`, shape (parts, J, 4): (k, n) of both for each proportion that the
+    rate is the mean of; `parts` of each term; `scale`, shape (2, parts, J): of the statistics, as in `Score`; `few`,
+    shape (J,): whether rows are too few for limits.
     """
 
     terms: NDArray[np.intp]
@@ -230,11 +225,7 @@ class _Band:
         )  # fmt: skip
 
     def limits(self, critical: float, which: NDArray[np.intp] | slice = slice(None)) -> tuple[Floats, Floats]:
-        """Ends of the differences at a critical value, within [−1, 1].
-
-        Score limits, with the continuity correction where a cell is small; several proportions by MOVER (Zou
-        & Donner 2008).
-        """
+        """Ends of the differences at a critical value, within [−1, 1]; means of proportions by MOVER."""
         difference, scale = self.difference[which], self.scale[:, :, which]
         below, above = np.zeros(difference.size), np.zeros(difference.size)
         for p, tables in enumerate(self.tables[:, which]):

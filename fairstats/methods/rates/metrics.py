@@ -280,9 +280,8 @@ def group_metric(
     Limits of the delta method are, without weights, the wider of those about the value with half a row and with a whole
     one more in every cell, of groups of ten rows or more: they are conservative. With one group of 10 to 40 rows 95%
     intervals of F1, Matthews's correlation and ratios of means cover .938 or more, and one limit errs in at most 7.5%
-    (simulated; about the value itself .18 to .93); of a function of few of the rows (a rate of the positives, one or
-    two expected) in up to 11%. Under weights they are about the value, ratios on the log scale. Variances come from
-    `statsmodels.stats._delta_method.NonlinearDeltaCov` with the multinomial (or linearised) covariance of the cells.
+    (about the value itself .18 to .93); of a function of few of the rows (one or two expected) in up to 11%. Under
+    weights they are about the value, ratios on the log scale. Variances come from statsmodels' `NonlinearDeltaCov`.
 
     Examples
     --------

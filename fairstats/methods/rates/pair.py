@@ -16,11 +16,9 @@ from fairstats.methods.rates.score import Contrast, Table
 
 #: Below this count in any of the four cells methods other than the score are warned of.
 SMALL_CELL = 5
-#: A group needs so many effective clusters, and under weights or clusters so many effective successes and
-#: failures; up to so many statistics are shrunk.
+#: Effective clusters, and effective successes and failures, that a group needs; up to so many statistics are shrunk.
 MIN_UNITS, MIN_EFFECTIVE, FULL_EFFECTIVE = 8.0, 10.0, 20.0
-#: The delta method of functions of the cells and of ratios of means is taken of groups of so many rows, and
-#: of means of so many cases.
+#: Rows that a group needs for the delta method, and cases of a part of a mean.
 DELTA_ROWS, DELTA_CASES = 10, 3
 #: (2z² + 1)/(6z) at z from 1.645 to 1.96 (.65 to .74): what a skewness of 1 makes of a studentised mean.
 EDGEWORTH = 0.7
@@ -127,18 +125,17 @@ def shrinkage(estimates: RateEstimates) -> Floats:
     """Factors of statistics that more successes, or failures, of a group than expected make, shape (2, G).
 
     1 without weights or clusters, otherwise the product of two factors. (a) min(1, k/20), with k effective successes,
-    or failures: where many samples are refused (`too_few_units`), those that answer are a selection, with more of the
-    rarer kind than expected. A Poisson count is refused below 10 in half of the samples where 10 are expected, and then
-    what 5% of all samples exceed, 10% of those answered do; k/20 makes that 5%. Unequal weights make totals skew: as
-    many more are needed, 20·Σ1·Σw²/(Σw)². (b) Clusters of unequal size make totals skew as well: by γ = 2c²·(1 −
-    2r)/√(r(1−r)n*) more than equal ones, c² = Σ1·Σd²/(Σd)² − 1 the squared CV of their sizes (third cumulant of a gamma
-    mixture over lognormal sizes). That is with all variance between clusters, and wide with less: how much there is,
-    numbers of rows say only as long as no row is a copy. A group with fewer of the rarer kind than expected also shows
-    less variance: of such statistics 1/(1 + .7γ), the first term of Edgeworth's expansion of a studentised mean. Only
-    (a) refuses: what (b) makes wide is an answer. Simulated with the narrower b²γ, b the share between clusters (4,000
-    samples each, rates .005 to .99, 8 to 2,000 clusters, ICC .02 to .3, size CV up to 2, weights with a CV of .5 to
-    1.5): where two in five samples answer, coverage is .934 to .994 and each error of a verdict at most .061; where
-    fewer do, coverage is .920 at worst.
+    or failures: where many samples are refused (`too_few_units`), those that answer are a selection with too many of
+    the rarer kind. A Poisson count is refused below 10 in half of the samples where 10 are expected, and then what 5%
+    of all samples exceed, 10% of those answered do; k/20 makes that 5%. Unequal weights make totals skew: as many more
+    are needed, 20·Σ1·Σw²/(Σw)². (b) Clusters of unequal size make totals skew as well: by γ = 2c²·(1 − 2r)/√(r(1−r)n*)
+    more than equal ones, c² = Σ1·Σd²/(Σd)² − 1 the squared CV of their sizes (third cumulant of a gamma mixture over
+    lognormal sizes, with all variance between clusters: how much there is, numbers of rows say only as long as no row
+    is a copy). A group with fewer of the rarer kind than expected also shows less variance: of such statistics 1/(1 +
+    .7γ), the first term of Edgeworth's expansion of a studentised mean. Only (a) refuses: what (b) makes wide is an
+    answer. Simulated (4,000 samples each, rates .005 to .99, 8 to 2,000 clusters, ICC .02 to .3, size CV up to 2,
+    weights with a CV of .5 to 1.5): where two in five samples answer, coverage is .934 to .994 and each error of a
+    verdict at most .061; where fewer do, coverage is .920 at worst.
     """
     if estimates.units is None:
         return np.ones((2, len(estimates.groups)))

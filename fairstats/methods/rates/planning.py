@@ -311,10 +311,8 @@ def power_ratio(
 
     Parameters
     ----------
-    rate_reference : float
-        Assumed rate of the reference group, in (0, 1).
-    ratio : float
-        Assumed true ratio; what is to be shown must be true of it.
+    rate_reference, ratio : float
+        Assumed rate of the reference, in (0, 1), and true ratio; what is to be shown must be true of it.
     n, n_reference : int
         Cases in the group and in the reference (default: as many as in the group).
     threshold : float, default 0.8

@@ -31,12 +31,8 @@ _Result = TypeVar("_Result", bound=Result)
 class Inference:
     """The settings of an inference, all of them reported.
 
-    `method`: "log", "delta", "score", "koopman"/"mee" (score without N/(N−1)) or "bootstrap"; verdicts have
-    the error 1 − `confidence_level` over all comparisons of a metric; `alternative` is that of the test in
-    the tidy table and of its interval; `threshold` (of ratios) or `margin` separates violated from satisfied;
-    `simultaneous`, {None, "bonferroni", "max-z"}: intervals that hold for all comparisons at once; `family`:
-    what the p-values are adjusted over; `reference_rule`, {"named", "largest", "highest"}; `comparisons`,
-    {"reference", "all"}; `n_resamples` and `seed` are those of the bootstrap.
+    As in `disparate_impact`; `threshold` (of ratios) or `margin` separates violated from satisfied; `family`: what the
+    p-values are adjusted over; `reference_rule`, {"named", "largest", "highest"}; `seed`: of the bootstrap.
     """
 
     method: str = "score"
@@ -77,9 +73,8 @@ class Inference:
 class RateComparison(results.Comparison):
     """One group against its reference, with both rates, all tests, and what the verdict rests on.
 
-    `tests`: both one-sided tests against the threshold, equality, equivalence; exact ones for small tables;
-    `rate`, `rate_reference`: the two rates; NaN where the metric compares something else; `n_reference`: rows
-    behind the rate of the reference.
+    `tests`: both one-sided tests against the threshold, equality, equivalence; exact ones for small tables; `rate`,
+    `rate_reference`: NaN where the metric compares something else; `n_reference`: rows behind the reference's rate.
     """
 
     further: ClassVar[tuple[str, ...]] = (
@@ -156,12 +151,10 @@ class ComparisonResult(Result):
         One per group (or pair), in the order of the groups.
     settings : Inference
         Everything that was chosen.
-    counts : CellCounts
+    counts : CellCounts or ScoreCounts
         The sufficient statistics.
-    backend : str
-        What computed it.
-    words : str
-        The metric in words.
+    words, backend : str
+        The metric in words, and what computed it.
     """
 
     metric: str
@@ -245,14 +238,13 @@ class ComparisonResult(Result):
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
-        s = self.settings
-        lines = ["All pairs of groups are compared."]
+        s, lines = self.settings, ["All pairs of groups are compared."]
         if s.comparisons != "all":
             lines = [f"Reference: {self.reference} ({_RULES[s.reference_rule]})."]
         simultaneous = f", simultaneous ({s.simultaneous})" if s.simultaneous else ""
-        most = max((c.bounds.confidence_level for c in self.comparisons), default=0.0)
-        above = f", or up to {100 * most:.3g}% where the fair range is as narrow as their error"
-        above = above if most > s.confidence_level + 5e-4 else ""
+        most, above = max((c.bounds.confidence_level for c in self.comparisons), default=0.0), ""
+        if most > s.confidence_level + 5e-4:
+            above = f", or up to {100 * most:.3g}% where the fair range is as narrow as their error"
         lines.append(f"{s.level_text} intervals{simultaneous}; verdicts by one-sided limits at that level{above}.")
         if len(self.comparisons) > 1:
             how = f"adjusted by {s.adjust} over {s.family}"

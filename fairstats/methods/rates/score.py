@@ -184,43 +184,21 @@ def difference_limits_of(tables: Floats, critical: ArrayLike, continuity: NDArra
             for side, own in zip((-1, 1), at.tolist(), strict=True)
         )
         return below, above
-    k0, n0, k1, n1 = tables.T
-    centre = k0 / n0 - k1 / n1
+
+    def excess(difference: Floats, k0: Floats, n0: Floats, k1: Floats, n1: Floats, c: Floats, target: Floats) -> Floats:
+        z = difference_score_statistic(k0, n0, k1, n1, difference, continuity=c)
+        return np.clip(z, -1e6, 1e6) - target
+
+    from scipy.optimize.elementwise import find_root
 
     def end(outer: float, target: Floats) -> Floats:
-        def excess(difference: Floats, which: NDArray[np.intp]) -> Floats:
-            own = (k0[which], n0[which], k1[which], n1[which])
-            z = difference_score_statistic(*own, difference, continuity=continuity[which])
-            return np.clip(z, -1e6, 1e6) - target[which]
-
-        return _bracketed(excess, centre, np.full(centre.shape, outer))
+        """Where the statistic meets the target between the estimate and the end of the range; the end for nowhere."""
+        k0, n0, k1, n1 = own = tables.T
+        ends = k0 / n0 - k1 / n1, np.full(len(tables), outer)
+        found = find_root(excess, ends, args=(*own, continuity, target))
+        return np.where(found.success, found.x, outer)
 
     return end(-1.0, at[0]), end(1.0, -at[1])
-
-
-def _bracketed(function: Callable[[Floats, NDArray[np.intp]], Floats], inner: Floats, outer: Floats) -> Floats:
-    """Where monotone functions change sign between `inner` and `outer`; `outer` where they do not.
-
-    The false position in its Illinois variant, and a bisection where four steps did not halve a bracket;
-    `function` takes points, and the positions of the functions that are meant.
-    """
-    found, left = outer.copy(), np.arange(outer.size)
-    a, b, fa, fb = inner, outer, function(inner, left), function(outer, left)
-    width = np.abs(b - a)
-    for step in range(1, 200):
-        open_ = (np.sign(fa) != np.sign(fb)) & (np.abs(fb) > 1e-11) & (np.abs(b - a) > 4e-16)
-        left, a, b, fa, fb, width = (v[open_] for v in (left, a, b, fa, fb, width))
-        if not left.size:
-            break
-        slow = (step % 4 == 0) & (np.abs(b - a) > width / 2)
-        x = np.where(slow, (a + b) / 2, b - fb * (b - a) / (fb - fa))
-        width = np.abs(b - a) if step % 4 == 0 else width
-        fx = function(x, left)
-        other = np.sign(fx) != np.sign(fb)
-        a, fa = np.where(other, b, a), np.where(other, fb, fa / 2)
-        b, fb = x, fx
-        found[left] = x
-    return found
 
 
 def _standardised_arrays(distance: Floats, variance: Floats, total: NDArray[Any], correction: bool) -> Floats:

@@ -200,8 +200,7 @@ def rows_among(given: Mapping[str, Any]) -> dict[str, Any]:
 def _counted(counts: Any, *, selection: bool) -> CellCounts:
     """Counts in any of their forms as a table."""
     if isinstance(counts, Tally):
-        alone = isinstance(counts.cells, SelectionCounts)
-        return counts.selection() if selection and alone else counts.confusion()
+        return counts.selection() if selection and isinstance(counts.cells, SelectionCounts) else counts.confusion()
     if isinstance(counts, ConfusionCounts) or (selection and isinstance(counts, SelectionCounts)):
         return counts
     if isinstance(counts, CellCounts):

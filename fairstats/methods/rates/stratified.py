@@ -200,8 +200,7 @@ def _tests_of_strata(stratified: Any, k: Floats, n: Floats) -> list[HypothesisTe
         rate = k[known] / n[known]
         log_ratio = np.log(rate[:, 0] / rate[:, 1])
         weight = 1 / np.sum((1 - rate) / k[known], axis=1)
-        mean = np.average(log_ratio, weights=weight)
-        q = float(np.sum(weight * (log_ratio - mean) ** 2))
+        q = float(np.sum(weight * (log_ratio - np.average(log_ratio, weights=weight)) ** 2))
         found = q, float(chdtrc(df, q))
         tests.append(HypothesisTest("one ratio in all strata", "heterogeneity", *found, "Cochran's Q"))
     with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 inside statsmodels at an odds ratio of 1

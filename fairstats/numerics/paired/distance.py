@@ -162,10 +162,10 @@ def grid_table(scores: tuple[Floats, Floats], codes: NDArray[Any], groups: int, 
 class Apart:
     """A difference D of two groups on a grid, of every model, and its noise.
 
-    `observed`, shape (M, T): D; `noise`, shape (M, B, T); `near`: standard errors within which D may be 0; `step`:
-    width of a step of the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from; `pseudo`: rows of
-    each that are taken to have changed, beyond those that did: where few changed, samples with fewer of them have too
-    short an interval (with none, Tango's limits); `hidden`, of ROC curves: of every model what few errors do not show.
+    `observed`, shape (M, T): D; `noise`, shape (M, B, T); `near`: standard errors within which D may be 0; `step`: of
+    the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from; `pseudo`: rows of each taken to have
+    changed, beyond those that did: where few did, intervals would be too short (with none, Tango's limits); `hidden`,
+    of ROC curves: of every model what few errors do not show.
     """
 
     observed: Floats
@@ -227,8 +227,8 @@ def _ends(at: float, laws: Floats, least: float, most: float) -> tuple[End, End]
 def unseen(p: float, rows: float) -> float:
     """The distance d of two ROC curves at which k rows show no error with probability p = (1 − d/2)²ᵏ.
 
-    k independent pairs of a row of each label all have their order with a probability of at most (1 − d)ᵏ
-    where the true curve is d away; for two such curves d apart that is (1 − d/2)²ᵏ at most.
+    k pairs of a row of each label all have their order with a probability of at most (1 − d)ᵏ where the true curve is d
+    away; for two such curves d apart that is (1 − d/2)²ᵏ at most.
     """
     return float(2.0 - 2.0 * p ** (0.5 / rows))
 
@@ -280,8 +280,8 @@ class Unseen:
     """What samples of two ROC curves do not show of their distance, whatever rows drawn again say.
 
     `rows`: fewest of a label in a group with less than one whole error (infinite: none); `errors`: of either label of a
-    group rows k, misplaced ones x and the size c of each. A row is misplaced by the share of the other label on its
-    wrong side: x = (Σv)²/Σv² rows of c = Σv²/Σv have the sum and the squares of all. `gap`: of their AUCs.
+    group rows k, misplaced ones x and the size c of each, by the share v of the other label on a row's wrong side: x =
+    (Σv)²/Σv² rows of c = Σv²/Σv have the sum and the squares of all. `gap`: of their AUCs.
     """
 
     rows: float = float("inf")
@@ -335,8 +335,7 @@ def _known(
 def _unmoved(at: float, rows: Sequence[float], margin: float, most: float) -> tuple[Part, Evidence]:
     """The same of a distance that no draw moves, as of equal scores: by rows that could differ."""
     reach, distance = unchanged(rows, most).high, abs(at - margin)
-    far = reach(_FAR) > distance
-    z = float(scipy.optimize.brentq(lambda z: reach(z) - distance, 0.0, _FAR)) if far else _FAR
+    z = float(scipy.optimize.brentq(lambda z: reach(z) - distance, 0.0, _FAR)) if reach(_FAR) > distance else _FAR
     above, inside = (normal_cdf(-z), normal_cdf(z)) if at > margin else (normal_cdf(z), normal_cdf(-z))
     ends = Part(at, lambda z: max(at - reach(z), 0.0), lambda z: min(at + reach(z), most))
     return ends, Evidence(above=above, inside=inside)

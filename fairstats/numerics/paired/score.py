@@ -181,8 +181,7 @@ class Part:
             return nan if isnan(self.estimate) else 0.0
 
         def reach(z: float) -> float:
-            end = self.low(z) if self.estimate > 0 else -self.high(z)
-            return min(max(end, -1e6), 1e6)
+            return min(max(self.low(z) if self.estimate > 0 else -self.high(z), -1e6), 1e6)
 
         size = abs(self.estimate)
         guess = 1 / max(1 - reach(1.0) / size, 1e-3) if isfinite(size) else 1.0
@@ -247,19 +246,14 @@ def contrast(group: Part, reference: Part) -> Part:
     estimate = group.estimate - reference.estimate
     known = isfinite(group.estimate) and isfinite(reference.estimate)
 
-    def low(z: float) -> float:
-        one, other = group.low(z), reference.high(z)
-        if known:
-            return estimate - hypot(max(group.estimate - one, 0.0), max(other - reference.estimate, 0.0))
-        return -inf if isnan(one - other) else one - other
+    def end(z: float, side: int) -> float:
+        one, other = (group.high(z), reference.low(z)) if side > 0 else (group.low(z), reference.high(z))
+        if not known:
+            return side * inf if isnan(one - other) else one - other
+        reach = max(side * (one - group.estimate), 0.0), max(side * (reference.estimate - other), 0.0)
+        return estimate + side * hypot(*reach)
 
-    def high(z: float) -> float:
-        one, other = group.high(z), reference.low(z)
-        if known:
-            return estimate + hypot(max(one - group.estimate, 0.0), max(reference.estimate - other, 0.0))
-        return inf if isnan(one - other) else one - other
-
-    return Part(estimate, low, high)
+    return Part(estimate, lambda z: end(z, -1), lambda z: end(z, 1))
 
 
 def distance_limits(change: tuple[float, float], total: tuple[float, float]) -> tuple[float, float]:

@@ -218,8 +218,7 @@ def _without(counts: SelectionCounts, groups: tuple[str, ...]) -> SelectionCount
 def _bounds(counts: SelectionCounts, group: int, reference: int | None, level: float) -> Bounds:
     """Bounds of the ratio to a reference; or to whichever group would have the highest rate.
 
-    The smallest of a minimum over groups is the smallest of their smallest values; of its largest value the
-    smallest of their largest ones is an upper limit.
+    Of a minimum over groups the smallest value is the least of theirs, and the least of their largest ones a limit.
     """
     others = [g for g in range(len(counts.groups)) if g != group] if reference is None else [reference]
     each = 1 - (1 - level) / len(others)
@@ -265,9 +264,9 @@ def impact_figures(table: Counts, threshold: float, level: float) -> ImpactFigur
 def _fisher(table: Counts) -> tuple[float, float]:
     """Two-sided p-value of Fisher's exact test, and the probability of the table.
 
-    By the ratios of probabilities of neighbouring tables, up and down from the mean, which lose no digits to
-    factorials of millions; tables within 1e-7 count as equally probable, as in R. What lies further out than
-    the window has less probability than the smallest number (Bernstein: exp(−t²/(2v + 2t/3)) < e⁻⁷⁴⁵).
+    By the ratios of probabilities of neighbouring tables, which lose no digits to factorials of millions; tables within
+    1e-7 count as equally probable, as in R. What lies further out than the window has less probability than the
+    smallest number (Bernstein: exp(−t²/(2v + 2t/3)) < e⁻⁷⁴⁵).
     """
     k0, n0, k1, n1 = table
     hits, total = k0 + k1, n0 + n1

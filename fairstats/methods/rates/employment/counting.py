@@ -60,8 +60,8 @@ def count_tables(
         raise InputError("selected, score", got=got, allowed="one of the two", cure=cure)
     if not attributes:
         raise InputError("sex, race", got="None", allowed="a column of groups, or two", cure='sex="sex"')
-    extra = [c for c in (strata, number) if c is not None]
-    frame = as_frame_columns(data, [*steps, *([score] if score else []), *attributes, *extra], "data")
+    named = [c for c in (score, *attributes, strata, number) if c is not None]
+    frame = as_frame_columns(data, [*steps, *named], "data")
     if frame.empty:
         raise InputError("data", got="0 rows", allowed="at least one row", cure="pass data")
     sets = _sets(attributes)
@@ -143,14 +143,12 @@ def _of_counts(data: Mapping[Any, Any], steps: tuple[str, ...]) -> list[Counted]
     """Of one mapping, of tuples (sex, race), or of several tables by name."""
     if not data:
         raise InputError("data", got="{}", allowed=_COUNTS, cure=_CURE)
+    tables: list[tuple[tuple[str, ...], Mapping[Any, Any]]] = [(("group",), data)]
     if all(isinstance(cells, Mapping) and not {"selected", "not_selected"} & set(cells) for cells in data.values()):
         tables = [(tuple(label_text(name).split(INTERSECTION)), table) for name, table in data.items()]
     elif all(isinstance(group, tuple) and len(group) == 2 for group in data):
-        tables = [(("sex",), _added(data, 0)), (("race",), _added(data, 1))]
         crossed = {INTERSECTION.join(map(label_text, group)): cells for group, cells in data.items()}
-        tables.append((("sex", "race"), crossed))
-    else:
-        tables = [(("group",), data)]
+        tables = [(("sex",), _added(data, 0)), (("race",), _added(data, 1)), (("sex", "race"), crossed)]
     return [counted for by, table in tables for counted in _of_steps(by, table, steps)]
 
 
@@ -167,15 +165,13 @@ def _of_steps(by: tuple[str, ...], table: Mapping[Any, Any], steps: tuple[str, .
     """(selected, not selected) of each group; or with several steps (applicants, passed 1, passed 2, …)."""
     if len(steps) < 2:
         return [Counted(by, "", SelectionCounts.from_counts(table))]
-    passed = {}
+    passed, allowed = {}, f"{1 + len(steps)} numbers: applicants, then those who passed {', '.join(steps)}"
     for group, cells in table.items():
-        allowed = f"{1 + len(steps)} numbers: applicants, then those who passed {', '.join(steps)}"
         fine = hasattr(cells, "__len__") and not isinstance(cells, (str, Mapping)) and len(cells) == 1 + len(steps)
         check_that(fine, "data", cells, f"{allowed} (group {group!r})", _CURE)
-        numbers = [check_whole("data", value, low=0) for value in cells]
-        falling = all(a >= b for a, b in pairwise(numbers))
+        k = passed[group] = [check_whole("data", value, low=0) for value in cells]
+        falling = all(a >= b for a, b in pairwise(k))
         check_that(falling, "data", cells, f"{allowed}, none more than before (group {group!r})", "check the order")
-        passed[group] = numbers
     spans = [("overall", 0, len(steps)), *((name, at, at + 1) for at, name in enumerate(steps))]
     return [
         Counted(by, name, SelectionCounts.from_counts({g: (k[b], k[a] - k[b]) for g, k in passed.items()}))
@@ -198,7 +194,6 @@ def _with_unknown(tables: list[Counted], unknown: Any) -> list[Counted]:
         if number is not None:
             both = isinstance(number, Sequence) and not isinstance(number, str) and len(number) == 2
             left_out = {(None, 1): number[0], (None, 0): number[1]} if both else {(None, None): number}
-            report = t.counts.left_out_report(left_out, "unknown")
-            t = replace(t, counts=replace(t.counts, missing=report))
+            t = replace(t, counts=replace(t.counts, missing=t.counts.left_out_report(left_out, "unknown")))
         found.append(t)
     return found

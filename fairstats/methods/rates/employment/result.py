@@ -54,13 +54,12 @@ class ImpactFigures:
     """Statistics of one group against its reference; ratio, interval and verdict stand in the comparison.
 
     `fisher`, `mid_p`: two-sided p-values of Fisher's exact test, and Lancaster's: less half the probability of the
-    table (Biddle & Morris 2011); `z`, `z_pvalue`: difference in standard deviations of the pooled rate (two standard
-    deviations: |z| ≥ 1.96); `cohen_h`: 2 arcsin √r₀ − 2 arcsin √r₁; `phi`: z/√N; `shortfall`: selections that the group
-    lacks of the pooled rate, n₀K/N − k₀; `shortfall_four_fifths`: fewest selections to be moved from the reference to
-    the group for a ratio of the threshold; `one_decision`: whether one other decision, in either group, would put the
-    ratio on the other side of the threshold; `flip_flop`: whether one selection moved would reverse which group has the
-    higher rate (Questions and Answers on the Uniform Guidelines, no. 21); `power`: of the two-sided test of equal rates
-    for groups of this size, were the ratio at the threshold.
+    table; `z`, `z_pvalue`: difference in standard deviations of the pooled rate; `cohen_h`: 2 arcsin √r₀ − 2 arcsin
+    √r₁; `phi`: z/√N; `shortfall`: selections that the group lacks of the pooled rate, n₀K/N − k₀;
+    `shortfall_four_fifths`: fewest selections to be moved from the reference to the group for a ratio of the threshold;
+    `one_decision`: whether one other decision, in either group, would put the ratio on the other side of the threshold;
+    `flip_flop`: whether one selection moved would reverse which group has the higher rate (Questions and Answers on the
+    Uniform Guidelines, no. 21); `power`: of the two-sided test of equal rates, were the ratio at the threshold.
     """
 
     fisher: float
@@ -80,11 +79,10 @@ class ImpactFigures:
 class ImpactTable:
     """One table: a set of attributes at one step of the process.
 
-    `by`: the attributes; `step`: of the process, empty where it has one; `counts`: all categories, and what
-    is known of people in none; `result`: ratios with intervals and verdicts; `figures`: of each comparison,
-    as `ImpactFigures`; `bounds`: group → what people of unknown category could make of its ratio, low and
-    high, and the interval around them; empty where nobody is; `stratified`: Mantel–Haenszel over jobs or
-    years, if asked for; `excluded`: category → why it has no ratio.
+    `by`: the attributes; `step`: of the process, empty where it has one; `counts`: all categories, and what is known of
+    people in none; `result`: ratios with intervals and verdicts; `figures`: of each comparison; `bounds`: group → what
+    people of unknown category could make of its ratio, low and high, and the interval around them; `stratified`:
+    Mantel–Haenszel over jobs or years, if asked for; `excluded`: category → why it has no ratio.
     """
 
     by: tuple[str, ...]
@@ -124,18 +122,12 @@ class AdverseImpact(Result):
     ----------
     tables : tuple of ImpactTable
         By sex, by race, crossed; with several steps the whole process first, then each step.
-    template : {"ugesp", "ll144"}
-    threshold : float
-        Of the four-fifths rule.
-    confidence_level : float
-    about : dict of str to str
-        What the template prints about the audit: sources, dates.
+    template, threshold, confidence_level, about
+        As in `adverse_impact`.
     measure : {"selection", "scoring"}
         Whether people are selected, or score above the median.
     median : float or None
-        Of all scores.
-    n_at_median : int
-        People with just this score, who are not above it.
+        Of all scores; `n_at_median` people have just this score, and are not above it.
     """
 
     tables: tuple[ImpactTable, ...]
@@ -212,17 +204,13 @@ class AdverseImpact(Result):
         """What the table says in the practitioner's words."""
         if math.isnan(c.estimate):
             return ""
-        below = c.estimate < self.threshold
-        said = [
-            f" The rate is {'below' if below else 'at least'} {self.threshold:g} of the reference's"
-            f" (significance: {self.reading(c)}), z = {figures.z:.2f}, Fisher's p = {figures.fisher:.3g}"
-        ]
-        if below and figures.shortfall_four_fifths is not None:
-            moved = figures.shortfall_four_fifths
-            said.append(
-                f"{moved} selection{'' if moved == 1 else 's'} moved would reach {self.threshold:g}, "
-                f"{figures.shortfall:.1f} the pooled rate"
-            )
+        below, moved = c.estimate < self.threshold, figures.shortfall_four_fifths
+        side = f"{'below' if below else 'at least'} {self.threshold:g} of the reference's"
+        tests = f"z = {figures.z:.2f}, Fisher's p = {figures.fisher:.3g}"
+        said = [f" The rate is {side} (significance: {self.reading(c)}), {tests}"]
+        if below and moved is not None:
+            reach = f"would reach {self.threshold:g}, {figures.shortfall:.1f} the pooled rate"
+            said.append(f"{moved} selection{'' if moved == 1 else 's'} moved {reach}")
         if figures.one_decision:
             said.append("one other decision would put the ratio on the other side of it")
         return "; ".join(said) + "."
@@ -240,19 +228,16 @@ class AdverseImpact(Result):
             "the table. Nothing here is a finding of law.",
         ]
         if self.median is not None:
-            lines.append(
-                f"Scoring rate: share above the median of the whole sample, {self.median:g}; "
-                f"people with just this score ({self.n_at_median:,}) do not count as above it."
-            )
+            equal = f"people with just this score ({self.n_at_median:,}) do not count as above it."
+            lines.append(f"Scoring rate: share above the median of the whole sample, {self.median:g}; {equal}")
         for table in self.tables:
             if n := table.n_unknown:
                 who, are = (f"{n:,} people", "are") if n > 1 else ("1 person", "is")
                 told = f"{table.name}: {who} of unknown category or outcome {are} in no rate"
                 lines.append(f"{told}; the bounds say what they could change.")
             lines += [f"{table.name}, {name}: {why}" for name, why in table.excluded.items()]
-            if table.stratified is not None:
-                said = [note for note in table.stratified.notes() if "Breslow" in note]
-                lines += [f"{table.name}, over strata: {note}" for note in said]
+            over = [] if table.stratified is None else table.stratified.notes()
+            lines += [f"{table.name}, over strata: {note}" for note in over if "Breslow" in note]
         return lines
 
     def to_html(self, path: str | PathLike[str] | None = None) -> Path | str:
@@ -390,8 +375,7 @@ def _csv(result: AdverseImpact) -> str:
         for row in _rows(result, table):
             writer.writerow([_safe(table.name), _safe(row[0]), *(cell.replace(",", "") for cell in row[1:])])
         if table.n_unknown:
-            empty = [""] * (len(_heads(result)) - 2)
-            writer.writerow([_safe(table.name), "Unknown category", table.n_unknown, *empty])
+            writer.writerow([_safe(table.name), "Unknown category", table.n_unknown, *[""] * (len(_heads(result)) - 2)])
     return out.getvalue()
 
 

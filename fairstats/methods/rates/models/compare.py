@@ -77,15 +77,13 @@ def compare_models(
     groups, and the two rates of average odds, are combined by MOVER [3]_. So no changed decision is evidence of little
     change, not a variance of 0. Rates whose cases depend on the prediction (predictive values, [4]_), and functions
     such as F1, are by the delta method with half a row in every cell; weights and clusters by the delta method with
-    Satterthwaite's degrees of freedom over effective units. A group in which fewer than 20 effective units changed,
-    (Σc)²/Σc² with c the changed rows of a unit, is compared by the score test with as many rows as give the change its
-    variance, below five as its weights or clusters are worth (the interval is wide: coverage .95 to 1.00). A group with
-    fewer than 8 effective clusters or rows, (Σd)²/Σd², gets no interval; effective successes and failures have no limit
-    here, as the change rests on the decisions that differ. AUCs are compared by DeLong's covariance [5]_, Brier scores
-    by paired t. MADD (on one grid for all models) and ABROCA are compared by drawing rows again, all models together;
-    where the groups may be alike, both what a smooth difference and what its size would do is allowed for [6]_: the
-    interval is wide (ABROCA, 150 beside 1,500 rows, 80 to 99% of the scores alike: coverage .96 to 1.00, size at most
-    .04). A largest gap changes by no less, and no more, than all gaps under it allow together.
+    Satterthwaite's degrees of freedom over effective units. A group in which fewer than 20 effective units changed is
+    compared by the score test with as many rows as give the change its variance, below five as its weights or clusters
+    are worth (the interval is wide: coverage .95 to 1.00); one with fewer than 8 effective clusters or rows gets no
+    interval. AUCs are compared by DeLong's covariance [5]_, Brier scores by paired t, MADD and ABROCA by drawing rows
+    again, all models together; where the groups may be alike, both what a smooth difference and what its size would do
+    is allowed for [6]_: the interval is wide (ABROCA, 150 beside 1,500 rows, 80 to 99% of the scores alike: coverage
+    .96 to 1.00, size at most .04). A largest gap changes by no less, and no more, than all gaps under it together.
 
     With ``reference="highest"`` the group with the highest selection rate under the first baseline is the reference of
     every metric and model; intervals and verdicts hold over all pairs. The p-value is below α exactly where the
@@ -129,9 +127,9 @@ def compare_models(
     """
     given = {"comparisons": comparisons, "threshold": threshold, "margin": margin, "n_resamples": n_resamples}
     asked = {**options, **given}
-    settings = replace(make_settings("ratio", asked), margin=make_settings("difference", asked).margin)
+    settings, of_differences = make_settings("ratio", asked), make_settings("difference", asked)
     generator, seed = as_generator(rng)
-    settings = replace(settings, method="paired", seed=seed)
+    settings = replace(settings, margin=of_differences.margin, method="paired", seed=seed)
     rows = {"y_true": y_true, "y_pred": y_pred, "y_pred_b": y_pred_b, "score": score}
     lacks = "y_pred" if score is None else ""
     if counts_or_rows(counts, needs=lacks, **rows, sensitive_features=options["sensitive_features"]):
@@ -183,17 +181,14 @@ def _named(y_pred: Any, y_pred_b: Any) -> dict[str, Any]:
     """Model → predictions."""
     if isinstance(y_pred, Mapping):
         if y_pred_b is not None:
-            allowed = "either a mapping of models, or y_pred and y_pred_b"
-            got = "a column beside a mapping"
+            got, allowed = "a column beside a mapping", "either a mapping of models, or y_pred and y_pred_b"
             raise InputError("y_pred_b", got=got, allowed=allowed, cure="put it into the mapping")
         return {str(name): values for name, values in y_pred.items()}
     return {name: values for name, values in (("A", y_pred), ("B", y_pred_b)) if values is not None}
 
 
 def _scores(score: Any) -> dict[str, Any]:
-    if score is None:
-        return {}
-    if not isinstance(score, Mapping):
+    if not isinstance(score, (Mapping, type(None))):
         allowed = "a mapping from model to its scores"
         raise InputError("score", got=type(score).__name__, allowed=allowed, cure='score={"A": …, "B": …}')
-    return {str(name): values for name, values in score.items()}
+    return {str(name): values for name, values in (score or {}).items()}

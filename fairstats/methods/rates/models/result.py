@@ -151,16 +151,15 @@ class ModelComparison(OfPairs, Result):
         kind = "after / before" if ratios == {True} else "after − before"
         kind += " (of ratios after / before)" if len(ratios) > 1 else ""
         lines = [f"The estimate is {kind}; the interval uses that all models saw the same rows."]
-        chosen, single = self.settings.reference_rule == "highest", self.adjust == "none"
-        if chosen:
-            lines.append(
-                f"Reference: {self.reference}, the highest selection rate under {self.pairs[0].baseline}, "
-                "chosen by the data: intervals, p-values and verdicts hold over all pairs of groups."
-            )
+        how, alone = f"adjusted by {self.adjust}", "over all changes of a metric at once"
+        if self.settings.reference_rule == "highest":
+            why = f"the highest selection rate under {self.pairs[0].baseline}, chosen by the data"
+            held = "intervals, p-values and verdicts hold over all pairs of groups"
+            lines.append(f"Reference: {self.reference}, {why}: {held}.")
+            how = "adjusted by bonferroni over all pairs"
+        elif self.adjust == "none":
+            how, alone = "not adjusted", "each by itself"
         if len(self.comparisons) > len(self.metrics):
-            how = "not adjusted" if single else f"adjusted by {self.adjust}"
-            how = "adjusted by bonferroni over all pairs" if chosen else how
-            alone = "each by itself" if single and not chosen else "over all changes of a metric at once"
             lines.append(f"p-values {how}; what is said to change is shown {alone}.")
         about: dict[str, dict[str, None]] = {}
         for c in self.comparisons:

@@ -58,8 +58,7 @@ def _normal(
     errors, found = np.sqrt(np.diag(covariance)), {}
     for b, a in pairs:
         at = float(estimates[b] - estimates[a])
-        variance = covariance[a, a] + covariance[b, b] - 2 * covariance[a, b]
-        error = float(np.sqrt(max(variance, 0.0)))
+        error = float(np.sqrt(max(covariance[a, a] + covariance[b, b] - 2 * covariance[a, b], 0.0)))
         same = error < 1e-12 and abs(at) < 1e-12
         part = unchanged(rows) if same else Part.normal(at, error)
         found[b, a] = Change(part, part, 0.0 if same else error, degrees)

@@ -69,9 +69,8 @@ class ModelRows:
         names = {"y_true": y_true, **{named[model]: values for model, values in predictions.items()}}
         others = {name: options.get(name) for name in ("sensitive_features", "sample_weight", "cluster")}
         check_row_labels(y_true=y_true, y_pred=dict(predictions), score=dict(scores), **others)
-        label = _pos_labels(options["pos_label"], named)
-        columns_read = binary_columns(label, **names).items()
-        codes = {name: np.where(c.codes < 0, np.nan, c.codes) for name, c in columns_read if c}
+        read = binary_columns(_pos_labels(options["pos_label"], named), **names)
+        codes = {name: np.where(c.codes < 0, np.nan, c.codes) for name, c in read.items() if c}
         numbers = {name: as_float_column(values, "score") for name, values in scores.items()}
         for values in numbers.values():
             check_probability(values[~np.isnan(values)], "score")
@@ -179,8 +178,7 @@ class _Work:
                 for row, key in zip(metric.row_names, metric.rates, strict=True):
                     rate = PairedRate(counts, RATES[key], metric.contrast == "ratio")
                     found += [change_of_rate(rate, groups, row, pair, metric.contrast) for groups in self.compared]
-        between = metric is not None and metric.contrast != "gap"
-        return self._finished(found, self.chosen if between else 1.0)
+        return self._finished(found, self.chosen if metric is not None and metric.contrast != "gap" else 1.0)
 
     def of_scores(self, name: str, rows: ModelRows, rng: np.random.Generator) -> list[PairedChange]:
         """Changes of a quantity of scores; the models' own values are kept, with verdicts on distances."""
@@ -198,7 +196,7 @@ class _Work:
         each = 1 - (1 - s.confidence_level) / (1 if single else max(self.among, 1))
         found: list[Found] = []
         values: list[ModelValue] = []
-        evidence: list[Evidence | None] = []
+        evidence: list[Evidence] = []
         for groups in asked:
             members = [codes == g for g in groups] or [np.ones(codes.size, dtype=bool)]
             parts, labels = [scores[:, m] for m in members], [y[m] for m in members]
@@ -226,12 +224,10 @@ class _Work:
             for p, (b, a) in zip(pairs, at, strict=True):
                 found.append(Found(**row, pair=p, change=changes[b, a], ends=(estimates[a], estimates[b])))
             values += [_score_value(row, m, level, k, s.confidence_level, each) for k, m in enumerate(models)]
-            evidence += [None] * len(models) if isinstance(level, str) or single else list(level.evidence)
-        for k in range(len(models)):  # of a model over the pairs of groups, or all that the data chose from
-            own = [(i, e) for i, e in list(enumerate(evidence))[k :: len(models)] if e is not None]
-            ruled = as_family([(values[i], e) for i, e in own], s, chosen_among=self.among)
-            for (i, _), value in zip(own, ruled, strict=True):
-                values[i] = value
+            evidence += [Evidence()] * len(models) if isinstance(level, str) else level.evidence
+        for k in range(0 if single else len(models)):  # of a model over all pairs, also those that the data chose from
+            of_model = list(zip(values[k :: len(models)], evidence[k :: len(models)], strict=True))
+            values[k :: len(models)] = as_family(of_model, s, chosen_among=self.among)
         self.values += values
         return self._finished(found, 1.0 if single else self.chosen)
 
@@ -268,11 +264,9 @@ def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
         audited = (m.name for m in METRICS.values() if m.audit == "yes" and "predictions" in m.needs)
         left_out = [q for q in QUANTITIES if not available(q, rows) and "scores" in _needs(q)]
         if left_out and rows is not None and len(rows.scores) > 1:
-            caution(
-                f"{', '.join(left_out)} are left out: they compare rows of equal weight, and these have "
-                "weights or clusters. Without sample_weight= and cluster= they are of the rows as they are.",
-                DataWarning,
-            )
+            why = "they compare rows of equal weight, and these have weights or clusters"
+            cure = "Without sample_weight= and cluster= they are of the rows as they are."
+            caution(f"{', '.join(left_out)} are left out: {why}. {cure}", DataWarning)
         return tuple(name for name in (*audited, *QUANTITIES) if available(name, rows))
     asked = [asked] if isinstance(asked, str) else asked
     fine = isinstance(asked, (list, tuple)) and all(isinstance(name, str) for name in asked)
