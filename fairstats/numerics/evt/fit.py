@@ -101,11 +101,6 @@ class EvtFit(FittedTail):
         )
         return tuple(replace(row, method=f"{self.method}, {row.method}") for row in rows)
 
-    @property
-    def estimate(self) -> Floats:
-        """Estimates of the parameters, in the order of `params`."""
-        return np.array(list(self.params.values()))
-
     def rows(self) -> list[dict[str, Any]]:
         """One row per parameter."""
         return [{**row, "parameter": name} for row, name in zip(super().rows(), self.params, strict=True)]

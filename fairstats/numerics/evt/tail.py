@@ -52,8 +52,31 @@ class ParameterFit:
         return cls(fits.params[0], fits.covariance[0], float(fits.nll[0]), bool(fits.at_boundary[0]))
 
 
+class WithParameters(Result):
+    """What was fitted by its parameters."""
+
+    params: dict[str, float]
+    covariance: Floats
+    nll: float
+
+    @property
+    def estimate(self) -> Floats:
+        """Estimates of the parameters, in the order of `params`."""
+        return np.array(list(self.params.values()))
+
+    @property
+    def std_error(self) -> dict[str, float]:
+        """Standard errors of the parameters by name; NaN where the fit is not regular."""
+        return dict(zip(self.params, np.sqrt(np.diagonal(self.covariance)).tolist(), strict=True))
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, 2p − 2 log L."""
+        return 2.0 * len(self.params) + 2.0 * self.nll
+
+
 @dataclass(frozen=True, eq=False)
-class FittedTail(Result):
+class FittedTail(WithParameters):
     """The fields of a fit, and its distribution; `EvtFit` adds what can be asked of it."""
 
     model: str
@@ -89,11 +112,6 @@ class FittedTail(Result):
         return self.params["shape"]
 
     @property
-    def std_error(self) -> dict[str, float]:
-        """Standard errors of the parameters by name; NaN where the fit is not regular."""
-        return dict(zip(self.params, np.sqrt(np.diagonal(self.covariance)).tolist(), strict=True))
-
-    @property
     def n_exceedances(self) -> int:
         """Values above the threshold; for block maxima, their number."""
         return int(self.sample.size)
@@ -109,11 +127,6 @@ class FittedTail(Result):
         return -self.nll
 
     @property
-    def aic(self) -> float:
-        """Akaike's criterion, 2p − 2 log L."""
-        return 2.0 * len(self.params) + 2.0 * self.nll
-
-    @property
     def bic(self) -> float:
         """Schwarz's criterion, p·log k − 2 log L with k the values fitted."""
         return len(self.params) * float(np.log(self.n_exceedances)) + 2.0 * self.nll
@@ -126,7 +139,7 @@ class FittedTail(Result):
     @property
     def excess_params(self) -> Floats:
         """σ and ξ of the excesses over the threshold, shape (2,) (models with a threshold)."""
-        values = np.array(list(self.params.values()))
+        values = self.estimate
         return excess_parameters(values, self.origin) if self.model == "point_process" else values[-2:]
 
     @property
