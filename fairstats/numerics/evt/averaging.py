@@ -76,6 +76,8 @@ class AveragedReturnLevel(Result):
     n_exceedances: Counts
     n_total: int
 
+    plot = plot_averaged_level
+
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """The average, then the level above each threshold."""
@@ -107,10 +109,6 @@ class AveragedReturnLevel(Result):
         above = f"above {self.thresholds[-1]:.4g} ({self.n_exceedances[-1]} values)"
         return [f"Weights by leave-one-out prediction {above}."]
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw it; see `fairstats.plots.evt.plot_averaged_level`."""
-        return plot_averaged_level(self, ax)
-
 
 def average_return_level(
     x: Any, m: float, thresholds: Any = None, *, n_thresholds: int = 10, confidence_level: float = 0.95
@@ -125,7 +123,7 @@ def average_return_level(
         Two at least, each exceeded by ten values or more. Those above the highest are what all are judged by:
         leave it some twenty. Default: from the value that a quarter of x exceeds to the one that 20 exceed.
     n_thresholds : int
-        Number of default thresholds, their exceedances in geometric progression.
+        Of default thresholds, their exceedances in geometric progression.
     m : float
         Observations, of which at least one exceeds every threshold on average.
     confidence_level : float

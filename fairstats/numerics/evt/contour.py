@@ -278,14 +278,9 @@ def level_interest(log_period: Floats, *, rate_known: bool = False) -> Interest:
         power = 1.0 + theta * d
         bend, mixed = theta * power, omega * power  # ∂²d/∂ω² and ∂²d/∂θ∂ω
         gradient = np.stack([in_theta, in_omega * in_nu, in_omega * in_ell], -1)
-        hessian = symmetric(
-            _second_in_theta(theta, omega, in_theta, in_omega),
-            mixed * in_nu,
-            bend * (in_nu * in_nu) + in_omega * nu_nu,
-            mixed * in_ell,
-            bend * (in_nu * in_ell) + in_omega * nu_ell,
-            bend * (in_ell * in_ell),
-        )
+        in_both = bend * (in_nu * in_nu) + in_omega * nu_nu, bend * (in_nu * in_ell) + in_omega * nu_ell
+        in_theta2, in_ell2 = _second_in_theta(theta, omega, in_theta, in_omega), bend * (in_ell * in_ell)
+        hessian = symmetric(in_theta2, mixed * in_nu, in_both[0], mixed * in_ell, in_both[1], in_ell2)
         if rate_known:  # ℓ is held
             varies = np.array([1.0, 1.0, 0.0])
             gradient, hessian = gradient * varies, hessian * varies * varies[:, None]

@@ -1,11 +1,9 @@
 """Whether a model fits: goodness-of-fit tests, mean excesses over many thresholds, the exponential tail.
 
-Anderson–Darling and Cramér–von Mises tests of a fitted tail have p-values from a parametric bootstrap: the
-parameters are estimated from the same data, so that tables for known parameters do not apply (Choulakian &
-Stephens 2001), and every simulated sample is fitted, too. Mean excesses are linear in the threshold where the model
-holds. Excesses of exponential data over their (k + 1)-th largest value are exponential again, with coefficient of
-variation 1; a heavier tail has a larger one. The thresholds k = k_min … k_max look at nested samples: their joint
-distribution is simulated.
+Tests of a fitted tail have p-values from a parametric bootstrap in which every simulated sample is fitted, too: tables
+for known parameters do not apply (Choulakian & Stephens 2001). Mean excesses are linear in the threshold where the
+model holds. Excesses of exponential data over their (k + 1)-th largest value are exponential again, with coefficient of
+variation 1, and a heavier tail has a larger one; the joint distribution over k = k_min … k_max is simulated.
 """
 
 from __future__ import annotations
@@ -29,10 +27,9 @@ from fairstats.numerics.evt.tail import FittedTail, TailTest, tail_row
 from fairstats.plots.evt import plot_mean_residual_life
 
 _RULES = ("max_cv", "paper_excess", "paper_raw")
-#: Survival probabilities below e^−36 are rounding; at ξ = −1 the largest value has none.
-_FARTHEST = 36.0
-#: Excesses whose standard deviation is so many times their mean have a heavy tail (1: exponential ones).
-_HEAVY = 1.2
+#: Survival probabilities below e^−36 are rounding (at ξ = −1 the largest value has none). Excesses whose standard
+#: deviation is so many times their mean have a heavy tail (1: exponential ones).
+_FARTHEST, _HEAVY = 36.0, 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +247,8 @@ class MeanResidualLife(OverThresholds):
     n_exceedances: Counts
     confidence_level: float
 
+    plot = plot_mean_residual_life
+
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """One row per threshold."""
@@ -270,10 +269,6 @@ class MeanResidualLife(OverThresholds):
         if np.any(self.std_error * np.sqrt(self.n_exceedances) > _HEAVY * self.mean_excess):
             lines.append("Excesses vary more than exponential ones: normal intervals of their mean are too short.")
         return lines
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw it; see `fairstats.plots.evt.plot_mean_residual_life`."""
-        return plot_mean_residual_life(self, ax)
 
 
 def mean_residual_life(
@@ -302,9 +297,9 @@ def mean_residual_life(
 
     Notes
     -----
-    A picture to look at: of a heavy tail the mean is skewed, and with 200 exceedances the 95% intervals cover
-    .94 to .95 for ξ ≤ .2, .92 at ξ = .3 and .90 at .4. A note says so where the standard deviation of the excesses over
-    some threshold is more than 1.2 times their mean, which it is in 1% of samples at ξ = 0 and in 86% at ξ = .3.
+    Only to look at: of a heavy tail the mean is skewed, and with 200 exceedances the 95% intervals cover .94 to .95
+    for ξ ≤ .2, .92 at ξ = .3 and .90 at .4. A note says so where the standard deviation of the excesses over some
+    threshold is more than 1.2 times their mean, which it is in 1% of samples at ξ = 0 and in 86% at ξ = .3.
 
     Examples
     --------
@@ -407,18 +402,16 @@ def exponentiality_test(
     x : array-like, shape (N,)
         The series; more than `k_max` values.
     k_min, k_max : int
-        Numbers of largest values to look at. CV_k is the coefficient of variation of the excesses of the k
-        largest values over the (k + 1)-th.
+        Numbers of largest values to look at: CV_k is that of the excesses of the k largest over the (k + 1)-th.
     rule : {"max_cv", "paper_excess", "paper_raw"}
         "max_cv": max over k of (CV_k − E CV_k)/sd_k, moments and critical value under the exponential. The other two
         are the rules of Monjezi et al.: CV_k < 1 + 1/(4k) for every k, on excesses and on raw values.
     confidence_level : float
         1 − α, with α the level of the test, of all looks together.
     max_looks : int or None
-        Where the test is repeated on a growing sample: how often at the most, stated beforehand. Each look
-        has the level α/`max_looks`, so that an exponential tail is rejected at any of them with
-        probability α at the most (conservative). None: looks at level α without a limit; the result then says
-        that passing has no error guarantee.
+        Where the test is repeated on a growing sample: how often at the most, stated beforehand. Each look has the
+        level α/`max_looks`, so that an exponential tail is rejected at any of them with probability α at the most.
+        None: looks at level α without a limit; the result then says that passing has no error guarantee.
     n_resamples : int
         Simulated exponential samples.
     rng : None, int or Generator

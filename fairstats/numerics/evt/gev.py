@@ -41,18 +41,10 @@ def gumbel_partials(theta: Floats, nu: Floats, v: Triple, ell: Floats | None = N
     e = np.exp(ell[..., None] - nu[..., None] * v0)
     e_v0, e_v1 = e * v0, e * v1
     e0, ev0, ev1 = e.mean(-1), e_v0.mean(-1), e_v1.mean(-1)
-    return (
-        both * d0 - np.log(nu) - ell + e0,
-        d0 + both * d1 - nu * ev1,
-        d0 - 1.0 / nu - ev0,
-        e0 - 1.0,
-        2.0 * d1 + both * d2 - nu * (e * v2).mean(-1) + nu**2 * (e_v1 * v1).mean(-1),
-        d1 - ev1 + nu * (e_v0 * v1).mean(-1),
-        1.0 / nu**2 + (e_v0 * v0).mean(-1),
-        -nu * ev1,
-        -ev0,
-        e0,
-    )
+    f_tt = 2.0 * d1 + both * d2 - nu * (e * v2).mean(-1) + nu**2 * (e_v1 * v1).mean(-1)
+    f_tv, f_vv = d1 - ev1 + nu * (e_v0 * v1).mean(-1), 1.0 / nu**2 + (e_v0 * v0).mean(-1)
+    first = d0 + both * d1 - nu * ev1, d0 - 1.0 / nu - ev0, e0 - 1.0
+    return both * d0 - np.log(nu) - ell + e0, *first, f_tt, f_tv, f_vv, -nu * ev1, -ev0, e0
 
 
 def lowest_log_q(nu: Floats, v: Floats) -> Floats:

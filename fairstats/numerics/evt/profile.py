@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import chdtrc, ndtri
@@ -25,10 +25,9 @@ from fairstats.plots.evt import plot_profile
 _POINTS, _BEYOND = 16, 1.6
 #: The horizon is sought up to so many exceedances, at so many levels at a time.
 _FARTHEST, _GRID = 1e6, 25
-#: With fewer values the χ² interval of an end point is too narrow.
-_FEW_FOR_ENDPOINT = 300
-#: Turns of a search for the order statistic that draws of a probability go through; what counts as probability 0.
-_TURNS, _SMALLEST = 8, 1e-300
+#: With fewer values the χ² interval of an end point is too narrow. Turns of a search for the order statistic that draws
+#: of a probability go through; what counts as probability 0.
+_FEW_FOR_ENDPOINT, _TURNS, _SMALLEST = 300, 8, 1e-300
 
 
 @serialisable(kw_only=True, eq=False)
@@ -55,13 +54,11 @@ class ProfileCurve(TailEstimate):
     deviance: Floats
     critical_value: float
 
+    plot = plot_profile
+
     def notes(self) -> list[str]:
         """Nothing beside the sentence."""
         return []
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the curve; see `fairstats.plots.evt.plot_profile`."""
-        return plot_profile(self, ax)
 
 
 @serialisable(kw_only=True)
@@ -433,7 +430,6 @@ class TailType(TailEstimate):
         B: the largest m whose return level has an interval narrower than `max_relative_width` of its estimate, and
         ending below `bound`; NaN if there is none, infinite if there is no limit up to 10⁶ exceedances.
     horizon_reason : str
-        What sets it.
     max_relative_width : float
     bound : float or None
         Logical upper bound of the data.

@@ -193,10 +193,9 @@ def extremal_index(
 
     Notes
     -----
-    Clusters are resampled whole, and so are the times between them; percentiles of the resamples are
-    corrected for bias (Efron 1987). The interval of "intervals" is somewhat too narrow: for θ from 0.3 to 0.8
-    it covers .88 to .90 at 50 exceedances of 2,000 values, .90 to .94 at 100, .92 at 250 of 5,000. "runs" is
-    about clusters as the run length defines them: it joins independent ones that happen to be near.
+    Clusters and the times between them are resampled whole, and the percentiles corrected for bias (Efron 1987). The
+    interval of "intervals" is somewhat too narrow: for θ from 0.3 to 0.8 it covers .88 to .90 at 50 exceedances of
+    2,000 values, .90 to .94 at 100, .92 at 250 of 5,000. "runs" joins independent clusters that happen to be near.
 
     References
     ----------
@@ -250,8 +249,7 @@ def extremal_index(
 def decluster(x: Any, threshold: float, *, run_length: int | None = None) -> Floats:
     """The series with one value above the threshold per cluster, its largest; the others go to the threshold.
 
-    Cluster maxima are about independent: ``fit_gpd(decluster(x, u), u)`` has honest errors, where N is still
-    the length of the series.
+    Cluster maxima are about independent: ``fit_gpd(decluster(x, u), u)`` has honest errors; N is still the length of x.
 
     Parameters
     ----------

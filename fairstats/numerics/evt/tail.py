@@ -213,13 +213,7 @@ class FittedTail(WithParameters):
         return TailLikelihood.of_excesses(self.sample - self.origin, *about)
 
     def log_period(self, m: float) -> float:
-        """τ of m observations (blocks): log m, or −log(−log(1 − 1/m)).
-
-        Raises
-        ------
-        InputError
-            Where the tail does not reach: m·λ < 1 for exceedances, m ≤ 1 for blocks.
-        """
+        """τ of m observations (blocks): log m, or −log(−log(1 − 1/m)); InputError for m·λ < 1, and m ≤ 1 blocks."""
         m = checks.check_number("m", m, low=0, open_low=True, cure="a number of observations, e.g. 1000")
         if self.model == "gev":
             if m <= 1.0:
@@ -282,17 +276,7 @@ class _TailResult(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class TailEstimate(_TailResult):
-    """One number that is read from a fitted tail, with its interval.
-
-    Attributes
-    ----------
-    estimate : float
-    confidence_interval : Interval
-    n_exceedances : int
-        Values that were fitted.
-    backend : str
-        What computed the fit.
-    """
+    """One number that is read from a fitted tail, with its interval, values that were fitted, and what fitted them."""
 
     #: Name of what is estimated, with the result as {0}.
     metric: ClassVar[str]

@@ -49,6 +49,8 @@ class ThresholdStability(OverThresholds):
     n_exceedances: Counts
     confidence_level: float
 
+    plot = plot_threshold_stability
+
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Two rows per threshold: shape and modified scale."""
@@ -70,10 +72,6 @@ class ThresholdStability(OverThresholds):
     def notes(self) -> list[str]:
         """How to read it."""
         return ["Above a good threshold shape and modified scale (σ − ξu) are constant."]
-
-    def plot(self, axes: Any = None) -> Any:
-        """Draw it; see `fairstats.plots.evt.plot_threshold_stability`."""
-        return plot_threshold_stability(self, axes)
 
 
 def threshold_stability(
@@ -144,9 +142,8 @@ class ThresholdTests(OverThresholds):
 
     Attributes
     ----------
-    thresholds : ndarray of float, shape (K,)
-    shape : ndarray of float, shape (K,)
-        ξ fitted above each.
+    thresholds, shape : ndarray of float, shape (K,)
+        Thresholds, and ξ fitted above each.
     statistics, pvalues : ndarray of float, shape (K,)
         Score test of one shape above this threshold and every higher one, χ² with as many degrees of freedom
         as there are higher ones; NaN at the highest, and where ξ ≤ −1/2.
@@ -219,7 +216,7 @@ def threshold_tests(
     Parameters
     ----------
     x, thresholds, n_thresholds
-        As for `mean_residual_life`; three thresholds at least, ten by default.
+        As for `mean_residual_life`, as are the errors; three thresholds at least, ten by default.
     n_resamples : int
         Simulated samples, at least 19.
     rng : None, int or Generator
@@ -227,11 +224,6 @@ def threshold_tests(
     Returns
     -------
     ThresholdTests
-
-    Raises
-    ------
-    InputError
-        As for `mean_residual_life`; fewer than three thresholds.
 
     Warns
     -----
@@ -246,12 +238,12 @@ def threshold_tests(
     score and its expected information are closed forms at the fit with one shape, and need no other fit. Its size at 5%
     was .03 to .07 for ξ = ±.2, 500 exceedances and seven or ten thresholds down to 50 (Monte Carlo error .01).
 
-    White noise (Wadsworth 2016): estimates above nested thresholds have independent increments, ξ̂_j − ξ̂_i
-    of variance (1 + ξ)²(1/k_j − 1/k_i), here with ξ from the lowest threshold. Up to each threshold their
-    normal likelihood is compared with that of N(0, 1), and the largest ratio with those of samples from the
-    fit at the lowest threshold: size .073 at ξ = −.2 and .057 at .2 (Monte Carlo error .014), where N(0, 1)
-    in their place, as in the paper, gave .15 and .07. A shape of .4 that becomes −.2 above the level that
-    150 of 500 exceed was found at the lowest threshold in .80 of samples, by the score test in .60.
+    White noise (Wadsworth 2016): estimates above nested thresholds have independent increments, ξ̂_j − ξ̂_i of variance
+    (1 + ξ)²(1/k_j − 1/k_i), here with ξ from the lowest threshold. Up to each threshold their normal likelihood is
+    compared with that of N(0, 1), and the largest ratio with those of samples from the fit at the lowest one: size .073
+    at ξ = −.2 and .057 at .2 (Monte Carlo error .014); N(0, 1) in their place, as in the paper, gave .15 and .07. A
+    shape of .4 that becomes −.2 above the level that 150 of 500 exceed was found at the lowest threshold in .80 of
+    samples, by the score test in .60.
 
     References
     ----------
@@ -317,10 +309,8 @@ def score_statistic(y: Floats, v: Floats, scale: float, shape: float) -> float:
     width = np.append(np.diff(v), np.inf)
     at, s = scale + shape * v, scale + shape * y
     inside = np.clip(y[:, None] - v, 0.0, width)
-    z = shape * inside / at
-    whole = width[:-1] * np.maximum(y[:, None] - v[1:], 0.0) / (at[1:] * s[:, None])
-    in_shapes = (inside / at) ** 2 * _log_remainder(z) - inside / s[:, None]
-    in_shapes[:, :-1] += whole
+    in_shapes = (inside / at) ** 2 * _log_remainder(shape * inside / at) - inside / s[:, None]
+    in_shapes[:, :-1] += width[:-1] * np.maximum(y[:, None] - v[1:], 0.0) / (at[1:] * s[:, None])
     score = np.append((y / (scale * s) - 1.0 / s).sum(), in_shapes.sum(axis=0))
     # over each interval in exponential units from its lower end, the last without end
     nodes, weights = np.polynomial.legendre.leggauss(20)
@@ -371,10 +361,8 @@ class ThresholdChoice(Result):
     n_exceedances : int
         Values above it.
     rule : {"forward_stop", "k_largest"}
-    thresholds : ndarray of float, shape (K,)
-        Candidates, ascending.
-    n : ndarray of int, shape (K,)
-        Values above each.
+    thresholds, n : ndarray, shape (K,)
+        Candidates, ascending, and the values above each.
     pvalues : ndarray of float, shape (K,)
         Goodness of fit above each; NaN where not tested.
     forward_stop : ndarray of float, shape (K,)
@@ -417,11 +405,9 @@ class ThresholdChoice(Result):
 
     def sentences(self) -> list[str]:
         """The choice in words."""
-        return self.notes()
-
-    def notes(self) -> list[str]:
-        """The choice in words."""
         return [f"Chosen: {self.threshold:g}, which {self.n_exceedances} values exceed ({self.rule})."]
+
+    notes = sentences
 
 
 def choose_threshold(
@@ -445,10 +431,8 @@ def choose_threshold(
     false_discovery_rate : float
         In (0, 1); over candidates that share their values the rule is conservative.
     statistic : {"anderson_darling", "cramer_von_mises"}
-    n_resamples : int
-        Simulated samples per candidate.
-    rng : None, int or Generator
-        Each candidate has its own stream.
+    n_resamples, rng
+        Simulated samples per candidate, each of which has its own stream.
 
     Returns
     -------
@@ -501,8 +485,8 @@ def choose_threshold(
     if first == u.size:
         caution("the model is rejected above every candidate: the highest one is returned", DataWarning)
         first -= 1
-    tested = pvalues, stop, rate, statistic, replicates, seed
-    return ThresholdChoice(float(u[first]), int(n[first]), method, u, n, *tested)
+    about = method, u, n, pvalues, stop, rate, statistic, replicates, seed
+    return ThresholdChoice(float(u[first]), int(n[first]), *about)
 
 
 def forward_stop(pvalues: Floats) -> Floats:
