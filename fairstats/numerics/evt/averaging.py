@@ -25,8 +25,7 @@ from fairstats.plots.evt import plot_averaged_level
 
 #: a of the prior (Northrop, Attalides & Jonathan 2017, section 3.3), and both parameters of that of p.
 _PRIOR_RATE, _JEFFREYS = 0.6, 0.5
-#: Nodes of θ and of ν: four times as many of both change the tests' scores by .004, their ends by less than a
-#: thousandth of the interval.
+#: Nodes of θ and of ν: four times as many change scores by .004, ends by less than a thousandth of the interval.
 _NODES, _GAUSS = 101, 30
 _METHOD = "posterior quantiles"
 #: Exceedances of the highest threshold by default; those of the lowest are a quarter of the values.
@@ -135,8 +134,8 @@ def average_return_level(
     Raises
     ------
     InputError
-        Values that are no finite numbers, or fewer than 80 of them without thresholds; fewer than two
-        thresholds, or one with fewer than ten exceedances; m·λ < 1 at a threshold.
+        Values that are no finite numbers, or fewer than 80 of them without thresholds; fewer than two thresholds, or
+        one with fewer than ten exceedances; m·λ < 1 at a threshold.
 
     Notes
     -----
@@ -183,8 +182,8 @@ def average_return_level(
     return AveragedReturnLevel(
         m=period, estimate=middle, confidence_interval=Interval(low, high, level, f"{_METHOD}, averaged"),
         thresholds=u, weights=weights, scores=scores, shape=np.array([model.mean_shape for model in models]),
-        levels=np.array([_quantiles([model], np.ones(1), period, shares) for model in models]),
-        n_exceedances=n, n_total=series.size,
+        levels=np.array([_quantiles([model], np.ones(1), period, shares) for model in models]), n_exceedances=n,
+        n_total=series.size,
     )  # fmt: skip
 
 

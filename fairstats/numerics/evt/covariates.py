@@ -132,8 +132,8 @@ class CovariateFit(WithParameters):
         Parameters
         ----------
         m : float, or several of them
-            Observations or blocks. Excesses have one rate for all; where it depends on the covariates, fit
-            above a threshold for each row.
+            Observations or blocks. Excesses have one rate for all; where it depends on covariates, fit above thresholds
+            by row.
         at : frame or mapping
             The covariates, one row for each level; with a column "threshold" where the fit has many.
         method : {"profile", "delta"}
@@ -149,8 +149,8 @@ class CovariateFit(WithParameters):
         Raises
         ------
         InputError
-            m too small, covariates that are missing or of an unknown category, a delta interval of a fit that
-            is not regular, or a fit that was read from a dictionary, which does not carry the rows.
+            m too small, covariates that are missing or of an unknown category, a delta interval of a fit that is not
+            regular, or a fit read from a dictionary, which does not carry the rows.
         """
         checks.check_choice("method", method, ("profile", "delta"))
         checks.check_that(self.regular or method == "profile", "method", method, "'profile': the fit is not regular")
@@ -169,12 +169,12 @@ class CovariateFit(WithParameters):
         fine = periods.size and (periods > least if self.model == "gev" else periods >= least).all()
         allowed = f"{'more than' if self.model == 'gev' else 'at least'} {least:g}"
         checks.check_that(fine, "m", m, allowed, "a larger m")
-        levels = []
+        levels, curved = [], hessian(regression, best)
         for each in periods.tolist():
             for i, known in enumerate(frame.to_dict("records")):
                 interest = regression.level({name: matrix[i : i + 1] for name, matrix in rows.items()}, each)
                 value, slope = interest(best)
-                error = np.sqrt(slope @ np.linalg.solve(hessian(regression, best), slope))
+                error = np.sqrt(slope @ np.linalg.solve(curved, slope))
                 interval = self._likely(interest, confidence_level, error if method == "delta" else None)
                 at_unit = [float(origins[i] + regression.unit * end) for end in (value, *interval)]
                 levels.append(
@@ -199,8 +199,7 @@ class CovariateFit(WithParameters):
         Returns
         -------
         HypothesisTest
-            Twice the difference of the log-likelihoods, by χ² with as many degrees of freedom as the smaller
-            model has coefficients less.
+            Twice the difference of the log-likelihoods, by χ² with the difference of coefficients as its degrees.
 
         Raises
         ------

@@ -134,9 +134,8 @@ def goodness_of_fit(
     References
     ----------
     Choulakian, V. and Stephens, M. A. (2001). Goodness-of-fit tests for the generalized Pareto distribution.
-    Technometrics 43, 478–484.
-    Choulakian, V., Lockhart, R. A. and Stephens, M. A. (1994). Cramér–von Mises statistics for discrete
-    distributions. Canadian Journal of Statistics 22, 125–137.
+    Technometrics 43, 478–484. Choulakian, V., Lockhart, R. A. and Stephens, M. A. (1994). Cramér–von Mises statistics
+    for discrete distributions. Canadian Journal of Statistics 22, 125–137.
 
     Examples
     --------
@@ -400,7 +399,7 @@ def exponentiality_test(
     Parameters
     ----------
     x : array-like, shape (N,)
-        The series; more than `k_max` values.
+        More than `k_max` values.
     k_min, k_max : int
         Numbers of largest values to look at: CV_k is that of the excesses of the k largest over the (k + 1)-th.
     rule : {"max_cv", "paper_excess", "paper_raw"}

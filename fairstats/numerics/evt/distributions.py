@@ -115,12 +115,9 @@ def _mean_series(theta: Floats, moments: Floats) -> Triple:
     """The same series for means: y^(j+1) replaced by its row mean."""
     j = np.arange(moments.shape[1])
     c = (-1.0) ** j / (j + 1) * moments
-    powers = theta[:, None] ** j
-    return (
-        np.einsum("ij,ij->i", powers, c),
-        np.einsum("ij,ij->i", powers[:, :-1], j[1:] * c[:, 1:]),
-        np.einsum("ij,ij->i", powers[:, :-2], j[2:] * (j[2:] - 1) * c[:, 2:]),
-    )
+    powers, terms = theta[:, None] ** j, (c, j[1:] * c[:, 1:], j[2:] * (j[2:] - 1) * c[:, 2:])
+    v, first, second = (np.einsum("ij,ij->i", powers[:, : term.shape[1]], term) for term in terms)
+    return v, first, second
 
 
 def power_ratio(s: Floats, shape: Floats) -> Floats:

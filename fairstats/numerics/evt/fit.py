@@ -239,11 +239,9 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
 
     References
     ----------
-    Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values, chapter 4.
-    Coles, S. G. and Dixon, M. J. (1999). Likelihood-based inference for extreme value models. Extremes 2,
-    5–23, equation (4).
-    Grimshaw, S. D. (1993). Computing maximum likelihood estimates for the generalized Pareto distribution.
-    Technometrics 35, 185–191.
+    Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values, chapter 4. Coles, S. G. and Dixon, M.
+    J. (1999). Likelihood-based inference for extreme value models. Extremes 2, 5–23, equation (4). Grimshaw, S. D.
+    (1993). Computing maximum likelihood estimates for the generalized Pareto distribution. Technometrics 35, 185–191.
     Smith, R. L. (1985). Maximum likelihood estimation in a class of nonregular cases. Biometrika 72, 67–90.
 
     Examples
@@ -254,8 +252,7 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     >>> fit = fit_gpd(x, threshold=2.0, backend="scipy")
     >>> fit.n_exceedances, round(fit.scale, 3), round(fit.shape, 3)
     (253, 0.987, 0.031)
-    >>> low, high = fit.return_level(1000).confidence_interval
-    >>> bool(low < np.log(1000) < high)
+    >>> np.log(1000) in fit.return_level(1000).confidence_interval
     True
     """
     formulas = {"scale": scale, "shape": shape}

@@ -182,15 +182,9 @@ class GridLikelihood(GpdLikelihood):
         c, at = self.counts[rows][:, None, :], nu[..., None]
         g, g1, g2 = _log_mass(at * step)
         length = np.where(exists, step, 0.0)
-        terms = (
-            at * a - g,
-            at * a1 - g1 * at * s1,
-            a - g1 * length,
-            at * a2 - g2 * (at * s1) ** 2 - g1 * at * s2,
-            a1 - g2 * at * s1 * length - g1 * s1,
-            -g2 * length**2,
-        )
-        return tuple((c * term).sum(-1) for term in terms)
+        first = at * a1 - g1 * at * s1, a - g1 * length
+        second = at * a2 - g2 * (at * s1) ** 2 - g1 * at * s2, a1 - g2 * at * s1 * length - g1 * s1, -g2 * length**2
+        return tuple((c * term).sum(-1) for term in (at * a - g, *first, *second))
 
 
 def _cells_in_nu(data: Triple) -> Callable[[Floats], tuple[Floats, Floats]]:

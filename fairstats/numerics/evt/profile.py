@@ -323,10 +323,7 @@ def exceedance_probability(
 
 
 def _drawn_probabilities(fit: FittedTail, x: float, shares: list[float]) -> list[float]:
-    """Quantiles of draws of the probability of exceeding x: 1/m of the level that has this quantile at x.
-
-    Draws of a level go through the order statistic next to it, so that m and its draws are found in turn.
-    """
+    """Quantiles of draws of P(X > x): 1/m of the level whose quantile is x; m and its draws are found in turn."""
     k, total = fit.n_exceedances, fit.n_total
     drawn: dict[int, Floats] = {}
     found = []

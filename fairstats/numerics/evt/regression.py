@@ -28,9 +28,9 @@ _STEP = 1e-5
 class TailRegression:
     """Likelihood of standard coefficients z; the last one is log λ where there is a rate.
 
-    `values`, shape (n,): (x − origin)/unit, the origin being the threshold (by row, where they differ) or the
-    centre of the maxima; `specs`: the formula of each parameter with the coding of its covariates; `columns`:
-    its design matrix with orthogonal columns, Q = X·turn⁻¹; `total`: N, 0 for maxima; `link`: of the scale.
+    `values`, (n,): (x − origin)/unit, the origin being the threshold (by row, where they differ) or the centre of the
+    maxima; `specs`: formula and coding of each parameter; `columns`: its design matrix with orthogonal columns,
+    Q = X·turn⁻¹; `total`: N, 0 for maxima; `link`: of the scale.
     """
 
     values: Floats

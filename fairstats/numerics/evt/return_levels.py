@@ -126,8 +126,7 @@ def return_level(  # type: ignore[misc] # the settings are written out once
         maxima, and with a fixed rate, a likelihood interval by χ² ("profile"). A normal interval by the delta method
         (regular fits only); or percentiles of resamples of all N values, each with a threshold of its own.
     rate : {"estimated", "fixed"}
-        "fixed" takes the rate λ as known, as evd and extRemes do, only to compare with them: its intervals
-        cover 38–43% at m·λ = 1.2.
+        "fixed" takes the rate λ as known, only to compare with evd and extRemes: it covers 38–43% at m·λ = 1.2.
     confidence_level : float, optional
         Default: the fit's.
     calibrated : bool
@@ -204,10 +203,7 @@ def _one_level(
     fit: FittedTail, m: float, tau: float, known: Any, method: str, rate: str, level: float, calibrated: bool,
     n_resamples: int, rng: Any,
 ) -> ReturnLevel:  # fmt: skip
-    """Level of m observations by a method.
-
-    `known` are its ends by the standardised signed root or, with the estimate between them, by a power tail.
-    """
+    """Level of m observations; `known`: its ends by the signed root or, with the estimate between, by a power tail."""
     estimate, std_error = _estimate(fit, tau), _delta_error(fit, m, tau, rate)
     critical: float | None = None
     replicates, seed = None, None
@@ -246,10 +242,7 @@ def _one_level(
 
 
 def power_draws(fit: FittedTail, m: float | None, rng: np.random.Generator | None = None) -> PowerTail:
-    """Draws of the power tail of a fit, for the level of m observations or (None) for its end point.
-
-    Raises InputError where the fit has no such tail.
-    """
+    """Draws of the power tail of a fit, for a level or (m None) for its end point; InputError where there is none."""
     return _power_tails(fit, [m], rng)[0]
 
 

@@ -450,8 +450,8 @@ def choose_threshold(
 
     Notes
     -----
-    Choosing by the same data that are fitted afterwards makes intervals a little too narrow; the tests of nested
-    samples are dependent, for which ForwardStop's guarantee holds only approximately (Bader et al., section 4).
+    Choosing by the same data that are fitted afterwards makes intervals a little too narrow; tests of nested samples
+    are dependent, for which ForwardStop's guarantee holds only approximately (Bader et al., section 4).
 
     References
     ----------
