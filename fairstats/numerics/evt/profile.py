@@ -267,10 +267,8 @@ def endpoint_estimate(fit: FittedTail) -> float:
     """The point u − σ/ξ (μ − σ/ξ for block maxima), ∞ for ξ ≥ 0, the largest value at the edge ξ = −1."""
     if fit.at_boundary and fit.grid is None:
         return float(fit.sample[-1])
-    if fit.shape >= 0:
-        return float("inf")
-    origin, scale = (fit.location, fit.scale) if fit.model == "gev" else (fit.origin, float(fit.excess_params[0]))
-    return origin - scale / fit.shape
+    origin, scale, shape = fit.law
+    return float("inf") if shape >= 0 else origin - scale / shape
 
 
 def exceedance_probability(

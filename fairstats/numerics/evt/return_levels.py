@@ -309,10 +309,8 @@ def return_level_test(
 
 
 def _estimate(fit: FittedTail, tau: float) -> float:
-    if fit.model == "gev":
-        return fit.location + fit.scale * float(power_ratio(np.asarray(tau), np.asarray(fit.shape)))
-    scale, shape = fit.excess_params
-    return fit.origin + float(scale * power_ratio(np.asarray(tau + np.log(fit.rate)), shape))
+    origin, scale, shape = fit.law
+    return origin + scale * float(power_ratio(np.asarray(tau + np.log(fit.rate)), np.asarray(shape)))
 
 
 def _delta_error(fit: FittedTail, m: float, tau: float, rate: str) -> float:

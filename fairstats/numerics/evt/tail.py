@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaln
 
 from fairstats.ground import checks
 from fairstats.ground.errors import InputError
@@ -143,6 +144,13 @@ class FittedTail(WithParameters):
         return excess_parameters(values, self.origin) if self.model == "point_process" else values[-2:]
 
     @property
+    def law(self) -> tuple[float, float, float]:
+        """Origin, scale and shape of the fitted values: u, σ, ξ of the excesses, or μ, σ, ξ of the maxima."""
+        if self.model == "gev":
+            return self.location, self.scale, self.shape
+        return self.origin, *map(float, self.excess_params)  # type: ignore[return-value]
+
+    @property
     def excess_cov(self) -> Floats:
         """Covariance of `excess_params`, shape (2, 2)."""
         if self.model != "point_process":
@@ -164,23 +172,19 @@ class FittedTail(WithParameters):
 
     def _exponential(self, x: ArrayLike) -> Floats:
         """The values as exponential excesses or, for block maxima, as Gumbel maxima."""
-        x = checks.float_array("x", x, "numbers")
+        x, (origin, scale, shape) = checks.float_array("x", x, "numbers"), self.law
         with np.errstate(over="ignore"):
-            if self.model == "gev":
-                return exponential_scale((x - self.location) / self.scale, self.shape)
-            scale, shape = self.excess_params
-            return exponential_scale(np.maximum((x - self.origin) / scale, 0.0), shape)
+            z = (x - origin) / scale
+            return exponential_scale(z if self.model == "gev" else np.maximum(z, 0.0), shape)
 
     def quantile(self, p: ArrayLike) -> Floats:
         """Quantiles of the fitted values, the inverse of `cdf`."""
         allowed, given = "probabilities from 0 to 1", p
         p = checks.float_array("p", p, allowed)
         checks.check_that(((p >= 0) & (p <= 1)).all(), "p", given, allowed, "0.99")
+        origin, scale, shape = self.law
         with np.errstate(divide="ignore"):
-            if self.model == "gev":
-                s, origin, (scale, shape) = -np.log(-np.log(p)), self.location, (self.scale, self.shape)
-            else:
-                s, origin, (scale, shape) = -np.log1p(-p), self.origin, self.excess_params
+            s = -np.log(-np.log(p)) if self.model == "gev" else -np.log1p(-p)
             return np.asarray(origin + scale * power_ratio(s, np.asarray(shape)))
 
     def rvs(self, size: int = 1, rng: Any = None) -> Floats:
@@ -191,16 +195,13 @@ class FittedTail(WithParameters):
     @property
     def mean(self) -> float:
         """Mean of the fitted values, infinite for ξ ≥ 1: u + σ/(1 − ξ), or μ + σ(Γ(1 − ξ) − 1)/ξ."""
-        if self.shape >= 1.0:
+        origin, scale, shape = self.law
+        if shape >= 1.0:
             return float("inf")
         if self.model != "gev":
-            scale, shape = self.excess_params
-            return self.origin + float(scale / (1.0 - shape))
-        from scipy.special import gammaln
-
-        small = abs(self.shape) < 1e-9  # the limit is Euler's constant
-        factor = np.euler_gamma if small else np.expm1(gammaln(1.0 - self.shape)) / self.shape
-        return self.location + self.scale * float(factor)
+            return origin + scale / (1.0 - shape)
+        small = abs(shape) < 1e-9  # the limit is Euler's constant
+        return origin + scale * float(np.euler_gamma if small else np.expm1(gammaln(1.0 - shape)) / shape)
 
     def likelihood(self, *, rate: str = "estimated") -> TailLikelihood:
         """Profile likelihood of the sample, for intervals of one's own."""
