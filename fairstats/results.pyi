@@ -37,6 +37,7 @@ from fairstats.methods.um.result import UmPosterior as UmPosterior
 from fairstats.numerics.evt.averaging import AveragedReturnLevel as AveragedReturnLevel
 from fairstats.numerics.evt.covariates import ConditionalLevel as ConditionalLevel
 from fairstats.numerics.evt.covariates import CovariateFit as CovariateFit
+from fairstats.numerics.evt.diagnostics import ExponentialityTest as ExponentialityTest
 from fairstats.numerics.evt.diagnostics import GoodnessOfFit as GoodnessOfFit
 from fairstats.numerics.evt.diagnostics import MeanResidualLife as MeanResidualLife
 from fairstats.numerics.evt.fit import EvtFit as EvtFit
@@ -44,14 +45,13 @@ from fairstats.numerics.evt.profile import Endpoint as Endpoint
 from fairstats.numerics.evt.profile import ExceedanceProbability as ExceedanceProbability
 from fairstats.numerics.evt.profile import ProfileCurve as ProfileCurve
 from fairstats.numerics.evt.profile import ShapeTest as ShapeTest
+from fairstats.numerics.evt.profile import TailType as TailType
 from fairstats.numerics.evt.return_levels import ReturnLevel as ReturnLevel
 from fairstats.numerics.evt.return_levels import ReturnLevels as ReturnLevels
 from fairstats.numerics.evt.series import ExtremalIndex as ExtremalIndex
 from fairstats.numerics.evt.tail import FittedTail as FittedTail
 from fairstats.numerics.evt.tail import TailEstimate as TailEstimate
 from fairstats.numerics.evt.tail import TailTest as TailTest
-from fairstats.numerics.evt.tail_types import ExponentialityTest as ExponentialityTest
-from fairstats.numerics.evt.tail_types import TailType as TailType
 from fairstats.numerics.evt.thresholds import ThresholdChoice as ThresholdChoice
 from fairstats.numerics.evt.thresholds import ThresholdStability as ThresholdStability
 from fairstats.numerics.evt.thresholds import ThresholdTests as ThresholdTests

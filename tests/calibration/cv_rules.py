@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairstats.numerics.evt.tail_types import _exponential_top, coefficients_of_variation
+from fairstats.numerics.evt.diagnostics import _exponential_top, coefficients_of_variation
 from tests.calibration.ecd import largest
 from tests.calibration.study import Cell, Counts
 

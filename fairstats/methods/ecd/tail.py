@@ -18,10 +18,10 @@ from fairstats.methods.ecd.sample import GroupSample
 from fairstats.methods.ecd.settings import EcdSettings
 from fairstats.numerics.evt import EvtFit, choose_threshold, empirical_return_level, fit_gpd, tail_type
 from fairstats.numerics.evt.distributions import Floats
+from fairstats.numerics.evt.profile import TailType
 from fairstats.numerics.evt.return_levels import ReturnLevel
 from fairstats.numerics.evt.series import are_tied
 from fairstats.numerics.evt.tail import to_point_process
-from fairstats.numerics.evt.tail_types import TailType
 
 #: CD is a difference of two probabilities.
 BOUND = 1.0

@@ -1,11 +1,11 @@
 """Extreme values: fits of tails, return levels with honest intervals, and diagnostics (``fairstats.evt``)."""
 
 from fairstats.numerics.evt.averaging import average_return_level
-from fairstats.numerics.evt.diagnostics import goodness_of_fit, mean_residual_life
+from fairstats.numerics.evt.diagnostics import exponentiality_test, goodness_of_fit, mean_residual_life
 from fairstats.numerics.evt.fit import EvtFit, fit_gev, fit_gpd, fit_point_process
+from fairstats.numerics.evt.profile import tail_type
 from fairstats.numerics.evt.return_levels import ReturnLevel, empirical_return_level
 from fairstats.numerics.evt.series import decluster, extremal_index
-from fairstats.numerics.evt.tail_types import exponentiality_test, tail_type
 from fairstats.numerics.evt.thresholds import choose_threshold, threshold_stability, threshold_tests
 
 __all__ = [

@@ -1,9 +1,8 @@
 """A return level averaged over thresholds, each weighted by how well its tail predicts the others.
 
-A threshold u has a Bayesian model: p = P(X > u) with Jeffreys' Beta(1/2, 1/2), excesses generalised Pareto
-with the maximum data information prior π(σ, ξ) ∝ e^(−aξ)/σ, a = 0.6, on ξ ≥ −1 (Northrop & Attalides 2016).
-With ν = 1/σ, θ = ξ/σ and S(θ) = Σ log(1 + θy)/θ the posterior is ∝ ν^(k−2)·e^(−aθ/ν − (ν + θ)·S(θ)): for each
-θ a truncated gamma law of ν, so that all integrals are sums over nodes of ν (by its quantiles) and of θ.
+With ν = 1/σ, θ = ξ/σ and S(θ) = Σ log(1 + θy)/θ the posterior above a threshold (priors: `average_return_level`) is
+∝ ν^(k−2)·e^(−aθ/ν − (ν + θ)·S(θ)), a = 0.6: for each θ a truncated gamma law of ν, so that all integrals are sums over
+nodes of ν (by its quantiles) and of θ.
 """
 
 from __future__ import annotations
@@ -14,20 +13,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.checks import check_confidence_level, check_number, check_that, check_whole
+from fairstats.ground.checks import check_confidence_level, check_number
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.diagnostics import OverThresholds
 from fairstats.numerics.evt.distributions import Counts, Floats, exponential_scale
-from fairstats.numerics.evt.series import MOST_THRESHOLDS, as_series, usable_thresholds
+from fairstats.numerics.evt.series import as_series, default_thresholds, different_thresholds
 from fairstats.numerics.evt.tail import tail_row
 from fairstats.plots.evt import plot_averaged_level
 
 #: a of the prior (Northrop, Attalides & Jonathan 2017, section 3.3), and both parameters of that of p.
 _PRIOR_RATE, _JEFFREYS = 0.6, 0.5
-#: Nodes of θ and of ν: four times as many of both change the tests' scores by .004, their ends by less than a
-#: thousandth of the interval.
+#: Nodes of θ and of ν: four times as many change scores by .004, ends by less than a thousandth of the interval.
 _NODES, _GAUSS = 101, 30
 _METHOD = "posterior quantiles"
 #: Exceedances of the highest threshold by default; those of the lowest are a quarter of the values.
@@ -62,8 +60,7 @@ class AveragedReturnLevel(Result):
     backend: ClassVar[str] = "scipy"  # what computes: the integrals without R
     lacks: ClassVar[Mapping[str, str]] = {
         **OverThresholds.lacks,
-        "pvalue": "nothing is tested; threshold_tests(x) tests thresholds",
-        "statistic": "nothing is tested; threshold_tests(x) tests thresholds",
+        **dict.fromkeys(("pvalue", "statistic"), "nothing is tested; threshold_tests(x) tests thresholds"),
         "std_error": "a posterior is not symmetric; see `confidence_interval`",
     }
 
@@ -78,49 +75,38 @@ class AveragedReturnLevel(Result):
     n_exceedances: Counts
     n_total: int
 
+    plot = plot_averaged_level
+
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """The average, then the level above each threshold."""
         name, level = f"return level of {self.m:g}", self.confidence_interval.confidence_level
         average = tail_row(f"{name}, averaged", self.estimate, self.confidence_interval, self.n_total)
         each = zip(self.levels.tolist(), self.n_exceedances, strict=True)
-        ends = [(Interval(low, high, level, _METHOD), at, n) for (low, at, high), n in each]
-        return (average, *(tail_row(name, at, interval, n) for interval, at, n in ends))
+        return (average, *(tail_row(name, at, Interval(low, high, level, _METHOD), n) for (low, at, high), n in each))
 
     def rows(self) -> list[dict[str, Any]]:
         """The average, then a row per threshold with its weight."""
-        first, *others = super().rows()
-        each = zip(others, self.thresholds.tolist(), self.weights.tolist(), strict=True)
-        return [
-            {**first, "threshold": float("nan"), "weight": 1.0},
-            *({**row, "threshold": u, "weight": w} for row, u, w in each),
-        ]
+        thresholds, weights = [float("nan"), *self.thresholds.tolist()], [1.0, *self.weights.tolist()]
+        each = zip(super().rows(), thresholds, weights, strict=True)
+        return [{**row, "threshold": u, "weight": w} for row, u, w in each]
 
     def sentences(self) -> list[str]:
         """The level with its interval, and the weights of the thresholds."""
         (low, high), best = self.confidence_interval, int(self.weights.argmax())
         share = f"{self.confidence_interval.confidence_level:.0%}"
+        value = f"{self.estimate:.4g} ({share} credible interval {low:.4g} to {high:.4g})"
+        most = f"the threshold {self.thresholds[best]:.4g} with {self.n_exceedances[best]} exceedances"
         return [
-            f"The return level of {self.m:g}, averaged over {self.thresholds.size} thresholds, is "
-            f"{self.estimate:.4g} ({share} credible interval {low:.4g} to {high:.4g}).",
-            f"Most weight, {self.weights[best]:.2f}, has the threshold {self.thresholds[best]:.4g} with "
-            f"{self.n_exceedances[best]} exceedances.",
+            f"The return level of {self.m:g}, averaged over {self.thresholds.size} thresholds, is {value}.",
+            f"Most weight, {self.weights[best]:.2f}, has {most}.",
             *self.notes(),
         ]
 
     def notes(self) -> list[str]:
         """How the weights come about."""
-        return [
-            f"Weights by leave-one-out prediction above {self.thresholds[-1]:.4g} ({self.n_exceedances[-1]} values)."
-        ]
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the level above each threshold with its interval, the average as a band, and the weights.
-
-        `ax`: an Axes of matplotlib, or None for a new one. Returns the Axes. Raises MissingDependencyError
-        without matplotlib.
-        """
-        return plot_averaged_level(self, ax)
+        above = f"above {self.thresholds[-1]:.4g} ({self.n_exceedances[-1]} values)"
+        return [f"Weights by leave-one-out prediction {above}."]
 
 
 def average_return_level(
@@ -136,7 +122,7 @@ def average_return_level(
         Two at least, each exceeded by ten values or more. Those above the highest are what all are judged by:
         leave it some twenty. Default: from the value that a quarter of x exceeds to the one that 20 exceed.
     n_thresholds : int
-        Number of default thresholds, their exceedances in geometric progression.
+        Of default thresholds, their exceedances in geometric progression.
     m : float
         Observations, of which at least one exceeds every threshold on average.
     confidence_level : float
@@ -148,16 +134,16 @@ def average_return_level(
     Raises
     ------
     InputError
-        Values that are no finite numbers, or fewer than 80 of them without thresholds; fewer than two
-        thresholds, or one with fewer than ten exceedances; m·λ < 1 at a threshold.
+        Values that are no finite numbers, or fewer than 80 of them without thresholds; fewer than two thresholds, or
+        one with fewer than ten exceedances; m·λ < 1 at a threshold.
 
     Notes
     -----
-    Bayesian model averaging (Northrop, Attalides & Jonathan 2017, equations 7 and 15). Each threshold u has
-    P(X > u) with the prior Beta(1/2, 1/2) and generalised Pareto excesses with the prior e^(−0.6ξ)/σ on
-    ξ ≥ −1. Its score is Σ log f(x_i | all others), where below the highest threshold only that x_i lies
-    there counts; thresholds are equally likely before, exp(score) weighs them afterwards. The level has the
-    mixture of their posteriors; the integrals are sums over nodes, without simulation.
+    Bayesian model averaging (Northrop, Attalides & Jonathan 2017, equations 7 and 15). Each threshold u has P(X > u)
+    with Jeffreys' prior Beta(1/2, 1/2) and generalised Pareto excesses with the maximum data information prior
+    e^(−0.6ξ)/σ on ξ ≥ −1 (Northrop & Attalides 2016). Its score is Σ log f(x_i | all others), where below the highest
+    threshold only that x_i lies there counts; thresholds are equally likely before, exp(score) weighs them afterwards.
+    The level has the mixture of their posteriors; the integrals are sums over nodes, without simulation.
 
     Of 1,000 values, six thresholds and a level that one in 2,000 exceeds, the 95% interval covers .96 for
     generalised Pareto laws of ξ = .1 and −.2 (the calibration page has other laws).
@@ -179,17 +165,8 @@ def average_return_level(
     series = as_series("x", x)
     level = check_confidence_level(confidence_level)
     if thresholds is None:
-        wanted = check_whole("n_thresholds", n_thresholds, low=2, high=MOST_THRESHOLDS)
-        least = 4 * _FEWEST
-        if series.size < least:
-            cure = "more values, or thresholds= of one's own"
-            raise InputError("x", got=f"{series.size} values", allowed=f"at least {least}", cure=cure)
-        above = np.geomspace(series.size // 4, _FEWEST, wanted).astype(int)
-        thresholds = np.sort(series)[series.size - 1 - above]
-    u, n = usable_thresholds(series, thresholds, n_thresholds)
-    differ = np.append(True, np.diff(n) < 0)
-    u, n = u[differ], n[differ]
-    check_that(u.size >= 2, "thresholds", f"{u.size} with values between them", "two or more")
+        thresholds = default_thresholds(np.sort(series), n_thresholds, 4, _FEWEST, 4 * _FEWEST)
+    u, n = different_thresholds(series, thresholds, n_thresholds, 2)
     period = check_number("m", m, low=0, open_low=True, cure="a number of observations, e.g. 1000")
     if period * n[-1] < series.size:
         got = f"{period:g}, of which {period * n[-1] / series.size:.3g} exceed {u[-1]:g} on average"
@@ -205,17 +182,14 @@ def average_return_level(
     return AveragedReturnLevel(
         m=period, estimate=middle, confidence_interval=Interval(low, high, level, f"{_METHOD}, averaged"),
         thresholds=u, weights=weights, scores=scores, shape=np.array([model.mean_shape for model in models]),
-        levels=np.array([_quantiles([model], np.ones(1), period, shares) for model in models]),
-        n_exceedances=n, n_total=series.size,
+        levels=np.array([_quantiles([model], np.ones(1), period, shares) for model in models]), n_exceedances=n,
+        n_total=series.size,
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Posterior:
-    """Nodes of (θ, ν) above one threshold, with log probabilities; shapes (T, 1), (T, V), (T, V).
-
-    `y`: the excesses, descending.
-    """
+    """Nodes of (θ, ν) above one threshold with log probabilities, (T, 1), (T, V), (T, V); `y`: excesses, descending."""
 
     y: Floats
     n_total: int
@@ -286,8 +260,7 @@ class _Posterior:
         total = self.log_evidence - rest.log_evidence - np.log(inverse)
         total -= (each[above] + np.log(inverse)).sum()
         total += np.log1p(-share[~above] / inverse).sum()
-        kept = (np.exp(self.log_weight) * survival).sum()
-        below = self.n_total - self.y.size
+        kept, below = (np.exp(self.log_weight) * survival).sum(), self.n_total - self.y.size
         return float(total + (below * np.log1p(-kept * a / (a + b - 1.0)) if below else 0.0))
 
     def below(self, level: float, m: float) -> float:
@@ -303,8 +276,7 @@ def _quantiles(models: list[_Posterior], weights: Floats, m: float, shares: tupl
     from scipy.optimize import brentq
 
     def excess(level: float, share: float) -> float:
-        below = [w * model.below(level, m) for model, w in zip(models, weights, strict=True)]
-        return float(np.sum(below)) - share
+        return float(np.sum([w * model.below(level, m) for model, w in zip(models, weights, strict=True)])) - share
 
     start = models[0].threshold
     step, found = models[0].y[0], []
@@ -312,7 +284,7 @@ def _quantiles(models: list[_Posterior], weights: Floats, m: float, shares: tupl
         high = start + step
         while excess(high, share) < 0.0:
             high = start + 2.0 * (high - start)
-        found.append(
-            brentq(excess, start, high, args=(share,), xtol=1e-9 * step) if excess(start, share) < 0 else start
-        )
+        found.append(start)
+        if excess(start, share) < 0:
+            found[-1] = brentq(excess, start, high, args=(share,), xtol=1e-9 * step)
     return tuple(found)

@@ -26,10 +26,8 @@ from fairstats.numerics.evt.gpd import fit_gpd_samples
 from fairstats.numerics.evt.likelihood import Samples
 from fairstats.numerics.evt.tail import ParameterFit
 
-#: An R fit may have a negative log-likelihood higher than its SciPy twin by this much.
-_WORSE = 1e-6
-#: Standard errors of R that differ by more than this share are taken for numerical failure.
-_OFF = 0.05
+#: An R fit's negative log-likelihood may be higher than its SciPy twin's, and its standard errors off, by so much.
+_WORSE, _OFF = 1e-6, 0.05
 
 
 class ScipyBackend:

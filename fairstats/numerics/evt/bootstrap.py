@@ -1,19 +1,16 @@
 """Resampling and simulation of tails, as batches of excesses for the vectorised fits.
 
-A batch has one row per replicate, filled up with zeros: sums over excesses do not notice them. In small samples the
-likelihood ratio of a return level exceeds its χ² quantiles too often (coverage .91–.94 at 50 exceedances): critical
-values and p-values from its distribution under the fitted model, by parametric bootstrap, allow for it.
+A batch has one row per replicate, filled up with zeros. In small samples the likelihood ratio of a return level exceeds
+its χ² quantiles too often (coverage .91–.94 at 50 exceedances): its distribution under the fitted model, by parametric
+bootstrap, allows for it.
 
-Below ξ = −1/2 the likelihood is not regular, and its profiles cover too little (.90 at −.6, .81 at −1.5).
-There levels and the end point have fiducial draws. The quantile function is a power near its end,
-x = θ − c·s^g with s the survival probability, g = −ξ. With X₁ ≥ … ≥ X_k the largest of N values and
-Γ₁ < … < Γ_k N times the k smallest of N uniforms, X_i = θ − c·Γ_i^g, whose c and θ drop out of
-
-    H = mean over i = 2 … k − 1 of log[(X₁ − X_k)/(X₁ − X_i)].
-
-Each draw of Γ makes this an equation for g; then c and θ follow from two order statistics, and every level
-from these. Quantiles of the draws are the interval, shares of draws the test of two independent groups
-(generalised pivotal quantities: Weerahandi 1993). Both hold for ξ from −1/2 to about −2.
+Below ξ = −1/2 the likelihood is not regular, and its profiles cover too little (.90 at −.6, .81 at −1.5). There levels
+and the end point have fiducial draws. The quantile function is a power near its end, x = θ − c·s^g with s the survival
+probability, g = −ξ. With X₁ ≥ … ≥ X_k the largest of N values and Γ₁ < … < Γ_k N times the k smallest of N uniforms,
+X_i = θ − c·Γ_i^g, whose c and θ drop out of H = mean over i = 2 … k − 1 of log[(X₁ − X_k)/(X₁ − X_i)]. Each draw of Γ
+makes this an equation for g; then c and θ follow from two order statistics, and every level from these. Quantiles of
+the draws are the interval, shares of draws the test of two independent groups (generalised pivotal quantities:
+Weerahandi 1993). Both hold for ξ from −1/2 to about −2.
 """
 
 from __future__ import annotations
@@ -34,12 +31,10 @@ from fairstats.numerics.evt.tail import FittedTail
 
 #: Name of the intervals of a power tail.
 POWER_TAIL = "power tail"
-#: Draws of an interval: its ends are quantiles at 2.5%, known to .35% of probability.
-DRAWS, _SEED = 2000, 20_240_611
+#: Draws of an interval: its ends are quantiles at 2.5%, known to .35% of probability; and those at a time.
+DRAWS, _CHUNK, _SEED = 2000, 250, 20_240_611
 #: Logarithms of the powers g between which an equation is solved, and the halvings that do it.
 _LEAST, _MOST, _HALVINGS = np.log(0.02), np.log(20.0), 24
-#: Draws at a time: what fits the memory of small machines.
-_CHUNK = 250
 
 
 @dataclass(frozen=True)

@@ -21,15 +21,13 @@ from fairstats.numerics.evt.optimise import tail_parameter
 
 #: Value (Q,), gradient (Q, 3) and Hessian (Q, 3, 3) in (θ, ν, ℓ) at points of the problems `rows`.
 Interest = Callable[[Rows, Floats, Floats, Floats], Triple]
-#: Critical values of all ends and the numbers of those wanted → these ends; these ends → mean and standard
-#: deviation of the signed root there.
+#: Critical values of all ends and numbers of those wanted → these; these → mean and sd of the signed root there.
 Ends = Callable[[Floats, Rows], Floats]
 Moments = Callable[[Floats, Rows], tuple[Floats, Floats]]
 #: Numbers of problems and the shapes ξ at their points → signed roots of the deviance that are looked for.
 Roots = Callable[[Rows, Floats], Floats]
 
-#: s = log(m·λ) of the levels whose signed roots were simulated; shape and end point are as the last, whose
-#: variance is the shape's.
+#: s = log(m·λ) of the levels whose signed roots were simulated; shape and end point are as the last.
 ROOT_KNOTS = (0.3, 0.7, 1.5, 3.0, 5.0, 8.0)
 #: √k·mean and k·(variance − 1) of the roots of k excesses: coefficients of 1, ξ, ξ² at each knot.
 ROOT_MEAN = (
@@ -130,10 +128,9 @@ class Chart:
 class Lagrange:
     """Minima of a sum of likelihoods at values of a sum of interests, or extremes of that sum on a contour.
 
-    `charts`, one or two, hold one sample each in Q problems; `units`, shape (Q,), multiply their interests;
-    `minimum` is that of the sum of the likelihoods. `given` are the values or, where `by_root`, signed roots
-    of the deviance, whose sign says which extreme; with `roots` these are first guesses, and what is sought
-    moves with the shape at the point of the only chart.
+    `charts`, one or two, hold one sample each in Q problems; `units`, shape (Q,), multiply their interests; `minimum`
+    is that of the sum of the likelihoods. `given` are the values or, where `by_root`, signed roots of the deviance;
+    with `roots` these are first guesses, and what is sought moves with the shape at the point of the only chart.
     """
 
     def __init__(
@@ -278,14 +275,9 @@ def level_interest(log_period: Floats, *, rate_known: bool = False) -> Interest:
         power = 1.0 + theta * d
         bend, mixed = theta * power, omega * power  # ∂²d/∂ω² and ∂²d/∂θ∂ω
         gradient = np.stack([in_theta, in_omega * in_nu, in_omega * in_ell], -1)
-        hessian = symmetric(
-            _second_in_theta(theta, omega, in_theta, in_omega),
-            mixed * in_nu,
-            bend * (in_nu * in_nu) + in_omega * nu_nu,
-            mixed * in_ell,
-            bend * (in_nu * in_ell) + in_omega * nu_ell,
-            bend * (in_ell * in_ell),
-        )
+        in_both = bend * (in_nu * in_nu) + in_omega * nu_nu, bend * (in_nu * in_ell) + in_omega * nu_ell
+        in_theta2, in_ell2 = _second_in_theta(theta, omega, in_theta, in_omega), bend * (in_ell * in_ell)
+        hessian = symmetric(in_theta2, mixed * in_nu, in_both[0], mixed * in_ell, in_both[1], in_ell2)
         if rate_known:  # ℓ is held
             varies = np.array([1.0, 1.0, 0.0])
             gradient, hessian = gradient * varies, hessian * varies * varies[:, None]
@@ -386,10 +378,9 @@ def standardised_ends(
 ) -> Floats:  # fmt: skip
     """Ends below (side −1) and above (+1) the estimate where the standardised root is ±z, shape (Q,).
 
-    The moments at an end say which critical value belongs to it: a fixed point, by secants, from the moments
-    at the fitted `shape`. The interval holds the estimate `centre` also where z is less than the mean. `ends` and
-    `moments` are asked for the ends that still move; one stands still, too, where the deviance jumps. Those
-    `found` already are left as they are.
+    The moments at an end say which critical value belongs to it: a fixed point, by secants, from the moments at the
+    fitted `shape`. The interval holds the estimate `centre` also where z is less than the mean. `ends` and `moments`
+    are asked for the ends that still move; those `found` already are left as they are.
     """
     mean, sd = (np.broadcast_to(m, z.shape) for m in root_moments(shape, s, k))
     root = np.maximum(sd * z - side * mean, _LEAST_ROOT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from fairstats.ground import checks
 from fairstats.ground.encoding import as_frame_columns, as_narwhals
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
-from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
+from fairstats.ground.results import Comparison, HypothesisTest, Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.backends import scipy_backend
 from fairstats.numerics.evt.distributions import Floats
@@ -22,17 +22,16 @@ from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
 from fairstats.numerics.evt.regression import Smooth, TailRegression, hessian, likelihood_end
 from fairstats.numerics.evt.return_levels import ReturnLevel, ReturnLevels
-from fairstats.numerics.evt.tail import tail_row
+from fairstats.numerics.evt.tail import WithParameters, tail_row
 
 
 @serialisable(kw_only=True)
 class ConditionalLevel(ReturnLevel):
-    """The level of m observations at given covariates.
+    """The level of m observations at given covariates, `at`.
 
     Attributes
     ----------
     at : dict of str
-        The covariates.
     """
 
     metric: ClassVar[str] = "return level of {0.m:g} at {0.where}"
@@ -50,7 +49,7 @@ class ConditionalLevel(ReturnLevel):
 
 
 @serialisable(eq=False)
-class CovariateFit(Result):
+class CovariateFit(WithParameters):
     """A tail whose parameters depend on covariates.
 
     Attributes
@@ -97,21 +96,6 @@ class CovariateFit(Result):
     #: The likelihood and its best point, for levels, tests and intervals; not in `to_dict`.
     made_of: tuple[TailRegression, Floats] | None = field(default=None, init=False, repr=False)
 
-    @property
-    def std_error(self) -> dict[str, float]:
-        """Standard errors of the coefficients by name."""
-        return dict(zip(self.params, np.sqrt(np.diagonal(self.covariance)).tolist(), strict=True))
-
-    @property
-    def estimate(self) -> Floats:
-        """The coefficients, in the order of `params`."""
-        return np.array(list(self.params.values()))
-
-    @property
-    def aic(self) -> float:
-        """Akaike's criterion, 2p − 2 log L."""
-        return 2.0 * len(self.params) + 2.0 * self.nll
-
     def interval(self, name: str, confidence_level: float | None = None) -> Interval:
         """Likelihood interval of a coefficient."""
         checks.check_choice("name", name, tuple(self.params))
@@ -131,14 +115,12 @@ class CovariateFit(Result):
     def sentences(self) -> list[str]:
         """Every coefficient with its interval, then the notes."""
         rows = self.comparisons
-        words = [f"{c.metric}: {c.estimate:.4g} ({c.confidence_interval.words('.4g')})." for c in rows]
-        return [*words, *self.notes()]
+        return [f"{c.metric}: {c.estimate:.4g} ({c.confidence_interval.words('.4g')})." for c in rows] + self.notes()
 
     def notes(self) -> list[str]:
         """Formulas, link, sample and likelihood."""
-        formulas = ", ".join(f"{name} {formula}" for name, formula in self.formulas.items())
         values = "block maxima" if self.model == "gev" else f"of {self.n_total} values exceed the threshold"
-        lines = [f"{formulas} ({self.scale_link} link of the scale). {self.n_exceedances} {values}."]
+        lines = [f"{self._formulas} ({self.scale_link} link of the scale). {self.n_exceedances} {values}."]
         lines.append(f"log L = {-self.nll:.6g}, AIC = {self.aic:.6g}.")
         return lines if self.regular else [*lines, "Shapes of −1/2 or less: no standard errors exist."]
 
@@ -150,8 +132,8 @@ class CovariateFit(Result):
         Parameters
         ----------
         m : float, or several of them
-            Observations or blocks. Excesses have one rate for all; where it depends on the covariates, fit
-            above a threshold for each row.
+            Observations or blocks. Excesses have one rate for all; where it depends on covariates, fit above thresholds
+            by row.
         at : frame or mapping
             The covariates, one row for each level; with a column "threshold" where the fit has many.
         method : {"profile", "delta"}
@@ -167,8 +149,8 @@ class CovariateFit(Result):
         Raises
         ------
         InputError
-            m too small, covariates that are missing or of an unknown category, a delta interval of a fit that
-            is not regular, or a fit that was read from a dictionary, which does not carry the rows.
+            m too small, covariates that are missing or of an unknown category, a delta interval of a fit that is not
+            regular, or a fit read from a dictionary, which does not carry the rows.
         """
         checks.check_choice("method", method, ("profile", "delta"))
         checks.check_that(self.regular or method == "profile", "method", method, "'profile': the fit is not regular")
@@ -187,20 +169,19 @@ class CovariateFit(Result):
         fine = periods.size and (periods > least if self.model == "gev" else periods >= least).all()
         allowed = f"{'more than' if self.model == 'gev' else 'at least'} {least:g}"
         checks.check_that(fine, "m", m, allowed, "a larger m")
-        levels = []
+        levels, curved = [], hessian(regression, best)
         for each in periods.tolist():
             for i, known in enumerate(frame.to_dict("records")):
                 interest = regression.level({name: matrix[i : i + 1] for name, matrix in rows.items()}, each)
                 value, slope = interest(best)
-                where = {str(name): covariate for name, covariate in known.items()}
-                error = np.sqrt(slope @ np.linalg.solve(hessian(regression, best), slope))
+                error = np.sqrt(slope @ np.linalg.solve(curved, slope))
                 interval = self._likely(interest, confidence_level, error if method == "delta" else None)
-                low, high = (float(origins[i] + regression.unit * end) for end in interval)
+                at_unit = [float(origins[i] + regression.unit * end) for end in (value, *interval)]
                 levels.append(
                     ConditionalLevel(
-                        m=each, at=where, estimate=float(origins[i] + regression.unit * value),
+                        m=each, at={str(name): covariate for name, covariate in known.items()}, estimate=at_unit[0],
                         std_error=float(regression.unit * error) if self.regular else float("nan"),
-                        confidence_interval=Interval(low, high, interval.confidence_level, interval.method),
+                        confidence_interval=replace(interval, low=at_unit[1], high=at_unit[2]),
                         critical_value=None, rate="estimated", model=self.model, n_total=self.n_total,
                         n_exceedances=self.n_exceedances, n_resamples=None, seed=None, backend=self.backend,
                     )
@@ -218,8 +199,7 @@ class CovariateFit(Result):
         Returns
         -------
         HypothesisTest
-            Twice the difference of the log-likelihoods, by χ² with as many degrees of freedom as the smaller
-            model has coefficients less.
+            Twice the difference of the log-likelihoods, by χ² with the difference of coefficients as its degrees.
 
         Raises
         ------
@@ -242,22 +222,20 @@ class CovariateFit(Result):
         mine, theirs = self._made_of()[0], null._made_of()[0]
         series = [one.values * one.unit + one.origin for one in (mine, theirs)]
         same = self.model == null.model and series[0].size == series[1].size and np.allclose(series[0], series[1])
-        inside = same and all(
-            np.allclose(matrix, part, atol=1e-6)
-            for matrix, part in (
-                (theirs.columns[name], own @ (own.T @ theirs.columns[name]) / len(own))
-                for name, own in mine.columns.items()
-            )
-        )
+        pairs = [(own, theirs.columns[name]) for name, own in mine.columns.items()] if same else []
+        inside = same and all(np.allclose(b, own @ (own.T @ b) / len(own), atol=1e-6) for own, b in pairs)
         df = len(self.params) - len(null.params)
         one_scale = theirs.columns["scale"].shape[1] == 1
         fine = inside and df > 0 and (mine.link == theirs.link or one_scale) and self.regular and null.regular
         got = f"{null.formulas}, {null.scale_link} link, {null.n_exceedances} values"
         checks.check_that(fine, "null", got, f"a smaller regular model of the same values within {self.formulas}")
         statistic = max(2.0 * (null.nll - self.nll), 0.0)
-        words = ", ".join(f"{name} {formula}" for name, formula in null.formulas.items())
-        pvalue = float(chdtrc(df, statistic))
-        return HypothesisTest(words, "two-sided", statistic, pvalue, f"likelihood ratio, {df} df")
+        method = f"likelihood ratio, {df} df"
+        return HypothesisTest(null._formulas, "two-sided", statistic, float(chdtrc(df, statistic)), method)
+
+    @property
+    def _formulas(self) -> str:
+        return ", ".join(f"{name} {formula}" for name, formula in self.formulas.items())
 
     def _made_of(self) -> tuple[TailRegression, Floats]:
         if self.made_of is None:
@@ -309,8 +287,8 @@ def fit_covariates(
         origin = float(values.mean()) if constant["location"] else 0.0
     # a logarithm takes up the unit where it has a constant
     unit = float(np.abs(values - origin).mean()) if constant["scale"] or link == "identity" else 1.0
-    where = specs, columns, turns, total if model == "gpd" else 0, link
-    regression = TailRegression((values - origin) / unit, unit, origin, *where)
+    about = specs, columns, turns, total if model == "gpd" else 0, link
+    regression = TailRegression((values - origin) / unit, unit, origin, *about)
     matrix, shift = regression.coefficients()
     found = regression.fitted()
     if found is None:
@@ -329,8 +307,7 @@ def fit_covariates(
         model=model, formulas=formulas, scale_link=link,
         params=dict(zip(names, (matrix @ best + shift).tolist(), strict=True)),
         covariance=covariance if regular else np.full_like(covariance, np.nan),
-        nll=value + values.size * float(np.log(unit)), n_exceedances=values.size, n_total=total,
-        regular=regular,
+        nll=value + values.size * float(np.log(unit)), n_exceedances=values.size, n_total=total, regular=regular,
         confidence_level=confidence_level, backend=scipy_backend.version(),
     )  # fmt: skip
     object.__setattr__(fit, "made_of", (regression, best))

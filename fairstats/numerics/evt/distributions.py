@@ -23,15 +23,12 @@ Rows: TypeAlias = NDArray[np.intp]
 Triple: TypeAlias = tuple[Floats, Floats, Floats]
 Numbers: TypeAlias = Floats | float
 
-#: Where |θy| stays below this, the series of `TERMS` terms is exact to rounding.
-SMALL = 0.02
-_TERMS = 12
+#: Where |θy| stays below this, the series of `_TERMS` terms is exact to rounding.
+SMALL, _TERMS = 0.02, 12
 #: Fewer excesses than this make a simulated or resampled sample useless.
 LEAST_DRAWN = 5
-#: Elements handled at a time: what fits the processor's cache.
-_CHUNK = 1 << 16
-#: z at the end point of ξ = −1, up to rounding.
-_END = 1.0 + 1e-12
+#: Elements handled at a time, what fits the processor's cache; z at the end point of ξ = −1, up to rounding.
+_CHUNK, _END = 1 << 16, 1.0 + 1e-12
 
 
 def exponential_scale_partials(y: Floats, theta: Floats) -> Triple:
@@ -118,12 +115,9 @@ def _mean_series(theta: Floats, moments: Floats) -> Triple:
     """The same series for means: y^(j+1) replaced by its row mean."""
     j = np.arange(moments.shape[1])
     c = (-1.0) ** j / (j + 1) * moments
-    powers = theta[:, None] ** j
-    return (
-        np.einsum("ij,ij->i", powers, c),
-        np.einsum("ij,ij->i", powers[:, :-1], j[1:] * c[:, 1:]),
-        np.einsum("ij,ij->i", powers[:, :-2], j[2:] * (j[2:] - 1) * c[:, 2:]),
-    )
+    powers, terms = theta[:, None] ** j, (c, j[1:] * c[:, 1:], j[2:] * (j[2:] - 1) * c[:, 2:])
+    v, first, second = (np.einsum("ij,ij->i", powers[:, : term.shape[1]], term) for term in terms)
+    return v, first, second
 
 
 def power_ratio(s: Floats, shape: Floats) -> Floats:

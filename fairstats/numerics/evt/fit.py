@@ -48,8 +48,7 @@ class EvtFit(FittedTail):
     params : dict of str to float
         "location" (not for excesses), "scale" and "shape": ξ, positive for heavy tails.
     covariance : ndarray of float, shape (p, p)
-        Of the parameters, in their order: inverse observed information, penalty included (jackknife for
-        L-moments); NaN where the fit is not regular.
+        Inverse observed information, penalty included (jackknife for L-moments); NaN where the fit is not regular.
     nll : float
         Negative log-likelihood, without a penalty.
     sample : ndarray of float, shape (k,)
@@ -70,7 +69,7 @@ class EvtFit(FittedTail):
     backend : str
         What computed the estimates.
     grid : float or None
-        Width of the grid that the values are rounded to: the likelihood is that of their cells.
+        Width of the grid whose cells the values are known to.
     """
 
     title: ClassVar[str] = "Extreme value fit"
@@ -90,6 +89,7 @@ class EvtFit(FittedTail):
     endpoint = profiles.endpoint
     exceedance_probability = profiles.exceedance_probability
     goodness_of_fit = diagnostics.goodness_of_fit
+    plot = plot_fit
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -100,11 +100,6 @@ class EvtFit(FittedTail):
             for name, estimate in self.params.items()
         )
         return tuple(replace(row, method=f"{self.method}, {row.method}") for row in rows)
-
-    @property
-    def estimate(self) -> Floats:
-        """Estimates of the parameters, in the order of `params`."""
-        return np.array(list(self.params.values()))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per parameter."""
@@ -160,10 +155,6 @@ class EvtFit(FittedTail):
             lines.append("ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail.")
         return lines
 
-    def plot(self, axes: Any = None) -> Any:
-        """Q-Q, P-P, return levels with band, profile of ξ: see `fairstats.plots.evt.plot_fit`."""
-        return plot_fit(self, axes)
-
 
 Method = Literal["mle", "lmoments", "coles_dixon"]
 
@@ -189,14 +180,14 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     threshold : float
         u, in the units of x. At least ten values exceed it.
     method : {"mle", "lmoments", "coles_dixon"}
-        Maximum likelihood; L-moments (Hosking & Wallis 1987), which are defined for ξ < 1; or the likelihood
-        times exp(−ξ/(1 − ξ)) for 0 < ξ < 1 and 0 for ξ ≥ 1 (Coles & Dixon 1999, λ = α = 1), for few values
-        with heavy tails. That is computed by SciPy only, and `nll` is without the penalty.
+        Maximum likelihood; L-moments (Hosking & Wallis 1987), for ξ < 1; or the likelihood times exp(−ξ/(1 − ξ)) for
+        0 < ξ < 1 and 0 for ξ ≥ 1 (Coles & Dixon 1999, λ = α = 1), for few values with heavy tails, by SciPy only;
+        `nll` is without the penalty.
     confidence_level : float
         Of the intervals in the table.
     backend : {None, "auto", "r", "scipy"}
-        What estimates the parameters; intervals are computed here for both. "auto": extRemes where R has it,
-        else SciPy. "r": extRemes, or evd where only that is installed.
+        What estimates the parameters. "auto": extRemes where R has it, else SciPy. "r": extRemes, or evd where only
+        that is installed. Intervals are computed here for all.
     n_total : int, optional
         N, where x holds the largest values of a series only.
     grid : {"auto"}, float or None
@@ -215,14 +206,13 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     Returns
     -------
     EvtFit
-        With `params` "scale" and "shape". With covariates a `CovariateFit`: coefficients with likelihood
-        intervals, levels at given covariates, likelihood-ratio tests.
+        With `params` "scale" and "shape"; with covariates a `CovariateFit`.
 
     Raises
     ------
     InputError
-        Values that are no finite numbers, fewer than ten exceedances, exceedances that are all equal, or on a
-        grid with three distinct values or fewer, which say too little of a shape.
+        Values that are no finite numbers, fewer than ten exceedances, exceedances that are all equal, or on a grid with
+        fewer than four distinct values, which say too little of a shape.
     BackendError
         The back end asked for cannot be used.
 
@@ -249,11 +239,9 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
 
     References
     ----------
-    Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values, chapter 4.
-    Coles, S. G. and Dixon, M. J. (1999). Likelihood-based inference for extreme value models. Extremes 2,
-    5–23, equation (4).
-    Grimshaw, S. D. (1993). Computing maximum likelihood estimates for the generalized Pareto distribution.
-    Technometrics 35, 185–191.
+    Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values, chapter 4. Coles, S. G. and Dixon, M.
+    J. (1999). Likelihood-based inference for extreme value models. Extremes 2, 5–23, equation (4). Grimshaw, S. D.
+    (1993). Computing maximum likelihood estimates for the generalized Pareto distribution. Technometrics 35, 185–191.
     Smith, R. L. (1985). Maximum likelihood estimation in a class of nonregular cases. Biometrika 72, 67–90.
 
     Examples
@@ -264,8 +252,7 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     >>> fit = fit_gpd(x, threshold=2.0, backend="scipy")
     >>> fit.n_exceedances, round(fit.scale, 3), round(fit.shape, 3)
     (253, 0.987, 0.031)
-    >>> low, high = fit.return_level(1000).confidence_interval
-    >>> bool(low < np.log(1000) < high)
+    >>> np.log(1000) in fit.return_level(1000).confidence_interval
     True
     """
     formulas = {"scale": scale, "shape": shape}
@@ -285,7 +272,7 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     keep = series > u
     warn_of_ties(exceedances_of(series - u, 0.0), "exceedances")
     total = series.size if n_total is None else checks.check_whole("n_total", n_total, low=series.size)
-    level = _for_covariates(method, confidence_level, backend)
+    level = _checked(method, confidence_level, backend, covariates=True)
     return fit_covariates(series[keep], u[keep] if many else u, keep, covariates, formulas, scale_link, total, level)
 
 
@@ -302,8 +289,7 @@ def fit_point_process(
     threshold : float
         u, in the units of x. At least ten values exceed it.
     block_size : float
-        Observations in a block. The location is the level that a block's maximum exceeds with probability 1
-        − 1/e: the return level of `block_size` observations.
+        Observations in a block. The location is their return level, which its maximum exceeds with probability 1 − 1/e.
     method, confidence_level, backend, n_total, grid
         As for `fit_gpd`.
 
@@ -319,8 +305,7 @@ def fit_point_process(
 
     Notes
     -----
-    The maximum of the likelihood is the generalised Pareto one, transformed (see
-    `fairstats.numerics.evt.tail`): nothing is fitted twice, and no back end can miss it.
+    The maximum of the likelihood is the generalised Pareto one, transformed (see `fairstats.numerics.evt.tail`).
 
     Examples
     --------
@@ -360,8 +345,8 @@ def fit_gev(  # type: ignore[misc] # the settings are written out once
     Returns
     -------
     EvtFit (CovariateFit with covariates)
-        With `params` "location", "scale" and "shape". Return levels are in blocks: the level of m blocks is
-        exceeded by a block's maximum with probability 1/m.
+        With `params` "location", "scale" and "shape". A block's maximum exceeds the level of m blocks with probability
+        1/m.
 
     Raises
     ------
@@ -387,7 +372,7 @@ def fit_gev(  # type: ignore[misc] # the settings are written out once
     maxima = as_maxima(block_maxima)
     if covariates is not None:
         series = as_series("block_maxima", block_maxima)
-        level = _for_covariates(method, confidence_level, backend)
+        level = _checked(method, confidence_level, backend, covariates=True)
         every = np.ones(series.size, dtype=bool)
         return fit_covariates(series, 0.0, every, covariates, formulas, scale_link, series.size, level)
     _need_covariates(formulas)
@@ -473,21 +458,19 @@ def _need_covariates(formulas: dict[str, str]) -> None:
         checks.check_that(formula == "~ 1", name, formula, "'~ 1' without covariates", "covariates=frame")
 
 
-def _for_covariates(method: Any, confidence_level: float, backend: Any) -> float:
-    """The confidence level, where method and back end are those of fits with covariates."""
-    level = _checked(method, confidence_level, backend)
-    checks.check_that(method == "mle", "method", method, "'mle' with covariates")
-    checks.check_that(backend != "r", "backend", backend, "'scipy' with covariates: extRemes is compared in the tests")
-    return level
-
-
-def _checked(method: Any, confidence_level: float, backend: Any) -> float:
+def _checked(method: Any, confidence_level: float, backend: Any, *, covariates: bool = False) -> float:
+    """The confidence level, where method and back end go together, and with covariates if there are some."""
     checks.check_choice("method", method, ("mle", "lmoments", "coles_dixon"))
     checks.check_choice("backend", backend, (None, *BACKENDS))
     used = current_backend() if backend is None else backend
     plain = method != "coles_dixon" or used != "r"
     checks.check_that(plain, "backend", used, "'scipy' or 'auto' with method='coles_dixon', which R lacks")
-    return checks.check_confidence_level(confidence_level)
+    level = checks.check_confidence_level(confidence_level)
+    if covariates:
+        checks.check_that(method == "mle", "method", method, "'mle' with covariates")
+        allowed = "'scipy' with covariates: extRemes is compared in the tests"
+        checks.check_that(backend != "r", "backend", backend, allowed)
+    return level
 
 
 def _covariance(fitted: ParameterFit, method: str) -> Floats:

@@ -30,8 +30,7 @@ _HEAVIER = np.array([0.0, 1.0, 2.0, 3.0])
 def gumbel_partials(theta: Floats, nu: Floats, v: Triple, ell: Floats | None = None) -> tuple[Floats, ...]:
     """Mean negative log-likelihood F with F_θ, F_ν, F_ℓ, F_θθ, F_θν, F_νν, F_θℓ, F_νℓ, F_ℓℓ.
 
-    `v` are the maxima on the exponential scale of θ with their θ-derivatives, shape (..., n); the others have
-    shape (...). Default ℓ: where F is lowest.
+    `v`, shape (..., n): the maxima on the exponential scale of θ with θ-derivatives. Default ℓ: where F is lowest.
     """
     v0, v1, v2 = v
     if ell is None:
@@ -41,18 +40,10 @@ def gumbel_partials(theta: Floats, nu: Floats, v: Triple, ell: Floats | None = N
     e = np.exp(ell[..., None] - nu[..., None] * v0)
     e_v0, e_v1 = e * v0, e * v1
     e0, ev0, ev1 = e.mean(-1), e_v0.mean(-1), e_v1.mean(-1)
-    return (
-        both * d0 - np.log(nu) - ell + e0,
-        d0 + both * d1 - nu * ev1,
-        d0 - 1.0 / nu - ev0,
-        e0 - 1.0,
-        2.0 * d1 + both * d2 - nu * (e * v2).mean(-1) + nu**2 * (e_v1 * v1).mean(-1),
-        d1 - ev1 + nu * (e_v0 * v1).mean(-1),
-        1.0 / nu**2 + (e_v0 * v0).mean(-1),
-        -nu * ev1,
-        -ev0,
-        e0,
-    )
+    f_tt = 2.0 * d1 + both * d2 - nu * (e * v2).mean(-1) + nu**2 * (e_v1 * v1).mean(-1)
+    f_tv, f_vv = d1 - ev1 + nu * (e_v0 * v1).mean(-1), 1.0 / nu**2 + (e_v0 * v0).mean(-1)
+    first = d0 + both * d1 - nu * ev1, d0 - 1.0 / nu - ev0, e0 - 1.0
+    return both * d0 - np.log(nu) - ell + e0, *first, f_tt, f_tv, f_vv, -nu * ev1, -ev0, e0
 
 
 def lowest_log_q(nu: Floats, v: Floats) -> Floats:
@@ -108,10 +99,9 @@ def fit_gev_samples(samples: Samples, *, covariance: bool = True, penalised: boo
 
     Below −1 the likelihood has no bound (the end point may approach the largest maximum); at −1 the best end point is
     the largest maximum and the best scale its mean distance from the others: `at_boundary` where that edge beats the
-    lowest interior minimum. For ξ → ∞ it has no bound either: a scale that shrinks around the smallest maximum raises
-    its density faster than log ξ lowers the others'. That is no estimate, so local maxima are sought; `unbounded` where
-    there is none, and the edge is not the best point either. `penalised`: by the likelihood of Coles and Dixon, which
-    has a maximum there too, unless at ξ < 0; `nll` is without the penalty.
+    lowest interior minimum. For ξ → ∞ it has no bound either, with a scale that shrinks around the smallest maximum, so
+    local maxima are sought; `unbounded` where there is none, and the edge is not the best point either. `penalised`: by
+    the likelihood of Coles and Dixon, which has a maximum there too, unless at ξ < 0; `nll` is without the penalty.
     """
 
     def objective(rows: Rows, theta: Floats) -> Triple:

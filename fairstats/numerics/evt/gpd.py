@@ -102,10 +102,7 @@ def _objective_of_one(samples: Samples) -> OneObjective:
 
 
 def _start_from_thinned(samples: Samples) -> Floats | None:
-    """θ from a few hundred excesses of each large sample, None where the samples are small.
-
-    Every so many-th excess is enough to find the basin of the minimum; the end point stays.
-    """
+    """θ by every so many-th excess of large samples, enough to find the basin; None where all are small."""
     rows, width = samples.y.shape
     if width <= 2 * _THIN_TO or rows * width <= _THIN_ABOVE:
         return None

@@ -1,10 +1,9 @@
 """The generalised Pareto distribution of rounded values: each value is known to its cell of the grid only.
 
-A value x on a grid of width h says that the unrounded one was within x ± h/2, so that a cell [a, b) of excesses has the
-likelihood S(a) − S(b), with S the survival function (Heitjan 1989). With q_j = ν·(v(b_j) − v(a_j)) and c_j values in
-cell j the negative log-likelihood is Σ_j c_j·[ν·v(a_j) − log(1 − e^(−q_j))], convex in ν as that of unrounded values
-is, and bounded: the end point may lie within the highest cell, never below it. So the profiles, contours and contrasts
-of the unrounded likelihood serve here, too.
+A cell [a, b) of excesses has the likelihood S(a) − S(b), with S the survival function (Heitjan 1989). With q_j =
+ν·(v(b_j) − v(a_j)) and c_j values in cell j the negative log-likelihood is Σ_j c_j·[ν·v(a_j) − log(1 − e^(−q_j))],
+convex in ν as that of unrounded values is, and bounded: the end point may lie within the highest cell, never below it.
+So the profiles, contours and contrasts of the unrounded likelihood serve here, too.
 """
 
 from __future__ import annotations
@@ -23,12 +22,8 @@ from fairstats.numerics.evt.optimise import minimise_convex, minimise_over_tail
 LEAST_CELLS = 4
 #: Values are on a grid where each is within this share of its width.
 OFF_GRID = 1e-6
-#: Cells of a grid beyond this many are no rounding that matters.
-_MOST_CELLS = 100_000
-#: Elements handled at a time.
-_CHUNK = 1 << 15
-#: log(1 − e^(−q)) is 0 beyond this q.
-_NO_UPPER_END = 700.0
+#: Cells beyond which a grid is no rounding that matters, elements handled at a time, and where log(1 − e^(−q)) is 0.
+_MOST_CELLS, _CHUNK, _NO_UPPER_END = 100_000, 1 << 15, 700.0
 
 
 def grid_width(values: Floats) -> float:
@@ -187,15 +182,9 @@ class GridLikelihood(GpdLikelihood):
         c, at = self.counts[rows][:, None, :], nu[..., None]
         g, g1, g2 = _log_mass(at * step)
         length = np.where(exists, step, 0.0)
-        terms = (
-            at * a - g,
-            at * a1 - g1 * at * s1,
-            a - g1 * length,
-            at * a2 - g2 * (at * s1) ** 2 - g1 * at * s2,
-            a1 - g2 * at * s1 * length - g1 * s1,
-            -g2 * length**2,
-        )
-        return tuple((c * term).sum(-1) for term in terms)
+        first = at * a1 - g1 * at * s1, a - g1 * length
+        second = at * a2 - g2 * (at * s1) ** 2 - g1 * at * s2, a1 - g2 * at * s1 * length - g1 * s1, -g2 * length**2
+        return tuple((c * term).sum(-1) for term in (at * a - g, *first, *second))
 
 
 def _cells_in_nu(data: Triple) -> Callable[[Floats], tuple[Floats, Floats]]:

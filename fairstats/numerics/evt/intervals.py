@@ -1,9 +1,9 @@
 """Likelihood intervals: of levels for many samples at once, and of everything that one fit says.
 
-An interval holds the values ψ whose deviance D(ψ) is at most a χ² quantile or, where it is *standardised*,
-whose signed root r(ψ) = sign(ψ̂ − ψ)·√D(ψ) lies within ±z after its mean and standard deviation are taken off:
-few excesses give roots below 0 on average (tails look lighter than they are) and more spread than 1. Both
-moments come from `root_moments`, at the shape ξ that fits best with ψ: the test of ψ and the interval agree.
+An interval holds the values ψ whose deviance D(ψ) is at most a χ² quantile or, where it is *standardised*, whose signed
+root r(ψ) = sign(ψ̂ − ψ)·√D(ψ) lies within ±z after its mean and standard deviation are taken off (`root_moments`, at the
+shape that fits best with ψ): few excesses give roots below 0 on average (tails look lighter than they are) and more
+spread than 1.
 
 The log period τ of m is log m for exceedances and −log(−log(1 − 1/m)) for block maxima, whose location is the level
 with τ = 0, that of a point process the level with τ = log(block size). The Lagrange conditions on the likelihood
@@ -50,10 +50,9 @@ def level_ends(
 ) -> Floats:  # fmt: skip
     """Ends of likelihood intervals for levels or, where `in_offset`, for their periods; shape (Q,).
 
-    `rows` says which of the P samples each interval belongs to; `d` and `offset` are the level in standard
-    units and its log period at the maximum of the likelihood, `side` −1 for lower and +1 for upper ends,
-    `target` the critical value of the deviance. `newton`: whether to try the Lagrange conditions; `guess`: levels near
-    the ends, or NaN.
+    `rows`: the sample of each interval; `d` and `offset`: the level in standard units and its log period at the maximum
+    of the likelihood; `side`: −1 for lower and +1 for upper ends; `target`: the critical value of the deviance;
+    `newton`: whether to try the Lagrange conditions; `guess`: levels near the ends, or NaN.
     """
     unit = np.maximum(np.abs(d), 1.0 / likelihood.fits.nu[rows])
     minimum = likelihood.minimum()[rows]

@@ -17,17 +17,15 @@ from fairstats.numerics.evt.optimise import find_crossings, minimise_over_tail, 
 
 #: Below this shape the likelihood has no regular maximum (Smith 1985).
 REGULAR_ABOVE = -0.5
-#: Value outside the parameter space: finite, since the simplex compares differences.
-_OUTSIDE = 1e30
 
 
 @dataclass(frozen=True)
 class Samples:
     """Values of P samples in standard units: (x − centre)/unit.
 
-    `y`, shape (P, N): standardised values; rows of excesses shorter than N end in zeros; `n`, shape (P,): values per
-    sample; `centre`, `unit`, shape (P,): 0 and the mean of excesses; mean and standard deviation of block maxima;
-    `lower`, `upper`, shape (P,): lower end of the standardised values (0 for excesses: the threshold), and the largest.
+    `y`, (P, N): standardised values; rows of excesses shorter than N end in zeros; `n`: values per sample; `centre`,
+    `unit`: 0 and the mean of excesses; mean and standard deviation of block maxima; `lower`, `upper`: lower end of the
+    standardised values (0 for excesses: the threshold), and the largest; all of shape (P,).
     """
 
     y: Floats
@@ -69,11 +67,10 @@ class Samples:
 class SampleFits:
     """Maximum likelihood fits of P samples in the region ξ ≥ −1.
 
-    `params`, shape (P, p): (σ, ξ) of excesses, (μ, σ, ξ) of block maxima; `nll`, shape (P,): in the units of the data;
-    `at_boundary`, shape (P,): whether ξ = −1, with the end point at the largest value, is the best point; `unbounded`,
-    shape (P,): whether the likelihood of block maxima has no maximum, so that all other fields mean nothing; `theta`,
-    `nu`, shape (P,): of the standardised values; `covariance`, shape (P, p, p): by the observed information; NaN where
-    ξ ≤ −1/2.
+    `params`, (P, p): (σ, ξ) of excesses, (μ, σ, ξ) of block maxima; `nll`: in the units of the data; `at_boundary`:
+    whether ξ = −1, with the end point at the largest value, is the best point; `unbounded`: whether the likelihood of
+    block maxima has no maximum, so that all other fields mean nothing; `theta`, `nu`: of the standardised values;
+    `covariance`, (P, p, p): by the observed information; NaN where ξ ≤ −1/2.
     """
 
     params: Floats
@@ -327,9 +324,9 @@ def block_scale_end(standard: SampleLikelihood, period: float, side: float, targ
             theta, ell = shape * nu, s_here - period
             inside = 1.0 + theta * high > 0 and 1.0 + theta * low > 0 and shape >= -1.0 and 0 < nu < 1e300
             if not inside or not bool(standard.inside(only, np.array([ell]))[0]):
-                return _OUTSIDE
+                return 1e30  # finite, since the simplex compares differences
             f = standard.whole(only, np.array([theta]), np.array([nu]), np.array([ell]))[0][0]
-        return float(f) if np.isfinite(f) else _OUTSIDE
+        return float(f) if np.isfinite(f) else 1e30
 
     def deviance(which: Rows, log_scale: Floats) -> tuple[Floats, Floats]:
         # ξ = 0 has no end points, so it is possible at every scale

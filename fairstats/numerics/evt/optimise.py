@@ -23,15 +23,12 @@ Deviance = Callable[[Rows, Floats], tuple[Floats, Floats]]
 
 #: Coarse grid, in units of log n.
 _GRID = np.array([-3.0, -2.2, -1.6, -1.15, -0.8, -0.5, -0.25, -0.08, 0.08, 0.25, 0.5, 0.9, 1.6, 3.0])
-_DENSE = np.linspace(-3.0, 0.5, 281)
-_PHI_LIMIT = 600.0
+_DENSE, _PHI_LIMIT = np.linspace(-3.0, 0.5, 281), 600.0
 _FURTHER = np.array([30.0, 12.0, 6.0, 3.0, 1.5, 0.7])
 #: 1 + θ·hi = e^−30 is as near to 0 as double precision resolves.
 _PHI_DEEPEST = 30.0
-#: Newton's method ends with a step this small, relative to 1 + |x|.
-_TOLERANCE, _MAX_ITERATIONS = 1e-8, 80
-#: The same in a convex minimisation, relative to x.
-_CONVEX_TOLERANCE, _CONVEX_ITERATIONS = 1e-11, 100
+#: Newton's method ends with a step this small, relative to 1 + |x|; in a convex minimisation, to x.
+_TOLERANCE, _MAX_ITERATIONS, _CONVEX_TOLERANCE, _CONVEX_ITERATIONS = 1e-8, 80, 1e-11, 100
 #: Crossings: the search ends at this many doublings of the scale, where the interval is open. Secants help that early
 #: on where no slope is known; what lasts longer is a jump of the deviance.
 _FARTHEST, _SECANTS = 300.0, 16
@@ -169,9 +166,8 @@ def _newton_of_one(
 def newton_in_bracket(objective: Objective, rows: Rows, start: Floats, low: Floats, high: Floats) -> Floats:
     """Points where the slope vanishes, by Newton steps that never leave the bracket (else it is halved).
 
-    Where the curvature jumps, Newton's steps may go to and fro for ever between two points: one that is not
-    half as long as the last but one halves the bracket, too. A step below the tolerance is taken and ends the
-    search: convergence is quadratic, so what is left is of the order of its square.
+    Where the curvature jumps, steps may go to and fro for ever: one that is not half as long as the last but one halves
+    the bracket, too. A step below the tolerance is taken, and leaves an error of the order of its square.
     """
     x, low, high = start.copy(), low.copy(), high.copy()
     last_but_one, last = np.full((2, x.size), np.inf)
@@ -202,8 +198,7 @@ def minimise_convex(
 ) -> Floats:
     """Minimiser of a convex function on (0, cap), from its first and second derivative at an array of points.
 
-    Newton's method; a step changes the variable at most by the factor e (2 downwards), and goes at most half
-    way to `cap`. Elements that have converged wait for the others; the arrays are small.
+    Newton's method; a step changes the variable at most by the factor e (2 downwards), and goes half way to `cap`.
     """
     x = start
     for _ in range(_CONVEX_ITERATIONS):

@@ -1,31 +1,33 @@
-"""What a likelihood says of a fit: profiles, end point, probability of exceeding a value, test of a shape."""
+"""What a likelihood says of a fit: profiles, end point, probability of a value, test of a shape, type of the tail."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import chdtrc, ndtri
 
-from fairstats.ground.checks import LARGEST, check_choice, check_number
+from fairstats.ground import checks
+from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import two_sided_pvalue
 from fairstats.ground.results import Comparison, Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.bootstrap import POWER_TAIL
-from fairstats.numerics.evt.distributions import Floats, exponential_scale_partials, power_ratio
+from fairstats.numerics.evt.distributions import Flags, Floats, exponential_scale_partials, power_ratio
 from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, ProfilePoints, Samples, shape_profile
-from fairstats.numerics.evt.return_levels import power_draws
+from fairstats.numerics.evt.return_levels import power_draws, power_levels
 from fairstats.numerics.evt.tail import PROFILE, SIGNED_ROOT, FittedTail, TailEstimate, TailTest, to_point_process
 from fairstats.plots.evt import plot_profile
 
 #: Points on either side of the estimate, and how far beyond the critical value the curve goes.
 _POINTS, _BEYOND = 16, 1.6
-#: With fewer values the χ² interval of an end point is too narrow.
-_FEW_FOR_ENDPOINT = 300
-#: Turns of a search for the order statistic that draws of a probability go through; what counts as probability 0.
-_TURNS, _SMALLEST = 8, 1e-300
+#: The horizon is sought up to so many exceedances, at so many levels at a time.
+_FARTHEST, _GRID = 1e6, 25
+#: With fewer values the χ² interval of an end point is too narrow. Turns of a search for the order statistic that draws
+#: of a probability go through; what counts as probability 0.
+_FEW_FOR_ENDPOINT, _TURNS, _SMALLEST = 300, 8, 1e-300
 
 
 @serialisable(kw_only=True, eq=False)
@@ -52,13 +54,11 @@ class ProfileCurve(TailEstimate):
     deviance: Floats
     critical_value: float
 
+    plot = plot_profile
+
     def notes(self) -> list[str]:
         """Nothing beside the sentence."""
         return []
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the curve; see `fairstats.plots.evt.plot_profile`."""
-        return plot_profile(self, ax)
 
 
 @serialisable(kw_only=True)
@@ -187,7 +187,7 @@ def profile_curve(fit: FittedTail, parameter: str = "shape", *, confidence_level
     >>> [round(end, 3) for end in curve.confidence_interval]
     [-0.088, 0.184]
     """
-    check_choice("parameter", parameter, tuple(fit.params))
+    checks.check_choice("parameter", parameter, tuple(fit.params))
     fit.need_likelihood()
     level = fit.level_of(confidence_level)
     critical = chi2_quantile(level)
@@ -215,8 +215,8 @@ def parameter_interval(
     Above a threshold those of shape and location are by the standardised signed root, as in `return_level`
     ("auto"; the location of a point process is a return level); by "profile", and all others, by χ².
     """
-    check_choice("parameter", parameter, tuple(fit.params))
-    check_choice("method", method, ("auto", "profile"))
+    checks.check_choice("parameter", parameter, tuple(fit.params))
+    checks.check_choice("method", method, ("auto", "profile"))
     level = fit.level_of(confidence_level)
     if fit.method == "mle":
         target = np.array([chi2_quantile(level)])
@@ -246,7 +246,7 @@ def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float |
     >>> round(found.estimate, 3), 1.0 in found.confidence_interval
     (0.996, True)
     """
-    check_choice("method", method, ("auto", "profile"))
+    checks.check_choice("method", method, ("auto", "profile"))
     fit.need_likelihood()
     level = fit.level_of(confidence_level)
     largest = float(fit.sample[-1])
@@ -267,10 +267,8 @@ def endpoint_estimate(fit: FittedTail) -> float:
     """The point u − σ/ξ (μ − σ/ξ for block maxima), ∞ for ξ ≥ 0, the largest value at the edge ξ = −1."""
     if fit.at_boundary and fit.grid is None:
         return float(fit.sample[-1])
-    if fit.shape >= 0:
-        return float("inf")
-    origin, scale = (fit.location, fit.scale) if fit.model == "gev" else (fit.origin, float(fit.excess_params[0]))
-    return origin - scale / fit.shape
+    origin, scale, shape = fit.law
+    return float("inf") if shape >= 0 else origin - scale / shape
 
 
 def exceedance_probability(
@@ -310,7 +308,7 @@ def exceedance_probability(
     fit.need_likelihood()
     level = fit.level_of(confidence_level)
     cure = "below the threshold the share of the data above the value is the estimate"
-    x = check_number("value", value, low=fit.threshold, high=LARGEST, open_low=True, cure=cure)
+    x = checks.check_number("value", value, low=fit.threshold, high=checks.LARGEST, open_low=True, cure=cure)
     survival = float(fit.sf(x))
     estimate, name = fit.rate * survival, SIGNED_ROOT if fit.by_root else PROFILE
     if fit.by_power:
@@ -323,10 +321,7 @@ def exceedance_probability(
 
 
 def _drawn_probabilities(fit: FittedTail, x: float, shares: list[float]) -> list[float]:
-    """Quantiles of draws of the probability of exceeding x: 1/m of the level that has this quantile at x.
-
-    Draws of a level go through the order statistic next to it, so that m and its draws are found in turn.
-    """
+    """Quantiles of draws of P(X > x): 1/m of the level whose quantile is x; m and its draws are found in turn."""
     k, total = fit.n_exceedances, fit.n_total
     drawn: dict[int, Floats] = {}
     found = []
@@ -383,8 +378,8 @@ def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> S
     (1.018, 0.544)
     """
     fit.need_likelihood()
-    check_choice("method", method, ("auto", "profile"))
-    xi = check_number("null", null, low=REGULAR_ABOVE, high=10.0, open_low=True, cure="0, exponential")
+    checks.check_choice("method", method, ("auto", "profile"))
+    xi = checks.check_number("null", null, low=REGULAR_ABOVE, high=10.0, open_low=True, cure="0, exponential")
     tail = fit.likelihood()
     standard = tail.standard
     points = shape_profile(standard, np.zeros(1, dtype=np.intp), np.array([xi]), standard.fits.nu)
@@ -412,3 +407,150 @@ def _at_shape(fit: FittedTail, samples: Samples, points: ProfilePoints, xi: floa
     if fit.block_size is None:
         return excess
     return to_point_process(excess, np.zeros((2, 2)), fit.origin, fit.n_exceedances, fit.n_total, fit.block_size)[0]
+
+
+@serialisable(kw_only=True)
+class TailType(TailEstimate):
+    """Type of a tail with the interval behind it, and its horizon.
+
+    Attributes
+    ----------
+    type : str
+        "III" (an upper end point), "II" or "II, pre-asymptotic" (heavy), or "undecided (I not excluded)".
+    estimate : float
+        ξ.
+    confidence_interval : Interval
+        Likelihood interval of ξ, by the standardised signed root.
+    horizon : float
+        B: the largest m whose return level has an interval narrower than `max_relative_width` of its estimate, and
+        ending below `bound`; NaN if there is none, infinite if there is no limit up to 10⁶ exceedances.
+    horizon_reason : str
+    max_relative_width : float
+    bound : float or None
+        Logical upper bound of the data.
+    endpoint : float
+        Upper end point of the fit, infinite for ξ ≥ 0.
+    """
+
+    title: ClassVar[str] = "Tail type"
+    metric: ClassVar[str] = "shape"
+    in_row: ClassVar[tuple[str, ...]] = ("type", "horizon")
+
+    type: str
+    horizon: float
+    horizon_reason: str
+    max_relative_width: float
+    bound: float | None
+    endpoint: float
+
+    def sentences(self) -> list[str]:
+        """The type, the shape behind it, then the notes."""
+        return [f"Type of the tail: {self.type}.", *super().sentences()]
+
+    def notes(self) -> list[str]:
+        """What the type rests on."""
+        lines = []
+        if self.type.startswith("undecided"):
+            lines.append("An interval of ξ that contains 0 is no evidence for an exponential tail (type I).")
+        if self.type.startswith("II,"):
+            known = "a heavy tail cannot last, and nothing is extrapolated from it"
+            lines.append(f"The data are bounded by {self.bound:g}: {known}.")
+        if self.bound is not None and self.bound < self.endpoint < float("inf"):
+            lines.append(f"The fitted end point, {self.endpoint:.4g}, is beyond the bound {self.bound:g}.")
+        lines.append(f"Horizon: {self.horizon_reason}.")
+        return lines
+
+
+def tail_type(
+    fit: FittedTail, *, bound: float | None = None, max_relative_width: float = 0.5,
+    confidence_level: float | None = None,
+) -> TailType:  # fmt: skip
+    """Type of the tail of a threshold fit, and the horizon of extrapolation.
+
+    Type III if the interval of ξ lies below 0, type II if above (with a bound: "II, pre-asymptotic", since bounded data
+    have an end point in the end), otherwise undecided: an interval that contains 0 does not show type I.
+
+    Parameters
+    ----------
+    fit : EvtFit
+        Of excesses or of the point process, by maximum likelihood.
+    bound : float, optional
+        Logical upper bound of the data, 1 for differences of probabilities.
+    max_relative_width : float
+        Widest interval of a return level that counts as knowledge, as a share of its estimate.
+    confidence_level : float, optional
+        Default: the fit's.
+
+    Returns
+    -------
+    TailType
+
+    Raises
+    ------
+    InputError
+        Block maxima; a fit by L-moments; a bound that the data exceed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairstats.numerics.evt import fit_gpd, tail_type
+    >>> x = np.random.default_rng(1).beta(2.0, 3.0, size=5000)
+    >>> tail_type(fit_gpd(x, threshold=0.8, backend="scipy"), bound=1.0).type
+    'III'
+    """
+    checks.check_type("fit", fit, FittedTail, "a fit above a threshold", "fit_gpd(x, threshold)").need_likelihood()
+    if fit.model == "gev":
+        allowed, cure = "a fit above a threshold", "fit_gpd(x, threshold)"
+        raise InputError("fit", got="a fit of block maxima", allowed=allowed, cure=cure)
+    level = fit.level_of(confidence_level)
+    checks.check_number("max_relative_width", max_relative_width, low=0, open_low=True, cure="0.5")
+    largest = float(fit.sample[-1])
+    if bound is not None and largest > checks.check_number("bound", bound, cure="1.0"):
+        got, allowed = f"{bound!r}, which the largest value {largest:g} exceeds", "an upper bound of the data"
+        raise InputError("bound", got=got, allowed=allowed, cure="leave it out if there is none")
+    interval, kind = parameter_interval(fit, "shape", level), "undecided (I not excluded)"
+    if interval.high < 0:
+        kind = "III"
+    elif interval.low > 0:
+        kind = "II" if bound is None else "II, pre-asymptotic"
+    horizon, reason = _horizon(fit, bound, max_relative_width, level)
+    return TailType(
+        type=kind, estimate=fit.shape, confidence_interval=interval, horizon=horizon, horizon_reason=reason,
+        max_relative_width=max_relative_width, bound=None if bound is None else float(bound),
+        endpoint=endpoint_estimate(fit), **fit.source,
+    )  # fmt: skip
+
+
+def _horizon(fit: FittedTail, bound: float | None, width: float, level: float) -> tuple[float, str]:
+    """Largest m that passes, on a grid of log m that is refined around the first failure."""
+    low, high = np.log(1.0 / fit.rate), np.log(_FARTHEST / fit.rate)
+    reason = ""
+    for _ in range(3):
+        periods = np.linspace(low, high, _GRID)
+        narrow, below = _passes(fit, periods, level, bound, width)
+        if (narrow & below).all():
+            if not reason:
+                return float("inf"), f"no limit up to {_FARTHEST:g} exceedances"
+            low = high
+            break
+        first = int(np.argmin(narrow & below))
+        reason = f"the interval ends above the bound {bound}"
+        if not narrow[first]:
+            reason = f"the interval is wider than {width:g} of the level"
+        if first == 0:
+            if low == np.log(1.0 / fit.rate):
+                return float("nan"), f"already at the threshold {reason}"
+            break
+        low, high = periods[first - 1], periods[first]
+    return float(np.floor(np.exp(low) * (1.0 + 1e-12))), f"beyond it {reason}"
+
+
+def _passes(fit: FittedTail, periods: Floats, level: float, bound: float | None, width: float) -> tuple[Flags, Flags]:
+    """Whether the interval of each level, as `return_level` gives it, is narrow, and whether it is below the bound."""
+    if fit.by_power:
+        low, estimate, high = power_levels(fit, np.exp(periods).tolist(), level).T
+    else:
+        likelihood, target = fit.likelihood(), np.full(periods.size, chi2_quantile(level))
+        low, high = likelihood.level_interval(periods, target, standardised=True)
+        estimate = np.array([likelihood.level(t) for t in periods])
+    return high - low < width * np.abs(estimate), high < (np.inf if bound is None else bound)

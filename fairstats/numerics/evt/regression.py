@@ -14,13 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from fairstats.numerics.evt import distributions as law
 from fairstats.numerics.evt.backends import scipy_backend
-from fairstats.numerics.evt.distributions import (
-    Floats,
-    exponential_scale_partials,
-    power_ratio,
-    power_ratio_shape_derivative,
-)
+from fairstats.numerics.evt.distributions import Floats
 
 #: z ↦ value and gradient.
 Smooth = Callable[[Floats], tuple[float, Floats]]
@@ -32,9 +28,9 @@ _STEP = 1e-5
 class TailRegression:
     """Likelihood of standard coefficients z; the last one is log λ where there is a rate.
 
-    `values`, shape (n,): (x − origin)/unit, the origin being the threshold (by row, where they differ) or the
-    centre of the maxima; `specs`: the formula of each parameter with the coding of its covariates; `columns`:
-    its design matrix with orthogonal columns, Q = X·turn⁻¹; `total`: N, 0 for maxima; `link`: of the scale.
+    `values`, (n,): (x − origin)/unit, the origin being the threshold (by row, where they differ) or the centre of the
+    maxima; `specs`: formula and coding of each parameter; `columns`: its design matrix with orthogonal columns,
+    Q = X·turn⁻¹; `total`: N, 0 for maxima; `link`: of the scale.
     """
 
     values: Floats
@@ -67,18 +63,15 @@ class TailRegression:
         e = (self.values - location) / scale
         if not (1.0 + shape * e).min() > 0:
             return outside
-        w, w_shape, _ = (part[:, 0] for part in exponential_scale_partials(e[:, None], shape))
+        w, w_shape, _ = (part[:, 0] for part in law.exponential_scale_partials(e[:, None], shape))
         last = np.exp(-w) if "location" in self.columns else 0.0 * w
         value = float((np.log(scale) + (1.0 + shape) * w + last).sum())
         if not np.isfinite(value):
             return outside
         in_w, in_e = 1.0 + shape - last, 1.0 / (1.0 + shape * e)
         in_log_scale = 1.0 - in_w * e * in_e
-        by_row = {
-            "location": -in_w * in_e / scale,
-            "scale": in_log_scale if self.link == "log" else in_log_scale / scale,
-            "shape": w + in_w * w_shape,
-        }
+        in_scale = in_log_scale if self.link == "log" else in_log_scale / scale
+        by_row = {"location": -in_w * in_e / scale, "scale": in_scale, "shape": w + in_w * w_shape}
         gradient = [matrix.T @ by_row[name] for name, matrix in self.columns.items()]
         if self.has_rate:
             k, rate = self.values.size, np.exp(z[-1])
@@ -97,12 +90,9 @@ class TailRegression:
         def at(z: Floats) -> tuple[float, Floats]:
             location, scale, shape = self.natural(z, rows)
             s = period + (z[-1:] if self.has_rate else known)
-            ratio = power_ratio(s, shape)
-            by_row = {
-                "location": np.ones(1),
-                "scale": scale * ratio if self.link == "log" else ratio,
-                "shape": scale * power_ratio_shape_derivative(s, shape),
-            }
+            ratio, in_shape = law.power_ratio(s, shape), scale * law.power_ratio_shape_derivative(s, shape)
+            in_scale = scale * ratio if self.link == "log" else ratio
+            by_row = {"location": np.ones(1), "scale": in_scale, "shape": in_shape}
             gradient = [matrix.T @ by_row[name] for name, matrix in rows.items()]
             if self.has_rate:
                 gradient.append(scale * np.exp(shape * s))
@@ -114,11 +104,8 @@ class TailRegression:
         """Matrix and shift that make the coefficients of the formulas from z; shapes (p, dim), (p,)."""
         from scipy.linalg import block_diag
 
-        moved = {
-            "location": (self.unit, float(np.mean(self.origin))),
-            "scale": (1.0, float(np.log(self.unit))) if self.link == "log" else (self.unit, 0.0),
-            "shape": (1.0, 0.0),
-        }
+        scale = (1.0, float(np.log(self.unit))) if self.link == "log" else (self.unit, 0.0)
+        moved = {"location": (self.unit, float(np.mean(self.origin))), "scale": scale, "shape": (1.0, 0.0)}
         back = {name: np.linalg.inv(turn) for name, turn in self.turns.items()}
         matrix = block_diag(*(moved[name][0] * inverse for name, inverse in back.items()))
         shift = [moved[name][1] * back[name] @ self.columns[name].mean(axis=0) for name in back]
@@ -127,22 +114,19 @@ class TailRegression:
     def fitted(self) -> tuple[Floats, float] | None:
         """The best z and its value, from the plain fit and from ξ = 0; None where there is no minimum."""
         y = self.values
+        starts: list[Any]
         if "location" in self.columns:
-            plain = scipy_backend.gev_mle(y).params
             scale = float(np.sqrt(6.0) / np.pi * y.std())
-            starts = [dict(zip(("location", "scale", "shape"), plain, strict=True))]
-            starts.append({"location": y.mean() - np.euler_gamma * scale, "scale": scale, "shape": 0.0})
+            starts = [scipy_backend.gev_mle(y).params, [y.mean() - np.euler_gamma * scale, scale, 0.0]]
         else:
-            starts = [dict(zip(("scale", "shape"), scipy_backend.gpd_mle(y).params, strict=True))]
-            starts.append({"scale": y.mean(), "shape": 0.0})
+            starts = [scipy_backend.gpd_mle(y).params, [y.mean(), 0.0]]
         found = []
         for start in starts:
-            if self.link == "log":
-                start["scale"] = np.log(start["scale"])
-            z = [start[name] * matrix.mean(axis=0) for name, matrix in self.columns.items()]
-            if self.has_rate:
-                z.append(np.array([np.log(y.size / self.total)]))
-            found.append(minimise(self, np.concatenate(z)))
+            of = dict(zip(self.columns, start, strict=True))
+            of["scale"] = np.log(of["scale"]) if self.link == "log" else of["scale"]
+            z = [of[name] * matrix.mean(axis=0) for name, matrix in self.columns.items()]
+            rate = [np.array([np.log(y.size / self.total)])] if self.has_rate else []
+            found.append(minimise(self, np.concatenate([*z, *rate])))
         return min((one for one in found if one), key=lambda one: one[1], default=None)
 
 
@@ -179,8 +163,8 @@ def minimise(smooth: Smooth, z: Floats) -> tuple[Floats, float] | None:
 def likelihood_end(nll: Smooth, best: Floats, interest: Smooth, side: float, critical: float, stages: int = 4) -> float:
     """Largest (side 1) or smallest (−1) interest with a deviance up to the critical value.
 
-    Newton's method on the Lagrange conditions, in stages of √D, each from the one before; again with more
-    stages where it fails, and NaN in the end.
+    Newton's method on the Lagrange conditions, in stages of √D, each from the one before; where it fails with more
+    stages, and NaN in the end.
     """
     lowest, slope = nll(best)[0], interest(best)[1]
     way = side * np.linalg.solve(hessian(nll, best), slope)

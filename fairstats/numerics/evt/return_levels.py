@@ -1,8 +1,4 @@
-"""Return levels: estimates, intervals by likelihood, delta method or bootstrap, and the test of a value.
-
-For r = u + σ·((mλ)^ξ − 1)/ξ the gradient in (σ, ξ, λ) is (((mλ)^ξ − 1)/ξ, σ·∂/∂ξ, σ·(mλ)^ξ/λ) (Coles 2001,
-eq. 4.15). Delta intervals are for display: the likelihood interval is skewed and covers better.
-"""
+"""Return levels: estimates, intervals by likelihood, delta method or bootstrap, and the test of a value."""
 
 from __future__ import annotations
 
@@ -24,7 +20,6 @@ from fairstats.numerics.evt.series import as_series
 from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, PROFILE, SIGNED_ROOT, FittedTail, TailEstimate
 
 _METHODS = ("auto", "signed_root", "profile", "power_tail", "delta", "bootstrap")
-_RATES = ("estimated", "fixed")
 
 
 @serialisable(kw_only=True)
@@ -125,15 +120,13 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     m : float, or several of them
         Observations, or blocks for block maxima (m > 1). On average at least one of m exceeds the threshold (m·λ ≥ 1).
     method : {"auto", "signed_root", "profile", "power_tail", "delta", "bootstrap"}
-        "auto": above a threshold a likelihood interval by the standardised signed root ("signed_root", see
-        the notes) or, for shapes below −1/2, where the likelihood is not regular, fiducial draws of a power
-        tail, whose median is the estimate (`fairstats.numerics.evt.bootstrap`; not of values on a grid or
-        tied at the maximum); of block maxima, and with a fixed rate, a likelihood interval by χ²
-        ("profile"). A normal interval by the delta method (regular fits only, for display); or percentiles of
-        resamples of all N values, each with its own threshold at the same order statistic.
+        "auto": above a threshold a likelihood interval by the standardised signed root ("signed_root", see the notes)
+        or, for shapes below −1/2, where the likelihood is not regular, fiducial draws of a power tail, whose median is
+        the estimate (`fairstats.numerics.evt.bootstrap`; not of values on a grid or tied at the maximum); of block
+        maxima, and with a fixed rate, a likelihood interval by χ² ("profile"). A normal interval by the delta method
+        (regular fits only); or percentiles of resamples of all N values, each with a threshold of its own.
     rate : {"estimated", "fixed"}
-        "fixed" takes the rate λ as known, as evd and extRemes do, only to compare with them: its intervals
-        cover 38–43% at m·λ = 1.2.
+        "fixed" takes the rate λ as known, only to compare with evd and extRemes: it covers 38–43% at m·λ = 1.2.
     confidence_level : float, optional
         Default: the fit's.
     calibrated : bool
@@ -155,13 +148,13 @@ def return_level(  # type: ignore[misc] # the settings are written out once
 
     Notes
     -----
-    The profile is over (λ, σ, ξ), the binomial likelihood of the number of exceedances included (Poisson
-    for the point process). The threshold at an order statistic is to first order the same as a fixed one.
-    By χ² the interval of few exceedances is too narrow, mostly at its upper end (at 30 it covers .88 to .93).
-    "signed_root" holds the levels whose signed root sign(r̂ − r)·√deviance lies within ±z after its mean and
-    standard deviation are taken off, a(ξ, s)/√k and √(1 + b(ξ, s)/k) with s = log(m·λ), at the shape ξ that
-    fits best with that level: tables simulated once (`tests/calibration/roots.py`). It covers .93 to .965
-    from 20 exceedances on, with errors up to .05, and comes to the χ² interval as k grows.
+    The profile is over (λ, σ, ξ), the binomial likelihood of the number of exceedances included (Poisson for the point
+    process). By χ² the interval of few exceedances is too narrow, mostly at its upper end (at 30 it covers .88 to .93).
+    "signed_root" holds the levels whose signed root sign(r̂ − r)·√deviance lies within ±z after its mean and standard
+    deviation are taken off, a(ξ, s)/√k and √(1 + b(ξ, s)/k) with s = log(m·λ), at the shape ξ that fits best with that
+    level: tables simulated once (`tests/calibration/roots.py`). It covers .93 to .965 from 20 exceedances on, with
+    errors up to .05, and comes to the χ² interval as k grows. Delta intervals are for display: the likelihood interval
+    is skewed and covers better.
 
     Examples
     --------
@@ -178,11 +171,12 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     [[100.0, 4.67], [1000.0, 6.92]]
     """
     several = isinstance(m, Iterable) and not isinstance(m, str) and getattr(m, "ndim", True)
+    periods = [m]
     if several:
         periods = checks.finite_array("m", m, "a number of observations, or several").ravel().tolist()
         checks.check_that(periods, "m", m, "a number of observations, or several", "[100, 1000]")
     checks.check_choice("method", method, _METHODS)
-    checks.check_choice("rate", rate, _RATES)
+    checks.check_choice("rate", rate, ("estimated", "fixed"))
     level = fit.level_of(confidence_level)
     by_root = fit.by_root and rate == "estimated"
     if method == "auto":
@@ -191,14 +185,15 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     if method == "signed_root":
         fit.need_likelihood()
         checks.check_that(by_root, "method", method, "'profile' of block maxima, or with a fixed rate")
-    taus = np.array([fit.log_period(each) for each in (periods if several else [m])])
+    taus = np.array([fit.log_period(each) for each in periods])
+    periods = [float(each) for each in periods]
     intervals: list[Any] = [None] * taus.size
     if method == "power_tail":
-        intervals = list(power_levels(fit, periods if several else [float(m)], level))
+        intervals = list(power_levels(fit, periods, level))
     if method == "signed_root":
         target = np.full(taus.size, chi2_quantile(level))
         intervals = list(zip(*fit.likelihood().level_interval(taus, target, standardised=True), strict=True))
-    known = zip(periods if several else [float(m)], taus, intervals, strict=True)
+    known = zip(periods, taus, intervals, strict=True)
     settings = method, rate, level, calibrated, n_resamples, rng
     found = tuple(_one_level(fit, m, tau, ends, *settings) for m, tau, ends in known)
     return ReturnLevels(found) if several else found[0]
@@ -208,10 +203,7 @@ def _one_level(
     fit: FittedTail, m: float, tau: float, known: Any, method: str, rate: str, level: float, calibrated: bool,
     n_resamples: int, rng: Any,
 ) -> ReturnLevel:  # fmt: skip
-    """Level of m observations by a method.
-
-    `known` are its ends by the standardised signed root or, with the estimate between them, by a power tail.
-    """
+    """Level of m observations; `known`: its ends by the signed root or, with the estimate between, by a power tail."""
     estimate, std_error = _estimate(fit, tau), _delta_error(fit, m, tau, rate)
     critical: float | None = None
     replicates, seed = None, None
@@ -250,18 +242,14 @@ def _one_level(
 
 
 def power_draws(fit: FittedTail, m: float | None, rng: np.random.Generator | None = None) -> PowerTail:
-    """Draws of the power tail of a fit, for the level of m observations or (None) for its end point.
-
-    Raises InputError where the fit has no such tail.
-    """
+    """Draws of the power tail of a fit, for a level or (m None) for its end point; InputError where there is none."""
     return _power_tails(fit, [m], rng)[0]
 
 
 def power_levels(fit: FittedTail, periods: Sequence[float], confidence_level: float) -> Floats:
     """Lower end, estimate (the median) and upper end of levels by the power tail, shape (Q, 3)."""
-    shares = [0.5 - 0.5 * confidence_level, 0.5, 0.5 + 0.5 * confidence_level]
-    tails = zip(_power_tails(fit, periods), periods, strict=True)
-    return np.stack([np.quantile(tail.level(m), shares) for tail, m in tails])
+    shares, tails = [0.5 - 0.5 * confidence_level, 0.5, 0.5 + 0.5 * confidence_level], _power_tails(fit, periods)
+    return np.stack([np.quantile(tail.level(m), shares) for tail, m in zip(tails, periods, strict=True)])
 
 
 def _power_tails(
@@ -321,10 +309,8 @@ def return_level_test(
 
 
 def _estimate(fit: FittedTail, tau: float) -> float:
-    if fit.model == "gev":
-        return fit.location + fit.scale * float(power_ratio(np.asarray(tau), np.asarray(fit.shape)))
-    scale, shape = fit.excess_params
-    return fit.origin + float(scale * power_ratio(np.asarray(tau + np.log(fit.rate)), shape))
+    origin, scale, shape = fit.law
+    return origin + scale * float(power_ratio(np.asarray(tau + np.log(fit.rate)), np.asarray(shape)))
 
 
 def _delta_error(fit: FittedTail, m: float, tau: float, rate: str) -> float:
@@ -351,10 +337,10 @@ def _profile(fit: FittedTail, tau: float, critical: float, rate: str) -> tuple[f
 def excess_level_error(
     scale: Floats, shape: Floats, covariance: Floats, rate: Numbers, rate_variance: Numbers, m: float
 ) -> Floats:
-    """Standard error of the return level of m observations, shape (...).
+    """Standard error of the return level of m observations, shape (...) (Coles 2001, eq. 4.15).
 
     `covariance` is that of (σ, ξ), shape (..., 2, 2); the variance of the rate λ is λ(1 − λ)/N binomial, λ/N
-    Poisson, 0 where it is taken as known.
+    Poisson, 0 where it is taken as known. The gradient in (σ, ξ, λ) is (((mλ)^ξ − 1)/ξ, σ·∂/∂ξ, σ·(mλ)^ξ/λ).
     """
     s = np.asarray(np.log(m * rate))
     in_scale, in_shape = power_ratio(s, shape), scale * power_ratio_shape_derivative(s, shape)

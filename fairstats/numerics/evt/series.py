@@ -23,8 +23,6 @@ from fairstats.numerics.evt.tail import TailEstimate
 LEAST_EXCEEDANCES = 10
 #: More thresholds than this are of no use to anybody.
 MOST_THRESHOLDS = 10_000
-#: Fewer distinct values than this share of the values is worth a warning.
-_DISTINCT = 0.5
 #: Spread below this share of the magnitude is rounding, not data.
 _ROUNDING = 1e-13
 
@@ -72,14 +70,9 @@ def refuse_constant(argument: str, ordered: Floats, what: str) -> None:
         raise InputError(argument, got=got, allowed="values that differ", cure=cure)
 
 
-def kth_largest(series: Floats, k: int) -> float:
-    """The (k + 1)-th largest value: the threshold that k values exceed where there are no ties."""
-    return float(np.partition(series, series.size - k - 1)[series.size - k - 1])
-
-
 def are_tied(values: Floats) -> bool:
     """Whether more than half of the values coincide with others."""
-    return bool(np.unique(values).size < _DISTINCT * values.size)
+    return bool(np.unique(values).size < 0.5 * values.size)
 
 
 def may_be_rounded(values: Floats) -> bool:
@@ -89,13 +82,10 @@ def may_be_rounded(values: Floats) -> bool:
 
 def warn_of_ties(values: Floats, what: str) -> None:
     """Say so where many values coincide: the likelihood is one of a continuous distribution."""
-    distinct = np.unique(values).size
     if are_tied(values):
-        caution(
-            f"{values.size} {what} have only {distinct} distinct values: they are rounded or tied, and "
-            "likelihood, standard errors and tests treat them as continuous",
-            DataWarning,
-        )
+        known = f"{values.size} {what} have only {np.unique(values).size} distinct values"
+        treated = "likelihood, standard errors and tests treat them as continuous"
+        caution(f"{known}: they are rounded or tied, and {treated}", DataWarning)
 
 
 def usable_thresholds(series: Floats, thresholds: Any, n_thresholds: int) -> tuple[Floats, Counts]:
@@ -103,16 +93,11 @@ def usable_thresholds(series: Floats, thresholds: Any, n_thresholds: int) -> tup
 
     Default: from the median to the value that ten exceed, the numbers of exceedances in geometric progression.
     """
-    ordered, least = np.sort(series), 2 * LEAST_EXCEEDANCES + 1
+    ordered = np.sort(series)
     if thresholds is not None:
         u = np.unique(checks.finite_array("thresholds", thresholds, "numbers within the range of x"))
     else:
-        wanted = checks.check_whole("n_thresholds", n_thresholds, low=2, high=MOST_THRESHOLDS)
-        if series.size < least:
-            cure = "more values, or thresholds= of one's own"
-            raise InputError("x", got=f"{series.size} values", allowed=f"at least {least}", cure=cure)
-        above = np.geomspace(ordered.size // 2, LEAST_EXCEEDANCES, wanted).astype(int)
-        u = np.unique(ordered[ordered.size - 1 - above])
+        u = np.unique(default_thresholds(ordered, n_thresholds, 2, LEAST_EXCEEDANCES, 2 * LEAST_EXCEEDANCES + 1))
     count = np.asarray(ordered.size - np.searchsorted(ordered, u, side="right"))
     if thresholds is None:  # ties may leave fewer above
         u, count = u[count >= LEAST_EXCEEDANCES], count[count >= LEAST_EXCEEDANCES]
@@ -122,6 +107,25 @@ def usable_thresholds(series: Floats, thresholds: Any, n_thresholds: int) -> tup
         raise InputError("thresholds", got=worst, allowed=allowed, cure="lower thresholds, or fewer ties")
     refuse_constant("x", ordered[ordered.size - count[-1] :], f"values above {u[-1]:g}")
     return u, count
+
+
+def default_thresholds(ordered: Floats, wanted: int, part: int, fewest: int, least: int) -> Floats:
+    """From the value that 1/`part` of an ordered series of at least `least` exceeds to the one that the `fewest` do."""
+    wanted = checks.check_whole("n_thresholds", wanted, low=2, high=MOST_THRESHOLDS)
+    if ordered.size < least:
+        cure = "more values, or thresholds= of one's own"
+        raise InputError("x", got=f"{ordered.size} values", allowed=f"at least {least}", cure=cure)
+    above = np.geomspace(ordered.size // part, fewest, wanted).astype(int)
+    return np.asarray(ordered[ordered.size - 1 - above])
+
+
+def different_thresholds(series: Floats, thresholds: Any, n_thresholds: int, least: int) -> tuple[Floats, Counts]:
+    """`usable_thresholds` with values between them: `least` at least."""
+    u, n = usable_thresholds(series, thresholds, n_thresholds)
+    differ = np.append(True, np.diff(n) < 0)
+    allowed = f"{('two', 'three')[least - 2]} or more"
+    checks.check_that(differ.sum() >= least, "thresholds", f"{differ.sum()} with values between them", allowed)
+    return u[differ], n[differ]
 
 
 @serialisable(kw_only=True)
@@ -136,8 +140,7 @@ class ExtremalIndex(TailEstimate):
         Bias-corrected percentiles of θ in resamples of whole clusters and of the times between them.
     run_length : int
         Exceedances further apart than this belong to different clusters.
-    n_clusters : int
-    n_resamples : int
+    n_clusters, n_resamples : int
     seed : int or None
     """
 
@@ -153,10 +156,8 @@ class ExtremalIndex(TailEstimate):
     def notes(self) -> list[str]:
         """Clusters, what separates them, and what the interval lacks."""
         clusters = f"{self.n_exceedances} exceedances in {self.n_clusters} clusters"
-        return [
-            f"{clusters}, which lie more than {self.run_length} observations apart.",
-            "95% intervals of the extremal index are somewhat too narrow: they cover 88–94%.",
-        ]
+        apart = f"{clusters}, which lie more than {self.run_length} observations apart."
+        return [apart, "95% intervals of the extremal index are somewhat too narrow: they cover 88–94%."]
 
 
 def extremal_index(
@@ -192,10 +193,9 @@ def extremal_index(
 
     Notes
     -----
-    Clusters are resampled whole, and so are the times between them; percentiles of the resamples are
-    corrected for bias (Efron 1987). The interval of "intervals" is somewhat too narrow: for θ from 0.3 to 0.8
-    it covers .88 to .90 at 50 exceedances of 2,000 values, .90 to .94 at 100, .92 at 250 of 5,000. "runs" is
-    about clusters as the run length defines them: it joins independent ones that happen to be near.
+    Clusters and the times between them are resampled whole, and the percentiles corrected for bias (Efron 1987). The
+    interval of "intervals" is somewhat too narrow: for θ from 0.3 to 0.8 it covers .88 to .90 at 50 exceedances of
+    2,000 values, .90 to .94 at 100, .92 at 250 of 5,000. "runs" joins independent clusters that happen to be near.
 
     References
     ----------
@@ -216,10 +216,8 @@ def extremal_index(
     replicates = checks.check_whole("n_resamples", n_resamples, low=19)
     run = checks.check_whole("run_length", run_length, low=1)
     times = exceedance_times(as_series("x", x), threshold)
-    gaps = np.diff(times)
-    by_runs = method == "runs"
-    if not by_runs:
-        run = separating_run(gaps)
+    gaps, by_runs = np.diff(times), method == "runs"
+    run = run if by_runs else separating_run(gaps)
     apart = gaps > run
     if not apart.any():
         got = f"{times.size} exceedances that all lie within {run} observations of the next"
@@ -241,28 +239,22 @@ def extremal_index(
     off = 2.0 * ndtri(np.clip(share, 1.0 / replicates, 1.0 - 1.0 / replicates))
     tails = ndtr(off + ndtri(np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])))
     low, high = np.quantile(found, tails).tolist()
+    interval = Interval(low, high, level, "bootstrap of clusters, bias-corrected")
     return ExtremalIndex(
-        estimate=estimate,
-        confidence_interval=Interval(low, high, level, "bootstrap of clusters, bias-corrected"),
-        run_length=run,
-        n_clusters=clusters,
-        n_resamples=replicates,
-        seed=seed,
-        n_exceedances=times.size,
-        backend="numpy",
-    )
+        estimate=estimate, confidence_interval=interval, run_length=run, n_clusters=clusters, n_resamples=replicates,
+        seed=seed, n_exceedances=times.size, backend="numpy",
+    )  # fmt: skip
 
 
 def decluster(x: Any, threshold: float, *, run_length: int | None = None) -> Floats:
     """The series with one value above the threshold per cluster, its largest; the others go to the threshold.
 
-    Cluster maxima are about independent: ``fit_gpd(decluster(x, u), u)`` has honest errors, where N is still
-    the length of the series.
+    Cluster maxima are about independent: ``fit_gpd(decluster(x, u), u)`` has honest errors; N is still the length of x.
 
     Parameters
     ----------
     x, threshold
-        As for `extremal_index`.
+        As for `extremal_index`, as are the errors.
     run_length : int, optional
         Exceedances further apart belong to different clusters; at least 0, which leaves the series as it is.
         Default: what the intervals method of `extremal_index` finds.
@@ -270,11 +262,6 @@ def decluster(x: Any, threshold: float, *, run_length: int | None = None) -> Flo
     Returns
     -------
     ndarray of float, shape (N,)
-
-    Raises
-    ------
-    InputError
-        As for `extremal_index`.
 
     Examples
     --------

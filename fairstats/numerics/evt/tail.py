@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaln
 
 from fairstats.ground import checks
 from fairstats.ground.errors import InputError
@@ -52,8 +53,31 @@ class ParameterFit:
         return cls(fits.params[0], fits.covariance[0], float(fits.nll[0]), bool(fits.at_boundary[0]))
 
 
+class WithParameters(Result):
+    """What was fitted by its parameters."""
+
+    params: dict[str, float]
+    covariance: Floats
+    nll: float
+
+    @property
+    def estimate(self) -> Floats:
+        """Estimates of the parameters, in the order of `params`."""
+        return np.array(list(self.params.values()))
+
+    @property
+    def std_error(self) -> dict[str, float]:
+        """Standard errors of the parameters by name; NaN where the fit is not regular."""
+        return dict(zip(self.params, np.sqrt(np.diagonal(self.covariance)).tolist(), strict=True))
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, 2p − 2 log L."""
+        return 2.0 * len(self.params) + 2.0 * self.nll
+
+
 @dataclass(frozen=True, eq=False)
-class FittedTail(Result):
+class FittedTail(WithParameters):
     """The fields of a fit, and its distribution; `EvtFit` adds what can be asked of it."""
 
     model: str
@@ -89,11 +113,6 @@ class FittedTail(Result):
         return self.params["shape"]
 
     @property
-    def std_error(self) -> dict[str, float]:
-        """Standard errors of the parameters by name; NaN where the fit is not regular."""
-        return dict(zip(self.params, np.sqrt(np.diagonal(self.covariance)).tolist(), strict=True))
-
-    @property
     def n_exceedances(self) -> int:
         """Values above the threshold; for block maxima, their number."""
         return int(self.sample.size)
@@ -109,11 +128,6 @@ class FittedTail(Result):
         return -self.nll
 
     @property
-    def aic(self) -> float:
-        """Akaike's criterion, 2p − 2 log L."""
-        return 2.0 * len(self.params) + 2.0 * self.nll
-
-    @property
     def bic(self) -> float:
         """Schwarz's criterion, p·log k − 2 log L with k the values fitted."""
         return len(self.params) * float(np.log(self.n_exceedances)) + 2.0 * self.nll
@@ -126,8 +140,15 @@ class FittedTail(Result):
     @property
     def excess_params(self) -> Floats:
         """σ and ξ of the excesses over the threshold, shape (2,) (models with a threshold)."""
-        values = np.array(list(self.params.values()))
+        values = self.estimate
         return excess_parameters(values, self.origin) if self.model == "point_process" else values[-2:]
+
+    @property
+    def law(self) -> tuple[float, float, float]:
+        """Origin, scale and shape of the fitted values: u, σ, ξ of the excesses, or μ, σ, ξ of the maxima."""
+        if self.model == "gev":
+            return self.location, self.scale, self.shape
+        return self.origin, *map(float, self.excess_params)  # type: ignore[return-value]
 
     @property
     def excess_cov(self) -> Floats:
@@ -151,23 +172,19 @@ class FittedTail(Result):
 
     def _exponential(self, x: ArrayLike) -> Floats:
         """The values as exponential excesses or, for block maxima, as Gumbel maxima."""
-        x = checks.float_array("x", x, "numbers")
+        x, (origin, scale, shape) = checks.float_array("x", x, "numbers"), self.law
         with np.errstate(over="ignore"):
-            if self.model == "gev":
-                return exponential_scale((x - self.location) / self.scale, self.shape)
-            scale, shape = self.excess_params
-            return exponential_scale(np.maximum((x - self.origin) / scale, 0.0), shape)
+            z = (x - origin) / scale
+            return exponential_scale(z if self.model == "gev" else np.maximum(z, 0.0), shape)
 
     def quantile(self, p: ArrayLike) -> Floats:
         """Quantiles of the fitted values, the inverse of `cdf`."""
         allowed, given = "probabilities from 0 to 1", p
         p = checks.float_array("p", p, allowed)
         checks.check_that(((p >= 0) & (p <= 1)).all(), "p", given, allowed, "0.99")
+        origin, scale, shape = self.law
         with np.errstate(divide="ignore"):
-            if self.model == "gev":
-                s, origin, (scale, shape) = -np.log(-np.log(p)), self.location, (self.scale, self.shape)
-            else:
-                s, origin, (scale, shape) = -np.log1p(-p), self.origin, self.excess_params
+            s = -np.log(-np.log(p)) if self.model == "gev" else -np.log1p(-p)
             return np.asarray(origin + scale * power_ratio(s, np.asarray(shape)))
 
     def rvs(self, size: int = 1, rng: Any = None) -> Floats:
@@ -178,16 +195,13 @@ class FittedTail(Result):
     @property
     def mean(self) -> float:
         """Mean of the fitted values, infinite for ξ ≥ 1: u + σ/(1 − ξ), or μ + σ(Γ(1 − ξ) − 1)/ξ."""
-        if self.shape >= 1.0:
+        origin, scale, shape = self.law
+        if shape >= 1.0:
             return float("inf")
         if self.model != "gev":
-            scale, shape = self.excess_params
-            return self.origin + float(scale / (1.0 - shape))
-        from scipy.special import gammaln
-
-        small = abs(self.shape) < 1e-9  # the limit is Euler's constant
-        factor = np.euler_gamma if small else np.expm1(gammaln(1.0 - self.shape)) / self.shape
-        return self.location + self.scale * float(factor)
+            return origin + scale / (1.0 - shape)
+        small = abs(shape) < 1e-9  # the limit is Euler's constant
+        return origin + scale * float(np.euler_gamma if small else np.expm1(gammaln(1.0 - shape)) / shape)
 
     def likelihood(self, *, rate: str = "estimated") -> TailLikelihood:
         """Profile likelihood of the sample, for intervals of one's own."""
@@ -200,13 +214,7 @@ class FittedTail(Result):
         return TailLikelihood.of_excesses(self.sample - self.origin, *about)
 
     def log_period(self, m: float) -> float:
-        """τ of m observations (blocks): log m, or −log(−log(1 − 1/m)).
-
-        Raises
-        ------
-        InputError
-            Where the tail does not reach: m·λ < 1 for exceedances, m ≤ 1 for blocks.
-        """
+        """τ of m observations (blocks): log m, or −log(−log(1 − 1/m)); InputError for m·λ < 1, and m ≤ 1 blocks."""
         m = checks.check_number("m", m, low=0, open_low=True, cure="a number of observations, e.g. 1000")
         if self.model == "gev":
             if m <= 1.0:
@@ -269,17 +277,7 @@ class _TailResult(Result):
 
 @dataclass(frozen=True, kw_only=True)
 class TailEstimate(_TailResult):
-    """One number that is read from a fitted tail, with its interval.
-
-    Attributes
-    ----------
-    estimate : float
-    confidence_interval : Interval
-    n_exceedances : int
-        Values that were fitted.
-    backend : str
-        What computed the fit.
-    """
+    """One number that is read from a fitted tail, with its interval, values that were fitted, and what fitted them."""
 
     #: Name of what is estimated, with the result as {0}.
     metric: ClassVar[str]

@@ -1,7 +1,4 @@
-"""Thresholds: fits above many of them, and a choice by rule.
-
-Where the model holds, shape and modified scale do not depend on the threshold.
-"""
+"""Thresholds: fits above many of them, tests that the shape does not change, and a choice by rule."""
 
 from __future__ import annotations
 
@@ -9,32 +6,21 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import chdtrc
 
-from fairstats.ground.checks import (
-    as_generator,
-    check_choice,
-    check_confidence_level,
-    check_share,
-    check_that,
-    check_whole,
-)
+from fairstats.ground import checks
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.evt.contour import (
-    contour_extremes,
-    root_moments,
-    shape_interest,
-    standardised_ends,
-    standardised_extremes,
-)
+from fairstats.numerics.evt import contour
 from fairstats.numerics.evt.diagnostics import STATISTICS, OverThresholds, excess_pvalue
 from fairstats.numerics.evt.distributions import Counts, Floats, Rows, exponential_scale, power_ratio, random_excesses
 from fairstats.numerics.evt.gpd import GpdLikelihood, fit_gpd_samples
 from fairstats.numerics.evt.intervals import TailLikelihood, chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, Samples
-from fairstats.numerics.evt.series import LEAST_EXCEEDANCES, as_series, kth_largest, usable_thresholds
+from fairstats.numerics.evt.series import LEAST_EXCEEDANCES, as_series, different_thresholds, usable_thresholds
 from fairstats.numerics.evt.tail import SIGNED_ROOT, tail_row
+from fairstats.plots.evt import plot_threshold_stability
 
 
 @serialisable(eq=False)
@@ -63,37 +49,29 @@ class ThresholdStability(OverThresholds):
     n_exceedances: Counts
     confidence_level: float
 
+    plot = plot_threshold_stability
+
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Two rows per threshold: shape and modified scale."""
-        z, level = np.sqrt(chi2_quantile(self.confidence_level)), self.confidence_level
+        z, level = float(np.sqrt(chi2_quantile(self.confidence_level))), self.confidence_level
+        columns = (self.shape, self.shape_low, self.shape_high, self.modified_scale, self.modified_scale_error)
         rows = []
-        for i, n in enumerate(self.n_exceedances):
-            scale, error = float(self.modified_scale[i]), float(self.modified_scale_error[i])
-            ends = float(self.shape_low[i]), float(self.shape_high[i])
-            likely = Interval(*ends, level, SIGNED_ROOT)
+        for n, *row in zip(self.n_exceedances, *(column.tolist() for column in columns), strict=True):
+            shape, low, high, scale, error = row
+            rows.append(tail_row("shape", shape, Interval(low, high, level, SIGNED_ROOT), n))
             around = Interval(scale - z * error, scale + z * error, level, "delta")
-            rows.append(tail_row("shape", self.shape[i], likely, n))
             rows.append(tail_row("modified scale", scale, around, n, error))
         return tuple(rows)
 
     def sentences(self) -> list[str]:
         """The range of the shape, and how to read it."""
-        return [
-            f"The shape lies between {self.shape.min():.3g} and {self.shape.max():.3g} over "
-            f"{self.thresholds.size} thresholds.",
-            *self.notes(),
-        ]
+        ends = f"between {self.shape.min():.3g} and {self.shape.max():.3g}"
+        return [f"The shape lies {ends} over {self.thresholds.size} thresholds.", *self.notes()]
 
     def notes(self) -> list[str]:
         """How to read it."""
         return ["Above a good threshold shape and modified scale (σ − ξu) are constant."]
-
-    def plot(self, axes: Any = None) -> Any:
-        """Draw it; see `fairstats.plots.evt.plot_threshold_stability`."""
-        from fairstats.plots.evt import plot_threshold_stability
-
-        return plot_threshold_stability(self, axes)
 
 
 def threshold_stability(
@@ -104,16 +82,11 @@ def threshold_stability(
     Parameters
     ----------
     x, thresholds, n_thresholds, confidence_level
-        As for `mean_residual_life`.
+        As for `mean_residual_life`, as are the errors.
 
     Returns
     -------
     ThresholdStability
-
-    Raises
-    ------
-    InputError
-        As for `mean_residual_life`.
 
     Examples
     --------
@@ -124,7 +97,7 @@ def threshold_stability(
     array([ 0.024, -0.001])
     """
     series = as_series("x", x)
-    level = check_confidence_level(confidence_level)
+    level = checks.check_confidence_level(confidence_level)
     u, n = usable_thresholds(series, thresholds, n_thresholds)
     excesses = np.maximum(np.sort(series)[::-1][: n.max()] - u[:, None], 0.0)
     samples = Samples.from_excesses(excesses, n.astype(np.float64))
@@ -146,16 +119,16 @@ def _shape_intervals(
     k = samples.n[rows]
 
     def ends(target: Floats, a: Rows) -> Floats:
-        found = contour_extremes(likelihood, rows[a], shape_interest(), side[a], target[a])
+        found = contour.contour_extremes(likelihood, rows[a], contour.shape_interest(), side[a], target[a])
         return np.where(edge[a] <= target[a], np.nan, found)
 
     def moments(found: Floats, a: Rows) -> tuple[Floats, Floats]:
-        return root_moments(np.nan_to_num(found), np.inf, k[a])
+        return contour.root_moments(np.nan_to_num(found), np.inf, k[a])
 
     shapes, z = (likelihood.fits.theta / likelihood.fits.nu)[rows], np.full(2 * q, np.sqrt(critical))
-    found, deviance = standardised_extremes(likelihood, rows, shape_interest(), side, z, np.inf)
+    found, deviance = contour.standardised_extremes(likelihood, rows, contour.shape_interest(), side, z, np.inf)
     found[edge <= deviance] = np.nan
-    found = standardised_ends(ends, moments, found, shapes, side, z, shapes, np.inf, k)
+    found = contour.standardised_ends(ends, moments, found, shapes, side, z, shapes, np.inf, k)
     for i in np.flatnonzero(np.isnan(found[:q]) | np.isnan(found[q:])):
         one = TailLikelihood.of_excesses(excesses[i, : n[i]], 0.0, total, "fixed", None)
         low, high = one.parameter_ends("shape", np.array([critical]), standardised=True)
@@ -169,9 +142,8 @@ class ThresholdTests(OverThresholds):
 
     Attributes
     ----------
-    thresholds : ndarray of float, shape (K,)
-    shape : ndarray of float, shape (K,)
-        ξ fitted above each.
+    thresholds, shape : ndarray of float, shape (K,)
+        Thresholds, and ξ fitted above each.
     statistics, pvalues : ndarray of float, shape (K,)
         Score test of one shape above this threshold and every higher one, χ² with as many degrees of freedom
         as there are higher ones; NaN at the highest, and where ξ ≤ −1/2.
@@ -189,14 +161,13 @@ class ThresholdTests(OverThresholds):
     title: ClassVar[str] = "Tests of thresholds"
     backend: ClassVar[str] = "scipy"  # what computes: the fits without R
     lacks: ClassVar[Mapping[str, str]] = {
+        **OverThresholds.lacks,
         "estimate": "nothing is estimated; threshold_stability(x) has shapes with intervals",
         "std_error": "nothing is estimated; threshold_stability(x) has shapes with intervals",
         "confidence_interval": "nothing is estimated; threshold_stability(x) has shapes with intervals",
         "pvalue": "one test per threshold; see `pvalues` and `change_pvalue`",
         "statistic": "one test per threshold; see `statistics` and `change`",
-        "verdict": "nothing is judged; choose_threshold(x) chooses",
         "plot": "threshold_stability(x).plot() draws the shapes; plot `pvalues` against `thresholds`",
-        "__getitem__": "a series has no groups",
     }
 
     shape: Floats
@@ -212,29 +183,25 @@ class ThresholdTests(OverThresholds):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """One row per threshold: the score test."""
-        each = zip(self.statistics, self.pvalues, self.n_exceedances, strict=True)
+        each = zip(self.statistics.tolist(), self.pvalues.tolist(), self.n_exceedances.tolist(), strict=True)
         name, method = "one shape above", "score test (Northrop and Coleman)"
-        return tuple(
-            Comparison(metric=name, statistic=float(t), pvalue=float(p), n=int(n), method=method) for t, p, n in each
-        )
+        return tuple(Comparison(metric=name, statistic=t, pvalue=p, n=n, method=method) for t, p, n in each)
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the tests, with `white_noise` and `change`."""
-        more = zip(self.white_noise.tolist(), self.change.tolist(), strict=True)
-        pairs = zip(super().rows(), more, strict=True)
-        return [{**row, "white_noise": noise, "change": change} for row, (noise, change) in pairs]
+        each = zip(super().rows(), self.white_noise.tolist(), self.change.tolist(), strict=True)
+        return [{**row, "white_noise": noise, "change": change} for row, noise, change in each]
 
     def sentences(self) -> list[str]:
         """The lowest threshold with no p-value below .05 from there on, and the change."""
         low = np.flatnonzero(self.pvalues < 0.05)
         first = int(low[-1]) + 1 if low.size else 0
-        said = f"One shape is not rejected (p ≥ .05) above {self.thresholds[first]:.4g} and higher thresholds"
-        said += f", {self.n_exceedances[first]} exceedances."
-        if not np.isfinite(self.change_pvalue):
-            return [said, *self.notes()]
-        at = self.thresholds[int(np.nanargmax(self.change))]
-        moved = f"Changes of the shape are largest up to {at:.4g} (white noise: p = {self.change_pvalue:.3g})."
-        return [said, moved, *self.notes()]
+        above = f"{self.thresholds[first]:.4g} and higher thresholds, {self.n_exceedances[first]} exceedances"
+        said = [f"One shape is not rejected (p ≥ .05) above {above}."]
+        if np.isfinite(self.change_pvalue):
+            at = f"{self.thresholds[int(np.nanargmax(self.change))]:.4g}"
+            said.append(f"Changes of the shape are largest up to {at} (white noise: p = {self.change_pvalue:.3g}).")
+        return [*said, *self.notes()]
 
     def notes(self) -> list[str]:
         """How to read it."""
@@ -249,7 +216,7 @@ def threshold_tests(
     Parameters
     ----------
     x, thresholds, n_thresholds
-        As for `mean_residual_life`; three thresholds at least, ten by default.
+        As for `mean_residual_life`, as are the errors; three thresholds at least, ten by default.
     n_resamples : int
         Simulated samples, at least 19.
     rng : None, int or Generator
@@ -257,11 +224,6 @@ def threshold_tests(
     Returns
     -------
     ThresholdTests
-
-    Raises
-    ------
-    InputError
-        As for `mean_residual_life`; fewer than three thresholds.
 
     Warns
     -----
@@ -276,12 +238,12 @@ def threshold_tests(
     score and its expected information are closed forms at the fit with one shape, and need no other fit. Its size at 5%
     was .03 to .07 for ξ = ±.2, 500 exceedances and seven or ten thresholds down to 50 (Monte Carlo error .01).
 
-    White noise (Wadsworth 2016): estimates above nested thresholds have independent increments, ξ̂_j − ξ̂_i
-    of variance (1 + ξ)²(1/k_j − 1/k_i), here with ξ from the lowest threshold. Up to each threshold their
-    normal likelihood is compared with that of N(0, 1), and the largest ratio with those of samples from the
-    fit at the lowest threshold: size .073 at ξ = −.2 and .057 at .2 (Monte Carlo error .014), where N(0, 1)
-    in their place, as in the paper, gave .15 and .07. A shape of .4 that becomes −.2 above the level that
-    150 of 500 exceed was found at the lowest threshold in .80 of samples, by the score test in .60.
+    White noise (Wadsworth 2016): estimates above nested thresholds have independent increments, ξ̂_j − ξ̂_i of variance
+    (1 + ξ)²(1/k_j − 1/k_i), here with ξ from the lowest threshold. Up to each threshold their normal likelihood is
+    compared with that of N(0, 1), and the largest ratio with those of samples from the fit at the lowest one: size .073
+    at ξ = −.2 and .057 at .2 (Monte Carlo error .014); N(0, 1) in their place, as in the paper, gave .15 and .07. A
+    shape of .4 that becomes −.2 above the level that 150 of 500 exceed was found at the lowest threshold in .80 of
+    samples, by the score test in .60.
 
     References
     ----------
@@ -298,15 +260,10 @@ def threshold_tests(
     >>> found.pvalues.round(3), round(found.change_pvalue, 2)
     (array([0.518, 0.94 ,   nan]), 0.81)
     """
-    from scipy.special import chdtrc
-
     series = as_series("x", x)
-    replicates = check_whole("n_resamples", n_resamples, low=19)
-    u, n = usable_thresholds(series, thresholds, n_thresholds)
-    differ = np.append(True, np.diff(n) < 0)
-    u, n = u[differ], n[differ]
-    check_that(u.size >= 3, "thresholds", f"{u.size} with values between them", "three or more")
-    generator, seed = as_generator(rng)
+    replicates = checks.check_whole("n_resamples", n_resamples, low=19)
+    u, n = different_thresholds(series, thresholds, n_thresholds, 3)
+    generator, seed = checks.as_generator(rng)
     excesses = np.maximum(np.sort(series)[::-1][: n.max()] - u[:, None], 0.0)
     fits = fit_gpd_samples(Samples.from_excesses(excesses, n.astype(np.float64)), covariance=False)
     scale, shape = fits.scale, fits.shape
@@ -315,12 +272,11 @@ def threshold_tests(
         first = np.flatnonzero(~regular)[0]
         said = f"ξ = {shape[first]:.3g} above {u[first]:.4g}: at −1/2 or less there is no score test"
         caution(f"{said}{', and no white noise' if first == 0 else ''}", InsufficientEvidenceWarning)
-    statistics = np.full(u.size, np.nan)
+    (statistics, noise, change), change_pvalue = np.full((3, u.size), np.nan), float("nan")
     for i in np.flatnonzero(regular[:-1]):
-        above = excesses[i, : n[i]]
-        statistics[i] = score_statistic(above, u[i:] - u[i], float(scale[i]), float(shape[i]))
+        about = u[i:] - u[i], float(scale[i]), float(shape[i])
+        statistics[i] = score_statistic(excesses[i, : n[i]], *about)
     pvalues = np.append(chdtrc(np.arange(u.size - 1, 0, -1), statistics[:-1]), np.nan)
-    noise, change, change_pvalue = np.full(u.size, np.nan), np.full(u.size, np.nan), float("nan")
     if regular[0]:
         noise[1:] = _white_noise(shape, n)
         change[2:] = change_statistics(noise[1:])
@@ -353,10 +309,8 @@ def score_statistic(y: Floats, v: Floats, scale: float, shape: float) -> float:
     width = np.append(np.diff(v), np.inf)
     at, s = scale + shape * v, scale + shape * y
     inside = np.clip(y[:, None] - v, 0.0, width)
-    z = shape * inside / at
-    whole = width[:-1] * np.maximum(y[:, None] - v[1:], 0.0) / (at[1:] * s[:, None])
-    in_shapes = (inside / at) ** 2 * _log_remainder(z) - inside / s[:, None]
-    in_shapes[:, :-1] += whole
+    in_shapes = (inside / at) ** 2 * _log_remainder(shape * inside / at) - inside / s[:, None]
+    in_shapes[:, :-1] += width[:-1] * np.maximum(y[:, None] - v[1:], 0.0) / (at[1:] * s[:, None])
     score = np.append((y / (scale * s) - 1.0 / s).sum(), in_shapes.sum(axis=0))
     # over each interval in exponential units from its lower end, the last without end
     nodes, weights = np.polynomial.legendre.leggauss(20)
@@ -407,10 +361,8 @@ class ThresholdChoice(Result):
     n_exceedances : int
         Values above it.
     rule : {"forward_stop", "k_largest"}
-    thresholds : ndarray of float, shape (K,)
-        Candidates, ascending.
-    n : ndarray of int, shape (K,)
-        Values above each.
+    thresholds, n : ndarray, shape (K,)
+        Candidates, ascending, and the values above each.
     pvalues : ndarray of float, shape (K,)
         Goodness of fit above each; NaN where not tested.
     forward_stop : ndarray of float, shape (K,)
@@ -424,12 +376,9 @@ class ThresholdChoice(Result):
 
     title: ClassVar[str] = "Threshold"
     lacks: ClassVar[Mapping[str, str]] = {
-        "estimate": "the choice is `threshold`",
-        "std_error": "a threshold is chosen, not estimated",
-        "confidence_interval": "a threshold is chosen, not estimated",
-        "statistic": "one test per candidate; see `pvalues`",
-        "pvalue": "one test per candidate; see `pvalues`",
-        "verdict": "the choice is `threshold`",
+        **dict.fromkeys(("estimate", "verdict"), "the choice is `threshold`"),
+        **dict.fromkeys(("std_error", "confidence_interval"), "a threshold is chosen, not estimated"),
+        **dict.fromkeys(("statistic", "pvalue"), "one test per candidate; see `pvalues`"),
         "comparisons": "the candidates are in to_frame()",
         "plot": "mean_residual_life(x).plot() and threshold_stability(x).plot() draw the candidates",
         "__getitem__": "a series has no groups",
@@ -449,26 +398,16 @@ class ThresholdChoice(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per candidate."""
-        return [
-            {
-                "metric": "threshold",
-                "estimate": float(u),
-                "pvalue": float(self.pvalues[i]),
-                "n": int(self.n[i]),
-                "method": self.rule,
-                "forward_stop": float(self.forward_stop[i]),
-                "chosen": bool(u == self.threshold),
-            }
-            for i, u in enumerate(self.thresholds)
-        ]
+        columns = {"estimate": self.thresholds, "pvalue": self.pvalues, "n": self.n}
+        columns |= {"forward_stop": self.forward_stop, "chosen": self.thresholds == self.threshold}
+        each = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [{"metric": "threshold", "method": self.rule, **dict(zip(columns, row, strict=True))} for row in each]
 
     def sentences(self) -> list[str]:
         """The choice in words."""
-        return self.notes()
-
-    def notes(self) -> list[str]:
-        """The choice in words."""
         return [f"Chosen: {self.threshold:g}, which {self.n_exceedances} values exceed ({self.rule})."]
+
+    notes = sentences
 
 
 def choose_threshold(
@@ -492,10 +431,8 @@ def choose_threshold(
     false_discovery_rate : float
         In (0, 1); over candidates that share their values the rule is conservative.
     statistic : {"anderson_darling", "cramer_von_mises"}
-    n_resamples : int
-        Simulated samples per candidate.
-    rng : None, int or Generator
-        Each candidate has its own stream.
+    n_resamples, rng
+        Simulated samples per candidate, each of which has its own stream.
 
     Returns
     -------
@@ -513,8 +450,8 @@ def choose_threshold(
 
     Notes
     -----
-    Choosing by the same data that are fitted afterwards makes intervals a little too narrow; the tests of nested
-    samples are dependent, for which ForwardStop's guarantee holds only approximately (Bader et al., section 4).
+    Choosing by the same data that are fitted afterwards makes intervals a little too narrow; tests of nested samples
+    are dependent, for which ForwardStop's guarantee holds only approximately (Bader et al., section 4).
 
     References
     ----------
@@ -532,15 +469,15 @@ def choose_threshold(
     >>> choose_threshold(x, n_thresholds=4, n_resamples=99, rng=1).n_exceedances
     1000
     """
-    check_choice("method", method, ("forward_stop", "k_largest"))
-    check_choice("statistic", statistic, tuple(STATISTICS))
+    checks.check_choice("method", method, ("forward_stop", "k_largest"))
+    checks.check_choice("statistic", statistic, tuple(STATISTICS))
     series = as_series("x", x)
     if method == "k_largest":
         return _k_largest(series, k)
-    rate = check_share("false_discovery_rate", false_discovery_rate, cure="0.1")
-    replicates = check_whole("n_resamples", n_resamples, low=19)
+    rate = checks.check_share("false_discovery_rate", false_discovery_rate, cure="0.1")
+    replicates = checks.check_whole("n_resamples", n_resamples, low=19)
     u, n = usable_thresholds(series, thresholds, n_thresholds)
-    generator, seed = as_generator(rng)
+    generator, seed = checks.as_generator(rng)
     pvalues = _pvalues(series, u, statistic, replicates, generator)
     stop = forward_stop(pvalues)
     rejected = np.flatnonzero(stop <= rate)
@@ -548,8 +485,8 @@ def choose_threshold(
     if first == u.size:
         caution("the model is rejected above every candidate: the highest one is returned", DataWarning)
         first -= 1
-    tested = (pvalues, stop, rate, statistic, replicates, seed)
-    return ThresholdChoice(float(u[first]), int(n[first]), method, u, n, *tested)
+    about = method, u, n, pvalues, stop, rate, statistic, replicates, seed
+    return ThresholdChoice(float(u[first]), int(n[first]), *about)
 
 
 def forward_stop(pvalues: Floats) -> Floats:
@@ -561,23 +498,21 @@ def forward_stop(pvalues: Floats) -> Floats:
 def _pvalues(series: Floats, u: Floats, statistic: str, replicates: int, rng: np.random.Generator) -> Floats:
     from tqdm import tqdm
 
-    pvalues = np.empty(u.size)
-    streams = rng.spawn(u.size)
-    candidates = tqdm(range(u.size), desc="thresholds", disable=None, delay=2.0, leave=False)
-    for i in candidates:
+    pvalues, streams = np.empty(u.size), rng.spawn(u.size)
+    for i in tqdm(range(u.size), desc="thresholds", disable=None, delay=2.0, leave=False):
         excesses = np.sort(series[series > u[i]]) - u[i]
         fits = fit_gpd_samples(Samples.from_excesses(excesses[None, :]), covariance=False)
-        scale, shape = float(fits.scale[0]), float(fits.shape[0])
-        pvalues[i] = excess_pvalue(excesses, scale, shape, statistic, replicates, streams[i])[1]
+        params = float(fits.scale[0]), float(fits.shape[0])
+        pvalues[i] = excess_pvalue(excesses, *params, statistic, replicates, streams[i])[1]
     return pvalues
 
 
 def _k_largest(series: Floats, k: int) -> ThresholdChoice:
-    k = check_whole("k", k, low=LEAST_EXCEEDANCES)
+    k = checks.check_whole("k", k, low=LEAST_EXCEEDANCES)
     if series.size <= k:
         allowed = "less than the number of values"
         raise InputError("k", got=f"{k} of {series.size} values", allowed=allowed, cure="a smaller k")
-    threshold = kth_largest(series, k)
+    threshold = float(np.partition(series, series.size - k - 1)[series.size - k - 1])
     n = int((series > threshold).sum())
     if n < k:
         caution(f"ties at the threshold {threshold:g}: {n} values exceed it, not {k}", DataWarning)

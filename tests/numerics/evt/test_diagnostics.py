@@ -21,9 +21,13 @@ from fairstats.numerics.evt import (
     tail_type,
     threshold_stability,
 )
-from fairstats.numerics.evt.diagnostics import anderson_darling, cramer_von_mises
+from fairstats.numerics.evt.diagnostics import (
+    _exponential_top,
+    anderson_darling,
+    coefficients_of_variation,
+    cramer_von_mises,
+)
 from fairstats.numerics.evt.distributions import power_ratio
-from fairstats.numerics.evt.tail_types import _exponential_top, coefficients_of_variation
 from fairstats.numerics.evt.thresholds import forward_stop
 
 from .conftest import gpd_series
