@@ -23,8 +23,8 @@ from fairstats.numerics.evt.distributions import LEAST_DRAWN, Floats, Rows, powe
 from fairstats.numerics.evt.fit import EvtFit
 from fairstats.numerics.evt.return_levels import power_draws
 
-#: Of a tail: rate, scale, shape. A signed root of the likelihood ratio that is not standardised is compared
-#: with Student's t, whose degrees of freedom are the exceedances of the smaller tail less these.
+#: Of a tail: rate, scale, shape. A signed root that is not standardised is compared with Student's t, whose degrees of
+#: freedom are the exceedances of the smaller tail less these.
 _PARAMETERS = 3
 #: Samples that standardise the root: with 200 its mean is known to .07 and its standard deviation to 5%.
 _SIMULATED = 200
@@ -34,10 +34,7 @@ _RESAMPLES = 999
 
 @dataclass(frozen=True)
 class Pair:
-    """A group (first) and the reference (second), and how they are compared.
-
-    `rng`: of the comparison's simulations; `each`: level of every simultaneous interval.
-    """
+    """A group (first) and the reference (second), and how they are compared; `each`: level of joint intervals."""
 
     tails: tuple[GroupTail, GroupTail]
     samples: tuple[GroupSample, GroupSample]
@@ -50,27 +47,24 @@ def contrast_tails(pair: Pair) -> tuple[EcdComparison, Evidence]:
     """Compare a group with the reference, and the evidence for the verdict: NaN where there is no test."""
     (first, second), samples, settings = pair.tails, pair.samples, pair.settings
     spread = float(np.hypot(first.level.std_error, second.level.std_error))
+    estimate, exceedances = first.level.estimate - second.level.estimate, (first.n_exceedances, second.n_exceedances)
     known: dict[str, Any] = {
-        "metric": "ECD", "group": first.group, "reference": second.group,
-        "estimate": first.level.estimate - second.level.estimate, "std_error": spread,
-        "n": first.n + second.n, "exceedances": (first.n_exceedances, second.n_exceedances),
-        "acd": difference_of(samples[0].average, samples[1].average),
+        "metric": "ECD", "group": first.group, "reference": second.group, "estimate": estimate, "std_error": spread,
+        "n": first.n + second.n, "exceedances": exceedances, "acd": difference_of(*(s.average for s in samples)),
         "cvar": difference_of(*(s.cvar(settings.cvar_level) for s in samples)),
     }  # fmt: skip
     modelled = not (first.level.empirical or second.level.empirical)
-    known_levels = not (math.isnan(first.level.estimate) or math.isnan(second.level.estimate))
     if settings.location == "paper":
         found, evidence = _own_thresholds(pair), Evidence()
-    elif known_levels and _has_shared_people(*samples):
+    elif not math.isnan(estimate) and _has_shared_people(*samples):
         irregular = [t.group for t in pair.tails if not _is_plain(t)]
         found, evidence = (_unknown(pair, irregular), Evidence()) if irregular else _by_people(pair)
     elif modelled and first.fit is not None and second.fit is not None:
         contrast = LevelContrast.of(first.fit, second.fit, settings.interactions)
         if first.fit.by_power or second.fit.by_power:
             found, evidence = _by_draws((first.fit, second.fit), contrast, pair)
-            return EcdComparison(**known | found), evidence
-        df = min(first.n_exceedances, second.n_exceedances) - _PARAMETERS
-        found, evidence = _likelihood_ratio(contrast, df, pair)
+        else:
+            found, evidence = _likelihood_ratio(contrast, min(exceedances) - _PARAMETERS, pair)
     else:
         found, evidence = _square_and_add(pair), Evidence()
     return EcdComparison(**known | found), evidence
@@ -82,8 +76,7 @@ def level_of_each(tails: tuple[GroupTail, ...], confidence_level: float) -> floa
     By the largest of correlated normal statistics, which share the reference; by Bonferroni where a level has
     no standard error.
     """
-    others = len(tails) - 1
-    variance = np.array([tail.level.std_error for tail in tails]) ** 2
+    others, variance = len(tails) - 1, np.array([tail.level.std_error for tail in tails]) ** 2
     if others == 1:
         return confidence_level
     if not (variance > 0).all():
@@ -93,10 +86,7 @@ def level_of_each(tails: tuple[GroupTail, ...], confidence_level: float) -> floa
 
 
 def _limits(ends: Floats, levels: Sequence[float], method: str) -> dict[str, Interval]:
-    """Interval, limits of the verdict and simultaneous interval, from pairs of ends in this order.
-
-    A difference of two CD lies within [−2, 2].
-    """
+    """Interval, limits of the verdict and simultaneous interval, from pairs of ends in this order, within [−2, 2]."""
     low, high = np.clip(np.reshape(ends, (3, 2)), -2.0 * BOUND, 2.0 * BOUND).T.tolist()
     names = ("confidence_interval", "bounds", "simultaneous")
     return {name: Interval(low[i], high[i], levels[i], method) for i, name in enumerate(names)}
@@ -108,14 +98,15 @@ def _likelihood_ratio(contrast: LevelContrast, df: float, pair: Pair) -> tuple[d
     The root is standardised by its simulated mean and standard deviation and compared with the normal law
     or, where that was not asked for, with Student's t as it is. Both directions count, as in `z_evidence`.
     """
-    level, margin, each = pair.settings.confidence_level, pair.settings.margin, pair.each
-    deviances = contrast.deviance(np.array([0.0, -margin, margin]))
+    level, each = pair.settings.confidence_level, pair.each
+    nulls = np.array([0.0, -pair.settings.margin, pair.settings.margin])
+    deviances = contrast.deviance(nulls)
     mean, sd, method = 0.0, 1.0, "profile likelihood"
     name = f"likelihood ratio, t with {df:g} degrees of freedom"
     if pair.settings.calibrated:
         mean, sd = contrast.root_moments(_SIMULATED, pair.rng)
         df, name, method = math.inf, "likelihood ratio, standardised signed root", f"{method}, standardised"
-    roots = np.copysign(np.sqrt(deviances), contrast.estimate - np.array([0.0, -margin, margin]))
+    roots = np.copysign(np.sqrt(deviances), contrast.estimate - nulls)
     z, z_low, z_high = ((roots - mean) / sd).tolist()
     one_sided = bound_level(z_low - z_high, level, df)
     shares = [(1 + level) / 2, one_sided, (1 + each) / 2][: 2 if each == level else 3]
@@ -137,17 +128,15 @@ def _by_draws(fits: tuple[EvtFit, EvtFit], contrast: LevelContrast, pair: Pair) 
     A level of a regular tail is drawn by its standardised signed root, which is about standard normal, as in
     its own interval.
     """
-    settings, rng, each = pair.settings, pair.rng, pair.each
+    settings, rng, each, drawn = pair.settings, pair.rng, pair.each, []
     level, margin, m = settings.confidence_level, settings.margin, settings.interactions
-    drawn = [
-        power_draws(fit, m, rng).level(m)
-        if fit.by_power
-        else side.by_root(np.clip(rng.standard_normal(DRAWS), -4.99, 4.99))
-        for fit, side in zip(fits, (contrast.first, contrast.second), strict=True)
-    ]
+    for fit, side in zip(fits, (contrast.first, contrast.second), strict=True):
+        if fit.by_power:
+            drawn.append(power_draws(fit, m, rng).level(m))
+        else:
+            drawn.append(side.by_root(np.clip(rng.standard_normal(DRAWS), -4.99, 4.99)))
     difference = np.sort(drawn[0] - drawn[1])
     difference = difference[np.isfinite(difference)]
-
     z, z_low, z_high = (root_of_draws(difference, null) for null in (0.0, -margin, margin))
     one_sided = bound_level(z_low - z_high, level)
     shares = [p for up in ((1 + level) / 2, one_sided, (1 + each) / 2) for p in (1 - up, up)]
@@ -160,29 +149,28 @@ def _by_draws(fits: tuple[EvtFit, EvtFit], contrast: LevelContrast, pair: Pair) 
 
 
 def other_exceedances(pair: Pair) -> list[EcdComparison]:
-    """The comparison with other numbers of exceedances in both groups, by Student's t.
-
-    Where the likelihood ratio compares the tails, and as far as there are values and tails for it.
-    """
-    tails, settings = pair.tails, pair.settings
+    """The comparison by Student's t with other numbers of exceedances in both groups, where there are tails for it."""
+    tails, settings, found = pair.tails, pair.settings, []
     plain = replace(settings, calibrated=False)
     alone = replace(pair, settings=plain, each=settings.confidence_level)
-    found = []
     if settings.location == "paper" or any(t.fit is None or t.level.empirical or t.fit.by_power for t in tails):
         return []
     for factor in settings.sensitivity:
         owned = zip(pair.samples, tails, strict=True)
-        first, second = (refitted(s, int(factor * t.n_exceedances), t, plain) for s, t in owned)
+        first, second = (refitted(s, int(factor * t.n_exceedances), plain) for s, t in owned)
         if first is None or second is None or first.by_power or second.by_power:
             continue
-        contrast = LevelContrast.of(first, second, settings.interactions)
-        k = min(first.n_exceedances, second.n_exceedances)
-        inferred, _ = _likelihood_ratio(contrast, k - _PARAMETERS, alone)
-        inferred |= {"group": tails[0].group, "reference": tails[1].group, "n": tails[0].n + tails[1].n}
-        inferred["exceedances"] = (first.n_exceedances, second.n_exceedances)
+        contrast, ks = (
+            LevelContrast.of(first, second, settings.interactions),
+            (first.n_exceedances, second.n_exceedances),
+        )
+        inferred, _ = _likelihood_ratio(contrast, min(ks) - _PARAMETERS, alone)
         times = {0.5: "half", 2.0: "twice"}.get(factor, f"{factor:g} times")
-        metric = f"ECD, {times} the exceedances"
-        found.append(EcdComparison(metric=metric, estimate=contrast.estimate, **inferred))
+        inferred |= {
+            "metric": f"ECD, {times} the exceedances", "group": tails[0].group, "reference": tails[1].group,
+            "estimate": contrast.estimate, "n": tails[0].n + tails[1].n, "exceedances": ks,
+        }  # fmt: skip
+        found.append(EcdComparison(**inferred))
     return found
 
 
@@ -198,22 +186,25 @@ def _unknown(pair: Pair, irregular: list[str]) -> dict[str, Any]:
     They say little of an end point, and their excesses are continuous: of rounded scores 95% intervals
     covered .82 (200 samples of 2,000 and 600 people with five rows each).
     """
-    level, widest = pair.settings.confidence_level, np.array([-2.0 * BOUND, 2.0 * BOUND] * 3)
     note = (
         f"People own several rows, and the tail of {' and '.join(irregular)} has values on a grid, an end "
         "point that is near or no model: no interval is shown to hold. Take one row of each person."
     )
     caution(note, InsufficientEvidenceWarning)
-    limits = _limits(widest, (level, level, pair.each), "none")
-    return {"std_error": math.nan, "method": "none", "note": note, **limits}
+    return {**_nothing(pair), "note": note}
+
+
+def _nothing(pair: Pair) -> dict[str, Any]:
+    """Intervals that say nothing, and no test."""
+    level, widest = pair.settings.confidence_level, np.tile([-2.0 * BOUND, 2.0 * BOUND], 3)
+    return {"std_error": math.nan, "method": "none", **_limits(widest, (level, level, pair.each), "none")}
 
 
 def _by_people(pair: Pair) -> tuple[dict[str, Any], Evidence]:
     """Normal interval with the standard deviation over resamples of people."""
     (first, second), settings = pair.tails, pair.settings
-    exceedances = first.n_exceedances, second.n_exceedances
-    replicates = settings.n_resamples or _RESAMPLES
-    drawn = person_bootstrap(*pair.samples, exceedances, settings.interactions, replicates, pair.rng)
+    ks, replicates = (first.n_exceedances, second.n_exceedances), settings.n_resamples or _RESAMPLES
+    drawn = person_bootstrap(*pair.samples, ks, settings.interactions, replicates, pair.rng)
     estimate, spread = first.level.estimate - second.level.estimate, float(drawn.std(ddof=1))
     found = _normal(estimate, spread, pair, "bootstrap of people") | {
         "method": "z, standard error by resampling people",
@@ -224,14 +215,13 @@ def _by_people(pair: Pair) -> tuple[dict[str, Any], Evidence]:
 
 def _normal(estimate: float, spread: float, pair: Pair, method: str) -> dict[str, Any]:
     """Normal interval and z-test; `method` is the name of the interval."""
-    level, each = pair.settings.confidence_level, pair.each
+    level, each, z = pair.settings.confidence_level, pair.each, estimate / spread
     one_sided = bound_level(2 * pair.settings.margin / spread, level)
     reach = [normal_quantile(p) * spread for p in ((1 + level) / 2, one_sided, (1 + each) / 2)]
     ends = estimate + np.array([side * r for r in reach for side in (-1.0, 1.0)])
     return {
-        "std_error": spread, **_limits(ends, (level, one_sided, each), method),
-        "statistic": estimate / spread,
-        "pvalue": two_sided_pvalue(estimate / spread) if spread > 0 else math.nan,
+        "std_error": spread, **_limits(ends, (level, one_sided, each), method), "statistic": z,
+        "pvalue": two_sided_pvalue(z) if spread > 0 else math.nan,
     }  # fmt: skip
 
 
@@ -240,28 +230,21 @@ def _square_and_add(pair: Pair) -> dict[str, Any]:
 
     The limits of the verdict are two-sided, too, and where verdicts are adjusted simultaneous.
     """
-    tails, settings, each = pair.tails, pair.settings, pair.each
-    level = settings.confidence_level
+    settings, each, owned = pair.settings, pair.each, list(zip(pair.samples, pair.tails, strict=True))
     wider = replace(settings, confidence_level=each)
-    again = [
-        group_levels(s, t.fit, [settings.interactions], wider)[0] for s, t in zip(pair.samples, tails, strict=True)
-    ]
-    none = " and ".join(t.group for t in tails if math.isnan(t.level.estimate))
-    names = " and ".join(t.group for t in tails if t.level.empirical)
-    off = [rounding_of(s, t.level, settings) for s, t in zip(pair.samples, tails, strict=True)]
-    alone = _mover(tails[0].level, tails[1].level, level, off)
-    together = _mover(again[0], again[1], each, off)
+    first, second = (group_levels(s, t.fit, [settings.interactions], wider)[0] for s, t in owned)
+    off = [rounding_of(s, t.level, settings) for s, t in owned]
+    alone = _mover(pair.tails[0].level, pair.tails[1].level, settings.confidence_level, off)
+    together = _mover(first, second, each, off)
+    names = " and ".join(t.group for t in pair.tails if t.level.empirical)
+    note = f"{names}: the level is an order statistic, so that there is an interval and no test; the verdict rests on "
+    note += "the two-sided interval."
+    if none := " and ".join(t.group for t in pair.tails if math.isnan(t.level.estimate)):
+        note = f"{none}: too few rows for a level, so that there is neither interval nor test."
     return {
-        "std_error": math.nan,
-        "confidence_interval": alone,
-        "simultaneous": together,
-        "bounds": alone if settings.adjust == "none" else together,
-        "method": "none",
-        "note": f"{none}: too few rows for a level, so that there is neither interval nor test."
-        if none
-        else f"{names}: the level is an order statistic, so that there is an interval and no test; the "
-        "verdict rests on the two-sided interval.",
-    }
+        "std_error": math.nan, "confidence_interval": alone, "simultaneous": together,
+        "bounds": alone if settings.adjust == "none" else together, "method": "none", "note": note,
+    }  # fmt: skip
 
 
 def _mover(a: GroupLevel, b: GroupLevel, level: float, off: Sequence[float] = (0.0, 0.0)) -> Interval:
@@ -283,13 +266,10 @@ def _own_thresholds(pair: Pair) -> dict[str, Any]:
         "location='paper' compares different quantiles of the two groups, and rejects equal tails of groups "
         "of different sizes nearly always (94–100% at 25,000 against 3,000): no inference on discrimination."
     )
-    level = pair.settings.confidence_level
-    found = []
+    level, found = pair.settings.confidence_level, []
     for tail in pair.tails:
         if tail.fit is None:
-            nothing: dict[str, Any] = dict.fromkeys(("estimate", "std_error"), math.nan)
-            nothing |= _limits(np.tile([-2.0, 2.0], 3), (level, level, pair.each), "none")
-            return nothing | {"method": "none", "note": f"{tail.group}: {tail.degenerate}. {warning}"}
+            return {"estimate": math.nan, **_nothing(pair), "note": f"{tail.group}: {tail.degenerate}. {warning}"}
         found.append(tail.fit.return_level(math.e / tail.rate, confidence_level=level))
     estimate = found[0].estimate - found[1].estimate
     spread = float(np.hypot(found[0].std_error, found[1].std_error))
@@ -306,13 +286,9 @@ def _has_shared_people(first: GroupSample, second: GroupSample) -> bool:
 
 
 def person_bootstrap(
-    first: GroupSample,
-    second: GroupSample,
-    exceedances: tuple[int, int],
-    interactions: float,
-    replicates: int,
+    first: GroupSample, second: GroupSample, exceedances: tuple[int, int], interactions: float, replicates: int,
     rng: np.random.Generator,
-) -> Floats:
+) -> Floats:  # fmt: skip
     """Differences of return levels in resamples of people; those without a tail are left out.
 
     Each resample draws as many people as there are, with all their rows in both groups, and takes the same
@@ -339,32 +315,26 @@ class _Ordered:
         self.values, self.owner, self.k = cd[order], owner[order], k
         self.rows_of = np.bincount(owner, minlength=n_people)
         self.excesses: list[Floats] = []
-        self.n: list[float] = []
-        self.thresholds: list[float] = []
-        self.totals: list[float] = []
+        self.sizes: list[tuple[float, float, float]] = []
 
     def add(self, drawn: Rows) -> None:
+        """Another resample: its excesses; their number, the threshold, and the rows in all."""
         reach = min(self.values.size, 4 * self.k + 200)
         times = drawn[self.owner[:reach]]
         if times.sum() <= self.k and reach < self.values.size:
             reach = self.values.size
             times = drawn[self.owner]
-        top = np.repeat(self.values[:reach], times)[: self.k + 1]
-        row = np.zeros(self.k)
-        threshold = float(top[-1]) if top.size else float("nan")
+        top, row = np.repeat(self.values[:reach], times)[: self.k + 1], np.zeros(self.k)
+        threshold = float(top[-1]) if top.size else math.nan
         row[: max(top.size - 1, 0)] = top[:-1] - threshold
         self.excesses.append(row)
-        self.n.append(float((row > 0).sum()))
-        self.thresholds.append(threshold)
-        self.totals.append(float(drawn @ self.rows_of))
+        self.sizes.append((float((row > 0).sum()), threshold, float(drawn @ self.rows_of)))
 
     def levels(self, interactions: float) -> Floats:
         """Return level of every resample; NaN where there is no tail."""
-        n, threshold = np.array(self.n), np.array(self.thresholds)
-        found = np.full(n.size, np.nan)
-        usable = n >= LEAST_DRAWN
-        batch = ExcessBatch(np.array(self.excesses)[usable], n[usable], threshold[usable])
-        scale, shape = fit_excess_batch(batch, "mle")
-        period = np.log(interactions * n[usable] / np.array(self.totals)[usable])
-        found[usable] = threshold[usable] + scale * power_ratio(period, shape)
+        usable = np.array([n >= LEAST_DRAWN for n, _, _ in self.sizes])
+        n, threshold, total = np.array(self.sizes)[usable].T
+        found = np.full(usable.size, np.nan)
+        scale, shape = fit_excess_batch(ExcessBatch(np.array(self.excesses)[usable], n, threshold), "mle")
+        found[usable] = threshold + scale * power_ratio(np.log(interactions * n / total), shape)
         return found

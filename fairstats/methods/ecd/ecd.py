@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,8 +53,8 @@ def ecd(
     Parameters
     ----------
     sample : CounterfactualSample, Tally, or mapping of group to array-like
-        From `counterfactual_discrimination`; counted with `score` and `counterfactual_score`; or values of CD
-        in [−1, 1].
+        From `counterfactual_discrimination`; counted with `score` and `counterfactual_score`; or values of CD in
+        [−1, 1].
     reference : value, optional
         Every other group is compared with this one; default: the largest.
     privileged, unprivileged : value, or pair (value, counterfactual), optional
@@ -62,13 +62,13 @@ def ecd(
     interactions : float
         m > 1, common to both groups.
     location : {"return_level", "paper"}
-        "paper": each group's location at its own block of e exceedances, with the z-test. It compares
-        different quantiles, is not an inference on discrimination, and warns.
+        "paper": each group's location at its own block of e exceedances, with the z-test. It compares different
+        quantiles, is not an inference on discrimination, and warns.
     threshold : int, "forward_stop" or mapping, optional
-        k: the (k + 1)-th largest CD of each group is its threshold; by default 50, but at most 5% of the
-        rows (ten at least). It is lowered where k exceedances come less than once in m interactions.
-        "forward_stop": the largest k up to 5% of the rows that tests of fit allow
-        (`fairstats.evt.choose_threshold`); values on a grid have the default. Or a threshold for each group.
+        k: the (k + 1)-th largest CD of each group is its threshold; by default 50, but at most 5% of the rows (ten at
+        least). It is lowered where k exceedances come less than once in m interactions. "forward_stop": the largest k
+        up to 5% of the rows that tests of fit allow (`fairstats.evt.choose_threshold`); values on a grid have the
+        default. Or a threshold for each group.
     other_interactions : sequence of float
         Further numbers of interactions to give return levels at.
     confidence_level : float
@@ -80,8 +80,8 @@ def ecd(
     n_resamples : int
         Parametric bootstrap of goodness of fit; resamples of people. 0: neither.
     calibrated : bool
-        Whether the signed root of the likelihood ratio is standardised by its mean and standard deviation in
-        200 samples from the fitted tails. False: Student's t, without simulation.
+        Whether the signed root of the likelihood ratio is standardised by its mean and standard deviation in 200
+        samples from the fitted tails. False: Student's t, without simulation.
     adjust : {"holm", "bonferroni", "sidak", "hommel", "fdr_bh", "none"}
         Over the groups that are compared: of the p-values of equality, and of those of the verdicts.
     sensitivity : sequence of float
@@ -89,10 +89,9 @@ def ecd(
     cvar_level : float
         CVaR is the mean of the worst share 1 − this of CD, in (0, 1).
     grid : {"auto"}, float or None
-        Width of the grid that values of CD lie on: that of rounded scores. "auto": in each group where more
-        than half of the values in the tail are tied, or the largest, the width that all are multiples of. A
-        width: that one in all groups, however few are tied (a tail that fills fewer than 5% of its cells has
-        its values as they are). None: values as they are.
+        Width of the grid that rounded scores put CD on. "auto": in each group where more than half of the values in the
+        tail are tied, or the largest, the width that all are multiples of. A width: that one in all groups (a tail that
+        fills fewer than 5% of its cells has its values as they are). None: values as they are.
     backend : {None, "auto", "r", "scipy"}
         What estimates the parameters (`fairstats.evt.fit_gpd`).
     counts : Tally, optional
@@ -117,12 +116,6 @@ def ecd(
 
     Notes
     -----
-    The test is the likelihood ratio of equal return levels with both groups' rate, scale and shape profiled,
-    and the interval its inversion. The χ² law is too short for small tails (size .062–.080 at k = 50), and
-    where groups differ in size one limit errs in up to 11% of samples in place of 5%. So the signed root of
-    the likelihood ratio is standardised by its simulated mean and standard deviation (DiCiccio et al. 2001).
-    Comparing locations at own thresholds rejects equal tails in 94–100% of samples of 25,000 against 3,000.
-
     Values on a grid with four distinct ones or more in the tail have the likelihood of their cells
     (`fairstats.evt.fit_gpd`; on a coarse grid it is conservative). Tails of a shape below −1/2 have the levels of a
     power tail, and the test is by independent draws of both levels. A tail of other ties or of a constant CD has no
@@ -138,11 +131,10 @@ def ecd(
 
     References
     ----------
-    Monjezi, V., Trivedi, A., Kreinovich, V., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory,
-    sections III and IV.
+    Monjezi, V., Trivedi, A., Kreinovich, V., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory.
     Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values, chapters 4 and 7.
-    DiCiccio, T. J., Martin, M. A. and Stern, S. E. (2001). Simple and accurate one-sided inference from
-    signed roots of likelihood ratios. Canadian Journal of Statistics 29, 67–76.
+    DiCiccio, T. J., Martin, M. A. and Stern, S. E. (2001). Simple and accurate one-sided inference from signed roots of
+    likelihood ratios. Canadian Journal of Statistics 29, 67–76.
 
     Examples
     --------
@@ -166,8 +158,10 @@ def ecd(
     whole = _sample(counts if counts_or_rows(counts, needs="sample", sample=sample) else sample)
     samples = _compared(whole, reference, privileged, unprivileged)
     names = [f"{s.group} → {s.counterfactual}" if whole.pairing == "all" else s.group for s in samples]
-    if isinstance(settings.threshold, dict):
-        _check_thresholds(settings, names)
+    given = settings.threshold
+    if lacking := [name for name in names if isinstance(given, dict) and label_text(name) not in given]:
+        got, allowed = f"no threshold for {', '.join(map(repr, lacking))}", "a number for each group, or k"
+        raise InputError("threshold", got=got, allowed=allowed, cure="k = 50: the 51st largest value")
     tails = tuple(group_tail(name, chosen, settings, generator) for name, chosen in zip(names, samples, strict=True))
     for tail in tails:
         if tail.degenerate:
@@ -177,28 +171,23 @@ def ecd(
         # the simulation of each comparison has a stream of its own, the same whatever else is compared
         return generator if seed is None else np.random.default_rng(0 if rng is None else seed)
 
-    compared = _contrasts(tails, samples, settings, stream, whole.note)
+    found, evidence, others = zip(*_contrasts(tails, samples, settings, stream, whole.note), strict=True)
     if location == "paper":
-        caution(compared[0][0].note, DataWarning)
-    judged = _judged([one for one, _, _ in compared], [proof for _, proof, _ in compared], tails, settings)
+        caution(found[0].note, DataWarning)
+    judged = _judged(found, evidence, tails, settings)
     return EcdResult(
-        attribute=whole.attribute, comparisons=judged, tails=tails, settings=settings,
-        sensitivity=tuple(other for _, _, others in compared for other in others),
+        attribute=whole.attribute, comparisons=judged, tails=tails, settings=settings, sensitivity=sum(others, ()),
         note=" ".join(dict.fromkeys(c.note for c in judged if c.note)),
         backend=next((t.fit.backend for t in tails if t.fit is not None), "numpy"),
     )  # fmt: skip
 
 
 def _contrasts(
-    tails: tuple[GroupTail, ...],
-    samples: list[GroupSample],
-    settings: EcdSettings,
-    stream: Callable[[], np.random.Generator],
-    note: str,
-) -> list[tuple[EcdComparison, Evidence, list[EcdComparison]]]:
+    tails: tuple[GroupTail, ...], samples: list[GroupSample], settings: EcdSettings,
+    stream: Callable[[], np.random.Generator], note: str,
+) -> Iterator[tuple[EcdComparison, Evidence, tuple[EcdComparison, ...]]]:  # fmt: skip
     """Each group against the last: what is inferred, the evidence, and other numbers of exceedances."""
     each = level_of_each(tails, settings.confidence_level)
-    found = []
     for tail, chosen in zip(tails[:-1], samples[:-1], strict=True):
         pair = Pair((tail, tails[-1]), (chosen, samples[-1]), settings, stream(), each)
         one, proof = contrast_tails(pair)
@@ -207,12 +196,11 @@ def _contrasts(
         others = other_exceedances(pair)
         changed = _sensitivity_note(one, others, settings)
         notes = (one.note, _wide_note(one, pair.tails, settings), _synthetic_note(pair.tails), changed, note)
-        found.append((replace(one, note=" ".join(filter(None, notes))), proof, others))
-    return found
+        yield replace(one, note=" ".join(filter(None, notes))), proof, tuple(others)
 
 
 def _judged(
-    found: list[EcdComparison], evidence: list[Evidence], tails: tuple[GroupTail, ...], settings: EcdSettings
+    found: Sequence[EcdComparison], evidence: Sequence[Evidence], tails: tuple[GroupTail, ...], settings: EcdSettings
 ) -> tuple[EcdComparison, ...]:
     """The comparisons with their verdicts, family-wise; none beyond the horizon."""
     rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
@@ -223,8 +211,7 @@ def _judged(
         ordered = one.method == "none" and one.confidence_interval.method != "none"
         if ordered and not (math.isnan(one.estimate) or _is_synthetic(one, tails)):
             # order statistics: limits without a p-value
-            fair = fair_range("difference", settings.margin)
-            ruled = replace(ruled, verdict=judge(*one.bounds, fair=fair))
+            ruled = replace(ruled, verdict=judge(*one.bounds, fair=fair_range("difference", settings.margin)))
         elif ruled.verdict in ("violated", "satisfied") and (why := _beyond_horizon(one, tails, settings)):
             ruled = replace(ruled, verdict="undecided", note=" ".join(filter(None, (ruled.note, why))))
         judged.append(ruled)
@@ -244,10 +231,8 @@ def _beyond_horizon(one: EcdComparison, tails: tuple[GroupTail, ...], settings: 
             continue
         if at.confidence_interval.width > settings.horizon_width * settings.margin:
             reach = "there is none" if math.isnan(kind.horizon) else f"{kind.horizon:,.0f} interactions"
-            return (
-                f"{m:,.0f} interactions lie beyond the horizon of {tail.group} ({reach}: "
-                f"{kind.horizon_reason}): no verdict there."
-            )
+            beyond = f"{m:,.0f} interactions lie beyond the horizon of {tail.group}"
+            return f"{beyond} ({reach}: {kind.horizon_reason}): no verdict there."
     return ""
 
 
@@ -269,8 +254,7 @@ def _sensitivity_note(one: EcdComparison, others: list[EcdComparison], settings:
     fair = fair_range("difference", settings.margin)
     mine = judge(*one.bounds, fair=fair)
     said = [
-        f"{o.metric.partition(', ')[2]}: {o.estimate:.3f} ({o.confidence_interval.low:.3f} to "
-        f"{o.confidence_interval.high:.3f})"
+        "{}: {:.3f} ({:.3f} to {:.3f})".format(o.metric.partition(", ")[2], o.estimate, *o.confidence_interval)
         for o in others
         if judge(*o.bounds, fair=fair) != mine or o.estimate not in one.confidence_interval
     ]
@@ -282,17 +266,15 @@ def _compared(whole: CounterfactualSample, reference: Any, privileged: Any, unpr
     if unprivileged is None and privileged is None:
         if whole.pairing == "all":
             allowed = "privileged= and unprivileged=, each a pair (value, counterfactual)"
-            got = "a sample of ordered pairs"
-            raise InputError("reference", got=got, allowed=allowed, cure="name two pairs")
+            raise InputError("reference", got="a sample of ordered pairs", allowed=allowed, cure="name two pairs")
         last = max(whole.groups, key=lambda g: g.n) if reference is None else whole[reference]
         others = [g for g in whole.groups if g is not last]
         check_two_groups([g.group for g in whole.groups if g.n])
         return [*others, last]
     check_that(reference is None, "reference", reference, "None beside privileged= and unprivileged=")
-    pair = [
-        whole[check_given(name, value, "a group of the sample, or reference= to compare all with one")]
-        for name, value in (("unprivileged", unprivileged), ("privileged", privileged))
-    ]
+    allowed = "a group of the sample, or reference= to compare all with one"
+    named = {"unprivileged": unprivileged, "privileged": privileged}
+    pair = [whole[check_given(name, value, allowed)] for name, value in named.items()]
     if pair[0] is pair[1]:
         got = f"{pair[0].group!r}, the privileged group"
         raise InputError("unprivileged", got=got, allowed="another group", cure="name two groups")
@@ -307,13 +289,6 @@ def _sample(given: Any) -> CounterfactualSample:
     allowed = "group → values of CD, a CounterfactualSample or a Tally"
     check_type("sample", given, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
     return CounterfactualSample.from_values(given)
-
-
-def _check_thresholds(settings: EcdSettings, names: list[str]) -> None:
-    lacking = [name for name in names if label_text(name) not in settings.threshold]
-    if lacking:
-        got, allowed = f"no threshold for {', '.join(map(repr, lacking))}", "a number for each group, or k"
-        raise InputError("threshold", got=got, allowed=allowed, cure="k = 50: the 51st largest value")
 
 
 def _synthetic_note(tails: tuple[GroupTail, ...]) -> str:

@@ -25,10 +25,7 @@ _ALLOWED = "'smoothed_bootstrap', 'gaussian_copula', or an object with fit(frame
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
-
-    `kind` is "constant", "category", "whole" or "real"; `series` the column as it came: what is generated has its type.
-    """
+    """One column: `kind` is "constant", "category", "whole" or "real"; what is generated has the type of `series`."""
 
     name: Any
     kind: str
@@ -46,9 +43,7 @@ class Column:
 
     def finish(self, values: Any) -> pd.Series[Any]:
         """Generated values in the column's own type."""
-        if self.kind == "whole":
-            values = np.round(values)
-        return pd.Series(values).astype(self.series.dtype)
+        return pd.Series(np.round(values) if self.kind == "whole" else values).astype(self.series.dtype)
 
     def at(self, positions: NDArray[np.intp]) -> Any:
         """Values of these rows."""
@@ -56,10 +51,7 @@ class Column:
 
 
 def as_people(frame: Any, argument: str) -> pd.DataFrame:
-    """A pandas frame with at least two rows and no missing values.
-
-    Raises InputError for anything else.
-    """
+    """A pandas frame with at least two rows and no missing values; InputError for anything else."""
     if not isinstance(frame, pd.DataFrame):
         cure = "pd.DataFrame(X, columns=[…]) names the columns of an array"
         raise InputError(argument, got=type(frame).__name__, allowed="a pandas data frame", cure=cure)
@@ -92,14 +84,10 @@ def _kind(series: pd.Series[Any]) -> str:
 class SmoothedBootstrap:
     """Rows drawn with replacement; numbers x become m + (x − m + h·ε)/√(1 + h²), cut to the observed range.
 
-    ε is normal with the covariance of the numeric columns, so that their means and covariances are kept.
-    Categories stay as they are: every combination of them was observed.
+    ε is normal with the covariance of the numeric columns, so that their means and covariances are kept (Silverman and
+    Young 1987). Categories stay as they are: every combination of them was observed.
 
     `bandwidth`: h, in standard deviations; by default Silverman's (4/((d + 2)·n))^(1/(d + 4)) for d numeric columns.
-
-    References
-    ----------
-    Silverman, B. W., Young, G. A. (1987). The bootstrap: to smooth or not to smooth? Biometrika 74, 469–479.
 
     Examples
     --------
@@ -140,9 +128,7 @@ class SmoothedBootstrap:
             raise RuntimeError("fit comes before sample")
         rows = self._generator.integers(0, self._n, count)
         numeric = sum(c.numeric for c in self._columns)
-        h = self.bandwidth
-        if h is None:
-            h = (4 / ((numeric + 2) * self._n)) ** (1 / (numeric + 4))
+        h = (4 / ((numeric + 2) * self._n)) ** (1 / (numeric + 4)) if self.bandwidth is None else self.bandwidth
         made, noise = {}, self._noise(count)
         for column in self._columns:
             if not column.numeric:
@@ -158,20 +144,11 @@ class SmoothedBootstrap:
 class GaussianCopula:
     """Synthetic rows with the observed margins and the correlations of the normal scores.
 
-    Mixed types share one normal copula: a category, or a number with ties, stands for an interval of its
-    latent normal variable, and correlations are those of the conditional means S = E(Z | value), divided by
-    var S of each column, which undoes to first order what the intervals take away. Categories are ordered as
-    their column declares, else by their label.
-
-    Notes
-    -----
-    Numbers are drawn from the observed range by interpolating between order statistics: no synthetic value
-    lies outside it. Dependence beyond correlations of scores (interactions, tails) is lost.
-
-    References
-    ----------
-    Hoff, P. D. (2007). Extending the rank likelihood for semiparametric copula estimation. Annals of Applied
-    Statistics 1, 265–283.
+    Mixed types share one normal copula (Hoff 2007, Annals of Applied Statistics 1, 265–283): a category, or a number
+    with ties, stands for an interval of its latent normal variable, and correlations are those of the conditional means
+    S = E(Z | value), divided by var S of each column, which undoes to first order what the intervals take away.
+    Categories are ordered as their column declares, else by their label. Numbers are interpolated between order
+    statistics: none lies outside the observed range. Dependence beyond correlations of scores is lost.
 
     Examples
     --------
@@ -194,11 +171,8 @@ class GaussianCopula:
         people = as_people(frame, "frame")
         self._generator, _ = as_generator(self.rng)
         self._columns = as_columns(people)
-        varying = [c for c in self._columns if c.kind != "constant"]
-        scores = np.empty((len(people), len(varying)))
-        for j, column in enumerate(varying):
-            scores[:, j] = _mean_scores(_order(column))
-        self._root = _root_of(scores)
+        scores = [_mean_scores(_order(c)) for c in self._columns if c.kind != "constant"]
+        self._root = _root_of(np.array(scores).reshape(-1, len(people)).T.copy())
         return self
 
     def sample(self, n: int) -> pd.DataFrame:
@@ -207,22 +181,18 @@ class GaussianCopula:
         if self._root is None:
             raise RuntimeError("fit comes before sample")
         uniform = ndtr(self._generator.standard_normal((count, self._root.shape[0])) @ self._root.T)
-        made, j = {}, 0
+        made, drawn = {}, iter(uniform.T)
         for column in self._columns:
             if column.kind == "constant":
                 made[column.name] = column.finish(column.at(np.zeros(count, dtype=np.intp)))
-                continue
-            made[column.name] = _inverse(column, uniform[:, j])
-            j += 1
+            else:
+                made[column.name] = _inverse(column, next(drawn))
         return pd.DataFrame(made, columns=[c.name for c in self._columns])
 
 
 def _order(column: Column) -> NDArray[Any]:
     """Rank-like numbers: the values themselves, or the place of the category."""
-    if column.numeric:
-        return column.numbers
-    categories = column.series.astype("category").cat
-    return np.asarray(categories.codes)
+    return column.numbers if column.numeric else np.asarray(column.series.astype("category").cat.codes)
 
 
 def _mean_scores(values: NDArray[Any]) -> Floats:
@@ -237,8 +207,7 @@ def _mean_scores(values: NDArray[Any]) -> Floats:
 def _root_of(scores: Floats) -> Floats:
     """Square root of the latent correlation matrix, made positive semidefinite with a unit diagonal."""
     variance = scores.var(axis=0)
-    correlation = (scores.T @ scores) / len(scores) / np.outer(variance, variance)
-    correlation = np.clip(correlation, -_MOST, _MOST)
+    correlation = np.clip((scores.T @ scores) / len(scores) / np.outer(variance, variance), -_MOST, _MOST)
     np.fill_diagonal(correlation, 1.0)
     values, vectors = np.linalg.eigh(correlation)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -255,30 +224,21 @@ def _inverse(column: Column, uniform: Floats) -> pd.Series[Any]:
 
 
 class FittedGenerator:
-    """A fitted generator that gives frames like the one it was fitted to.
-
-    `like`: what it was fitted to.
-    """
+    """A fitted generator that gives frames `like` the one it was fitted to."""
 
     def __init__(self, generator: Any, like: pd.DataFrame) -> None:
         self.generator, self.like = generator, like
         self.name = type(generator).__name__
 
     def sample(self, n: int) -> pd.DataFrame:
-        """Synthetic rows in the columns and types of the data.
-
-        Raises InputError: the generator raises, or gives something else than n such rows.
-        """
+        """Synthetic rows in the columns and types of the data, or InputError."""
         try:
             made = self.generator.sample(n)
         except Exception as problem:
             raise _failed("sample", problem) from problem
-        columns = list(self.like.columns)
-        good = isinstance(made, pd.DataFrame) and len(made) == n and set(columns) <= set(made.columns)
-        if not good:
-            got = type(made).__name__
-            if isinstance(made, pd.DataFrame):
-                got = f"{len(made):,} rows, columns {list(made.columns)!r}"
+        columns, framed = list(self.like.columns), isinstance(made, pd.DataFrame)
+        if not (framed and len(made) == n and set(columns) <= set(made.columns)):
+            got = f"{len(made):,} rows, columns {list(made.columns)!r}" if framed else type(made).__name__
             allowed = f"a data frame with {n} rows and the columns {columns!r}"
             cure = "wrap the generator so that sample(n) returns one"
             raise InputError("generator", got=f"{got} from sample({n})", allowed=allowed, cure=cure)
@@ -291,13 +251,10 @@ class FittedGenerator:
 
 
 def fit_generator(generator: Any, frame: pd.DataFrame, rng: Any) -> FittedGenerator:
-    """Fit a generator to the rows of one group.
+    """Fit a generator to the rows of one group: a built-in one by its name, or an object with `fit` and `sample`.
 
-    It is the name of a built-in one, or an object with `fit(frame)` and `sample(n)`; where its `fit` takes
-    `discrete_columns` (CTGAN and TVAE of the package ctgan, Business Source License), it is told them. `rng`
-    seeds the built-in ones.
-
-    Raises InputError: not a generator, or one that raises.
+    Where its `fit` takes `discrete_columns` (CTGAN and TVAE of the package ctgan, Business Source License), it is told
+    them. Raises InputError: not a generator, or one that raises.
     """
     if isinstance(generator, str):
         if generator not in _NAMES:
@@ -306,8 +263,8 @@ def fit_generator(generator: Any, frame: pd.DataFrame, rng: Any) -> FittedGenera
         built_in = SmoothedBootstrap if generator == "smoothed_bootstrap" else GaussianCopula
         return FittedGenerator(built_in(rng=seeded).fit(frame), frame)
     if not (callable(getattr(generator, "fit", None)) and callable(getattr(generator, "sample", None))):
-        got = type(generator).__name__
-        raise InputError("generator", got=got, allowed=_ALLOWED, cure="generator='gaussian_copula'")
+        cure = "generator='gaussian_copula'"
+        raise InputError("generator", got=type(generator).__name__, allowed=_ALLOWED, cure=cure)
     options = {}
     if _takes_discrete_columns(generator):
         options["discrete_columns"] = [c.name for c in as_columns(frame) if c.kind in ("category", "constant")]
@@ -326,9 +283,6 @@ def _takes_discrete_columns(generator: Any) -> bool:
 
 
 def _failed(step: str, problem: Exception) -> InputError:
-    return InputError(
-        "generator",
-        got=f"{type(problem).__name__} in its {step}: {problem}",
-        allowed=_ALLOWED,
-        cure="see the generator's own documentation; its error is the cause of this one",
-    )
+    got = f"{type(problem).__name__} in its {step}: {problem}"
+    cure = "see the generator's own documentation; its error is the cause of this one"
+    return InputError("generator", got=got, allowed=_ALLOWED, cure=cure)

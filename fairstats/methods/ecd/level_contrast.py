@@ -1,15 +1,13 @@
 """The likelihood ratio of a difference between two groups' return levels.
 
-With D_a(r) and D_b(r) the deviances of each group's return level of m observations (everything else profiled:
-rate, scale, shape), the deviance of the difference δ is min over r of D_a(r + δ) + D_b(r). Its χ² quantile
-gives the interval of δ and its value at 0 the test of equal levels. The χ² law is too short for small tails,
-on one side more than on the other: samples from the fitted tails give the mean and the standard deviation of
-the signed root, by which it is standardised.
+With D_a(r) and D_b(r) the deviances of each group's return level of m observations (rate, scale and shape profiled),
+the deviance of the difference δ is min over r of D_a(r + δ) + D_b(r). Its signed root is standardised by mean and
+standard deviation in samples from the fitted tails: the χ² law is too short for small ones, on one side more.
 
-With x and y the parameters of the two tails, h(x) and k(y) their levels and η a multiplier, both that minimum
-and the largest δ of a given deviance satisfy ∇F = η∇h, ∇G = −η∇k, beside h − k = δ or F + G = D/2: Newton's
-method on these seven equations, many differences at once. Where it does not settle, or where the edge ξ = −1
-is likely, the profiles of both levels are searched.
+With x and y the parameters of the two tails, h(x) and k(y) their levels and η a multiplier, both that minimum and the
+largest δ of a given deviance satisfy ∇F = η∇h, ∇G = −η∇k, beside h − k = δ or F + G = D/2: Newton's method on these
+seven equations, many differences at once. Where it does not settle, or where the edge ξ = −1 is likely, the profiles of
+both levels are searched.
 """
 
 from __future__ import annotations
@@ -38,8 +36,7 @@ _FAR_OFF = 12.0
 class _Side:
     """One group in Q problems: the likelihood of its return level, in the units of the data.
 
-    `standard` holds one sample for each problem, or one for all of them, and `origin` their thresholds;
-    `likelihood` is that of the data.
+    `standard` holds one sample for each problem, or one for all, `origin` their thresholds; `likelihood`: of the data.
     """
 
     standard: GpdLikelihood
@@ -60,10 +57,8 @@ class _Side:
         """Fall of the profile log-likelihood at the levels, its slope (NaN where ξ = −1), and where it is."""
         unit = self.unit[rows]
         d = (levels - self.origin[rows]) / unit
-        offset = np.full(d.size, self.log_period)
-        points = level_profile(self.standard, rows, d, offset)
-        fall = points.value - self.standard.minimum()[rows]
-        return replace(points, value=fall, slope=points.slope / unit)
+        points = level_profile(self.standard, rows, d, np.full(d.size, self.log_period))
+        return replace(points, value=points.value - self.standard.minimum()[rows], slope=points.slope / unit)
 
     def point(self, rows: Rows, levels: Floats, at: ProfilePoints, which: Rows) -> Triple:
         """(θ, ν, ℓ) of some points of the profile."""
@@ -80,18 +75,15 @@ class _Side:
         """Levels with these standardised signed roots, by a spline; NaN beyond the largest root."""
         from scipy.interpolate import CubicSpline
 
-        period = np.full(_NODES.size, self.log_period)
+        period, centre = np.full(_NODES.size, self.log_period), float(self.estimate()[0])
         low, high = self.likelihood.level_interval(period, _NODES**2, standardised=True)
-        centre = float(self.estimate()[0])
-        levels = np.concatenate([low[::-1], high])
-        roots = np.concatenate([-_NODES[::-1], _NODES])
+        levels, roots = np.concatenate([low[::-1], high]), np.concatenate([-_NODES[::-1], _NODES])
         # an end of the parameter space repeats itself; infinity is no level
         near = np.isfinite(levels) & (np.abs(levels - centre) < 1e12 * np.abs(low[1] - centre))
         levels, roots = levels[near], roots[near]
         rising = np.append(True, levels[1:] > np.maximum.accumulate(levels)[:-1])
         unit = float(centre - low[1])
-        known = np.arcsinh((levels[rising] - centre) / unit)
-        stretched = CubicSpline(roots[rising], known, extrapolate=False)
+        stretched = CubicSpline(roots[rising], np.arcsinh((levels[rising] - centre) / unit), extrapolate=False)
         return np.asarray(centre + unit * np.sinh(stretched(root)))
 
     def redrawn(self, replicates: int, rng: np.random.Generator) -> _Side:
@@ -105,18 +97,14 @@ class _Side:
         depth = np.log((k / total)[:, None] / base).ravel()
         threshold = scale * power_ratio(depth, shape)
         above = depth[:, None] + rng.standard_exponential((rows.size, int(k)))
-        values = scale[:, None] * power_ratio(above, shape[:, None])
-        excesses = Samples.from_excesses(values - threshold[:, None])
+        excesses = Samples.from_excesses(scale[:, None] * power_ratio(above, shape[:, None]) - threshold[:, None])
         standard = GpdLikelihood.from_samples(excesses, total[rows], self.standard.rate_term)
         return _Side(standard, self.origin[rows] + threshold, self.log_period, self.likelihood)
 
 
 @dataclass(frozen=True)
 class LevelContrast:
-    """Difference of the return levels of two groups, for one number m of observations.
-
-    `first`, `second`: the difference is first − second.
-    """
+    """Difference of the return levels of two groups, first − second, for one number m of observations."""
 
     first: _Side
     second: _Side
@@ -142,7 +130,8 @@ class LevelContrast:
         Those beyond ±`farthest` need not be found: it, or one beyond, stands for them.
         """
         rows = np.zeros(roots.size, dtype=np.intp)
-        _, found, _ = _lagrange(self.first, self.second, (rows, rows), sides * roots, by_root=True)
+        search, origin = _problem(self.first, self.second, (rows, rows), sides * roots, by_root=True)
+        found = search.solved()[1] + origin
         lost = (np.isnan(found) | ~(roots**2 < _at_edge(self.first, self.second, (rows, rows)))) & (roots > 0)
         if lost.any():
             found[lost] = self._sought(sides[lost], roots[lost], found[lost], farthest)
@@ -166,17 +155,15 @@ class LevelContrast:
             # one look says which ends lie beyond
             chosen = np.flatnonzero(~(deviance(np.arange(roots.size), far)[0] < roots**2))
         found = far.copy()
-        found[chosen] = find_crossings(
-            deviance, centre[chosen], start[chosen], roots[chosen] ** 2, limit=far[chosen], tolerance=1e-6,
-            max_iterations=25,
-        )  # fmt: skip
+        about = centre[chosen], start[chosen], roots[chosen] ** 2
+        found[chosen] = find_crossings(deviance, *about, limit=far[chosen], tolerance=1e-6, max_iterations=25)
         return found
 
     def root_moments(self, replicates: int, rng: np.random.Generator) -> tuple[float, float]:
-        """Mean and standard deviation of the signed root of the deviance at the true difference.
+        """Mean and standard deviation of the signed root at the true difference, in samples from the free fit.
 
-        In samples from the free fit, whose difference is the estimate. One simulation serves all differences:
-        (root(δ) − mean)/sd is much nearer to normal than the root itself (DiCiccio, Martin & Stern 2001).
+        One simulation serves all differences: (root(δ) − mean)/sd is much nearer to normal than the root itself
+        (DiCiccio, Martin & Stern 2001).
         """
         roots = simulated_roots(self.first, self.second, replicates, rng)[0]
         return float(roots.mean()), float(roots.std(ddof=1))
@@ -185,8 +172,7 @@ class LevelContrast:
 def simulated_roots(first: _Side, second: _Side, replicates: int, rng: np.random.Generator) -> Floats:
     """Signed roots at the true difference in samples from the free fits, shape (P, replicates)."""
     true = np.repeat(first.estimate() - second.estimate(), replicates)
-    drawn = first.redrawn(replicates, rng), second.redrawn(replicates, rng)
-    rows = np.arange(true.size)
+    drawn, rows = (first.redrawn(replicates, rng), second.redrawn(replicates, rng)), np.arange(true.size)
     deviance = _deviances(*drawn, (rows, rows), true, _ROUGHLY)[0]
     roots = np.copysign(np.sqrt(deviance), drawn[0].estimate() - drawn[1].estimate() - true)
     return np.asarray(roots.reshape(-1, replicates))
@@ -208,24 +194,14 @@ def _deviances(
 
 def _at_edge(first: _Side, second: _Side, rows: tuple[Rows, Rows]) -> Floats:
     """Least deviance with the shape of either side at its edge, −1, where profiles are not smooth."""
-    edges = [
-        (side.standard.boundary() - side.standard.minimum())[own]
-        for side, own in zip((first, second), rows, strict=True)
-    ]
-    return 2.0 * np.minimum(*edges)
-
-
-def _lagrange(first: _Side, second: _Side, rows: tuple[Rows, Rows], given: Floats, *, by_root: bool = False) -> Triple:
-    """`Lagrange.solved` for levels in the units of the data: of differences or roots of deviances."""
-    search, origin = _problem(first, second, rows, given, by_root=by_root)
-    deviance, gap, multiplier = search.solved()
-    return deviance, gap + origin, multiplier
+    (a, at_a), (b, at_b) = zip((first.standard, second.standard), rows, strict=True)
+    return 2.0 * np.minimum((a.boundary() - a.minimum())[at_a], (b.boundary() - b.minimum())[at_b])
 
 
 def _problem(
     first: _Side, second: _Side, rows: tuple[Rows, Rows], given: Floats, *, by_root: bool = False
 ) -> tuple[Lagrange, Floats]:
-    """The equations, for differences from those of the thresholds or for roots of deviances; the former."""
+    """The equations for these differences or, `by_root`, roots of deviances; the difference of the thresholds."""
     a, b = rows
     charts, units = (first.chart(a), second.chart(b)), (first.unit[a], -second.unit[b])
     lowest = first.standard.minimum()[a] + second.standard.minimum()[b]
@@ -246,8 +222,8 @@ def _searched(
 ) -> tuple[Floats, Floats]:
     """Least falls twice, and multipliers, by grids of the second side's level; valleys and kinks do no harm.
 
-    The minimum lies between the two estimates, where one deviance falls and the other rises. Grids grow finer
-    until Newton's method settles from their lowest point: only where none next to it is at the edge.
+    The minimum lies between the two estimates. Grids grow finer until Newton's method settles from their lowest point:
+    only where none next to it is at the edge.
     """
     ends = second.estimate()[rows[1]], first.estimate()[rows[0]] - difference
     low, high = np.minimum(*ends)[chosen, None], np.maximum(*ends)[chosen, None]
@@ -269,17 +245,13 @@ def _searched(
         near = each[:, None] + np.clip(best[:, None] + [-1, 0, 1], 0, _POINTS - 1)
         smooth = np.isfinite(one.slope[near] + other.slope[near]).all(axis=1)
         there = at[smooth]
-        points = [
-            side.point(r, x, profile, there)
-            for side, r, x, profile in zip((first, second), own, levels, (one, other), strict=True)
-        ]
-        guess = 0.5 * (one.slope[there] - other.slope[there])
-        deviance, exact = search.polished(of[smooth], points, guess)
+        sides = zip((first, second), own, levels, (one, other), strict=True)
+        points = [side.point(r, x, profile, there) for side, r, x, profile in sides]
+        deviance, exact = search.polished(of[smooth], points, 0.5 * (one.slope[there] - other.slope[there]))
         lower = deviance <= found[a[smooth]] * (1.0 + 1e-12)
         done = a[smooth][lower]
         found[done], multiplier[done] = deviance[lower], exact[lower]
-        a = np.setdiff1d(a, done)
-        width = width * 2.2 / (_POINTS - 1)
+        a, width = np.setdiff1d(a, done), width * 2.2 / (_POINTS - 1)
         if not a.size:
             break
     return found, multiplier

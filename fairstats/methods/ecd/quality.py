@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,13 +25,12 @@ _FOLDS = 5
 class SyntheticQuality(Result):
     """Likeness of synthetic to real rows.
 
-    * `frechet`: Fréchet distance of normal laws fitted to the encoded, standardised columns, per column: 0
-      for equal means and covariances.
+    * `frechet`: Fréchet distance of normal laws fitted to the encoded columns, per column: 0 for equal moments.
     * `kl_similarity`: mean over columns of 1/(1 + KL(real ‖ synthetic)), in (0, 1]: 1 for equal margins.
-    * `detection`: 1 − (2·max(AUC, ½) − 1), in [0, 1], of a cross-validated logistic regression that tells
-      real from synthetic rows: 1 where it cannot; `detection_interval` from the AUC's (Hanley & McNeil 1982).
-    * `f1_loss`: F1 of a logistic regression trained on half of the real rows less F1 of one trained on the
-      synthetic ones, both on the other half; NaN without a target.
+    * `detection`: 1 − (2·max(AUC, ½) − 1), in [0, 1], of a cross-validated logistic regression that tells real from
+      synthetic rows: 1 where it cannot; `detection_interval` from the AUC's (Hanley & McNeil 1982).
+    * `f1_loss`: F1 of a logistic regression trained on half of the real rows less F1 of one trained on the synthetic
+      ones, both on the other half; NaN without a target.
     """
 
     title: ClassVar[str] = "Quality of synthetic rows"
@@ -52,13 +52,11 @@ class SyntheticQuality(Result):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """One per measure; the detection has an interval."""
-        nan = float("nan")
-        none = Interval(nan, nan, self.detection_interval.confidence_level, "none")
+        none, n = Interval(nan, nan, self.detection_interval.confidence_level, "none"), self.n_real + self.n_synthetic
         measures = (
             ("Fréchet distance", self.frechet, none), ("normalised KL", self.kl_similarity, none),
             ("logistic detection", self.detection, self.detection_interval), ("F1 loss", self.f1_loss, none),
         )  # fmt: skip
-        n = self.n_real + self.n_synthetic
         return tuple(
             Comparison(metric=name, estimate=value, confidence_interval=interval, n=n, method="descriptive")
             for name, value, interval in measures
@@ -127,13 +125,12 @@ def synthetic_quality(
     a, b = _encoded(first, second)
     auc = _detection_auc(a, b, generator)
     low, high = _auc_interval(auc, len(a), len(b), level)
-    ends = sorted((_similarity(low), _similarity(high)))
-    upper = 1.0 if low <= 0.5 <= high else ends[1]
+    least, most = sorted((_similarity(low), _similarity(high)))
+    interval = Interval(least, 1.0 if low <= 0.5 <= high else most, level, "Hanley–McNeil")
     return SyntheticQuality(
         frechet=_frechet(a, b) / a.shape[1], kl_similarity=_kl_similarity(first, second),
-        detection=_similarity(auc), detection_interval=Interval(ends[0], upper, level, "Hanley–McNeil"),
-        f1_loss=float("nan") if target is None else _f1_loss(first, second, target, generator),
-        n_real=len(first), n_synthetic=len(second),
+        detection=_similarity(auc), detection_interval=interval, n_real=len(first), n_synthetic=len(second),
+        f1_loss=nan if target is None else _f1_loss(first, second, target, generator),
     )  # fmt: skip
 
 
@@ -143,14 +140,11 @@ def _encoded(first: pd.DataFrame, second: pd.DataFrame) -> tuple[Floats, Floats]
     for column in as_columns(pd.concat([first, second])):
         x, y = first[column.name], second[column.name]
         if column.numeric:
-            spread = float(x.std()) or 1.0
-            centre = float(x.mean())
+            centre, spread = float(x.mean()), float(x.std()) or 1.0
             parts.append(tuple(((v.to_numpy(float) - centre) / spread)[:, None] for v in (x, y)))
         elif column.kind == "category":
-            values = list(dict.fromkeys([*x, *y]))[:-1]  # the last one follows from the others
-            parts.append(
-                tuple(np.column_stack([(v == one).to_numpy(float) for one in values]) for v in (x, y))  # type: ignore[arg-type]
-            )
+            values: Any = list(dict.fromkeys([*x, *y]))[:-1]  # the last one follows from the others
+            parts.append(tuple(np.column_stack([(v == one).to_numpy(float) for one in values]) for v in (x, y)))
     if not parts:
         raise InputError("real", got="constant columns only", allowed="columns that vary")
     return np.hstack([p[0] for p in parts]), np.hstack([p[1] for p in parts])
@@ -187,8 +181,7 @@ def _detection_auc(a: Floats, b: Floats, rng: np.random.Generator) -> float:
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
     x, y = np.vstack([a, b]), np.repeat([0, 1], [len(a), len(b)])
-    folds = min(_FOLDS, len(a), len(b))
-    split = StratifiedKFold(folds, shuffle=True, random_state=int(rng.integers(2**31)))
+    split = StratifiedKFold(min(_FOLDS, len(a), len(b)), shuffle=True, random_state=int(rng.integers(2**31)))
     score = cross_val_predict(LogisticRegression(max_iter=1000), x, y, cv=split, method="predict_proba")[:, 1]
     return float(roc_auc_score(y, score))
 
@@ -214,8 +207,7 @@ def _f1_loss(first: pd.DataFrame, second: pd.DataFrame, target: Hashable, rng: n
     positive = sorted(first[target].unique())[-1]
     a, b = _encoded(first.drop(columns=target), second.drop(columns=target))
     y, z = ((f[target] == positive).to_numpy() for f in (first, second))
-    order = rng.permutation(len(a))
-    train, test = order[: len(a) // 2], order[len(a) // 2 :]
+    train, test = np.split(rng.permutation(len(a)), [len(a) // 2])
     scores = []
     for x, label in ((a[train], y[train]), (b, z)):
         if label.all() or not label.any():

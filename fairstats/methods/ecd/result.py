@@ -28,8 +28,6 @@ _BESIDE = (
 )  # fmt: skip
 #: Columns of the tidy table that the printed one leaves out.
 _TABLE = {*_BESIDE, *CHARACTERISTICS}
-
-
 _UNKNOWN, _NOTHING = Interval(math.nan, math.nan, math.nan, ""), Average(math.nan, math.nan, 0, 0)
 
 
@@ -37,9 +35,9 @@ _UNKNOWN, _NOTHING = Interval(math.nan, math.nan, math.nan, ""), Average(math.na
 class EcdComparison(Comparison):
     """What is inferred on unprivileged − privileged.
 
-    `root_mean`, `root_sd`: by which the signed root of the likelihood ratio was standardised; 0 and 1 where
-    it was not, NaN where there is none. `simultaneous`: interval that holds together with those of the other
-    groups; `exceedances`: of both tails; `acd`, `cvar`: differences of the means and of the worst shares.
+    `root_mean`, `root_sd`: by which the signed root of the likelihood ratio was standardised (0 and 1: it was not), or
+    NaN. `simultaneous`: interval that holds together with those of the other groups; `exceedances`: of both tails;
+    `acd`, `cvar`: differences of the means and of the worst shares.
     """
 
     root_mean: float = math.nan
@@ -58,14 +56,19 @@ class EcdComparison(Comparison):
         return dict(zip(_BESIDE, found, strict=True))
 
 
+def _of(name: str, meaning: str) -> Any:
+    """Property: an attribute of the only comparison, or of all as a tuple."""
+
+    def values(result: EcdResult) -> Any:
+        found = tuple(getattr(c, name) for c in result.comparisons)
+        return found[0] if len(found) == 1 else found
+
+    return property(values, doc=meaning)
+
+
 @serialisable(eq=False)
 class EcdResult(Result):
     """Extreme counterfactual discrimination: unprivileged − privileged return level, one row per group.
-
-    In `to_frame()` the rows of ECD and of the groups' levels are those of the paper's table IV: location (the level of
-    m interactions), scale and shape of the largest value in m interactions with standard errors, threshold, type and
-    horizon of the group's tail; beside ECD the differences of ACD and of CVaR with intervals and tests.
-
 
     `estimate` is ECD = RL_u(m) − RL_p(m), in [−2, 2]: positive where the unprivileged group has more to lose by its
     membership, in the worst of m interactions (of several groups an array, as every name here). `std_error` is the
@@ -73,6 +76,10 @@ class EcdResult(Result):
     two-sided; `bounds` are the one-sided ones of the `verdict`: whether |ECD| lies above or below the margin,
     family-wise over the groups. `statistic` and `pvalue` are of equal return levels, by `test`. `tails` are those of
     the groups, the reference's last; `sensitivity` has the comparisons with half and with twice the exceedances.
+
+    In `to_frame()` the rows of ECD and of the groups' levels are those of the paper's table IV: location (the level of
+    m interactions), scale and shape of the largest value in m interactions, threshold, type and horizon of the group's
+    tail; beside ECD the differences of ACD and of CVaR with intervals and tests.
     """
 
     title: ClassVar[str] = "Extreme counterfactual discrimination"
@@ -86,15 +93,9 @@ class EcdResult(Result):
     backend: str = "scipy"
     sensitivity: tuple[EcdComparison, ...] = ()
 
-    def _of(self, name: str) -> Any:
-        """An attribute of the only comparison, or of all as a tuple."""
-        values = tuple(getattr(c, name) for c in self.comparisons)
-        return values[0] if len(values) == 1 else values
-
-    @property
-    def unprivileged(self) -> Any:
-        """The group that is compared; several: a tuple."""
-        return self._of("group")
+    unprivileged = _of("group", "The group that is compared; several: a tuple.")
+    bounds = _of("bounds", "The one-sided limits of the verdict; of several groups a tuple.")
+    test = _of("method", "Name of the test; of several groups a tuple.")
 
     @property
     def privileged(self) -> str:
@@ -102,16 +103,8 @@ class EcdResult(Result):
         return self.comparisons[0].reference
 
     @property
-    def bounds(self) -> Any:
-        """The one-sided limits of the verdict; of several groups a tuple."""
-        return self._of("bounds")
-
-    @property
     def largest(self) -> Comparison:
-        """The largest |ECD| over the groups, with an interval from the simultaneous ones.
-
-        Its ends are the largest of their ends: it holds whichever group is the largest.
-        """
+        """The largest |ECD|, with the largest ends of the simultaneous intervals: these hold whichever group it is."""
         limits = [np.nan_to_num(list(c.simultaneous), nan=math.inf) for c in self.comparisons]
         low = max(max(a, -b, 0.0) if a < b else 0.0 for a, b in limits)
         high = min(max(max(-a, b) for a, b in limits), 2.0)
@@ -125,11 +118,10 @@ class EcdResult(Result):
     def rows_for(self, width: float) -> dict[str, int]:
         """Rows of every group for intervals of ECD no wider than this, with this sample as the pilot.
 
-        With the same share of rows above the threshold (`threshold=` in proportion) standard errors fall with
-        the square root of the rows, so that all groups are multiplied by (width here / width)², that of the
-        widest interval. A pilot of 50 exceedances knows its own width to a factor of two only. Raises
-        InputError for a width outside (0, 4], and where a group's level is an order statistic or that of a
-        power tail, or there is none: such widths do not fall so.
+        With `threshold=` in proportion standard errors fall with the square root of the rows, so that all groups are
+        multiplied by (width here / width)², that of the widest interval. A pilot of 50 exceedances knows its own width
+        to a factor of two only. Raises InputError for a width outside (0, 4], and where a group has no level, or that
+        of order statistics or a power tail: such widths do not fall so.
 
         Examples
         --------
@@ -151,11 +143,6 @@ class EcdResult(Result):
         factor = max(c.confidence_interval.width / width for c in self.comparisons) ** 2
         return {tail.group: math.ceil(round(tail.n * factor, 6)) for tail in self.tails}
 
-    @property
-    def test(self) -> Any:
-        """Name of the test; of several groups a tuple."""
-        return self._of("method")
-
     def __getitem__(self, group: Any) -> GroupTail:
         """The tail of a group."""
         return self.tails[group_index([tail.group for tail in self.tails], group, "group")]
@@ -168,16 +155,15 @@ class EcdResult(Result):
             real = not (tail.n_synthetic or self.tails[-1].n_synthetic)
             judged = {**c.row(self.backend), **more, **columns_of(c, *OF_VERDICT)}
             found.append({**judged, **c.beside(level, tested=real), **tail.characteristics})
-        several = [self.largest] if len(self.comparisons) > 1 else []
-        found += [{**c.row(self.backend), **more} for c in several]
+        if len(self.comparisons) > 1:
+            found.append({**self.largest.row(self.backend), **more})
         found += [{**c.row(scipy_backend.version()), **more} for c in self.sensitivity]
         for tail in self.tails:
             for at in tail.ordered_levels:
                 row = tail_row("return level", at.estimate, at.confidence_interval, tail.n, at.std_error)
-                backend = "numpy" if at.empirical else self.backend
-                own = tail.characteristics if at is tail.level else {}
                 about = {"group": tail.group, "interactions": at.interactions}
-                found.append({**row.row(backend), **about, **own})
+                about |= tail.characteristics if at is tail.level else {}
+                found.append({**row.row("numpy" if at.empirical else self.backend), **about})
             if tail.type is not None and tail.fit is not None:
                 error = tail.fit.std_error["shape"]
                 row = tail_row("shape", tail.type.estimate, tail.type.confidence_interval, tail.n, error)
@@ -192,12 +178,10 @@ class EcdResult(Result):
         found = [self._sentence(c) for c in self.comparisons]
         if len(found) > 1:
             top = self.largest
-            words = top.confidence_interval.words()
+            words = f"{top.group}, {top.estimate:.3f} ({top.confidence_interval.words()})"
             if unknown := [c.group for c in self.comparisons if math.isnan(c.estimate)]:
                 words = f"at least {top.confidence_interval.low:.3f}: {', '.join(unknown)} may lie anywhere"
-                found.append(f"Largest over the groups: {words}.")
-            else:
-                found.append(f"Largest over the groups: {top.group}, {top.estimate:.3f} ({words}).")
+            found.append(f"Largest over the groups: {words}.")
         return found
 
     def _sentence(self, c: EcdComparison) -> str:
@@ -216,8 +200,7 @@ class EcdResult(Result):
             f"{abs(c.estimate):.3f} {more} in score than {c.reference} (difference {c.estimate:.3f}, {level} interval "
             f"{low:.3f} to {high:.3f}): {c.verdict}; {tail}."
         )
-        fair = fair_range("difference", margin)
-        family = self.settings.adjust != "none" and len(self.comparisons) > 1
+        fair, family = fair_range("difference", margin), self.settings.adjust != "none" and len(self.comparisons) > 1
         why = explain(c.confidence_interval, c.bounds, fair, c.verdict, adjusted=family)
         return f"{said} {why}".strip()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -26,10 +27,9 @@ from fairstats.numerics.evt.distributions import Floats
 
 @serialisable()
 class Look:
-    """One look at the tail.
+    """One look at the tail, of n values, by the exponentiality test (no p-value for the paper's rules).
 
-    `n`: values looked at; `statistic`, `pvalue`: of the exponentiality test; no p-value for the paper's rules;
-    `confidence_level`: 1 less the level of this look; `reason`: why there was nothing to test; empty otherwise.
+    `confidence_level`: 1 less the level of this look; `reason`: why there was nothing to test.
     """
 
     n: int
@@ -82,12 +82,12 @@ class TailSample(Result):
     @property
     def statistic(self) -> float:
         """Statistic of the last look."""
-        return self.looks[-1].statistic if self.looks else float("nan")
+        return self.looks[-1].statistic if self.looks else math.nan
 
     @property
     def pvalue(self) -> float:
         """p-value of the last look; NaN for the paper's rules."""
-        return self.looks[-1].pvalue if self.looks else float("nan")
+        return self.looks[-1].pvalue if self.looks else math.nan
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per look."""
@@ -130,19 +130,17 @@ def status_words(looks: Sequence[Look], ended: str, stop: str, max_looks: int) -
     """How the sampling ended."""
     if not looks:
         return f"not passed: {ended} before the first look"
-    last = looks[-1]
-    if last.reason:
-        return last.reason
+    if looks[-1].reason:
+        return looks[-1].reason
     if stop == "all_looks":
-        failed = sum(not look.passed for look in looks)
-        if failed:
+        if failed := sum(not look.passed for look in looks):
             return f"not passed: {failed} of {len(looks)} looks found it heavier than exponential"
         return "passed" if len(looks) == max_looks else f"not passed: {ended} after {len(looks)} looks"
-    if last.passed:
-        if len(looks) > 1:
-            return "passed by stopping rule, no error guarantee"
-        return "passed" if max_looks == 1 else "passed at the first look"
-    return f"not passed: {ended}"
+    if not looks[-1].passed:
+        return f"not passed: {ended}"
+    if len(looks) > 1:
+        return "passed by stopping rule, no error guarantee"
+    return "passed" if max_looks == 1 else "passed at the first look"
 
 
 def sample_tail(
@@ -168,9 +166,8 @@ def sample_tail(
 ) -> TailSample:
     """Sample counterfactual discrimination of one group until its tail passes the exponentiality test.
 
-    The first look is at the group's real rows. While the test fails, a batch of synthetic rows is added and
-    the test is made again, up to a number of looks or a time. (Algorithm 1 of Monjezi et al. prints ``while t
-    ≤ T OR Passed``; read: AND NOT passed.)
+    The first look is at the group's real rows. While the test fails, a batch of synthetic rows is added and the test is
+    made again, up to a number of looks or a time. (Algorithm 1 prints ``while t ≤ T OR Passed``; read: AND NOT passed.)
 
     Parameters
     ----------
@@ -181,8 +178,8 @@ def sample_tail(
     group : value
         The group to sample.
     generator : None, "smoothed_bootstrap", "gaussian_copula", or object
-        What makes synthetic rows: None for a single look at the real ones; or an object with ``fit(frame)``
-        and ``sample(n)``, such as CTGAN and TVAE of the package ctgan. It is fitted to the rows of the group.
+        What makes synthetic rows, fitted to those of the group: None for a single look at the real ones; or an object
+        with ``fit(frame)`` and ``sample(n)``, such as CTGAN and TVAE of the package ctgan.
     k_min, k_max : int
         Numbers of largest values whose coefficients of variation are looked at.
     batch : int
@@ -216,13 +213,12 @@ def sample_tail(
     Raises
     ------
     InputError
-        A group that is not there, a generator that raises, k_max not below the number of rows without a
-        generator, predictions that are no probabilities.
+        A group that is not there, a generator that raises, k_max not below the number of rows without a generator,
+        predictions that are no probabilities.
 
     References
     ----------
-    Monjezi, V., Trivedi, A., Kreinovich, V., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory,
-    Algorithm 1.
+    Monjezi, V., Trivedi, A., Kreinovich, V., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory.
 
     Examples
     --------
@@ -251,15 +247,12 @@ def sample_tail(
     attribute = find_attribute(table, sensitive_features, values)
     level = group_index(attribute.labels, group, "group")
     random, seed = checks.as_generator(rng)
-    real = np.flatnonzero(attribute.codes == level)
-    fitted = None
+    real, fitted = np.flatnonzero(attribute.codes == level), None
     if generator is not None:
         fitted = fit_generator(generator, as_people(data, "data").iloc[real], random)
     elif real.size <= k_max:
-        got, cure = (
-            f"{k_max} for {real.size:,} rows of {attribute.labels[level]!r}",
-            "a smaller k_max, or a generator",
-        )
+        got = f"{k_max} for {real.size:,} rows of {attribute.labels[level]!r}"
+        cure = "a smaller k_max, or a generator"
         raise InputError("k_max", got=got, allowed="less than the number of rows", cure=cure)
     else:
         max_looks = 1
@@ -309,14 +302,9 @@ class _Rows:
 
 
 def _looks(
-    rows: _Rows,
-    fitted: FittedGenerator | None,
-    rule: dict[str, Any],
-    batch: int,
-    timeout: float | None,
-    stop: str,
+    rows: _Rows, fitted: FittedGenerator | None, rule: dict[str, Any], batch: int, timeout: float | None, stop: str,
     progress: bool,
-) -> tuple[list[Look], str]:
+) -> tuple[list[Look], str]:  # fmt: skip
     """Looks at the tail, a batch of synthetic rows between them, and how it ended."""
     looks: list[Look] = []
     started, most = time.monotonic(), rule["max_looks"]
@@ -345,5 +333,5 @@ def _look(cd: Floats, level: float, rule: dict[str, Any]) -> Look:
     except InputError as problem:
         if problem.argument != "x":
             raise
-        return Look(size, float("nan"), float("nan"), level, False, f"degenerate: {problem.got}")
+        return Look(size, math.nan, math.nan, level, False, f"degenerate: {problem.got}")
     return Look(size, found.statistic, found.pvalue, level, found.passed, "")

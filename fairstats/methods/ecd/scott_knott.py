@@ -10,7 +10,7 @@ import numpy as np
 from fairstats.ground import checks
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
-from fairstats.ground.results import Comparison, Result
+from fairstats.ground.results import Comparison, Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.series import as_series
@@ -21,11 +21,7 @@ NEGLIGIBLE = 0.147
 
 @serialisable()
 class Treatment:
-    """One treatment.
-
-    `rank`: 1 is best; treatments of one rank are not told apart; `n`: runs; `wins`, `ties`, `losses`: against
-    the other treatments, by rank.
-    """
+    """One treatment of n runs; rank 1 is best; `wins`, `ties` and `losses` are against the others, by rank."""
 
     name: str
     rank: int
@@ -39,11 +35,7 @@ class Treatment:
 
 @serialisable()
 class ScottKnott(Result):
-    """Ranks of treatments, best first.
-
-    `confidence_level` is 1 less the error of any split among alike treatments, `least_effect` the smallest
-    Cliff's delta of a split.
-    """
+    """Ranks of treatments, best first; arguments as of `scott_knott`."""
 
     title: ClassVar[str] = "Scott–Knott ranks"
     backend: ClassVar[str] = "numpy"
@@ -63,11 +55,9 @@ class ScottKnott(Result):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Mean of every treatment, best first."""
-        method = "Scott–Knott, bootstrap and Cliff's delta"
+        about: Any = {"metric": "mean over runs", "method": "Scott–Knott, bootstrap and Cliff's delta"}
         return tuple(
-            Comparison(
-                metric="mean over runs", group=t.name, estimate=t.mean, std_error=t.std / t.n**0.5, n=t.n, method=method
-            )
+            Comparison(group=t.name, estimate=t.mean, std_error=t.std / t.n**0.5, n=t.n, **about)
             for t in self.treatments
         )
 
@@ -77,16 +67,13 @@ class ScottKnott(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per treatment."""
-        return [
-            {**row, "rank": t.rank, "wins": t.wins, "ties": t.ties, "losses": t.losses}
-            for row, t in zip(super().rows(), self.treatments, strict=True)
-        ]
+        ranked = zip(super().rows(), self.treatments, strict=True)
+        return [{**row, **columns_of(t, "rank", "wins", "ties", "losses")} for row, t in ranked]
 
     def sentences(self) -> list[str]:
         """One per rank, best first."""
         ranks = dict.fromkeys(t.rank for t in self.treatments)
-        named = {rank: [t.name for t in self.treatments if t.rank == rank] for rank in ranks}
-        return [f"Rank {rank}: {', '.join(names)}." for rank, names in named.items()]
+        return [f"Rank {r}: {', '.join(t.name for t in self.treatments if t.rank == r)}." for r in ranks]
 
     def notes(self) -> list[str]:
         """What a rank means."""
@@ -125,11 +112,11 @@ def scott_knott(
 ) -> ScottKnott:
     """Rank treatments by their results over repeated runs.
 
-    The treatments, ordered by mean, are split where the sum of squares between the two parts is largest; the
-    split stands if a bootstrap test of equal means rejects and Cliff's delta is not negligible, and the parts
-    are split in turn. The test knows that the split was chosen: |t| of Welch is compared with its law when
-    every resample has the best split of its own, at the level 1 − (1 − α)^(m/k) for m of the k treatments
-    (Ryan 1960), so that any split among alike treatments has the error α.
+    The treatments, ordered by mean, are split where the sum of squares between the two parts is largest; the split
+    stands if a bootstrap test of equal means rejects and Cliff's delta is not negligible, and the parts are split in
+    turn. The test knows that the split was chosen: |t| of Welch is compared with its law when every resample has the
+    best split of its own, at the level 1 − (1 − α)^(m/k) for m of the k treatments, so that any split among alike
+    treatments has the error α.
 
     Parameters
     ----------
@@ -154,17 +141,15 @@ def scott_knott(
 
     Notes
     -----
-    Simulated at α = .05: 4 and 8 alike treatments are split in 4.5% and 4.9% of samples (10 and 30 normal
-    runs), 5 skew ones in 4.3%, 8 of unequal spread in 3.7%. The place of a split among
-    treatments that differ has no such guarantee: of three pairs one standard deviation apart (20 runs) equal
-    ones are parted in 25% of samples, three standard deviations apart in 4%.
+    Simulated at α = .05: 4 and 8 alike treatments are split in 4.5% and 4.9% of samples (10 and 30 normal runs), 5 skew
+    ones in 4.3%, 8 of unequal spread in 3.7%. The place of a split among treatments that differ has no such guarantee:
+    of three pairs one standard deviation apart (20 runs) equal ones are parted in 25% of samples, three apart in 4%.
 
     References
     ----------
-    Ryan, T. A. (1960). Significance tests for multiple comparison of proportions, variances, and other
-    statistics. Psychological Bulletin 57, 318–328.
-    Scott, A. J., Knott, M. (1974). A cluster analysis method for grouping means in the analysis of variance.
-    Biometrics 30, 507–512.
+    Ryan, T. A. (1960). Significance tests for multiple comparison of proportions, variances, and other statistics.
+    Psychological Bulletin 57, 318–328.
+    Scott, A. J., Knott, M. (1974). A cluster analysis method for grouping means. Biometrics 30, 507–512.
     Efron, B., Tibshirani, R. (1993). An Introduction to the Bootstrap, algorithm 16.1.
 
     Examples
@@ -217,8 +202,7 @@ def scott_knott(
 def _best_cut(means: Floats, squares: Floats, size: Floats) -> tuple[Floats, Floats]:
     """Treatments before the cut with most between the parts, and |t| of Welch there.
 
-    `means`, `squares` (sum of squared deviations) and `size` of the treatments in the order of their means,
-    shape (…, k).
+    `squares`: sums of squared deviations; all of shape (…, k), in the order of the means.
     """
 
     def parts(of: Floats) -> tuple[Floats, Floats]:
@@ -226,10 +210,9 @@ def _best_cut(means: Floats, squares: Floats, size: Floats) -> tuple[Floats, Flo
         return before, of.sum(axis=-1, keepdims=True) - before
 
     n, total = parts(size), parts(size * means)
-    mean = total[0] / n[0], total[1] / n[1]
+    gap = total[1] / n[1] - total[0] / n[0]
     # around the mean of the part
     around = [s - t**2 / m for s, t, m in zip(parts(squares + size * means**2), total, n, strict=True)]
-    gap = mean[1] - mean[0]
     cut = np.argmax(gap**2 * n[0] * n[1], axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = sum(np.maximum(a, 0.0) / (m * (m - 1)) for a, m in zip(around, n, strict=True))
@@ -238,18 +221,14 @@ def _best_cut(means: Floats, squares: Floats, size: Floats) -> tuple[Floats, Flo
 
 
 def _bootstrap_cut(values: list[Floats], replicates: int, rng: np.random.Generator) -> tuple[int, float]:
-    """Where treatments, in the order of their means, are cut, and the p-value of equal means.
-
-    |t| at the cut against its law under resampling from centred samples, each with the best cut of its own.
-    """
+    """Where treatments, in the order of their means, are cut, and the p-value of equal means by resampling."""
 
     def summary(x: Floats) -> tuple[Floats, Floats]:
         mean = x.mean(axis=-1)
         return mean, ((x - mean[..., None]) ** 2).sum(axis=-1)
 
-    size = np.array([float(v.size) for v in values])
     # a common shift takes nothing from t, and rounding from the sums of squares
-    centre = np.concatenate(values).mean()
+    size, centre = np.array([float(v.size) for v in values]), np.concatenate(values).mean()
     means, squares = (np.array(p) for p in zip(*(summary(v - centre) for v in values), strict=True))
     cut, observed = _best_cut(means, squares, size)
     drawn = [summary((v - v.mean())[rng.integers(0, v.size, (replicates, v.size))]) for v in values]

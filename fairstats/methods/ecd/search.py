@@ -29,8 +29,8 @@ from fairstats.methods.ecd.result import EcdResult
 class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Search over hyper-parameters for the least discrimination under an accuracy constraint (ECD-Fair).
 
-    The rows are split three ways: models are trained on the first part and chosen on the second; the chosen
-    model's ECD is reported on the third, which the search never sees.
+    The rows are split three ways: models are trained on the first part and chosen on the second; the chosen model's ECD
+    is reported on the third, which the search never sees.
 
     Parameters
     ----------
@@ -126,24 +126,14 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: int = 0,
         progress: bool = False,
     ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.sensitive_features = sensitive_features
-        self.privileged = privileged
-        self.unprivileged = unprivileged
-        self.objective = objective
-        self.accuracy_loss = accuracy_loss
-        self.n_iter = n_iter
-        self.timeout = timeout
-        self.interactions = interactions
-        self.threshold = threshold
-        self.pos_label = pos_label
-        self.backend = backend
-        self.splits = splits
-        self.sampler = sampler
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.progress = progress
+        self.estimator, self.param_distributions = estimator, param_distributions
+        self.sensitive_features, self.pos_label = sensitive_features, pos_label
+        self.privileged, self.unprivileged = privileged, unprivileged
+        self.objective, self.accuracy_loss = objective, accuracy_loss
+        self.n_iter, self.timeout = n_iter, timeout
+        self.interactions, self.threshold = interactions, threshold
+        self.splits, self.sampler, self.backend = splits, sampler, backend
+        self.warm_start, self.random_state, self.progress = warm_start, random_state, progress
 
     def fit(self, X: Any, y: Any) -> EcdSearch:
         """Search.
@@ -182,8 +172,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for _ in tqdm(range(self.n_iter), desc="trials", disable=not self.progress, leave=False):
             if self.timeout is not None and time.monotonic() - started > self.timeout:
                 break
-            params = next(self._propose, None)
-            if params is None:
+            if (params := next(self._propose, None)) is None:
                 break
             trial = self._try(params)
             if self._tell is not None:
@@ -230,8 +219,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checks.check_that(isinstance(shares, (list, tuple)) and len(shares) == 3, "splits", shares, *words)
         total = sum(checks.check_share("splits", share, cure=words[1]) for share in shares)
         checks.check_that(abs(total - 1) <= 1e-9, "splits", shares, *words)
-        fine = isinstance(choices, Mapping) and bool(choices)
-        allowed = "parameter → values, or distribution"
+        fine, allowed = isinstance(choices, Mapping) and bool(choices), "parameter → values, or distribution"
         checks.check_that(fine, "param_distributions", choices, allowed, '{"C": [0.1, 1, 10]}')
 
     def _parts(self, X: Any, label: NDArray[Any]) -> list[NDArray[np.intp]]:
@@ -242,8 +230,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checks.check_rows("y", label, table.n_rows, per_row="label")
         attribute = find_attribute(table, self.sensitive_features, None)
         _, code = np.unique(label, return_inverse=True)
-        stratum = attribute.codes * (code.max() + 1) + code
-        rows = np.arange(table.n_rows)
+        stratum, rows = attribute.codes * (code.max() + 1) + code, np.arange(table.n_rows)
         seed = int(self.random_state)
         try:
             first, rest = train_test_split(rows, train_size=self.splits[0], stratify=stratum, random_state=seed)
@@ -305,23 +292,17 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for trial in self._trials:
             trial["feasible"] = bool(trial["accuracy"] >= floor - 1e-12) and not trial["error"]
         allowed = [t for t in self._trials if t["feasible"]]
-        best = min(allowed, key=lambda t: t["objective"])["number"]
+        best, baseline = min(allowed, key=lambda t: t["objective"])["number"], self._models[0][0]
         self.best_estimator_, self.best_params_ = self._models[best]
-        self.accuracy_, self.baseline_accuracy_ = (
-            self._accuracy(model, 2) for model in (self.best_estimator_, self._models[0][0])
-        )
+        self.accuracy_, self.baseline_accuracy_ = (self._accuracy(m, 2) for m in (self.best_estimator_, baseline))
         self.result_ = self._ecd(self.best_estimator_, 2, 999, self.backend)
-        baseline = self._models[0][0]
         self.baseline_result_ = self._ecd(baseline, 2, 999, self.backend) if best else self.result_
 
 
 def _proposals(
     distributions: Mapping[str, Any], sampler: str, seed: int
 ) -> tuple[Iterator[dict[str, Any]], Callable[[float], None] | None]:
-    """Parameters to try, one set after the other, and what is to be told of each (lower is better).
-
-    Optuna's sampler where it is installed and "random" is not asked for, else scikit-learn's.
-    """
+    """Parameters to try, one set after the other, and what is to be told of each (lower is better)."""
     for name, choices in distributions.items():
         if not (hasattr(choices, "rvs") and hasattr(choices, "ppf")) and not _is_list(choices):
             allowed = "a list of values, or a frozen distribution of scipy.stats"

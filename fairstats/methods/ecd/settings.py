@@ -1,9 +1,11 @@
-"""The settings of `fairstats.ecd`, checked."""
+"""The settings of `fairstats.ecd`, checked, and the grid of rounded scores that values of CD lie on by them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from fairstats.ground import checks
 from fairstats.ground.backends import BACKENDS
@@ -11,11 +13,22 @@ from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.serialise import serialisable
+from fairstats.methods.ecd.sample import GroupSample
+from fairstats.numerics.evt.distributions import Floats
+from fairstats.numerics.evt.grid import LEAST_CELLS, OFF_GRID, grid_width
+from fairstats.numerics.evt.series import may_be_rounded
+
+#: Of the cells between rounded values so many have one at least, else rounding does not matter.
+_FILLED = 0.05
+#: Coarser values are decisions, or votes of a few: they are what they are, and no rounded probabilities.
+_COARSEST = 0.2
+#: Values closer than this are one value.
+TIE = 1e-12
 
 
 @serialisable()
 class EcdSettings:
-    """The arguments of `fairstats.ecd`, checked; the thresholds by the names of the groups."""
+    """The arguments of `fairstats.ecd`; the thresholds by the names of the groups."""
 
     interactions: float
     other_interactions: tuple[float, ...]
@@ -39,26 +52,21 @@ class EcdSettings:
         checks.check_choice("backend", self.backend, (None, *BACKENDS))
         checks.check_choice("adjust", self.adjust, ADJUSTMENTS)
         m = _more_than_one("interactions", self.interactions)
-        others = tuple(_more_than_one("other_interactions", v) for v in self.other_interactions)
+        others = [_more_than_one("other_interactions", v) for v in self.other_interactions]
         checks.check_whole("n_resamples", self.n_resamples, low=0)
         checks.check_confidence_level(self.confidence_level)
         checks.check_number("margin", self.margin, low=0, open_low=True, cure="0.05")
         checks.check_number("horizon_width", self.horizon_width, low=0, open_low=True, cure="0.5")
         checks.check_share("cvar_level", self.cvar_level)
-        words = "factors of the exceedances, between 0.01 and 100"
-        factors = (
-            checks.check_number("sensitivity", f, low=0.01, high=100, allowed=words, cure="(0.5, 2)")
-            for f in self.sensitivity
-        )
-        for name, value in (
-            ("sensitivity", tuple(factors)),
-            ("interactions", m),
-            ("other_interactions", tuple(v for v in others if v != m)),
-            ("threshold", _checked_threshold(self.threshold)),
-            ("calibrated", bool(self.calibrated)),
-            ("grid", _checked_grid(self.grid)),
-        ):
-            object.__setattr__(self, name, value)  # as they are meant, and only here
+        bounds: Any = {"low": 0.01, "high": 100, "allowed": "factors of the exceedances, between 0.01 and 100"}
+        factors = [checks.check_number("sensitivity", f, **bounds, cure="(0.5, 2)") for f in self.sensitivity]
+        meant = {
+            "interactions": m, "other_interactions": tuple(v for v in others if v != m), "sensitivity": tuple(factors),
+            "threshold": _checked_threshold(self.threshold), "calibrated": bool(self.calibrated),
+            "grid": _checked_grid(self.grid),
+        }  # fmt: skip
+        for name, value in meant.items():
+            object.__setattr__(self, name, value)
 
     @property
     def n_exceedances(self) -> int:
@@ -74,11 +82,8 @@ def _checked_threshold(threshold: Any) -> int | str | dict[str, float] | None:
         raise InputError("threshold", got=repr(threshold), allowed=allowed, cure="threshold=50")
     if not isinstance(threshold, Mapping):
         return checks.check_whole("threshold", threshold, low=10)
-    words = "for every group a number in [−1, 1)"
-    return {
-        label_text(k): checks.check_number("threshold", v, low=-1, high=1, open_high=True, allowed=words, cure="0.2")
-        for k, v in threshold.items()
-    }
+    bounds: Any = {"low": -1, "high": 1, "open_high": True, "allowed": "for every group a number in [−1, 1)"}
+    return {label_text(k): checks.check_number("threshold", v, **bounds, cure="0.2") for k, v in threshold.items()}
 
 
 def _checked_grid(grid: Any) -> float | str | None:
@@ -92,3 +97,49 @@ def _checked_grid(grid: Any) -> float | str | None:
 def _more_than_one(argument: str, value: Any) -> float:
     words = "a number of interactions above 1"
     return checks.check_number(argument, value, low=1, high=1e15, open_low=True, allowed=words, cure="1000")
+
+
+def check_grid(name: str, sample: GroupSample, settings: EcdSettings) -> None:
+    """Raise unless the values lie on the grid that was given, if one was."""
+    cd = sample.largest()
+    if not isinstance(settings.grid, float) or not cd.size:
+        return
+    cells = (cd - cd.max()) / settings.grid
+    if np.abs(cells - np.round(cells)).max() > OFF_GRID:
+        got = f"{settings.grid:g}, of which the values of {name!r} are no multiples"
+        allowed = "the width of the grid that all values of CD lie on"
+        raise InputError("grid", got=got, allowed=allowed, cure="grid='auto'")
+
+
+def grid_of(above: Floats, settings: EcdSettings) -> float:
+    """Width of the grid of values that a tail can be fitted to; 0 where there is none.
+
+    Not with fewer cells than `fit_gpd` takes, nor with so many that rounding does not matter. That CD is the
+    difference of two rounded scores does no harm from there on (the calibration page has such scores).
+    """
+    distinct, width = distinct_of(above), rounding_width(above, settings)
+    return width if distinct >= LEAST_CELLS and _is_filled(above, distinct, width) else 0.0
+
+
+def distinct_of(values: Floats) -> int:
+    """Number of distinct values."""
+    return int(np.unique(np.round(values / TIE) * TIE).size)
+
+
+def rounding_width(values: Floats, settings: EcdSettings) -> float:
+    """Width of the grid of the values, as given or of those that are tied; 0 where there is none.
+
+    Not found where the largest are not tied, nor most, nor of fewer than three values, which any grid fits.
+    """
+    if not isinstance(settings.grid, str):
+        return settings.grid or 0.0
+    distinct = distinct_of(values)
+    if distinct < 3 or not may_be_rounded(np.round(values, 9)):
+        return 0.0
+    width = grid_width(values)
+    # a few fractions have a common divisor, too, but their grid is empty
+    return width if width <= _COARSEST + TIE and _is_filled(values, distinct, width) else 0.0
+
+
+def _is_filled(values: Floats, distinct: int, width: float) -> bool:
+    return bool(distinct >= _FILLED * np.ptp(values) / (width or 1.0))

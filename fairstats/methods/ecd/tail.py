@@ -13,9 +13,8 @@ import numpy as np
 from fairstats.ground.errors import DataWarning
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.ecd.grid import TIE, check_grid, grid_of, rounding_width
 from fairstats.methods.ecd.sample import GroupSample
-from fairstats.methods.ecd.settings import EcdSettings
+from fairstats.methods.ecd.settings import TIE, EcdSettings, check_grid, grid_of, rounding_width
 from fairstats.numerics.evt import EvtFit, choose_threshold, empirical_return_level, fit_gpd, tail_type
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.profile import TailType
@@ -32,8 +31,7 @@ LEAST, _DEFAULT = 10, 50
 _REACH = 1.2
 #: Exceedances that are more than this share of the values are called hardly a tail.
 _LARGEST_SHARE = 0.25
-#: Above this share of the rows a tail that is not generalised Pareto biases the level by more than its
-#: interval allows: the default threshold goes no lower.
+#: Above this share of the rows a tail that is not generalised Pareto biases the level by more than its interval allows.
 _LARGE_SHARE = 0.05
 #: Columns of a tail in the paper's table IV: μ, σ, ξ with their errors, τ, type, B.
 CHARACTERISTICS = (
@@ -46,13 +44,11 @@ _CANDIDATES, _FEWEST = 12, 20
 
 @serialisable()
 class GroupLevel:
-    """A return level of one group.
+    """A return level of one group: the 1 − 1/m quantile of CD, exceeded in m `interactions` with probability about 63%.
 
-    `interactions`: m: the level is the 1 − 1/m quantile of CD, exceeded in m interactions with probability
-    about 63%; `estimate`, `std_error`: the standard error is the delta method's, for display; NaN where there
-    is none; `confidence_interval`: likelihood interval with the rate estimated, or binomial for an empirical
-    quantile; `empirical`: whether the level is an order statistic, and no model is behind it; `beyond_bound`:
-    whether the model's level exceeds 1, which CD cannot: an order statistic stands in.
+    `std_error` is the delta method's, for display, or NaN. `confidence_interval`: by likelihood with the rate
+    estimated, or binomial where the level is an order statistic (`empirical`), as it is where the model's level exceeds
+    1, which CD cannot (`beyond_bound`).
     """
 
     interactions: float
@@ -67,12 +63,10 @@ class GroupLevel:
 class GroupTail:
     """The tail of counterfactual discrimination in one group.
 
-    `threshold`: the (k + 1)-th largest CD; NaN where there are too few values; `n_exceedances`: values above
-    the threshold: k, or fewer where values are tied with it; `rate`: λ: exceedances per interaction; `level`:
-    at the common number of interactions; `levels`: at the other numbers asked for; `fit`: None where the tail
-    is degenerate; `type`: with the interval of ξ and the horizon; `goodness_pvalue`: Anderson–Darling with
-    parametric bootstrap; NaN where not computed; `endpoint`: likelihood interval of the end point, for ξ < 0;
-    `degenerate`: why there is no fit; empty where there is one.
+    `threshold`: the (k + 1)-th largest CD, NaN where there are too few values; `n_exceedances`: k, or fewer where some
+    are tied with it; `rate`: λ: exceedances per interaction; `level`: at the common number of interactions; `levels`:
+    at the others; `fit`: None where `degenerate` says why there is none; `type`: with interval of ξ and horizon;
+    `goodness_pvalue`: Anderson–Darling by parametric bootstrap, or NaN; `endpoint`: its likelihood interval, for ξ < 0.
     """
 
     group: str
@@ -107,8 +101,7 @@ class GroupTail:
             params, covariance = to_point_process(excess, self.fit.covariance, *about)
             errors = np.sqrt(np.diagonal(covariance))
             values[2:6] = [params[1], errors[1], params[2], errors[2]]
-        kind = self.type
-        values += ["", math.nan] if kind is None else [kind.type, kind.horizon]
+        values += ["", math.nan] if self.type is None else [self.type.type, self.type.horizon]
         return dict(zip(CHARACTERISTICS, values, strict=True))
 
     @property
@@ -119,31 +112,24 @@ class GroupTail:
     @property
     def sentence(self) -> str:
         """Size, threshold, and the type of the tail or why there is none."""
-        said = f"{self.group}: N = {self.n_real:,}"
+        kind, said = self.type, f"{self.group}: N = {self.n_real:,}"
         said += f" and {self.n_synthetic:,} synthetic" if self.n_synthetic else ""
         if not math.isnan(self.threshold):
             said += f", {self.n_exceedances} above {self.threshold:.4g}"
-        kind = self.type
         if math.isnan(self.level.estimate):
             said += f"; no level, {self.degenerate}"
         elif self.degenerate:
-            said += f"; no model of the tail, {self.degenerate}; order statistics instead "
-            said += f"(maximum {self.maximum:.4g})"
+            said += f"; no model of the tail, {self.degenerate}; order statistics instead (maximum {self.maximum:.4g})"
         elif kind is not None:
             low, high = kind.confidence_interval
             near = "at its least value: " if self.fit is not None and self.fit.at_boundary else ""
+            reach = "unlimited" if kind.horizon == np.inf else f"{kind.horizon:,.0f} interactions"
             said += f"; type {kind.type} ({near}ξ {kind.estimate:.3f}, {low:.3f} to {high:.3f})"
-            said += f"; horizon {_count(kind.horizon)}: {kind.horizon_reason}"
+            said += f"; horizon {'none' if np.isnan(kind.horizon) else reach}: {kind.horizon_reason}"
         if not self.degenerate and not np.isnan(self.goodness_pvalue):
             law = " of the generalised Pareto law" if self.fit is not None and self.fit.by_power else ""
             said += f"; goodness of fit{law} p = {self.goodness_pvalue:.3g}"
         return " ".join([f"{said}.", *self.notes])
-
-
-def _count(value: float) -> str:
-    if np.isnan(value):
-        return "none"
-    return "unlimited" if value == np.inf else f"{value:,.0f} interactions"
 
 
 def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.random.Generator) -> GroupTail:
@@ -156,7 +142,7 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
     return GroupTail(
         group=name, n_real=sample.n_real, n_synthetic=sample.n_synthetic, n_people=sample.average.n_people,
         threshold=threshold, n_exceedances=int(above.size),
-        rate=above.size / sample.n if sample.n else float("nan"), maximum=sample.maximum, level=level,
+        rate=above.size / sample.n if sample.n else math.nan, maximum=sample.maximum, level=level,
         levels=tuple(others), fit=fit,
         type=None if fit is None else tail_type(fit, bound=BOUND, max_relative_width=settings.horizon_width),
         goodness_pvalue=_goodness(fit, settings, rng),
@@ -169,8 +155,7 @@ def _above(sample: GroupSample, name: str, k: int, settings: EcdSettings) -> tup
     """The values above the threshold, and the threshold; on a grid it lies between two cells."""
     threshold = _threshold(sample, name, k, settings)
     cd = sample.largest(threshold)
-    above = cd[cd > threshold] if np.isfinite(threshold) else cd[:0]
-    tied = cd[cd >= threshold]
+    above, tied = cd[cd > threshold] if np.isfinite(threshold) else cd[:0], cd[cd >= threshold]
     if above.size < k and (width := grid_of(tied, settings)):
         return tied, threshold - 0.5 * width
     return above, threshold
@@ -261,7 +246,7 @@ def _threshold(sample: GroupSample, name: str, k: int, settings: EcdSettings) ->
         return float(settings.threshold[name])
     k = min(k, sample.n - 1)
     if k < LEAST:
-        return float("nan")
+        return math.nan
     cd = sample.largest(np.nan if sample.top is None or k < sample.top.size else -np.inf)
     return float(np.partition(cd, cd.size - k - 1)[cd.size - k - 1])
 
@@ -275,14 +260,12 @@ def _degenerate(sample: GroupSample, above: Floats, threshold: float, settings: 
         return f"all {sample.n:,} values are 0: the scores do not change with the attribute"
     if cd.size and cd.max() - cd.min() <= TIE and not far:
         return f"all {sample.n:,} values equal {cd.max():.3g}"
-    tied = int((cd == threshold).sum())
-    if above.size < LEAST and tied > 1:
-        return f"{tied} values are tied at the threshold and {above.size} lie above it: ties, no tail"
     if above.size < LEAST:
+        if (tied := int((cd == threshold).sum())) > 1:
+            return f"{tied} values are tied at the threshold and {above.size} lie above it: ties, no tail"
         lie = "value lies" if above.size == 1 else "values lie"
         return f"{above.size} {lie} above the threshold, fewer than {LEAST}"
-    gaps = np.diff(np.sort(above))
-    distinct = 1 + int((gaps > TIE * max(1.0, np.abs(above).max())).sum())
+    distinct = 1 + int((np.diff(np.sort(above)) > TIE * max(1.0, np.abs(above).max())).sum())
     if distinct < max(LEAST, above.size / 2) and not grid_of(above, settings):
         what = f"are {distinct} distinct ones" if distinct > 1 else "are one and the same"
         return f"its {above.size} largest values {what}: ties, not a continuous tail"
@@ -302,23 +285,19 @@ def _in_top_cell(sample: GroupSample, width: float) -> int:
 
 
 def _fit(sample: GroupSample, threshold: float, settings: EcdSettings) -> EvtFit:
-    cd = sample.largest()
-    options: dict[str, Any] = {"confidence_level": settings.confidence_level, "backend": settings.backend}
-    options["n_total"], options["grid"] = sample.n, grid_of(cd[cd > threshold], settings) or None
+    cd, level = sample.largest(), settings.confidence_level
+    width = grid_of(cd[cd > threshold], settings) or None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*no maximum", DataWarning)  # told as `degenerate`
-        return fit_gpd(cd, threshold, covariates=None, **options)
+        return fit_gpd(cd, threshold, n_total=sample.n, grid=width, confidence_level=level, backend=settings.backend)
 
 
-def refitted(sample: GroupSample, k: int, tail: GroupTail, settings: EcdSettings) -> EvtFit | None:
+def refitted(sample: GroupSample, k: int, settings: EcdSettings) -> EvtFit | None:
     """The fit with k exceedances; None where there is no such tail, or m interactions do not reach it."""
     if not LEAST <= k < sample.n or k * settings.interactions < sample.n:
         return None
     cd = np.sort(sample.largest())[::-1]
-    if k >= cd.size:
-        return None
-    above = cd[cd > cd[k]]
-    if _degenerate(sample, above, float(cd[k]), settings):
+    if k >= cd.size or _degenerate(sample, cd[cd > cd[k]], float(cd[k]), settings):
         return None
     # by SciPy: where R is asked for, the fit that is reported has checked that both agree
     fit = _fit(sample, float(cd[k]), replace(settings, backend="scipy"))
@@ -329,7 +308,7 @@ def refitted(sample: GroupSample, k: int, tail: GroupTail, settings: EcdSettings
 
 def _goodness(fit: EvtFit | None, settings: EcdSettings, rng: np.random.Generator) -> float:
     if fit is None or settings.n_resamples == 0:
-        return float("nan")
+        return math.nan
     return fit.goodness_of_fit(n_resamples=settings.n_resamples, rng=rng).pvalue
 
 
@@ -340,15 +319,14 @@ def group_levels(
     reached = [float(m) for m in periods if fit is not None and m * fit.rate >= 1.0]
     found = {}
     if fit is not None and reached:
-        levels = fit.return_level(reached, confidence_level=settings.confidence_level).levels
-        found = {level.m: level for level in levels}
+        found = {x.m: x for x in fit.return_level(reached, confidence_level=settings.confidence_level).levels}
     known = [_group_level(sample, float(m), found.get(float(m)), settings) for m in periods]
     if not _are_people_repeated(sample):
         return known
     # likelihood and order statistics take rows as independent: of people with five nearly equal rows each 95%
     # intervals held the level in 11% of samples
     nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
-    return [replace(level, std_error=float("nan"), confidence_interval=nothing) for level in known]
+    return [replace(level, std_error=math.nan, confidence_interval=nothing) for level in known]
 
 
 def _are_people_repeated(sample: GroupSample) -> bool:
@@ -358,20 +336,17 @@ def _are_people_repeated(sample: GroupSample) -> bool:
 def _group_level(sample: GroupSample, m: float, modelled: ReturnLevel | None, settings: EcdSettings) -> GroupLevel:
     beyond = modelled is not None and modelled.estimate > BOUND
     if modelled is not None and not beyond:
-        ends = modelled.confidence_interval
-        within = replace(ends, high=min(ends.high, BOUND))
+        within = replace(modelled.confidence_interval, high=min(modelled.confidence_interval.high, BOUND))
         return GroupLevel(m, modelled.estimate, modelled.std_error, within, False, False)
     if sample.n < LEAST:
         nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
-        return GroupLevel(m, float("nan"), float("nan"), nothing, True, beyond)
+        return GroupLevel(m, math.nan, math.nan, nothing, True, beyond)
     cd = sample.largest()
     found = empirical_return_level(cd, m, confidence_level=settings.confidence_level, n_total=sample.n)
     low, high = found.confidence_interval
-    # both scores of a row are off by up to half a width
-    width, method = rounding_width(cd, settings), "binomial, between order statistics"
-    method += " and their cells" if width else ""
+    width = rounding_width(cd, settings)  # both scores of a row are off by up to half of it
     if width and _in_top_cell(sample, width):
         high = min(high, sample.maximum)
+    method = "binomial, between order statistics" + (" and their cells" if width else "")
     interval = Interval(max(low - width, -BOUND), min(high + width, BOUND), settings.confidence_level, method)
-    estimate = float(cd.max()) if m >= sample.n else found.estimate
-    return GroupLevel(m, estimate, float("nan"), interval, True, beyond)
+    return GroupLevel(m, float(cd.max()) if m >= sample.n else found.estimate, math.nan, interval, True, beyond)

@@ -15,10 +15,9 @@ import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
 from fairstats.ground.results import Interval
 from fairstats.methods.ecd.contrast import person_bootstrap
-from fairstats.methods.ecd.grid import check_grid, distinct_of, grid_of, rounding_width
 from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.methods.ecd.sample import GroupSample, average_of, average_of_sums, difference_of
-from fairstats.methods.ecd.settings import EcdSettings
+from fairstats.methods.ecd.settings import EcdSettings, check_grid, distinct_of, grid_of, rounding_width
 from fairstats.methods.ecd.tail import GroupLevel, _by_tests, _degenerate, _exceedances, _remarks, group_tail
 from fairstats.numerics.evt import fit_gpd, fit_point_process
 from fairstats.numerics.evt.distributions import power_ratio
