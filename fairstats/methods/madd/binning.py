@@ -38,10 +38,7 @@ def bin_edges(n_bins: int) -> Floats:
 
 
 def below(scores: Floats, edges: Floats, weights: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Rows (or weight) with a score below each edge, shape (e,); scores and edges ascend.
-
-    `weights` are the weight of each score, or (whole) its rows: then the sums are whole numbers, too.
-    """
+    """Rows (or weight; whole `weights` are rows) with a score below each edge, (e,); scores and edges ascend."""
     if edges.size > _EDGES_PER_SCORE * scores.size:
         place = np.searchsorted(edges, scores, side="right")
         counts = np.bincount(place, weights=weights, minlength=edges.size + 1)[: edges.size]
@@ -62,10 +59,7 @@ def histogram(scores: Floats, edges: Floats, weights: NDArray[Any] | None = None
 
 
 def histogram_distance(counts0: NDArray[Any], counts1: NDArray[Any]) -> Any:
-    """MADD = Σ_k |d0_k − d1_k| of counts in the same bins (equation 3), along the last axis, in [0, 2].
-
-    Each side has a positive sum. Of whole counts, unless huge, it is computed in integers and rounded once.
-    """
+    """MADD = Σ_k |d0_k − d1_k| of counts in the same bins (equation 3), on the last axis; of integers rounded once."""
     n0, n1 = (counts.sum(axis=-1, keepdims=True) for counts in (counts0, counts1))
     whole = counts0.dtype.kind == "i" and counts1.dtype.kind == "i"
     if not (whole and float(n0.max()) * float(n1.max()) < MOST_WHOLE):
@@ -117,10 +111,7 @@ def farey_grid(max_bins: int) -> FareyGrid:
 def distances_from_below(
     grid: FareyGrid, below0: NDArray[Any], below1: NDArray[Any], total0: float, total1: float
 ) -> Floats:
-    """MADD with 1 … M bins, shape (M,), from rows (or weight) below the edges and in all.
-
-    Of whole counts it is computed in integers and rounded once, so that equal values are equal to the last bit.
-    """
+    """MADD with 1 … M bins, (M,), from rows (or weight) below the edges and in all; of integers rounded once."""
     whole = below0.dtype.kind == "i" and below1.dtype.kind == "i" and total0 * total1 < MOST_WHOLE
     gap = np.zeros(below0.size + 1, dtype=np.int64 if whole else np.float64)
     for start in range(0, below0.size, _CELLS):

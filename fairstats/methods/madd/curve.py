@@ -269,10 +269,7 @@ def stable_bandwidth(curve: MaddCurve, *, min_points: int = 50, width: float = 0
 
 
 def first_ends(bandwidth: NDArray[np.float64], min_points: int, length: float) -> NDArray[np.int64]:
-    """First right index of the stretches that start at each bandwidth (rightBoundIndex, lines 21–28).
-
-    `bandwidth` ascends (Lh), shape (L,); `length` is the least width (intervalLengthMin). L where no stretch starts.
-    """
+    """First right index of the stretches from each bandwidth (rightBoundIndex, lines 21–28), L where none starts."""
     size = bandwidth.size
     right = np.searchsorted(bandwidth, bandwidth + length, side="right") - 1
     first = np.minimum(np.maximum(right, np.arange(size) + min_points), size)
@@ -280,11 +277,7 @@ def first_ends(bandwidth: NDArray[np.float64], min_points: int, length: float) -
 
 
 def least_varying(madd: NDArray[np.float64], first: NDArray[np.int64]) -> tuple[int, int]:
-    """Indexes (i, j) of the stretch with the least standard deviation, the first of equals (lines 18–37).
-
-    `madd` is in the order of ascending bandwidth (Lmadd). Stretches of i end at j = first[i], …, L − 1; at least one i
-    has such.
-    """
+    """Indexes (i, j) of the least varying stretch, the first of equals (lines 18–37); each j is at least first[i]."""
     centred, size = madd - np.median(madd), madd.size
     sums, squares = (np.concatenate([[0.0], np.cumsum(values)]) for values in (centred, centred**2))
     starts = np.flatnonzero(first < size)

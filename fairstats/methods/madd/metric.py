@@ -233,11 +233,7 @@ Compared: TypeAlias = tuple[MaddComparison, DistanceLimits | None]
 def compare(
     pair: Pair, settings: MaddSettings, rng: np.random.Generator, *, atoms: Floats | None, limit_draws: int
 ) -> Compared:
-    """Compare two samples, yet without a verdict.
-
-    `atoms`: the distinct scores, where they are the bins; `limit_draws`: draws behind the lower limit, if more than
-    others.
-    """
+    """Compare two samples, yet without a verdict; `atoms`: distinct scores as bins; `limit_draws`: for the limits."""
     first, second = pair.samples
     level, draws, names = settings.confidence_level, settings.n_resamples, pair.names
     known: dict[str, Any] = {"group": names[0], "reference": names[1], "n": first.n, "n_reference": second.n}

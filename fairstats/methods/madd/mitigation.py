@@ -210,10 +210,7 @@ def log_loss(labels: NDArray[np.uint8], scores: Floats, sample_weight: Floats | 
 
 
 def mapped_losses(fitted: Fitted, lambdas: Floats, loss: Callable[..., float]) -> Floats:
-    """Any loss of (labels, mapped scores), mean over the maps, one λ after the other, shape (λ,).
-
-    Weights are passed as `sample_weight`, as scikit-learn's losses take it.
-    """
+    """Any loss of (labels, mapped scores), with `sample_weight` if weighted: mean over the maps at every λ, (λ,)."""
     found = np.zeros(lambdas.size)
     for maps, samples in fitted:
         labels = np.concatenate([s.labels for s in samples])

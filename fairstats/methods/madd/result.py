@@ -392,10 +392,7 @@ class MaddResult(Result):
     def plot(
         self, ax: Axes | None = None, *, kind: Literal["histograms", "curve", "contributions"] = "histograms"
     ) -> Axes:
-        """Draw the histograms of the groups, MADD against the bandwidth, or the contributions of the bins.
-
-        The last two show the first comparison. `ax` is where to draw, by default a new figure.
-        """
+        """Draw histograms of the groups, or of the first comparison MADD against the bandwidth or the bins' parts."""
         draw = {"histograms": plot_histograms, "curve": plot_search, "contributions": plot_contributions}
         check_choice("kind", kind, tuple(draw))
         return draw[kind](self, ax=ax)

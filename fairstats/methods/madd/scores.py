@@ -136,11 +136,7 @@ class GroupScores:
 
     @classmethod
     def from_counts(cls, counts: Tally | ScoreCounts, most_bins: int = EXACT_BINS) -> GroupScores:
-        """The same of a tally: distinct scores with the rows that have them.
-
-        Warns DataWarning where scores were merged to intervals across an edge of a grid of up to 1,000 bins, or of
-        `most_bins` where those are more; upper ends are then taken.
-        """
+        """The same of a tally: distinct scores with their rows; warns where merged ones lie across an edge."""
         table = counts.histogram() if isinstance(counts, Tally) else counts
         if not isinstance(table, ScoreCounts):
             allowed, cure = "a Tally with scores", "fs.tally(…, score=…)"

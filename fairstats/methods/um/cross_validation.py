@@ -200,11 +200,7 @@ class Checked:
 
 
 class _Fits:
-    """Folds of all rows, predictions of every estimator, and those of models of half splits where needed.
-
-    `anew`: whether the algorithm itself is meant. Folds, half splits and the reference's fits are shared, and an
-    estimator meets those that it would meet alone.
-    """
+    """Folds and half splits, shared by all estimators, with their predictions; `anew`: the algorithm is meant."""
 
     def __init__(
         self, estimators: Mapping[str, Any], rows: Checked, options: Options, entropy: int, anew: bool
@@ -268,10 +264,7 @@ class _Fits:
         return [folds.largest_ratio(own) if self.options.averaged else own[0] for own in each]
 
     def shifts(self, k: int) -> Floats | None:
-        """What models of one half predict more favourably than those of the other, shape (J, G, 2), as logits.
-
-        Both predict the same rows, so that the rows' own chance drops out. None unless the algorithm is meant.
-        """
+        """How far models of either half differ on the same rows, (J, G, 2), in logits; None for fitted models."""
         if not self.anew:
             return None
         total, size = self.rows.cells(..., self.predicted[k]), 2 * len(self.rows.names)
@@ -342,9 +335,9 @@ def _half_runs(
 ) -> list[folds.Run]:
     """The cross-validations in both halves of every split: split, half, algorithm.
 
-    A ratio of two algorithms is steadier over stratified halves. An algorithm `alone` is to be trained on sets as they
-    come, its models predict the other half too, and the halves are random. Every algorithm but the reference, the first
-    where there is one, has the same seeds.
+    Of an algorithm `alone` the halves are random, as training sets come, and its models predict the other half too; a
+    ratio of two is steadier over stratified halves. Every algorithm but the reference, then the first, has the same
+    seeds.
     """
     runs = []
     for j, stream in enumerate(streams):

@@ -55,8 +55,7 @@ def check_rope(rope: Any, n_metrics: int) -> tuple[float, ...]:
 class DirichletSampler:
     """Draws of cell probabilities, one Dirichlet per group, or of counts given them.
 
-    `alpha` (G, c) is prior plus counts (a cell with 0 has probability 0), `scale` (G,) what a draw of group g is
-    multiplied by: its size for probabilities. `trials` (G,) is the size of the next test set; None stops before it.
+    `alpha` (G, c): prior plus counts; `scale` (G,): what draws are multiplied by; `trials` (G,): sizes of test sets.
     """
 
     alpha: NDArray[np.float64]
@@ -78,11 +77,9 @@ class DirichletSampler:
 
 def gamma_table(alpha: Floats, size: int, rng: np.random.Generator) -> Floats:
     """Independent gamma variables, (c, G, size), with shapes `alpha`, (G, c): a Dirichlet once normalised."""
-    n_groups, n_cells = alpha.shape
-    cells = np.empty((n_cells, n_groups, size))
-    for g in range(n_groups):
-        for c in range(n_cells):
-            rng.standard_gamma(alpha[g, c], out=cells[c, g])
+    cells = np.empty((*alpha.T.shape, size))
+    for g, c in np.ndindex(alpha.shape):
+        rng.standard_gamma(alpha[g, c], out=cells[c, g])
     return cells
 
 
@@ -163,14 +160,10 @@ class PosteriorDraws:
         n, splits = len(counts), len(self.shifts)
         by = rng.standard_normal((n, splits)) / (2.0 * np.sqrt(rng.chisquare(splits, (n, 1))))
         odds = np.exp(np.clip(np.tensordot(by, self.shifts, 1), -500.0, 500.0))
-        tp, fp, fn, tn = np.moveaxis(counts, -1, 0)
-        cells = []
-        for hit, miss, ratio in ((tp, fn, odds[..., 0]), (fp, tn, odds[..., 1])):
-            whole, weight = hit + miss, hit * ratio
-            moved = np.divide(whole * weight, weight + miss, out=hit.copy(), where=weight + miss > 0)
-            cells.append((moved, whole - moved))
-        (tp, fn), (fp, tn) = cells
-        return np.stack([tp, fp, fn, tn], axis=-1)
+        hit, miss = counts[..., :2], counts[..., 2:]  # tp and fp, fn and tn
+        whole, weight = hit + miss, hit * odds
+        moved = np.divide(whole * weight, weight + miss, out=hit.copy(), where=weight + miss > 0)
+        return np.concatenate([moved, whole - moved], axis=-1)
 
     @property
     def draws(self) -> Floats:
@@ -186,10 +179,7 @@ def evaluate(
     block: Callable[[int, int, int], Any], draws: int, functions: Sequence[Evaluator], reference: int,
     n_jobs: int | None = None,
 ) -> list[Floats]:  # fmt: skip
-    """Draws of several metrics in one pass, in threads where there are many: the numbers do not depend on it.
-
-    ``block(index, first, last)`` gives counts (last − first, G, 4), without row `last`.
-    """
+    """Draws of several metrics in one pass; in threads where there are many, on which the numbers do not depend."""
     counts = block(0, 0, min(draws, BLOCK))
     begin = [np.asarray(function(counts, reference)) for function in functions]  # these have the shapes
     answers = [np.empty((draws, *values.shape[1:])) for values in begin]
@@ -213,11 +203,8 @@ def warn_of_undefined(name: str, draws: Floats) -> None:
     """Warn where too many draws are NaN."""
     share = float(np.isnan(draws).any(axis=tuple(range(1, draws.ndim))).mean())
     if share > MOST_UNDEFINED:
-        caution(
-            f"{name}: {share:.1%} of the draws are undefined (0/0, a drawn group without the cases); "
-            "they are NaN and left out of summaries.",
-            InsufficientEvidenceWarning,
-        )
+        text = "(0/0, a drawn group without the cases); they are NaN and left out of summaries."
+        caution(f"{name}: {share:.1%} of the draws are undefined {text}", InsufficientEvidenceWarning)
 
 
 def without_undefined(delta: Floats) -> tuple[Floats, float]:
@@ -229,8 +216,6 @@ def without_undefined(delta: Floats) -> tuple[Floats, float]:
         cure = "choose other metrics, a prior above 0, or target='parameter'"
         raise InputError("metrics", got=got, allowed="metrics with cases in every group", cure=cure)
     if share > MOST_UNDEFINED:
-        caution(
-            f"{share:.1%} of the draws are undefined (0/0: a drawn group without the cases) and left out.",
-            InsufficientEvidenceWarning,
-        )
+        text = f"{share:.1%} of the draws are undefined (0/0: a drawn group without the cases) and left out."
+        caution(text, InsufficientEvidenceWarning)
     return delta[~lacking], share

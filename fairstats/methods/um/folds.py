@@ -100,11 +100,8 @@ def warn_of_few(strata: NDArray[Any], folds: int, groups: tuple[str, ...], class
     sizes = np.bincount(strata, minlength=len(words) * len(groups)).reshape(-1, len(words))
     small = [f"{groups[g]!r} with {int(n)} {words[value]}" for (g, value), n in np.ndenumerate(sizes) if n < folds]
     if small:
-        caution(
-            f"{folds} folds, but fewer rows of a label in a group: {', '.join(small)}. Some folds hold out "
-            "none of them; the counts are summed over folds, so that the posterior stands.",
-            DataWarning,
-        )
+        text = f"{folds} folds, but fewer rows of a label in a group: {', '.join(small)}. Some folds hold out none of"
+        caution(f"{text} them; the counts are summed over folds, so that the posterior stands.", DataWarning)
 
 
 def check_estimator(estimator: Any, argument: str) -> None:
@@ -134,9 +131,8 @@ def readable(estimator: Any, X: Any, scale: Any = "passthrough") -> Any:
 def _sensitive_use(estimator: Any, passing: str) -> tuple[str | None, str | None, bool]:
     """Keywords under which fit and predict take the sensitive column, and whether predict takes ``random_state``.
 
-    Under "auto": where the signature names ``sensitive_features``, where it was requested by scikit-learn's metadata
-    routing, and at fit for fairlearn's reductions, which take it among their keywords. In a pipeline the last step
-    decides. Fairlearn's mitigators, which predict at random, take a seed.
+    Under "auto": where the signature or scikit-learn's metadata routing names ``sensitive_features``, and at fit for
+    fairlearn's reductions, which take it among their keywords. In a pipeline the last step decides.
     """
     from sklearn import get_config
 
@@ -180,10 +176,7 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One cross-validation: estimator, how it takes the sensitive column, rows, folds, seeds, its name.
-
-    `extra` are rows outside of it that every one of its models predicts.
-    """
+    """One cross-validation; `words` is its name, `extra` are rows outside of it that all of its models predict."""
 
     estimator: Any
     passing: str
@@ -333,9 +326,8 @@ class CrossValidation:
 def variance_ratio_of(values: Floats, metric: str, reference: str, confidence_level: float = 0.95) -> VarianceRatio:
     """R = Var_over of the method over that of the reference, with its delete-one jackknife interval.
 
-    Var_over = (1/2J) Σ_j (θ_j − θ_j^c)² (equation 20), θ_j and θ_j^c the K-fold estimates in both halves; `values` as
-    in `VarianceRatio`. The interval is on the log scale, t with J − 1 degrees of freedom. Everything is NaN where a
-    variance is 0, the limits also where one vanishes without some split, and for J = 1.
+    Var_over = (1/2J) Σ_j (θ_j − θ_j^c)² (equation 20) of the K-fold estimates in both halves. The interval is on the
+    log scale, t with J − 1 degrees of freedom. NaN where a variance is 0, the limits also without some split.
     """
     squares = (values[:, :, 0] - values[:, :, 1]) ** 2
     sums, splits = squares.sum(axis=1), squares.shape[1]
@@ -380,16 +372,13 @@ def checked_factors(
 ) -> tuple[Floats, Floats]:
     """Factors per group and what was clipped, with a warning of ratios that are unknown or clipped.
 
-    With `splits` the factors are averaged over ratio·F(J, J): the ratio of two variances from J half splits each, over
-    that of their expectations, has this law where the differences are normal.
+    With `splits` averaged over ratio·F(J, J), the law of an estimated ratio where the differences are normal.
     """
     unknown = np.isnan(ratio)
     if unknown.any():
-        caution(
-            f"no variance ratio for {', '.join(g for g, u in zip(groups, unknown, strict=True) if u)}: the "
-            "metric did not vary, or is undefined, in some half splits; the reference's correlation is used.",
-            InsufficientEvidenceWarning,
-        )
+        names = ", ".join(g for g, u in zip(groups, unknown, strict=True) if u)
+        text = "the metric did not vary, or is undefined, in some half splits; the reference's correlation is used."
+        caution(f"no variance ratio for {names}: {text}", InsufficientEvidenceWarning)
     known = np.where(unknown, 1.0, ratio)
     if splits:
         spread = fdtri(splits, splits, (np.arange(_SPREAD) + 0.5) / _SPREAD)
@@ -400,9 +389,6 @@ def checked_factors(
         factor, clipped = strategy_factors(correlation, folds, known)
     if clipped.any():
         words = ", ".join(f"{g} (r = {r:.2f})" for g, r, c in zip(groups, ratio, clipped, strict=True) if c > 0)
-        caution(
-            f"the relative correlation of {words} leaves [0, 1) and is clipped: at 0 the folds count as "
-            "independent, at 1 as one fold.",
-            DataWarning,
-        )
+        text = "leaves [0, 1) and is clipped: at 0 the folds count as independent, at 1 as one fold."
+        caution(f"the relative correlation of {words} {text}", DataWarning)
     return factor, clipped

@@ -148,11 +148,7 @@ def paired_prior(prior: Floats, m: int, n_classes: int = 0) -> Floats:
 def join(
     posteriors: Sequence[UmPosterior], *, paired: Any, draws: int | None, entropy: int, cells: Floats | None = None
 ) -> JointDraws:
-    """Decide how the draws of several posteriors of the same groups and target go together.
-
-    `paired`: "auto" pairs where it can, True must, False does not. `draws` None: as many as the first posterior has.
-    `cells`: a joint table that is already counted, in the order of `JointDraws.cells`.
-    """
+    """Decide how draws of posteriors of the same groups and target go together; `cells`: a table already counted."""
     first = posteriors[0]
     for other in posteriors[1:]:
         for what, own, theirs in (
@@ -178,11 +174,8 @@ def join(
         return JointDraws(aligned, False, f"independent draws: {obstacle}{anew}", number, entropy)
     folds = [r.fold for r in _rows_of(aligned)]
     if any(not _same_partition(folds[0], fold) for fold in folds[1:]):
-        caution(
-            "the posteriors are of different folds (or one of none), and part of Δ is the partition. Give "
-            "all the same cv= and rng=, or call um_compare_estimators.",
-            DataWarning,
-        )
+        text = "the posteriors are of different folds (or one of none), and part of Δ is the partition. Give all the"
+        caution(f"{text} same cv= and rng=, or call um_compare_estimators.", DataWarning)
     reason = "paired by row-wise predictions"
     if _uneven(aligned):
         least = "smaller effective counts of the two" if len(aligned) == 2 else "smallest effective counts"

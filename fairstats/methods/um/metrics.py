@@ -29,8 +29,7 @@ class Metric:
     """A metric by name: of all rows, or a contrast between groups.
 
     `name` is as asked for, `short` in names of events; `rates` are rates of the registry, two for equalized odds.
-    `contrast` is None for a metric of all rows together, "difference" (group − reference), "absolute", "ratio", or
-    "max": the largest gap between any two groups, over both rates for equalized odds.
+    `contrast` is None (all rows), "difference" (group − reference), "absolute", "ratio", or "max": the largest gap.
     """
 
     name: str
@@ -64,11 +63,7 @@ class Metric:
         return values[0] if len(values) == 1 else np.stack(values, axis=-1)
 
     def values(self, counts: Floats, reference: int) -> Floats:
-        """Draws of the metric; `reference` is the position of the reference group.
-
-        Shape (draws,) for a metric of all rows and for "max"; otherwise (draws, G − 1), groups in order without the
-        reference, with a last axis of 2 for equalized odds.
-        """
+        """Draws: (n,) of all rows and of "max", else (n, G − 1), without the reference; (…, 2) of equalized odds."""
         if self.contrast is None:
             return self.by_group(counts.sum(axis=-2, keepdims=True))[:, 0]
         rates = self.by_group(counts)
@@ -102,10 +97,7 @@ def _share(part: Any, whole: Any) -> Any:
 
 
 class _Table:
-    """Sums over counts (draws, G, J²), label by prediction.
-
-    `selected`, `true` and `labelled` per group and class, `rows` per group (with an axis of classes).
-    """
+    """Sums over counts (draws, G, J²), label by prediction, per group and class; `rows` per group, (draws, G, 1)."""
 
     def __init__(self, counts: NDArray[Any]) -> None:
         size = math.isqrt(counts.shape[-1])
@@ -171,11 +163,7 @@ def metric_names() -> list[str]:
 
 
 def parse_metric(name: Any, *, argument: str = "metric", default: str = "difference", several: bool = False) -> Metric:
-    """The metric of a name: a rate or a notion of fairness, with a contrast as ending or without.
-
-    `default` is the contrast of a fairness metric without an ending, `argument` what the error of an unknown name
-    speaks of. Of `several` classes "accuracy" and `CLASS_METRICS`, which without an ending are the macro averages.
-    """
+    """The metric of a name; `default`: contrast of a notion of fairness without an ending; `several`: of classes."""
     if several:
         base = name.split("_m")[0] if isinstance(name, str) else name
         if name == "accuracy":
@@ -217,10 +205,7 @@ def name_of(metric: Any) -> str:
 
 
 def evaluator(function: Callable[[Any], Any], *, one_value: bool = False) -> Evaluator:
-    """A function of the user's as one of counts and reference, its answer checked.
-
-    `one_value`: whether it must be one number per draw, as an objective is.
-    """
+    """A function of the user's as one of counts and reference; `one_value`: it must answer one number per draw."""
     name, argument = name_of(function), "metrics" if one_value else "metric"
     allowed = "a function of counts (draws, groups, 4)"
 

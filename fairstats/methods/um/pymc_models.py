@@ -23,11 +23,7 @@ _CHAINS = 4
 
 @serialisable()
 class Diagnostics:
-    """Convergence of a sampler.
-
-    `rhat` is the largest potential scale reduction over the parameters, `ess` the smallest bulk effective sample size;
-    `chains` and `draws` count after warm-up.
-    """
+    """Convergence: largest r-hat and least bulk ESS over the parameters; `chains` and `draws` count after warm-up."""
 
     rhat: float
     ess: float
@@ -76,10 +72,7 @@ def _load(package: str, purpose: str) -> Any:
 
 
 def assemble(groups: tuple[str, ...], cells: tuple[str, ...] = CELLS, **parts: dict[str, NDArray[Any]]) -> Any:
-    """InferenceData or DataTree of named groups of variables, with the coordinates ``group`` and ``cell``.
-
-    ``posterior={"pi": array (chain, draw, group, cell)}``, ``observed_data={"counts": …}``, …
-    """
+    """InferenceData or DataTree of groups of variables, such as ``posterior={"pi": (chain, draw, group, cell)}``."""
     az = _load("arviz", "A posterior for ArviZ")
     dims = {name: _DIMS[name] for variables in parts.values() for name in variables if name in _DIMS}
     about = {"coords": {"group": list(groups), "cell": list(cells)}, "dims": dims}
@@ -181,10 +174,7 @@ def _run(model: Any, nuts: Nuts) -> Any:
 
 
 def hierarchical_model(table: ConfusionCounts, concentration: tuple[float, float]) -> Any:
-    """π_g ~ Dirichlet(κμ), μ ~ Dirichlet(1, 1, 1, 1), log κ ~ Normal, with π_g integrated out.
-
-    The counts are Dirichlet-multinomial given (κ, μ): four free parameters however many groups there are.
-    """
+    """π_g ~ Dirichlet(κμ), μ ~ Dirichlet(1, 1, 1, 1), log κ ~ Normal, π_g integrated out: four free parameters."""
     pm = _load("pymc", "Sampling a PyMC model")
     with pm.Model(coords={"group": list(table.groups), "cell": list(CELLS)}) as model:
         mu = pm.Dirichlet("mu", a=np.ones(4), dims="cell")

@@ -60,10 +60,7 @@ class PosteriorRow(Comparison):
 
 
 class Summaries:
-    """Mean, spread, shortest interval and median of every row of draws, shape (rows, draws).
-
-    Those that are NaN are left out, and their share is `undefined`; `rope` as in `PosteriorRow`.
-    """
+    """Mean, spread, shortest interval, median of each row of draws (rows, draws) but NaN; `rope`: see the row."""
 
     def __init__(self, draws: Floats, prob: float, rope: float) -> None:
         self.prob, self.rope = prob, rope
@@ -114,11 +111,7 @@ class _Part:
 def posterior_rows(
     draws: PosteriorDraws, metrics: Sequence[Any], reference: int, prob: Any, rope: Any
 ) -> tuple[PosteriorRow, ...]:
-    """One row per metric and group; without metrics those of `DEFAULT_METRICS`. Long tables are made of fewer draws.
-
-    `reference` is the position of the reference group, `prob` the level of the shortest interval, `rope` the half-width
-    of the region of practical equivalence.
-    """
+    """One row per metric and group (without metrics those of `DEFAULT_METRICS`); long tables are of fewer draws."""
     level, width = check_share("prob", prob), check_rope(rope, 1)[0]
     parts = _all_parts(draws, metrics, reference)
     number = _draws_of(draws, parts)
