@@ -17,8 +17,7 @@ from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import WIDTH, Result
 from fairstats.ground.scores import bandwidth_order
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.madd.binning import check_bins, distances_from_below, farey_grid
-from fairstats.methods.madd.scores import Sample, read_scores
+from fairstats.methods.madd.scores import Sample, check_bins, distances_from_below, farey_grid, read_scores
 from fairstats.plots.madd import plot_curve
 
 #: Searching more numbers of bins than this would need gigabytes for edges.
@@ -296,13 +295,8 @@ def least_varying(madd: NDArray[np.float64], first: NDArray[np.int64]) -> tuple[
         nearly.append((block[row], ends[column], variance[row, column]))
     i, j, variance = (np.concatenate(parts) for parts in zip(*nearly, strict=True))
     close = variance <= least + tolerance
-    return _first_least(madd, i[close], j[close], variance[close])
-
-
-def _first_least(
-    madd: NDArray[np.float64], i: NDArray[np.int64], j: NDArray[np.int64], variance: NDArray[np.float64]
-) -> tuple[int, int]:
-    """Of stretches that differ by rounding, in their order, the first with the least standard deviation."""
+    i, j, variance = i[close], j[close], variance[close]
+    # of stretches that differ by rounding, in their order, the first with the least standard deviation
     changes = np.concatenate([[0], np.cumsum(np.abs(np.diff(madd)) > _ROUNDING)])
     constant = np.flatnonzero(changes[i] == changes[j])
     if constant.size:

@@ -17,11 +17,10 @@ from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import bandwidth_order, label_blind_bins
 from fairstats.ground.verdict import Evidence, settle
 from fairstats.methods.madd import permutation
-from fairstats.methods.madd.binning import bin_edges, farey_grid, grid_counts, histogram_distance
 from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
 from fairstats.methods.madd.noise import SMALLEST_GROUP, DistanceLimits, distance_limits, noise_of
 from fairstats.methods.madd.result import REST, LargestMadd, MaddComparison, MaddResult, MaddSettings, make_settings
-from fairstats.methods.madd.scores import TIED, GridCounts, GroupScores, Sample, read_scores
+from fairstats.methods.madd.scores import GridCounts, GroupScores, Sample, bin_edges, histogram_distance, read_scores
 
 #: Fewer rows than this in a comparison call for a warning.
 FEW_ROWS = 50
@@ -260,7 +259,7 @@ def compare(
         if not measurable:
             test = replace(test, pvalue=_NAN, mid_pvalue=_NAN, null_mean=_NAN)
     remark = ""
-    if measurable and _without_common_score(first, second):
+    if measurable and first.without_value_of(second):
         limits = replace(limits, shortfall=np.inf)
         remark = f"{' and '.join(names)} have no score in common: bins cannot show them alike."
     bounds = Interval(limits.lower(level), limits.upper(level), level, _METHOD)
@@ -301,10 +300,8 @@ def _with_estimate(
 
     stable, expected = stretch(curve.madd), _NAN
     if plain:  # the mean over the grids of the stretch of what alike groups would show
-        grid, (fewest, most) = farey_grid(settings.max_bins), stable.n_bins
-        below = first.below_grids(settings.max_bins) + second.below_grids(settings.max_bins)
-        counts = grid_counts(grid, below, first.n + second.n, fewest, most)
-        expected = permutation.null_mean(counts, first.n, second.n) / (most - fewest + 1)
+        counts = first.pooled_grids(second, settings.max_bins, *stable.n_bins)
+        expected = permutation.null_mean(counts, first.n, second.n) / (stable.n_bins[1] - stable.n_bins[0] + 1)
     found = replace(comparison, estimate=stable.mean, bandwidth=stable, curve=curve, null_mean=expected)
     if settings.permutations == "grid":
         return found
@@ -313,17 +310,6 @@ def _with_estimate(
     )
     null = HypothesisTest(_NULL, "two-sided", stable.mean, test.pvalue, test.method)
     return replace(found, search_pvalue=test.pvalue, null_mean=test.null_mean, tests=(*found.tests, null))
-
-
-def _without_common_score(first: Sample, second: Sample) -> bool:
-    """Whether scores are tied and yet no value occurs in both groups: then coarse bins show no likeness."""
-    one, two = (s.scores[np.diff(s.scores, prepend=-1) > 0] for s in (first, second))
-    if TIED * (one.size + two.size) > first.n_units + second.n_units:
-        return False
-    for some in (one[:1000], one[1000:]):  # mostly the first few settle it
-        if (two[np.minimum(np.searchsorted(two, some), two.size - 1)] == some).any():
-            return False
-    return True
 
 
 def largest_of(
@@ -365,8 +351,7 @@ def largest_of(
     inside = min(count * max(e.inside for e in own), 1.0) if complete else 1.0
     (ruling,) = settle([Evidence(above=above, inside=inside)], confidence_level=level, adjust="none")
     return LargestMadd(
-        group=top.group, reference=top.reference, limited_by=lowest.names, estimate=top.binned,
-        null_mean=test.null_mean, confidence_interval=projected((1 - level) / 2), bounds=projected(1 - level),
-        statistic=test.statistic, pvalue=test.pvalue, mid_pvalue=test.mid_pvalue, pvalue_adjusted=test.pvalue,
-        n=sum(s.n for s in samples), method=test.method,
+        **vars(test), group=top.group, reference=top.reference, limited_by=lowest.names, estimate=top.binned,
+        confidence_interval=projected((1 - level) / 2), bounds=projected(1 - level), pvalue_adjusted=test.pvalue,
+        n=sum(s.n for s in samples),
     ).ruled(ruling)  # fmt: skip

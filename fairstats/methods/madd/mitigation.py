@@ -20,8 +20,8 @@ from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import RATES
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.madd.binning import bin_edges
 from fairstats.methods.madd.result import MaddResult, MaddSettings
+from fairstats.methods.madd.scores import bin_edges
 from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, OfPairs, PairedChange, finished
 from fairstats.numerics.paired.distance import effective_rows, grid_table, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_rate

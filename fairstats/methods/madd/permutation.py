@@ -17,9 +17,15 @@ from scipy.special import betaln
 from tqdm import tqdm
 
 from fairstats.ground.checks import Floats
-from fairstats.methods.madd.binning import MOST_WHOLE, distances_from_below, farey_grid, histogram_distance
 from fairstats.methods.madd.noise import Noise
-from fairstats.methods.madd.scores import Sample, cluster_codes
+from fairstats.methods.madd.scores import (
+    MOST_WHOLE,
+    Sample,
+    cluster_codes,
+    distances_from_below,
+    farey_grid,
+    histogram_distance,
+)
 from fairstats.numerics.draws import split_each, split_rows
 
 #: Values of MADD that differ by less are equal.

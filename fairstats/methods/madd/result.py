@@ -16,9 +16,8 @@ from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.results import LEVEL, OF_VERDICT, Comparison, HypothesisTest, Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain, fair_range
-from fairstats.methods.madd.binning import MOST_BINS, bin_edges, check_bins
 from fairstats.methods.madd.curve import MOST_SEARCHED, MaddCurve, StableBandwidth
-from fairstats.methods.madd.scores import GridCounts
+from fairstats.methods.madd.scores import MOST_BINS, GridCounts, bin_edges, check_bins
 from fairstats.plots.madd import plot_contributions, plot_histograms, plot_search
 
 #: The other side of a comparison of one group with all others.
