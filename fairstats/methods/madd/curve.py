@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_number, check_whole, shown
+from fairstats.ground.checks import check_number, check_that, check_whole, shown
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import Axes, pd
@@ -140,8 +140,7 @@ def madd_curve(
         allowed = "two of the groups " + ", ".join(map(repr, names))
         raise InputError("pair", got=shown(pair), allowed=allowed, cure=f"pair=({names[0]!r}, {names[1]!r})")
     first, second = (group_index(names, g, "pair") for g in pair)
-    if first == second:
-        raise InputError("pair", got=repr(pair), allowed="two different groups", cure="name another group")
+    check_that(first != second, "pair", pair, "two different groups", "name another group")
     for g in (first, second):
         if not scores.samples[g].total > 0:
             got, cure = f"no rows (or no weight) in group {names[g]!r}", "name two groups with rows as pair="

@@ -124,8 +124,7 @@ def madd(
     ----------
     .. [1] Verger, Fan, Lallé, Bouchet, Luengo (2024). A comprehensive study on evaluating and mitigating
        algorithmic unfairness with the MADD metric. JEDM 16(1), 365–409. doi:10.5281/zenodo.12180668
-    .. [2] Fang, Santos (2019). Inference on directionally differentiable functions. Review of Economic
-       Studies 86, 377–412.
+    .. [2] Fang, Santos (2019). Inference on directionally differentiable functions. Rev. Econ. Studies 86, 377–412.
 
     Examples
     --------
@@ -334,12 +333,9 @@ def largest_of(
         return Interval(low, high if complete else 2.0, level, f"{_METHOD}, Bonferroni")
 
     lowest = max(known, key=lambda entry: entry[2].lower(1 - (1 - level) / count))[0]
-    place = np.cumsum([s.n > 0 for s in samples]) - 1  # among the groups that have rows
-
-    def placed(side: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(int(place[g]) for g in side if samples[g].n)
-
-    sides = [(placed(p.groups[0]), placed(p.groups[1]), grids.grid(c.grid_bins)) for p, c, _ in known]
+    place = {g: k for k, g in enumerate(g for g, s in enumerate(samples) if s.n)}  # among the groups that have rows
+    placed = [[tuple(place[g] for g in side if g in place) for side in p.groups] for p, *_ in known]
+    sides = [(one, two, grids.grid(c.grid_bins)) for (one, two), (_, c, _) in zip(placed, known, strict=True)]
     test = permutation.largest_test([s for s in samples if s.n], sides, settings.n_resamples, rng)
     if test is None:
         pvalues = [c.pvalue for _, c, _ in known if np.isfinite(c.pvalue)]

@@ -120,17 +120,16 @@ def _judged(row: MaddComparison | LargestMadd, margin: float, *, adjusted: bool)
 class MaddComparison(Comparison):
     """MADD of two groups; the order gives the sign of the contributions, MADD itself is symmetric.
 
-    `estimate`: MADD: with the bins asked for, or its mean over the stable stretch; `bandwidth`: the stretch, where it
-    was searched; `curve`: what was searched; `h_sup`: order of the best bandwidth; `null_mean`: what `estimate` would
-    be on average if the groups were alike, its bandwidths held fixed; NaN under weights or clusters where they were
-    searched; `search_pvalue`: p-value of `estimate` when the search runs again in every permutation; NaN unless asked
-    for; `grid_bins`: bins of the label-blind grid, on which everything below was computed; `atoms`: whether these are
-    the distinct scores; `binned`, `statistic`: MADD on the grid; `binned_null_mean`: what it would be on average if the
-    groups were alike; `bias_corrected`: 2·binned − mean of its bootstrap, floored at 0; `std_error`: bootstrap standard
-    deviation of `binned`; `confidence_interval`: for the binned distance δ_m; `lower_limit`: one-sided confidence limit
-    for the L1 distance of the densities; there is no upper one; `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "both
-    groups have one score distribution"; `verdict`: whether δ_m lies above or below the margin, family-wise;
-    `contributions`, shape (grid_bins,): d_k − d_ref,k per bin; their absolute values sum to `binned`.
+    `estimate`: MADD, with the bins asked for or its mean over the stable stretch (`bandwidth`) of the searched `curve`;
+    `h_sup`: order of the best bandwidth; `null_mean`: what `estimate` would be on average if the groups were alike, its
+    bandwidths held fixed; NaN under weights or clusters where they were searched; `search_pvalue`: p-value of
+    `estimate` when the search runs again in every permutation; NaN unless asked for; `grid_bins`: bins of the
+    label-blind grid, on which everything below was computed; `atoms`: whether these are the distinct scores; `binned`,
+    `statistic`: MADD on the grid; `binned_null_mean`: its mean if the groups were alike; `bias_corrected`: 2·binned −
+    mean of its bootstrap, floored at 0; `std_error`: bootstrap standard deviation of `binned`; `confidence_interval`:
+    for the binned distance δ_m; `lower_limit`: one-sided limit for the L1 distance of the densities; there is no upper
+    one; `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "both groups have one score distribution"; `verdict`: on δ_m,
+    family-wise; `contributions`, shape (grid_bins,): d_k − d_ref,k per bin; their absolute values sum to `binned`.
     """
 
     further: ClassVar[tuple[str, ...]] = (

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, check_two_groups, check_whole
+from fairstats.ground.checks import Floats, check_given, check_two_groups, check_whole
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.scores import ScoreCounts
@@ -69,8 +69,7 @@ def below(scores: Floats, edges: Floats, weights: NDArray[Any] | None = None) ->
 def histogram(scores: Floats, edges: Floats, weights: NDArray[Any] | None = None) -> NDArray[Any]:
     """Rows (or weight) per bin between inner edges, shape (e + 1,); the last bin is closed."""
     total = scores.size if weights is None else weights.sum()
-    inner = below(scores, edges, weights)
-    return np.diff(np.concatenate([[0], inner, [total]]))
+    return np.diff(np.concatenate([[0], below(scores, edges, weights), [total]]))
 
 
 def histogram_distance(counts0: NDArray[Any], counts1: NDArray[Any]) -> Any:
@@ -263,11 +262,10 @@ class GroupScores:
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes) -> GroupScores:
         """Split validated rows by group and sort each part."""
-        if outcomes.score is None:
-            raise InputError("score", got="None", allowed="one score in [0, 1] per row", cure="pass score")
+        scores = check_given("score", outcomes.score, "one score in [0, 1] per row")
         labels, codes = outcomes.groups.labels, outcomes.groups.codes
         clusters = None if outcomes.cluster is None else outcomes.cluster.codes
-        columns = (np.asarray(outcomes.score), outcomes.weight, clusters)
+        columns = (np.asarray(scores), outcomes.weight, clusters)
         parts: list[list[Any]] = [[None if c is None else c[codes == g] for c in columns] for g in range(len(labels))]
         return cls(labels, tuple(Sample.joined([Sample(*part)]) for part in parts), outcomes.missing)
 

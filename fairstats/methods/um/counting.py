@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, check_choice, check_number, check_one_length
+from fairstats.ground.checks import Floats, check_choice, check_number, check_one_length, check_that
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.encoding import as_column, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
@@ -143,9 +143,8 @@ def as_prior(prior: Any, counts: CellCounts) -> Floats:
         np.fill_diagonal(cells, 2.0 * value / size)
         return np.tile(cells.ravel(), (len(counts.groups), 1))
     by_name = prior if isinstance(prior, Mapping) else dict.fromkeys(CELLS, prior)
-    if set(by_name) != set(CELLS):
-        allowed = f"a number ≥ 0 for every cell, or a mapping with {', '.join(CELLS)}"
-        raise InputError("prior", got=repr(prior), allowed=allowed, cure=cure)
+    allowed = f"a number ≥ 0 for every cell, or a mapping with {', '.join(CELLS)}"
+    check_that(set(by_name) == set(CELLS), "prior", prior, allowed, cure)
     by_cell = [check_number("prior", by_name[c], low=0, high=1e6, cure=cure) for c in CELLS]
     values = np.tile(by_cell, (len(counts.groups), 1))
     alpha = values + counts.totals

@@ -64,13 +64,11 @@ def fold_labels(
         fold[rows] = k
         partial += int(not np.array_equal(np.union1d(rows, others), np.arange(n)))
     if len(splits) < 2 or (held_out != 1).any() or partial:
-        raise InputError(
-            "cv",
-            got=f"{len(splits)} splits; {int((held_out > 1).sum())} rows held out more than once, "
-            f"{int((held_out == 0).sum())} never; {partial} splits train on some of the other rows only",
-            allowed="K ≥ 2 folds that hold out every row once and train on all others: K-fold CV",
-            cure="use StratifiedKFold or KFold; repeat with another rng for more partitions",
-        )
+        got = f"{len(splits)} splits; {int((held_out > 1).sum())} rows held out more than once, "
+        got += f"{int((held_out == 0).sum())} never; {partial} splits train on some of the other rows only"
+        allowed = "K ≥ 2 folds that hold out every row once and train on all others: K-fold CV"
+        cure = "use StratifiedKFold or KFold; repeat with another rng for more partitions"
+        raise InputError("cv", got=got, allowed=allowed, cure=cure)
     return fold, len(splits)
 
 
@@ -302,10 +300,8 @@ class CrossValidation:
     def notes(self, groups: tuple[str, ...]) -> list[str]:
         """Strategy, correlations and variance ratio in words."""
         if not self.correlation:
-            return [
-                f"{self.folds}-fold cross-validation: summed counts, and how far the predictions of models "
-                "fitted to disjoint halves differ."
-            ]
+            text = "summed counts, and how far the predictions of models fitted to disjoint halves differ."
+            return [f"{self.folds}-fold cross-validation: {text}"]
         rho = ", ".join(f"{g} {r:.3f}" for g, r in zip(groups, self.rho, strict=True))
         lines = [
             f"{self.folds}-fold cross-validation, correlation {self.correlation!r}: ρ = {rho}.",

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -150,16 +151,12 @@ def join(
 ) -> JointDraws:
     """Decide how draws of posteriors of the same groups and target go together; `cells`: a table already counted."""
     first = posteriors[0]
-    for other in posteriors[1:]:
-        for what, own, theirs in (
-            ("groups", sorted(first.groups), sorted(other.groups)),
-            ("classes", first.classes, other.classes),
-            ("target", first.target, other.target),
-        ):
-            if own != theirs:
-                got = f"posteriors with the {what} {own} and {theirs}"
-                allowed = "posteriors of the same groups, classes and target"
-                raise InputError("a, b", got=got, allowed=allowed, cure=f"compute both with the same {what}=")
+    for other, what in product(posteriors[1:], ("groups", "classes", "target")):
+        own, theirs = (getattr(p, what) if what != "groups" else sorted(p.groups) for p in (first, other))
+        if own != theirs:
+            got = f"posteriors with the {what} {own} and {theirs}"
+            allowed = "posteriors of the same groups, classes and target"
+            raise InputError("a, b", got=got, allowed=allowed, cure=f"compute both with the same {what}=")
     check_choice("paired", paired, ("auto", True, False))
     aligned = tuple(_in_order(p, first.groups) for p in posteriors)
     number = first.n_draws if draws is None else draws

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, check_type
+from fairstats.ground.checks import Floats, check_that, check_type
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import CELLS, CRITERIA, RATES
 
@@ -182,13 +182,9 @@ def parse_metric(name: Any, *, argument: str = "metric", default: str = "differe
         return Metric(name, CRITERIA[base].short, CRITERIA[base].rates, contrast or default)
     if isinstance(base, str) and base in RATES:
         return Metric(name, RATES[base].short, (base,), contrast)
-    raise InputError(
-        argument,
-        got=repr(name),
-        allowed="a function of the counts (functions are not stored in files: compute again), or one of "
-        f"{', '.join(metric_names())}; those that compare groups may end in _{', _'.join(CONTRASTS)}",
-        cure="'accuracy' or 'equal_opportunity_max', say",
-    )
+    allowed = "a function of the counts (functions are not stored in files: compute again), or one of "
+    allowed += f"{', '.join(metric_names())}; those that compare groups may end in _{', _'.join(CONTRASTS)}"
+    raise InputError(argument, got=repr(name), allowed=allowed, cure="'accuracy' or 'equal_opportunity_max', say")
 
 
 def several(metrics: Any) -> list[Any]:
@@ -237,9 +233,8 @@ def as_objectives(metrics: Any, groups: tuple[str, ...], several_classes: bool =
     """Objectives of names and functions, oriented so that larger is better."""
     given = several(metrics)
     names = tuple(name_of(m) for m in given)
-    if not given or len(set(names)) < len(names):
-        allowed = "one metric or more, each once"
-        raise InputError("metrics", got=repr(names), allowed=allowed, cure='("accuracy",)')
+    once = given and len(set(names)) == len(names)
+    check_that(once, "metrics", names, "one metric or more, each once", '("accuracy",)')
     functions, shorts, fair = [], [], []
     for k, metric in enumerate(given):
         if callable(metric):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats
+from fairstats.ground.checks import Floats, check_that
 from fairstats.ground.counts import ConfusionCounts
-from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.errors import MissingDependencyError
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.counting import CELLS, as_counts, as_prior
 from fairstats.methods.um.draws import PosteriorDraws, multinomial_counts
@@ -146,9 +146,7 @@ def um_model(counts: Any, prior: Any = 1.0) -> Any:
     """
     table, _ = as_counts(counts)
     alpha = as_prior(prior, table)
-    if (alpha <= 0).any():
-        allowed = "a number above 0 in a PyMC model"
-        raise InputError("prior", got=repr(prior), allowed=allowed, cure="1.0, or 0.5")
+    check_that((alpha > 0).all(), "prior", prior, "a number above 0 in a PyMC model", "1.0, or 0.5")
     pm = _load("pymc", "Sampling a PyMC model")
     with pm.Model(coords={"group": list(table.groups), "cell": list(CELLS)}) as model:
         pi = pm.Dirichlet("pi", a=alpha, dims=("group", "cell"))

@@ -163,9 +163,8 @@ class UmPosterior(Result, draws.PosteriorDraws):
         """Draws of several metrics from the same joint draws, in one pass; see `metric`."""
         names, by_group = several(names), check_flag("by_group", by_group)
         keys = [name_of(name) for name in names]
-        if not keys or len(set(keys)) < len(keys):
-            allowed = "one name or more, each once"
-            raise InputError("metrics", got=repr(keys), allowed=allowed, cure="rename a function")
+        once = keys and len(set(keys)) == len(keys)
+        check_that(once, "metrics", keys, "one name or more, each once", "rename a function")
         functions = [self._function(name, group, by_group) for name in names]
         drawn = draws.evaluate(self._block, self.n_draws, functions, self.reference_index, n_jobs)
         # one comparison needs no axis of comparisons
