@@ -118,11 +118,7 @@ class MultinomialNoise:
 
 @dataclass(frozen=True, eq=False)
 class NormalNoise:
-    """Jointly normal differences, by linearisation over weighted rows or clusters.
-
-    `difference`, shape (m,): D̂; `covariance`, shape (m, m); `degrees_of_freedom`: clusters, or effective rows, of the
-    smaller group less one: its variance is the larger and the less certain part.
-    """
+    """Jointly normal D̂ by linearisation; degrees of freedom: clusters or effective rows, of the smaller group, less 1."""
 
     difference: NDArray[np.float64]
     covariance: NDArray[np.float64]

@@ -163,12 +163,7 @@ class MaddComparison(Comparison):
         return {**super().row(backend), "estimate": self.binned, **alone, **verdict}
 
     def rows(self, backend: str, settings: MaddSettings) -> list[dict[str, Any]]:
-        """Rows of the tidy table.
-
-        With given bins one: MADD with interval and test. Where the estimate rests on other bins than the grid, after a
-        search above all, two: "madd", whose interval is the lower limit of the L1 distance, and "madd_binned", MADD on
-        the label-blind grid with interval and test, which alone has a verdict (None: not judged).
-        """
+        """Rows of the tidy table: MADD on the grid; before it the estimate, unjudged, where it rests on other bins."""
         on_grid, stable = self.row(backend), self.bandwidth
         if not settings.apart:
             return [on_grid]

@@ -98,16 +98,12 @@ class FareyGrid:
 
 @lru_cache(maxsize=4)
 def farey_grid(max_bins: int) -> FareyGrid:
-    """The edges of the grids with 1 … `max_bins` bins; kept for the next call.
-
-    Distinct fractions with denominators up to M lie further apart than 1/M², so that ⌊M²·k/m⌋ is a different whole
-    number for each: they are put in order by counting, without a sort.
-    """
+    """The edges of the grids with 1 … `max_bins` bins, put in order by counting, without a sort; kept for next time."""
     grids = range(1, max_bins + 1)
     starts = np.concatenate([[0], np.cumsum(grids)])
     steps = np.arange(max_bins, dtype=np.int64)
     met = np.zeros(max_bins**2, dtype=bool)
-    for m in grids:
+    for m in grids:  # fractions k/m lie further apart than 1/M²: ⌊M²·k/m⌋ is a different whole number for each
         met[steps[:m] * max_bins**2 // m] = True
     rank = np.cumsum(met, dtype=np.int32)  # 1 for the end at 0
     pick = np.zeros(starts[-1] + 1, dtype=np.int32)
@@ -320,9 +316,9 @@ def read_scores(counts: Any, most_bins: int, **columns: Any) -> GroupScores:
 class GridCounts:
     """Rows (or weight) per group and bin: the sufficient statistics that a result carries.
 
-    `edges`, shape (e,): inner edges: those of every grid of the result, and of 100 bins for pictures; `counts`, shape
-    (G, e + 1): whole numbers; sums of weights where rows are weighted; `sizes`, shape (G,): rows per group; `missing`:
-    what was left out; `atoms`: the distinct scores, where they are the bins of every comparison.
+    `edges`, shape (e,): inner edges of every grid of the result, and of 100 bins for pictures; `counts`, shape (G, e +
+    1): sums of weights where rows are weighted; `sizes`, shape (G,): rows per group; `missing`: what was left out;
+    `atoms`: the distinct scores, where they are the bins of every comparison.
     """
 
     groups: tuple[str, ...]

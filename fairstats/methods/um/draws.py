@@ -66,10 +66,7 @@ def check_rope(rope: Any, n_metrics: int) -> tuple[float, ...]:
 
 @dataclass(frozen=True, eq=False)
 class DirichletSampler:
-    """Draws of cell probabilities, one Dirichlet per group, or of counts given them.
-
-    `alpha` (G, c): prior plus counts; `scale` (G,): what draws are multiplied by; `trials` (G,): sizes of test sets.
-    """
+    """Draws of probabilities, a Dirichlet (`alpha`, (G, c)) per group, times `scale`, or of counts of `trials` rows."""
 
     alpha: NDArray[np.float64]
     scale: NDArray[np.float64]
@@ -163,9 +160,8 @@ class PosteriorDraws:
     def refitted(self, counts: Floats, index: int) -> Floats:
         """Under ``target="algorithm"`` the counts of models fitted to other training sets, else the same.
 
-        `shifts` (J, G, 2) are differences of models fitted to disjoint halves, as logits, per group and label: half
-        their mean square estimates the variance at half the rows, a quarter that at all of them. With J of them the
-        draws are multivariate t with J degrees of freedom.
+        Half the mean square of the `shifts` (J, G, 2) of models of disjoint halves, in logits, estimates the variance
+        at half the rows, a quarter that at all of them. With J of them the draws are multivariate t.
         """
         if self.shifts is None or self.target != "algorithm":
             return counts

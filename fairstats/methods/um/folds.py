@@ -239,11 +239,7 @@ def _take(X: Any, rows: NDArray[np.intp]) -> Any:
 
 
 def strategy_factors(strategy: str, folds: int, ratio: Floats) -> tuple[Floats, Floats]:
-    """Effective over summed counts per group (equation 2), and the share of the range of ρ that was clipped.
-
-    "1/K": ρ = 1/K; "uniform": the factor is averaged over ρ uniform on [0, 1/K]; "relative" and "relative-uniform": the
-    same of the reference's ρ⁰, with u = 1 + (K−1)ρ⁰ times the `ratio` r of each group.
-    """
+    """Effective over summed counts per group (equation 2), and the share of the range of ρ that was clipped."""
     if not strategy.startswith("relative"):
         ratio = np.ones(len(ratio))
     end = 1.0 + (folds - 1) * (1.0 / folds)
@@ -260,11 +256,10 @@ def strategy_factors(strategy: str, folds: int, ratio: Floats) -> tuple[Floats, 
 class VarianceRatio:
     """r_s = Var[A1] / Var[A0], the method under test over the reference, per group.
 
-    `metric` is what the variances are of, per group, and `reference` the reference algorithm A0. `values`, shape
-    (2, J, 2, G), holds the metric by algorithm (reference, method), half split, half and group; it is empty where r was
-    given. `ratio`, shape (G,), is NaN where a variance is 0; `low` and `high` are the jackknife interval over the J
-    half splits, NaN where r was given or J is 1. `averaged`: of several metrics, the largest in each group, whose
-    factor is averaged over r·F(J, J).
+    `metric` is what the variances are of, and `reference` A0. `values`, shape (2, J, 2, G), holds the metric by
+    algorithm (reference, method), half split, half and group; it is empty where r was given. `ratio`, shape (G,), is
+    NaN where a variance is 0; `low` and `high` are its jackknife interval, NaN where r was given or J is 1. `averaged`:
+    of several metrics, the largest in each group, whose factor is averaged over r·F(J, J).
     """
 
     metric: str

@@ -4,9 +4,8 @@ Paired: each group has a table of label × ŷ_1 × … × ŷ_m (8 cells for two 
 over (y, ŷ_k) have the prior of a single algorithm. Independent draws overstate the variance of a difference between
 algorithms that predict the same rows.
 
-After cross-validation the effective counts of two algorithms may shrink by different factors. Then the table takes the
-smallest, and what an algorithm has beyond it is added as independent gamma variables before normalising: a sum of
-independent gammas is a gamma, so that every algorithm keeps exactly its own posterior.
+Where effective counts shrink by different factors, the table takes the smallest, and what an algorithm has beyond it is
+added as independent gamma variables before normalising: so every algorithm keeps exactly its own posterior.
 """
 
 from __future__ import annotations

@@ -77,11 +77,7 @@ class Metric:
         return np.asarray(np.abs(gap) if self.contrast == "absolute" else gap)
 
     def objective(self, counts: Floats, reference: int) -> Floats:
-        """Draws of the metric oriented so that larger is better, shape (draws,).
-
-        A fairness metric is minus the size of the largest gap (of log ratios with "ratio"): between any two groups by
-        its plain name or with "max", else against the reference.
-        """
+        """Draws oriented so that larger is better, (n,): a fairness metric is minus the largest gap (of log ratios)."""
         values = self.values(counts, reference)
         if self.contrast is None:
             return np.asarray(values if self.larger_is_better else -values)
