@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairstats.methods.madd.binning import farey_grid
 from fairstats.methods.madd.curve import MaddCurve, madd_curve, stable_bandwidth
 from fairstats.methods.madd.metric import madd
 from fairstats.methods.madd.mitigator import MaddMitigator
+from fairstats.methods.madd.scores import farey_grid
 
 from ..methods.madd.conftest import scored
 

@@ -18,10 +18,9 @@ from fairstats.datasets import load_compas
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.scores import label_blind_bins
 from fairstats.ground.verdict import settle
-from fairstats.methods.madd.binning import bin_edges, histogram, histogram_distance
 from fairstats.methods.madd.noise import MultinomialNoise, distance_limits, noise_of
 from fairstats.methods.madd.permutation import largest_test, multiplier_test, pair_test, permuted_counts, pvalues
-from fairstats.methods.madd.scores import Sample
+from fairstats.methods.madd.scores import Sample, bin_edges, histogram, histogram_distance
 
 from .study import Cell, Counts
 

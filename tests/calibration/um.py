@@ -19,8 +19,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 import fairstats as fs
 from fairstats.methods.um.counting import CELLS as CELL_NAMES
+from fairstats.methods.um.draws import describe
 from fairstats.methods.um.metrics import as_objectives, parse_metric
-from fairstats.methods.um.table import describe
 from tests.calibration.study import Cell, Counts, tally_interval
 
 __all__ = ["CELLS", "LinearRule", "calibrated", "cross_validated", "held_out", "of_a_comparison", "ranks"]

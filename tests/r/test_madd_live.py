@@ -18,12 +18,11 @@ import pytest
 from fairstats.ground.errors import RBackendError
 from fairstats.ground.rsession import call
 from fairstats.ground.scores import bandwidth_order
-from fairstats.methods.madd.binning import bin_edges
 from fairstats.methods.madd.curve import MaddCurve, curve_of, stable_bandwidth
 from fairstats.methods.madd.mitigation import MixtureCdfs
 from fairstats.methods.madd.noise import noise_of
 from fairstats.methods.madd.permutation import null_mean
-from fairstats.methods.madd.scores import Sample
+from fairstats.methods.madd.scores import Sample, bin_edges
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "madd_twins.json"
 CASES = ("continuous", "tied")

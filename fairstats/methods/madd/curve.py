@@ -10,15 +10,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_number, check_whole, shown
+from fairstats.ground.checks import check_number, check_that, check_whole, shown
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import WIDTH, Result
 from fairstats.ground.scores import bandwidth_order
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.madd.binning import check_bins, distances_from_below, farey_grid
-from fairstats.methods.madd.scores import Sample, read_scores
+from fairstats.methods.madd.scores import Sample, check_bins, distances_from_below, farey_grid, read_scores
 from fairstats.plots.madd import plot_curve
 
 #: Searching more numbers of bins than this would need gigabytes for edges.
@@ -141,8 +140,7 @@ def madd_curve(
         allowed = "two of the groups " + ", ".join(map(repr, names))
         raise InputError("pair", got=shown(pair), allowed=allowed, cure=f"pair=({names[0]!r}, {names[1]!r})")
     first, second = (group_index(names, g, "pair") for g in pair)
-    if first == second:
-        raise InputError("pair", got=repr(pair), allowed="two different groups", cure="name another group")
+    check_that(first != second, "pair", pair, "two different groups", "name another group")
     for g in (first, second):
         if not scores.samples[g].total > 0:
             got, cure = f"no rows (or no weight) in group {names[g]!r}", "name two groups with rows as pair="
@@ -269,10 +267,7 @@ def stable_bandwidth(curve: MaddCurve, *, min_points: int = 50, width: float = 0
 
 
 def first_ends(bandwidth: NDArray[np.float64], min_points: int, length: float) -> NDArray[np.int64]:
-    """First right index of the stretches that start at each bandwidth (rightBoundIndex, lines 21–28).
-
-    `bandwidth` ascends (Lh), shape (L,); `length` is the least width (intervalLengthMin). L where no stretch starts.
-    """
+    """First right index of the stretches from each bandwidth (rightBoundIndex, lines 21–28), L where none starts."""
     size = bandwidth.size
     right = np.searchsorted(bandwidth, bandwidth + length, side="right") - 1
     first = np.minimum(np.maximum(right, np.arange(size) + min_points), size)
@@ -280,11 +275,7 @@ def first_ends(bandwidth: NDArray[np.float64], min_points: int, length: float) -
 
 
 def least_varying(madd: NDArray[np.float64], first: NDArray[np.int64]) -> tuple[int, int]:
-    """Indexes (i, j) of the stretch with the least standard deviation, the first of equals (lines 18–37).
-
-    `madd` is in the order of ascending bandwidth (Lmadd). Stretches of i end at j = first[i], …, L − 1; at least one i
-    has such.
-    """
+    """Indexes (i, j) of the least varying stretch, the first of equals (lines 18–37); each j is at least first[i]."""
     centred, size = madd - np.median(madd), madd.size
     sums, squares = (np.concatenate([[0.0], np.cumsum(values)]) for values in (centred, centred**2))
     starts = np.flatnonzero(first < size)
@@ -303,13 +294,8 @@ def least_varying(madd: NDArray[np.float64], first: NDArray[np.int64]) -> tuple[
         nearly.append((block[row], ends[column], variance[row, column]))
     i, j, variance = (np.concatenate(parts) for parts in zip(*nearly, strict=True))
     close = variance <= least + tolerance
-    return _first_least(madd, i[close], j[close], variance[close])
-
-
-def _first_least(
-    madd: NDArray[np.float64], i: NDArray[np.int64], j: NDArray[np.int64], variance: NDArray[np.float64]
-) -> tuple[int, int]:
-    """Of stretches that differ by rounding, in their order, the first with the least standard deviation."""
+    i, j, variance = i[close], j[close], variance[close]
+    # of stretches that differ by rounding, in their order, the first with the least standard deviation
     changes = np.concatenate([[0], np.cumsum(np.abs(np.diff(madd)) > _ROUNDING)])
     constant = np.flatnonzero(changes[i] == changes[j])
     if constant.size:

@@ -17,11 +17,10 @@ from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import bandwidth_order, label_blind_bins
 from fairstats.ground.verdict import Evidence, settle
 from fairstats.methods.madd import permutation
-from fairstats.methods.madd.binning import bin_edges, farey_grid, grid_counts, histogram_distance
 from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
 from fairstats.methods.madd.noise import SMALLEST_GROUP, DistanceLimits, distance_limits, noise_of
 from fairstats.methods.madd.result import REST, LargestMadd, MaddComparison, MaddResult, MaddSettings, make_settings
-from fairstats.methods.madd.scores import TIED, GridCounts, GroupScores, Sample, read_scores
+from fairstats.methods.madd.scores import GridCounts, GroupScores, Sample, bin_edges, histogram_distance, read_scores
 
 #: Fewer rows than this in a comparison call for a warning.
 FEW_ROWS = 50
@@ -125,8 +124,7 @@ def madd(
     ----------
     .. [1] Verger, Fan, Lallé, Bouchet, Luengo (2024). A comprehensive study on evaluating and mitigating
        algorithmic unfairness with the MADD metric. JEDM 16(1), 365–409. doi:10.5281/zenodo.12180668
-    .. [2] Fang, Santos (2019). Inference on directionally differentiable functions. Review of Economic
-       Studies 86, 377–412.
+    .. [2] Fang, Santos (2019). Inference on directionally differentiable functions. Rev. Econ. Studies 86, 377–412.
 
     Examples
     --------
@@ -233,11 +231,7 @@ Compared: TypeAlias = tuple[MaddComparison, DistanceLimits | None]
 def compare(
     pair: Pair, settings: MaddSettings, rng: np.random.Generator, *, atoms: Floats | None, limit_draws: int
 ) -> Compared:
-    """Compare two samples, yet without a verdict.
-
-    `atoms`: the distinct scores, where they are the bins; `limit_draws`: draws behind the lower limit, if more than
-    others.
-    """
+    """Compare two samples, yet without a verdict; `atoms`: distinct scores as bins; `limit_draws`: for the limits."""
     first, second = pair.samples
     level, draws, names = settings.confidence_level, settings.n_resamples, pair.names
     known: dict[str, Any] = {"group": names[0], "reference": names[1], "n": first.n, "n_reference": second.n}
@@ -264,7 +258,7 @@ def compare(
         if not measurable:
             test = replace(test, pvalue=_NAN, mid_pvalue=_NAN, null_mean=_NAN)
     remark = ""
-    if measurable and _without_common_score(first, second):
+    if measurable and first.without_value_of(second):
         limits = replace(limits, shortfall=np.inf)
         remark = f"{' and '.join(names)} have no score in common: bins cannot show them alike."
     bounds = Interval(limits.lower(level), limits.upper(level), level, _METHOD)
@@ -305,10 +299,8 @@ def _with_estimate(
 
     stable, expected = stretch(curve.madd), _NAN
     if plain:  # the mean over the grids of the stretch of what alike groups would show
-        grid, (fewest, most) = farey_grid(settings.max_bins), stable.n_bins
-        below = first.below_grids(settings.max_bins) + second.below_grids(settings.max_bins)
-        counts = grid_counts(grid, below, first.n + second.n, fewest, most)
-        expected = permutation.null_mean(counts, first.n, second.n) / (most - fewest + 1)
+        counts = first.pooled_grids(second, settings.max_bins, *stable.n_bins)
+        expected = permutation.null_mean(counts, first.n, second.n) / (stable.n_bins[1] - stable.n_bins[0] + 1)
     found = replace(comparison, estimate=stable.mean, bandwidth=stable, curve=curve, null_mean=expected)
     if settings.permutations == "grid":
         return found
@@ -317,17 +309,6 @@ def _with_estimate(
     )
     null = HypothesisTest(_NULL, "two-sided", stable.mean, test.pvalue, test.method)
     return replace(found, search_pvalue=test.pvalue, null_mean=test.null_mean, tests=(*found.tests, null))
-
-
-def _without_common_score(first: Sample, second: Sample) -> bool:
-    """Whether scores are tied and yet no value occurs in both groups: then coarse bins show no likeness."""
-    one, two = (s.scores[np.diff(s.scores, prepend=-1) > 0] for s in (first, second))
-    if TIED * (one.size + two.size) > first.n_units + second.n_units:
-        return False
-    for some in (one[:1000], one[1000:]):  # mostly the first few settle it
-        if (two[np.minimum(np.searchsorted(two, some), two.size - 1)] == some).any():
-            return False
-    return True
 
 
 def largest_of(
@@ -352,12 +333,9 @@ def largest_of(
         return Interval(low, high if complete else 2.0, level, f"{_METHOD}, Bonferroni")
 
     lowest = max(known, key=lambda entry: entry[2].lower(1 - (1 - level) / count))[0]
-    place = np.cumsum([s.n > 0 for s in samples]) - 1  # among the groups that have rows
-
-    def placed(side: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(int(place[g]) for g in side if samples[g].n)
-
-    sides = [(placed(p.groups[0]), placed(p.groups[1]), grids.grid(c.grid_bins)) for p, c, _ in known]
+    place = {g: k for k, g in enumerate(g for g, s in enumerate(samples) if s.n)}  # among the groups that have rows
+    placed = [[tuple(place[g] for g in side if g in place) for side in p.groups] for p, *_ in known]
+    sides = [(one, two, grids.grid(c.grid_bins)) for (one, two), (_, c, _) in zip(placed, known, strict=True)]
     test = permutation.largest_test([s for s in samples if s.n], sides, settings.n_resamples, rng)
     if test is None:
         pvalues = [c.pvalue for _, c, _ in known if np.isfinite(c.pvalue)]
@@ -369,8 +347,7 @@ def largest_of(
     inside = min(count * max(e.inside for e in own), 1.0) if complete else 1.0
     (ruling,) = settle([Evidence(above=above, inside=inside)], confidence_level=level, adjust="none")
     return LargestMadd(
-        group=top.group, reference=top.reference, limited_by=lowest.names, estimate=top.binned,
-        null_mean=test.null_mean, confidence_interval=projected((1 - level) / 2), bounds=projected(1 - level),
-        statistic=test.statistic, pvalue=test.pvalue, mid_pvalue=test.mid_pvalue, pvalue_adjusted=test.pvalue,
-        n=sum(s.n for s in samples), method=test.method,
+        **vars(test), group=top.group, reference=top.reference, limited_by=lowest.names, estimate=top.binned,
+        confidence_interval=projected((1 - level) / 2), bounds=projected(1 - level), pvalue_adjusted=test.pvalue,
+        n=sum(s.n for s in samples),
     ).ruled(ruling)  # fmt: skip

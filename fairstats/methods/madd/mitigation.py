@@ -20,8 +20,8 @@ from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import RATES
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.madd.binning import bin_edges
 from fairstats.methods.madd.result import MaddResult, MaddSettings
+from fairstats.methods.madd.scores import bin_edges
 from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, OfPairs, PairedChange, finished
 from fairstats.numerics.paired.distance import effective_rows, grid_table, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_rate
@@ -125,11 +125,7 @@ Fitted = Sequence[tuple[MixtureCdfs, Sequence[LabelledSample]]]
 
 
 def left_out(samples: Sequence[LabelledSample], splits: int, rng: np.random.Generator) -> Fitted:
-    """Random halves of every group, each judged by itself with the maps of the other half.
-
-    Pooled over the folds of a cross-validation the errors of the maps would cancel, Σ_k (F_k − F_−k) = 0, and small
-    folds would add their own noise to MADD.
-    """
+    """Random halves of every group, each with the maps of the other; pooled over folds their errors would cancel."""
     fitted = []
     for _ in range(splits):
         codes = [rng.permutation(np.arange(s.scores.size) % 2) for s in samples]
@@ -155,12 +151,10 @@ def fairness_losses(fitted: Fitted, lambdas: Floats, n_bins: int) -> Floats:
 
 
 def fairness_limits(fitted: Fitted, lambdas: Floats, n_bins: int, confidence_level: float = 0.95) -> Floats:
-    """The fairness losses with their limits, shape (3, λ): loss, low, high.
+    """The fairness losses with their limits, shape (3, λ): loss, low, high; of several pairs of groups the largest.
 
-    Means over the maps; of several pairs of groups the largest. The limits are those of MADD (`noise`), at every λ by
-    itself, given the maps, with normal differences D_k of bin shares: below by the larger of z standard errors of Σ
-    sign(D_k)·D_k and, where differences near 0 may be 0, mean plus z spreads of their sizes; above by z of the largest
-    standard error that the open signs allow. Over pairs by Bonferroni.
+    Means over the maps. The limits are those of MADD (`noise`) with normal differences of bin shares, at every λ by
+    itself, given the maps; over pairs by Bonferroni.
     """
     pairs = list(combinations(range(len(fitted[0][1])), 2))
     z = normal_quantile(1 - (1 - confidence_level) / (2 * len(pairs)))
@@ -210,10 +204,7 @@ def log_loss(labels: NDArray[np.uint8], scores: Floats, sample_weight: Floats | 
 
 
 def mapped_losses(fitted: Fitted, lambdas: Floats, loss: Callable[..., float]) -> Floats:
-    """Any loss of (labels, mapped scores), mean over the maps, one λ after the other, shape (λ,).
-
-    Weights are passed as `sample_weight`, as scikit-learn's losses take it.
-    """
+    """Any loss of (labels, mapped scores), with `sample_weight` if weighted: mean over the maps at every λ, (λ,)."""
     found = np.zeros(lambdas.size)
     for maps, samples in fitted:
         labels = np.concatenate([s.labels for s in samples])

@@ -264,10 +264,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return mitigation.mitigation_result(outcomes, stages, (results[0], results[1]), generator, **told)
 
     def plot(self, ax: Axes | None = None, *, kind: Literal["losses", "trade-off"] = "losses") -> Axes:
-        """Draw the three losses against λ, or fairness loss against accuracy loss, with their limits.
-
-        `ax` is where to draw, by default a new figure.
-        """
+        """Draw the losses against λ, or fairness loss against accuracy loss, with limits, on `ax` or a new figure."""
         check_is_fitted(self, "lambda_")
         checks.check_choice("kind", kind, ("losses", "trade-off"))
         return (plot_losses if kind == "losses" else plot_trade_off)(self, ax=ax)

@@ -118,11 +118,7 @@ class MultinomialNoise:
 
 @dataclass(frozen=True, eq=False)
 class NormalNoise:
-    """Jointly normal differences, by linearisation over weighted rows or clusters.
-
-    `difference`, shape (m,): D̂; `covariance`, shape (m, m); `degrees_of_freedom`: clusters, or effective rows, of the
-    smaller group less one: its variance is the larger and the less certain part.
-    """
+    """Jointly normal D̂ by linearisation; degrees of freedom: clusters or effective rows, of the smaller group, less 1."""
 
     difference: NDArray[np.float64]
     covariance: NDArray[np.float64]
@@ -150,10 +146,7 @@ class NormalNoise:
         return np.asarray(drawn[None])
 
     def worst_variance(self, near: NDArray[np.bool_]) -> float:
-        """Largest variance of Σ s_k D̂_k found by turning signs in the bins `near`, from several starts.
-
-        A convex form is largest at signs ±1; each turn that raises it is taken until none does.
-        """
+        """Largest variance of Σ s_k D̂_k over signs in the bins `near`: a convex form is largest at signs ±1."""
         fixed, free = np.where(self.difference < 0, -1.0, 1.0), np.flatnonzero(near)
         leading = np.linalg.eigh(self.covariance)[1][:, -1]
         # rounding chooses the sign of an eigenvector: both are tried
@@ -219,9 +212,8 @@ def _cluster_covariance(first: Sample, second: Sample, edges: NDArray[np.float64
 class DistanceLimits:
     """Where confidence limits for δ_m come from.
 
-    `estimate`: MADD on the grid; `excess`, shape (B,): draws that bound MADD − δ_m from above in distribution,
-    ascending; 2 in tiny groups; `shortfall`: largest standard error of Σ s_k D̂_k over the open signs; infinite where it
-    cannot be told.
+    `excess`, shape (B,): draws that bound MADD − δ_m from above in distribution, ascending; 2 in tiny groups;
+    `shortfall`: largest standard error of Σ s_k D̂_k over the open signs; infinite where it cannot be told.
     """
 
     estimate: float
@@ -249,10 +241,8 @@ class DistanceLimits:
 
 
 def distance_limits(noise: Noise, smallest: float, n_resamples: int, rng: np.random.Generator) -> DistanceLimits:
-    """Confidence limits for the binned distance; `smallest`: effective rows, or clusters, of either group.
-
-    A difference may be 0 where |D̂_k| lies within √(log n) standard errors, √(2 log m) and 3 at least.
-    """
+    """Confidence limits for the binned distance; `smallest`: effective rows, or clusters, of either group."""
+    # a difference within so many standard errors may be 0
     kappa = max(3.0, float(np.sqrt(np.log(smallest))), float(np.sqrt(2 * np.log(noise.difference.size))))
     near = np.asarray(np.abs(noise.difference) <= kappa * noise.std_errors())
     drawn = noise.draws(n_resamples, rng)

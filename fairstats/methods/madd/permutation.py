@@ -17,9 +17,15 @@ from scipy.special import betaln
 from tqdm import tqdm
 
 from fairstats.ground.checks import Floats
-from fairstats.methods.madd.binning import MOST_WHOLE, distances_from_below, farey_grid, histogram_distance
 from fairstats.methods.madd.noise import Noise
-from fairstats.methods.madd.scores import Sample, cluster_codes
+from fairstats.methods.madd.scores import (
+    MOST_WHOLE,
+    Sample,
+    cluster_codes,
+    distances_from_below,
+    farey_grid,
+    histogram_distance,
+)
 from fairstats.numerics.draws import split_each, split_rows
 
 #: Values of MADD that differ by less are equal.
@@ -31,10 +37,7 @@ _MOST_CELLS = 5_000_000
 def permuted_counts(
     pooled: NDArray[np.int64], sizes: Sequence[int], n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Bin counts of every group under random permutations of the group labels, shape (G, B, m).
-
-    `pooled` are the rows per bin, all groups together; `sizes` the rows per group, of the same sum.
-    """
+    """Bin counts of every group, (G, B, m), with labels permuted; `pooled`: rows per bin, `sizes`: rows per group."""
     drawn = np.empty((len(sizes), n_resamples, pooled.size), dtype=np.int64)
     drawn[0] = split_rows(pooled, sizes[0], n_resamples, rng)
     left = pooled - drawn[0]
@@ -46,10 +49,7 @@ def permuted_counts(
 
 
 def mean_deviation(count: NDArray[Any], n0: int, n1: int) -> Floats:
-    """Mean absolute deviation E|X − EX| of X ~ hypergeometric(n0 + n1, count, n0), exact.
-
-    With a = ⌊EX⌋ + 1 it is 2a(n1 − c + a)/n · P(X = a), De Moivre's formula for draws without replacement.
-    """
+    """E|X − EX| of X ~ hypergeometric(n0 + n1, count, n0): 2a(n1 − c + a)/n · P(X = a), a = ⌊EX⌋ + 1 (De Moivre)."""
     n = n0 + n1
     c = np.asarray(count, dtype=np.int64)
     a = (c * n0 // n if n * n0 < MOST_WHOLE else (c * (n0 / n)).astype(np.int64)) + 1
@@ -151,11 +151,7 @@ def search_test(
     first: Sample, second: Sample, observed: float, estimate_of: Callable[[Floats], float],
     max_bins: int, n_resamples: int, rng: np.random.Generator,
 ) -> DistributionTest:  # fmt: skip
-    """Exact permutation test of the searched estimate: Algorithm 1 runs again in every permutation of plain rows.
-
-    `observed` is the mean of MADD over the stable stretch, `estimate_of` makes the same of a curve, shape (M,), in the
-    order of ascending m.
-    """
+    """Exact permutation test of the searched estimate: Algorithm 1, `estimate_of` a curve, runs again in every one."""
     grid, n0, n1 = farey_grid(max_bins), first.n, second.n
     position = Sample.joined([first, second]).below(grid.edges)
     labels = np.repeat([1, 0], [n0, n1])
@@ -173,10 +169,9 @@ def largest_test(
 ) -> DistributionTest | None:  # fmt: skip
     """Exact test that all groups have one distribution, by the largest standardised MADD.
 
-    The labels of all groups are permuted together. Each MADD is centred and scaled by its mean and standard deviation
-    over the permutations and the data, so that a small, noisy group does not drown the others. `pairs` are the
-    positions of the groups on either side and the inner edges of the grid. None under weights, or clusters that lie in
-    several groups.
+    Each MADD is centred and scaled over the permutations and the data, so that a small, noisy group does not drown the
+    others. `pairs`: positions of the groups on either side, inner edges. None under weights, or clusters in several
+    groups.
     """
     clustered = samples[0].clusters is not None
     if any(s.weights is not None for s in samples) or (clustered and not nested(samples)):

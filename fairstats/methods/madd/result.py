@@ -16,9 +16,8 @@ from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.results import LEVEL, OF_VERDICT, Comparison, HypothesisTest, Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain, fair_range
-from fairstats.methods.madd.binning import MOST_BINS, bin_edges, check_bins
 from fairstats.methods.madd.curve import MOST_SEARCHED, MaddCurve, StableBandwidth
-from fairstats.methods.madd.scores import GridCounts
+from fairstats.methods.madd.scores import MOST_BINS, GridCounts, bin_edges, check_bins
 from fairstats.plots.madd import plot_contributions, plot_histograms, plot_search
 
 #: The other side of a comparison of one group with all others.
@@ -121,17 +120,16 @@ def _judged(row: MaddComparison | LargestMadd, margin: float, *, adjusted: bool)
 class MaddComparison(Comparison):
     """MADD of two groups; the order gives the sign of the contributions, MADD itself is symmetric.
 
-    `estimate`: MADD: with the bins asked for, or its mean over the stable stretch; `bandwidth`: the stretch, where it
-    was searched; `curve`: what was searched; `h_sup`: order of the best bandwidth; `null_mean`: what `estimate` would
-    be on average if the groups were alike, its bandwidths held fixed; NaN under weights or clusters where they were
-    searched; `search_pvalue`: p-value of `estimate` when the search runs again in every permutation; NaN unless asked
-    for; `grid_bins`: bins of the label-blind grid, on which everything below was computed; `atoms`: whether these are
-    the distinct scores; `binned`, `statistic`: MADD on the grid; `binned_null_mean`: what it would be on average if the
-    groups were alike; `bias_corrected`: 2·binned − mean of its bootstrap, floored at 0; `std_error`: bootstrap standard
-    deviation of `binned`; `confidence_interval`: for the binned distance δ_m; `lower_limit`: one-sided confidence limit
-    for the L1 distance of the densities; there is no upper one; `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "both
-    groups have one score distribution"; `verdict`: whether δ_m lies above or below the margin, family-wise;
-    `contributions`, shape (grid_bins,): d_k − d_ref,k per bin; their absolute values sum to `binned`.
+    `estimate`: MADD, with the bins asked for or its mean over the stable stretch (`bandwidth`) of the searched `curve`;
+    `h_sup`: order of the best bandwidth; `null_mean`: what `estimate` would be on average if the groups were alike, its
+    bandwidths held fixed; NaN under weights or clusters where they were searched; `search_pvalue`: p-value of
+    `estimate` when the search runs again in every permutation; NaN unless asked for; `grid_bins`: bins of the
+    label-blind grid, on which everything below was computed; `atoms`: whether these are the distinct scores; `binned`,
+    `statistic`: MADD on the grid; `binned_null_mean`: its mean if the groups were alike; `bias_corrected`: 2·binned −
+    mean of its bootstrap, floored at 0; `std_error`: bootstrap standard deviation of `binned`; `confidence_interval`:
+    for the binned distance δ_m; `lower_limit`: one-sided limit for the L1 distance of the densities; there is no upper
+    one; `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "both groups have one score distribution"; `verdict`: on δ_m,
+    family-wise; `contributions`, shape (grid_bins,): d_k − d_ref,k per bin; their absolute values sum to `binned`.
     """
 
     further: ClassVar[tuple[str, ...]] = (
@@ -165,12 +163,7 @@ class MaddComparison(Comparison):
         return {**super().row(backend), "estimate": self.binned, **alone, **verdict}
 
     def rows(self, backend: str, settings: MaddSettings) -> list[dict[str, Any]]:
-        """Rows of the tidy table.
-
-        With given bins one: MADD with interval and test. Where the estimate rests on other bins than the grid, after a
-        search above all, two: "madd", whose interval is the lower limit of the L1 distance, and "madd_binned", MADD on
-        the label-blind grid with interval and test, which alone has a verdict (None: not judged).
-        """
+        """Rows of the tidy table: MADD on the grid; before it the estimate, unjudged, where it rests on other bins."""
         on_grid, stable = self.row(backend), self.bandwidth
         if not settings.apart:
             return [on_grid]
@@ -392,10 +385,7 @@ class MaddResult(Result):
     def plot(
         self, ax: Axes | None = None, *, kind: Literal["histograms", "curve", "contributions"] = "histograms"
     ) -> Axes:
-        """Draw the histograms of the groups, MADD against the bandwidth, or the contributions of the bins.
-
-        The last two show the first comparison. `ax` is where to draw, by default a new figure.
-        """
+        """Draw histograms of the groups, or of the first comparison MADD against the bandwidth or the bins' parts."""
         draw = {"histograms": plot_histograms, "curve": plot_search, "contributions": plot_contributions}
         check_choice("kind", kind, tuple(draw))
         return draw[kind](self, ax=ax)

@@ -1,22 +1,27 @@
-"""Scores per group, sorted once, which every part of MADD reads; their histograms, which a result keeps."""
+"""Scores per group, sorted once, and their histograms: bins [0, 1/m), …, [(m−1)/m, 1], and the distance of two.
+
+Everything rests on counts below edges, so that one sort serves every number of bins. The M(M − 1)/2 inner edges k/m of
+the grids with 1 … M bins are only about 3M²/π² distinct numbers, the Farey fractions: counts below these are taken
+once, and every grid picks its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, check_two_groups
+from fairstats.ground.checks import Floats, check_given, check_two_groups, check_whole
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
-from fairstats.methods.madd.binning import below, bin_edges, farey_grid, histogram
 
 #: Scores merged between the edges of all grids of up to so many bins are as good as single ones.
 EXACT_BINS = 1_000
@@ -27,6 +32,120 @@ TIED = 5
 #: Distinct scores are bins up to so many, where so many independent rows have one on average: with more of
 #: them, or fewer rows, alike groups would show a distance that hides a small one.
 ATOMS = ((20, TIED), (200, 200))
+#: More bins than this are asked for by mistake.
+MOST_BINS = 100_000
+#: From this many edges per score on, it is cheaper to look the scores up among the edges.
+_EDGES_PER_SCORE = 2
+#: Products of counts from here on (two groups of 2·10⁹ rows) would not fit a whole number of NumPy.
+MOST_WHOLE = 2**62
+#: Edges looked at together: arrays of this size stay in the processor's cache.
+_CELLS = 1 << 16
+
+
+def check_bins(argument: str, n_bins: Any, *, least: int = 1, most: int = MOST_BINS) -> int:
+    """Return the number of bins m, or raise unless it is a whole number from `least` to `most`."""
+    return check_whole(argument, n_bins, low=least, high=most, cure="20 bins are a bandwidth h of 0.05")
+
+
+def bin_edges(n_bins: int) -> Floats:
+    """Inner edges k/m, k = 1 … m − 1, each rounded once (k·(1/m) would be rounded twice)."""
+    return np.arange(1, n_bins) / n_bins
+
+
+def below(scores: Floats, edges: Floats, weights: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Rows (or weight; whole `weights` are rows) with a score below each edge, (e,); scores and edges ascend."""
+    if edges.size > _EDGES_PER_SCORE * scores.size:
+        place = np.searchsorted(edges, scores, side="right")
+        counts = np.bincount(place, weights=weights, minlength=edges.size + 1)[: edges.size]
+        if weights is not None and weights.dtype.kind == "i":
+            counts = np.rint(counts).astype(np.int64)
+        return np.cumsum(counts, out=counts)  # in place: new pages cost more than the sum
+    position = np.searchsorted(scores, edges, side="left")
+    if weights is None:
+        return position
+    return np.concatenate([[0], np.cumsum(weights)])[position]
+
+
+def histogram(scores: Floats, edges: Floats, weights: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Rows (or weight) per bin between inner edges, shape (e + 1,); the last bin is closed."""
+    total = scores.size if weights is None else weights.sum()
+    return np.diff(np.concatenate([[0], below(scores, edges, weights), [total]]))
+
+
+def histogram_distance(counts0: NDArray[Any], counts1: NDArray[Any]) -> Any:
+    """MADD = Σ_k |d0_k − d1_k| of counts in the same bins (equation 3), on the last axis; of integers rounded once."""
+    n0, n1 = (counts.sum(axis=-1, keepdims=True) for counts in (counts0, counts1))
+    whole = counts0.dtype.kind == "i" and counts1.dtype.kind == "i"
+    if not (whole and float(n0.max()) * float(n1.max()) < MOST_WHOLE):
+        return np.abs(counts0 / n0 - counts1 / n1).sum(axis=-1)
+    crossed = np.abs(counts0 * n1 - counts1 * n0).sum(axis=-1)
+    return crossed / (n0[..., 0] * n1[..., 0])
+
+
+@dataclass(frozen=True, eq=False)
+class FareyGrid:
+    """All edges of the grids with 1 … M bins.
+
+    `edges`, shape (e,): the distinct inner edges, ascending; `pick`, shape (M(M + 1)/2 + 1,): for every grid in turn 0
+    for the end at 0, then 1 + position in `edges` of each inner edge (the end at 1 is the 0 that opens the next grid);
+    `starts`, shape (M,): where each grid starts in `pick`.
+    """
+
+    edges: NDArray[np.float64]
+    pick: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+
+@lru_cache(maxsize=4)
+def farey_grid(max_bins: int) -> FareyGrid:
+    """The edges of the grids with 1 … `max_bins` bins, put in order by counting, without a sort; kept for next time."""
+    grids = range(1, max_bins + 1)
+    starts = np.concatenate([[0], np.cumsum(grids)])
+    steps = np.arange(max_bins, dtype=np.int64)
+    met = np.zeros(max_bins**2, dtype=bool)
+    for m in grids:  # fractions k/m lie further apart than 1/M²: ⌊M²·k/m⌋ is a different whole number for each
+        met[steps[:m] * max_bins**2 // m] = True
+    rank = np.cumsum(met, dtype=np.int32)  # 1 for the end at 0
+    pick = np.zeros(starts[-1] + 1, dtype=np.int32)
+    edges = np.empty(int(rank[-1]))
+    for m, start in zip(grids, starts.tolist(), strict=False):
+        place = rank[steps[:m] * max_bins**2 // m] - 1
+        pick[start : start + m] = place
+        edges[place] = steps[:m] / m
+    edges = edges[1:]
+    for array in (edges, pick, starts):
+        array.flags.writeable = False
+    return FareyGrid(edges, pick, starts[:-1])
+
+
+def distances_from_below(
+    grid: FareyGrid, below0: NDArray[Any], below1: NDArray[Any], total0: float, total1: float
+) -> Floats:
+    """MADD with 1 … M bins, (M,), from rows (or weight) below the edges and in all; of integers rounded once."""
+    whole = below0.dtype.kind == "i" and below1.dtype.kind == "i" and total0 * total1 < MOST_WHOLE
+    gap = np.zeros(below0.size + 1, dtype=np.int64 if whole else np.float64)
+    for start in range(0, below0.size, _CELLS):
+        part0, part1 = below0[start : start + _CELLS], below1[start : start + _CELLS]
+        crossed = part0 * int(total1) - part1 * int(total0) if whole else part0 / total0 - part1 / total1
+        gap[start + 1 : start + 1 + crossed.size] = crossed
+    distances = np.empty(grid.starts.size, dtype=gap.dtype)
+    ends = np.append(grid.starts, grid.pick.size - 1)
+    cuts = np.searchsorted(ends, np.arange(0, ends[-1] + _CELLS, _CELLS)).clip(max=grid.starts.size)
+    for first, last in pairwise(np.unique(cuts).tolist()):
+        low, high = ends[first], ends[last]
+        steps = np.abs(np.diff(gap[grid.pick[low : high + 1]]))
+        distances[first:last] = np.add.reduceat(steps, grid.starts[first:last] - low)
+    return np.asarray(distances / (int(total0) * int(total1)) if whole else distances)
+
+
+def grid_counts(grid: FareyGrid, below: NDArray[np.int64], total: int, fewest: int, most: int) -> NDArray[np.int64]:
+    """Rows per bin of the grids with `fewest` to `most` bins in turn, from rows below the edges."""
+    start = int(grid.starts[fewest - 1])
+    stop = int(grid.starts[most - 1]) + most
+    counts = np.diff(np.concatenate([[0], below])[grid.pick[start : stop + 1]])
+    ends = np.append(grid.starts[fewest:most], stop) - 1 - start
+    counts[ends] += total
+    return np.asarray(counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +207,19 @@ class Sample:
             self._below[max_bins] = self.below(farey_grid(max_bins).edges)
         return self._below[max_bins]
 
+    def pooled_grids(self, other: Sample, max_bins: int, fewest: int, most: int) -> NDArray[np.int64]:
+        """Rows per bin of both samples in the grids with `fewest` to `most` bins in turn."""
+        below = self.below_grids(max_bins) + other.below_grids(max_bins)
+        return grid_counts(farey_grid(max_bins), below, self.n + other.n, fewest, most)
+
+    def without_value_of(self, other: Sample) -> bool:
+        """Whether scores are tied and yet no value occurs in both samples: then coarse bins show no likeness."""
+        one, two = (s.scores[np.diff(s.scores, prepend=-1) > 0] for s in (self, other))
+        if TIED * (one.size + two.size) > self.n_units + other.n_units:
+            return False
+        parts = (one[:1000], one[1000:])  # mostly the first few settle it
+        return not any((two[np.minimum(np.searchsorted(two, p), two.size - 1)] == p).any() for p in parts)
+
     def histogram(self, edges: Floats) -> NDArray[Any]:
         """Rows (or weight) per bin between inner edges, shape (e + 1,)."""
         return histogram(self.scores, edges, self.counts if self.weights is None else self.weights)
@@ -126,21 +258,16 @@ class GroupScores:
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes) -> GroupScores:
         """Split validated rows by group and sort each part."""
-        if outcomes.score is None:
-            raise InputError("score", got="None", allowed="one score in [0, 1] per row", cure="pass score")
+        scores = check_given("score", outcomes.score, "one score in [0, 1] per row")
         labels, codes = outcomes.groups.labels, outcomes.groups.codes
         clusters = None if outcomes.cluster is None else outcomes.cluster.codes
-        columns = (np.asarray(outcomes.score), outcomes.weight, clusters)
+        columns = (np.asarray(scores), outcomes.weight, clusters)
         parts: list[list[Any]] = [[None if c is None else c[codes == g] for c in columns] for g in range(len(labels))]
         return cls(labels, tuple(Sample.joined([Sample(*part)]) for part in parts), outcomes.missing)
 
     @classmethod
     def from_counts(cls, counts: Tally | ScoreCounts, most_bins: int = EXACT_BINS) -> GroupScores:
-        """The same of a tally: distinct scores with the rows that have them.
-
-        Warns DataWarning where scores were merged to intervals across an edge of a grid of up to 1,000 bins, or of
-        `most_bins` where those are more; upper ends are then taken.
-        """
+        """The same of a tally: distinct scores with their rows; warns where merged ones lie across an edge."""
         table = counts.histogram() if isinstance(counts, Tally) else counts
         if not isinstance(table, ScoreCounts):
             allowed, cure = "a Tally with scores", "fs.tally(…, score=…)"
@@ -189,9 +316,9 @@ def read_scores(counts: Any, most_bins: int, **columns: Any) -> GroupScores:
 class GridCounts:
     """Rows (or weight) per group and bin: the sufficient statistics that a result carries.
 
-    `edges`, shape (e,): inner edges: those of every grid of the result, and of 100 bins for pictures; `counts`, shape
-    (G, e + 1): whole numbers; sums of weights where rows are weighted; `sizes`, shape (G,): rows per group; `missing`:
-    what was left out; `atoms`: the distinct scores, where they are the bins of every comparison.
+    `edges`, shape (e,): inner edges of every grid of the result, and of 100 bins for pictures; `counts`, shape (G, e +
+    1): sums of weights where rows are weighted; `sizes`, shape (G,): rows per group; `missing`: what was left out;
+    `atoms`: the distinct scores, where they are the bins of every comparison.
     """
 
     groups: tuple[str, ...]

@@ -259,9 +259,7 @@ def um_compare(
     number = None if draws is None else check_draws(draws)
     joint = join(posteriors, paired=paired, draws=number, entropy=entropy_of(rng), cells=cells)
     if several:
-        if level is not None:
-            allowed = "None for several algorithms"
-            raise InputError("hdr", got=repr(hdr), allowed=allowed, cure="compare two at a time")
+        check_that(hdr is None, "hdr", hdr, "None for several algorithms", "compare two at a time")
         return rank(joint, labels, objectives, widths)
     every = joint.objectives(objectives)
     known, undefined = without_undefined(every[:, 0] - every[:, 1])

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, check_choice, check_number, check_one_length
+from fairstats.ground.checks import Floats, check_choice, check_number, check_one_length, check_that
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.encoding import as_column, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
@@ -78,19 +78,10 @@ def count_cells(y_true: Any, y_pred: Any, group: Any, n_groups: int, n_classes: 
 
 
 def coded_rows(
-    y_true: Any,
-    y_pred: Any,
-    *,
-    sensitive_features: Any,
-    pos_label: Any = None,
-    groups: Sequence[Hashable] | None = None,
-    names: tuple[str, str] = ("y_true", "y_pred"),
-    several: bool = False,
-) -> tuple[Outcomes, tuple[str, ...]]:
-    """Coded columns, and the names of the classes: none for two labels, or where `pos_label` names one.
-
-    `several`: two classes are classes too.
-    """
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None,
+    groups: Sequence[Hashable] | None = None, names: tuple[str, str] = ("y_true", "y_pred"), several: bool = False,
+) -> tuple[Outcomes, tuple[str, ...]]:  # fmt: skip
+    """Coded columns, and the names of the classes: none for two labels (unless `several`) or with `pos_label`."""
     given = {name: column for name, column in zip(names, (y_true, y_pred), strict=True) if column is not None}
     labels = factorize(y_true, names[0]) if pos_label is None and y_true is not None else None
     if not several and (labels is None or not 2 < len(labels.levels) <= MOST_CLASSES):
@@ -119,11 +110,7 @@ def coded_rows(
 def as_counts(
     counts: Any, y_true: Any = None, y_pred: Any = None, **columns: Any
 ) -> tuple[ConfusionCounts, Rows | None]:
-    """Counts, and the rows where there are some.
-
-    `counts` is a Tally, ConfusionCounts, or a mapping or frame as in `ConfusionCounts.from_effective`; `columns` are
-    those of `Outcomes.from_arrays`.
-    """
+    """Counts of a Tally, ConfusionCounts, mapping or frame, or of rows as in `Outcomes.from_arrays`, and the rows."""
     sensitive = columns.get("sensitive_features")
     counts_or_rows(counts, needs="y_true, y_pred", y_true=y_true, y_pred=y_pred, sensitive_features=sensitive)
     if isinstance(counts, Tally):
@@ -145,11 +132,7 @@ def as_counts(
 
 
 def as_prior(prior: Any, counts: CellCounts) -> Floats:
-    """Dirichlet parameters of shape (G, 4) from a name of `PRIORS`, one value for all cells, or one per cell.
-
-    Of J classes: 2α/J in each of the J cells of hits, 2α/(J(J − 1)) in each of errors: accuracy has the prior that it
-    has with two, Beta(2α, 2α).
-    """
+    """Dirichlet parameters, (G, cells); with J classes accuracy has the prior that it has with two, Beta(2α, 2α)."""
     cure, size = "1.0 (uniform), 0.5 (Jeffreys)", len(classes_of(counts))
     if isinstance(prior, str):
         check_choice("prior", prior, tuple(PRIORS))
@@ -160,9 +143,8 @@ def as_prior(prior: Any, counts: CellCounts) -> Floats:
         np.fill_diagonal(cells, 2.0 * value / size)
         return np.tile(cells.ravel(), (len(counts.groups), 1))
     by_name = prior if isinstance(prior, Mapping) else dict.fromkeys(CELLS, prior)
-    if set(by_name) != set(CELLS):
-        allowed = f"a number ≥ 0 for every cell, or a mapping with {', '.join(CELLS)}"
-        raise InputError("prior", got=repr(prior), allowed=allowed, cure=cure)
+    allowed = f"a number ≥ 0 for every cell, or a mapping with {', '.join(CELLS)}"
+    check_that(set(by_name) == set(CELLS), "prior", prior, allowed, cure)
     by_cell = [check_number("prior", by_name[c], low=0, high=1e6, cure=cure) for c in CELLS]
     values = np.tile(by_cell, (len(counts.groups), 1))
     alpha = values + counts.totals
@@ -173,13 +155,9 @@ def as_prior(prior: Any, counts: CellCounts) -> Floats:
         got = f"0 with no row of group {without[0]!r}: there is no posterior"
         allowed = "a prior above 0, or rows in every group"
         raise InputError("prior", got=got, allowed=allowed, cure="prior=1.0, or leave the group out")
-    zero = [f"{CELLS[c]} of {counts.groups[g]!r}" for g, c in np.argwhere(alpha == 0)]
-    if zero:
-        caution(
-            f"prior 0 with empty cells ({', '.join(zero)}): the posterior is improper; its limit is used, in "
-            "which these cells have probability 0.",
-            DataWarning,
-        )
+    zero = ", ".join(f"{CELLS[c]} of {counts.groups[g]!r}" for g, c in np.argwhere(alpha == 0))
+    text = "the posterior is improper; its limit is used, in which these cells have probability 0."
+    caution(f"prior 0 with empty cells ({zero}): {text}", DataWarning)
     return values
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, check_choice, check_flag, check_whole
+from fairstats.ground.checks import Floats, check_choice, check_flag, check_given, check_that, check_whole
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import check_row_labels
@@ -155,10 +156,9 @@ class Options:
         check_choice("correlation", self.correlation, folds.STRATEGIES)
         check_choice("sensitive_at", self.sensitive_at, folds.PASSING)
         check_whole("n_half_splits", self.n_half_splits, low=1, cure="5")
-        if not self.metrics or any(m.between_groups for m in self.metrics):
-            got, allowed = repr(self.correlation_metric), "rates of one group, such as 'accuracy' or 'tpr'"
-            cure = 'correlation_metric="accuracy"'
-            raise InputError("correlation_metric", got=got, allowed=allowed, cure=cure)
+        fine = self.metrics and not any(m.between_groups for m in self.metrics)
+        allowed, cure = "rates of one group, such as 'accuracy' or 'tpr'", 'correlation_metric="accuracy"'
+        check_that(fine, "correlation_metric", self.correlation_metric, allowed, cure)
         check_flag("progress", self.progress)
         cure = "n_jobs=2, or -1 for all processors"
         if self.n_jobs is not None and check_whole("n_jobs", self.n_jobs, cure=cure) == 0:
@@ -182,11 +182,9 @@ class Checked:
     def __init__(self, X: Any, y: Any, y_pred: Any = None, fold: Any = None, **columns: Any) -> None:
         self.outcomes, self.classes = coded_rows(y, y_pred, names=("y", "y_pred"), **columns)
         check_row_labels(X=X, y=y)
-        if self.outcomes.y_true is None:
-            raise InputError("y", got="None", allowed="one label per row", cure="pass y")
+        self.label = check_given("y", self.outcomes.y_true, "one label per row")
         self.X, self.y, self.fold, self.ready = X, np.asarray(y), fold, y_pred is not None
-        groups = self.outcomes.groups
-        self.label, self.codes, self.names = self.outcomes.y_true, groups.codes, groups.labels
+        self.codes, self.names = self.outcomes.groups.codes, self.outcomes.groups.labels
         self.strata = (len(self.classes) or 2) * self.codes.astype(np.intp) + self.label
         size = len(X) if hasattr(X, "__len__") and not hasattr(X, "shape") else (*np.shape(X), -1)[0]
         if not self.ready and size != self.label.size:
@@ -200,11 +198,7 @@ class Checked:
 
 
 class _Fits:
-    """Folds of all rows, predictions of every estimator, and those of models of half splits where needed.
-
-    `anew`: whether the algorithm itself is meant. Folds, half splits and the reference's fits are shared, and an
-    estimator meets those that it would meet alone.
-    """
+    """Folds and half splits, shared by all estimators, with their predictions; `anew`: the algorithm is meant."""
 
     def __init__(
         self, estimators: Mapping[str, Any], rows: Checked, options: Options, entropy: int, anew: bool
@@ -268,10 +262,7 @@ class _Fits:
         return [folds.largest_ratio(own) if self.options.averaged else own[0] for own in each]
 
     def shifts(self, k: int) -> Floats | None:
-        """What models of one half predict more favourably than those of the other, shape (J, G, 2), as logits.
-
-        Both predict the same rows, so that the rows' own chance drops out. None unless the algorithm is meant.
-        """
+        """How far models of either half differ on the same rows, (J, G, 2), in logits; None for fitted models."""
         if not self.anew:
             return None
         total, size = self.rows.cells(..., self.predicted[k]), 2 * len(self.rows.names)
@@ -301,12 +292,10 @@ class _Fits:
             splits = self.options.n_half_splits if given is not None and given.averaged else 0
             ratio = np.ones(G) if given is None else given.ratio
             factor, clipped = folds.checked_factors(strategy, K, ratio, labels, splits)
-        about: dict[str, Any] = {
-            "groups": rows.names, "totals": total * factor[:, None], "rows": total,
-            "n_units": rows.label.size, "missing": rows.outcomes.missing,
-            "attributes": rows.outcomes.groups.attributes,
-        }  # fmt: skip
-        counts = ClassCounts(**about, classes=rows.classes) if rows.classes else ConfusionCounts(**about)
+        about: dict[str, Any] = {"missing": rows.outcomes.missing, "attributes": rows.outcomes.groups.attributes}
+        about |= {"totals": total * factor[:, None], "rows": total, "n_units": rows.label.size}
+        kind_of: Any = partial(ClassCounts, classes=rows.classes) if rows.classes else ConfusionCounts
+        counts = kind_of(rows.names, **about)
         rho = np.minimum((1.0 / factor - 1.0) / (K - 1), np.nextafter(1.0, 0.0))
         told, of_ratio = "" if self.anew else strategy, given if self.relative else None
         return counts, counted, folds.CrossValidation(K, fold_cells, told, rho, factor, clipped, of_ratio, kind)
@@ -342,9 +331,9 @@ def _half_runs(
 ) -> list[folds.Run]:
     """The cross-validations in both halves of every split: split, half, algorithm.
 
-    A ratio of two algorithms is steadier over stratified halves. An algorithm `alone` is to be trained on sets as they
-    come, its models predict the other half too, and the halves are random. Every algorithm but the reference, the first
-    where there is one, has the same seeds.
+    Of an algorithm `alone` the halves are random, as training sets come, and its models predict the other half too; a
+    ratio of two is steadier over stratified halves. Every algorithm but the reference, then the first, has the same
+    seeds.
     """
     runs = []
     for j, stream in enumerate(streams):

@@ -24,11 +24,7 @@ from fairstats.plots.hdr import plane_of_estimators
 
 @serialisable(eq=False)
 class UmEstimators(Result):
-    """Estimators compared on the same folds and half splits.
-
-    `rankings` has one `UmRanking` per target, of which the first is the one asked for: ``.matrix()``,
-    ``.pareto()`` and ``.ranking()`` of each.
-    """
+    """Estimators on the same folds and half splits: a `UmRanking` per target, the first of the one asked for."""
 
     rankings: tuple[UmRanking, ...]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -84,11 +84,7 @@ def event_name(pattern: Sequence[int], names: tuple[str, str], shorts: Sequence[
 def probabilities(
     delta: Floats, rope: Sequence[float], names: tuple[str, str], shorts: Sequence[str], **about: Any
 ) -> tuple[Event, ...]:
-    """Probability of every event; they partition, so that the sum is 1.
-
-    `delta` (n, M) are draws of ΔΘ, larger better for A, without NaN; `rope` has a width per metric; `names` are the
-    algorithms', `shorts` the metrics'; `about` are further fields of the rows.
-    """
+    """Probability of every event, of draws `delta` (n, M) of ΔΘ without NaN; they partition, so that the sum is 1."""
     n, m = delta.shape
     codes = np.ravel_multi_index(list(1 - signs(delta, rope).T), (3,) * m)
     counts = np.bincount(codes, minlength=3**m).tolist()
@@ -132,15 +128,12 @@ class UmRanking(Result):
     @property
     def comparisons(self) -> tuple[Event, ...]:
         """One row per ordered pair, P(group ≫ reference), then one per algorithm, its place on the front."""
-        about = {"metric": ", ".join(self.metrics), **self.joint.about}
-        pairs = [
-            event("≫", self.better[i, j], self.n_draws, group=a, reference=b, **about)
-            for i, a in enumerate(self.names)
-            for j, b in enumerate(self.names)
-            if i != j
-        ]
-        fronts = zip(self.names, self.front, strict=True)
-        return *pairs, *(event("Pareto front", p, self.n_draws, group=a, **about) for a, p in fronts)
+        about, n = {"metric": ", ".join(self.metrics), **self.joint.about}, self.n_draws
+        named = list(enumerate(self.names))
+        pairs = (
+            event("≫", self.better[i, j], n, group=a, reference=b, **about) for (i, a), (j, b) in permutations(named, 2)
+        )
+        return *pairs, *(event("Pareto front", self.front[i], n, group=a, **about) for i, a in named)
 
     def __getitem__(self, algorithm: Any) -> Event:
         """The row of a pair ``(a, b)``, or an algorithm's place on the Pareto front."""

@@ -64,13 +64,11 @@ def fold_labels(
         fold[rows] = k
         partial += int(not np.array_equal(np.union1d(rows, others), np.arange(n)))
     if len(splits) < 2 or (held_out != 1).any() or partial:
-        raise InputError(
-            "cv",
-            got=f"{len(splits)} splits; {int((held_out > 1).sum())} rows held out more than once, "
-            f"{int((held_out == 0).sum())} never; {partial} splits train on some of the other rows only",
-            allowed="K ≥ 2 folds that hold out every row once and train on all others: K-fold CV",
-            cure="use StratifiedKFold or KFold; repeat with another rng for more partitions",
-        )
+        got = f"{len(splits)} splits; {int((held_out > 1).sum())} rows held out more than once, "
+        got += f"{int((held_out == 0).sum())} never; {partial} splits train on some of the other rows only"
+        allowed = "K ≥ 2 folds that hold out every row once and train on all others: K-fold CV"
+        cure = "use StratifiedKFold or KFold; repeat with another rng for more partitions"
+        raise InputError("cv", got=got, allowed=allowed, cure=cure)
     return fold, len(splits)
 
 
@@ -100,11 +98,8 @@ def warn_of_few(strata: NDArray[Any], folds: int, groups: tuple[str, ...], class
     sizes = np.bincount(strata, minlength=len(words) * len(groups)).reshape(-1, len(words))
     small = [f"{groups[g]!r} with {int(n)} {words[value]}" for (g, value), n in np.ndenumerate(sizes) if n < folds]
     if small:
-        caution(
-            f"{folds} folds, but fewer rows of a label in a group: {', '.join(small)}. Some folds hold out "
-            "none of them; the counts are summed over folds, so that the posterior stands.",
-            DataWarning,
-        )
+        text = f"{folds} folds, but fewer rows of a label in a group: {', '.join(small)}. Some folds hold out none of"
+        caution(f"{text} them; the counts are summed over folds, so that the posterior stands.", DataWarning)
 
 
 def check_estimator(estimator: Any, argument: str) -> None:
@@ -134,9 +129,8 @@ def readable(estimator: Any, X: Any, scale: Any = "passthrough") -> Any:
 def _sensitive_use(estimator: Any, passing: str) -> tuple[str | None, str | None, bool]:
     """Keywords under which fit and predict take the sensitive column, and whether predict takes ``random_state``.
 
-    Under "auto": where the signature names ``sensitive_features``, where it was requested by scikit-learn's metadata
-    routing, and at fit for fairlearn's reductions, which take it among their keywords. In a pipeline the last step
-    decides. Fairlearn's mitigators, which predict at random, take a seed.
+    Under "auto": where the signature or scikit-learn's metadata routing names ``sensitive_features``, and at fit for
+    fairlearn's reductions, which take it among their keywords. In a pipeline the last step decides.
     """
     from sklearn import get_config
 
@@ -180,10 +174,7 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One cross-validation: estimator, how it takes the sensitive column, rows, folds, seeds, its name.
-
-    `extra` are rows outside of it that every one of its models predicts.
-    """
+    """One cross-validation; `words` is its name, `extra` are rows outside of it that all of its models predict."""
 
     estimator: Any
     passing: str
@@ -248,11 +239,7 @@ def _take(X: Any, rows: NDArray[np.intp]) -> Any:
 
 
 def strategy_factors(strategy: str, folds: int, ratio: Floats) -> tuple[Floats, Floats]:
-    """Effective over summed counts per group (equation 2), and the share of the range of ρ that was clipped.
-
-    "1/K": ρ = 1/K; "uniform": the factor is averaged over ρ uniform on [0, 1/K]; "relative" and "relative-uniform": the
-    same of the reference's ρ⁰, with u = 1 + (K−1)ρ⁰ times the `ratio` r of each group.
-    """
+    """Effective over summed counts per group (equation 2), and the share of the range of ρ that was clipped."""
     if not strategy.startswith("relative"):
         ratio = np.ones(len(ratio))
     end = 1.0 + (folds - 1) * (1.0 / folds)
@@ -269,11 +256,10 @@ def strategy_factors(strategy: str, folds: int, ratio: Floats) -> tuple[Floats, 
 class VarianceRatio:
     """r_s = Var[A1] / Var[A0], the method under test over the reference, per group.
 
-    `metric` is what the variances are of, per group, and `reference` the reference algorithm A0. `values`, shape
-    (2, J, 2, G), holds the metric by algorithm (reference, method), half split, half and group; it is empty where r was
-    given. `ratio`, shape (G,), is NaN where a variance is 0; `low` and `high` are the jackknife interval over the J
-    half splits, NaN where r was given or J is 1. `averaged`: of several metrics, the largest in each group, whose
-    factor is averaged over r·F(J, J).
+    `metric` is what the variances are of, and `reference` A0. `values`, shape (2, J, 2, G), holds the metric by
+    algorithm (reference, method), half split, half and group; it is empty where r was given. `ratio`, shape (G,), is
+    NaN where a variance is 0; `low` and `high` are its jackknife interval, NaN where r was given or J is 1. `averaged`:
+    of several metrics, the largest in each group, whose factor is averaged over r·F(J, J).
     """
 
     metric: str
@@ -309,10 +295,8 @@ class CrossValidation:
     def notes(self, groups: tuple[str, ...]) -> list[str]:
         """Strategy, correlations and variance ratio in words."""
         if not self.correlation:
-            return [
-                f"{self.folds}-fold cross-validation: summed counts, and how far the predictions of models "
-                "fitted to disjoint halves differ."
-            ]
+            text = "summed counts, and how far the predictions of models fitted to disjoint halves differ."
+            return [f"{self.folds}-fold cross-validation: {text}"]
         rho = ", ".join(f"{g} {r:.3f}" for g, r in zip(groups, self.rho, strict=True))
         lines = [
             f"{self.folds}-fold cross-validation, correlation {self.correlation!r}: ρ = {rho}.",
@@ -333,9 +317,8 @@ class CrossValidation:
 def variance_ratio_of(values: Floats, metric: str, reference: str, confidence_level: float = 0.95) -> VarianceRatio:
     """R = Var_over of the method over that of the reference, with its delete-one jackknife interval.
 
-    Var_over = (1/2J) Σ_j (θ_j − θ_j^c)² (equation 20), θ_j and θ_j^c the K-fold estimates in both halves; `values` as
-    in `VarianceRatio`. The interval is on the log scale, t with J − 1 degrees of freedom. Everything is NaN where a
-    variance is 0, the limits also where one vanishes without some split, and for J = 1.
+    Var_over = (1/2J) Σ_j (θ_j − θ_j^c)² (equation 20) of the K-fold estimates in both halves. The interval is on the
+    log scale, t with J − 1 degrees of freedom. NaN where a variance is 0, the limits also without some split.
     """
     squares = (values[:, :, 0] - values[:, :, 1]) ** 2
     sums, splits = squares.sum(axis=1), squares.shape[1]
@@ -380,16 +363,13 @@ def checked_factors(
 ) -> tuple[Floats, Floats]:
     """Factors per group and what was clipped, with a warning of ratios that are unknown or clipped.
 
-    With `splits` the factors are averaged over ratio·F(J, J): the ratio of two variances from J half splits each, over
-    that of their expectations, has this law where the differences are normal.
+    With `splits` averaged over ratio·F(J, J), the law of an estimated ratio where the differences are normal.
     """
     unknown = np.isnan(ratio)
     if unknown.any():
-        caution(
-            f"no variance ratio for {', '.join(g for g, u in zip(groups, unknown, strict=True) if u)}: the "
-            "metric did not vary, or is undefined, in some half splits; the reference's correlation is used.",
-            InsufficientEvidenceWarning,
-        )
+        names = ", ".join(g for g, u in zip(groups, unknown, strict=True) if u)
+        text = "the metric did not vary, or is undefined, in some half splits; the reference's correlation is used."
+        caution(f"no variance ratio for {names}: {text}", InsufficientEvidenceWarning)
     known = np.where(unknown, 1.0, ratio)
     if splits:
         spread = fdtri(splits, splits, (np.arange(_SPREAD) + 0.5) / _SPREAD)
@@ -400,9 +380,6 @@ def checked_factors(
         factor, clipped = strategy_factors(correlation, folds, known)
     if clipped.any():
         words = ", ".join(f"{g} (r = {r:.2f})" for g, r, c in zip(groups, ratio, clipped, strict=True) if c > 0)
-        caution(
-            f"the relative correlation of {words} leaves [0, 1) and is clipped: at 0 the folds count as "
-            "independent, at 1 as one fold.",
-            DataWarning,
-        )
+        text = "leaves [0, 1) and is clipped: at 0 the folds count as independent, at 1 as one fold."
+        caution(f"the relative correlation of {words} {text}", DataWarning)
     return factor, clipped

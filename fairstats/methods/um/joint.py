@@ -4,9 +4,8 @@ Paired: each group has a table of label × ŷ_1 × … × ŷ_m (8 cells for two 
 over (y, ŷ_k) have the prior of a single algorithm. Independent draws overstate the variance of a difference between
 algorithms that predict the same rows.
 
-After cross-validation the effective counts of two algorithms may shrink by different factors. Then the table takes the
-smallest, and what an algorithm has beyond it is added as independent gamma variables before normalising: a sum of
-independent gammas is a gamma, so that every algorithm keeps exactly its own posterior.
+Where effective counts shrink by different factors, the table takes the smallest, and what an algorithm has beyond it is
+added as independent gamma variables before normalising: so every algorithm keeps exactly its own posterior.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -148,22 +148,14 @@ def paired_prior(prior: Floats, m: int, n_classes: int = 0) -> Floats:
 def join(
     posteriors: Sequence[UmPosterior], *, paired: Any, draws: int | None, entropy: int, cells: Floats | None = None
 ) -> JointDraws:
-    """Decide how the draws of several posteriors of the same groups and target go together.
-
-    `paired`: "auto" pairs where it can, True must, False does not. `draws` None: as many as the first posterior has.
-    `cells`: a joint table that is already counted, in the order of `JointDraws.cells`.
-    """
+    """Decide how draws of posteriors of the same groups and target go together; `cells`: a table already counted."""
     first = posteriors[0]
-    for other in posteriors[1:]:
-        for what, own, theirs in (
-            ("groups", sorted(first.groups), sorted(other.groups)),
-            ("classes", first.classes, other.classes),
-            ("target", first.target, other.target),
-        ):
-            if own != theirs:
-                got = f"posteriors with the {what} {own} and {theirs}"
-                allowed = "posteriors of the same groups, classes and target"
-                raise InputError("a, b", got=got, allowed=allowed, cure=f"compute both with the same {what}=")
+    for other, what in product(posteriors[1:], ("groups", "classes", "target")):
+        own, theirs = (getattr(p, what) if what != "groups" else sorted(p.groups) for p in (first, other))
+        if own != theirs:
+            got = f"posteriors with the {what} {own} and {theirs}"
+            allowed = "posteriors of the same groups, classes and target"
+            raise InputError("a, b", got=got, allowed=allowed, cure=f"compute both with the same {what}=")
     check_choice("paired", paired, ("auto", True, False))
     aligned = tuple(_in_order(p, first.groups) for p in posteriors)
     number = first.n_draws if draws is None else draws
@@ -178,11 +170,8 @@ def join(
         return JointDraws(aligned, False, f"independent draws: {obstacle}{anew}", number, entropy)
     folds = [r.fold for r in _rows_of(aligned)]
     if any(not _same_partition(folds[0], fold) for fold in folds[1:]):
-        caution(
-            "the posteriors are of different folds (or one of none), and part of Δ is the partition. Give "
-            "all the same cv= and rng=, or call um_compare_estimators.",
-            DataWarning,
-        )
+        text = "the posteriors are of different folds (or one of none), and part of Δ is the partition. Give all the"
+        caution(f"{text} same cv= and rng=, or call um_compare_estimators.", DataWarning)
     reason = "paired by row-wise predictions"
     if _uneven(aligned):
         least = "smaller effective counts of the two" if len(aligned) == 2 else "smallest effective counts"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, check_type
+from fairstats.ground.checks import Floats, check_that, check_type
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import CELLS, CRITERIA, RATES
 
@@ -29,8 +29,7 @@ class Metric:
     """A metric by name: of all rows, or a contrast between groups.
 
     `name` is as asked for, `short` in names of events; `rates` are rates of the registry, two for equalized odds.
-    `contrast` is None for a metric of all rows together, "difference" (group − reference), "absolute", "ratio", or
-    "max": the largest gap between any two groups, over both rates for equalized odds.
+    `contrast` is None (all rows), "difference" (group − reference), "absolute", "ratio", or "max": the largest gap.
     """
 
     name: str
@@ -64,11 +63,7 @@ class Metric:
         return values[0] if len(values) == 1 else np.stack(values, axis=-1)
 
     def values(self, counts: Floats, reference: int) -> Floats:
-        """Draws of the metric; `reference` is the position of the reference group.
-
-        Shape (draws,) for a metric of all rows and for "max"; otherwise (draws, G − 1), groups in order without the
-        reference, with a last axis of 2 for equalized odds.
-        """
+        """Draws: (n,) of all rows and of "max", else (n, G − 1), without the reference; (…, 2) of equalized odds."""
         if self.contrast is None:
             return self.by_group(counts.sum(axis=-2, keepdims=True))[:, 0]
         rates = self.by_group(counts)
@@ -82,11 +77,7 @@ class Metric:
         return np.asarray(np.abs(gap) if self.contrast == "absolute" else gap)
 
     def objective(self, counts: Floats, reference: int) -> Floats:
-        """Draws of the metric oriented so that larger is better, shape (draws,).
-
-        A fairness metric is minus the size of the largest gap (of log ratios with "ratio"): between any two groups by
-        its plain name or with "max", else against the reference.
-        """
+        """Draws oriented so that larger is better, (n,): a fairness metric is minus the largest gap (of log ratios)."""
         values = self.values(counts, reference)
         if self.contrast is None:
             return np.asarray(values if self.larger_is_better else -values)
@@ -102,10 +93,7 @@ def _share(part: Any, whole: Any) -> Any:
 
 
 class _Table:
-    """Sums over counts (draws, G, J²), label by prediction.
-
-    `selected`, `true` and `labelled` per group and class, `rows` per group (with an axis of classes).
-    """
+    """Sums over counts (draws, G, J²), label by prediction, per group and class; `rows` per group, (draws, G, 1)."""
 
     def __init__(self, counts: NDArray[Any]) -> None:
         size = math.isqrt(counts.shape[-1])
@@ -171,11 +159,7 @@ def metric_names() -> list[str]:
 
 
 def parse_metric(name: Any, *, argument: str = "metric", default: str = "difference", several: bool = False) -> Metric:
-    """The metric of a name: a rate or a notion of fairness, with a contrast as ending or without.
-
-    `default` is the contrast of a fairness metric without an ending, `argument` what the error of an unknown name
-    speaks of. Of `several` classes "accuracy" and `CLASS_METRICS`, which without an ending are the macro averages.
-    """
+    """The metric of a name; `default`: contrast of a notion of fairness without an ending; `several`: of classes."""
     if several:
         base = name.split("_m")[0] if isinstance(name, str) else name
         if name == "accuracy":
@@ -194,13 +178,9 @@ def parse_metric(name: Any, *, argument: str = "metric", default: str = "differe
         return Metric(name, CRITERIA[base].short, CRITERIA[base].rates, contrast or default)
     if isinstance(base, str) and base in RATES:
         return Metric(name, RATES[base].short, (base,), contrast)
-    raise InputError(
-        argument,
-        got=repr(name),
-        allowed="a function of the counts (functions are not stored in files: compute again), or one of "
-        f"{', '.join(metric_names())}; those that compare groups may end in _{', _'.join(CONTRASTS)}",
-        cure="'accuracy' or 'equal_opportunity_max', say",
-    )
+    allowed = "a function of the counts (functions are not stored in files: compute again), or one of "
+    allowed += f"{', '.join(metric_names())}; those that compare groups may end in _{', _'.join(CONTRASTS)}"
+    raise InputError(argument, got=repr(name), allowed=allowed, cure="'accuracy' or 'equal_opportunity_max', say")
 
 
 def several(metrics: Any) -> list[Any]:
@@ -217,10 +197,7 @@ def name_of(metric: Any) -> str:
 
 
 def evaluator(function: Callable[[Any], Any], *, one_value: bool = False) -> Evaluator:
-    """A function of the user's as one of counts and reference, its answer checked.
-
-    `one_value`: whether it must be one number per draw, as an objective is.
-    """
+    """A function of the user's as one of counts and reference; `one_value`: it must answer one number per draw."""
     name, argument = name_of(function), "metrics" if one_value else "metric"
     allowed = "a function of counts (draws, groups, 4)"
 
@@ -252,9 +229,8 @@ def as_objectives(metrics: Any, groups: tuple[str, ...], several_classes: bool =
     """Objectives of names and functions, oriented so that larger is better."""
     given = several(metrics)
     names = tuple(name_of(m) for m in given)
-    if not given or len(set(names)) < len(names):
-        allowed = "one metric or more, each once"
-        raise InputError("metrics", got=repr(names), allowed=allowed, cure='("accuracy",)')
+    once = given and len(set(names)) == len(names)
+    check_that(once, "metrics", names, "one metric or more, each once", '("accuracy",)')
     functions, shorts, fair = [], [], []
     for k, metric in enumerate(given):
         if callable(metric):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats
+from fairstats.ground.checks import Floats, check_that
 from fairstats.ground.counts import ConfusionCounts
-from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.errors import MissingDependencyError
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.counting import CELLS, as_counts, as_prior
 from fairstats.methods.um.draws import PosteriorDraws, multinomial_counts
@@ -23,11 +23,7 @@ _CHAINS = 4
 
 @serialisable()
 class Diagnostics:
-    """Convergence of a sampler.
-
-    `rhat` is the largest potential scale reduction over the parameters, `ess` the smallest bulk effective sample size;
-    `chains` and `draws` count after warm-up.
-    """
+    """Convergence: largest r-hat and least bulk ESS over the parameters; `chains` and `draws` count after warm-up."""
 
     rhat: float
     ess: float
@@ -76,10 +72,7 @@ def _load(package: str, purpose: str) -> Any:
 
 
 def assemble(groups: tuple[str, ...], cells: tuple[str, ...] = CELLS, **parts: dict[str, NDArray[Any]]) -> Any:
-    """InferenceData or DataTree of named groups of variables, with the coordinates ``group`` and ``cell``.
-
-    ``posterior={"pi": array (chain, draw, group, cell)}``, ``observed_data={"counts": …}``, …
-    """
+    """InferenceData or DataTree of groups of variables, such as ``posterior={"pi": (chain, draw, group, cell)}``."""
     az = _load("arviz", "A posterior for ArviZ")
     dims = {name: _DIMS[name] for variables in parts.values() for name in variables if name in _DIMS}
     about = {"coords": {"group": list(groups), "cell": list(cells)}, "dims": dims}
@@ -153,9 +146,7 @@ def um_model(counts: Any, prior: Any = 1.0) -> Any:
     """
     table, _ = as_counts(counts)
     alpha = as_prior(prior, table)
-    if (alpha <= 0).any():
-        allowed = "a number above 0 in a PyMC model"
-        raise InputError("prior", got=repr(prior), allowed=allowed, cure="1.0, or 0.5")
+    check_that((alpha > 0).all(), "prior", prior, "a number above 0 in a PyMC model", "1.0, or 0.5")
     pm = _load("pymc", "Sampling a PyMC model")
     with pm.Model(coords={"group": list(table.groups), "cell": list(CELLS)}) as model:
         pi = pm.Dirichlet("pi", a=alpha, dims=("group", "cell"))
@@ -181,10 +172,7 @@ def _run(model: Any, nuts: Nuts) -> Any:
 
 
 def hierarchical_model(table: ConfusionCounts, concentration: tuple[float, float]) -> Any:
-    """π_g ~ Dirichlet(κμ), μ ~ Dirichlet(1, 1, 1, 1), log κ ~ Normal, with π_g integrated out.
-
-    The counts are Dirichlet-multinomial given (κ, μ): four free parameters however many groups there are.
-    """
+    """π_g ~ Dirichlet(κμ), μ ~ Dirichlet(1, 1, 1, 1), log κ ~ Normal, π_g integrated out: four free parameters."""
     pm = _load("pymc", "Sampling a PyMC model")
     with pm.Model(coords={"group": list(table.groups), "cell": list(CELLS)}) as model:
         mu = pm.Dirichlet("mu", a=np.ones(4), dims="cell")

@@ -15,12 +15,11 @@ from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import TIDY_COLUMNS, Result, printed
 from fairstats.ground.serialise import serialisable
+from fairstats.methods.um import draws
 from fairstats.methods.um.counting import PRIORS, Rows, only_prior
-from fairstats.methods.um.draws import PosteriorDraws, evaluate, warn_of_undefined
 from fairstats.methods.um.folds import CrossValidation
 from fairstats.methods.um.metrics import CLASS_METRICS, Evaluator, evaluator, name_of, several
 from fairstats.methods.um.pymc_models import Diagnostics, as_arviz
-from fairstats.methods.um.table import PosteriorRow, posterior_rows, table_draws, usual_metrics
 from fairstats.numerics.hdr.region import hdr
 from fairstats.numerics.hdr.result import HdrResult
 from fairstats.plots.figures import posterior_plane
@@ -67,7 +66,7 @@ _LOOSE = (
 
 
 @serialisable(eq=False)
-class UmPosterior(Result, PosteriorDraws):
+class UmPosterior(Result, draws.PosteriorDraws):
     """Joint posterior of every metric of the confusion counts.
 
     Nothing is drawn before a metric is asked for; the draws follow from counts, prior and seed, so that a stored result
@@ -164,15 +163,14 @@ class UmPosterior(Result, PosteriorDraws):
         """Draws of several metrics from the same joint draws, in one pass; see `metric`."""
         names, by_group = several(names), check_flag("by_group", by_group)
         keys = [name_of(name) for name in names]
-        if not keys or len(set(keys)) < len(keys):
-            allowed = "one name or more, each once"
-            raise InputError("metrics", got=repr(keys), allowed=allowed, cure="rename a function")
+        once = keys and len(set(keys)) == len(keys)
+        check_that(once, "metrics", keys, "one name or more, each once", "rename a function")
         functions = [self._function(name, group, by_group) for name in names]
-        values = evaluate(self._block, self.n_draws, functions, self.reference_index, n_jobs)
+        drawn = draws.evaluate(self._block, self.n_draws, functions, self.reference_index, n_jobs)
         # one comparison needs no axis of comparisons
-        found = {k: v[:, 0] if v.ndim > 1 and v.shape[1] == 1 else v for k, v in zip(keys, values, strict=True)}
-        for key, draws in found.items():
-            warn_of_undefined(key, draws)
+        found = {k: v[:, 0] if v.ndim > 1 and v.shape[1] == 1 else v for k, v in zip(keys, drawn, strict=True)}
+        for key, values in found.items():
+            draws.warn_of_undefined(key, values)
         return found
 
     def _function(self, name: Any, group: Hashable | None, by_group: bool) -> Evaluator:
@@ -221,16 +219,16 @@ class UmPosterior(Result, PosteriorDraws):
         return hdr(columns[:, 0] if columns.shape[1] == 1 else columns, prob, backend=backend, **options)
 
     @property
-    def comparisons(self) -> tuple[PosteriorRow, ...]:
+    def comparisons(self) -> tuple[draws.PosteriorRow, ...]:
         """One row per metric and group, of the metrics of the table."""
         return self._table()
 
-    def _table(self, metrics: Any = None, prob: Any = None, rope: Any = None) -> tuple[PosteriorRow, ...]:
+    def _table(self, metrics: Any = None, prob: Any = None, rope: Any = None) -> tuple[draws.PosteriorRow, ...]:
         wanted = several(self.table_metrics if metrics is None else metrics)
         level, width = self.table_prob if prob is None else prob, self.table_rope if rope is None else rope
-        return posterior_rows(self, wanted, self.reference_index, level, width)
+        return draws.posterior_rows(self, wanted, self.reference_index, level, width)
 
-    def __getitem__(self, group: Hashable) -> tuple[PosteriorRow, ...]:
+    def __getitem__(self, group: Hashable) -> tuple[draws.PosteriorRow, ...]:
         """The rows of one group, one per metric."""
         label = self.groups[group_index(self.groups, group, "group")]
         return tuple(row for row in self.comparisons if row.group == label)
@@ -291,17 +289,14 @@ class UmPosterior(Result, PosteriorDraws):
             lines += self._of_few_errors()
         else:
             lines.append(f"{self.n_draws:,} draws by {self.backend}.")
-        made = table_draws(self, [m for m in self.table_metrics if isinstance(m, str)], self.reference_index)
+        shown = [m for m in self.table_metrics or draws.usual_metrics(self) if isinstance(m, str)]
+        made = draws.table_draws(self, shown, self.reference_index)
         if made < self.n_draws:
-            lines.append(
-                f"The table has so many rows that it is made of {made:,} draws of its own (see mc_error); "
-                "to_frame(…) of fewer metrics takes more, .metric(name) all."
-            )
+            text = f"The table has so many rows that it is made of {made:,} draws of its own (see mc_error)"
+            lines.append(f"{text}; to_frame(…) of fewer metrics takes more, .metric(name) all.")
         if len(self.groups) > 1 and not self.classes:
-            lines.append(
-                f"Differences are group − reference ({self.reference!r}, {self.reference_rule}); "
-                "metrics of all rows weight the groups by the rows evaluated."
-            )
+            text = f"Differences are group − reference ({self.reference!r}, {self.reference_rule})"
+            lines.append(f"{text}; metrics of all rows weight the groups by the rows evaluated.")
         if self.classes:
             lines += [lacking] if (lacking := only_prior(self.counts)) else []
             lines.append(
@@ -309,12 +304,9 @@ class UmPosterior(Result, PosteriorDraws):
                 "always 0 (a group selects 1/J of its row × class pairs); equal_opportunity_micro and "
                 "_macro_micro are the gap of the groups' accuracies. Prefer _macro."
             )
-        shown = [m for m in self.table_metrics or usual_metrics(self) if isinstance(m, str)]
         if len(self.groups) > 1 and any(m.endswith(("_max", "_absolute", *CLASS_METRICS)) for m in shown):
-            lines.append(
-                "The size of a gap is never 0 among draws: its interval lies above 0 even where groups are "
-                "alike. Read p_rope, the probability that it is small."
-            )
+            text = "The size of a gap is never 0 among draws: its interval lies above 0 even where groups are alike."
+            lines.append(f"{text} Read p_rope, the probability that it is small.")
         if self.diagnostics is not None:
             verdict = "" if self.diagnostics.converged else ": not converged, do not use these draws"
             lines.append(f"Convergence: {self.diagnostics.words}{verdict}.")

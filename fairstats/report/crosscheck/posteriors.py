@@ -11,12 +11,12 @@ import numpy as np
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import CELLS, RATES
 from fairstats.methods.um.comparison import UmComparison
+from fairstats.methods.um.draws import DEFAULT_METRICS, PosteriorRow
 from fairstats.methods.um.estimators import UmEstimators
 from fairstats.methods.um.events import UmRanking
 from fairstats.methods.um.joint import JointDraws, paired_prior
 from fairstats.methods.um.metrics import parse_metric
 from fairstats.methods.um.result import UmPosterior
-from fairstats.methods.um.table import DEFAULT_METRICS, PosteriorRow
 from fairstats.report.crosscheck.check import Bench, Check, Line, column, ends
 
 _OBSERVED = (Line("observed", "observed", function="fs_um_metric"),)

@@ -16,7 +16,7 @@ from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.engines import parts
 from fairstats.ground.engines.parts import CELLS, edge_cells, farey_edges
 from fairstats.ground.errors import DataWarning, EngineError, InputError
-from fairstats.methods.madd.binning import farey_grid
+from fairstats.methods.madd.scores import farey_grid
 from tests.ground.engines.frames import lazily, people, same, with_gaps
 
 ALL = {

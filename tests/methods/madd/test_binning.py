@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fairstats.ground.errors import InputError
-from fairstats.methods.madd.binning import (
+from fairstats.methods.madd.permutation import mean_deviation
+from fairstats.methods.madd.scores import (
     below,
     bin_edges,
     check_bins,
@@ -20,7 +21,6 @@ from fairstats.methods.madd.binning import (
     histogram,
     histogram_distance,
 )
-from fairstats.methods.madd.permutation import mean_deviation
 
 scores = arrays(np.float64, st.integers(1, 60), elements=st.floats(0, 1)).map(np.sort)
 counts = arrays(np.int64, 6, elements=st.integers(0, 50)).filter(lambda c: c.sum() > 0)

@@ -13,9 +13,8 @@ from hypothesis.extra.numpy import arrays
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
-from fairstats.methods.madd.binning import bin_edges, farey_grid, grid_counts, histogram, histogram_distance
 from fairstats.methods.madd.curve import MaddCurve, curve_of, madd_curve
-from fairstats.methods.madd.scores import Sample
+from fairstats.methods.madd.scores import Sample, bin_edges, farey_grid, grid_counts, histogram, histogram_distance
 
 #: Decimals, as scores come: they lie on many edges.
 decimals = arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 100)).map(lambda k: np.sort(k / 100))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from fairstats.methods.madd.binning import histogram_distance
 from fairstats.methods.madd.permutation import mean_deviation, null_mean, permuted_counts
+from fairstats.methods.madd.scores import histogram_distance
 
 
 @pytest.mark.parametrize(("n0", "n1"), [(1, 1), (1, 9), (2, 2), (5, 50), (50, 50), (200, 30)])

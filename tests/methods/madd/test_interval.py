@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import fairstats as fs
-from fairstats.methods.madd.binning import bin_edges
 from fairstats.methods.madd.noise import DistanceLimits, MultinomialNoise, NormalNoise, distance_limits, noise_of
-from fairstats.methods.madd.scores import Sample
+from fairstats.methods.madd.scores import Sample, bin_edges
 
 from ...calibration.madd import percentile_of_equal_groups
 

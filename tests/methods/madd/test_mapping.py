@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fairstats.methods.madd.binning import bin_edges, histogram, histogram_distance
 from fairstats.methods.madd.mitigation import (
     GroupCdf,
     LabelledSample,
@@ -17,6 +16,7 @@ from fairstats.methods.madd.mitigation import (
     fairness_losses,
     log_loss,
 )
+from fairstats.methods.madd.scores import bin_edges, histogram, histogram_distance
 
 from .densities import draw
 

@@ -14,8 +14,8 @@ import pytest
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning
 from fairstats.ground.results import TIDY_COLUMNS
-from fairstats.methods.madd.binning import bin_edges, histogram, histogram_distance
 from fairstats.methods.madd.result import MaddResult
+from fairstats.methods.madd.scores import bin_edges, histogram, histogram_distance
 
 from .conftest import Scored
 from .densities import binned_distance

@@ -7,7 +7,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from fairstats.methods.madd.binning import bin_edges, histogram, histogram_distance
 from fairstats.methods.madd.curve import curve_of, stable_bandwidth
 from fairstats.methods.madd.noise import NormalNoise
 from fairstats.methods.madd.permutation import (
@@ -19,7 +18,7 @@ from fairstats.methods.madd.permutation import (
     pvalues,
     search_test,
 )
-from fairstats.methods.madd.scores import Sample
+from fairstats.methods.madd.scores import Sample, bin_edges, histogram, histogram_distance
 
 
 def sample(values: object, clusters: object = None) -> Sample:

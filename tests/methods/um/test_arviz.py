@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fairstats as fs
-from fairstats.methods.um.table import describe
+from fairstats.methods.um.draws import describe
 
 from .conftest import TABLE
 

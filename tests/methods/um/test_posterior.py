@@ -11,7 +11,7 @@ from scipy import stats
 
 import fairstats as fs
 from fairstats.ground.results import TIDY_COLUMNS
-from fairstats.methods.um.table import Summaries, describe
+from fairstats.methods.um.draws import Summaries, describe
 
 from .conftest import TABLE, Sample, cells
 
@@ -311,7 +311,7 @@ def test_the_interval_of_a_largest_gap_says_what_it_cannot() -> None:
 
 def test_a_long_table_is_made_of_fewer_draws_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """300 groups: the same seed gives the same table whatever was asked before; means within 5 errors."""
-    monkeypatch.setattr("fairstats.methods.um.table._VALUES", 4_000_000)
+    monkeypatch.setattr("fairstats.methods.um.draws._VALUES", 4_000_000)
     rng = np.random.default_rng(1)
     many = {f"g{k}": cells(*rng.multinomial(80, (0.3, 0.4, 0.1, 0.2)).tolist()) for k in range(300)}
     result = fs.um_posterior(counts=many, draws=2_000, rng=1)

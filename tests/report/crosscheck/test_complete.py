@@ -24,7 +24,7 @@ from fairstats.methods.rates.bounds import Bounds
 from fairstats.methods.rates.employment.result import ImpactFigures
 from fairstats.methods.rates.maxima import GapComponent, MaximumResult
 from fairstats.methods.rates.result import RateComparison
-from fairstats.methods.um.table import PosteriorRow
+from fairstats.methods.um.draws import PosteriorRow
 from fairstats.numerics.evt.fit import EvtFit
 from fairstats.numerics.hdr.result import HdrRegion
 from fairstats.numerics.paired.change import PairedChange
