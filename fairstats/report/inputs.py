@@ -130,16 +130,13 @@ def columns_of_frame(
     first = next(iter(models or scores), "")
     roles = {**roles, **({"y_pred": models[first]} if models else {})}
     roles |= {"score": scores.get(first)} if scores else {}
-    labels = {f"pos_label_{part}": label for part, label in _pos_labels(pos_label).items()}
+    labels = _pos_labels(pos_label)
     return AuditColumns(
         **{role: column_name(role, name) for role, name in roles.items()},
         **{name: label for name, label in labels.items() if roles[name.replace("pos_label", "y")] is not None},
-        sensitive_features=names,
-        features=_feature_names(features),
+        sensitive_features=names, features=_feature_names(features), models=models, model_scores=scores,
         counterfactual_scores=_counterfactual_columns(counterfactual_score, names, roles["score"]),
-        models=models,
-        model_scores=scores,
-    )
+    )  # fmt: skip
 
 
 def columns_of_tally(counted: Tally, sensitive_features: Any, asked: Iterable[Any]) -> AuditColumns:
@@ -171,12 +168,10 @@ def columns_of_tally(counted: Tally, sensitive_features: Any, asked: Iterable[An
 def _attribute_names(sensitive_features: Any) -> tuple[str, ...]:
     names = (sensitive_features,) if isinstance(sensitive_features, str) else sensitive_features
     if not isinstance(names, (list, tuple)) or not names or not all(isinstance(n, str) for n in names):
-        raise InputError(
-            "sensitive_features",
-            got=f"{type(sensitive_features).__name__} {sensitive_features!r}"[:120],
-            allowed="the name of a column of the frame, or a list of names",
-            cure='e.g. sensitive_features="sex" or ["sex", "race"]',
-        )
+        got = f"{type(sensitive_features).__name__} {sensitive_features!r}"[:120]
+        cure = 'e.g. sensitive_features="sex" or ["sex", "race"]'
+        allowed = "the name of a column of the frame, or a list of names"
+        raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
     once = len(set(names)) == len(names)
     check_that(once, "sensitive_features", list(names), "each column once", "leave out the repeat")
     return tuple(names)
@@ -218,15 +213,15 @@ def _counterfactual_columns(given: Any, attributes: Sequence[str], score: str | 
 
 
 def _pos_labels(pos_label: Any) -> dict[str, str | None]:
-    """Favourable values of outcome ("true") and prediction ("pred") as text."""
+    """Favourable values of outcome and prediction as text, by field of `AuditColumns`."""
     given = pos_label if isinstance(pos_label, Mapping) else {"y_true": pos_label, "y_pred": pos_label}
     unknown = set(given) - {"y_true", "y_pred"}
     if unknown:
         got = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
         allowed = "a mapping with the keys 'y_true' and 'y_pred', or one value"
         raise InputError("pos_label", got=got, allowed=allowed, cure="name the favourable value of each")
-    values = {part: given.get(f"y_{part}") for part in ("true", "pred")}
-    return {part: None if value is None else label_text(value) for part, value in values.items()}
+    values = {f"pos_label_{part}": given.get(f"y_{part}") for part in ("true", "pred")}
+    return {name: None if value is None else label_text(value) for name, value in values.items()}
 
 
 def check_outcomes(y_true: Any, y_pred: Any) -> None:
@@ -311,22 +306,11 @@ class AuditInput:
         """Rows per group, label and score."""
         if self.tally is not None:
             return self.tally.histogram()
-        return ScoreCounts.from_outcomes(self.rows, labelled=self.has_labels)
+        return ScoreCounts.from_outcomes(self.rows, labelled=self.has("y_true"))
 
-    @property
-    def has_labels(self) -> bool:
-        """Whether an outcome column was given."""
-        return self.columns.y_true is not None
-
-    @property
-    def has_predictions(self) -> bool:
-        """Whether a prediction column was given."""
-        return self.columns.y_pred is not None
-
-    @property
-    def has_scores(self) -> bool:
-        """Whether a score column was given."""
-        return self.columns.score is not None
+    def has(self, *roles: str) -> bool:
+        """Whether a column was given for each of these roles."""
+        return all(role in self.columns.roles for role in roles)
 
 
 def read_inputs(
@@ -386,11 +370,7 @@ def build_input(
 
 
 def _tally_input(
-    counted: Tally,
-    attributes: tuple[str, ...],
-    columns: AuditColumns,
-    settings: AuditSettings,
-    reference: Hashable | None,
+    counted: Tally, attributes: tuple[str, ...], columns: AuditColumns, settings: AuditSettings, reference: Any
 ) -> AuditInput:
     """What the sections receive of one set of attributes of a tally."""
     own = counted.by(*attributes)
