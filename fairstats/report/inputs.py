@@ -203,12 +203,10 @@ def _counterfactual_columns(given: Any, attributes: Sequence[str], score: str | 
     found = given if isinstance(given, Mapping) else {attributes[0]: given}
     unknown = [name for name in found if name not in attributes]
     if unknown or score is None or (not isinstance(given, Mapping) and len(attributes) > 1):
-        raise InputError(
-            "counterfactual_score",
-            got=repr(given) + (" without score" if score is None else f" for {', '.join(attributes)}"),
-            allowed="with score: a column for one sensitive attribute, or a mapping from attribute to column",
-            cure=f"counterfactual_score={{{attributes[0]!r}: …}}, score=…",
-        )
+        got = repr(given) + (" without score" if score is None else f" for {', '.join(attributes)}")
+        allowed = "with score: a column for one sensitive attribute, or a mapping from attribute to column"
+        cure = f"counterfactual_score={{{attributes[0]!r}: …}}, score=…"
+        raise InputError("counterfactual_score", got=got, allowed=allowed, cure=cure)
     return {name: str(column_name("counterfactual_score", column)) for name, column in found.items()}
 
 
@@ -243,12 +241,10 @@ def set_references(reference: Any, sets: Sequence[tuple[str, ...]]) -> dict[tupl
     keys = {INTERSECTION.join(names): names for names in sets}
     if not isinstance(reference, Mapping):
         if len(sets) > 1:
-            raise InputError(
-                "reference",
-                got=f"{reference!r} for {len(sets)} sets of groups ({', '.join(map(repr, keys))})",
-                allowed="a mapping from sensitive column to its reference group, 'largest' or 'highest'",
-                cure=f"reference={{{sets[0][0]!r}: {reference!r}, …}}",
-            )
+            got = f"{reference!r} for {len(sets)} sets of groups ({', '.join(map(repr, keys))})"
+            allowed = "a mapping from sensitive column to its reference group, 'largest' or 'highest'"
+            cure = f"reference={{{sets[0][0]!r}: {reference!r}, …}}"
+            raise InputError("reference", got=got, allowed=allowed, cure=cure)
         return {sets[0]: reference}
     check_names("reference", reference, keys, cure="name each sensitive column and its reference group")
     found: dict[tuple[str, ...], Hashable | None] = {}
@@ -356,10 +352,8 @@ def build_input(
     models = None
     if columns.models or columns.model_scores:
         units = {role: column for role, column in given.items() if role in ("sample_weight", "cluster")}
-        predictions, scores = (
-            {model: frame[column] for model, column in by_model.items()}
-            for by_model in (columns.models, columns.model_scores)
-        )
+        predictions = {model: frame[name] for model, name in columns.models.items()}
+        scores = {model: frame[name] for model, name in columns.model_scores.items()}
         models = ModelRows.read(given.get("y_true"), predictions, scores, {**how, **units})
     kept = slice(None) if outcomes.kept is None else outcomes.kept
     return AuditInput(
