@@ -23,7 +23,6 @@ from fairstats.report import statements
 from fairstats.report.contents import Section, Statement, compares
 from fairstats.report.format import installed_versions
 from fairstats.report.inputs import (
-    AuditColumns,
     AuditInput,
     AuditSettings,
     check_outcomes,
@@ -211,7 +210,7 @@ def audit(
         inputs = _with_mitigation(inputs, mitigation)
     sections = [run_section(entry, one) for one in inputs for entry in SECTIONS]
     title = title or f"Fairness of {columns.y_pred or columns.y_true} by {', '.join(names)}"
-    report = assemble(sections, inputs, columns, settings, title)
+    report = assemble(sections, inputs, title)
     counted = {one.counts.missing.sentence for one in inputs}
     about_data = tuple(dict.fromkeys(text for text in texts if text not in counted))
     report = replace(report, notes=(*about_data, *report.notes))
@@ -226,9 +225,8 @@ def _of_impact(result: AdverseImpact, title: str | None) -> AuditReport:
     cure = "result.to_html(path) writes the page of Local Law 144, which judges nothing"
     check_that(result.template == "ugesp", "frame", result.template, "a result with template 'ugesp'", cure)
     sections, inputs = impact_inputs(result)
-    one = inputs[0]
-    title = title or f"Adverse impact by {', '.join(one.columns.sensitive_features)}"
-    report = assemble(sections, inputs, one.columns, one.settings, title)
+    title = title or f"Adverse impact by {', '.join(inputs[0].columns.sensitive_features)}"
+    report = assemble(sections, inputs, title)
     return replace(report, statements=tuple(s for s in report.statements if s.title in IMPACT_STATEMENTS))
 
 
@@ -251,14 +249,9 @@ def run_section(entry: SectionEntry, inputs: AuditInput) -> Section:
     return replace(section, warnings=tuple(kept)) if kept else section
 
 
-def assemble(
-    sections: Sequence[Section],
-    inputs: Sequence[AuditInput],
-    columns: AuditColumns,
-    settings: AuditSettings,
-    title: str,
-) -> AuditReport:
+def assemble(sections: Sequence[Section], inputs: Sequence[AuditInput], title: str) -> AuditReport:
     """Put the report together: families, statements, methods, versions."""
+    columns, settings = inputs[0].columns, inputs[0].settings
     if settings.family == "audit":
         adjusted = iter(adjust_over_audit([r for s in sections for r in s.results]))
         sections = [replace(s, results=tuple(next(adjusted) for _ in s.results)) for s in sections]

@@ -63,8 +63,7 @@ def choose_metric(*, interactive: bool = False, **answers: str) -> MetricChoice:
     fs.equal_opportunity_difference(y_true, y_pred, sensitive_features=group)
     """
     check_flag("interactive", interactive)
-    given, taken = dict(answers), {}
-    at: Any = _tree()
+    given, taken, at = dict(answers), {}, _tree()
     while "question" in at:
         name, choices = at["name"], tuple(at["answers"])
         answer: Any = given.pop(name, None)

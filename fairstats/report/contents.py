@@ -122,10 +122,8 @@ class Contents:
         """
         rows = [
             {"section": section.key, "sensitive_features": section.attribute_text, **row}
-            for section in self.sections
-            for rows in section.rows
-            for row in rows
-        ]
+            for section in self.sections for rows in section.rows for row in rows
+        ]  # fmt: skip
         first = ["section", "sensitive_features", *TIDY_COLUMNS]
         extra = [name for name in dict.fromkeys(k for row in rows for k in row) if name not in first]
         return pd.DataFrame(rows, columns=[*first, *extra])

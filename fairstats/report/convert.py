@@ -51,9 +51,8 @@ def convert(page: str, target: Path) -> Path:
         else:
             what = "pandoc" if kind == ".docx" else "a browser (chromium), or pandoc with LaTeX"
             cure = "apt-get install " + ("pandoc" if kind == ".docx" else "chromium") + ", or write HTML"
-            raise InputError(
-                "path", got=f"{kind!r} without {what} on PATH", allowed="a format that can be made", cure=cure
-            )
+            got = f"{kind!r} without {what} on PATH"
+            raise InputError("path", got=got, allowed="a format that can be made", cure=cure)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)  # noqa: S603 - our page
         if not made.is_file():
             got = f"{Path(command[0]).name} that failed: {done.stderr.strip()[-300:]}"

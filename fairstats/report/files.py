@@ -39,8 +39,7 @@ def read_table(
     `delimiter`: of a CSV file; default a comma, a tab for ``.tsv``; `held`: what `held_input` gave for this path.
     Raises InputError if the file is not there, cannot be read, has no rows, lacks a column, or has two of one name.
     """
-    file = Path(path)
-    name = file.name.lower()
+    file, name = Path(path), Path(path).name.lower()
     if held is not None:
         name = _PARQUET[0] if held.startswith(b"PAR1") else _CSV[0]
     elif not file.is_file():
@@ -81,12 +80,10 @@ def _read_parquet(source: Path | BytesIO, columns: Sequence[str]) -> pd.DataFram
     try:
         from pyarrow import parquet
     except ImportError as problem:
-        raise MissingDependencyError(
-            "pyarrow", extra="cli", purpose="Reading Parquet", alternative="pass a CSV file"
-        ) from problem
+        what = {"purpose": "Reading Parquet", "alternative": "pass a CSV file"}
+        raise MissingDependencyError("pyarrow", extra="cli", **what) from problem
     with parquet.ParquetFile(source) as opened:
-        have = list(opened.schema_arrow.names)
-        where = source.name if isinstance(source, Path) else "standard input"
+        have, where = list(opened.schema_arrow.names), source.name if isinstance(source, Path) else "standard input"
         check_different("file", have, f"{where!r} with ")
         check_columns("file", columns, have)
         return opened.read(columns=list(dict.fromkeys(columns))).to_pandas()  # type: ignore[no-any-return]
@@ -98,10 +95,11 @@ def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[Path | No
     `targets`: option → file, ``-`` for standard output, None for nothing; `inputs`: files, folders and globs
     that the command reads.
     """
-    wanted = {option: path for option, path in targets.items() if path is not None}
     read = [file for path in inputs if path is not None and str(path) != STANDARD for file in files_of(path)]
     taken: dict[str, str] = {}
-    for option, path in wanted.items():
+    for option, path in targets.items():
+        if path is None:
+            continue
         place = STANDARD if str(path) == STANDARD else os.path.realpath(path)
         if place in taken:
             got = f"{str(path)!r}, where {taken[place]} writes, too"

@@ -7,6 +7,7 @@ import math
 import platform
 import unicodedata
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -37,13 +38,9 @@ def number(value: float, digits: int = 3, *, signed: bool = False) -> str:
     ('0.741', '−0.200', '—', '∞')
     """
     if not math.isfinite(value):
-        return _no_number(value)
+        return exact_number(value)
     text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
     return text.replace("-", "−") if float(text) else f"{0:.{digits}f}"
-
-
-def _no_number(value: float) -> str:
-    return "—" if math.isnan(value) else "∞" if value > 0 else "−∞"
 
 
 def exact_number(value: float) -> str:
@@ -54,7 +51,9 @@ def exact_number(value: float) -> str:
     >>> exact_number(0.74051), exact_number(float("inf")), exact_number(float("nan"))
     ('0.74051', '∞', '—')
     """
-    return f"{value:.10g}".replace("-", "−") if math.isfinite(value) else _no_number(value)
+    if math.isnan(value):
+        return "—"
+    return f"{value:.10g}".replace("inf", "∞").replace("-", "−")
 
 
 def interval(low: float, high: float, *, signed: bool = False, side: str = "two-sided") -> str:
@@ -82,9 +81,7 @@ def pvalue(value: float) -> str:
     >>> pvalue(0.0312), pvalue(2e-9), pvalue(float("nan"))
     ('0.0312', '<0.0001', '—')
     """
-    if math.isnan(value):
-        return "—"
-    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+    return "—" if math.isnan(value) else "<0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def percent(value: float) -> str:
@@ -141,10 +138,8 @@ def installed_versions() -> dict[str, str]:
     """fairstats, Python and the packages that numbers come from."""
     found = {"fairstats": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 
@@ -162,8 +157,7 @@ class Axis:
     """A linear or logarithmic scale from 0 to 100 percent.
 
     `low`, `high`: ends, padding included; `neutral`: value of equality: 1 or 0; `band`: values between which
-    a comparison passes; `tick_values`: the more important first; `signed`: whether tick labels carry a sign;
-    never on a logarithmic scale.
+    a comparison passes; `tick_values`: the more important first; `signed`: tick labels of a linear scale have a sign.
     """
 
     low: float
@@ -195,18 +189,12 @@ class Axis:
     def ticks(self) -> list[Tick]:
         """Ticks whose labels do not collide on a phone, from left to right."""
         kept: list[Tick] = []
-        for value in self.tick_values:
-            if not self.holds(value):
-                continue
-            tick = Tick(value, _label(value, signed=self.signed and not self.log), self.place(value))
+        for value in filter(self.holds, self.tick_values):
+            text = f"{value:+.3g}" if self.signed and value and not self.log else f"{value:.3g}"
+            tick = Tick(value, text.replace("-", "−"), self.place(value))
             if all(_apart(tick, other) for other in kept):
                 kept.append(tick)
         return sorted(kept, key=lambda tick: tick.place)
-
-
-def _label(value: float, *, signed: bool) -> str:
-    text = f"{value:+.3g}" if signed and value else f"{value:.3g}"
-    return text.replace("-", "−")
 
 
 def _apart(tick: Tick, other: Tick) -> bool:
@@ -214,10 +202,13 @@ def _apart(tick: Tick, other: Tick) -> bool:
     return distance >= (len(tick.label) + len(other.label)) / 2 * _CHARACTER + 3
 
 
+def _finite(values: Iterable[float]) -> list[float]:
+    return [v for v in values if math.isfinite(v)]
+
+
 def ratio_axis(estimates: Iterable[float], ends: Iterable[float], threshold: float) -> Axis:
     """Logarithmic scale that holds the ratios and most of the ends of their intervals."""
-    points = [v for v in estimates if math.isfinite(v) and v > 0]
-    limits = [v for v in ends if math.isfinite(v) and v > 0]
+    points, limits = ([v for v in _finite(values) if v > 0] for values in (estimates, ends))
     below = _step([1 / v for v in points], [1 / v for v in limits], _RATIO_STEPS)
     above = _step(points, limits, _RATIO_STEPS)
     below = max(below, min(1.25 / threshold, 32.0))
@@ -228,8 +219,7 @@ def ratio_axis(estimates: Iterable[float], ends: Iterable[float], threshold: flo
 
 def difference_axis(estimates: Iterable[float], ends: Iterable[float], margin: float) -> Axis:
     """Linear scale, symmetric around 0."""
-    points = [abs(v) for v in estimates if math.isfinite(v)]
-    limits = [abs(v) for v in ends if math.isfinite(v)]
+    points, limits = ([abs(v) for v in _finite(values)] for values in (estimates, ends))
     reach = max(_step(points, limits, _DIFFERENCE_STEPS), min(1.5 * margin, 1.0))
     candidates = (0.0, -margin, margin, -reach, reach, *(s * v for v in _ROUND for s in (-1, 1)))
     width = reach * (1 + 2 * _PADDING)
@@ -240,12 +230,9 @@ def gap_axis(
     estimates: Iterable[float], ends: Iterable[float], margin: float, *, steps: Sequence[float] = _DIFFERENCE_STEPS
 ) -> Axis:
     """Linear scale from 0 to the last of `steps` at most, for sizes without sign and distances."""
-    points = [v for v in estimates if math.isfinite(v)]
-    limits = [v for v in ends if math.isfinite(v)]
-    reach = max(_step(points, limits, steps), min(1.5 * margin, steps[-1]))
+    reach = max(_step(_finite(estimates), _finite(ends), steps), min(1.5 * margin, steps[-1]))
     candidates = (0.0, margin, reach, *_ROUND)
-    low, high = -_PADDING * reach, reach * (1 + _PADDING)
-    return Axis(low, high, False, 0.0, (0.0, margin), candidates, signed=False)
+    return Axis(-_PADDING * reach, reach * (1 + _PADDING), False, 0.0, (0.0, margin), candidates, signed=False)
 
 
 #: The same up to 2, for distances between distributions.

@@ -130,16 +130,13 @@ def columns_of_frame(
     first = next(iter(models or scores), "")
     roles = {**roles, **({"y_pred": models[first]} if models else {})}
     roles |= {"score": scores.get(first)} if scores else {}
-    labels = {f"pos_label_{part}": label for part, label in _pos_labels(pos_label).items()}
+    labels = _pos_labels(pos_label)
     return AuditColumns(
         **{role: column_name(role, name) for role, name in roles.items()},
         **{name: label for name, label in labels.items() if roles[name.replace("pos_label", "y")] is not None},
-        sensitive_features=names,
-        features=_feature_names(features),
+        sensitive_features=names, features=_feature_names(features), models=models, model_scores=scores,
         counterfactual_scores=_counterfactual_columns(counterfactual_score, names, roles["score"]),
-        models=models,
-        model_scores=scores,
-    )
+    )  # fmt: skip
 
 
 def columns_of_tally(counted: Tally, sensitive_features: Any, asked: Iterable[Any]) -> AuditColumns:
@@ -171,12 +168,10 @@ def columns_of_tally(counted: Tally, sensitive_features: Any, asked: Iterable[An
 def _attribute_names(sensitive_features: Any) -> tuple[str, ...]:
     names = (sensitive_features,) if isinstance(sensitive_features, str) else sensitive_features
     if not isinstance(names, (list, tuple)) or not names or not all(isinstance(n, str) for n in names):
-        raise InputError(
-            "sensitive_features",
-            got=f"{type(sensitive_features).__name__} {sensitive_features!r}"[:120],
-            allowed="the name of a column of the frame, or a list of names",
-            cure='e.g. sensitive_features="sex" or ["sex", "race"]',
-        )
+        got = f"{type(sensitive_features).__name__} {sensitive_features!r}"[:120]
+        cure = 'e.g. sensitive_features="sex" or ["sex", "race"]'
+        allowed = "the name of a column of the frame, or a list of names"
+        raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
     once = len(set(names)) == len(names)
     check_that(once, "sensitive_features", list(names), "each column once", "leave out the repeat")
     return tuple(names)
@@ -208,25 +203,23 @@ def _counterfactual_columns(given: Any, attributes: Sequence[str], score: str | 
     found = given if isinstance(given, Mapping) else {attributes[0]: given}
     unknown = [name for name in found if name not in attributes]
     if unknown or score is None or (not isinstance(given, Mapping) and len(attributes) > 1):
-        raise InputError(
-            "counterfactual_score",
-            got=repr(given) + (" without score" if score is None else f" for {', '.join(attributes)}"),
-            allowed="with score: a column for one sensitive attribute, or a mapping from attribute to column",
-            cure=f"counterfactual_score={{{attributes[0]!r}: …}}, score=…",
-        )
+        got = repr(given) + (" without score" if score is None else f" for {', '.join(attributes)}")
+        allowed = "with score: a column for one sensitive attribute, or a mapping from attribute to column"
+        cure = f"counterfactual_score={{{attributes[0]!r}: …}}, score=…"
+        raise InputError("counterfactual_score", got=got, allowed=allowed, cure=cure)
     return {name: str(column_name("counterfactual_score", column)) for name, column in found.items()}
 
 
 def _pos_labels(pos_label: Any) -> dict[str, str | None]:
-    """Favourable values of outcome ("true") and prediction ("pred") as text."""
+    """Favourable values of outcome and prediction as text, by field of `AuditColumns`."""
     given = pos_label if isinstance(pos_label, Mapping) else {"y_true": pos_label, "y_pred": pos_label}
     unknown = set(given) - {"y_true", "y_pred"}
     if unknown:
         got = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
         allowed = "a mapping with the keys 'y_true' and 'y_pred', or one value"
         raise InputError("pos_label", got=got, allowed=allowed, cure="name the favourable value of each")
-    values = {part: given.get(f"y_{part}") for part in ("true", "pred")}
-    return {part: None if value is None else label_text(value) for part, value in values.items()}
+    values = {f"pos_label_{part}": given.get(f"y_{part}") for part in ("true", "pred")}
+    return {name: None if value is None else label_text(value) for name, value in values.items()}
 
 
 def check_outcomes(y_true: Any, y_pred: Any) -> None:
@@ -248,12 +241,10 @@ def set_references(reference: Any, sets: Sequence[tuple[str, ...]]) -> dict[tupl
     keys = {INTERSECTION.join(names): names for names in sets}
     if not isinstance(reference, Mapping):
         if len(sets) > 1:
-            raise InputError(
-                "reference",
-                got=f"{reference!r} for {len(sets)} sets of groups ({', '.join(map(repr, keys))})",
-                allowed="a mapping from sensitive column to its reference group, 'largest' or 'highest'",
-                cure=f"reference={{{sets[0][0]!r}: {reference!r}, …}}",
-            )
+            got = f"{reference!r} for {len(sets)} sets of groups ({', '.join(map(repr, keys))})"
+            allowed = "a mapping from sensitive column to its reference group, 'largest' or 'highest'"
+            cure = f"reference={{{sets[0][0]!r}: {reference!r}, …}}"
+            raise InputError("reference", got=got, allowed=allowed, cure=cure)
         return {sets[0]: reference}
     check_names("reference", reference, keys, cure="name each sensitive column and its reference group")
     found: dict[tuple[str, ...], Hashable | None] = {}
@@ -311,22 +302,11 @@ class AuditInput:
         """Rows per group, label and score."""
         if self.tally is not None:
             return self.tally.histogram()
-        return ScoreCounts.from_outcomes(self.rows, labelled=self.has_labels)
+        return ScoreCounts.from_outcomes(self.rows, labelled=self.has("y_true"))
 
-    @property
-    def has_labels(self) -> bool:
-        """Whether an outcome column was given."""
-        return self.columns.y_true is not None
-
-    @property
-    def has_predictions(self) -> bool:
-        """Whether a prediction column was given."""
-        return self.columns.y_pred is not None
-
-    @property
-    def has_scores(self) -> bool:
-        """Whether a score column was given."""
-        return self.columns.score is not None
+    def has(self, *roles: str) -> bool:
+        """Whether a column was given for each of these roles."""
+        return all(role in self.columns.roles for role in roles)
 
 
 def read_inputs(
@@ -372,10 +352,8 @@ def build_input(
     models = None
     if columns.models or columns.model_scores:
         units = {role: column for role, column in given.items() if role in ("sample_weight", "cluster")}
-        predictions, scores = (
-            {model: frame[column] for model, column in by_model.items()}
-            for by_model in (columns.models, columns.model_scores)
-        )
+        predictions = {model: frame[name] for model, name in columns.models.items()}
+        scores = {model: frame[name] for model, name in columns.model_scores.items()}
         models = ModelRows.read(given.get("y_true"), predictions, scores, {**how, **units})
     kept = slice(None) if outcomes.kept is None else outcomes.kept
     return AuditInput(
@@ -386,11 +364,7 @@ def build_input(
 
 
 def _tally_input(
-    counted: Tally,
-    attributes: tuple[str, ...],
-    columns: AuditColumns,
-    settings: AuditSettings,
-    reference: Hashable | None,
+    counted: Tally, attributes: tuple[str, ...], columns: AuditColumns, settings: AuditSettings, reference: Any
 ) -> AuditInput:
     """What the sections receive of one set of attributes of a tally."""
     own = counted.by(*attributes)

@@ -253,9 +253,8 @@ def _environment(picture: Callable[[Picture], str] = svg) -> Any:
         autoescape=True, loader=PackageLoader("fairstats.report", "templates"), undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters.update(
-        number=number, pvalue=pvalue, count=count, picture=picture, split=split_rows, told=told_rows
-    )
+    own = {"number": number, "pvalue": pvalue, "count": count, "picture": picture}
+    environment.filters.update(own, split=split_rows, told=told_rows)
     environment.globals.update(drawing=drawing, marks=MARKS, place=_place, drawn=_DRAWN, most=_DRAWN * 4)
     return environment
 
@@ -272,14 +271,12 @@ def drawing(row: Row, axis: Axis) -> dict[str, Any] | None:
     inner = (row.low, row.high) if math.isnan(row.bound_low) else (row.bound_low, row.bound_high)
     if not row.judged:
         inner = (row.estimate, row.estimate)
-    ends = {"low": row.low, "high": row.high, "bound_low": inner[0], "bound_high": inner[1]}
     return {
-        **{name: _place(axis, value) for name, value in ends.items()},
-        "point": _place(axis, row.estimate) if known else None,
-        "cut_low": row.low < axis.low,
-        "cut_high": row.high > axis.high,
-        "shape": _SHAPES.get(row.verdict, "ring"),
-    }
+        "low": _place(axis, row.low), "high": _place(axis, row.high),
+        "bound_low": _place(axis, inner[0]), "bound_high": _place(axis, inner[1]),
+        "point": _place(axis, row.estimate) if known else None, "shape": _SHAPES.get(row.verdict, "ring"),
+        "cut_low": row.low < axis.low, "cut_high": row.high > axis.high,
+    }  # fmt: skip
 
 
 def _place(axis: Axis, value: float) -> str:

@@ -267,18 +267,13 @@ def decode_report(data: dict[str, Any]) -> Any:
         found = serialise.decode(whole)
     except (InputError, TypeError, ValueError, KeyError) as problem:
         raise _other_version(written, str(problem)) from problem
-    caution(
-        f"The report was written by fairstats {written}, and is read by {__version__}: its numbers are those "
-        f"of {written}, the words around them those of {__version__}.",
-        FairstatsWarning,
-    )
+    whose = f"its numbers are those of {written}, the words around them those of {__version__}."
+    caution(f"The report was written by fairstats {written}, and is read by {__version__}: {whose}", FairstatsWarning)
     return found
 
 
 def _other_version(written: str, why: str) -> InputError:
-    return InputError(
-        "data",
-        got=f"a report of fairstats {written}, which fairstats {__version__} cannot read: {why}",
-        allowed=f"a report of fairstats {__version__}, or one that holds nothing else",
-        cure=f'read it with the version that wrote it, pip install "fairstats=={written}", or audit again',
-    )
+    got = f"a report of fairstats {written}, which fairstats {__version__} cannot read: {why}"
+    allowed = f"a report of fairstats {__version__}, or one that holds nothing else"
+    cure = f'read it with the version that wrote it, pip install "fairstats=={written}", or audit again'
+    return InputError("data", got=got, allowed=allowed, cure=cure)

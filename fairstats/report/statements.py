@@ -307,19 +307,19 @@ def collected_warnings() -> Iterator[list[str]]:
 def collect_notes(sections: Sequence[Section], columns: AuditColumns, settings: AuditSettings) -> list[str]:
     """Every note of the results, with the metrics it is about, other warnings, and differing verdicts."""
     found: list[str] = []
-    if columns.score is not None and columns.y_true is None:
-        found.append(f"ABROCA needs the outcomes (y_true): the score {columns.score} was used for MADD only.")
-    elif columns.score is not None and (columns.sample_weight or columns.cluster):
-        found.append(f"ABROCA takes neither weights nor clusters: the score {columns.score} was used for MADD only.")
-    if columns.model_scores and (columns.sample_weight or columns.cluster):
+    neither = "takes neither weights nor clusters" if columns.sample_weight or columns.cluster else ""
+    why = "needs the outcomes (y_true)" if columns.y_true is None else neither
+    if columns.score is not None and why:
+        found.append(f"ABROCA {why}: the score {columns.score} was used for MADD only.")
+    if columns.model_scores and neither:
         found.append(
             "Changes of scores between models (AUC, Brier score, MADD, ABROCA) take neither weights nor "
             "clusters: they are left out. fs.compare_models without them is of the rows as they are."
         )
-    if columns.y_true and columns.y_pred and (columns.sample_weight or columns.cluster):
+    if columns.y_true and columns.y_pred and neither:
         found.append(
-            "Uncertainty Matters takes neither weights nor clusters: there are no posteriors. fs.um_posterior, or an "
-            "audit without them, gives those of these rows as equally weighted, independent draws."
+            f"Uncertainty Matters {neither}: there are no posteriors. fs.um_posterior, or an audit without them, "
+            "gives those of these rows as equally weighted, independent draws."
         )
     for section in sections:
         about: dict[str, dict[str, None]] = {}
@@ -384,8 +384,7 @@ def methods_and_references(
 
 
 def _kinds_of_tests(results: Sequence[Result], settings: AuditSettings) -> list[str]:
-    comparisons = [c for r in results for c in compared(r)]
-    tests = [t for c in comparisons for t in c.tests]
+    tests = [t for r in results for c in compared(r) for t in c.tests]
     counts = [r.counts for r in results if hasattr(r, "counts")]
     kinds = {
         "one-sided": any(t.alternative in ("less", "greater") for t in tests),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,12 @@ _INNER = (_WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM)
 _NEAR = 0.6
 _CLASSES = {NEUTRAL: "neutral", LIMIT: "apart"}
 _SERIES = 6
+#: Kind of a mark → classes of what is drawn, and their samples in the legend; others are areas.
+_FILL = (("fill", "M0 0H22V12H0Z"),)
+_LINES = {
+    "rule": (("rule", "M0 6H22"),), "box": (("rule", "M2 1H20V11H2Z"),), "line": (("line", "M0 6H22"),),
+    "steps": (*_FILL, ("line", "M0 6H22")),
+}  # fmt: skip
 
 
 def svg(picture: Picture) -> str:
@@ -27,48 +33,36 @@ def svg(picture: Picture) -> str:
 
     The legend stands below as text, so that long names of groups wrap.
     """
-    ticks = _log_ticks(picture.xlim) if picture.log else _ticks(picture.xlim, 6)
-    scale = _Scale(picture)
+    labelled = [mark for mark in picture.marks if mark.label]
+    said = "; ".join(mark.label for mark in labelled)
+    words = f"{picture.title}: {said}. {picture.ylabel} by {picture.xlabel}."
     parts = [
-        f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{escaped(_words(picture))}">',
-        *_axis(scale, ticks, _ticks(picture.ylim, 5)),
+        f'<svg viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{escaped(words)}">',
+        *_axes(picture),
         f'<svg x="{_LEFT:g}" y="{_TOP:g}" width="{_INNER[0]:g}" height="{_INNER[1]:g}">',
-        *(_drawn(mark, scale) for mark in picture.marks),
-        "</svg>",
-        f'<text class="name" x="{_LEFT + _INNER[0] / 2:g}" y="{_HEIGHT - 6:g}">',
-        f"{escaped(picture.xlabel)}</text>",
-        f'<text class="name" transform="translate(11 {_TOP + _INNER[1] / 2:g}) rotate(-90)">'
+        *(_drawn(mark, picture) for mark in picture.marks),
+        f'</svg><text class="name" x="{_LEFT + _INNER[0] / 2:g}" y="{_HEIGHT - 6:g}">{escaped(picture.xlabel)}</text>',
+        f'<text class="name" transform="translate(11 {_TOP + _INNER[1] / 2:g}) rotate(-90)">',
         f"{escaped(picture.ylabel)}</text></svg>",
     ]
-    legend = "".join(_key(mark) for mark in picture.marks if mark.label)
     return (
         f'<figure class="picture">{"".join(parts)}<figcaption><b>{escaped(picture.title)}</b>'
-        f'<ul class="keys">{legend}</ul></figcaption></figure>'
+        f'<ul class="keys">{"".join(map(_key, labelled))}</ul></figcaption></figure>'
     )
 
 
-def _words(picture: Picture) -> str:
-    """Accessible name: the title, what is drawn, over which axes."""
-    shown = "; ".join(mark.label for mark in picture.marks if mark.label)
-    return f"{picture.title}: {shown}. {picture.ylabel} by {picture.xlabel}."
-
-
-class _Scale:
+def _x(values: Any, picture: Picture) -> NDArray[np.float64]:
     """From values to places in the drawing."""
+    low, high = picture.xlim
+    values = np.asarray(values, dtype=np.float64)
+    if picture.log:
+        values, low, high = np.log(np.maximum(values, low / 1e3)), math.log(low), math.log(high)
+    return np.asarray(_INNER[0] * (values - low) / (high - low))
 
-    def __init__(self, picture: Picture) -> None:
-        self.log, self.xlim, self.ylim = picture.log, picture.xlim, picture.ylim
 
-    def x(self, values: Any) -> NDArray[np.float64]:
-        low, high = self.xlim
-        values = np.asarray(values, dtype=np.float64)
-        if self.log:
-            values, low, high = np.log(np.maximum(values, low / 1e3)), math.log(low), math.log(high)
-        return np.asarray(_INNER[0] * (values - low) / (high - low))
-
-    def y(self, values: Any) -> NDArray[np.float64]:
-        low, high = self.ylim
-        return np.asarray(_INNER[1] * (1 - (np.asarray(values, dtype=np.float64) - low) / (high - low)))
+def _y(values: Any, picture: Picture) -> NDArray[np.float64]:
+    low, high = picture.ylim
+    return np.asarray(_INNER[1] * (1 - (np.asarray(values, dtype=np.float64) - low) / (high - low)))
 
 
 def _ticks(limits: Sequence[float], most: int) -> list[tuple[float, str]]:
@@ -89,43 +83,40 @@ def _log_ticks(limits: Sequence[float]) -> list[tuple[float, str]]:
     return [(v, f"{v:,.0f}" if v >= 1 else f"{v:g}") for v in found]
 
 
-def _axis(scale: _Scale, across: Iterable[tuple[float, str]], up: Iterable[tuple[float, str]]) -> Iterable[str]:
+def _axes(picture: Picture) -> Iterator[str]:
     bottom, right = _TOP + _INNER[1], _LEFT + _INNER[0]
-    for value, label in across:
-        x = _LEFT + float(scale.x(value))
+    for value, label in _log_ticks(picture.xlim) if picture.log else _ticks(picture.xlim, 6):
+        x = _LEFT + float(_x(value, picture))
         anchor = ' class="last"' if x > right - 14 else ""
         yield f'<path class="grid" d="M{x:.1f} {_TOP:g}V{bottom:g}"/>'
         yield f'<text{anchor} x="{min(x, right):.1f}" y="{bottom + 14:g}">{label}</text>'
-    for value, label in up:
-        y = _TOP + float(scale.y(value))
+    for value, label in _ticks(picture.ylim, 5):
+        y = _TOP + float(_y(value, picture))
         yield f'<path class="grid" d="M{_LEFT:g} {y:.1f}H{right:g}"/>'
         yield f'<text class="up" x="{_LEFT - 5:g}" y="{y + 4:.1f}">{label}</text>'
 
 
-def _drawn(mark: Mark, scale: _Scale) -> str:
-    name = _class(mark)
-    x, y = scale.x(mark.x), scale.y(mark.y)
+def _drawn(mark: Mark, picture: Picture) -> str:
+    x, y = _x(mark.x, picture), _y(mark.y, picture)
     if mark.kind == "dots":
         known = np.isfinite(x) & np.isfinite(y)
         return "".join(
-            f'<circle class="dot {name}" cx="{a:.1f}" cy="{b:.1f}" r="2.6"/>'
+            f'<circle class="dot {_class(mark)}" cx="{a:.1f}" cy="{b:.1f}" r="2.6"/>'
             for a, b in zip(x[known], y[known], strict=True)
         )
     if mark.kind == "rule":
         path = f"M{x[0]:.1f} 0V{_INNER[1]:g}" if x.size else f"M0 {y[0]:.1f}H{_INNER[0]:g}"
-        return f'<path class="rule {name}" d="{path}"/>'
-    if mark.kind == "box":
+    elif mark.kind == "box":
         path = f"M{x[0]:.1f} {y[0]:.1f}H{x[1]:.1f}V{y[1]:.1f}H{x[0]:.1f}Z"
-        return f'<path class="rule {name}" d="{path}"/>'
-    if mark.kind == "line":
-        return f'<path class="line {name}" d="{_path(x, y)}"/>'
-    if mark.kind == "steps":
-        x, y = np.repeat(x, 2), np.concatenate([[_INNER[1]], np.repeat(y, 2), [_INNER[1]]])
+    elif mark.kind == "line":
         path = _path(x, y)
-        return f'<path class="fill {name}" d="{path}"/><path class="line {name}" d="{path}"/>'
-    if mark.low is not None:
-        x, y = np.concatenate([x, x[::-1]]), np.concatenate([y, scale.y(mark.low)[::-1]])
-    return f'<path class="fill {name}" d="{_path(x, y)}Z"/>'
+    elif mark.kind == "steps":
+        path = _path(np.repeat(x, 2), np.concatenate([[_INNER[1]], np.repeat(y, 2), [_INNER[1]]]))
+    else:
+        if mark.low is not None:
+            x, y = np.concatenate([x, x[::-1]]), np.concatenate([y, _y(mark.low, picture)[::-1]])
+        path = f"{_path(x, y)}Z"
+    return "".join(f'<path class="{line} {_class(mark)}" d="{path}"/>' for line, _ in _LINES.get(mark.kind, _FILL))
 
 
 def _path(x: NDArray[np.float64], y: NDArray[np.float64]) -> str:
@@ -146,13 +137,8 @@ def _class(mark: Mark) -> str:
 
 def _key(mark: Mark) -> str:
     """A sample of the mark beside its label."""
-    name = _class(mark)
-    sample = {
-        "dots": f'<circle class="dot {name}" cx="11" cy="6" r="3"/>',
-        "rule": f'<path class="rule {name}" d="M0 6H22"/>',
-        "box": f'<path class="rule {name}" d="M2 1H20V11H2Z"/>',
-        "line": f'<path class="line {name}" d="M0 6H22"/>',
-    }.get(mark.kind, f'<path class="fill {name}" d="M0 0H22V12H0Z"/>')
-    if mark.kind == "steps":
-        sample += f'<path class="line {name}" d="M0 6H22"/>'
+    lines = _LINES.get(mark.kind, _FILL)
+    sample = "".join(f'<path class="{line} {_class(mark)}" d="{path}"/>' for line, path in lines)
+    if mark.kind == "dots":
+        sample = f'<circle class="dot {_class(mark)}" cx="11" cy="6" r="3"/>'
     return f'<li><svg aria-hidden="true" viewBox="0 0 22 12">{sample}</svg><bdi>{escaped(mark.label)}</bdi></li>'

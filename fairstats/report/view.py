@@ -253,7 +253,8 @@ def _row(record: dict[str, Any], sentence: str, **more: Any) -> Row:
     numbers: dict[str, Any] = {name: _real(record.get(column)) for name, column in _NUMBERS.items()}
     return Row(
         label=f"{group} – {reference}" if between else group, reference="" if between else reference,
-        n=_whole(record.get("n")), n_reference=_whole(record.get("n_reference")),
+        n=None if math.isnan(n := _real(record.get("n"))) else int(n),
+        n_reference=None if math.isnan(n := _real(record.get("n_reference"))) else int(n),
         verdict=record.get("verdict", "insufficient evidence") or NOT_JUDGED,
         sentence=isolate(printable(sentence), both), note=isolate(printable(record.get("note") or ""), both),
         **numbers, **more,
@@ -272,10 +273,6 @@ def _remark(comparison: Any, threshold: float) -> str:
 
 def _real(value: Any) -> float:
     return math.nan if value is None else float(value)
-
-
-def _whole(value: Any) -> int | None:
-    return None if value is None or math.isnan(value) else int(value)
 
 
 def _tests(result: ComparisonResult) -> dict[tuple[Any, ...], dict[str, float]]:

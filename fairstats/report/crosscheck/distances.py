@@ -199,9 +199,7 @@ def abroca(result: AbrocaResult, bench: Bench) -> Iterator[Check]:
 _RATIO_TWIN = "harmonic_measure"
 #: HFM is a ratio less 1: what is lost of the distances is lost of their ratio.
 _RATIO = 1e-7
-_DISTANCES = (
-    Line("D", "d", relative=_RATIO), Line("D_f", "d_f", relative=_RATIO), Line("HFM", "hfm", relative=_RATIO),
-)  # fmt: skip
+_DISTANCES = tuple(Line(words, name, relative=_RATIO) for words, name in (("D", "d"), ("D_f", "d_f"), ("HFM", "hfm")))
 _OF_THESE = (Line("HFM of these distances", "hfm", relative=_RATIO),)
 _NO_PERMUTATIONS = "of permutations of the rows, each with its own set distances: R has no twin as fast"
 _DIRECTED = (

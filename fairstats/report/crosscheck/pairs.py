@@ -80,18 +80,13 @@ _TESTS = {
 }  # fmt: skip
 #: R's `fisher.test` counts tables as extreme up to a relative error of 1e-7, SciPy's of 1e-14.
 _IMPACT_LINES = (
-    Line("p-value (Fisher)", "fisher", relative=1e-6),
-    Line("p-value (mid-P)", "mid_p", relative=1e-6),
-    Line("z (pooled)", "z"),
-    Line("p-value (z)", "z_pvalue"),
-    Line("Cohen's h", "cohen_h"),
-    Line("phi", "phi"),
+    Line("p-value (Fisher)", "fisher", relative=1e-6), Line("p-value (mid-P)", "mid_p", relative=1e-6),
+    Line("z (pooled)", "z"), Line("p-value (z)", "z_pvalue"), Line("Cohen's h", "cohen_h"), Line("phi", "phi"),
     Line("shortfall to the pooled rate", "shortfall"),
     Line("selections to be moved to the threshold", "shortfall_four_fifths"),
-    Line("one other decision changes the verdict", "one_decision"),
-    Line("flip-flop", "flip_flop"),
+    Line("one other decision changes the verdict", "one_decision"), Line("flip-flop", "flip_flop"),
     Line("power at the threshold", "power", relative=1e-6),
-)
+)  # fmt: skip
 _UNKNOWN = tuple(
     Line(f"{words}, people of unknown category", name)
     for name, words in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 from operator import attrgetter
 from typing import Any
 
@@ -144,12 +145,8 @@ def comparison(result: UmComparison, bench: Bench) -> Iterator[Check]:
 def ranking(result: UmRanking, bench: Bench) -> Iterator[Check]:
     """P(row ≫ column) of all pairs, and of being on the Pareto front."""
     names, m = result.names, len(result.names)
-    compared = [
-        (a, b, f"P({a} ≫ {b})", float(result.better[i, j]), j * m + i)
-        for i, a in enumerate(names)
-        for j, b in enumerate(names)
-        if i != j
-    ]
+    pairs = permutations(enumerate(names), 2)
+    compared = [(a, b, f"P({a} ≫ {b})", float(result.better[i, j]), j * m + i) for (i, a), (j, b) in pairs]
     compared += [(a, "", "P(on the Pareto front)", float(result.front[i]), m * m + i) for i, a in enumerate(names)]
     yield from _compared(result, "crosscheck_um_ranking", compared, bench)
 

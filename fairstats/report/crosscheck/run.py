@@ -19,9 +19,6 @@ from fairstats.ground.errors import FairstatsWarning, InputError
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
 from fairstats.ground.results import Result
-from fairstats.methods.madd.result import MaddResult
-from fairstats.methods.rates.models.result import ModelComparison
-from fairstats.methods.rates.result import ComparisonResult
 from fairstats.report.audit import chosen_among
 from fairstats.report.crosscheck.check import ADJUSTED, Bench, Check, Door, open_door
 from fairstats.report.crosscheck.table import Crosscheck
@@ -146,11 +143,9 @@ def _family(report: AuditReport, bench: Bench) -> Iterator[Check]:
     """Every adjusted p-value of an audit whose family is the audit, as `adjust_over_audit` says."""
     rows = [
         (section, row, chosen_among(result))
-        for section in report.sections
-        for result in section.results
-        if isinstance(result, (ComparisonResult, MaddResult, ModelComparison))
+        for section in report.sections for result in section.results if hasattr(result, "_with_adjusted")
         for row in result.rows()
-    ]
+    ]  # fmt: skip
     raw = [float(np.minimum(row["pvalue"] * factor, 1.0)) for _, row, factor in rows]
     method = "bonferroni" if any(factor > 1 for *_, factor in rows) else "holm"
     found, function = bench.p_adjust(raw, method)

@@ -35,11 +35,10 @@ class SectionEntry(NamedTuple):
 
     def words(self, kind: str) -> dict[str, Words]:
         """By metric (`kind` "words"), method of an interval ("intervals") or kind of test ("tests")."""
-        if (self.key, kind) == ("rates", "words"):
-            own = {name: Words(m.definition, m.references, m.title) for name, m in METRICS.items()}
-            return own | {name: Words(**said) for name, said in _TABLES["rates"]["words"].items()}
+        metrics = METRICS if (self.key, kind) == ("rates", "words") else {}
+        own = {name: Words(m.definition, m.references, m.title) for name, m in metrics.items()}
         key = {"mitigation": "models"}.get(self.key, self.key)  # changes on the same people
-        return {name: Words(**said) for name, said in _TABLES.get(key, {}).get(kind, {}).items()}
+        return own | {name: Words(**said) for name, said in _TABLES.get(key, {}).get(kind, {}).items()}
 
 
 with files("fairstats.report.sections").joinpath("words.toml").open("rb") as _stream:
@@ -51,16 +50,14 @@ SECTIONS = (
     SectionEntry("models", "Several models on the same people", methods.run_models),
     SectionEntry("madd", "MADD: distance between score distributions", methods.run_madd),
     SectionEntry(
-        "mitigation",
-        "Mitigation: what changes on rows that it did not see",
+        "mitigation", "Mitigation: what changes on rows that it did not see",
         lambda inputs: [] if inputs.mitigation is None else [inputs.mitigation],
     ),
     SectionEntry("hfm", "HFM: distances between sets of rows", methods.run_hfm),
     SectionEntry("um", "Uncertainty Matters: joint posteriors", methods.run_um),
     SectionEntry("ecd", "Extreme counterfactual discrimination", methods.run_ecd),
-)
-#: Those that the report has words for: also what no audit computes.
-# an audit has the ratios by themselves; `adverse_impact` makes these tables
+)  # fmt: skip
+#: Those that the report has words for, with the tables that `adverse_impact` makes and no audit.
 WORDED = (*SECTIONS, SectionEntry(METRIC, methods.IMPACT_TITLE, lambda inputs: []))
 _TITLES = {metric: said.title for entry in WORDED for metric, said in entry.words("words").items()}
 

@@ -44,7 +44,7 @@ def run_madd(inputs: AuditInput) -> list[Result]:
     twice that of the rates, since MADD/2 bounds the difference of selection rates. The curves that were
     searched are not kept: a thousand numbers per comparison.
     """
-    if not inputs.has_scores or _needs_rows(inputs, "MADD"):
+    if not inputs.has("score") or _needs_rows(inputs, "MADD"):
         return []
     s = inputs.settings
     pairs = s.comparisons == "all" or inputs.reference == "highest"
@@ -95,7 +95,7 @@ def run_hfm(inputs: AuditInput) -> list[Result]:
     `inputs`: weights do not enter: a set has its rows once. Rows are named by their position, so that a
     report holds no one's label; draws go over them in the order of a tally's distinct rows.
     """
-    if not (inputs.columns.features and inputs.has_labels and inputs.has_predictions):
+    if not inputs.columns.features or not inputs.has("y_true", "y_pred"):
         return []
     if inputs.tally is not None:
         return [hfm(counts=inputs.tally.crossed(), rng=inputs.settings.seed)]
@@ -113,7 +113,7 @@ def run_um(inputs: AuditInput) -> list[Result]:
     A multinomial likelihood has no design weights. A reference chosen by its rate ("highest") means nothing
     here: the largest group is taken. The margin is the region of practical equivalence.
     """
-    if not (inputs.has_labels and inputs.has_predictions) or inputs.counts.weighted:
+    if not inputs.has("y_true", "y_pred") or inputs.counts.weighted:
         return []
     s = inputs.settings
     reference = None if inputs.reference == "highest" else inputs.reference

@@ -118,8 +118,8 @@ def run_rates(inputs: AuditInput) -> list[Result]:
     of the labels, conditional (use) accuracies, the other differences, the maxima and amplification. With
     labels and a score: ABROCA.
     """
-    given = {"predictions": inputs.has_predictions, "labels": inputs.has_labels, "scores": inputs.has_scores}
-    alone = inputs.has_labels and not inputs.has_predictions
+    given = {"predictions": inputs.has("y_pred"), "labels": inputs.has("y_true"), "scores": inputs.has("score")}
+    alone = given["labels"] and not given["predictions"]
     found = [
         _compute(metric, inputs)
         for metric in METRICS.values()
@@ -128,7 +128,7 @@ def run_rates(inputs: AuditInput) -> list[Result]:
         and not ("scores" in metric.needs and inputs.counts.weighted)
     ]
     bounds = worst_case(found)
-    if inputs.has_labels and inputs.has_predictions and isinstance(inputs.counts, ConfusionCounts):
+    if inputs.has("y_true", "y_pred") and isinstance(inputs.counts, ConfusionCounts):
         found.append(amplification(inputs.counts, inputs.reference, ratio_settings(inputs.settings)))
     return found + bounds
 

@@ -83,24 +83,22 @@ def vignette_of_report(
         "intersections": any(len(section.attributes) > 1 for section in report.sections),
         **{name: getattr(s, name) for name in _SETTINGS},
     }  # fmt: skip
-    own |= {"y_pred": c.models} if c.models else {}
-    own |= {"score": c.model_scores} if c.model_scores else {}
-    return write_vignette(path, data, own)
+    several = {"y_pred": c.models, "score": c.model_scores}
+    return write_vignette(path, data, own | {role: models for role, models in several.items() if models})
 
 
 def _write(path: Path, title: str, params: dict[str, str], keys: Mapping[str, Sequence[str]], **more: Any) -> Path:
     if path.suffix not in (".Rmd", ".qmd"):
-        got, cure = f"a name that ends in {path.suffix!r}", "audit.Rmd"
-        raise InputError("path", got=got, allowed="a name that ends in .Rmd or .qmd", cure=cure)
+        got = f"a name that ends in {path.suffix!r}"
+        raise InputError("path", got=got, allowed="a name that ends in .Rmd or .qmd", cure="audit.Rmd")
     if path.exists() or not path.parent.is_dir():
         got = repr(str(path)) + (", which is there already" if path.exists() else ", whose folder is not there")
         raise InputError("path", got=got, allowed="a new file in a folder", cure="choose another name")
     try:
         from jinja2 import Environment, PackageLoader
     except ImportError as problem:
-        raise MissingDependencyError(
-            "jinja2", extra="report", purpose="Writing a vignette", alternative="to_html(path)"
-        ) from problem
+        what = {"purpose": "Writing a vignette", "alternative": "to_html(path)"}
+        raise MissingDependencyError("jinja2", extra="report", **what) from problem
     environment = Environment(  # noqa: S701 - R Markdown, no HTML
         loader=PackageLoader("fairstats.report", "vignettes"), trim_blocks=True, keep_trailing_newline=True
     )
