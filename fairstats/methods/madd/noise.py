@@ -118,7 +118,7 @@ class MultinomialNoise:
 
 @dataclass(frozen=True, eq=False)
 class NormalNoise:
-    """Jointly normal D̂ by linearisation; degrees of freedom: clusters or effective rows, of the smaller group, less 1."""
+    """Jointly normal D̂ by linearisation; degrees of freedom: clusters or effective rows of the smaller group, − 1."""
 
     difference: NDArray[np.float64]
     covariance: NDArray[np.float64]
