@@ -179,7 +179,10 @@ class Apart:
 
     def measure(self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0) -> Measured:
         """Limits of ∫|D| and of its changes."""
-        laws, most = self._laws(), self.most
+        laws, most = [], self.most
+        for d, h, error in zip(self.observed, self.noise, self.noise.std(axis=1), strict=True):
+            zeros = (np.abs(d) < reach * error for reach in (0.0, _BETWEEN, self.near))  # how near to 0 D may be 0
+            laws.append([self.step * (h @ np.where(z, 0.0, np.sign(d)) + np.abs(h[:, z]).sum(axis=1)) for z in zeros])
         areas = self.step * np.abs(self.observed[:, None] + self.noise).sum(axis=2)
         spread = areas.std(axis=1, ddof=1)
         own = [
@@ -199,14 +202,6 @@ class Apart:
             part = unchanged(self.rows, most) if error < 1e-12 else Part(at, *_ends(at, both, -most, most))
             found[b, a] = Change(part, part, error)
         return Measured(Level(estimates, parts, spread, evidence=evidence), found, grid)
-
-    def _laws(self) -> list[list[Floats]]:
-        """Errors of ∫|D| of every model, by how near to 0 D may be 0."""
-        laws = []
-        for d, h, error in zip(self.observed, self.noise, self.noise.std(axis=1), strict=True):
-            zeros = (np.abs(d) < reach * error for reach in (0.0, _BETWEEN, self.near))
-            laws.append([self.step * (h @ np.where(z, 0.0, np.sign(d)) + np.abs(h[:, z]).sum(axis=1)) for z in zeros])
-        return laws
 
 
 def _ends(at: float, laws: Floats, least: float, most: float) -> tuple[End, End]:
