@@ -1,9 +1,8 @@
 """Distances between two groups under several scores of the same people, and what changes.
 
-MADD and ABROCA are ∫|D| of a difference D of two groups, with a kink where D is 0. Rows are drawn again, all
-models' scores with them, and the noise h of D goes through the directional derivative: sign(D)·h away from 0,
-|h| where D may be 0. Where that is, within 0, 1.5 or 3 and more standard errors, gives three laws, and the
-interval is the widest.
+MADD and ABROCA are ∫|D| of a difference D of two groups, with a kink where D is 0. Rows are drawn again, all models'
+scores with them, and the noise h of D goes through the directional derivative: sign(D)·h away from 0, |h| where D may
+be 0. Where that is, within 0, 1.5 or 3 and more standard errors, gives three laws, and the interval is the widest.
 """
 
 from __future__ import annotations

@@ -150,8 +150,8 @@ def adverse_impact(
         raise InputError("data", got=got, allowed=allowed, cure="compare with another group")
     said = {key: label_text(value) for key, value in said.items()}
     kind = "scoring" if measure == "scoring" or median is not None else "selection"
-    at = (None, 0) if median is None else (median.value, median.n_equal)
-    return AdverseImpact(tables, template, settings.limit, settings.confidence_level, said, kind, *at)
+    about_scores = median or (None, 0)
+    return AdverseImpact(tables, template, settings.limit, settings.confidence_level, said, kind, *about_scores)
 
 
 def _table(one: Counted, settings: Inference, references: list[str], share: float, reason: str) -> ImpactTable:
