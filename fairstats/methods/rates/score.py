@@ -105,7 +105,6 @@ def difference_limit(table: Table, critical: float, correction: bool, continuity
     """Lower (side −1) or upper (side 1) end of {difference : |z(difference)| ≤ critical}, in [−1, 1]."""
     k0, n0, k1, n1 = table
     center = k0 / n0 - k1 / n1
-
     if side * difference_statistic(table, side, correction, continuity) >= -critical:
         return float(side)
     ends = (-1.0, center) if side < 0 else (center, 1.0)
