@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from math import hypot
 from typing import Any
 
@@ -184,11 +183,10 @@ class Apart:
             laws.append([self.step * (h @ np.where(z, 0.0, np.sign(d)) + np.abs(h[:, z]).sum(axis=1)) for z in zeros])
         areas = self.step * np.abs(self.observed[:, None] + self.noise).sum(axis=2)
         spread = areas.std(axis=1, ddof=1)
+        hidden: Sequence[Unseen | None] = self.hidden or [None] * len(laws)
         own = [
-            _known(at, law, margin, most, hidden) if error > 1e-12 or hidden else _unmoved(at, self.rows, margin, most)
-            for at, law, error, hidden in zip(
-                estimates.tolist(), laws, spread, self.hidden or repeat(None, len(laws)), strict=True
-            )
+            _known(at, law, margin, most, few) if error > 1e-12 or few else _unmoved(at, self.rows, margin, most)
+            for at, law, error, few in zip(estimates.tolist(), laws, spread, hidden, strict=True)
         ]
         parts, evidence = zip(*own, strict=True)
         found = {}
