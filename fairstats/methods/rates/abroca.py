@@ -80,11 +80,11 @@ class RocCurve:
         of_both = (passed, behind), (caught, before)
         return tuple((float(share @ wrong), float(share @ wrong**2)) for share, wrong in of_both)
 
-    def ends(self, at: Floats, own: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Limits from the left and from the right at false positive rates `at`, the `own` ones among them."""
-        right: NDArray[np.intp] = np.cumsum(own) - own  # the place of the first own one from there on
+    def ends(self, at: Floats) -> tuple[Floats, Floats]:
+        """Limits from the left and from the right at ascending false positive rates in [0, 1]."""
+        right = np.searchsorted(self.fpr, at)
         low, high = self.low[right], self.high[right]
-        between = np.flatnonzero(~own)
+        between = np.flatnonzero(self.fpr[right] > at)
         right = right[between]
         left = right - 1
         share = (at[between] - self.fpr[left]) / (self.fpr[right] - self.fpr[left])
@@ -94,13 +94,8 @@ class RocCurve:
 
 def area_between(first: RocCurve, second: RocCurve) -> float:
     """∫ |ROC₁ − ROC₂| over the false positive rate, exact for piecewise linear curves."""
-    at = np.concatenate([first.fpr, second.fpr])
-    order = np.argsort(at, kind="stable")  # two runs are merged; where both have a rate, the first's is first
-    at, of_first = at[order], order < first.fpr.size
-    last = np.append(np.diff(at) > 0, True)
-    own = of_first[np.append(True, last[:-1])], ~of_first[last]
-    at = at[last]
-    (left1, right1), (left2, right2) = first.ends(at, own[0]), second.ends(at, own[1])
+    at = np.union1d(first.fpr, second.fpr)
+    (left1, right1), (left2, right2) = first.ends(at), second.ends(at)
     start, stop = (right1 - right2)[:-1], (left1 - left2)[1:]
     size = np.abs(start) + np.abs(stop)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -185,15 +185,10 @@ class ExactTest:
                     return back(side * score.LOG_SPAN)
         # By halves over multiples of a fixed step: where p jumps back and forth over the level, a root
         # depends on the last digits of where the search began; this does not.
-        while (middle := _between(inner, outer)) is not None:
+        while (first := floor(min(inner, outer) / _STEP) + 1) <= (last := ceil(max(inner, outer) / _STEP) - 1):
+            middle = (first + last) // 2 * _STEP
             inner, outer = (middle, outer) if excess(middle) >= 0 else (inner, middle)
         return back((inner + outer) / 2)
-
-
-def _between(a: float, b: float) -> float | None:
-    """The multiple of the step next to the middle of two values, None where no multiple lies between them."""
-    first, last = floor(min(a, b) / _STEP) + 1, ceil(max(a, b) / _STEP) - 1
-    return (first + last) // 2 * _STEP if first <= last else None
 
 
 def _logit(difference: float) -> float:

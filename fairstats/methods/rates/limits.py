@@ -258,18 +258,15 @@ def bca_distribution(
     replicates = replicates[~np.isnan(replicates)]
     share = (np.sum(replicates < estimate) + 0.5 * np.sum(replicates == estimate)) / replicates.size
     bias = float(ndtri(np.clip(share, 0.5 / replicates.size, 1 - 0.5 / replicates.size)))
-    return BcaDistribution(replicates, bias, _acceleration(cells, contrast))
-
-
-def _acceleration(cells: Floats, contrast: Contrast) -> float:
-    """Skewness of the jackknife values over 6; of the influence values where the jackknife has no ratio."""
+    # the acceleration: skewness of the jackknife values over 6; of the influence values where it has no ratio
     left_out = contrast_of(cells - np.eye(4), contrast)
     if np.isfinite(left_out).all():
         deviation = np.average(left_out, weights=cells) - left_out
     else:
         k, n = cells[::2], cells[::2] + cells[1::2]
         deviation = (np.stack([1 / k - 1 / n, -1 / n]) * [1, -1]).T.ravel()
-    return float((cells @ deviation**3) / (6 * (cells @ deviation**2) ** 1.5))
+    acceleration = float((cells @ deviation**3) / (6 * (cells @ deviation**2) ** 1.5))
+    return BcaDistribution(replicates, bias, acceleration)
 
 
 def contrast_of(cells: Floats, contrast: Contrast) -> Floats:

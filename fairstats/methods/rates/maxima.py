@@ -291,17 +291,14 @@ def _projection(low: Floats, high: Floats, complete: bool) -> tuple[float, float
 
 
 def _lacking(estimates: Sequence[RateEstimates]) -> list[str]:
-    notes = {
-        f"{g}: no {part.rate_of.case_words}, so no {part.rate_of.title}.": None
-        for e in estimates
-        for part in e.parts or (e,)
-        for g, cases in zip(part.groups, part.cases, strict=True)
+    parts = [part for e in estimates for part in e.parts or (e,)]
+    notes = [
+        f"{group}: no {part.rate_of.case_words}, so no {part.rate_of.title}."
+        for part in parts
+        for group, cases in zip(part.groups, part.cases, strict=True)
         if not cases > 0
-    }
-    few = {
-        f"{note[:-1]} ({e.rate_of.title})." if len(estimates) > 1 else note: None
-        for e in estimates
-        for g in range(len(e.groups))
-        if e.cases[g] > 0 and (note := too_few_units(e, g, g))
-    }
-    return [*{**notes, **few}]
+    ]
+    for e in estimates:
+        few = [note for g in range(len(e.groups)) if e.cases[g] > 0 and (note := too_few_units(e, g, g))]
+        notes += [f"{note[:-1]} ({e.rate_of.title})." if len(estimates) > 1 else note for note in few]
+    return list(dict.fromkeys(notes))

@@ -20,7 +20,7 @@ from fairstats.ground.checks import Floats, check_choice, check_confidence_level
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
-from fairstats.ground.results import Result
+from fairstats.ground.results import Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.exact import exactly_shown, first_true
 from fairstats.methods.rates.score import ratio_score_statistic
@@ -104,9 +104,9 @@ class PowerResult(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """Row of the tidy table: the assumed ratio with its power."""
-        names = ("n", "backend", "n_reference", "rate", "rate_reference", "ratio", "threshold", "alternative")
-        known = {name: getattr(self, name) for name in (*names, "confidence_level")}
-        return [{"metric": "power_ratio", "estimate": self.power, "method": self.method, **known}]
+        assumed = "rate", "rate_reference", "ratio", "threshold", "alternative", "confidence_level"
+        known = columns_of(self, "estimate", "method", "n", "backend", "n_reference", *assumed)
+        return [{"metric": "power_ratio", **known}]
 
     def sentences(self) -> list[str]:
         """The plan in words."""
@@ -115,10 +115,8 @@ class PowerResult(Result):
         if null is None:
             event = f"the verdict at threshold {self.threshold:g} is “{self.alternative}”"
         rates = f"{100 * self.rate:.1f}% and {100 * self.rate_reference:.1f}% (ratio {self.ratio:.3f})"
-        return [
-            f"With {self.n} cases in the group and {self.n_reference} in the reference, {event} with probability "
-            f"{self.power:.3f} where the rates are {rates}."
-        ]
+        sizes = f"With {self.n} cases in the group and {self.n_reference} in the reference"
+        return [f"{sizes}, {event} with probability {self.power:.3f} where the rates are {rates}."]
 
     def notes(self) -> list[str]:
         """A sentence where verdicts would not rest on the score statistic alone."""
@@ -126,10 +124,8 @@ class PowerResult(Result):
         of_verdict = self.alternative in _VERDICTS
         if few >= (_ENOUGH if of_verdict else _FEW) or min(self.n, self.n_reference) > _EXACT_UP_TO:
             return []
-        said = (
-            f"About {few:.1f} successes or failures are expected in one group: where fewer than {_FEW} are "
-            "observed, verdicts are by an exact test, "
-        )
+        said = f"About {few:.1f} successes or failures are expected in one group"
+        said += f": where fewer than {_FEW} are observed, verdicts are by an exact test, "
         if not of_verdict:
             return [f'{said}which shows less: alternative="violated" or "satisfied" gives their probability.']
         if self.n * self.n_reference <= _TABLES:

@@ -126,12 +126,6 @@ def as_family(
     return with_adjusted((c.ruled(r) for c, r in zip(comparisons, rulings, strict=True)), among)
 
 
-def _few(c: RateComparison) -> list[str]:
-    """Which of the group and its reference have few successes or failures; none where there is no rate."""
-    sides = (c.group, c.n, c.rate), (c.reference, c.n_reference or 0, c.rate_reference)
-    return [name for name, n, rate in sides if n * min(rate, 1 - rate) < SMALL_CELL]
-
-
 _RULES = {
     "named": "named by the user",
     "largest": "the largest group",
@@ -279,7 +273,10 @@ class ComparisonResult(Result):
         if self.method in ("log", "delta"):
             told = f"The {self.method} method, asked for, is too liberal beside a small group: there its"
             return [f"{told} verdicts are wrong in up to 10% of samples."]
-        few = [name for c in answered for name in _few(c)]
+        few = []
+        for c in answered:  # none where there is no rate
+            sides = (c.group, c.n, c.rate), (c.reference, c.n_reference or 0, c.rate_reference)
+            few += [name for name, n, rate in sides if n * min(rate, 1 - rate) < SMALL_CELL]
         if few and self.method in ("score", "koopman", "mee"):
             told = "Intervals may be too narrow where fewer than 5 successes or failures are expected"
             return [f"{told}: {', '.join(dict.fromkeys(few))}."]

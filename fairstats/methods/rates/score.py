@@ -1,8 +1,8 @@
 """Score tests of two rates: statistic and intervals.
 
-The interval holds every θ that the score test does not reject: |z(θ)| ≤ z_{1−α/2}, where z uses the maximum
-likelihood estimates of both rates under the constraint (Miettinen & Nurminen 1985). Without the factor
-N/(N−1) these are Koopman's (1984) interval for the ratio and Mee's (1984) for the difference.
+The interval holds every θ that the score test, with the maximum likelihood estimates of both rates under the
+constraint, does not reject (Miettinen & Nurminen 1985). Without the factor N/(N−1) these are Koopman's (1984) interval
+for the ratio and Mee's (1984) for the difference.
 
 statsmodels 0.15 has these intervals with faults (difference: wrong limits; ratio: complex or NaN at full and empty
 cells), hence our own. The statistics are written twice: in plain floats for one table, which an interval needs, and for
@@ -105,13 +105,10 @@ def difference_limit(table: Table, critical: float, correction: bool, continuity
     """Lower (side −1) or upper (side 1) end of {difference : |z(difference)| ≤ critical}, in [−1, 1]."""
     k0, n0, k1, n1 = table
     center = k0 / n0 - k1 / n1
-
-    def statistic(difference: float) -> float:
-        return difference_statistic(table, difference, correction, continuity)
-
-    if side * statistic(side) >= -critical:
+    if side * difference_statistic(table, side, correction, continuity) >= -critical:
         return float(side)
-    return _root(statistic, -side * critical, *((-1.0, center) if side < 0 else (center, 1.0)))
+    ends = (-1.0, center) if side < 0 else (center, 1.0)
+    return _root(lambda d: difference_statistic(table, d, correction, continuity), -side * critical, *ends)
 
 
 def _root(statistic: Callable[[float], float], target: float, left: float, right: float) -> float:

@@ -178,8 +178,7 @@ def make_settings(contrast: str, given: Mapping[str, Any], *, any_margin: bool =
 def count_table(given: Mapping[str, Any], needs: tuple[str, ...]) -> CellCounts:
     """Cell counts of what a metric needs, from the rows or the counts among a function's arguments.
 
-    Predictions and labels: confusion counts. Predictions alone: confusion or selection counts. Labels alone:
-    rows give the selection counts of the labels.
+    Predictions and labels: confusion counts; predictions alone: also selection counts; labels alone: those of labels.
     """
     selection = len(needs) == 1
     names = ("y_pred" if needs == ("predictions",) else "y_true",) if selection else ("y_true", "y_pred")

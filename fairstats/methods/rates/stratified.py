@@ -91,15 +91,13 @@ def stratified_ratio(
 
     Notes
     -----
-    T = Σ k₀n₁/N / Σ k₁n₀/N over strata (statsmodels' `StratifiedTable.riskratio_pooled`), Var(log T) of
-    Greenland & Robins (1985). Homogeneity of ratios: Cochran's Q of the stratum log ratios with inverse
-    variances, over strata without an empty cell of successes; of odds ratios: Breslow–Day with Tarone's
-    adjustment. A stratum with one group alone says nothing and is left out of the sums.
+    T = Σ k₀n₁/N / Σ k₁n₀/N over strata with both groups (statsmodels' `StratifiedTable.riskratio_pooled`), Var(log T)
+    of [1]_. Homogeneity of ratios: Cochran's Q of the stratum log ratios with inverse variances, over strata without an
+    empty cell of successes; of odds ratios: Breslow–Day with Tarone's adjustment.
 
     References
     ----------
-    .. [1] Greenland, Robins (1985). Estimation of a common effect parameter from sparse follow-up data.
-       Biometrics 41, 55–68.
+    .. [1] Greenland, Robins (1985). Estimation of a common effect parameter from sparse follow-up data. Biometrics 41.
 
     Examples
     --------
@@ -114,7 +112,13 @@ def stratified_ratio(
     settings = make_settings("ratio", {"threshold": threshold, "alternative": alternative, **options})
     rows = {"y_pred": y_pred, "sensitive_features": options["sensitive_features"], "strata": strata}
     if counts_or_rows(counts, needs="y_pred, strata", **rows):
-        table, cells, names = _tallied(counts)
+        if not isinstance(counts, Tally):
+            got = f"a {type(counts).__name__}"
+            raise InputError("counts", got=got, allowed="a Tally", cure="fs.tally(…, strata=)")
+        (cells, names, _), table = counts.strata(), counts.selection()
+        if table.weighted:
+            got, allowed = "a tally of weighted or clustered rows", "independent rows of equal weight"
+            raise InputError("counts", got=got, allowed=allowed, cure="tally without them")
     else:
         outcomes = Outcomes.from_arrays(None, y_pred, strata=strata, **rows_among(options))
         table = SelectionCounts.from_outcomes(outcomes)
@@ -132,18 +136,6 @@ def stratified_ratio(
         "statsmodels", names, cells, crude,
     )  # fmt: skip
     return warned(result, _METRIC)
-
-
-def _tallied(counts: Any) -> tuple[SelectionCounts, NDArray[np.int64], tuple[str, ...]]:
-    if not isinstance(counts, Tally):
-        got = f"a {type(counts).__name__}"
-        raise InputError("counts", got=got, allowed="a Tally", cure="fs.tally(…, strata=)")
-    cells, names, _ = counts.strata()
-    table = counts.selection()
-    if table.weighted:
-        got, allowed = "a tally of weighted or clustered rows", "independent rows of equal weight"
-        raise InputError("counts", got=got, allowed=allowed, cure="tally without them")
-    return table, cells, names
 
 
 def _stratum_cells(outcomes: Outcomes) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -1,9 +1,8 @@
 """Distances between two groups under several scores of the same people, and what changes.
 
-MADD and ABROCA are ∫|D| of a difference D of two groups, with a kink where D is 0. Rows are drawn again, all
-models' scores with them, and the noise h of D goes through the directional derivative: sign(D)·h away from 0,
-|h| where D may be 0. Where that is, within 0, 1.5 or 3 and more standard errors, gives three laws, and the
-interval is the widest.
+MADD and ABROCA are ∫|D| of a difference D of two groups, with a kink where D is 0. Rows are drawn again, all models'
+scores with them, and the noise h of D goes through the directional derivative: sign(D)·h away from 0, |h| where D may
+be 0. Where that is, within 0, 1.5 or 3 and more standard errors, gives three laws, and the interval is the widest.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from math import hypot
 from typing import Any
 
@@ -179,14 +177,16 @@ class Apart:
 
     def measure(self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0) -> Measured:
         """Limits of ∫|D| and of its changes."""
-        laws, most = self._laws(), self.most
+        laws, most = [], self.most
+        for d, h, error in zip(self.observed, self.noise, self.noise.std(axis=1), strict=True):
+            zeros = (np.abs(d) < reach * error for reach in (0.0, _BETWEEN, self.near))  # how near to 0 D may be 0
+            laws.append([self.step * (h @ np.where(z, 0.0, np.sign(d)) + np.abs(h[:, z]).sum(axis=1)) for z in zeros])
         areas = self.step * np.abs(self.observed[:, None] + self.noise).sum(axis=2)
         spread = areas.std(axis=1, ddof=1)
+        hidden: Sequence[Unseen | None] = self.hidden or [None] * len(laws)
         own = [
-            _known(at, law, margin, most, hidden) if error > 1e-12 or hidden else _unmoved(at, self.rows, margin, most)
-            for at, law, error, hidden in zip(
-                estimates.tolist(), laws, spread, self.hidden or repeat(None, len(laws)), strict=True
-            )
+            _known(at, law, margin, most, few) if error > 1e-12 or few else _unmoved(at, self.rows, margin, most)
+            for at, law, error, few in zip(estimates.tolist(), laws, spread, hidden, strict=True)
         ]
         parts, evidence = zip(*own, strict=True)
         found = {}
@@ -199,14 +199,6 @@ class Apart:
             part = unchanged(self.rows, most) if error < 1e-12 else Part(at, *_ends(at, both, -most, most))
             found[b, a] = Change(part, part, error)
         return Measured(Level(estimates, parts, spread, evidence=evidence), found, grid)
-
-    def _laws(self) -> list[list[Floats]]:
-        """Errors of ∫|D| of every model, by how near to 0 D may be 0."""
-        laws = []
-        for d, h, error in zip(self.observed, self.noise, self.noise.std(axis=1), strict=True):
-            zeros = (np.abs(d) < reach * error for reach in (0.0, _BETWEEN, self.near))
-            laws.append([self.step * (h @ np.where(z, 0.0, np.sign(d)) + np.abs(h[:, z]).sum(axis=1)) for z in zeros])
-        return laws
 
 
 def _ends(at: float, laws: Floats, least: float, most: float) -> tuple[End, End]:

@@ -150,8 +150,8 @@ def adverse_impact(
         raise InputError("data", got=got, allowed=allowed, cure="compare with another group")
     said = {key: label_text(value) for key, value in said.items()}
     kind = "scoring" if measure == "scoring" or median is not None else "selection"
-    at = (None, 0) if median is None else (median.value, median.n_equal)
-    return AdverseImpact(tables, template, settings.limit, settings.confidence_level, said, kind, *at)
+    about_scores = median or (None, 0)
+    return AdverseImpact(tables, template, settings.limit, settings.confidence_level, said, kind, *about_scores)
 
 
 def _table(one: Counted, settings: Inference, references: list[str], share: float, reason: str) -> ImpactTable:
@@ -169,11 +169,9 @@ def _table(one: Counted, settings: Inference, references: list[str], share: floa
     named = next((name for name in references if name in used.groups), "highest")
     found: Any = compare_metric(METRICS["disparate_impact"], used, settings, named)
     at, level, highest = used.groups.index, settings.confidence_level, found.settings.reference_rule == "highest"
-    selected, people = used.totals[:, 0].astype(int).tolist(), used.group_sizes.tolist()
+    k, n = used.totals[:, 0].astype(int).tolist(), used.group_sizes.tolist()
     pairs = ((at(c.group), at(c.reference)) for c in found.comparisons)
-    figures = tuple(
-        impact_figures((selected[i], people[i], selected[j], people[j]), settings.limit, level) for i, j in pairs
-    )
+    figures = tuple(impact_figures((k[i], n[i], k[j], n[j]), settings.limit, level) for i, j in pairs)
     bounds: dict[str, tuple[float, float, float, float]] = {}
     if used.missing.patterns:
         against = None if highest else at(found.reference)

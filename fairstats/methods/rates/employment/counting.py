@@ -31,19 +31,11 @@ class Counted:
     tally: Tally | None = None
 
 
-@dataclass(frozen=True)
-class Median:
-    """The median of all scores, and how many have just this score."""
-
-    value: float
-    n_equal: int
-
-
 def count_tables(
     data: Any, *, selected: Any, score: str | None, sex: str | None, race: str | None, strata: str | None,
     number: str | None, pos_label: Any, missing: str, unknown: Any,
-) -> tuple[list[Counted], Median | None]:  # fmt: skip
-    """All tables that the data give, and the median where they are about scores."""
+) -> tuple[list[Counted], tuple[float, int] | None]:  # fmt: skip
+    """All tables that the data give; where they are about scores the median, and how many have just it."""
     check_choice("missing", missing, ("drop", "raise"))
     steps = () if selected is None else column_names("selected", selected)
     for name, column in (("score", score), ("sex", sex), ("race", race), ("strata", strata)):
@@ -90,7 +82,7 @@ def _sets(attributes: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [*((a,) for a in attributes), *([attributes] if len(attributes) > 1 else [])]
 
 
-def _by_median(frame: Any, score: str, weight: Any) -> tuple[list[Any], Median]:
+def _by_median(frame: Any, score: str, weight: Any) -> tuple[list[Any], tuple[float, int]]:
     """Who scores above the median of all who have a score, whether or not their category is known."""
     values = as_float_column(frame[score], "score")
     known = ~np.isnan(values)
@@ -102,7 +94,7 @@ def _by_median(frame: Any, score: str, weight: Any) -> tuple[list[Any], Median]:
     middle = [ranked[np.searchsorted(sums, sums[-1] / 2, side)] for side in ("left", "right")]
     value = float(sum(middle) / 2)
     passed = np.where(known, values > value, np.nan)
-    return [("", np.full(len(frame), True), passed)], Median(value, int(weight[values == value].sum()))
+    return [("", np.full(len(frame), True), passed)], (value, int(weight[values == value].sum()))
 
 
 def _by_step(frame: Any, steps: Sequence[str], pos_label: Any) -> list[Any]:

@@ -58,9 +58,7 @@ class ModelComparison(OfPairs, Result):
         Per metric, pair of models, and group or pair of groups.
     score_values : tuple of ModelValue
         Of metrics of scores, per model, and group or pair of groups.
-    settings : Inference
-    reference : str
-        The reference group.
+    settings, reference : Inference, str
     pairs : tuple of ModelPair
         The sufficient statistics.
     """
@@ -181,8 +179,7 @@ class ModelComparison(OfPairs, Result):
         ax : matplotlib Axes, optional
             Where to draw; default a new figure.
         kind : {"forest", "table"}
-            "forest": every model with its interval; "table": models × groups,
-            coloured by distance from parity, with the mark of the verdict.
+            "table": models × groups, coloured by distance from parity, with the mark of the verdict.
         metric : str, optional
             Default: the first (forest), all (table).
         """

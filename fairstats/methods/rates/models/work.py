@@ -34,11 +34,8 @@ _NEEDS = {
     "accuracy": ("predictions", "labels"), "auc": ("labels", "scores"), "brier": ("labels", "scores"),
     "madd": ("scores",), "abroca": ("labels", "scores"),
 }  # fmt: skip
-_METHODS = {
-    "auc": "DeLong", "brier": "paired t", "madd": "paired bootstrap, directional",
-    "abroca": "paired bootstrap, directional",
-}  # fmt: skip
 _DRAWN = frozenset({"madd", "abroca"})
+_METHODS = {"auc": "DeLong", "brier": "paired t", **dict.fromkeys(_DRAWN, "paired bootstrap, directional")}
 _ARGUMENTS = {"predictions": "y_pred", "labels": "y_true", "scores": "score"}
 
 
