@@ -296,8 +296,8 @@ def mean_residual_life(
 
     Notes
     -----
-    Only to look at: of a heavy tail the mean is skewed, and with 200 exceedances the 95% intervals cover .94 to .95
-    for ξ ≤ .2, .92 at ξ = .3 and .90 at .4. A note says so where the standard deviation of the excesses over some
+    A picture to look at: of a heavy tail the mean is skewed, and with 200 exceedances the 95% intervals cover .94 to
+    .95 for ξ ≤ .2, .92 at ξ = .3 and .90 at .4. A note says so where the standard deviation of the excesses over some
     threshold is more than 1.2 times their mean, which it is in 1% of samples at ξ = 0 and in 86% at ξ = .3.
 
     Examples
@@ -409,8 +409,9 @@ def exponentiality_test(
         1 − α, with α the level of the test, of all looks together.
     max_looks : int or None
         Where the test is repeated on a growing sample: how often at the most, stated beforehand. Each look has the
-        level α/`max_looks`, so that an exponential tail is rejected at any of them with probability α at the most.
-        None: looks at level α without a limit; the result then says that passing has no error guarantee.
+        level α/`max_looks`, so that an exponential tail is rejected at any of them with probability α at the most
+        (conservative). None: looks at level α without a limit; the result then says that passing has no error
+        guarantee.
     n_resamples : int
         Simulated exponential samples.
     rng : None, int or Generator
