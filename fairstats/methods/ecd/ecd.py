@@ -21,30 +21,23 @@ from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
 from fairstats.methods.ecd.settings import EcdSettings
 from fairstats.methods.ecd.tail import GroupTail, group_tail
 
+_SYNTHETIC = (
+    "Synthetic rows: the interval is Monte Carlo error about the generator's law and can be made as small as one likes."
+    " For people, resample the real rows, refit the generator and repeat at that size."
+)
+
 
 def ecd(
-    sample: CounterfactualSample | Tally | Mapping[Hashable, Any] | None = None,
-    *,
-    reference: Any = None,
-    privileged: Any = None,
-    unprivileged: Any = None,
-    interactions: float = 1000,
-    location: str = "return_level",
+    sample: CounterfactualSample | Tally | Mapping[Hashable, Any] | None = None, *,
+    reference: Any = None, privileged: Any = None, unprivileged: Any = None,
+    interactions: float = 1000, location: str = "return_level",
     threshold: int | str | Mapping[Hashable, float] | None = None,
     other_interactions: Sequence[float] = (500, 1000, 2000, 10_000),
-    confidence_level: float = 0.95,
-    margin: float = 0.05,
-    horizon_width: float = 0.5,
-    n_resamples: int = 999,
-    calibrated: bool = True,
-    adjust: str = "holm",
-    sensitivity: Sequence[float] = (0.5, 2.0),
-    cvar_level: float = 0.95,
-    grid: float | str | None = "auto",
-    backend: str | None = None,
-    counts: Tally | None = None,
-    rng: Any = None,
-) -> EcdResult:
+    confidence_level: float = 0.95, margin: float = 0.05, horizon_width: float = 0.5,
+    n_resamples: int = 999, calibrated: bool = True, adjust: str = "holm", sensitivity: Sequence[float] = (0.5, 2.0),
+    cvar_level: float = 0.95, grid: float | str | None = "auto",
+    backend: str | None = None, counts: Tally | None = None, rng: Any = None,
+) -> EcdResult:  # fmt: skip
     """Extreme counterfactual discrimination: difference of two groups' worst cases.
 
     RL_g(m) is the 1 − 1/m quantile of CD in group g, by extreme value theory; m interactions exceed it with
@@ -191,11 +184,11 @@ def _contrasts(
     for tail, chosen in zip(tails[:-1], samples[:-1], strict=True):
         pair = Pair((tail, tails[-1]), (chosen, samples[-1]), settings, stream(), each)
         one, proof = contrast_tails(pair)
-        if any(s.n_synthetic for s in pair.samples):
+        if made := any(s.n_synthetic for s in pair.samples):
             one, proof = replace(one, pvalue=math.nan), Evidence()
         others = other_exceedances(pair)
-        changed = _sensitivity_note(one, others, settings)
-        notes = (one.note, _wide_note(one, pair.tails, settings), _synthetic_note(pair.tails), changed, note)
+        changed, wide = _sensitivity_note(one, others, settings), _wide_note(one, pair.tails, settings)
+        notes = (one.note, wide, _SYNTHETIC if made else "", changed, note)
         yield replace(one, note=" ".join(filter(None, notes))), proof, tuple(others)
 
 
@@ -209,17 +202,14 @@ def _judged(
     for one, ruling, q in zip(found, rulings, adjusted, strict=True):
         ruled = replace(one.ruled(ruling), pvalue_adjusted=float(q))
         ordered = one.method == "none" and one.confidence_interval.method != "none"
-        if ordered and not (math.isnan(one.estimate) or _is_synthetic(one, tails)):
+        synthetic = any(t.n_synthetic for t in tails if t.group in (one.group, one.reference))
+        if ordered and not (math.isnan(one.estimate) or synthetic):
             # order statistics: limits without a p-value
             ruled = replace(ruled, verdict=judge(*one.bounds, fair=fair_range("difference", settings.margin)))
         elif ruled.verdict in ("violated", "satisfied") and (why := _beyond_horizon(one, tails, settings)):
             ruled = replace(ruled, verdict="undecided", note=" ".join(filter(None, (ruled.note, why))))
         judged.append(ruled)
     return tuple(judged)
-
-
-def _is_synthetic(one: EcdComparison, tails: tuple[GroupTail, ...]) -> bool:
-    return any(t.n_synthetic for t in tails if t.group in (one.group, one.reference))
 
 
 def _beyond_horizon(one: EcdComparison, tails: tuple[GroupTail, ...], settings: EcdSettings) -> str:
@@ -289,12 +279,3 @@ def _sample(given: Any) -> CounterfactualSample:
     allowed = "group → values of CD, a CounterfactualSample or a Tally"
     check_type("sample", given, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
     return CounterfactualSample.from_values(given)
-
-
-def _synthetic_note(tails: tuple[GroupTail, ...]) -> str:
-    if not any(t.n_synthetic for t in tails):
-        return ""
-    return (
-        "Synthetic rows: the interval is Monte Carlo error about the generator's law and can be made as "
-        "small as one likes. For people, resample the real rows, refit the generator and repeat at that size."
-    )

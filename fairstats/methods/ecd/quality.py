@@ -143,8 +143,9 @@ def _encoded(first: pd.DataFrame, second: pd.DataFrame) -> tuple[Floats, Floats]
             centre, spread = float(x.mean()), float(x.std()) or 1.0
             parts.append(tuple(((v.to_numpy(float) - centre) / spread)[:, None] for v in (x, y)))
         elif column.kind == "category":
-            values: Any = list(dict.fromkeys([*x, *y]))[:-1]  # the last one follows from the others
-            parts.append(tuple(np.column_stack([(v == one).to_numpy(float) for one in values]) for v in (x, y)))
+            values = list(dict.fromkeys([*x, *y]))[:-1]  # the last one follows from the others
+            a, b = (np.column_stack([(v == one).to_numpy(float) for one in values]) for v in (x, y))
+            parts.append((a, b))
     if not parts:
         raise InputError("real", got="constant columns only", allowed="columns that vary")
     return np.hstack([p[0] for p in parts]), np.hstack([p[1] for p in parts])

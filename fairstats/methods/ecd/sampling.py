@@ -17,8 +17,7 @@ from fairstats.ground.groups import group_index
 from fairstats.ground.predictions import as_features, favourable_probability
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.ecd.attribute import Attribute, find_attribute
-from fairstats.methods.ecd.discrimination import flipped_scores
+from fairstats.methods.ecd.discrimination import Attribute, find_attribute, flipped_scores
 from fairstats.methods.ecd.generators import FittedGenerator, as_people, fit_generator
 from fairstats.methods.ecd.sample import GroupSample
 from fairstats.numerics.evt import exponentiality_test
@@ -144,26 +143,11 @@ def status_words(looks: Sequence[Look], ended: str, stop: str, max_looks: int) -
 
 
 def sample_tail(
-    predict: Any,
-    data: Any,
-    *,
-    sensitive_features: Any,
-    group: Any,
-    values: Any = None,
-    generator: Any = None,
-    k_min: int = 10,
-    k_max: int = 50,
-    batch: int = 1_000,
-    max_looks: int = 20,
-    timeout: float | None = None,
-    test: str = "max_cv",
-    confidence_level: float = 0.95,
-    stop: str = "first_pass",
-    pos_label: Hashable | None = None,
-    n_resamples: int = 9_999,
-    rng: Any = None,
-    progress: bool = False,
-) -> TailSample:
+    predict: Any, data: Any, *, sensitive_features: Any, group: Any, values: Any = None, generator: Any = None,
+    k_min: int = 10, k_max: int = 50, batch: int = 1_000, max_looks: int = 20, timeout: float | None = None,
+    test: str = "max_cv", confidence_level: float = 0.95, stop: str = "first_pass",
+    pos_label: Hashable | None = None, n_resamples: int = 9_999, rng: Any = None, progress: bool = False,
+) -> TailSample:  # fmt: skip
     """Sample counterfactual discrimination of one group until its tail passes the exponentiality test.
 
     The first look is at the group's real rows. While the test fails, a batch of synthetic rows is added and the test is
@@ -182,10 +166,8 @@ def sample_tail(
         with ``fit(frame)`` and ``sample(n)``, such as CTGAN and TVAE of the package ctgan.
     k_min, k_max : int
         Numbers of largest values whose coefficients of variation are looked at.
-    batch : int
-        Synthetic rows added between looks.
-    max_looks : int
-        Looks in all, the first included.
+    batch, max_looks : int
+        Synthetic rows added between looks; looks in all, the first included.
     timeout : float, optional
         Seconds after which no further batch is made; the real rows are looked at in any case.
     test : {"max_cv", "paper_raw", "paper_excess"}
@@ -258,9 +240,9 @@ def sample_tail(
         max_looks = 1
     rows = _Rows(favourable_probability(predict, pos_label), attribute, level)
     rows.add(table.rows(real), table.labels_of(real))
-    share = _level(confidence_level) / max_looks
     # so many that the level of one look is resolved
-    n_resamples = max(n_resamples, int(np.ceil(20 / share))) if test == "max_cv" else 99
+    least = int(np.ceil(20 / (_level(confidence_level) / max_looks)))
+    n_resamples = max(n_resamples, least) if test == "max_cv" else 99
     rule = {
         "k_min": k_min, "k_max": k_max, "rule": test, "confidence_level": confidence_level,
         "max_looks": max_looks, "n_resamples": n_resamples, "rng": random,

@@ -20,8 +20,7 @@ from fairstats.ground.encoding import as_array, factorize
 from fairstats.ground.errors import FairstatsWarning, InputError, MissingDependencyError
 from fairstats.ground.lazy import pd
 from fairstats.ground.predictions import as_features
-from fairstats.methods.ecd.attribute import find_attribute
-from fairstats.methods.ecd.discrimination import counterfactual_discrimination
+from fairstats.methods.ecd.discrimination import counterfactual_discrimination, find_attribute
 from fairstats.methods.ecd.ecd import ecd
 from fairstats.methods.ecd.result import EcdResult
 
@@ -49,10 +48,8 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Trials.
     timeout : float, optional
         Seconds after which no further trial begins.
-    interactions, threshold : float, int
-        As for `ecd`.
-    pos_label : optional
-        As for `counterfactual_discrimination`.
+    interactions, threshold, pos_label
+        As for `ecd` and `counterfactual_discrimination`.
     backend : {None, "auto", "r", "scipy"}
         Of the results that are reported, as for `ecd`. Trials are by SciPy, whose equality R's fits check.
     splits : (float, float, float)
@@ -72,10 +69,8 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of the feasible trial with the least objective; empty where the estimator as given is best.
     best_estimator_ : classifier
         Trained on the first part.
-    result_, baseline_result_ : EcdResult
+    result_, baseline_result_, accuracy_, baseline_accuracy_ : EcdResult, float
         On the third part: of the chosen model, and of the estimator as given.
-    accuracy_, baseline_accuracy_ : float
-        On the third part.
     classes_ : ndarray
 
     References
@@ -84,6 +79,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Examples
     --------
+    >>> import warnings
     >>> import numpy as np
     >>> from sklearn.neural_network import MLPClassifier
     >>> import fairstats as fs
@@ -92,11 +88,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> y = (x[:, 1] + 0.8 * x[:, 0] * x[:, 2] + r.normal(size=1500) > 0.4).astype(int)
     >>> network = MLPClassifier(solver="lbfgs", alpha=1.0, max_iter=2000, random_state=1)
     >>> search = fs.EcdSearch(
-    ...     network, {"hidden_layer_sizes": [(2,), (3,), (4,)]}, sensitive_features=0,
-    ...     privileged=1, unprivileged=0, n_iter=1, sampler="random", threshold=20, interactions=200,
-    ...     random_state=1,
+    ...     network, {"hidden_layer_sizes": [(2,), (3,), (4,)]}, sensitive_features=0, privileged=1, unprivileged=0,
+    ...     n_iter=1, sampler="random", threshold=20, interactions=200, random_state=1,
     ... )
-    >>> import warnings
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore", fs.FairstatsWarning)  # 300 rows have hardly a tail
     ...     search = search.fit(x, y)
@@ -105,27 +99,13 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self,
-        estimator: Any,
-        param_distributions: Mapping[str, Any],
-        *,
-        sensitive_features: Any,
-        privileged: Any,
-        unprivileged: Any,
-        objective: str = "ecd",
-        accuracy_loss: float = 0.02,
-        n_iter: int = 20,
-        timeout: float | None = None,
-        interactions: float = 1000,
-        threshold: int = 50,
-        pos_label: Hashable | None = None,
-        backend: str | None = None,
-        splits: tuple[float, float, float] = (0.6, 0.2, 0.2),
-        sampler: str = "auto",
-        warm_start: bool = False,
-        random_state: int = 0,
-        progress: bool = False,
-    ) -> None:
+        self, estimator: Any, param_distributions: Mapping[str, Any], *,
+        sensitive_features: Any, privileged: Any, unprivileged: Any, objective: str = "ecd",
+        accuracy_loss: float = 0.02, n_iter: int = 20, timeout: float | None = None, interactions: float = 1000,
+        threshold: int = 50, pos_label: Hashable | None = None, backend: str | None = None,
+        splits: tuple[float, float, float] = (0.6, 0.2, 0.2), sampler: str = "auto", warm_start: bool = False,
+        random_state: int = 0, progress: bool = False,
+    ) -> None:  # fmt: skip
         self.estimator, self.param_distributions = estimator, param_distributions
         self.sensitive_features, self.pos_label = sensitive_features, pos_label
         self.privileged, self.unprivileged = privileged, unprivileged
@@ -136,22 +116,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.warm_start, self.random_state, self.progress = warm_start, random_state, progress
 
     def fit(self, X: Any, y: Any) -> EcdSearch:
-        """Search.
-
-        Parameters
-        ----------
-        X : data frame or array, shape (n, p)
-        y : array-like, shape (n,)
-
-        Returns
-        -------
-        EcdSearch
-
-        Raises
-        ------
-        InputError
-            Settings, or no trial that can be trained.
-        """
+        """Search on rows, shape (n, p), with labels, shape (n,); InputError where these or settings cannot be used."""
         self._check()
         label, factor = as_array(y, "y"), factorize(y, "y")
         mixed = factor.has_missing or label.dtype.kind == "V" or len(set(map(type, factor.levels))) > 1

@@ -139,13 +139,16 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
     above, threshold = _above(sample, name, k, settings)
     fit, degenerate = _fitted(sample, above, threshold, settings)
     level, *others = group_levels(sample, fit, (settings.interactions, *settings.other_interactions), settings)
+    goodness = math.nan
+    if fit is not None and settings.n_resamples > 0:
+        goodness = fit.goodness_of_fit(n_resamples=settings.n_resamples, rng=rng).pvalue
     return GroupTail(
         group=name, n_real=sample.n_real, n_synthetic=sample.n_synthetic, n_people=sample.average.n_people,
         threshold=threshold, n_exceedances=int(above.size),
         rate=above.size / sample.n if sample.n else math.nan, maximum=sample.maximum, level=level,
         levels=tuple(others), fit=fit,
         type=None if fit is None else tail_type(fit, bound=BOUND, max_relative_width=settings.horizon_width),
-        goodness_pvalue=_goodness(fit, settings, rng),
+        goodness_pvalue=goodness,
         endpoint=None if fit is None or fit.shape >= 0 else fit.endpoint().confidence_interval,
         degenerate=degenerate, notes=(*notes, *_remarks(sample, k, above.size, fit, level, settings)),
     )  # fmt: skip
@@ -153,7 +156,12 @@ def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.ra
 
 def _above(sample: GroupSample, name: str, k: int, settings: EcdSettings) -> tuple[Floats, float]:
     """The values above the threshold, and the threshold; on a grid it lies between two cells."""
-    threshold = _threshold(sample, name, k, settings)
+    threshold, rank = math.nan, min(k, sample.n - 1)
+    if isinstance(settings.threshold, dict):
+        threshold = float(settings.threshold[name])
+    elif rank >= LEAST:
+        cd = sample.largest(np.nan if sample.top is None or rank < sample.top.size else -np.inf)
+        threshold = float(np.partition(cd, cd.size - rank - 1)[cd.size - rank - 1])
     cd = sample.largest(threshold)
     above, tied = cd[cd > threshold] if np.isfinite(threshold) else cd[:0], cd[cd >= threshold]
     if above.size < k and (width := grid_of(tied, settings)):
@@ -197,7 +205,7 @@ def _remarks(
         if not fit.regular:
             yield "With ξ below −1/2 one limit of a level on a grid may miss it in up to 9% instead of 2.5%."
     elif fit is not None and fit.by_power:
-        yield ("Its end point is near: levels are those of a power tail, unlike the type, ξ and the goodness of fit.")
+        yield "Its end point is near: levels are those of a power tail, unlike the type, ξ and the goodness of fit."
     if fit is not None and (tied := k - fit.n_exceedances) > 0:
         yield f"{tied} value{'s are' if tied > 1 else ' is'} tied with the threshold."
     if level.beyond_bound:
@@ -239,16 +247,6 @@ def _by_tests(sample: GroupSample, fewest: int, settings: EcdSettings, rng: np.r
     if are_tied(np.round(cd[: most + 1], 9)) or np.unique(cd[ks]).size < ks.size:
         return 0
     return choose_threshold(cd, thresholds=np.sort(cd[ks]), rng=rng).n_exceedances
-
-
-def _threshold(sample: GroupSample, name: str, k: int, settings: EcdSettings) -> float:
-    if isinstance(settings.threshold, dict):
-        return float(settings.threshold[name])
-    k = min(k, sample.n - 1)
-    if k < LEAST:
-        return math.nan
-    cd = sample.largest(np.nan if sample.top is None or k < sample.top.size else -np.inf)
-    return float(np.partition(cd, cd.size - k - 1)[cd.size - k - 1])
 
 
 def _degenerate(sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings) -> str:
@@ -306,19 +304,12 @@ def refitted(sample: GroupSample, k: int, settings: EcdSettings) -> EvtFit | Non
     return None if beyond or fit.return_level(settings.interactions, method=quickly).estimate > BOUND else fit
 
 
-def _goodness(fit: EvtFit | None, settings: EcdSettings, rng: np.random.Generator) -> float:
-    if fit is None or settings.n_resamples == 0:
-        return math.nan
-    return fit.goodness_of_fit(n_resamples=settings.n_resamples, rng=rng).pvalue
-
-
 def group_levels(
     sample: GroupSample, fit: EvtFit | None, periods: Sequence[float], settings: EcdSettings
 ) -> list[GroupLevel]:
     """Return levels of a group for m interactions each; order statistics where the tail gives none."""
-    reached = [float(m) for m in periods if fit is not None and m * fit.rate >= 1.0]
     found = {}
-    if fit is not None and reached:
+    if fit is not None and (reached := [float(m) for m in periods if m * fit.rate >= 1.0]):
         found = {x.m: x for x in fit.return_level(reached, confidence_level=settings.confidence_level).levels}
     known = [_group_level(sample, float(m), found.get(float(m)), settings) for m in periods]
     if not _are_people_repeated(sample):

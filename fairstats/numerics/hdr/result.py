@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import float_array, is_plain, shown
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
-from fairstats.ground.results import Result
+from fairstats.ground.results import Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.hdr.grids import FloatArray, Surface
 from fairstats.plots.hdr import plot_hdr
@@ -192,26 +192,21 @@ class HdrResult(Result):
         return places
 
     def _region(self, prob: float | None) -> HdrRegion:
-        if prob is None:
-            return self.regions[0]
         for region in self.regions:
-            if is_plain(prob) and region.prob == prob:
+            if prob is None or (is_plain(prob) and region.prob == prob):
                 return region
         asked = ", ".join(f"{region.prob:g}" for region in self.regions)
         raise InputError("prob", got=shown(prob), allowed=f"one of {asked}", cure="ask hdr() for it, too")
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per interval (1-D) or per region (more dimensions).
+        """One row per interval (1-D), or per region of more dimensions, whose `estimate` is its area (2-D).
 
         An interval's ends are `ci_low` and `ci_high`, with the errors `low_error` and `high_error`; its `estimate` is
-        where the density is highest in it. A region of two quantities has its area as `estimate`.
+        where the density is highest in it.
         """
         rows: list[dict[str, Any]] = []
         for region in self.regions:
-            common = {
-                "n": self.n, "method": self.method, "backend": self.backend, "prob": region.prob,
-                "falpha": region.falpha, "falpha_error": region.falpha_error,
-            }  # fmt: skip
+            common = columns_of(self, "n", "method", "backend") | columns_of(region, "prob", "falpha", "falpha_error")
             if region.intervals is not None:
                 rows += [common | self._interval_row(region, k) for k in range(len(region.intervals))]
             else:
@@ -234,18 +229,15 @@ class HdrResult(Result):
 
     def sentences(self) -> list[str]:
         """One sentence per region: where it lies, and how much it holds."""
-        of = "the density's mass" if self.n is None else f"{self.n:,} draws"
-        found = []
+        of, found = "the density's mass" if self.n is None else f"{self.n:,} draws", []
         for region in self.regions:
-            name = f"The {100 * region.prob:g}% highest density region"
-            holds = f"holds {region.mass:.1%} of {of}"
+            where = f"of {self.dimension} quantities"
             if region.intervals is not None:
-                parts = " and ".join(f"[{low:.4g}, {high:.4g}]" for low, high in region.intervals)
-                found.append(f"{name} is {parts} and {holds}.")
+                where = f"is {' and '.join(f'[{low:.4g}, {high:.4g}]' for low, high in region.intervals)} and"
             elif region.size is not None:
-                found.append(f"{name} has the area {region.size:.4g} and {holds}.")
-            else:
-                found.append(f"{name} of {self.dimension} quantities {holds}.")
+                where = f"has the area {region.size:.4g} and"
+            name = f"The {100 * region.prob:g}% highest density region"
+            found.append(f"{name} {where} holds {region.mass:.1%} of {of}.")
         return found
 
     def notes(self) -> list[str]:

@@ -106,8 +106,7 @@ def space_regions(
     regions = []
     for prob, level in zip(probs.tolist(), np.quantile(at_samples, 1 - probs).tolist(), strict=True):
         share = float((at_samples >= level).mean())
-        error = level_error(at_samples, prob)
-        regions.append(HdrRegion(prob=prob, falpha=level, falpha_error=error, mass=share, density_mass=None))
+        regions.append(HdrRegion(prob, level, level_error(at_samples, prob), share, None))
     mode = samples[at_samples.argmax()].copy()
     return {
         "regions": tuple(regions), "dimension": samples.shape[1], "kind": "density", "mode": mode,
