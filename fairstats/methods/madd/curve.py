@@ -39,8 +39,7 @@ _ROUNDING = 1e-12
 class MaddCurve(Result):
     """MADD of two groups for m = 1 … M bins.
 
-    `n_bins`, shape (M,): m, ascending; `madd`, shape (M,): in [0, 2]; `n0`, `n1`: rows of the two `groups`, effective
-    numbers (Kish) under weights.
+    `n_bins`, shape (M,): m, ascending; `madd`, shape (M,): in [0, 2]; `n0`, `n1`: (effective) rows of the `groups`.
     """
 
     n_bins: NDArray[np.int64]
@@ -114,8 +113,7 @@ def madd_curve(
 
     Notes
     -----
-    Bins are [0, 1/m), …, [(m−1)/m, 1]. The search runs over whole m: floor(1/h) in floating point loses a bin for 70 of
-    m = 1 … 1,000, the first of them m = 93.
+    Bins are [0, 1/m), …, [(m−1)/m, 1]. The search runs over whole m: floor(1/h) loses a bin for 70 of m = 1 … 1,000.
 
     References
     ----------

@@ -44,8 +44,7 @@ def madd(
     """Model absolute density distance: how far the score distributions of groups lie apart.
 
     MADD = Σ_k |d0_k − d1_k| ∈ [0, 2], d_k the share of a group's scores in bin k: 0 where the groups have the same
-    histogram, 2 where they share no bin. MADD/2 bounds the difference of selection rates under any rule that depends on
-    the bin alone, whatever the cut-off.
+    histogram, 2 where they share no bin. MADD/2 bounds the difference of selection rates under any rule by bins.
 
     Parameters
     ----------
@@ -54,8 +53,7 @@ def madd(
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
         Group of each row; several columns are crossed.
     bandwidth : "auto" or float, default "auto"
-        "auto": the mean of MADD over the stable stretch of bandwidths (`stable_bandwidth`). A number h in (0, 1] makes
-        ⌊1/h⌋ bins.
+        "auto": the mean of MADD over the stable stretch (`stable_bandwidth`). A number h in (0, 1] makes ⌊1/h⌋ bins.
     n_bins : int, optional
         Number of bins m, instead of a bandwidth.
     grid_bins : int, optional
@@ -74,8 +72,7 @@ def madd(
         "search" also runs Algorithm 1 again in every permutation: an exact p-value of the searched estimate (plain
         rows, at most 10⁵; some 15 ms per permutation at 20,000).
     margin : float, default 0.2
-        The verdict asks on which side of it the binned distance lies; 0.2 bounds all differences of selection rates by
-        0.1.
+        The verdict asks on which side of it the binned distance lies; 0.2 bounds differences of selection rates by 0.1.
     confidence_level : float, default 0.95
     adjust : str, default "holm"
         Adjustment of the p-values over the comparisons.
@@ -99,8 +96,7 @@ def madd(
     Raises
     ------
     InputError
-        For scores outside [0, 1], missing values, one group, a bandwidth outside (0, 1], no bins, no eligible stretch,
-        and other input that cannot be used.
+        Scores outside [0, 1], missing values, one group, a bandwidth outside (0, 1], no eligible stretch, and the like.
 
     Warns
     -----
@@ -112,13 +108,11 @@ def madd(
     Notes
     -----
     The estimate is biased upwards, the more the smaller the groups and the bins: read it beside `null_mean`, the exact
-    mean over all permutations of the labels. The p-value is exact on the grid: p = (1 + #{MADD* ≥ MADD})/(B + 1); the
-    mid-p value counts half of the ties.
+    mean over all permutations of the labels. p = (1 + #{MADD* ≥ MADD})/(B + 1) is exact; mid-p counts half of the ties.
 
     The interval is for the binned distance δ_m = Σ_k |p0_k − p1_k| on the grid. For the L1 distance of the densities,
     δ_m ≤ ∫|f0 − f1|, only the lower limit holds: without smoothness no upper one exists. The percentile bootstrap is
-    not offered: it never covers equal groups. Intervals that do are conservative, as signs of bins are left open where
-    groups may be alike.
+    not offered: it never covers equal groups. Intervals that do are conservative where groups may be alike.
 
     References
     ----------

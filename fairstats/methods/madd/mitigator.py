@@ -146,8 +146,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Warns
         -----
         DataWarning
-            Where a group has fewer distinct scores than bins, and than half its rows; where one has one row, and so no
-            halves.
+            Where a group has fewer distinct scores than bins, and than half its rows; where one has a single row.
         """
         self._check_parameters()
         outcomes = self._outcomes(score, y, sensitive_features, sample_weight)
@@ -227,8 +226,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         score, y, sensitive_features, sample_weight
             As in `fit`, of other rows.
         **options
-            Of `madd`, for both the scores as they are and the mapped ones; `reference` is the group that the others are
-            compared with, by default the largest.
+            Of `madd`, for both the scores as they are and the mapped ones; `reference`: by default the largest group.
 
         Returns
         -------

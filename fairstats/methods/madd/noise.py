@@ -81,8 +81,7 @@ class MultinomialNoise:
         """Bin probabilities that the noise is drawn with, shape (laws, 2 groups, m): one law, or two.
 
         First each group's own shares, shrunk towards the pooled ones as if by `PSEUDO_ROWS` more rows. Where a group
-        has few rows in a bin, then with the pooled share there, if that is larger: a bin that a small group misses by
-        chance has hardly any noise by its own.
+        has few rows in a bin, then with the pooled share there, if larger: what it misses by chance has hardly noise.
         """
         counts, n = self._counts_and_sizes
         pooled = counts.sum(axis=0) / n.sum()
@@ -118,7 +117,7 @@ class MultinomialNoise:
 
 @dataclass(frozen=True, eq=False)
 class NormalNoise:
-    """Jointly normal D̂ by linearisation; degrees of freedom: clusters or effective rows of the smaller group, − 1."""
+    """Jointly normal D̂ by linearisation; degrees of freedom: units of the smaller group (clusters, rows) less one."""
 
     difference: NDArray[np.float64]
     covariance: NDArray[np.float64]

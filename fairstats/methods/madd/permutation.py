@@ -170,8 +170,7 @@ def largest_test(
     """Exact test that all groups have one distribution, by the largest standardised MADD.
 
     Each MADD is centred and scaled over the permutations and the data, so that a small, noisy group does not drown the
-    others. `pairs`: positions of the groups on either side, inner edges. None under weights, or clusters in several
-    groups.
+    others. `pairs`: groups on either side, inner edges. None under weights, or clusters in several groups.
     """
     clustered = samples[0].clusters is not None
     if any(s.weights is not None for s in samples) or (clustered and not nested(samples)):

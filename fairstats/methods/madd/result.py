@@ -111,8 +111,7 @@ def _judged(row: MaddComparison | LargestMadd, margin: float, *, adjusted: bool)
         "satisfied": f"the data show a distance below {margin:g} in these bins",
         "undecided": f"the data do not settle on which side of {margin:g} it lies",
     }[row.verdict]
-    fair = fair_range("gap", margin)
-    why = explain(row.confidence_interval, row.bounds, fair, row.verdict, adjusted=adjusted)
+    why = explain(row.confidence_interval, row.bounds, fair_range("gap", margin), row.verdict, adjusted=adjusted)
     return f"{row.verdict}; {tail}. {why}".strip()
 
 
@@ -158,9 +157,8 @@ class MaddComparison(Comparison):
     def row(self, backend: str) -> dict[str, Any]:
         """Row of MADD on the grid, with interval, test and verdict."""
         width = _NAN if self.atoms else 1 / self.grid_bins
-        alone = {"h_low": width, "h_high": width, "n_searched": 1}
-        verdict = columns_of(self, LEVEL, *OF_VERDICT)
-        return {**super().row(backend), "estimate": self.binned, **alone, **verdict}
+        own = {"estimate": self.binned, "h_low": width, "h_high": width, "n_searched": 1}
+        return {**super().row(backend), **own, **columns_of(self, LEVEL, *OF_VERDICT)}
 
     def rows(self, backend: str, settings: MaddSettings) -> list[dict[str, Any]]:
         """Rows of the tidy table: MADD on the grid; before it the estimate, unjudged, where it rests on other bins."""
@@ -206,8 +204,7 @@ class LargestMadd(Comparison):
     "violated" rests on these; `estimate`: largest MADD on the grids; biased upwards, as every maximum of noisy values;
     `null_mean`: mean of the largest MADD over the permutations; `confidence_interval`, `bounds`: for the largest δ_m,
     from limits that hold for all comparisons at once (Bonferroni); `statistic`, `pvalue`, `mid_pvalue`: of "all groups
-    have one score distribution", by the largest standardised MADD; `pvalue_adjusted`: another where the family is the
-    whole audit.
+    have one score distribution", by the largest standardised MADD; `pvalue_adjusted`: another over a whole audit.
     """
 
     further: ClassVar[tuple[str, ...]] = ("null_mean", "mid_pvalue", LEVEL, *OF_VERDICT, "note")
@@ -248,8 +245,7 @@ class MaddResult(Result):
 
     `estimate`, `std_error` (bootstrap, of MADD on the grid), `confidence_interval` (of the binned distance), `pvalue`
     (of equal distributions), `verdict` and the attributes below are those of the only comparison, or an array or tuple
-    in the order of `comparisons`. `largest` is there where there are several comparisons; `counts` are the sufficient
-    statistics.
+    in the order of `comparisons`. `largest` is there where there are several; `counts` are the sufficient statistics.
     """
 
     comparisons: tuple[MaddComparison, ...]
@@ -291,8 +287,7 @@ class MaddResult(Result):
 
     def notes(self) -> list[str]:
         """What was done, and what could not be computed."""
-        settings: MaddSettings = self.settings
-        lines: list[str] = []
+        settings, lines = self.settings, list[str]()
         atoms, level = self.counts.atoms, f"{100 * settings.confidence_level:g}%"
         if settings.apart:
             where = "in the bins asked for"

@@ -1,8 +1,7 @@
 """Scores per group, sorted once, and their histograms: bins [0, 1/m), …, [(m−1)/m, 1], and the distance of two.
 
 Everything rests on counts below edges, so that one sort serves every number of bins. The M(M − 1)/2 inner edges k/m of
-the grids with 1 … M bins are only about 3M²/π² distinct numbers, the Farey fractions: counts below these are taken
-once, and every grid picks its own.
+the grids with 1 … M bins are only about 3M²/π² distinct Farey fractions, counted once: every grid picks its own.
 """
 
 from __future__ import annotations

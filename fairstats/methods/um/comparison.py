@@ -195,17 +195,15 @@ def um_compare(
     counts : Tally or PairedCounts, instead of posteriors
         With two predictions of the same rows: compares both under the uniform prior, paired.
     metrics : sequence of str or callable
-        Names as in `UmPosterior.metric`. A fairness metric counts as −(largest gap between groups), FPR and FNR with a
-        minus; a function counts as it is.
+        As in `UmPosterior.metric`. A fairness metric counts as −(largest gap), FPR, FNR as minus; a function as it is.
     rope : float or sequence of float, default 0.01
         ε_j ≥ 0, one for all metrics or one per metric.
     hdr : float, optional
         Probabilities are then P(event | ΔΘ in this highest density region), and labelled so.
     paired : {"auto", True, False}
         "auto": where both posteriors hold predictions of the same rows, the draws are of label × ŷ_A × ŷ_B jointly;
-        effective counts of different size are paired up to the smaller. Independent draws are the paper's way; for
-        algorithms that agree on most rows they overstate the variance of Δ, and intervals are conservative (as paired
-        ones are where both gaps are 0).
+        effective counts of different size are paired up to the smaller. Independent draws, the paper's way, overstate
+        the variance of Δ where algorithms agree: intervals are conservative (paired ones where both gaps are 0).
     names : (str, str), default ("A", "B")
     draws : int, optional
         Default as many as `a` has.

@@ -64,9 +64,8 @@ def um_cross_validate(
         Where the estimator is given ``sensitive_features`` (the group labels). "auto" finds out.
     target : {"parameter", "predictive", "algorithm"}
         "parameter": the metric of the models fitted to these rows. "predictive": their metric on another test set of
-        the same size. "algorithm": the mean metric of models fitted anew to (K−1)/K of as many rows; to the summed
-        counts it adds the spread between training sets, for every metric its own, from random half splits of which the
-        models of either half predict the other too (2·J·K fits; the correlation is not used).
+        the same size. "algorithm": the mean metric of models fitted anew to (K−1)/K of as many rows: with the spread
+        between training sets, from random halves whose models predict the other too (2·J·K fits; no correlation).
     prior, draws, reference, pos_label, groups
         As in `um_posterior`.
     n_jobs : int, optional
@@ -102,8 +101,7 @@ def um_cross_validate(
 
     Say which target you mean: 95% intervals about the fitted models ("parameter") hold the algorithm's demographic
     parity in 78 to 86% of samples (logistic and linear rules, trees; 400 and 1,000 rows), those of "algorithm" in 94 to
-    97% (accuracy up to 98%). The latter are multivariate t with J degrees of freedom: more half splits make them
-    narrower.
+    97% (accuracy up to 98%): multivariate t with J degrees of freedom, narrower with more half splits.
 
     References
     ----------
@@ -193,8 +191,7 @@ class Checked:
 
     def cells(self, rows: Any, predicted: Any) -> NDArray[np.int64]:
         """Counts (G, cells) of some of the rows."""
-        groups, classes = len(self.names), len(self.classes)
-        return count_cells(self.label[rows], predicted, self.codes[rows], groups, classes)
+        return count_cells(self.label[rows], predicted, self.codes[rows], len(self.names), len(self.classes))
 
 
 class _Fits:
@@ -332,8 +329,7 @@ def _half_runs(
     """The cross-validations in both halves of every split: split, half, algorithm.
 
     Of an algorithm `alone` the halves are random, as training sets come, and its models predict the other half too; a
-    ratio of two is steadier over stratified halves. Every algorithm but the reference, then the first, has the same
-    seeds.
+    ratio of two is steadier over stratified ones. Every algorithm but the reference, then the first, has one seed.
     """
     runs = []
     for j, stream in enumerate(streams):

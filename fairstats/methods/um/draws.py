@@ -315,8 +315,8 @@ def posterior_rows(
 ) -> tuple[PosteriorRow, ...]:
     """One row per metric and group (without metrics those of `DEFAULT_METRICS`); long tables are of fewer draws."""
     level, width = check_share("prob", prob), check_rope(rope, 1)[0]
-    parts = _all_parts(draws, metrics, reference)
-    number = _draws_of(draws, parts)
+    parts = parts_of_table(draws, metrics, reference)
+    number = draws_of_table(draws, parts)
     if number < draws.n_draws:
         draws = replace(draws, n_draws=number, stored=None if draws.stored is None else draws.stored[:number])
     values = evaluate(draws._block, number, [part.function for part in parts], reference)
@@ -338,17 +338,14 @@ def posterior_rows(
     return tuple(rows)
 
 
-def table_draws(draws: PosteriorDraws, metrics: Sequence[Any], reference: int) -> int:
-    """Draws that a table of these metrics is made of: all of them, unless it has very many rows."""
-    return _draws_of(draws, _all_parts(draws, metrics, reference))
-
-
-def _draws_of(draws: PosteriorDraws, parts: Sequence[_Part]) -> int:
+def draws_of_table(draws: PosteriorDraws, parts: Sequence[_Part]) -> int:
+    """Draws that a table is made of: all of them, unless it has very many rows."""
     length = sum(len(part.columns) for part in parts)
     return min(draws.n_draws, max(_VALUES // length, _FEWEST_DRAWS))
 
 
-def _all_parts(draws: PosteriorDraws, metrics: Sequence[Any], reference: int) -> list[_Part]:
+def parts_of_table(draws: PosteriorDraws, metrics: Sequence[Any], reference: int) -> list[_Part]:
+    """What a table of these metrics, or of the usual ones, is made of."""
     return [part for name in metrics or usual_metrics(draws) for part in _parts(draws, name, reference)]
 
 

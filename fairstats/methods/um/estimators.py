@@ -97,9 +97,8 @@ def um_compare_estimators(
 ) -> UmEstimators:  # fmt: skip
     """Which of several algorithms is better in performance and fairness, from one cross-validation of all.
 
-    All estimators meet the same K folds and J half splits, whose reference is fitted once: m estimators cost m·(K +
-    2JK) + 2JK fits, three about two thirds of three calls of `um_cross_validate`, with the numbers that these and
-    `um_compare` give from the same seed.
+    All estimators meet the same K folds and J half splits, whose reference is fitted once: m of them cost m·(K + 2JK) +
+    2JK fits, with the numbers that `um_cross_validate` and `um_compare` give from the same seed.
 
     Parameters
     ----------
@@ -111,11 +110,9 @@ def um_compare_estimators(
     metrics, rope, paired
         As in `um_compare`; two objectives, three or more.
     target : {"predictive", "parameter", "algorithm"}
-        As in `um_cross_validate`. Of "predictive" (the paper's) and "parameter" the other one stands beside it;
-        "algorithm" stands alone.
+        As in `um_cross_validate`. Beside "predictive" (the paper's) and "parameter" stands the other one of these.
     correlation_metric : str or sequence of str, optional
-        Default the rates behind `metrics`: the largest r_s of them, with the factor averaged over its uncertainty. One
-        name gives the r_s of that metric as it is.
+        Default the rates behind `metrics`: their largest r_s, averaged over its uncertainty. One name: its own r_s.
     cv, correlation, reference_estimator, n_half_splits, sensitive_at, prior, draws, reference, groups, rng
         As in `um_cross_validate`, and so are `pos_label`, `n_jobs` and `progress`.
 

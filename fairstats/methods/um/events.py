@@ -29,8 +29,7 @@ class Event(Comparison):
     """Probability of an event between two algorithms, `group` and `reference`.
 
     `event` is "A≫B", "B≫A", "A≈B", or the pattern of a mixed event such as "A_acc, B_fair"; `estimate` its probability,
-    the share of the `n_draws` draws, and `std_error` the Monte Carlo error; `given` what the probability is conditional
-    on, empty for nothing.
+    the share of the `n_draws` draws, and `std_error` the Monte Carlo error; `given` what it is conditional on.
     """
 
     further: ClassVar[tuple[str, ...]] = ("event", "probability", "mc_error", "given", "n_draws")
@@ -160,8 +159,7 @@ class UmRanking(Result):
     def ranking(self) -> pd.DataFrame:
         """The algorithms by how much more often they outperform than they are outperformed.
 
-        Columns algorithm, outperforms and outperformed (means of P(≫) over the others), net (their difference, by which
-        the rows are ordered) and front.
+        Columns algorithm, outperforms and outperformed (means of P(≫) over the others), net (by which they go), front.
         """
         up, down = (self.better.sum(axis=k) / (len(self.names) - 1) for k in (1, 0))
         columns = {"outperforms": up, "outperformed": down, "net": up - down, "front": self.front}

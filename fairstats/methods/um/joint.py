@@ -1,8 +1,7 @@
 """Draws of several algorithms together: paired through the rows they share, or independent.
 
 Paired: each group has a table of label × ŷ_1 × … × ŷ_m (8 cells for two algorithms) with one Dirichlet, whose margins
-over (y, ŷ_k) have the prior of a single algorithm. Independent draws overstate the variance of a difference between
-algorithms that predict the same rows.
+over (y, ŷ_k) have the prior of a single algorithm. Independent draws overstate the variance of a difference.
 
 Where effective counts shrink by different factors, the table takes the smallest, and what an algorithm has beyond it is
 added as independent gamma variables before normalising: so every algorithm keeps exactly its own posterior.
@@ -36,8 +35,7 @@ class JointDraws:
     """Several posteriors, one per algorithm, and how their draws go together.
 
     `reason` says why they are paired, or not; `entropy` seeds the draws; `cells`, shape (G, J^(m+1)) or None, holds
-    counts by label and predictions of the m algorithms, at index y·J^m + Σ_k ŷ_k·J^(m−1−k), with J = 2 unless there are
-    several classes.
+    counts by label and predictions of the m algorithms, at index y·J^m + Σ_k ŷ_k·J^(m−1−k); J = 2 for two labels.
     """
 
     posteriors: tuple[UmPosterior, ...]
@@ -132,8 +130,7 @@ def _margins(m: int, n_classes: int) -> list[list[NDArray[np.intp]]]:
 def paired_prior(prior: Floats, m: int, n_classes: int = 0) -> Floats:
     """Prior of the joint table, shape (G, J^(m+1)), whose margins over (y, ŷ_k) are `prior`.
 
-    Given y the predictions are a priori independent: α(y)·Π_k α(y, ŷ_k)/α(y), with α(y) the sum over ŷ; for a symmetric
-    prior α this is α/J^(m−1) in every cell.
+    Given y predictions are a priori independent: α(y)·Π_k α(y, ŷ_k)/α(y), of a symmetric prior α/J^(m−1) in each cell.
     """
     label, *own = _own_cells(m, n_classes)
     base = n_classes or 2

@@ -286,8 +286,7 @@ def um_hierarchical(
     Notes
     -----
     Sensitivity to the prior: a median of κ of 5 or 80 in place of 20 moved the accuracies of three groups of 8 to 120
-    rows by up to .24 of their standard deviations (which changed by −10% to +19%), those of 12 groups by .15, of 50 by
-    .08.
+    rows by up to .24 of their standard deviations (which changed by −10% to +19%), of 12 groups by .15, of 50 by .08.
 
     Examples
     --------

@@ -160,8 +160,8 @@ def um_model(counts: Any, prior: Any = 1.0) -> Any:
 
 def sample_model(table: ConfusionCounts, prior: Any, nuts: Nuts) -> Sampled:
     """Draws of `um_model` by NUTS."""
-    model = um_model(table, prior)
-    return _sampled(_run(model, nuts), nuts.draws, ["pi"], f"NUTS, PyMC {_load('pymc', '').__version__}")
+    data = _run(um_model(table, prior), nuts)
+    return _sampled(data, nuts.draws, ["pi"], f"NUTS, PyMC {_load('pymc', '').__version__}")
 
 
 def _run(model: Any, nuts: Nuts) -> Any:

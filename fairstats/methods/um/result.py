@@ -69,8 +69,7 @@ _LOOSE = (
 class UmPosterior(Result, draws.PosteriorDraws):
     """Joint posterior of every metric of the confusion counts.
 
-    Nothing is drawn before a metric is asked for; the draws follow from counts, prior and seed, so that a stored result
-    gives the same numbers.
+    Nothing is drawn before a metric is asked for; draws follow from counts, prior and seed, also of a stored result.
 
     `counts` are those per group, effective ones after cross-validation; `prior`, shape (G, 4), the Dirichlet parameters
     before the data, in the order tp, fp, fn, tn, or (G, J²) by class and prediction; `target` "parameter", "predictive"
@@ -141,8 +140,7 @@ class UmPosterior(Result, draws.PosteriorDraws):
         Returns
         -------
         ndarray
-            Shape (n_draws,); (n_draws, G − 1) for a comparison with the reference among more than two groups; with a
-            last axis (TPR, FPR) for equalized odds.
+            Shape (n_draws,); (n_draws, G − 1) of comparisons with the reference; equalized odds: (TPR, FPR) last.
 
         Raises
         ------
@@ -290,7 +288,7 @@ class UmPosterior(Result, draws.PosteriorDraws):
         else:
             lines.append(f"{self.n_draws:,} draws by {self.backend}.")
         shown = [m for m in self.table_metrics or draws.usual_metrics(self) if isinstance(m, str)]
-        made = draws.table_draws(self, shown, self.reference_index)
+        made = draws.draws_of_table(self, draws.parts_of_table(self, shown, self.reference_index))
         if made < self.n_draws:
             text = f"The table has so many rows that it is made of {made:,} draws of its own (see mc_error)"
             lines.append(f"{text}; to_frame(…) of fewer metrics takes more, .metric(name) all.")
@@ -345,9 +343,8 @@ class UmPosterior(Result, draws.PosteriorDraws):
         Returns
         -------
         arviz.InferenceData or xarray.DataTree
-            Group ``posterior`` with ``pi`` (chain, draw, group, cell), the cell probabilities, and group
-            ``observed_data`` with ``counts`` (group, cell); ``posterior_predictive`` with the counts of the next test
-            sets under that target. After a sampler: what the sampler returned.
+            ``posterior`` with the probabilities ``pi`` (chain, draw, group, cell), ``observed_data`` with ``counts``
+            (group, cell), ``posterior_predictive`` under that target. After a sampler: what the sampler returned.
 
         Raises
         ------
