@@ -101,26 +101,26 @@ def audit(
         Lazy tables (polars LazyFrame, DuckDB relation, Spark, Dask, …) are counted where they are, as `tally` does. Or
         a `Tally`, which knows its columns and takes no names; or what `adverse_impact` found, which becomes a report.
     y_true, y_pred, score : str, optional; y_pred and score also mappings
-        Outcome, prediction, and score in [0, 1] (larger = favourable; adds MADD and, with outcomes, ABROCA).
-        At least outcome or prediction. Of several models mappings ``{name: column}``: the first is audited,
-        and a section compares all of them (of rows in memory).
+        Outcome, prediction (at least one of them), and score in [0, 1] (larger = favourable; adds MADD and, with
+        outcomes, ABROCA). Of several models ``{name: column}``: the first is audited, and a section
+        compares all of them (of rows in memory).
     sensitive_features : str or sequence of str
         Sensitive columns. Several are audited one by one and crossed.
     reference : hashable or mapping, optional
-        Reference group; for several columns a mapping ``{column: group}`` (``"a & b"`` names the
-        intersection). Default: the largest group. ``"highest"``: the group with the highest rate.
+        Reference group, by default the largest; ``"highest"``: that with the highest rate; for several columns a
+        mapping ``{column: group}`` (``"a & b"`` names the intersection).
     pos_label : scalar or mapping, optional
-        The value of outcome and prediction that is good for the person; a mapping ``{"y_true": …, "y_pred":
-        …}`` where they differ. Not needed for 0/1, False/True, −1/1.
+        The value that is good for the person; ``{"y_true": …, "y_pred": …}`` where they differ. Not needed for 0/1,
+        False/True, −1/1.
     sample_weight, cluster : str, optional
         Columns of weights and of sampling units.
     features : str or sequence of str, optional
         Feature columns, numbers or categories: with outcomes and predictions they add HFM, the distance
         between groups as sets.
     counterfactual_score : str or mapping, optional
-        Column of the score that each row would have with another value of its sensitive attribute; a mapping
-        ``{column: score column}`` for several attributes. With `score` it adds the extreme counterfactual
-        discrimination (`counterfactual_discrimination` makes such scores).
+        Column of the score that each row would have with another value of its sensitive attribute (for several a
+        mapping ``{column: score column}``), as `counterfactual_discrimination` makes them. With `score` it adds the
+        extreme counterfactual discrimination.
     missing : {"raise", "drop", "group"}, default "raise"
         What to do with missing values.
     confidence_level : float, default 0.95

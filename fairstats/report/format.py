@@ -32,8 +32,6 @@ _ROUND = (0.5, 0.25, 0.3, 0.2)
 def number(value: float, digits: int = 3, *, signed: bool = False) -> str:
     """Fixed number of decimals; a dash for NaN.
 
-    Examples
-    --------
     >>> number(0.74051), number(-0.2, signed=True), number(float("nan")), number(float("inf"))
     ('0.741', '−0.200', '—', '∞')
     """
@@ -46,8 +44,6 @@ def number(value: float, digits: int = 3, *, signed: bool = False) -> str:
 def exact_number(value: float) -> str:
     """Ten significant digits; a dash for NaN.
 
-    Examples
-    --------
     >>> exact_number(0.74051), exact_number(float("inf")), exact_number(float("nan"))
     ('0.74051', '∞', '—')
     """
@@ -59,8 +55,6 @@ def exact_number(value: float) -> str:
 def interval(low: float, high: float, *, signed: bool = False, side: str = "two-sided") -> str:
     """Both ends in brackets; of a one-sided interval its limit in words; a dash where there is none.
 
-    Examples
-    --------
     >>> interval(0.702, 0.7821), interval(0.0, float("inf")), interval(0.081, 2.0, side="greater")
     ('[0.702, 0.782]', '[0.000, ∞)', 'at least 0.081')
     """
@@ -76,8 +70,6 @@ def interval(low: float, high: float, *, signed: bool = False, side: str = "two-
 def pvalue(value: float) -> str:
     """Four decimals, or a bound.
 
-    Examples
-    --------
     >>> pvalue(0.0312), pvalue(2e-9), pvalue(float("nan"))
     ('0.0312', '<0.0001', '—')
     """
@@ -107,8 +99,6 @@ def whole_or_weighted(value: float) -> str:
 def printable(text: object) -> str:
     r"""The text without control characters, lone surrogates and marks that turn its direction.
 
-    Examples
-    --------
     >>> printable("a\x1b[31mb")
     'a�[31mb'
     """

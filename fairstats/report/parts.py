@@ -118,10 +118,6 @@ def _rest(shown: Any, comparisons: Sequence[Any]) -> str:
     return f" Of {len(others)} other comparisons, {', '.join(found)}."
 
 
-def _are(n: int) -> str:
-    return "is" if n == 1 else "are"
-
-
 def _said(text: str, *names: str) -> str:
     return isolate(printable(text), [printable(name) for name in names])
 
@@ -243,7 +239,8 @@ def _madd(section: Section, view: SetView) -> Iterator[Part]:
             )
         left = len(ordered) - len(figures)
         if left > 0:
-            lead += f" {len(figures)} comparisons have pictures; {left} more {_are(left)} in the tables."
+            more = f"{left} more {'is' if left == 1 else 'are'}"
+            lead += f" {len(figures)} comparisons have pictures; {more} in the tables."
         yield Part("madd", "Scores: how alike they are", lead, charts, tuple(figures))
 
 
@@ -283,7 +280,7 @@ def _um(key: str, result: UmPosterior) -> Part:
         planes.sort(key=lambda plane: (plane[0], -float(np.abs(plane[2].mean(axis=0)).max())))
         share, group, _ = planes[0]
         left = len(planes) - 1
-        more = f" {left} other group{'s'[: left != 1]} {_are(left)} no less nearly equal." if left else ""
+        more = f" {left} other group{' is' if left == 1 else 's are'} no less nearly equal." if left else ""
         lead = _said(
             f"The chances of being rightly and of being wrongly favoured are practically the same for {group} and "
             f"{result.reference}, within ±{rope:g} each, with a probability of {chance(share)}.{more}",

@@ -26,9 +26,8 @@ class AuditReport(Contents):
 
     Attributes
     ----------
-    title : str
-    created : str
-        Date and time, ISO 8601, UTC.
+    title, created : str
+        Name; date and time, ISO 8601, UTC.
     columns : AuditColumns
         Which columns were read.
     settings : AuditSettings

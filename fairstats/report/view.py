@@ -36,7 +36,7 @@ from fairstats.report.sections import metric_title
 
 if TYPE_CHECKING:
     from fairstats.ground.results import Result
-    from fairstats.report.contents import Contents, Section
+    from fairstats.report.contents import Contents
     from fairstats.report.inputs import AuditColumns
 
 _SHOWN = (
@@ -123,7 +123,6 @@ class Row:
     n_reference: int | None
     verdict: str
     sentence: str
-    note: str
     remark: str
     scale: str
     side: str
@@ -206,23 +205,20 @@ class SetView:
 
 def view_sets(report: Contents) -> list[SetView]:
     """One view per set of attributes, in the order of the report."""
-    by_set: dict[tuple[str, ...], list[Section]] = {}
-    for section in report.sections:
-        by_set.setdefault(section.attributes, []).append(section)
     tables = {tuple(table.attributes): table for table in report.tables}
     found = []
-    for attributes, sections in by_set.items():
+    for attributes in dict.fromkeys(section.attributes for section in report.sections):
+        sections = [section for section in report.sections if section.attributes == attributes]
         results = [result for section in sections for result in section.results]
         blocks = [block for result in results if compares(result) for block in _blocks(result)]
         table = tables.get(attributes)
-        view = SetView(
+        found.append(SetView(
             name=printable(INTERSECTION.join(attributes)), attributes=attributes, results=tuple(results),
             crossed=len(attributes) > 1, blocks=tuple(blocks),
             groups=None if table is None else groups_table(table, report.columns),
             charts=tuple(_charts(blocks, report.settings.threshold, report.settings.margin)),
             others=tuple(r for r in results if not compares(r)), verdicts=count_verdicts(sections),
-        )  # fmt: skip
-        found.append(view)
+        ))  # fmt: skip
     return found
 
 
@@ -256,8 +252,7 @@ def _row(record: dict[str, Any], sentence: str, **more: Any) -> Row:
         n=None if math.isnan(n := _real(record.get("n"))) else int(n),
         n_reference=None if math.isnan(n := _real(record.get("n_reference"))) else int(n),
         verdict=record.get("verdict", "insufficient evidence") or NOT_JUDGED,
-        sentence=isolate(printable(sentence), both), note=isolate(printable(record.get("note") or ""), both),
-        **numbers, **more,
+        sentence=isolate(printable(sentence), both), **numbers, **more,
     )  # fmt: skip
 
 

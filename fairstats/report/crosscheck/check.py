@@ -251,10 +251,8 @@ def open_door() -> RDoor:
     """The door to R; a `BackendError` with cause and cure where R or rpy2 cannot be used."""
     found = probe_r()
     if not found.works:
-        raise BackendError(
-            f"The cross-check recomputes in R, which cannot be used here: {found.cause}. "
-            f"To fix: {found.cure}; or take the report's JSON to a machine with R."
-        )
+        what = f"The cross-check recomputes in R, which cannot be used here: {found.cause}."
+        raise BackendError(f"{what} To fix: {found.cure}; or take the report's JSON to a machine with R.")
     return RDoor(found)
 
 
@@ -292,8 +290,7 @@ class Bench:
 
     def p_adjust(self, pvalues: Sequence[float], method: str) -> tuple[list[float], str]:
         """Adjusted p-values of one family and the function of R; unknown ones stay so and do not count."""
-        known = [p for p in pvalues if not math.isnan(p)]
-        name = _ADJUSTMENTS.get(method)
+        known, name = [p for p in pvalues if not math.isnan(p)], _ADJUSTMENTS.get(method)
         function = "stats::p.adjust" if name else "adjust_pvalues"
         values = iter(np.atleast_1d(self.call(function, known, name or method)).tolist() if known else [])
         return [p if math.isnan(p) else float(next(values)) for p in pvalues], function

@@ -172,8 +172,6 @@ def _cells(check: Check, numbers: dict[str, int]) -> tuple[str, ...]:
 def small_text(value: float) -> str:
     """A difference or tolerance: one digit and the power of ten.
 
-    Examples
-    --------
     >>> small_text(0.0), small_text(3.2e-13), small_text(float("nan"))
     ('0', '3e-13', '')
     """

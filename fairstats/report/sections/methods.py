@@ -38,11 +38,10 @@ MODEL_METRICS = (
 
 
 def run_madd(inputs: AuditInput) -> list[Result]:
-    """MADD of every comparison that the audit makes; nothing without a score.
+    """MADD of every comparison that the audit makes, of all pairs for "highest"; nothing without a score.
 
-    A reference chosen by its rate ("highest") means nothing here: then all pairs are compared. The margin is
-    twice that of the rates, since MADD/2 bounds the difference of selection rates. The curves that were
-    searched are not kept: a thousand numbers per comparison.
+    The margin is twice that of the rates, since MADD/2 bounds the difference of selection rates. The curves that
+    were searched are not kept: a thousand numbers per comparison.
     """
     if not inputs.has("score") or _needs_rows(inputs, "MADD"):
         return []
@@ -90,10 +89,9 @@ def _needs_rows(inputs: AuditInput, what: str) -> bool:
 
 
 def run_hfm(inputs: AuditInput) -> list[Result]:
-    """D, D_f and HFM of the groups; nothing without features, labels and predictions.
+    """D, D_f and HFM of the groups, without weights; nothing without features, labels and predictions.
 
-    `inputs`: weights do not enter: a set has its rows once. Rows are named by their position, so that a
-    report holds no one's label; draws go over them in the order of a tally's distinct rows.
+    Rows are named by position: a report holds no one's label. Draws take them in the order of a tally's distinct rows.
     """
     if not inputs.columns.features or not inputs.has("y_true", "y_pred"):
         return []
@@ -110,8 +108,7 @@ def run_hfm(inputs: AuditInput) -> list[Result]:
 def run_um(inputs: AuditInput) -> list[Result]:
     """Posteriors of accuracy and fairness; nothing without labels and predictions, or with weights.
 
-    A multinomial likelihood has no design weights. A reference chosen by its rate ("highest") means nothing
-    here: the largest group is taken. The margin is the region of practical equivalence.
+    A multinomial likelihood has no design weights. "highest" means nothing here: the largest group is the reference.
     """
     if not inputs.has("y_true", "y_pred") or inputs.counts.weighted:
         return []
@@ -124,9 +121,8 @@ def run_um(inputs: AuditInput) -> list[Result]:
 def run_ecd(inputs: AuditInput) -> list[Result]:
     """Average causal discrimination of every group, and ECD of each against the reference.
 
-    `inputs`: nothing without counterfactual scores, or for crossed attributes; weighted rows are thinned. A
-    reference chosen by its rate ("highest") means nothing here: the largest is taken. Clusters are people; a
-    tally with clusters has no groups here, and says so.
+    Nothing without counterfactual scores, or for crossed attributes; weighted rows are thinned, clusters are people.
+    "highest" means nothing here: the largest group is the reference.
     """
     groups, told = (_of_tally(inputs), "") if inputs.outcomes is None else _of_rows(inputs)
     if not groups:

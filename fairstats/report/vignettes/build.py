@@ -184,7 +184,7 @@ def record_vignettes(
 
 def _wanted(names: Sequence[str]) -> list[Vignette]:
     """The vignettes that are meant, all read before the first is run."""
-    chosen = list(names) or list(vignette_names())
+    chosen = names or vignette_names()
     if not chosen:
         raise VignetteError("there are no vignettes to build.")
     return [read_vignette(find_vignette(name)) for name in chosen]

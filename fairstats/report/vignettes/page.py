@@ -89,8 +89,6 @@ def finish(page: str, name: str, foot: str) -> str:
 def to_mathml(latex: str, *, display: bool = False) -> str:
     """MathML of a formula without its dollar signs; a `VignetteError` where it cannot be read.
 
-    Examples
-    --------
     >>> to_mathml("x^2")[:5]
     '<math'
     """
@@ -110,8 +108,6 @@ def extract_formulas(markdown: str) -> tuple[str, Callable[[str], str]]:
 
     Returns the prose with marks, and a function that puts the formulas' MathML into the HTML made from it.
 
-    Examples
-    --------
     >>> marked, put_back = extract_formulas("a ratio $p/q$ costs `$5`")
     >>> "$p/q$" in marked, "`$5`" in marked, "<math" in put_back(marked)
     (False, True, True)
@@ -139,8 +135,6 @@ def extract_formulas(markdown: str) -> tuple[str, Callable[[str], str]]:
 def remote_addresses(page: str) -> list[str]:
     """Addresses on other machines that a page (HTML text) would load when it is opened.
 
-    Examples
-    --------
     >>> remote_addresses('<a href="https://example.org">x</a><script src="https://cdn.example.org/x.js"></script>')
     ['https://cdn.example.org/x.js']
     """

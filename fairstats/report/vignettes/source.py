@@ -156,8 +156,6 @@ def parse(text: str, path: Path) -> Vignette:
 
     Raises VignetteError without a title, for a chunk that does not end, or options that cannot be read.
 
-    Examples
-    --------
     >>> v = parse('---\ntitle: "T"\n---\n\n```{python a, echo=FALSE}\n1 + 1\n```\n', Path("t.Rmd"))
     >>> v.title, v.chunks[0].label, v.chunks[0].code, v.chunks[0].shows("echo")
     ('T', 'a', '1 + 1', False)
