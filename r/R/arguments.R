@@ -50,13 +50,10 @@ checked_numbers <- function(x, argument, low, high) {
   if (!length(x)) stop_argument(argument, "no values", "one or more")
   x <- as.numeric(x)
   if (anyNA(x)) stop_argument(argument, paste(sum(is.na(x)), "missing values"), "none: leave those rows out first")
-  if (any(x < low | x > high | is.infinite(x))) {
-    stop_argument(
-      argument, paste("values from", format(min(x)), "to", format(max(x))),
-      if (is.finite(high)) paste0("numbers in [", low, ", ", high, "]") else paste("finite numbers of at least", low)
-    )
-  }
-  x
+  if (all(x >= low & x <= high & is.finite(x))) return(x)
+  least <- paste("finite numbers of at least", low)
+  allowed <- if (is.finite(high)) paste0("numbers in [", low, ", ", high, "]") else least
+  stop_argument(argument, paste("values from", format(min(x)), "to", format(max(x))), allowed)
 }
 
 check_sample <- function(x, argument) {
@@ -68,8 +65,6 @@ check_sample <- function(x, argument) {
 }
 
 need_package <- function(package) {
-  if (!requireNamespace(package, quietly = TRUE)) {
-    stop("the R package ", package, " is not installed: install.packages(\"", package, "\")", call. = FALSE)
-  }
-  invisible(NULL)
+  if (requireNamespace(package, quietly = TRUE)) return(invisible(NULL))
+  stop("the R package ", package, " is not installed: install.packages(\"", package, "\")", call. = FALSE)
 }

@@ -170,7 +170,8 @@ bounded_level <- function(x, m, level, told = NULL) {
 # The difference of two levels: by likelihood ratio, or from the two intervals where one is an order statistic.
 # `calibrated`: the signed root is standardised by simulation; `each`: level of the simultaneous interval; `wider`: the
 # two levels with their intervals at `each`. Columns that begin with mc_: errors of the difference from another run.
-contrast_tails <- function(first, second, m, level, margin, calibrated = FALSE, each = level, wider = list(first, second)) {
+contrast_tails <- function(first, second, m, level, margin, calibrated = FALSE, each = level,
+                           wider = list(first, second)) {
   out <- list(estimate = first$return_level - second$return_level, std_error = NaN)
   drawn_estimate <- sqrt(first$errors[1L]^2 + second$errors[1L]^2)
   if (first$empirical || second$empirical) {

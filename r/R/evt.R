@@ -12,7 +12,7 @@ fs_fit_gev <- function(x, method = c("mle", "lmoments"), source = c("extRemes", 
   fit_law(LAWS$GEV, x, "x", method, source, start)
 }
 
-# Point process of exceedances (Coles 2001, chapter 7): the Pareto fit transformed, with the Poisson variance of the rate.
+# Point process of exceedances (Coles 2001, chapter 7): the Pareto fit transformed, with a Poisson variance of the rate.
 fs_fit_point_process <- function(excess, n, threshold, block_size, method = c("mle", "lmoments"),
                                  source = c("extRemes", "evd", "base")) {
   k <- length(excess)
@@ -56,13 +56,12 @@ fit_law <- function(law, x, argument, method, source, start, grid = NULL) {
   z <- (x - centre) / unit
   by <- c(location = unit, scale = unit, shape = 1)[law$names]
   from <- c(location = centre, scale = 0, shape = 0)[law$names]
-  size <- length(law$names)
   if (method == "lmoments") {
     if (source == "evd") stop_argument("method", method, 'with source "evd" only "mle"')
     par <- if (source == "base") law$from_lmoments(z) else law$extRemes(z, method = "Lmoments")$results
-    found <- list(par = par, covariance = matrix(NA_real_, size, size), notes = character(), at_boundary = FALSE)
+    found <- list(par = par, covariance = NA_real_, notes = character(), at_boundary = FALSE)
   } else {
-    known <- if (is.null(start)) law$twin(x)$estimate else numbers_in(start, "start", size = size)
+    known <- if (is.null(start)) law$twin(x)$estimate else numbers_in(start, "start", size = length(law$names))
     known <- stats::setNames((as.numeric(known) - from) / by, law$names)
     found <- careful(law, z, if (source == "extRemes") extremes_fit else evd_fit, known)
   }
@@ -74,7 +73,7 @@ fit_law <- function(law, x, argument, method, source, start, grid = NULL) {
 }
 
 # The fit from the first start, where its likelihood is that of the `known` estimate of another implementation; else the
-# best of all, restarted from its end until the likelihood stands still; or the edge of shape -1, where that is above it.
+# best of all, restarted from its end until the likelihood stands still; or the edge of shape -1, where that is better.
 careful <- function(law, z, fit, known) {
   edge <- law$edge(z)
   goal <- nll_of(law, z, known)
@@ -95,17 +94,19 @@ careful <- function(law, z, fit, known) {
     if (confirmed()) break
   }
   if (!is.null(best$par) && !confirmed()) for (again in 1:5) if (!attempt(feasible(best$par, z))) break
-  none <- matrix(NA_real_, length(known), length(known))
   if (is.null(best$par) || best$value >= edge$value) {
-    return(c(edge, list(covariance = none, notes = EDGE, at_boundary = TRUE)))
+    return(c(edge, list(covariance = NA_real_, notes = EDGE, at_boundary = TRUE)))
   }
-  best$covariance <- best$covariance()
-  error <- sqrt(pmax(diag(best$covariance), 0))
-  best$notes <- if (best$par[["shape"]] <= -0.5) IRREGULAR else if (anyNA(error) || any(error == 0)) {
+  covariance <- tryCatch(best$covariance(), error = function(e) NULL)
+  square <- is.matrix(covariance) && nrow(covariance) == length(known)
+  error <- if (square) sqrt(pmax(diag(covariance), 0)) else NA
+  notes <- if (best$par[["shape"]] <= -0.5) IRREGULAR else if (anyNA(error) || any(error == 0)) {
     "the package gave no usable standard error"
-  } else if (any(error < 1e-5)) "standard errors rejected: artefacts of the penalty outside the support" else character()
-  if (length(best$notes)) best$covariance <- none
-  c(best, at_boundary = FALSE)
+  } else if (any(error < 1e-5)) "standard errors rejected: artefacts of the penalty outside the support"
+  list(
+    par = best$par, covariance = if (is.null(notes)) unname(covariance) else NA_real_, notes = as.character(notes),
+    at_boundary = FALSE
+  )
 }
 
 IRREGULAR <- "shape <= -0.5: no regular standard error exists"
@@ -119,7 +120,7 @@ SIMPLEX <- list(method = "Nelder-Mead", control = list(reltol = 1e-15, maxit = 2
 # The calls of extRemes and evd on standardised data. Their covariance is a function: asked for once, at the best fit.
 extremes_fit <- function(law, z, start) {
   fit <- law$extRemes(z, method = "MLE", initial = start, optim.args = bfgs(length(start)))
-  list(par = fit$results$par, covariance = function() square(extRemes::parcov.fevd(fit), length(start)))
+  list(par = fit$results$par, covariance = function() extRemes::parcov.fevd(fit))
 }
 
 # evd has no gradient: a simplex search finishes what BFGS leaves.
@@ -133,13 +134,7 @@ evd_fit <- function(law, z, start) {
   if (last$deviance > first$deviance) last <- first
   par <- stats::setNames(last$estimate, sub("^loc$", "location", names(last$estimate)))
   # one more search from the end, for the curvature there; it must not move
-  list(par = par, covariance = function() square(fit(last$estimate, bfgs(length(par)), TRUE)$var.cov, length(par)))
-}
-
-# A covariance matrix as it should be; NA where asking for it is an error, or gives anything else.
-square <- function(covariance, size) {
-  covariance <- tryCatch(covariance, error = function(e) NULL)
-  if (is.matrix(covariance) && nrow(covariance) == size) unname(covariance) else matrix(NA_real_, size, size)
+  list(par = par, covariance = function() fit(last$estimate, bfgs(length(par)), TRUE)$var.cov)
 }
 
 # Minus log likelihood of excesses (> 0) under the generalised Pareto law.
@@ -229,8 +224,7 @@ lowest_near <- function(fall, grid, tol) {
 }
 
 # Generalised Pareto fit over shape >= -1: profiled to theta = -shape / scale inside, and the edge shape = -1,
-# scale = max(excess), beyond which the likelihood has no bound (Grimshaw 1993). No standard errors where the law
-# is not regular (Smith 1985).
+# scale = max(excess), beyond which the likelihood has no bound (Grimshaw 1993).
 gpd_twin <- function(excess) {
   unit <- mean(excess)
   y <- excess / unit
@@ -287,7 +281,7 @@ gev_twin <- function(maxima) {
   twin_fit(found$par, GEV_TERMS, z, c(unit, unit, 1), c(centre, 0, 0), function(...) gev_nll(maxima, ...))
 }
 
-# A fit on standardised data in the units of the data, from a start near the maximum.
+# A fit on standardised data in the units of the data; no standard errors where the law is not regular (Smith 1985).
 twin_fit <- function(start, terms, x, unit, centre, nll) {
   found <- newton(start, terms, x)
   estimate <- centre + found$par * unit
@@ -317,7 +311,7 @@ derivatives_of <- function(terms, x, par) {
   list(value = sum(value), gradient = colSums(attr(value, "gradient")), hessian = hessian)
 }
 
-# A few Newton steps from a good start, kept where the value does not rise; where they end, with the inverse of the Hessian.
+# A few Newton steps from a good start, kept where the value does not rise; their end, with the inverse of the Hessian.
 newton <- function(par, terms, x) {
   here <- derivatives_of(terms, x, par)
   for (step in 1:20) {
@@ -333,9 +327,9 @@ newton <- function(par, terms, x) {
   list(par = par, inverse = tryCatch(solve(here$hessian), error = function(e) NULL))
 }
 
-# What is known of a law: its parameters, minus log likelihood, the fit in base R, starts for standardised data, the edge
-# of shape -1 with the likelihood there, and how the packages are asked. They differentiate with a fixed step: the scale
-# of standardised data must be near 1 for heavy tails, too.
+# What is known of a law: its parameters, minus log likelihood, fit in base R, starts for standardised data, the edge of
+# shape -1 with the likelihood there, and how the packages are asked. They differentiate with a fixed step: the scale of
+# standardised data must be near 1 for heavy tails, too.
 LAWS <- list(
   GP = list(
     names = c("scale", "shape"), nll = gpd_nll, twin = gpd_twin, from_lmoments = gpd_from_lmoments,

@@ -34,8 +34,7 @@ in_plane <- function(x, low = c(0, 0), high = c(1, 1)) {
   if (is.data.frame(x)) x <- as.matrix(x)
   numbers_in(x, "x", size = NA)
   if (length(dim(x)) != 2L || ncol(x) != 2L) stop_argument("x", paste(length(x), "numbers"), "a matrix of two columns")
-  numbers_in(low, "low", size = 2L)
-  numbers_in(high, "high", size = 2L)
+  for (name in c("low", "high")) numbers_in(get(name), name, size = 2L)
   if (any(low >= high)) stop_argument("high", listed(high), paste("numbers above", listed(low)))
   x
 }
@@ -60,8 +59,7 @@ fs_hdr_levels_2d <- function(gx, gy, values, x, prob) {
   need_package("hdrcde")
   x <- in_plane(x)
   numbers_in(prob, "prob", 0, 1, size = NA, open = BOTH)
-  numbers_in(gx, "gx", size = NA)
-  numbers_in(gy, "gy", size = NA)
+  for (name in c("gx", "gy")) numbers_in(get(name), name, size = NA)
   numbers_in(values, "values", 0, size = length(gx) * length(gy))
   inside <- x[, 1L] >= gx[1L] & x[, 1L] <= gx[length(gx)] & x[, 2L] >= gy[1L] & x[, 2L] <= gy[length(gy)]
   density <- list(x = gx, y = gy, z = values)

@@ -106,13 +106,12 @@ frame_coordinates <- function(columns, scale) {
   }))
 }
 
-# HFM of every value of the sensitive columns against all others, and the maximum, with tests by permuted groups (D, D_f)
-# and exchanged labels and predictions (HFM; Phipson and Smyth 2010), and the range of random subsamples.
+# HFM of every value of the sensitive columns against all others, and the maximum, with tests by permuted groups (D,
+# D_f) and exchanged labels and predictions (HFM; Phipson and Smyth 2010), and the range of random subsamples.
 fs_hfm <- function(data = NULL, features, y_true, y_pred, sensitive_features, pos_label = 1, n_resamples = 199,
                    n_subsamples = 50, scale = "minmax", statistic = "max", seed = 1, most = 2000) {
   choice_of(scale, "scale", c("minmax", "none"))
-  numbers_in(n_resamples, "n_resamples", 0, whole = TRUE)
-  numbers_in(n_subsamples, "n_subsamples", 0, whole = TRUE)
+  for (name in c("n_resamples", "n_subsamples")) numbers_in(get(name), name, 0, whole = TRUE)
   if (!identical(most, Inf)) numbers_in(most, "most", 0)
   for (name in c("y_true", "y_pred")) if (is.null(get(name))) stop_argument(name, "NULL", "a column")
   input <- read_columns(data, y_true, y_pred, NULL, sensitive_features, pos_label)
@@ -165,36 +164,30 @@ hfm_rows <- function(columns, input, grouping, n_resamples, n_subsamples, scale,
   distances <- vapply(inside, function(rows) {
     unlist(hfm(x, input$y_true, input$y_pred, rows, FALSE, statistic)[c("d", "d_f")])
   }, numeric(2))
-  entries <- stats::setNames(as.list(seq_along(sides)), sides)
-  if (length(sides) > 1L) entries <- c(entries, list(`maximum over values` = seq_along(sides)))
+  seen <- array(distances, c(dim(distances), 1L))
   tested <- n_resamples > 0 && input$n <= most
   pairs <- if (input$n <= most) hfm_pairs(x, input$y_true, input$y_pred, inside)
   drawn <- if (tested) hfm_draws(pairs, n_resamples, statistic)
   stable <- if (n_subsamples > 0 && input$n <= most) hfm_subsamples(pairs, n_subsamples, statistic)
-  rows <- lapply(seq_along(entries), function(e) {
-    of <- entries[[e]]
-    d <- apply(distances[, of, drop = FALSE], 1L, max)
-    observed <- c(d, harmonic_measure(d[1L], d[2L]))
-    lapply(1:3, function(k) {
-      row <- tidy_row(
-        c("hfm_distance_labels", "hfm_distance_predictions", "hfm")[k], names(entries)[e],
-        if (length(present) == 2L) present[1L] else "all others", estimate = observed[[k]], n = input$n,
-        method = paste0("exact set distances (", statistic, ")"), rate = NA_real_, rate_reference = NA_real_
-      )
-      if (tested) {
-        row$statistic <- observed[[k]]
-        row$pvalue <- upper_share(observed[[k]], drawn_of(drawn, of, k), FALSE)
-        row$mc_pvalue <- share_error(row$pvalue, n_resamples)
-      }
-      if (!is.null(stable)) {
-        known <- drawn_of(list(permuted = stable, exchanged = stable), of, k)
-        ends <- stats::quantile(known[!is.na(known)], c(0.05, 0.95), type = 1, names = FALSE)
-        row[c("stability_low", "stability_high")] <- as.list(ends)
-      }
-      row
-    })
+  of_entry <- function(of, group) lapply(1:3, function(k) {
+    observed <- drawn_of(list(permuted = seen, exchanged = seen), of, k)
+    row <- tidy_row(
+      c("hfm_distance_labels", "hfm_distance_predictions", "hfm")[k], group,
+      if (length(present) == 2L) present[1L] else "all others", estimate = observed, n = input$n,
+      method = paste0("exact set distances (", statistic, ")"), rate = NA_real_, rate_reference = NA_real_
+    )
+    if (tested) {
+      p <- upper_share(observed, drawn_of(drawn, of, k), FALSE)
+      row[c("statistic", "pvalue", "mc_pvalue")] <- list(observed, p, share_error(p, n_resamples))
+    }
+    if (is.null(stable)) return(row)
+    known <- drawn_of(list(permuted = stable, exchanged = stable), of, k)
+    ends <- stats::quantile(known[!is.na(known)], c(0.05, 0.95), type = 1, names = FALSE)
+    c(row, stability_low = ends[1L], stability_high = ends[2L])
   })
-  found <- bind_rows(unlist(rows, FALSE))
+  each <- seq_along(sides)
+  rows <- c(unlist(Map(of_entry, each, sides), FALSE), if (length(sides) > 1L) of_entry(each, "maximum over values"))
+  found <- bind_rows(rows)
   found$pvalue_adjusted <- found$pvalue
   for (name in unique(found$metric)) {
     here <- found$group != "maximum over values" & found$metric == name
@@ -271,8 +264,7 @@ drawn_of <- function(drawn, sides, quantity) {
   harmonic_measure(largest(drawn$exchanged, 1L), largest(drawn$exchanged, 2L))
 }
 
-# The tests of one side, by all permutations (exchanges) where they are at most 10,000: p-values with the Monte Carlo
-# error of the difference of two such.
+# The tests of one side, by all permutations (exchanges) where they are at most 10,000, with their Monte Carlo errors.
 hfm_tests <- function(x, y_true, y_pred, in_group, n_resamples = 999, scale = TRUE, statistic = "max", exact = NULL) {
   in_group <- checked_sides(x, y_true, y_pred, in_group)
   if (scale) x <- apply(x, 2, unit_scale)

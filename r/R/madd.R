@@ -3,8 +3,7 @@
 
 # MADD for every number of bins from 1 on (equations 1 to 3).
 fs_madd_curve <- function(score0, score1, max_bins = 1000) {
-  checked_numbers(score0, "score0", 0, 1)
-  checked_numbers(score1, "score1", 0, 1)
+  for (name in c("score0", "score1")) checked_numbers(get(name), name, 0, 1)
   bins <- seq_len(numbers_in(max_bins, "max_bins", 1, whole = TRUE))
   values <- sort(unique(c(score0, score1)))
   rows <- function(score) tabulate(match(score, values), length(values))
@@ -22,8 +21,7 @@ madd <- function(score0, score1, n_bins, weight0 = NULL, weight1 = NULL) {
 }
 
 madd_contributions <- function(score0, score1, n_bins, weight0 = NULL, weight1 = NULL) {
-  checked_numbers(score0, "score0", 0, 1)
-  checked_numbers(score1, "score1", 0, 1)
+  for (name in c("score0", "score1")) checked_numbers(get(name), name, 0, 1)
   numbers_in(n_bins, "n_bins", 1, whole = TRUE)
   bin_shares(score0, n_bins, weight0) - bin_shares(score1, n_bins, weight1)
 }
@@ -45,10 +43,8 @@ counts_madd <- function(c0, c1) sum(abs(c0 * sum(c1) - c1 * sum(c0))) / (sum(c0)
 fs_stable_bandwidth <- function(bandwidth, madd, n0, n1, min_points = 50, width = 0.45) {
   numbers_in(bandwidth, "bandwidth", 0, size = NA)
   numbers_in(madd, "madd", size = length(bandwidth))
-  numbers_in(n0, "n0", 1)
-  numbers_in(n1, "n1", 1)
-  numbers_in(min_points, "min_points", 0)
-  numbers_in(width, "width", 0)
+  for (name in c("n0", "n1")) numbers_in(get(name), name, 1)
+  for (name in c("min_points", "width")) numbers_in(get(name), name, 0)
   h <- sort(bandwidth)
   value <- madd[order(bandwidth)]
   size <- length(h)
@@ -84,8 +80,7 @@ grid_bins <- function(n0, n1) max(ceiling(1 / madd_bandwidth_order(n0, n1)), 2)
 # Mean of MADD over all permutations of the group labels: given the rows of a bin those of group 0 are hypergeometric.
 fs_madd_null_mean <- function(count, n0, n1) {
   numbers_in(count, "count", 0, size = NA, whole = TRUE)
-  numbers_in(n0, "n0", 1, whole = TRUE)
-  numbers_in(n1, "n1", 1, whole = TRUE)
+  for (name in c("n0", "n1")) numbers_in(get(name), name, 1, whole = TRUE)
   if (sum(count) != n0 + n1) stop_argument("count", paste("a sum of", sum(count)), "a sum of n0 + n1")
   sum(vapply(count, mean_deviation, 0, n0 = n0, n1 = n1))
 }
@@ -225,11 +220,10 @@ crosscheck_madd_largest <- function(counts, edges, first, second, bins, resample
   ))
 }
 
-# Scores of every group moved towards the distribution of all (section 6): the x with (1 - lambda) F_s(x) + lambda F(x) =
-# F_s(p), for mid-distribution functions F_s of the groups and F of all.
+# Scores p of every group moved towards the distribution of all (section 6): the x with (1 - lambda) F_s(x) +
+# lambda F(x) = F_s(p), for mid-distribution functions F_s of the groups and F of all.
 fs_madd_map <- function(score, group, lambda, new_score = score, new_group = group) {
-  checked_numbers(score, "score", 0, 1)
-  checked_numbers(new_score, "new_score", 0, 1)
+  for (name in c("score", "new_score")) checked_numbers(get(name), name, 0, 1)
   numbers_in(lambda, "lambda", 0, 1)
   group <- labels_of(group, "group", length(score))
   new_group <- labels_of(new_group, "new_group", length(new_score))

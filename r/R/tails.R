@@ -14,7 +14,9 @@ level_fall <- function(excess, n, threshold, m, law, grid = 0, tail = tail_twin(
   par <- tail$estimate
   cells <- cells_of(excess, grid)
   nll <- function(rate, scale, shape) {
-    of_rate <- if (law == "poisson") n * rate - k * log(rate) else if (k < n) -k * log(rate) - (n - k) * log1p(-rate) else 0
+    of_rate <- if (law == "poisson") n * rate - k * log(rate) else {
+      if (k < n) -k * log(rate) - (n - k) * log1p(-rate) else 0
+    }
     value <- tail_nll(excess, scale, shape, cells) + of_rate
     if (is.finite(value) && shape >= -1) value else 1e10
   }
@@ -25,11 +27,11 @@ level_fall <- function(excess, n, threshold, m, law, grid = 0, tail = tail_twin(
     if (!is.finite(grown) || grown <= 0 || level <= threshold) 1e10 else nll(rate, (level - threshold) / grown, p[2L])
   }
   estimate <- threshold + par[[1L]] * box_cox(m * (k / n), par[[2L]])$value
-  list(estimate = estimate, least = nll(k / n, par[[1L]], par[[2L]]), start = c(log(k / n), par[[2L]]), tail = tail, at = at)
+  least <- nll(k / n, par[[1L]], par[[2L]])
+  list(estimate = estimate, least = least, start = c(log(k / n), par[[2L]]), tail = tail, at = at)
 }
 
-# By quasi-Newton steps from the start and from beside where they end; where those two do not meet (at the edge of the
-# parameter space), simplex and BFGS by turns.
+# Quasi-Newton steps from two places; where their ends do not meet (at an edge of the space), simplex and BFGS by turns.
 minimise <- function(fall, start, step) {
   how <- list(rel.tol = 1e-14, x.tol = 1e-9, eval.max = 500, iter.max = 300)
   descend <- function(from) {
@@ -57,9 +59,9 @@ minimise <- function(fall, start, step) {
   best
 }
 
-# Mean and standard deviation of the signed root sign(estimate - psi) * sqrt(deviance) of a level with s = log(m * rate),
-# for k excesses of a shape: a / sqrt(k) and sqrt(1 + b / k), where a and b are quadratic in the shape and linear between
-# the knots of s, simulated by tests/calibration/roots.py. Shape and end point are as the last knot.
+# Mean a / sqrt(k) and standard deviation sqrt(1 + b / k) of the signed root sign(estimate - psi) * sqrt(deviance) of a
+# level with s = log(m * rate), from k excesses of a shape: a and b are quadratic in the shape and linear between the
+# knots of s, simulated by tests/calibration/roots.py. Shape and end point are as the last knot.
 ROOT_KNOTS <- c(0.3, 0.7, 1.5, 3, 5, 8)
 ROOT_MEAN <- rbind(
   c(0.16, -0.49, 0.27), c(0.41, -0.88, 0.54), c(-0.13, -0.97, 0.67), c(-1.79, 1.09, -0.42), c(-2.35, 2.49, -1.62),
@@ -109,7 +111,7 @@ tail_level <- function(excess, n, threshold, m, level, law = "poisson", grid = 0
   list(estimate = group$estimate, std_error = std_error, low = end(-1), high = end(1))
 }
 
-# Where a deviance (less its goal) crosses 0 on a side (-1 below, 1 above) of the centre, in growing steps; else infinite.
+# Where a deviance (less its goal) crosses 0 on a side (-1 below, 1 above) of the centre, by growing steps; or infinity.
 end_of <- function(deviance, centre, width, side, floor = -Inf) {
   near <- centre
   before <- deviance(centre)
@@ -151,9 +153,9 @@ tail_shape <- function(excess, level, grid = 0) {
   list(low = end(-1), high = end(1))
 }
 
-# Difference of two groups' levels of m observations: likelihood ratio of no difference, intervals at every `level`, bounds
-# and verdict by the first. The signed root of the ratio, less a mean and divided by a standard deviation, has a t
-# distribution; by itself with the smaller tail's excesses less three parameters as degrees of freedom.
+# Difference of two groups' levels of m observations: likelihood ratio of no difference, intervals at every `level`,
+# bounds and verdict by the first. The signed root of the ratio, less a mean and divided by a standard deviation, has a
+# t distribution; by itself with the smaller tail's excesses less three parameters as degrees of freedom.
 level_contrast <- function(excess1, n1, u1, excess2, n2, u2, m, level, law, margin = 0.05, mean = 0, sd = 1,
                            df = min(length(excess1), length(excess2)) - 3, grid1 = 0, grid2 = 0) {
   first <- level_fall(excess1, n1, u1, m, law, grid1)
@@ -232,8 +234,8 @@ redrawn_level <- function(tail, n, m) {
 
 # Draws of the power tail x = end - c (n s)^g of exceedances, for a near end point (shape below -1/2), where likelihoods
 # cover too little: the exponent solves the mean log spacing for the k smallest of n uniform values, and c goes through
-# the order statistic of the upper half next to the level of m observations (next to the least it would come of a spacing,
-# near 0 in many draws). The levels of m, as a function: the same draws for every m.
+# the order statistic next to the level of m observations, in the upper half (next to the least it would come of a
+# spacing, near 0 in many draws). The levels of m, as a function: the same draws for every m.
 power_tail <- function(x, n, draws = 2000L) {
   x <- sort(x, decreasing = TRUE)
   k <- length(x)
@@ -282,8 +284,7 @@ root_draws <- function(excess, n, threshold, m, law, grid = 0, draws = 2000L) {
   stats::approx(root, levels, stats::rnorm(draws), rule = 2, ties = mean)$y
 }
 
-# Difference of two groups' levels from independent draws: limits at every `level`, and the share of draws beyond a
-# difference as a normal statistic; with their Monte Carlo errors.
+# The same from independent draws, a share of them beyond a difference as a normal statistic; with Monte Carlo errors.
 drawn_contrast <- function(first, second, level, margin) {
   n <- length(first)
   drawn <- first - second

@@ -25,8 +25,7 @@ fs_um_draws <- function(counts, draws = 10000, prior = 1, target = "parameter") 
 
 UM_PRIORS <- c(uniform = 1, jeffreys = 1 / 2, perks = 1 / 4)
 
-# Dirichlet draws as expected counts, or counts of a next test set of `totals` rows, on the scale of `sizes`; a list of
-# matrices, one per cell.
+# Dirichlet draws as expected counts, or counts of a next test set of `totals` rows, scaled to `sizes`: a matrix per cell.
 dirichlet_counts <- function(alpha, sizes, target, totals, draws) {
   cells <- ncol(alpha)
   out <- rep(list(matrix(0, draws, nrow(alpha))), cells)
@@ -172,8 +171,7 @@ fs_um_variance_ratio <- function(method, reference, level = 0.95) {
   }
   squares <- lapply(list(method, reference), function(x) (as.matrix(x[[1L]]) - as.matrix(x[[2L]]))^2)
   splits <- nrow(squares[[1L]])
-  mean_of <- function(rows) lapply(squares, function(x) colMeans(x[rows, , drop = FALSE]))
-  ratio_of <- function(rows) Reduce(`/`, mean_of(rows))
+  ratio_of <- function(rows) Reduce(`/`, lapply(squares, function(x) colMeans(x[rows, , drop = FALSE])))
   ratio <- ratio_of(seq_len(splits))
   left <- matrix(vapply(seq_len(splits), function(j) log(ratio_of(-j)), numeric(length(ratio))), length(ratio))
   spread <- sqrt((splits - 1)^2 / splits * apply(left, 1L, stats::var))
@@ -271,8 +269,7 @@ posterior_summary <- function(x, prob, rope) {
   c(mean(known), stats::sd(known), shortest_interval(known, prob), stats::median(known), inside, undefined)
 }
 
-# Closed forms of a rate that is the share of `hit` among `hit` and `miss`: Beta(a, b). Mean, sd, median, and what
-# the Monte Carlo errors of n draws are.
+# Closed forms of a rate, Beta(a, b): mean, sd, median, and what the Monte Carlo errors of n draws are.
 crosscheck_beta <- function(a, b, draws) {
   s <- sqrt(a * b / ((a + b)^2 * (a + b + 1)))
   q <- stats::qbeta(0.5, a, b)
@@ -325,8 +322,7 @@ crosscheck_um_ranking <- function(alphas, sizes, table, target, totals, objectiv
   })
 }
 
-# Means over batches with the Monte Carlo error of one batch; the first are shares, which do not agree by chance near 0
-# and 1.
+# Means over batches with the Monte Carlo error of one batch; the first are shares, never exact by chance near 0 and 1.
 batch_means <- function(batches, draws, shares, of) {
   found <- replicate(batches, of())
   value <- rowMeans(found)
