@@ -1,5 +1,5 @@
 # Discriminative risk, the share of predictions that change when every row is given another value of its sensitive
-# attribute (Bian and Luo 2024, section 4.1), with the exact interval (Clopper and Pearson 1934, Biometrika 26, 404-413).
+# attribute (Bian and Luo 2024, section 4.1), with the exact interval (Clopper and Pearson 1934, Biometrika 26, 404).
 # Where rows were disturbed several times (a matrix, one line per draw), or persons have several rows, the mean of a
 # person is one observation, and the interval takes as many independent draws as have the variance of these means.
 discriminative_risk <- function(changed, person = NULL, level = 0.95) {

@@ -227,7 +227,8 @@ redrawn_level <- function(tail, n, m) {
   depth <- if (k < n) log(k / n / stats::rbeta(1L, k + 1, n - k)) else 0
   excess <- excess_at(depth + stats::rexp(k)) - excess_at(depth)
   start <- feasible(tail[c("scale", "shape")], excess)
-  fall <- function(p) if (p[2L] < -1) 1e10 else min(gpd_nll(excess, exp(p[1L]), p[2L]), 1e10)
+  # the optimiser may ask for NaN
+  fall <- function(p) if (isTRUE(p[2L] >= -1)) min(gpd_nll(excess, exp(p[1L]), p[2L]), 1e10) else 1e10
   fit <- stats::nlminb(c(log(start$scale), start$shape), fall)$par
   level_fall(excess, n, tail$origin + excess_at(depth), m, "binomial", tail = list(estimate = c(exp(fit[1L]), fit[2L])))
 }

@@ -25,7 +25,7 @@ fs_um_draws <- function(counts, draws = 10000, prior = 1, target = "parameter") 
 
 UM_PRIORS <- c(uniform = 1, jeffreys = 1 / 2, perks = 1 / 4)
 
-# Dirichlet draws as expected counts, or counts of a next test set of `totals` rows, scaled to `sizes`: a matrix per cell.
+# Dirichlet draws as expected counts, or counts of a next test set of `totals` rows, scaled to `sizes`, cell by cell.
 dirichlet_counts <- function(alpha, sizes, target, totals, draws) {
   cells <- ncol(alpha)
   out <- rep(list(matrix(0, draws, nrow(alpha))), cells)
