@@ -4,21 +4,19 @@ stop_argument <- function(argument, got, allowed) {
   stop("`", argument, "`: got ", got, "; allowed: ", allowed, call. = FALSE)
 }
 
-# Finite numbers within limits: as many as `size`, NA for one or more; `open`: the ends that are excluded, "low", "high",
-# or both.
+# Finite numbers within limits: as many as `size`, NA for one or more; `open`: the ends that are excluded.
 numbers_in <- function(x, argument, low = -Inf, high = Inf, size = 1L, whole = FALSE, open = NULL) {
-  fine <- is.numeric(x) && (if (is.na(size)) length(x) > 0L else length(x) == size) && all(is.finite(x)) &&
-    all(x >= low & x <= high) && (!whole || all(x == round(x)))
-  if (!fine || ("low" %in% open && any(x == low)) || ("high" %in% open && any(x == high))) {
-    limits <- c(
-      if (is.finite(low)) paste(if ("low" %in% open) "above" else "of at least", format(low)),
-      if (is.finite(high)) paste(if ("high" %in% open) "below" else "up to", format(high))
-    )
-    kind <- paste(if (whole) "whole" else "finite", if (size %in% 1L) "number" else "numbers")
-    size <- if (size %in% 1L) "a" else if (!is.na(size)) size
-    stop_argument(argument, listed(x), paste(c(size, kind, paste(limits, collapse = " and ")), collapse = " "))
-  }
-  x
+  fine <- is.numeric(x) && length(x) > 0L && (is.na(size) || length(x) == size) && all(is.finite(x)) &&
+    all(x >= low & x <= high) && !(whole && any(x != round(x))) &&
+    !("low" %in% open && any(x == low)) && !("high" %in% open && any(x == high))
+  if (fine) return(x)
+  limits <- c(
+    if (is.finite(low)) paste(if ("low" %in% open) "above" else "of at least", format(low)),
+    if (is.finite(high)) paste(if ("high" %in% open) "below" else "up to", format(high))
+  )
+  kind <- paste(if (whole) "whole" else "finite", if (size %in% 1L) "number" else "numbers")
+  size <- if (size %in% 1L) "a" else if (!is.na(size)) size
+  stop_argument(argument, listed(x), paste(c(size, kind, paste(limits, collapse = " and ")), collapse = " "))
 }
 
 BOTH <- c("low", "high")
@@ -26,8 +24,8 @@ BOTH <- c("low", "high")
 # One of several texts; where the argument is left out, the first.
 choice_of <- function(x, argument, allowed) {
   if (identical(x, allowed)) return(allowed[1L])
-  if (!is.character(x) || length(x) != 1L || !x %in% allowed) stop_argument(argument, listed(x), listed(dQuote(allowed, FALSE)))
-  x
+  if (is.character(x) && length(x) == 1L && x %in% allowed) return(x)
+  stop_argument(argument, listed(x), listed(dQuote(allowed, FALSE)))
 }
 
 listed <- function(x, most = 12L) {
@@ -52,13 +50,10 @@ checked_numbers <- function(x, argument, low, high) {
   if (!length(x)) stop_argument(argument, "no values", "one or more")
   x <- as.numeric(x)
   if (anyNA(x)) stop_argument(argument, paste(sum(is.na(x)), "missing values"), "none: leave those rows out first")
-  if (any(x < low | x > high | is.infinite(x))) {
-    stop_argument(
-      argument, paste("values from", format(min(x)), "to", format(max(x))),
-      if (is.finite(high)) paste0("numbers in [", low, ", ", high, "]") else paste("finite numbers of at least", low)
-    )
-  }
-  x
+  if (all(x >= low & x <= high & is.finite(x))) return(x)
+  least <- paste("finite numbers of at least", low)
+  allowed <- if (is.finite(high)) paste0("numbers in [", low, ", ", high, "]") else least
+  stop_argument(argument, paste("values from", format(min(x)), "to", format(max(x))), allowed)
 }
 
 check_sample <- function(x, argument) {
@@ -70,8 +65,6 @@ check_sample <- function(x, argument) {
 }
 
 need_package <- function(package) {
-  if (!requireNamespace(package, quietly = TRUE)) {
-    stop("the R package ", package, " is not installed: install.packages(\"", package, "\")", call. = FALSE)
-  }
-  invisible(NULL)
+  if (requireNamespace(package, quietly = TRUE)) return(invisible(NULL))
+  stop("the R package ", package, " is not installed: install.packages(\"", package, "\")", call. = FALSE)
 }

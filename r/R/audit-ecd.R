@@ -1,5 +1,5 @@
-# Extremes of counterfactual discrimination as a section of an audit, by the parts of fs_ecd: averages, levels, and their
-# differences against the reference, with the defaults of fairstats.ecd in Python.
+# Extremes of counterfactual discrimination as a section of an audit, by the parts of fs_ecd: averages, levels, and
+# their differences against the reference, with the defaults of fairstats.ecd in Python.
 
 ECD_MARGIN <- 0.05
 ECD_PERIODS <- c(500, 1000, 2000, 10000)
@@ -15,12 +15,10 @@ counterfactual_column <- function(given, set, sets, score) {
   known <- unlist(sets[lengths(sets) == 1L])
   given <- as.list(given)
   if (is.null(names(given)) && length(given) == 1L && length(known) == 1L) names(given) <- known
-  if (is.null(score) || is.null(names(given)) || !all(names(given) %in% known)) {
-    stop_argument(
-      "counterfactual_score", paste0(listed(unlist(given)), if (is.null(score)) " without `score`"),
-      "with `score`: a column for one sensitive column, or c(column = score column, ...)"
-    )
-  }
+  if (is.null(score) || is.null(names(given)) || !all(names(given) %in% known)) stop_argument(
+    "counterfactual_score", paste0(listed(unlist(given)), if (is.null(score)) " without `score`"),
+    "with `score`: a column for one sensitive column, or c(column = score column, ...)"
+  )
   if (length(set) == 1L && set %in% names(given)) given[[set]]
 }
 
@@ -29,30 +27,29 @@ ecd_rows <- function(cd, options) {
   level <- options$confidence_level
   last <- length(cd)
   cd <- lapply(cd, tied_alike)
-  tails <- lapply(cd, group_tail, k = NULL, m = ECD_PERIOD, level = level)
-  about <- Map(tail_characteristics, tails, level = level)
+  tails <- lapply(cd, group_tail, NULL, ECD_PERIOD, level)
+  about <- lapply(tails, tail_characteristics, level)
   each <- level_of_each(vapply(tails, `[[`, 0, "std_error"), level)
-  wider <- function(g) tail_at(cd[[g]], tails[[g]], ECD_PERIOD, each)
   rows <- lapply(seq_len(last - 1L), function(g) {
+    pair <- c(g, last)
     found <- contrast_tails(
-      tails[[g]], tails[[last]], lengths(cd[c(g, last)]), ECD_PERIOD, level, ECD_MARGIN, TRUE, each,
-      list(wider(g), wider(last))
+      tails[[g]], tails[[last]], ECD_PERIOD, level, ECD_MARGIN, TRUE, each,
+      lapply(pair, function(j) tail_at(cd[[j]], tails[[j]], ECD_PERIOD, each))
     )
-    if (found$test == "none" && options$adjust == "none") found[c("bound_low", "bound_high")] <- found[c("ci_low", "ci_high")]
-    beyond <- any(vapply(c(g, last), function(j) is_beyond(tails[[j]], about[[j]]$horizon), NA))
-    differences <- Map(function(name, of) {
-      both <- lapply(cd[c(g, last)], of)
-      estimate <- both[[1L]]$estimate - both[[2L]]$estimate
-      mean <- mean_inference(estimate, sqrt(both[[1L]]$std_error^2 + both[[2L]]$std_error^2), level)
-      stats::setNames(list(estimate, mean$low, mean$high, mean$pvalue), paste0(name, c("", "_low", "_high", "_pvalue")))
-    }, c("acd", "cvar"), list(mean_of_people, function(x) worst_mean(x, WORST)))
+    alone <- found$test == "none" && options$adjust == "none"
+    if (alone) found[c("bound_low", "bound_high")] <- found[c("ci_low", "ci_high")]
+    found$beyond <- any(mapply(function(tail, about) is_beyond(tail, about$horizon), tails[pair], about[pair]))
+    differences <- unlist(lapply(c(mean_of_people, function(x) worst_mean(x, WORST)), function(of) {
+      mean_columns(apart(of(cd[[g]]), of(cd[[last]])), level)[c("estimate", "ci_low", "ci_high", "pvalue")]
+    }), FALSE)
+    names(differences) <- paste0(rep(c("acd", "cvar"), each = 4L), c("", "_low", "_high", "_pvalue"))
     found$method <- c(
       `likelihood ratio` = "likelihood ratio, standardised signed root",
       `draws of a power tail` = "fiducial draws of a power tail", none = "none"
     )[[found$test]]
     do.call(tidy_row, c(
-      list("ECD", names(cd)[g], names(cd)[last], n = sum(lengths(cd[c(g, last)])), interactions = ECD_PERIOD),
-      found[names(found) != "test"], beyond = beyond, unlist(unname(differences), FALSE), about[[g]]
+      list("ECD", names(cd)[g], names(cd)[last], n = sum(lengths(cd[pair])), interactions = ECD_PERIOD),
+      found[names(found) != "test"], differences, about[[g]]
     ))
   })
   rows <- ecd_verdicts(bind_rows(rows), options)
@@ -65,14 +62,12 @@ ecd_rows <- function(cd, options) {
 
 # Verdicts of all groups together; none beyond the horizon.
 ecd_verdicts <- function(rows, options) {
-  rows$pvalue_adjusted <- adjust_pvalues(rows$pvalue, options$adjust)
-  rows$pvalue_verdict_adjusted <- adjust_pvalues(rows$pvalue_verdict, options$adjust)
   for (name in c("pvalue", "pvalue_verdict")) {
     error <- rows[[paste0("mc_", name)]]
+    adjusted <- function(off) adjust_pvalues(pmin(pmax(rows[[name]] + off, 0), 1), options$adjust)
+    own <- rows[[paste0(name, "_adjusted")]] <- adjusted(0)
     if (is.null(error)) next
-    far <- lapply(c(-5, 5), function(k) adjust_pvalues(pmin(pmax(rows[[name]] + k * error, 0), 1), options$adjust))
-    own <- rows[[paste0(name, "_adjusted")]]
-    rows[[paste0("mc_", name, "_adjusted")]] <- pmax(own - far[[1L]], far[[2L]] - own) / 5
+    rows[[paste0("mc_", name, "_adjusted")]] <- pmax(own - adjusted(-5 * error), adjusted(5 * error) - own) / 5
   }
   verdict <- mapply(ecd_verdict, rows$pvalue_verdict_adjusted, rows$side, rows$bound_low, rows$bound_high,
     level = options$confidence_level, margin = ECD_MARGIN
@@ -84,8 +79,7 @@ ecd_verdicts <- function(rows, options) {
 
 # Whether the number of interactions lies beyond the horizon of a tail, and its level is not known closely either.
 is_beyond <- function(tail, horizon) {
-  if (tail$empirical || isTRUE(ECD_PERIOD <= horizon)) return(FALSE)
-  tail$ci_high - tail$ci_low > HORIZON_WIDTH * ECD_MARGIN
+  !tail$empirical && !isTRUE(ECD_PERIOD <= horizon) && tail$ci_high - tail$ci_low > HORIZON_WIDTH * ECD_MARGIN
 }
 
 # Level of every interval so that those of all groups against the last hold together: the largest of correlated normal
@@ -94,8 +88,7 @@ level_of_each <- function(std_error, level) {
   others <- length(std_error) - 1L
   if (others == 1L) return(level)
   if (!all(is.finite(std_error) & std_error > 0)) return(1 - (1 - level) / others)
-  own <- std_error[-length(std_error)]
-  shared <- std_error[length(std_error)] / sqrt(own^2 + std_error[length(std_error)]^2)
+  shared <- std_error[others + 1L] / sqrt(std_error[seq_len(others)]^2 + std_error[others + 1L]^2)
   inside <- function(q) stats::integrate(function(t) {
     each <- lapply(shared, function(b) {
       stats::pnorm((q + b * t) / sqrt(1 - b^2)) - stats::pnorm((b * t - q) / sqrt(1 - b^2))
@@ -106,28 +99,19 @@ level_of_each <- function(std_error, level) {
 }
 
 average_rows <- function(cd, level) {
-  row <- function(metric, group, reference, estimate, std_error, n, ...) {
-    found <- mean_inference(estimate, std_error, level)
-    tidy_row(metric, group, reference,
-      estimate = estimate, std_error = std_error, ci_low = found$low, ci_high = found$high,
-      statistic = found$statistic, pvalue = found$pvalue, n = n, method = "mean, z-test", ...
-    )
-  }
+  row <- function(metric, group, reference, mean, n, ...) do.call(tidy_row, c(
+    list(metric, group, reference, n = n, method = "mean, z-test", ...), mean_columns(mean, level)
+  ))
   last <- length(cd)
   means <- lapply(cd, mean_of_people)
   c(
-    lapply(seq_len(last), function(g) {
-      row(
-        "average causal discrimination", names(cd)[g], NA_character_, means[[g]]$estimate, means[[g]]$std_error,
-        length(cd[[g]]), maximum = max(cd[[g]]), n_synthetic = 0
-      )
-    }),
-    lapply(seq_len(last - 1L), function(g) {
-      row(
-        "difference of ACD", names(cd)[g], names(cd)[last], means[[g]]$estimate - means[[last]]$estimate,
-        sqrt(means[[g]]$std_error^2 + means[[last]]$std_error^2), sum(lengths(cd[c(g, last)]))
-      )
-    })
+    lapply(seq_len(last), function(g) row(
+      "average causal discrimination", names(cd)[g], NA_character_, means[[g]], length(cd[[g]]), maximum = max(cd[[g]]),
+      n_synthetic = 0
+    )),
+    lapply(seq_len(last - 1L), function(g) row(
+      "difference of ACD", names(cd)[g], names(cd)[last], apart(means[[g]], means[[last]]), sum(lengths(cd[c(g, last)]))
+    ))
   )
 }
 
@@ -149,32 +133,31 @@ largest_row <- function(rows, n) {
 sensitivity_rows <- function(cd, tails, level) {
   if (any(vapply(tails, function(tail) tail$empirical || tail$power, NA))) return(NULL)
   lapply(c(half = 0.5, twice = 2), function(times) {
-    again <- Map(function(x, tail) {
-      k <- floor(times * tail$exceedances)
-      if (k < LEAST_TAIL || k >= length(x) || k * ECD_PERIOD < length(x)) return(NULL)
-      threshold <- sort(x, decreasing = TRUE)[k + 1L]
-      above <- x[x > threshold]
-      if (nzchar(degenerate_tail(x, above, threshold))) return(NULL)
-      grid <- tail_grid(above)
-      if (grid > 0) threshold <- min(above) - grid / 2
-      level <- level_fall(above - threshold, length(x), threshold, ECD_PERIOD, "binomial", grid)
-      irregular <- level$tail$at_boundary || (grid == 0 && !level$tail$regular)
-      if (irregular || length(above) * ECD_PERIOD < length(x) || level$estimate > 1) return(NULL)
-      list(excess = above - threshold, threshold = threshold, grid = grid)
-    }, cd, tails)
+    again <- Map(tail_again, cd, tails, times)
     if (any(lengths(again) == 0L)) return(NULL)
-    a <- again[[1L]]
-    b <- again[[2L]]
-    found <- level_contrast(
-      a$excess, length(cd[[1L]]), a$threshold, b$excess, length(cd[[2L]]), b$threshold, ECD_PERIOD, level, "binomial",
-      ECD_MARGIN, grid1 = a$grid, grid2 = b$grid
-    )
+    found <- likelihood_contrast(again[[1L]], again[[2L]], ECD_PERIOD, level, ECD_MARGIN, FALSE)
+    least <- min(lengths(lapply(again, `[[`, "excess")))
     tidy_row(paste0("ECD, ", if (times < 1) "half" else "twice", " the exceedances"), names(cd)[1L], names(cd)[2L],
       estimate = found$estimate, ci_low = max(found$low, -2), ci_high = min(found$high, 2),
       statistic = found$statistic, pvalue = found$pvalue, n = sum(lengths(cd)), interactions = ECD_PERIOD,
-      method = sprintf("likelihood ratio, t with %d degrees of freedom", min(lengths(list(a$excess, b$excess))) - 3L)
+      method = sprintf("likelihood ratio, t with %d degrees of freedom", least - 3L)
     )
   })
+}
+
+# A tail with so many times the exceedances, where it is regular and has the level; else NULL.
+tail_again <- function(x, tail, times) {
+  k <- floor(times * tail$exceedances)
+  if (k < LEAST_TAIL || k >= length(x) || k * ECD_PERIOD < length(x)) return(NULL)
+  origin <- sort(x, decreasing = TRUE)[k + 1L]
+  above <- x[x > origin]
+  if (nzchar(degenerate_tail(x, above, origin))) return(NULL)
+  grid <- tail_grid(above)
+  if (grid > 0) origin <- min(above) - grid / 2
+  level <- level_fall(above - origin, length(x), origin, ECD_PERIOD, "binomial", grid)
+  irregular <- level$tail$at_boundary || (grid == 0 && !level$tail$regular)
+  if (irregular || length(above) * ECD_PERIOD < length(x) || level$estimate > 1) return(NULL)
+  list(excess = above - origin, n = length(x), origin = origin, grid = grid)
 }
 
 # Of a tail: law of the largest of m values with standard errors, type and horizon.
@@ -187,7 +170,7 @@ tail_characteristics <- function(tail, level) {
   if (nzchar(tail$degenerate)) return(out)
   s <- log(ECD_PERIOD * tail$rate)
   out$scale <- tail$scale * exp(tail$shape * s)
-  gradient <- c(out$scale / tail$scale, out$scale * s, out$scale * tail$shape)
+  gradient <- out$scale * c(1 / tail$scale, s, tail$shape)
   spread <- rbind(cbind(tail$covariance, 0), c(0, 0, 1 / tail$exceedances))
   out$scale_std_error <- sqrt(drop(gradient %*% spread %*% gradient))
   out[c("shape", "shape_std_error")] <- tail[c("shape", "shape_std_error")]
@@ -195,57 +178,51 @@ tail_characteristics <- function(tail, level) {
   if (is.nan(tail$shape_std_error) && tail$shape <= -1) return(out)
   ends <- tail_shape(tail$excess, level, tail$grid)
   out$type <- if (ends$high < 0) "III" else if (ends$low > 0) "II, pre-asymptotic" else "undecided (I not excluded)"
-  out$shape_low <- max(ends$low, -1)
-  out$shape_high <- ends$high
-  out
+  c(out, shape_low = max(ends$low, -1), shape_high = ends$high)
 }
 
-# The largest number of interactions whose level is known: the last before the first failure, by halving on three grids of
-# its logarithm, each inside a cell of the one before. Of a power tail with its Monte Carlo error.
+# The largest number of interactions whose level is known. Of a power tail with its Monte Carlo error.
 horizon_of <- function(tail, level) {
-  drawn <- if (tail$power) power_tail(tail$excess + tail$origin, tail$n)
-  known <- function(s, off) {
-    at <- if (tail$power) power_level(drawn(exp(s)), level) else {
-      tail_level(tail$excess, tail$n, tail$origin, exp(s), level, "binomial", tail$grid)
-    }
+  drawn <- if (tail$power) power_draws(tail)
+  horizon <- function(off) farthest(function(s) {
+    at <- level_at(tail, exp(s), level, drawn)
     error <- if (off == 0) 0 else off * max(at$errors)
     isTRUE(at$high - at$low + error < HORIZON_WIDTH * abs(at$estimate) && at$high + error < 1)
-  }
-  found <- farthest(function(s) known(s, 0), tail$rate)
+  }, tail$rate)
+  found <- horizon(0)
   if (!tail$power) return(list(found, 0))
-  far <- c(farthest(function(s) known(s, -5), tail$rate), farthest(function(s) known(s, 5), tail$rate))
+  far <- c(horizon(-5), horizon(5))
   list(found, if (all(is.finite(c(far, found)))) max(abs(far - found)) / 5 else Inf)
 }
 
+# The last before the first failure, by halving on three grids of the logarithm, each inside a cell of the one before.
 farthest <- function(known, rate) {
-  low <- -log(rate)
-  high <- log(HORIZON_FARTHEST) + low
-  if (!known(low + 1e-6)) return(NaN)
-  if (known(high)) return(Inf)
+  ends <- c(0, log(HORIZON_FARTHEST)) - log(rate)
+  if (!known(ends[1L] + 1e-6)) return(NaN)
+  if (known(ends[2L])) return(Inf)
   for (zoom in 1:3) {
-    grid <- seq(low, high, length.out = 25L)
-    ends <- c(1L, 25L)
-    while (diff(ends) > 1L) {
-      middle <- sum(ends) %/% 2L
-      ends[if (known(grid[middle])) 1L else 2L] <- middle
+    grid <- seq(ends[1L], ends[2L], length.out = 25L)
+    cell <- c(1L, 25L)
+    while (diff(cell) > 1L) {
+      middle <- sum(cell) %/% 2L
+      cell[if (known(grid[middle])) 1L else 2L] <- middle
     }
-    low <- grid[ends[1L]]
-    high <- grid[ends[2L]]
+    ends <- grid[cell]
   }
-  floor(exp(low) * (1 + 1e-12))
+  floor(exp(ends[1L]) * (1 + 1e-12))
 }
 
 # Levels of a group, and its shape.
 level_rows <- function(group, x, tail, about, level) {
   rows <- lapply(ECD_PERIODS, function(m) {
     at <- if (m == ECD_PERIOD) tail else tail_at(x, tail, m, level)
-    do.call(tidy_row, c(list("return level", group, NA_character_,
-      estimate = at$return_level, std_error = at$std_error, ci_low = at$ci_low, ci_high = at$ci_high, n = length(x),
-      method = if (at$empirical) {
-        paste0("binomial, between order statistics", if (tail_grid(x, 3L) > 0) " and their cells")
-      } else {
-        if (tail$power) "power tail" else "standardised signed root"
-      }, interactions = m, mc_estimate = at$errors[1L], mc_ci_low = at$errors[2L], mc_ci_high = at$errors[3L]
+    method <- if (!at$empirical) {
+      if (tail$power) "power tail" else "standardised signed root"
+    } else paste0("binomial, between order statistics", if (tail_grid(x, 3L) > 0) " and their cells")
+    do.call(tidy_row, c(list(
+      "return level", group, NA_character_, estimate = at$return_level, std_error = at$std_error, ci_low = at$ci_low,
+      ci_high = at$ci_high, n = length(x), method = method, interactions = m, mc_estimate = at$errors[1L],
+      mc_ci_low = at$errors[2L], mc_ci_high = at$errors[3L]
     ), if (m == ECD_PERIOD) about[!names(about) %in% c("shape_low", "shape_high")]))
   })
   if (nzchar(tail$degenerate)) return(rows)

@@ -1,44 +1,5 @@
-#' Extreme counterfactual discrimination of two groups
-#'
-#' From the counterfactual discrimination of every person (score with another value of the sensitive attribute
-#' minus own score): the difference of the return levels of `interactions` persons, whose tails are generalised
-#' Pareto laws above the (k + 1)-th largest value of either group, their number a binomial one. Test and interval by
-#' the likelihood ratio with rate, scale and shape of both groups profiled, whose signed root has Student's t with
-#' three degrees of freedom less than the smaller tail has values, as `fairstats.ecd(calibrated=False)` in Python,
-#' whose default standardises the root by simulation. Also the averages, and the mean of the worst share. All in
-#' base R.
-#'
-#' Values on a grid with four distinct ones or more in the tail have the likelihood of their cells, above a threshold
-#' half a width below the least of them. A tail of other ties, of a constant or of fewer than ten values has no model,
-#' and a level above 1 none that holds: an order statistic stands in, with a binomial interval, and there is neither
-#' standard error nor test; the interval of the difference then comes from the two intervals. Tails with a near end
-#' point (shape below -1/2), where likelihoods cover too little, have the levels of a power tail: medians and quantiles
-#' of 2,000 draws, and the test is by independent draws of both levels (`set.seed()` makes them the same again). Horizon
-#' and sensitivity are Python's alone.
-#'
-#' @param unprivileged,privileged Counterfactual discrimination of the persons of either group, in \[-1, 1\].
-#' @param interactions Number of interactions m, the same for both groups.
-#' @param threshold k, raised where k values come less than once in m interactions; by default 50, but at most 5% of
-#'   the values (ten at least).
-#' @param confidence_level Level of the intervals and of the verdict, whose one-sided bounds count both directions.
-#' @param margin Beyond it lies a violation.
-#' @param worst The mean of the worst share 1 - `worst` is given, too.
-#' @param grid Width of the grid that the values of both groups lie on, that of rounded scores; 0 takes values as they
-#'   are. By default it is found in each tail where more than half of its values are tied, or the largest.
-#' @return A list of class `fairstats_ecd`: estimate, std_error (delta method), ci_low, ci_high, bound_low,
-#'   bound_high, statistic and pvalue of the likelihood ratio, pvalue_verdict, test (what was done),
-#'   verdict; `tails`, a data frame with threshold, rate, scale, shape, return level and its interval per group,
-#'   and why there is no model of a tail (`degenerate`); `averages`, a data frame with mean, interval and z-test
-#'   per group and of their difference, and the conditional value at risk.
-#' @references Monjezi, Trivedi, Kreinovich, Tizpaz-Niari. Fairness testing through extreme value theory. Coles
-#'   (2001). An introduction to statistical modeling of extreme values. Grimshaw (1993). Computing maximum likelihood
-#'   estimates for the generalized Pareto distribution. Technometrics 35, 185-191. Zou, Donner (2008). Construction of
-#'   confidence limits about effect measures. Statistics in Medicine 27, 1693-1702. Rockafellar, Uryasev (2000).
-#'   Optimization of conditional value-at-risk. Journal of Risk 2, 21-41.
-#' @examples
-#' set.seed(1)
-#' fs_ecd(0.5 * rbeta(3000, 2, 8), 0.3 * rbeta(8000, 2, 8))
-#' @export
+# Extreme counterfactual discrimination: the difference of the return levels of two groups' generalised Pareto tails,
+# with its likelihood ratio (Monjezi, Trivedi, Kreinovich, Tizpaz-Niari. Fairness testing through extreme value theory).
 fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NULL, confidence_level = 0.95,
                    margin = 0.05, worst = 0.95, grid = NULL) {
   audit_options(confidence_level, margin = margin)
@@ -52,21 +13,19 @@ fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NU
     cells <- (tied_alike(x) - max(tied_alike(x))) / grid
     if (max(abs(cells - round(cells))) > 1e-6) stop_argument("grid", grid, "the width of a grid that all values lie on")
   }
-  tails <- lapply(groups, group_tail, k = threshold, m = interactions, level = confidence_level, told = grid)
+  tails <- lapply(groups, group_tail, threshold, interactions, confidence_level, grid)
   for (name in names(tails)) {
     why <- tails[[name]]$degenerate
     if (nzchar(why)) warning(name, ": ", why, ". No tail is fitted.", call. = FALSE)
   }
-  found <- contrast_tails(tails[[1L]], tails[[2L]], lengths(groups), interactions, confidence_level, margin)
+  found <- contrast_tails(tails[[1L]], tails[[2L]], interactions, confidence_level, margin)
+  verdict <- ecd_verdict(found$pvalue_verdict, found$side, found$bound_low, found$bound_high, confidence_level, margin)
   columns <- c(
     "n", "threshold", "exceedances", "rate", "scale", "shape", "shape_std_error", "return_level", "std_error", "ci_low",
     "ci_high", "degenerate"
   )
-  verdict <- ecd_verdict(found$pvalue_verdict, found$side, found$bound_low, found$bound_high, confidence_level, margin)
-  found <- found[!grepl("^(side|simultaneous|mc_)", names(found))]
-  structure(c(found, list(
-    verdict = verdict,
-    tails = cbind(group = names(tails), bind_rows(lapply(unname(tails), `[`, columns))),
+  structure(c(found[!grepl("^(side|simultaneous|mc_)", names(found))], list(
+    verdict = verdict, tails = cbind(group = names(tails), bind_rows(lapply(unname(tails), `[`, columns))),
     averages = ecd_averages(groups, worst, confidence_level), interactions = interactions
   )), class = "fairstats_ecd")
 }
@@ -79,11 +38,9 @@ ecd_verdict <- function(p, side, low, high, level, margin) {
 
 # Fewer values than this are no tail; values closer than the tie are one.
 LEAST_TAIL <- 10
+TIE <- 1e-12
 # Above this share of the values tails that are not generalised Pareto bias the level.
 LARGE_SHARE <- 0.05
-TIE <- 1e-12
-# Fewer cells than this are no grid that a tail is fitted to.
-LEAST_GRID <- 4
 
 # .93 - .84 is not .92 - .83 in floating point.
 tied_alike <- function(x) {
@@ -95,13 +52,13 @@ tied_alike <- function(x) {
 group_tail <- function(x, k, m, level, told = NULL) {
   x <- tied_alike(x)
   n <- length(x)
-  # at m rate = 1 exactly the level would be the threshold itself
   if (is.null(k)) k <- min(50, max(LEAST_TAIL, floor(LARGE_SHARE * n)))
+  # at m rate = 1 exactly the level would be the threshold itself
   if (k * m < n) k <- ceiling(1.2 * n / m)
   k <- min(k, n - 1)
   threshold <- if (k < LEAST_TAIL) NaN else sort(x, decreasing = TRUE)[k + 1L]
-  above <- if (is.nan(threshold)) numeric() else x[x > threshold]
-  tied <- if (is.nan(threshold)) numeric() else x[x >= threshold]
+  above <- x[which(x > threshold)]
+  tied <- x[which(x >= threshold)]
   # on a grid the threshold lies between two cells
   if (length(above) < k && (grid <- tail_grid(tied, told = told)) > 0) {
     threshold <- threshold - grid / 2
@@ -117,31 +74,23 @@ group_tail <- function(x, k, m, level, told = NULL) {
   )
   if (!nzchar(out$degenerate)) {
     fit <- tail_twin(excess, grid)
-    top <- sort(excess, decreasing = TRUE)
-    power <- grid == 0 && !fit$regular && top[1L] > top[2L]
-    tied <- sum(top == top[1L])
+    power <- grid == 0 && !fit$regular
+    largest <- sum(excess == max(excess))
     if (fit$at_boundary && grid > 0) {
       out$degenerate <- "its end point is reached: the likelihood has no maximum with a shape above -1"
-    } else if (!fit$regular && grid == 0 && !power) {
-      out$degenerate <- sprintf("%d values share the largest, %s, and its end point is near", tied, format(max(above), digits = 4L))
-    } else {
-      out$scale <- fit$estimate[[1L]]
-      out$shape <- fit$estimate[[2L]]
-      out$shape_std_error <- fit$std_error[[2L]]
-      out$power <- power
-      out$covariance <- fit$covariance
-    }
+    } else if (power && largest > 1L) {
+      shown <- format(max(above), digits = 4L)
+      out$degenerate <- sprintf("%d values share the largest, %s, and its end point is near", largest, shown)
+    } else out[c("scale", "shape", "shape_std_error", "power", "covariance")] <- list(
+      fit$estimate[[1L]], fit$estimate[[2L]], fit$std_error[[2L]], power, fit$covariance
+    )
   }
   utils::modifyList(out, tail_at(x, out, m, level, told))
 }
 
 # Level of a group for m interactions; an order statistic where its tail gives none. `errors`: Monte Carlo errors.
 tail_at <- function(x, tail, m, level, told = NULL) {
-  at <- if (!nzchar(tail$degenerate) && m * tail$rate >= 1) {
-    if (tail$power) power_level(power_tail(tail$excess + tail$origin, tail$n)(m), level) else {
-      tail_level(tail$excess, tail$n, tail$origin, m, level, "binomial", tail$grid)
-    }
-  }
+  at <- if (!nzchar(tail$degenerate) && m * tail$rate >= 1) level_at(tail, m, level)
   empirical <- is.null(at) || at$estimate > 1
   if (empirical) at <- bounded_level(x, m, level, told)
   list(
@@ -150,62 +99,58 @@ tail_at <- function(x, tail, m, level, told = NULL) {
   )
 }
 
-# Level of a tail with a near end point: median of the draws, and their quantiles.
-power_level <- function(drawn, level) {
+# The level by the model of a tail; with a near end point it is the median of the `drawn` ones, between their quantiles.
+level_at <- function(tail, m, level, drawn = power_draws(tail)) {
+  if (!tail$power) return(tail_level(tail$excess, tail$n, tail$origin, m, level, "binomial", tail$grid))
   shares <- c(0.5, 0.5 - level / 2, 0.5 + level / 2)
-  ends <- stats::quantile(drawn, shares, names = FALSE)
-  list(estimate = ends[1L], std_error = NaN, low = ends[2L], high = ends[3L], errors = drawn_errors(drawn, shares))
+  ends <- stats::quantile(drawn(m), shares, names = FALSE)
+  list(estimate = ends[1L], std_error = NaN, low = ends[2L], high = ends[3L], errors = drawn_errors(drawn(m), shares))
 }
+
+power_draws <- function(tail) power_tail(tail$excess + tail$origin, tail$n)
 
 degenerate_tail <- function(x, above, threshold, told = NULL) {
   if (max(abs(x)) <= TIE) return(paste("all", length(x), "values are 0: the scores do not change with the attribute"))
   if (max(x) - min(x) <= TIE) return(paste("all", length(x), "values equal", format(max(x), digits = 3L)))
   tied <- sum(x == threshold)
-  if (length(above) < LEAST_TAIL && !is.nan(threshold) && tied > 1) {
-    return(paste(tied, "values are tied at the threshold and", length(above), "lie above it: ties, no tail"))
-  }
-  if (length(above) < LEAST_TAIL) return(paste(length(above), "values lie above the threshold, fewer than", LEAST_TAIL))
+  k <- length(above)
+  if (k < LEAST_TAIL) return(if (!is.nan(threshold) && tied > 1) {
+    paste(tied, "values are tied at the threshold and", k, "lie above it: ties, no tail")
+  } else paste(k, "values lie above the threshold, fewer than", LEAST_TAIL))
   distinct <- 1 + sum(diff(sort(above)) > TIE * max(1, abs(above)))
-  if (distinct < max(LEAST_TAIL, length(above) / 2) && tail_grid(above, told = told) == 0) {
-    what <- if (distinct > 1) paste("are", distinct, "distinct ones") else "are one and the same"
-    return(paste("its", length(above), "largest values", paste0(what, ":"), "ties, not a continuous tail"))
-  }
-  ""
+  if (distinct >= max(LEAST_TAIL, k / 2) || tail_grid(above, told = told) > 0) return("")
+  what <- if (distinct > 1) paste("are", distinct, "distinct ones") else "are one and the same"
+  paste("its", k, "largest values", paste0(what, ":"), "ties, not a continuous tail")
 }
 
 # Width of the grid of tied values that a tail can be fitted to, 0 where there is none: the largest that all
 # differences are multiples of, by Euclid's algorithm, in floating point; the answer is checked. The values are
 # differences of rounded scores: with fewer than four cells they say too little of a shape.
-tail_grid <- function(above, least = LEAST_GRID, told = NULL) {
+tail_grid <- function(above, least = 4L, told = NULL) {
   cells <- length(unique(round(above / TIE)))
   if (cells < least) return(0)
   if (!is.null(told)) return(if (told > 0 && cells < 0.05 * diff(range(above)) / told) 0 else told)
   near <- round(above, 9L)
   if (length(unique(near)) >= length(above) / 2 && sum(near == max(near)) < 2L) return(0)
   distinct <- sort(unique(above))
+  range <- distinct[length(distinct)] - distinct[1L]
   noise <- 8 * .Machine$double.eps * max(1, abs(distinct))
   steps <- unique(diff(distinct))
   steps <- sort(steps[steps > noise])
   width <- steps[1L]
   for (step in steps) {
-    a <- step
-    b <- width
-    while (b > 1e3 * noise) {
-      rest <- abs(a - b * round(a / b))
-      a <- b
-      b <- rest
-    }
-    width <- a
-    if (width * 1e5 < distinct[length(distinct)] - distinct[1L]) return(0)
+    pair <- c(step, width)
+    while (pair[2L] > 1e3 * noise) pair <- c(pair[2L], abs(pair[1L] - pair[2L] * round(pair[1L] / pair[2L])))
+    width <- pair[1L]
+    if (width * 1e5 < range) return(0)
   }
   cells <- (distinct - distinct[1L]) / width
   last <- cells[length(cells)]
   if (last > 1e5 || max(abs(cells - round(cells))) > max(1e-6, noise / width)) return(0)
   # a few fractions have a common divisor, too, but their grid is empty
   if (length(distinct) < 0.05 * last) return(0)
-  found <- (distinct[length(distinct)] - distinct[1L]) / round(last)
   # coarser values are decisions, or votes of a few: they are what they are, and no rounded probabilities
-  if (found > 0.2 + TIE) 0 else found
+  if (range / round(last) > 0.2 + TIE) 0 else range / round(last)
 }
 
 # An order statistic in place of the model's level: counterfactual discrimination lies in [-1, 1].
@@ -225,7 +170,7 @@ bounded_level <- function(x, m, level, told = NULL) {
 # The difference of two levels: by likelihood ratio, or from the two intervals where one is an order statistic.
 # `calibrated`: the signed root is standardised by simulation; `each`: level of the simultaneous interval; `wider`: the
 # two levels with their intervals at `each`. Columns that begin with mc_: errors of the difference from another run.
-contrast_tails <- function(first, second, n, m, level, margin, calibrated = FALSE, each = level,
+contrast_tails <- function(first, second, m, level, margin, calibrated = FALSE, each = level,
                            wider = list(first, second)) {
   out <- list(estimate = first$return_level - second$return_level, std_error = NaN)
   drawn_estimate <- sqrt(first$errors[1L]^2 + second$errors[1L]^2)
@@ -243,80 +188,73 @@ contrast_tails <- function(first, second, n, m, level, margin, calibrated = FALS
     )))
   }
   levels <- unique(c(level, each))
+  joint <- length(levels)
   if (first$power || second$power) {
-    drawn <- Map(function(tail, size) {
-      if (tail$power) return(power_tail(tail$excess + tail$origin, size)(m))
-      root_draws(tail$excess, size, tail$origin, m, "binomial", tail$grid)
-    }, list(first, second), n)
-    found <- drawn_contrast(drawn[[1L]], drawn[[2L]], levels, margin)
-    # twice a share of the draws, on either side
-    share <- function(p) sqrt(4 * max(p, 1e-3) / length(drawn[[1L]]))
-    # a statistic is the normal quantile of a share, no nearer to an end than half a draw
-    above <- stats::pnorm(found$statistic)
-    far <- above + c(-5, 0, 5) * sqrt(2 * max(above * (1 - above), 1e-3) / length(drawn[[1L]]))
-    least <- 0.5 / length(drawn[[1L]])
-    found$errors[c("pvalue", "pvalue_verdict", "statistic")] <- list(
-      share(found$pvalue), share(found$pvalue_verdict), max(diff(stats::qnorm(pmin(pmax(far, least), 1 - least)))) / 5
-    )
+    draws_of <- function(tail) {
+      if (tail$power) power_draws(tail)(m) else root_draws(tail$excess, tail$n, tail$origin, m, "binomial", tail$grid)
+    }
+    found <- drawn_contrast(draws_of(first), draws_of(second), levels, margin)
     test <- "draws of a power tail"
   } else {
     out$std_error <- sqrt(first$std_error^2 + second$std_error^2)
-    test <- "likelihood ratio"
-    compare <- function(...) level_contrast(
-      first$excess, n[[1L]], first$origin, second$excess, n[[2L]], second$origin, m, levels, "binomial",
-      margin, grid1 = first$grid, grid2 = second$grid, ...
-    )
-    if (calibrated) {
-      root <- simulated_moments(first, second, n, m)
-      # as far as five errors of the difference of two runs' moments
-      off <- 5 * sqrt(2) * root[c("mean_error", "sd_error")]
-      found <- compare(root[["mean"]], root[["sd"]], Inf)
-      by <- lapply(list(
-        compare(root[["mean"]] + off[1L], root[["sd"]], Inf), compare(root[["mean"]] - off[1L], root[["sd"]], Inf),
-        compare(root[["mean"]], root[["sd"]] + off[2L], Inf)
-      ), function(other) Map(function(a, b) abs(pmin(pmax(a, -2), 2) - pmin(pmax(b, -2), 2)), other, found))
-      names <- c("low", "high", "bound_low", "bound_high", "pvalue", "pvalue_verdict")
-      found$errors <- lapply(stats::setNames(names, names), function(name) {
-        far <- lapply(by, `[[`, name)
-        sqrt(pmax(far[[1L]], far[[2L]])^2 + far[[3L]]^2) / 5
-      })
-    } else found <- compare()
+    found <- likelihood_contrast(first, second, m, levels, margin, calibrated)
     out$estimate <- found$estimate
+    test <- "likelihood ratio"
   }
-  possible <- function(x) pmin(pmax(x, -2), 2)
-  joint <- length(levels)
-  error <- function(name, i = 1L) if (is.null(found$errors[[name]])) 0 else found$errors[[name]][i]
+  error <- function(name, i = 1L) if (is.null(found$errors)) 0 else found$errors[[name]][i]
   c(out, list(
     ci_low = possible(found$low[1L]), ci_high = possible(found$high[1L]), bound_low = possible(found$bound_low),
     bound_high = possible(found$bound_high), statistic = found$statistic, pvalue = found$pvalue,
     pvalue_verdict = found$pvalue_verdict, side = found$side, test = test,
     simultaneous_low = possible(found$low[joint]), simultaneous_high = possible(found$high[joint]),
     mc_estimate = drawn_estimate, mc_ci_low = error("low"), mc_ci_high = error("high"),
-    mc_bound_low = error("bound_low"), mc_bound_high = error("bound_high"), mc_pvalue = error("pvalue"), mc_statistic = error("statistic"),
-    mc_pvalue_verdict = error("pvalue_verdict"), mc_simultaneous_low = error("low", joint),
-    mc_simultaneous_high = error("high", joint)
+    mc_bound_low = error("bound_low"), mc_bound_high = error("bound_high"), mc_pvalue = error("pvalue"),
+    mc_statistic = error("statistic"), mc_pvalue_verdict = error("pvalue_verdict"),
+    mc_simultaneous_low = error("low", joint), mc_simultaneous_high = error("high", joint)
   ))
 }
 
-ecd_averages <- function(groups, worst, level) {
-  row <- function(quantity, group, estimate, std_error) {
-    found <- mean_inference(estimate, std_error, level)
-    data.frame(
-      quantity = quantity, group = group, estimate = estimate, std_error = std_error, ci_low = found$low,
-      ci_high = found$high, statistic = found$statistic, pvalue = found$pvalue
-    )
-  }
-  means <- lapply(groups, mean_of_people)
-  rows <- lapply(names(groups), function(g) row("mean", g, means[[g]]$estimate, means[[g]]$std_error))
-  difference <- means[[1L]]$estimate - means[[2L]]$estimate
-  spread <- sqrt(means[[1L]]$std_error^2 + means[[2L]]$std_error^2)
-  risk <- lapply(names(groups), function(g) {
-    mean <- worst_mean(groups[[g]], worst)
-    found <- row("conditional value at risk", g, mean$estimate, mean$std_error)
-    found[c("statistic", "pvalue")] <- NaN
-    found
+# Differences of what lies in [-1, 1].
+possible <- function(x) pmin(pmax(x, -2), 2)
+
+# The likelihood ratio of two tails; standardised by simulation with the errors that its moments bring.
+likelihood_contrast <- function(first, second, m, levels, margin, calibrated) {
+  compare <- function(...) level_contrast(
+    first$excess, first$n, first$origin, second$excess, second$n, second$origin, m, levels, "binomial", margin,
+    grid1 = first$grid, grid2 = second$grid, ...
+  )
+  if (!calibrated) return(compare())
+  root <- simulated_moments(first, second, c(first$n, second$n), m)
+  found <- compare(root[["mean"]], root[["sd"]], Inf)
+  # as far as five errors of the difference of two runs' moments
+  off <- 5 * sqrt(2) * root[c("mean_error", "sd_error")]
+  moved <- lapply(list(c(off[1L], 0), c(-off[1L], 0), c(0, off[2L])), function(by) {
+    other <- compare(root[["mean"]] + by[[1L]], root[["sd"]] + by[[2L]], Inf)
+    Map(function(a, b) abs(possible(a) - possible(b)), other, found)
   })
-  do.call(rbind, c(rows, list(row("difference of means", "unprivileged - privileged", difference, spread)), risk))
+  found$errors <- Map(function(a, b, c) sqrt(pmax(a, b)^2 + c^2) / 5, moved[[1L]], moved[[2L]], moved[[3L]])
+  found$errors$statistic <- 0
+  found
+}
+
+# Difference of two independent means.
+apart <- function(a, b) list(estimate = a$estimate - b$estimate, std_error = sqrt(a$std_error^2 + b$std_error^2))
+
+# A mean as columns of a table: normal interval and z-test.
+mean_columns <- function(found, level) {
+  inference <- mean_inference(found$estimate, found$std_error, level)
+  c(found[c("estimate", "std_error")], stats::setNames(inference, c("ci_low", "ci_high", "statistic", "pvalue")))
+}
+
+ecd_averages <- function(groups, worst, level) {
+  rows <- function(quantity, found) do.call(rbind, lapply(names(found), function(group) {
+    data.frame(quantity = quantity, group = group, mean_columns(found[[group]], level))
+  }))
+  means <- lapply(groups, mean_of_people)
+  difference <- list(`unprivileged - privileged` = apart(means[[1L]], means[[2L]]))
+  risks <- rows("conditional value at risk", lapply(groups, worst_mean, worst))
+  risks[c("statistic", "pvalue")] <- NaN
+  rbind(rows("mean", means), rows("difference of means", difference), risks)
 }
 
 # Mean of the worst share.
@@ -326,7 +264,6 @@ worst_mean <- function(x, worst) {
   list(estimate = q + beyond$estimate, std_error = beyond$std_error)
 }
 
-#' @export
 print.fairstats_ecd <- function(x, digits = 3L, ...) {
   cat(
     "Extreme counterfactual discrimination in ", format(x$interactions, big.mark = ","), " interactions: ",

@@ -1,20 +1,7 @@
-# Distances between groups as sets of rows (Bian and Luo 2024), in all pairs.
+# Distances between groups as sets of rows, in all pairs, and their tests (Bian and Luo 2024. Does machine bring in
+# extra bias in learning? Equations 1 to 3, section 3).
 
-#' Distance between two sets of rows
-#'
-#' The distance of every row to its nearest row in the other set, summed up over the rows of either set; the
-#' larger direction counts. With the maximum it is the symmetric Hausdorff distance. All pairs are computed,
-#' from differences, one row at a time.
-#'
-#' @param a,b Numeric matrices with the same columns.
-#' @param statistic "max", "mean", or a number in (0, 1]: the smallest distance that at least this share of
-#'   the rows do not exceed.
-#' @return A list: value; a_to_b and b_to_a, the two directions; row_a_to_b, nearest_a_to_b, row_b_to_a,
-#'   nearest_b_to_a, the first rows that attain them (NA for the mean).
-#' @references Bian and Luo (2024). Does machine bring in extra bias in learning? Equations 1 and 2.
-#' @examples
-#' fs_set_distance(rbind(c(0, 0), c(1, 0)), rbind(c(0, 0), c(1, 2)))$value
-#' @export
+# Distance of every row to its nearest in the other set, summed up over the rows of either set; the larger direction.
 fs_set_distance <- function(a, b, statistic = "max") {
   check_rows(a, b)
   ab <- row_minima(a, b)
@@ -22,66 +9,47 @@ fs_set_distance <- function(a, b, statistic = "max") {
   first <- over_minima(ab$distance, statistic)
   second <- over_minima(ba$distance, statistic)
   list(
-    value = max(first$value, second$value),
-    a_to_b = first$value, b_to_a = second$value,
-    row_a_to_b = first$row, nearest_a_to_b = ab$nearest[first$row],
-    row_b_to_a = second$row, nearest_b_to_a = ba$nearest[second$row]
+    value = max(first$value, second$value), a_to_b = first$value, b_to_a = second$value, row_a_to_b = first$row,
+    nearest_a_to_b = ab$nearest[first$row], row_b_to_a = second$row, nearest_b_to_a = ba$nearest[second$row]
   )
 }
 
-# Distance of every row of a to its nearest row of b, and that row: from differences, one row at a time; of many rows the
-# nearest is searched in blocks of all pairs, without |a|^2, which is the same for all of b.
+# Distance of every row of a to its nearest row of b, and that row: from differences, one row at a time; of many rows
+# the nearest is searched in blocks of all pairs, without |a|^2, which is the same for all of b.
 row_minima <- function(a, b, cells = 4e6) {
+  rows <- seq_len(nrow(a))
   nearest <- if (nrow(a) * nrow(b) <= 1e6) {
     columns <- t(b)
-    vapply(seq_len(nrow(a)), function(i) which.min(colSums((columns - a[i, ])^2)), 0L)
+    vapply(rows, function(i) which.min(colSums((columns - a[i, ])^2)), 0L)
   } else {
-    b2 <- rowSums(b^2)
-    blocks <- split(seq_len(nrow(a)), (seq_len(nrow(a)) - 1L) %/% max(1L, floor(cells / nrow(b))))
-    unlist(lapply(unname(blocks), function(rows) {
-      max.col(2 * tcrossprod(a[rows, , drop = FALSE], b) - rep(b2, each = length(rows)), ties.method = "first")
+    unlist(lapply(unname(split(rows, (rows - 1L) %/% max(1L, floor(cells / nrow(b))))), function(block) {
+      inner <- 2 * tcrossprod(a[block, , drop = FALSE], b) - rep(rowSums(b^2), each = length(block))
+      max.col(inner, ties.method = "first")
     }))
   }
   list(distance = sqrt(rowSums((a - b[nearest, , drop = FALSE])^2)), nearest = as.integer(nearest))
 }
 
 over_minima <- function(distance, statistic) {
-  if (identical(statistic, "max")) {
-    row <- which.max(distance)
-    return(list(value = distance[row], row = row))
-  }
   if (identical(statistic, "mean")) return(list(value = mean(distance), row = NA_integer_))
-  if (is.character(statistic)) choice_of(statistic, "statistic", c("max", "mean"))
-  numbers_in(statistic, "statistic", 0, 1, open = "low")
-  place <- max(ceiling(statistic * length(distance) * (1 - 1e-15)), 1)
-  row <- order(distance)[place]
+  row <- if (identical(statistic, "max")) which.max(distance) else {
+    if (is.character(statistic)) choice_of(statistic, "statistic", c("max", "mean"))
+    numbers_in(statistic, "statistic", 0, 1, open = "low")
+    order(distance)[max(ceiling(statistic * length(distance) * (1 - 1e-15)), 1)]
+  }
   list(value = distance[row], row = row)
 }
 
 check_rows <- function(a, b) {
   for (rows in list(a, b)) {
     if (!is.matrix(rows) || !is.numeric(rows)) stop("the sets must be numeric matrices", call. = FALSE)
-    if (!nrow(rows) || !ncol(rows)) stop("a set is empty", call. = FALSE)
+    if (!length(rows)) stop("a set is empty", call. = FALSE)
     if (!all(is.finite(rows))) stop("the sets must hold finite numbers only", call. = FALSE)
   }
   if (ncol(a) != ncol(b)) stop("the sets must have the same columns", call. = FALSE)
-  invisible(NULL)
 }
 
-#' One projection of the approximate distance between two sets (Algorithm 2)
-#'
-#' Rows are sorted by their projection; each is compared with at most `m2` rows of the other set whose
-#' projection is not larger and `m2` whose projection is not smaller. The result never lies below
-#' [fs_set_distance()].
-#'
-#' @inheritParams fs_set_distance
-#' @param w Weights of the projection, with absolute values that sum to 1.
-#' @param m2 Number of neighbours on either side.
-#' @return A number.
-#' @references Bian and Luo (2024), Algorithm 2.
-#' @examples
-#' fs_approx_set_distance(rbind(c(0, 0), c(1, 0)), rbind(c(0, 0), c(1, 2)), c(0.4, 0.6), 1)
-#' @export
+# One projection of the approximate distance (Algorithm 2): every row against m2 neighbours of the other set on a side.
 fs_approx_set_distance <- function(a, b, w, m2) {
   check_rows(a, b)
   numbers_in(w, "w", size = ncol(a))
@@ -90,14 +58,12 @@ fs_approx_set_distance <- function(a, b, w, m2) {
   group <- rep(1:2, c(nrow(a), nrow(b)))
   along <- drop(rows %*% w)
   sorted <- order(along)
-  nearest <- vapply(seq_along(along), function(i) {
+  max(vapply(seq_along(along), function(i) {
     other <- sorted[group[sorted] != group[i]]
     below <- utils::tail(other[along[other] <= along[i]], m2)
     above <- utils::head(other[along[other] >= along[i]], m2)
-    compared <- unique(c(below, above))
-    min(sqrt(colSums((t(rows[compared, , drop = FALSE]) - rows[i, ])^2)))
-  }, 0)
-  max(nearest)
+    min(sqrt(colSums((t(rows[unique(c(below, above)), , drop = FALSE]) - rows[i, ])^2)))
+  }, 0))
 }
 
 # D, D_f and HFM = D_f / D - 1 of one group against all others: 0 where both distances are 0, infinite where only D is.
@@ -107,7 +73,8 @@ hfm <- function(x, y_true, y_pred, in_group, scale = TRUE, statistic = "max") {
   if (scale) x <- apply(x, 2, unit_scale)
   levels <- sort(unique(c(y_true, y_pred)), method = "radix")
   d <- vapply(list(y_true, y_pred), function(y) {
-    z <- cbind(x, label_coordinates(y, levels))
+    # two labels as one coordinate, more of them as one each
+    z <- cbind(x, if (length(levels) <= 2L) match(y, levels) - 1 else outer(y, levels, "==") / sqrt(2))
     fs_set_distance(z[in_group, , drop = FALSE], z[!in_group, , drop = FALSE], statistic)$value
   }, 0)
   list(d = d[1L], d_f = d[2L], hfm = harmonic_measure(d[1L], d[2L]), n = sum(in_group))
@@ -122,17 +89,14 @@ crosscheck_hfm <- function(columns, y_true, y_pred, group, value, scale, statist
 
 checked_sides <- function(x, y_true, y_pred, in_group) {
   in_group <- as.logical(in_group)
-  if (length(in_group) != nrow(x) || length(y_true) != nrow(x) || length(y_pred) != nrow(x)) {
+  if (any(lengths(list(in_group, y_true, y_pred)) != nrow(x))) {
     stop("x, y_true, y_pred and in_group must have one entry per row", call. = FALSE)
   }
   if (!any(in_group) || all(in_group)) stop("`in_group` must be TRUE for some rows and FALSE for others", call. = FALSE)
   in_group
 }
 
-unit_scale <- function(x) {
-  width <- max(x) - min(x)
-  if (width == 0) numeric(length(x)) else (x - min(x)) / width
-}
+unit_scale <- function(x) if (max(x) == min(x)) numeric(length(x)) else (x - min(x)) / (max(x) - min(x))
 
 # Columns of a frame as coordinates: numbers to [0, 1], every category a 0/1 column.
 frame_coordinates <- function(columns, scale) {
@@ -142,47 +106,12 @@ frame_coordinates <- function(columns, scale) {
   }))
 }
 
-label_coordinates <- function(y, levels) {
-  if (length(levels) <= 2L) cbind(match(y, levels) - 1) else outer(y, levels, "==") / sqrt(2)
-}
-
-#' HFM of a data frame: distances between groups as sets of rows, with tests
-#'
-#' D of features and labels, D_f of features and predictions, HFM = D_f / D - 1, for every value of the sensitive
-#' column against all others (once where there are two), and their maximum over values. Numbers are mapped to \[0,
-#' 1\], categories become 0/1 columns. Are the groups
-#' further apart than random ones? Their labels are permuted among the rows, which gives D and D_f of groups of the same
-#' sizes. Does the classifier add distance? In every row label and prediction change places with probability one half,
-#' which gives HFM of a classifier that adds none. p = (1 + #\{drawn >= observed\}) / (1 + B), adjusted by Holm over
-#' values. The tests need all pairwise distances (memory grows with the square of the rows), and are left out above `most`
-#' rows. The stability range holds 90% of the values in random subsamples of 80% of the rows; no confidence is claimed.
-#'
-#' @inheritParams fs_disparate_impact
-#' @param features Names of the feature columns; without `data` a data frame.
-#' @param pos_label The value of outcome and prediction that is good for the person, or
-#'   `list(y_true = ..., y_pred = ...)`.
-#' @param n_resamples Draws of the tests; 0 for none.
-#' @param n_subsamples Subsamples of the stability range; 0 for none.
-#' @param scale `"minmax"` or `"none"`.
-#' @param statistic As in [fs_set_distance()].
-#' @param seed Seed of the tests.
-#' @param most Largest number of rows that are tested.
-#' @return A data frame with the tidy columns: metric (`"hfm_distance_labels"`, D; `"hfm_distance_predictions"`,
-#'   D_f; `"hfm"`), group, reference, estimate, pvalue, pvalue_adjusted, n, stability_low, stability_high.
-#' @references Bian and Luo (2024). Does machine bring in extra bias in learning? Equations 1 to 3, section 3. Phipson
-#'   and Smyth (2010). Permutation p-values should never be zero. Statistical Applications in Genetics and Molecular
-#'   Biology 9, article 39.
-#' @examples
-#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))[1:150, ]
-#' fs_hfm(people, "score", "qualified", "hired", "sex",
-#'   pos_label = list(y_true = "yes", y_pred = 1), n_resamples = 99, n_subsamples = 20
-#' )
-#' @export
+# HFM of every value of the sensitive columns against all others, and the maximum, with tests by permuted groups (D,
+# D_f) and exchanged labels and predictions (HFM; Phipson and Smyth 2010), and the range of random subsamples.
 fs_hfm <- function(data = NULL, features, y_true, y_pred, sensitive_features, pos_label = 1, n_resamples = 199,
                    n_subsamples = 50, scale = "minmax", statistic = "max", seed = 1, most = 2000) {
   choice_of(scale, "scale", c("minmax", "none"))
-  numbers_in(n_resamples, "n_resamples", 0, whole = TRUE)
-  numbers_in(n_subsamples, "n_subsamples", 0, whole = TRUE)
+  for (name in c("n_resamples", "n_subsamples")) numbers_in(get(name), name, 0, whole = TRUE)
   if (!identical(most, Inf)) numbers_in(most, "most", 0)
   for (name in c("y_true", "y_pred")) if (is.null(get(name))) stop_argument(name, "NULL", "a column")
   input <- read_columns(data, y_true, y_pred, NULL, sensitive_features, pos_label)
@@ -196,26 +125,29 @@ feature_columns <- function(data, features, n) {
   if (!is.list(if (is.null(data)) features) && !(is.character(features) && length(features))) {
     stop_argument("features", listed(features), "names of columns, or without `data` a data frame")
   }
-  columns <- if (is.null(data)) {
-    as.list(features)
-  } else {
+  columns <- if (is.null(data)) as.list(features) else {
     lapply(stats::setNames(features, features), function(name) column_of(data, name, "features"))
   }
-  for (name in names(columns)) {
-    x <- columns[[name]]
-    # dates are numbers, not categories
-    if (is_date(x)) x <- columns[[name]] <- days_of(x)
-    if (length(x) != n) stop_argument("features", paste(length(x), "values of", name), paste(n, "values"))
-    if (anyNA(x) || (is.numeric(x) && any(is.infinite(x)))) {
-      stop_argument("features", paste("missing or infinite values in", name), "a finite value in every row")
-    }
-    if (!is.numeric(x)) {
-      columns[[name]] <- label_text(x)
-      refuse_identifier(columns[[name]], name)
-    }
-  }
+  for (name in names(columns)) columns[[name]] <- feature_of(columns[[name]], name, n)
   if (!length(columns)) stop_argument("features", "no columns", "one feature or more")
   columns
+}
+
+# One feature as numbers or text. Text of which nearly every row has a value of its own puts all rows equally far apart.
+feature_of <- function(x, name, n) {
+  # dates are numbers, not categories
+  if (is_date(x)) x <- days_of(x)
+  if (length(x) != n) stop_argument("features", paste(length(x), "values of", name), paste(n, "values"))
+  if (anyNA(x) || (is.numeric(x) && any(is.infinite(x)))) {
+    stop_argument("features", paste("missing or infinite values in", name), "a finite value in every row")
+  }
+  if (is.numeric(x)) return(x)
+  different <- length(unique(label_text(x)))
+  if (different > 20 && different >= 0.9 * n) stop_argument(
+    "features", paste0('"', name, '", an identifier with ', different, " values in ", n, " rows"),
+    "numbers, dates, and categories that several rows share"
+  )
+  label_text(x)
 }
 
 # Dates, times and durations as days.
@@ -224,63 +156,41 @@ days_of <- function(x) {
   if (inherits(x, "difftime")) as.numeric(x, units = "days") else as.numeric(x)
 }
 
-# Text of which nearly every row has a value of its own puts all rows equally far apart.
-refuse_identifier <- function(text, name) {
-  different <- length(unique(text))
-  if (different > FEW_LEVELS && different >= IDENTIFIES * length(text)) {
-    stop_argument(
-      "features", paste0('"', name, '", an identifier with ', different, " values in ", length(text), " rows"),
-      "numbers, dates, and categories that several rows share"
-    )
-  }
-}
-
-FEW_LEVELS <- 20
-IDENTIFIES <- 0.9
-
 hfm_rows <- function(columns, input, grouping, n_resamples, n_subsamples, scale, statistic, most) {
   x <- frame_coordinates(columns, scale)
   present <- grouping$groups[grouping$sizes > 0]
   sides <- if (length(present) == 2L) present[2L] else present
-  reference <- if (length(present) == 2L) present[1L] else "all others"
   inside <- lapply(sides, function(g) grouping$labels == g)
   distances <- vapply(inside, function(rows) {
     unlist(hfm(x, input$y_true, input$y_pred, rows, FALSE, statistic)[c("d", "d_f")])
   }, numeric(2))
-  entries <- lapply(seq_along(sides), function(k) list(group = sides[k], of = k))
-  if (length(sides) > 1L) entries <- c(entries, list(list(group = "maximum over values", of = seq_along(sides))))
+  seen <- array(distances, c(dim(distances), 1L))
   tested <- n_resamples > 0 && input$n <= most
   pairs <- if (input$n <= most) hfm_pairs(x, input$y_true, input$y_pred, inside)
   drawn <- if (tested) hfm_draws(pairs, n_resamples, statistic)
   stable <- if (n_subsamples > 0 && input$n <= most) hfm_subsamples(pairs, n_subsamples, statistic)
-  rows <- list()
-  for (entry in entries) {
-    d <- max(distances[1L, entry$of])
-    d_f <- max(distances[2L, entry$of])
-    observed <- c(d, d_f, harmonic_measure(d, d_f))
-    for (k in 1:3) {
-      row <- tidy_row(c("hfm_distance_labels", "hfm_distance_predictions", "hfm")[k], entry$group, reference,
-        estimate = observed[k], n = input$n, method = paste0("exact set distances (", statistic, ")"), rate = NA_real_,
-        rate_reference = NA_real_
-      )
-      if (tested) {
-        row$statistic <- observed[k]
-        row$pvalue <- upper_share(observed[k], drawn_of(drawn, entry$of, k), FALSE)
-        row$mc_pvalue <- share_error(row$pvalue, n_resamples)
-      }
-      if (!is.null(stable)) {
-        known <- drawn_of(list(permuted = stable, exchanged = stable), entry$of, k)
-        ends <- stats::quantile(known[!is.na(known)], c(0.05, 0.95), type = 1, names = FALSE)
-        row[c("stability_low", "stability_high")] <- as.list(ends)
-      }
-      rows <- c(rows, list(row))
+  of_entry <- function(of, group) lapply(1:3, function(k) {
+    observed <- drawn_of(list(permuted = seen, exchanged = seen), of, k)
+    row <- tidy_row(
+      c("hfm_distance_labels", "hfm_distance_predictions", "hfm")[k], group,
+      if (length(present) == 2L) present[1L] else "all others", estimate = observed, n = input$n,
+      method = paste0("exact set distances (", statistic, ")"), rate = NA_real_, rate_reference = NA_real_
+    )
+    if (tested) {
+      p <- upper_share(observed, drawn_of(drawn, of, k), FALSE)
+      row[c("statistic", "pvalue", "mc_pvalue")] <- list(observed, p, share_error(p, n_resamples))
     }
-  }
+    if (is.null(stable)) return(row)
+    known <- drawn_of(list(permuted = stable, exchanged = stable), of, k)
+    ends <- stats::quantile(known[!is.na(known)], c(0.05, 0.95), type = 1, names = FALSE)
+    c(row, stability_low = ends[1L], stability_high = ends[2L])
+  })
+  each <- seq_along(sides)
+  rows <- c(unlist(Map(of_entry, each, sides), FALSE), if (length(sides) > 1L) of_entry(each, "maximum over values"))
   found <- bind_rows(rows)
-  single <- found$group != "maximum over values"
   found$pvalue_adjusted <- found$pvalue
   for (name in unique(found$metric)) {
-    here <- single & found$metric == name
+    here <- found$group != "maximum over values" & found$metric == name
     found$pvalue_adjusted[here] <- adjust_pvalues(found$pvalue[here], "holm")
   }
   if (tested) found$mc_pvalue_adjusted <- length(sides) * found$mc_pvalue
@@ -293,19 +203,17 @@ hfm_pairs <- function(x, y_true, y_pred, inside) {
   list(features = as.matrix(stats::dist(x))^2, y_true = y_true, y_pred = y_pred, inside = inside)
 }
 
-# D and D_f (rows) of every side (columns), for labels and predictions in this order of the rows.
-side_distances <- function(pairs, first, second, order, statistic) {
-  both <- lapply(list(first, second), function(y) pairs$features + outer(y, y, "!="))
-  vapply(pairs$inside, function(rows) vapply(both, side_distance, 0, rows[order], statistic), numeric(2))
-}
+with_labels <- function(pairs, labels) lapply(labels, function(y) pairs$features + outer(y, y, "!="))
 
-# The larger direction of the distance of one side to the other, from squared distances of all pairs.
-side_distance <- function(squared, chosen, statistic) {
-  between <- squared[chosen, !chosen, drop = FALSE]
-  there <- sqrt(between[cbind(seq_len(nrow(between)), max.col(-between, "first"))])
-  back <- t(between)
-  back <- sqrt(back[cbind(seq_len(nrow(back)), max.col(-back, "first"))])
-  max(over_minima(there, statistic)$value, over_minima(back, statistic)$value)
+# D and D_f (rows) of sides (columns), from squared distances of all pairs with labels and with predictions.
+side_distances <- function(squared, sides, statistic) {
+  farthest <- function(between) {
+    over_minima(sqrt(between[cbind(seq_len(nrow(between)), max.col(-between, "first"))]), statistic)$value
+  }
+  vapply(sides, function(chosen) vapply(squared, function(all) {
+    between <- all[chosen, !chosen, drop = FALSE]
+    max(farthest(between), farthest(t(between)))
+  }, 0), numeric(2))
 }
 
 # Draws of D and D_f of every side, arrays 2 x sides x draws: under permuted rows, and with label and prediction
@@ -313,26 +221,24 @@ side_distance <- function(squared, chosen, statistic) {
 hfm_draws <- function(pairs, n_resamples, statistic, exact = c(FALSE, FALSE)) {
   n <- nrow(pairs$features)
   y <- list(pairs$y_true, pairs$y_pred)
-  both <- lapply(y, function(y) pairs$features + outer(y, y, "!="))
-  of_sides <- function(sides) vapply(sides, function(s) vapply(both, side_distance, 0, s, statistic), numeric(2))
+  both <- with_labels(pairs, y)
   permuted <- if (exact[1L]) {
-    one <- which(pairs$inside[[1L]])
-    utils::combn(n, length(one), function(k) of_sides(list(replace(logical(n), k, TRUE))), simplify = FALSE)
-  } else {
-    replicate(n_resamples, {
-      order <- sample.int(n)
-      of_sides(lapply(pairs$inside, `[`, order))
+    utils::combn(n, sum(pairs$inside[[1L]]), function(k) {
+      side_distances(both, list(seq_len(n) %in% k), statistic)
     }, simplify = FALSE)
+  } else {
+    lapply(seq_len(n_resamples), function(b) {
+      order <- sample.int(n)
+      side_distances(both, lapply(pairs$inside, `[`, order), statistic)
+    })
   }
   movers <- which(y[[1L]] != y[[2L]])
   exchanged <- lapply(seq_len(if (exact[2L]) 2^length(movers) else n_resamples), function(b) {
-    swap <- if (exact[2L]) {
+    swap <- if (!exact[2L]) which(stats::runif(n) < 0.5) else {
       movers[bitwAnd(b - 1L, bitwShiftL(1L, seq_along(movers) - 1L)) > 0L]
-    } else {
-      which(stats::runif(n) < 0.5)
     }
-    first <- replace(y[[1L]], swap, y[[2L]][swap])
-    side_distances(pairs, first, replace(y[[2L]], swap, y[[1L]][swap]), seq_len(n), statistic)
+    changed <- list(replace(y[[1L]], swap, y[[2L]][swap]), replace(y[[2L]], swap, y[[1L]][swap]))
+    side_distances(with_labels(pairs, changed), pairs$inside, statistic)
   })
   as_array <- function(x) array(unlist(x), c(2L, length(pairs$inside), length(x)))
   list(permuted = as_array(permuted), exchanged = as_array(exchanged))
@@ -340,13 +246,13 @@ hfm_draws <- function(pairs, n_resamples, statistic, exact = c(FALSE, FALSE)) {
 
 hfm_subsamples <- function(pairs, n_subsamples, statistic, share = 0.8) {
   n <- nrow(pairs$features)
-  both <- lapply(list(pairs$y_true, pairs$y_pred), function(y) pairs$features + outer(y, y, "!="))
+  both <- with_labels(pairs, list(pairs$y_true, pairs$y_pred))
   array(replicate(n_subsamples, {
     rows <- sample.int(n, max(round(share * n), 2))
+    drawn <- lapply(both, `[`, rows, rows)
     vapply(pairs$inside, function(side) {
-      chosen <- side[rows]
-      if (!any(chosen) || all(chosen)) return(c(NA_real_, NA_real_))
-      vapply(both, function(m) side_distance(m[rows, rows], chosen, statistic), 0)
+      if (length(unique(side[rows])) < 2L) return(c(NA_real_, NA_real_))
+      side_distances(drawn, list(side[rows]), statistic)
     }, numeric(2))
   }), c(2L, length(pairs$inside), n_subsamples))
 }
@@ -358,18 +264,17 @@ drawn_of <- function(drawn, sides, quantity) {
   harmonic_measure(largest(drawn$exchanged, 1L), largest(drawn$exchanged, 2L))
 }
 
-# The tests of one side, by all permutations (exchanges) where they are at most 10,000: p-values with the Monte Carlo
-# error of the difference of two such.
+# The tests of one side, by all permutations (exchanges) where they are at most 10,000, with their Monte Carlo errors.
 hfm_tests <- function(x, y_true, y_pred, in_group, n_resamples = 999, scale = TRUE, statistic = "max", exact = NULL) {
   in_group <- checked_sides(x, y_true, y_pred, in_group)
   if (scale) x <- apply(x, 2, unit_scale)
   few <- c(choose(length(in_group), sum(in_group)), 2^sum(y_true != y_pred)) <= 10000
   exact <- if (is.null(exact)) few else rep(exact, 2L)
   pairs <- hfm_pairs(x, y_true, y_pred, list(in_group))
-  d <- side_distances(pairs, y_true, y_pred, seq_along(in_group), statistic)
+  d <- side_distances(with_labels(pairs, list(y_true, y_pred)), pairs$inside, statistic)
   observed <- c(d = d[1L], d_f = d[2L], hfm = harmonic_measure(d[1L], d[2L]))
   draws <- hfm_draws(pairs, n_resamples, statistic, exact)
-  drawn <- stats::setNames(lapply(1:3, function(k) drawn_of(draws, 1L, k)), names(observed))
+  drawn <- lapply(c(d = 1, d_f = 2, hfm = 3), function(k) drawn_of(draws, 1L, k))
   exact <- exact[c(1L, 1L, 2L)]
   p <- unlist(Map(upper_share, observed, drawn, exact))
   c(as.list(observed), stats::setNames(as.list(p), paste0("p_", names(observed))), list(

@@ -1,40 +1,18 @@
-#' Model absolute density distance of two samples of scores, and its curve over bins
-#'
-#' MADD is the sum over bins of the absolute difference of the shares of either sample. Bins are
-#' \[0, 1/m), ..., \[(m-1)/m, 1\], the last one closed. `fs_madd_curve` has it for every number of bins from 1 on.
-#'
-#' `fs_stable_bandwidth` is Algorithm 1. With bandwidths ascending, every stretch from i to j is looked at whose end j
-#' lies at least `min_points` places after i and reaches at least the last bandwidth not above h_i + `width` * h_sup; the
-#' one with the least population standard deviation of MADD wins, the first of equals. `fs_madd_null_mean` is the mean of
-#' MADD over all permutations of the group labels: given the pooled count of every bin, the count of group 0 is
-#' hypergeometric; its mean absolute deviation is summed over its whole range.
-#'
-#' @param score0,score1 Scores in \[0, 1\] of the two groups.
-#' @param max_bins Largest number of bins.
-#' @return `fs_madd_curve`: a data frame with n_bins (ascending), bandwidth = 1 / n_bins and madd.
-#'   `fs_stable_bandwidth`: a list, low, high (bandwidths), mean, std (of MADD), n_points, h_sup.
-#'   `fs_madd_null_mean`: what groups with one score distribution would show on average.
-#' @references Verger, Fan, Lalle, Bouchet, Luengo (2024). A comprehensive study on evaluating and mitigating
-#'   algorithmic unfairness with the MADD metric. JEDM 16(1), 365-409: equations 1 to 3, section 4.3, Algorithm 1.
-#' @seealso [fs_madd()]
-#' @examples
-#' set.seed(1)
-#' curve <- fs_madd_curve(rbeta(500, 2, 4), rbeta(500, 4, 2), max_bins = 200)
-#' fs_stable_bandwidth(curve$bandwidth, curve$madd, 500, 500)[c("low", "high", "mean")]
-#' fs_madd_null_mean(c(2, 2), 2, 2)
-#' @export
+# Model absolute density distance (MADD) of two samples of scores (Verger, Fan, Lalle, Bouchet, Luengo 2024. A
+# comprehensive study on evaluating and mitigating algorithmic unfairness with the MADD metric. JEDM 16(1), 365-409).
+
+# MADD for every number of bins from 1 on (equations 1 to 3).
 fs_madd_curve <- function(score0, score1, max_bins = 1000) {
-  checked_numbers(score0, "score0", 0, 1)
-  checked_numbers(score1, "score1", 0, 1)
-  numbers_in(max_bins, "max_bins", 1, whole = TRUE)
+  for (name in c("score0", "score1")) checked_numbers(get(name), name, 0, 1)
+  bins <- seq_len(numbers_in(max_bins, "max_bins", 1, whole = TRUE))
   values <- sort(unique(c(score0, score1)))
-  each <- vapply(list(score0, score1), function(s) tabulate(match(s, values), length(values)), integer(length(values)))
-  each <- matrix(each, ncol = 2L)
-  value <- vapply(seq_len(max_bins), function(m) {
-    counts <- counts_on_grid(values, each, m)
+  rows <- function(score) tabulate(match(score, values), length(values))
+  each <- cbind(rows(score0), rows(score1))
+  madd <- vapply(bins, function(m) {
+    counts <- rowsum(each, bin_of(values, m), reorder = FALSE)
     counts_madd(counts[, 1L], counts[, 2L])
   }, 0)
-  data.frame(n_bins = seq_len(max_bins), bandwidth = 1 / seq_len(max_bins), madd = value)
+  data.frame(n_bins = bins, bandwidth = 1 / bins, madd = madd)
 }
 
 # MADD on a grid of m bins, and its bins; `weight`: of the scores.
@@ -43,75 +21,54 @@ madd <- function(score0, score1, n_bins, weight0 = NULL, weight1 = NULL) {
 }
 
 madd_contributions <- function(score0, score1, n_bins, weight0 = NULL, weight1 = NULL) {
-  checked_numbers(score0, "score0", 0, 1)
-  checked_numbers(score1, "score1", 0, 1)
+  for (name in c("score0", "score1")) checked_numbers(get(name), name, 0, 1)
   numbers_in(n_bins, "n_bins", 1, whole = TRUE)
   bin_shares(score0, n_bins, weight0) - bin_shares(score1, n_bins, weight1)
 }
 
 bin_shares <- function(score, n_bins, weight = NULL) {
   if (is.null(weight)) return(bin_counts(score, n_bins) / length(score))
-  sums <- tapply(weight, factor(bin_of(score, n_bins), seq_len(n_bins)), sum, default = 0)
-  as.numeric(sums) / sum(weight)
+  as.numeric(tapply(weight, factor(bin_of(score, n_bins), seq_len(n_bins)), sum, default = 0)) / sum(weight)
 }
 
+# Bins are [0, 1/m), ..., [(m-1)/m, 1], the last one closed.
 bin_of <- function(score, n_bins) findInterval(score, (0:n_bins) / n_bins, rightmost.closed = TRUE)
 
 bin_counts <- function(score, n_bins) tabulate(bin_of(score, n_bins), n_bins)
 
-# Rows per bin, from rows per distinct score.
-counts_on_grid <- function(values, each, m) rowsum(each, bin_of(values, m), reorder = FALSE)
-
 # MADD of two rows of counts, summed in whole numbers: equal values are equal in every digit.
-counts_madd <- function(c0, c1) {
-  n0 <- sum(c0)
-  n1 <- sum(c1)
-  sum(abs(c0 * n1 - c1 * n0)) / (n0 * n1)
-}
+counts_madd <- function(c0, c1) sum(abs(c0 * sum(c1) - c1 * sum(c0))) / (sum(c0) * sum(c1))
 
-#' @rdname fs_madd_curve
-#' @param bandwidth,madd Bandwidths, in any order, and MADD at each.
-#' @param n0,n1 Rows of the two groups.
-#' @param min_points Least number of places between i and j.
-#' @param width Least width as a multiple of h_sup.
-#' @export
+# The stretch of bandwidths with the least standard deviation of MADD (Algorithm 1), the first of equals.
 fs_stable_bandwidth <- function(bandwidth, madd, n0, n1, min_points = 50, width = 0.45) {
   numbers_in(bandwidth, "bandwidth", 0, size = NA)
   numbers_in(madd, "madd", size = length(bandwidth))
-  numbers_in(n0, "n0", 1)
-  numbers_in(n1, "n1", 1)
-  numbers_in(min_points, "min_points", 0)
-  numbers_in(width, "width", 0)
-  ascending <- order(bandwidth)
-  h <- bandwidth[ascending]
-  value <- madd[ascending]
+  for (name in c("n0", "n1")) numbers_in(get(name), name, 1)
+  for (name in c("min_points", "width")) numbers_in(get(name), name, 0)
+  h <- sort(bandwidth)
+  value <- madd[order(bandwidth)]
   size <- length(h)
   h_sup <- madd_bandwidth_order(n0, n1)
   least <- Inf
-  best <- NULL
-  for (i in seq_len(size)) {
-    if (h[i] > h[size] - width * h_sup) break
+  for (i in which(h <= h[size] - width * h_sup)) {
     first <- max(sum(h <= h[i] + width * h_sup), i + min_points)
     if (first > size) next
     shifted <- value[i:size] - value[i]
     count <- seq_along(shifted)
     variance <- cumsum(shifted^2) / count - (cumsum(shifted) / count)^2
-    ends <- first:size
-    eligible <- pmax(variance[ends - i + 1], 0)
+    eligible <- pmax(variance[first:size - i + 1], 0)
     if (min(eligible) < least) {
       least <- min(eligible)
-      best <- c(i, ends[which.min(eligible)])
+      best <- i:(first + which.min(eligible) - 1)
     }
   }
-  if (is.null(best)) {
-    stop("no stretch of bandwidths is eligible: search more of them, or lower `min_points` or `width`",
-      call. = FALSE
-    )
-  }
-  inside <- value[best[1L]:best[2L]]
+  if (is.infinite(least)) stop(
+    "no stretch of bandwidths is eligible: search more of them, or lower `min_points` or `width`", call. = FALSE
+  )
+  inside <- value[best]
   list(
-    low = h[best[1L]], high = h[best[2L]], mean = mean(inside),
-    std = sqrt(mean((inside - mean(inside))^2)), n_points = length(inside), h_sup = h_sup
+    low = h[best[1L]], high = h[best[length(best)]], mean = mean(inside), std = sqrt(mean((inside - mean(inside))^2)),
+    n_points = length(inside), h_sup = h_sup
   )
 }
 
@@ -120,13 +77,10 @@ madd_bandwidth_order <- function(n0, n1) ((sqrt(n0) + sqrt(n1)) / sqrt(n0 * n1))
 
 grid_bins <- function(n0, n1) max(ceiling(1 / madd_bandwidth_order(n0, n1)), 2)
 
-#' @rdname fs_madd_curve
-#' @param count Rows per bin, both groups together.
-#' @export
+# Mean of MADD over all permutations of the group labels: given the rows of a bin those of group 0 are hypergeometric.
 fs_madd_null_mean <- function(count, n0, n1) {
   numbers_in(count, "count", 0, size = NA, whole = TRUE)
-  numbers_in(n0, "n0", 1, whole = TRUE)
-  numbers_in(n1, "n1", 1, whole = TRUE)
+  for (name in c("n0", "n1")) numbers_in(get(name), name, 1, whole = TRUE)
   if (sum(count) != n0 + n1) stop_argument("count", paste("a sum of", sum(count)), "a sum of n0 + n1")
   sum(vapply(count, mean_deviation, 0, n0 = n0, n1 = n1))
 }
@@ -159,21 +113,18 @@ stretch_null_mean <- function(score0, score1, stable) {
 crosscheck_madd_pair <- function(c0, c1, level, resamples, margin = 0.2, apart = FALSE) {
   n0 <- sum(c0)
   n1 <- sum(c1)
-  m <- length(c0)
-  d <- c0 / n0 - c1 / n1
-  observed <- sum(abs(d))
+  observed <- sum(abs(c0 / n0 - c1 / n1))
   used <- c0 + c1 > 0
   # with all rows in one bin every permutation is the table itself, which r2dtable refuses
-  drawn <- if (sum(used) < 2L) numeric(resamples) else vapply(
-    stats::r2dtable(resamples, c(n0, n1), (c0 + c1)[used]),
-    function(x) sum(abs(x[1L, ] / n0 - x[2L, ] / n1)), 0
-  )
+  drawn <- if (sum(used) < 2L) numeric(resamples) else {
+    vapply(stats::r2dtable(resamples, c(n0, n1), (c0 + c1)[used]), function(x) sum(abs(x[1L, ] / n0 - x[2L, ] / n1)), 0)
+  }
   limits <- madd_limits(c0, c1, level, resamples, margin)
   # tied scores without a common one: no upper limit
   if (apart) limits[c("high", "bound_high", "p_inside")] <- list(2, 2, 1)
   again <- colSums(abs(stats::rmultinom(resamples, n0, c0) / n0 - stats::rmultinom(resamples, n1, c1) / n1))
   c(list(
-    contributions = d, madd = observed, null_mean = fs_madd_null_mean(c0 + c1, n0, n1),
+    contributions = c0 / n0 - c1 / n1, madd = observed, null_mean = fs_madd_null_mean(c0 + c1, n0, n1),
     h_sup = madd_bandwidth_order(n0, n1), bias_corrected = max(2 * observed - mean(again), 0),
     bias_error = stats::sd(again) * sqrt(2 / resamples)
   ), permutation_p(observed, drawn), sd_with_error(again), limits)
@@ -181,48 +132,42 @@ crosscheck_madd_pair <- function(c0, c1, level, resamples, margin = 0.2, apart =
 
 permutation_p <- function(observed, drawn) {
   n <- length(drawn)
-  more <- sum(drawn > observed + 1e-12)
-  ties <- sum(drawn >= observed - 1e-12) - more
-  p <- (1 + ties + more) / (n + 1)
-  mid <- (more + (1 + ties) / 2) / (n + 1)
+  p <- (1 + sum(drawn >= observed - 1e-12)) / (n + 1)
+  # ties count half
+  mid <- (p + sum(drawn > observed + 1e-12) / (n + 1)) / 2
   list(pvalue = p, mid = mid, pvalue_error = share_error(p, n), mid_error = share_error(mid, n))
 }
 
 sd_with_error <- function(x) {
-  n <- length(x)
   v <- mean((x - mean(x))^2)
   fourth <- mean((x - mean(x))^4)
-  list(sd = sqrt(v), sd_error = if (v > 0) sqrt(max(fourth - v^2, 0) / (4 * v) * 2 / n) else 0)
+  list(sd = sqrt(v), sd_error = if (v > 0) sqrt(max(fourth - v^2, 0) / (4 * v) * 2 / length(x)) else 0)
 }
 
 # Confidence limits of the binned distance: below by the directional delta method, above by the worst signs.
 madd_limits <- function(c0, c1, level, resamples, margin = 0.2, pseudo = 4) {
+  counts <- rbind(c0, c1)
   n <- c(sum(c0), sum(c1))
-  shares <- rbind(c0 / n[1L], c1 / n[2L])
   pooled <- (c0 + c1) / sum(n)
-  d <- shares[1L, ] - shares[2L, ]
-  error <- sqrt(pmax(pooled * (1 - pooled) * sum(1 / n), colSums(shares * (1 - shares) / n)))
+  d <- c0 / n[1L] - c1 / n[2L]
+  error <- sqrt(pmax(pooled * (1 - pooled) * sum(1 / n), colSums(counts / n * (1 - counts / n) / n)))
   near <- abs(d) <= max(3, sqrt(log(min(n))), sqrt(2 * log(length(d)))) * error
-  own <- lapply(1:2, function(g) (rbind(c0, c1)[g, ] + pseudo * pooled) / (n[g] + pseudo))
+  far <- ifelse(near, 0, sign(d))
+  own <- lapply(1:2, function(g) (counts[g, ] + pseudo * pooled) / (n[g] + pseudo))
   # a group that misses a bin by chance has the pooled share there; of both laws what reaches further counts
   other <- lapply(1:2, function(g) {
-    raised <- rbind(c0, c1)[g, ] < 10 & pooled > own[[g]]
+    raised <- counts[g, ] < 10 & pooled > own[[g]]
     rest <- ifelse(raised, 0, own[[g]])
     ifelse(raised, pooled, rest * (1 - sum(pooled[raised])) / max(sum(rest), 1e-300))
   })
-  by_law <- lapply(list(own, other), function(law) {
-    noise <- stats::rmultinom(resamples, n[1L], law[[1L]]) / n[1L] - law[[1L]] -
-      (stats::rmultinom(resamples, n[2L], law[[2L]]) / n[2L] - law[[2L]])
-    excess <- colSums(abs(noise[near, , drop = FALSE])) + colSums(noise * ifelse(near, 0, sign(d)))
-    spread <- vapply(1:2, function(g) {
-      mean <- max(abs(sum(law[[g]] * ifelse(near, 0, sign(d)))) - sum(law[[g]][near]), 0)
-      (1 - mean^2) / n[g]
-    }, 0)
-    list(excess = sort(excess), spread = sum(pmax(spread, 0)))
-  })
-  excess <- pmax(by_law[[1L]]$excess, by_law[[2L]]$excess)
-  spread <- by_law[[1L]]$spread
+  excess <- do.call(pmax, lapply(list(own, other), function(law) {
+    noise <- lapply(1:2, function(g) stats::rmultinom(resamples, n[g], law[[g]]) / n[g] - law[[g]])
+    noise <- noise[[1L]] - noise[[2L]]
+    sort(colSums(abs(noise[near, , drop = FALSE])) + colSums(noise * far))
+  }))
   if (min(n) < 5) excess[] <- 2
+  mean <- vapply(own, function(law) max(abs(sum(law * far)) - sum(law[near]), 0), 0)
+  spread <- sqrt(sum(pmax((1 - mean^2) / n, 0)))
   observed <- sum(abs(d))
   lower <- function(p) {
     if ((1 - p) * (resamples + 1) < 1) return(c(0, 0))
@@ -231,7 +176,7 @@ madd_limits <- function(c0, c1, level, resamples, margin = 0.2, pseudo = 4) {
     # tied counts: a quantile may jump by one step of the distances
     c(max(min(observed - reach[1L], 2), 0), (reach[3L] - reach[2L]) / 2 + 1 / min(n) / 6)
   }
-  upper <- function(p) max(min(observed + stats::qnorm(p) * sqrt(sum(pmax(spread, 0))), 2), 0)
+  upper <- function(p) max(min(observed + stats::qnorm(p) * spread, 2), 0)
   both <- lower((1 + level) / 2)
   one <- lower(level)
   above <- (1 + sum(excess >= observed - margin)) / (1 + resamples)
@@ -239,81 +184,49 @@ madd_limits <- function(c0, c1, level, resamples, margin = 0.2, pseudo = 4) {
   tie <- mean(abs(excess - (observed - margin)) < 1e-9)
   list(
     p_above = above, p_above_error = share_error(above, resamples) + tie,
-    p_inside = stats::pnorm((observed - margin) / sqrt(sum(pmax(spread, 0)))), p_inside_error = 0,
-    low = both[1L], low_error = both[2L], high = upper((1 + level) / 2),
-    bound_low = one[1L], bound_low_error = one[2L], bound_high = upper(level)
+    p_inside = stats::pnorm((observed - margin) / spread), p_inside_error = 0, low = both[1L], low_error = both[2L],
+    high = upper((1 + level) / 2), bound_low = one[1L], bound_low_error = one[2L], bound_high = upper(level)
   )
 }
 
 # All groups at once: largest standardised MADD over permutations of all labels. counts: groups x fine cells; bins:
 # inner edges of the grid of each comparison.
 crosscheck_madd_largest <- function(counts, edges, first, second, bins, resamples) {
-  sizes <- rowSums(counts)
   pooled <- colSums(counts)
   used <- pooled > 0
-  middle <- (c(0, edges) + c(edges, 1)) / 2
-  bin <- lapply(bins, function(own) findInterval(middle, own))
+  bin <- lapply(bins, function(own) findInterval((c(0, edges) + c(edges, 1)) / 2, own))
   distances <- function(x) {
-    vapply(seq_along(bins), function(k) {
-      a <- colSums(x[first[[k]], , drop = FALSE])
-      b <- colSums(x[second[[k]], , drop = FALSE])
-      sum(abs(rowsum(a / sum(a) - b / sum(b), bin[[k]])))
-    }, 0)
+    share <- function(rows) colSums(x[rows, , drop = FALSE]) / sum(x[rows, ])
+    mapply(function(one, other, bin) sum(abs(rowsum(share(one) - share(other), bin))), first, second, bin)
   }
-  value <- distances(counts)
-  drawn <- vapply(stats::r2dtable(resamples, sizes, pooled[used]), function(x) {
-    whole <- matrix(0, length(sizes), length(pooled))
-    whole[, used] <- x
-    distances(whole)
+  drawn <- vapply(stats::r2dtable(resamples, rowSums(counts), pooled[used]), function(x) {
+    counts[, used] <- x
+    distances(counts)
   }, numeric(length(bins)))
   drawn <- matrix(drawn, length(bins))
+  value <- distances(counts)
   together <- cbind(value, drawn)
   centre <- rowMeans(together)
   spread <- sqrt(rowMeans((together - centre)^2))
-  flat <- spread < 1e-12
-  standard <- (together - centre) / ifelse(flat, 1, spread)
-  standard[flat, ] <- 0
+  standard <- (together - centre) / ifelse(spread < 1e-12, Inf, spread)
   largest <- apply(standard, 2L, max)
-  top <- which.max(standard[, 1L])
-  n <- length(largest) - 1
   # the statistic is random through the mean and spread it is standardised with
-  tail <- mean(standard[top, ]^4)
-  error <- sqrt(2 / n * (1 + largest[1L]^2 * max(tail - 1, 2) / 4))
+  tail <- mean(standard[which.max(standard[, 1L]), ]^4)
+  error <- sqrt(2 / resamples * (1 + largest[1L]^2 * max(tail - 1, 2) / 4))
   most <- apply(drawn, 2L, max)
   c(permutation_p(largest[1L], largest[-1L]), list(
     estimate = max(value), statistic = largest[1L], statistic_error = error, null_mean = mean(most),
-    null_mean_error = stats::sd(most) * sqrt(2 / n)
+    null_mean_error = stats::sd(most) * sqrt(2 / resamples)
   ))
 }
 
-#' Move the scores of every group towards the distribution of all
-#'
-#' With F_s the mid-distribution function of the fitted scores of group s, linear between them and up to (0, 0)
-#' and (1, 1), and F = sum of n_s / n * F_s, a score p becomes the x with
-#' (1 - lambda) * F_s(x) + lambda * F(x) = F_s(p). The equation is solved by bisection.
-#'
-#' @param score,group Scores in \[0, 1\] to fit on, and their groups.
-#' @param lambda From 0 (no change) to 1 (one distribution).
-#' @param new_score,new_group Scores to map, and their groups; default those of the fit.
-#' @return Mapped scores in \[0, 1\].
-#' @references Verger et al. (2024), section 6.
-#' @examples
-#' fs_madd_map(c(0.1, 0.2, 0.3, 0.6, 0.8, 0.9), rep(c("a", "b"), each = 3), lambda = 1)
-#' @export
+# Scores p of every group moved towards the distribution of all (section 6): the x with (1 - lambda) F_s(x) +
+# lambda F(x) = F_s(p), for mid-distribution functions F_s of the groups and F of all.
 fs_madd_map <- function(score, group, lambda, new_score = score, new_group = group) {
-  checked_numbers(score, "score", 0, 1)
-  checked_numbers(new_score, "new_score", 0, 1)
+  for (name in c("score", "new_score")) checked_numbers(get(name), name, 0, 1)
   numbers_in(lambda, "lambda", 0, 1)
-  sides <- list(group = group, new_group = new_group)
-  for (name in names(sides)) {
-    plain_column(sides[[name]], name)
-    rows <- length(if (name == "group") score else new_score)
-    if (anyNA(sides[[name]]) || length(sides[[name]]) != rows) {
-      stop_argument(name, "missing values or another length", paste("the group of each of the", rows, "scores"))
-    }
-  }
-  group <- label_text(group)
-  new_group <- label_text(new_group)
+  group <- labels_of(group, "group", length(score))
+  new_group <- labels_of(new_group, "new_group", length(new_score))
   groups <- unique(group)
   unknown <- setdiff(new_group, groups)
   if (length(unknown)) stop("no scores were fitted for group ", unknown[1L], call. = FALSE)
@@ -323,36 +236,36 @@ fs_madd_map <- function(score, group, lambda, new_score = score, new_group = gro
   mapped <- numeric(length(new_score))
   for (s in seq_along(groups)) {
     rows <- new_group == groups[s]
-    target <- function(x) (1 - lambda) * cdf[[s]](x) + lambda * pooled(x)
-    mapped[rows] <- bisect(target, cdf[[s]](new_score[rows]))
+    mapped[rows] <- bisect(function(x) (1 - lambda) * cdf[[s]](x) + lambda * pooled(x), cdf[[s]](new_score[rows]))
   }
   mapped
 }
 
-# Mid-distribution function of scores, linear between them.
+# One label for each of so many scores, as text.
+labels_of <- function(x, argument, rows) {
+  plain_column(x, argument)
+  if (!anyNA(x) && length(x) == rows) return(label_text(x))
+  stop_argument(argument, "missing values or another length", paste("the group of each of the", rows, "scores"))
+}
+
+# Mid-distribution function of scores, linear between them and up to (0, 0) and (1, 1).
 mid_cdf <- function(score) {
   values <- sort(unique(score))
   height <- vapply(values, function(v) mean(score < v) + mean(score == v) / 2, 0)
-  if (values[1L] > 0) {
-    values <- c(0, values)
-    height <- c(0, height)
-  }
-  if (values[length(values)] < 1) {
-    values <- c(values, 1)
-    height <- c(height, 1)
-  }
-  stats::approxfun(values, height, rule = 2)
+  low <- if (values[1L] > 0) 0
+  high <- if (values[length(values)] < 1) 1
+  stats::approxfun(c(low, values, high), c(low, height, high), rule = 2)
 }
 
-# x in [0, 1] with f(x) = y, for f that increases; an end where there is none.
-bisect <- function(f, y) {
-  low <- rep(0, length(y))
-  high <- rep(1, length(y))
-  for (step in seq_len(60L)) {
+# x between low and high with f(x) = y, for f that increases; an end where there is none.
+bisect <- function(f, y, low = 0, high = 1, steps = 60L) {
+  low <- rep(low, length(y))
+  high <- rep(high, length(y))
+  for (step in seq_len(steps)) {
     middle <- (low + high) / 2
     below <- f(middle) < y
-    low[below] <- middle[below]
-    high[!below] <- middle[!below]
+    low <- ifelse(below, middle, low)
+    high <- ifelse(below, high, middle)
   }
   (low + high) / 2
 }

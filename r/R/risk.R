@@ -1,8 +1,7 @@
 # Discriminative risk, the share of predictions that change when every row is given another value of its sensitive
-# attribute (Bian and Luo 2024, section 4.1), with the exact interval (Clopper and Pearson 1934, Biometrika 26,
-# 404-413). Where rows were disturbed several times (a matrix, one line per draw), or persons have several
-# rows, the mean of a person is one observation, and the interval takes the number of independent draws that would have
-# the variance of these means.
+# attribute (Bian and Luo 2024, section 4.1), with the exact interval (Clopper and Pearson 1934, Biometrika 26, 404).
+# Where rows were disturbed several times (a matrix, one line per draw), or persons have several rows, the mean of a
+# person is one observation, and the interval takes as many independent draws as have the variance of these means.
 discriminative_risk <- function(changed, person = NULL, level = 0.95) {
   changed <- if (is.matrix(changed)) changed != 0 else matrix(changed != 0, 1L)
   if (!length(changed) || anyNA(changed)) stop("`changed` is empty or has missing values", call. = FALSE)
@@ -11,39 +10,18 @@ discriminative_risk <- function(changed, person = NULL, level = 0.95) {
   means <- as.numeric(tapply(colMeans(changed), codes_of(person), mean))
   n <- length(means)
   estimate <- mean(means)
-  size <- n
   variance <- if (n > 1L) stats::var(means) / n else 0
-  if (length(changed) > n && variance > 0) size <- min(max(estimate * (1 - estimate) / variance, n), length(changed))
+  size <- if (length(changed) == n || variance == 0) n else {
+    min(max(estimate * (1 - estimate) / variance, n), length(changed))
+  }
   # size need not be whole (Korn and Graubard 1998)
   tail <- (1 - level) / 2
-  low <- stats::qbeta(tail, estimate * size, size - estimate * size + 1)
-  high <- stats::qbeta(1 - tail, estimate * size + 1, size - estimate * size)
-  list(
-    estimate = estimate, low = if (estimate == 0) 0 else low, high = if (estimate == 1) 1 else high, n = n,
-    n_draws = length(changed), n_changed = sum(changed)
-  )
+  low <- if (estimate == 0) 0 else stats::qbeta(tail, estimate * size, size - estimate * size + 1)
+  high <- if (estimate == 1) 1 else stats::qbeta(1 - tail, estimate * size + 1, size - estimate * size)
+  list(estimate = estimate, low = low, high = high, n = n, n_draws = length(changed), n_changed = sum(changed))
 }
 
-#' Discriminative risk: how often a prediction changes with the sensitive attribute alone
-#'
-#' The share of predictions that change when every row is given another value of its sensitive attribute, with
-#' Clopper and Pearson's interval; the mean of a person is one observation.
-#'
-#' @param predict A function of a data frame that gives a label to every row.
-#' @param data Data frame with the sensitive columns that the model sees.
-#' @param sensitive_features Name of the sensitive columns; each is disturbed by itself, and all together where there are
-#'   several.
-#' @param draws Other values per row, drawn evenly, or `"all"` of them.
-#' @param person Name of a column, or vector: the person of every row.
-#' @param confidence_level Level of the intervals.
-#' @param seed Seed of the draws.
-#' @return A data frame: attribute, group ("all rows", or the value that was changed), estimate, ci_low, ci_high, n,
-#'   n_draws, n_changed.
-#' @references Bian and Luo (2024). Does machine bring in extra bias in learning? Section 4.1.
-#' @examples
-#' people <- data.frame(income = 1:4, sex = c("f", "m", "f", "m"))
-#' fs_discriminative_risk(function(rows) rows$income + (rows$sex == "m") > 2, people, "sex")
-#' @export
+# The risk of a model for every sensitive column by itself, and for all together where there are several.
 fs_discriminative_risk <- function(predict, data, sensitive_features, draws = 1, person = NULL, confidence_level = 0.95,
                                    seed = 1) {
   if (!is.function(predict)) stop_argument("predict", paste("a", class(predict)[1L]), "a function of a data frame")
@@ -56,42 +34,30 @@ fs_discriminative_risk <- function(predict, data, sensitive_features, draws = 1,
   person <- column_of(data, person, "person")
   for (name in sensitive_features) {
     values <- unique(column_of(data, name, "sensitive_features"))
-    if (anyNA(values) || length(values) < 2L) {
-      stop_argument("sensitive_features", paste0('"', name, '" with ', listed(values)), "a column with two values or more")
-    }
+    if (anyNA(values) || length(values) < 2L) stop_argument(
+      "sensitive_features", paste0('"', name, '" with ', listed(values)), "a column with two values or more"
+    )
   }
   answer <- function(rows) {
     label <- predict(rows)
-    if (length(label) != nrow(data) || anyNA(label)) {
-      stop_argument("predict", paste(length(label), "labels for", nrow(data), "rows"), "one label for every row")
-    }
-    as.character(label)
+    if (length(label) == nrow(data) && !anyNA(label)) return(as.character(label))
+    stop_argument("predict", paste(length(label), "labels for", nrow(data), "rows"), "one label for every row")
   }
   original <- answer(data)
-  with_seed(seed, {
-    rows <- list()
-    sets <- c(as.list(sensitive_features), if (length(sensitive_features) > 1L) list(sensitive_features))
-    for (set in sets) {
-      changed <- disturbed_changes(answer, data, set, draws, original)
-      single <- length(set) == 1L
-      groups <- c(list("all rows" = rep(TRUE, nrow(data))), if (single) split_rows(data[[set]]))
-      for (group in names(groups)) {
-        here <- groups[[group]]
-        found <- discriminative_risk(changed[, here, drop = FALSE], person[here], confidence_level)
-        rows <- c(rows, list(data.frame(
-          attribute = if (single) set else "all attributes", group = group, estimate = found$estimate,
-          ci_low = found$low, ci_high = found$high, n = found$n, n_draws = found$n_draws, n_changed = found$n_changed
-        )))
-      }
-    }
-    do.call(rbind, rows)
-  })
-}
-
-split_rows <- function(column) {
-  values <- label_text(column)
-  each <- sort(unique(values), method = "radix")
-  lapply(stats::setNames(each, each), function(v) values == v)
+  sets <- c(as.list(sensitive_features), if (length(sensitive_features) > 1L) list(sensitive_features))
+  with_seed(seed, bind_rows(unlist(lapply(sets, function(set) {
+    changed <- disturbed_changes(answer, data, set, draws, original)
+    values <- if (length(set) == 1L) label_text(data[[set]]) else character()
+    lapply(c(NA, sort(unique(values), method = "radix")), function(group) {
+      here <- if (is.na(group)) TRUE else values == group
+      found <- discriminative_risk(changed[, here, drop = FALSE], person[here], confidence_level)
+      list(
+        attribute = if (length(set) == 1L) set else "all attributes", group = if (is.na(group)) "all rows" else group,
+        estimate = found$estimate, ci_low = found$low, ci_high = found$high, n = found$n, n_draws = found$n_draws,
+        n_changed = found$n_changed
+      )
+    })
+  }), FALSE)))
 }
 
 # Whether every prediction changes: one line per draw, one column per row.

@@ -78,6 +78,12 @@ test_that("roots of large regular tails are standard normal", {
   expect_lt(abs(root[["sd"]] - 1), 0.3)
 })
 
+test_that("a search that asks for what is no number goes on", {
+  set.seed(348)
+  few <- list(scale = 0.08, shape = -0.38, exceedances = 10L, origin = 0.4)
+  expect_true(is.finite(fairstats:::redrawn_level(few, 120, 1000)$estimate))
+})
+
 test_that("counterfactual scores without what they need are refused", {
   d <- gains()
   refused <- function(...) {
