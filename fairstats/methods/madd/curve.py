@@ -148,9 +148,8 @@ def madd_curve(
 
 def curve_of(first: Sample, second: Sample, max_bins: int, names: tuple[str, str]) -> MaddCurve:
     """MADD of two samples with 1 … `max_bins` bins."""
-    grid = farey_grid(max_bins)
     below = (first.below_grids(max_bins), second.below_grids(max_bins))
-    madd = distances_from_below(grid, *below, first.total, second.total)
+    madd = distances_from_below(farey_grid(max_bins), *below, first.total, second.total)
     return MaddCurve(np.arange(1, max_bins + 1), madd, first.n_effective, second.n_effective, names)
 
 

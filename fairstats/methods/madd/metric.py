@@ -232,7 +232,8 @@ def compare(
     known["atoms"] = atoms is not None
     lacking = [name for name, s in zip(names, pair.samples, strict=True) if s.n < 2 or not s.total > 0]
     if not (first.total > 0 and second.total > 0):
-        bins, whole = (settings.grid_bins or 2) if atoms is None else atoms.size, Interval(0.0, 2.0, level, _METHOD)
+        bins = (settings.grid_bins or 2) if atoms is None else atoms.size
+        whole = Interval(0.0, 2.0, level, _METHOD)
         weightless = all(s.n for s in pair.samples if not s.total > 0)
         none = "all weights of rows are 0" if weightless else "no rows"
         empty = MaddComparison(

@@ -60,8 +60,7 @@ def mean_deviation(count: NDArray[Any], n0: int, n1: int) -> Floats:
         return -np.log1p(top) - betaln(chosen + 1, top - chosen + 1)
 
     log_pmf = log_choose(c, safe) + log_choose(n - c, n0 - safe) - log_choose(n, n0)
-    value = 2.0 * safe * (n1 - c + safe) / n * np.exp(log_pmf)
-    return np.where(possible, value, 0.0)
+    return np.where(possible, 2.0 * safe * (n1 - c + safe) / n * np.exp(log_pmf), 0.0)
 
 
 def null_mean(pooled: NDArray[np.int64], n0: int, n1: int) -> float:
@@ -136,8 +135,7 @@ def pair_test(
         return _tested(observed, histogram_distance(*drawn), "permutation of whole clusters")
     pooled = counts[0] + counts[1]
     drawn = permuted_counts(pooled, (first.n, second.n), n_resamples, rng)
-    expected = null_mean(pooled, first.n, second.n)
-    return _tested(observed, histogram_distance(*drawn), "exact permutation", expected)
+    return _tested(observed, histogram_distance(*drawn), "exact permutation", null_mean(pooled, first.n, second.n))
 
 
 def multiplier_test(noise: Noise, n_resamples: int, rng: np.random.Generator) -> DistributionTest:

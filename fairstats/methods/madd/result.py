@@ -287,7 +287,8 @@ class MaddResult(Result):
 
     def notes(self) -> list[str]:
         """What was done, and what could not be computed."""
-        settings, lines = self.settings, list[str]()
+        settings = self.settings
+        lines: list[str] = []
         atoms, level = self.counts.atoms, f"{100 * settings.confidence_level:g}%"
         if settings.apart:
             where = "in the bins asked for"

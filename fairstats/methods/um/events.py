@@ -181,7 +181,8 @@ def rank(joint: JointDraws, names: Sequence[str], objectives: Objectives, rope: 
     known, undefined = without_undefined(joint.objectives(objectives))
     m = len(names)
     better, beaten = np.zeros((m, m)), np.zeros((len(known), m), dtype=bool)
-    about, events = {"metric": ", ".join(objectives.names), **joint.about}, list[Event]()
+    about = {"metric": ", ".join(objectives.names), **joint.about}
+    events: list[Event] = []
     for i, j in combinations(range(m), 2):
         delta = known[:, i] - known[:, j]
         events += probabilities(delta, rope, (names[i], names[j]), objectives.shorts, **about)
