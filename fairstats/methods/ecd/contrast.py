@@ -57,7 +57,7 @@ def contrast_tails(pair: Pair) -> tuple[EcdComparison, Evidence]:
     if settings.location == "paper":
         found, evidence = _own_thresholds(pair), Evidence()
     elif not math.isnan(estimate) and _has_shared_people(*samples):
-        irregular = [t.group for t in pair.tails if not _is_plain(t)]
+        irregular = [t.group for t in pair.tails if t.level.empirical or not _is_plain(t.fit)]
         found, evidence = (_unknown(pair, irregular), Evidence()) if irregular else _by_people(pair)
     elif modelled and first.fit is not None and second.fit is not None:
         contrast = LevelContrast.of(first.fit, second.fit, settings.interactions)
@@ -71,10 +71,9 @@ def contrast_tails(pair: Pair) -> tuple[EcdComparison, Evidence]:
 
 
 def level_of_each(tails: tuple[GroupTail, ...], confidence_level: float) -> float:
-    """Level of every interval, so that those of all groups against the last hold together.
+    """Level of every interval, so that those of all groups against the last, which they share, hold together.
 
-    By the largest of correlated normal statistics, which share the reference; by Bonferroni where a level has
-    no standard error.
+    By the largest of correlated normal statistics; by Bonferroni where a level has no standard error.
     """
     others, variance = len(tails) - 1, np.array([tail.level.std_error for tail in tails]) ** 2
     if others == 1:
@@ -93,10 +92,9 @@ def _limits(ends: Floats, levels: Sequence[float], method: str) -> dict[str, Int
 
 
 def _likelihood_ratio(contrast: LevelContrast, df: float, pair: Pair) -> tuple[dict[str, Any], Evidence]:
-    """Both groups' (λ, σ, ξ) profiled; p-values, limits and verdict by the signed root of the ratio.
+    """Both groups' (λ, σ, ξ) profiled: p-values, limits and verdict by the signed root of the ratio.
 
-    The root is standardised by its simulated mean and standard deviation and compared with the normal law
-    or, where that was not asked for, with Student's t as it is. Both directions count, as in `z_evidence`.
+    It is standardised and compared with the normal law or, where that was not asked for, with Student's t as it is.
     """
     level, each = pair.settings.confidence_level, pair.each
     nulls = np.array([0.0, -pair.settings.margin, pair.settings.margin])
@@ -125,8 +123,7 @@ def _likelihood_ratio(contrast: LevelContrast, df: float, pair: Pair) -> tuple[d
 def _by_draws(fits: tuple[EvtFit, EvtFit], contrast: LevelContrast, pair: Pair) -> tuple[dict[str, Any], Evidence]:
     """Interval and test from independent draws of both levels, where one tail or both have a near end point.
 
-    A level of a regular tail is drawn by its standardised signed root, which is about standard normal, as in
-    its own interval.
+    A level of a regular tail is drawn by its standardised signed root, about standard normal, as in its own interval.
     """
     settings, rng, each, drawn = pair.settings, pair.rng, pair.each, []
     level, margin, m = settings.confidence_level, settings.margin, settings.interactions
@@ -160,10 +157,8 @@ def other_exceedances(pair: Pair) -> list[EcdComparison]:
         first, second = (refitted(s, int(factor * t.n_exceedances), plain) for s, t in owned)
         if first is None or second is None or first.by_power or second.by_power:
             continue
-        contrast, ks = (
-            LevelContrast.of(first, second, settings.interactions),
-            (first.n_exceedances, second.n_exceedances),
-        )
+        contrast = LevelContrast.of(first, second, settings.interactions)
+        ks = first.n_exceedances, second.n_exceedances
         inferred, _ = _likelihood_ratio(contrast, min(ks) - _PARAMETERS, alone)
         times = {0.5: "half", 2.0: "twice"}.get(factor, f"{factor:g} times")
         inferred |= {
@@ -174,22 +169,18 @@ def other_exceedances(pair: Pair) -> list[EcdComparison]:
     return found
 
 
-def _is_plain(tail: GroupTail) -> bool:
+def _is_plain(fit: EvtFit | None) -> bool:
     """Whether resamples of people know its level: a continuous tail that is not near its end point."""
-    fit = tail.fit
-    return fit is not None and fit.grid is None and not (fit.by_power or tail.level.empirical)
+    return fit is not None and fit.grid is None and not fit.by_power
 
 
 def _unknown(pair: Pair, irregular: list[str]) -> dict[str, Any]:
-    """No interval: other methods take rows as independent, and resamples of people are too short.
+    """No interval: other methods take rows as independent, and resamples of people say little of an end point.
 
-    They say little of an end point, and their excesses are continuous: of rounded scores 95% intervals
-    covered .82 (200 samples of 2,000 and 600 people with five rows each).
+    Their excesses are continuous: of rounded scores 95% intervals covered .82 (2,000 and 600 people with five rows).
     """
-    note = (
-        f"People own several rows, and the tail of {' and '.join(irregular)} has values on a grid, an end "
-        "point that is near or no model: no interval is shown to hold. Take one row of each person."
-    )
+    has = f"the tail of {' and '.join(irregular)} has values on a grid, an end point that is near or no model"
+    note = f"People own several rows, and {has}: no interval is shown to hold. Take one row of each person."
     caution(note, InsufficientEvidenceWarning)
     return {**_nothing(pair), "note": note}
 
@@ -226,10 +217,7 @@ def _normal(estimate: float, spread: float, pair: Pair, method: str) -> dict[str
 
 
 def _square_and_add(pair: Pair) -> dict[str, Any]:
-    """Interval of the difference from the two intervals (MOVER; Zou & Donner 2008); no test.
-
-    The limits of the verdict are two-sided, too, and where verdicts are adjusted simultaneous.
-    """
+    """Interval from the two intervals (MOVER; Zou & Donner 2008), no test: the verdict's limits are two-sided, too."""
     settings, each, owned = pair.settings, pair.each, list(zip(pair.samples, pair.tails, strict=True))
     wider = replace(settings, confidence_level=each)
     first, second = (group_levels(s, t.fit, [settings.interactions], wider)[0] for s, t in owned)
@@ -237,8 +225,8 @@ def _square_and_add(pair: Pair) -> dict[str, Any]:
     alone = _mover(pair.tails[0].level, pair.tails[1].level, settings.confidence_level, off)
     together = _mover(first, second, each, off)
     names = " and ".join(t.group for t in pair.tails if t.level.empirical)
-    note = f"{names}: the level is an order statistic, so that there is an interval and no test; the verdict rests on "
-    note += "the two-sided interval."
+    rests = "an interval and no test; the verdict rests on the two-sided interval"
+    note = f"{names}: the level is an order statistic, so that there is {rests}."
     if none := " and ".join(t.group for t in pair.tails if math.isnan(t.level.estimate)):
         note = f"{none}: too few rows for a level, so that there is neither interval nor test."
     return {
@@ -291,8 +279,7 @@ def person_bootstrap(
 ) -> Floats:  # fmt: skip
     """Differences of return levels in resamples of people; those without a tail are left out.
 
-    Each resample draws as many people as there are, with all their rows in both groups, and takes the same
-    order statistic as threshold; `exceedances` are k of each group.
+    They are drawn with all their rows in both groups; the threshold is the same order statistic: k = `exceedances`.
     """
     owners = np.concatenate([np.asarray(first.person), np.asarray(second.person)])
     people, codes = np.unique(owners, return_inverse=True)

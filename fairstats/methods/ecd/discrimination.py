@@ -41,8 +41,8 @@ def counterfactual_discrimination(
     """Counterfactual discrimination of every individual, by group.
 
     CD(x, z) = ML(x, z′) − ML(x, z), where ML is the probability of the favourable outcome, z the value of the sensitive
-    attribute and z′ another one: positive where group z is disadvantaged (Monjezi et al., Definition III.1). Everything
-    else about the person stays as it is, which is a statement about the model, not about causes in the world.
+    attribute and z′ another one: positive where group z is disadvantaged (Monjezi et al., Definition III.1; see `ecd`).
+    Everything else about the person stays as it is: a statement about the model, not about causes in the world.
 
     Parameters
     ----------
@@ -96,10 +96,6 @@ def counterfactual_discrimination(
         A group without rows.
     DataWarning
         A model that does not look at the sensitive attribute at all: every CD is 0.
-
-    References
-    ----------
-    Monjezi, V., Trivedi, A., Kreinovich, V., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory.
 
     Examples
     --------

@@ -46,8 +46,7 @@ def ecd(
     Parameters
     ----------
     sample : CounterfactualSample, Tally, or mapping of group to array-like
-        From `counterfactual_discrimination`; counted with `score` and `counterfactual_score`; or values of CD in
-        [−1, 1].
+        From `counterfactual_discrimination`; counted with `score` and `counterfactual_score`; or CD in [−1, 1].
     reference : value, optional
         Every other group is compared with this one; default: the largest.
     privileged, unprivileged : value, or pair (value, counterfactual), optional
@@ -232,11 +231,9 @@ def _wide_note(one: EcdComparison, tails: tuple[GroupTail, GroupTail], settings:
         return ""
     tail = max(tails, key=lambda t: t.level.confidence_interval.width)
     low, high = tail.level.confidence_interval
-    return (
-        f"The interval is as wide as the scale: the largest values of {tail.group} leave its level of "
-        f"{settings.interactions:,.0f} interactions between {low:.3g} and {high:.3g}. Fewer interactions or "
-        "more rows say more."
-    )
+    level = f"its level of {settings.interactions:,.0f} interactions between {low:.3g} and {high:.3g}"
+    wide = f"The interval is as wide as the scale: the largest values of {tail.group} leave {level}."
+    return f"{wide} Fewer interactions or more rows say more."
 
 
 def _sensitivity_note(one: EcdComparison, others: list[EcdComparison], settings: EcdSettings) -> str:

@@ -19,7 +19,6 @@ from fairstats.numerics.evt.distributions import Floats
 _FEW = 12
 #: Largest correlation of latent variables.
 _MOST = 0.999
-_NAMES = ("smoothed_bootstrap", "gaussian_copula")
 _ALLOWED = "'smoothed_bootstrap', 'gaussian_copula', or an object with fit(frame) and sample(n)"
 
 
@@ -242,26 +241,23 @@ class FittedGenerator:
             allowed = f"a data frame with {n} rows and the columns {columns!r}"
             cure = "wrap the generator so that sample(n) returns one"
             raise InputError("generator", got=f"{got} from sample({n})", allowed=allowed, cure=cure)
-        made = made[columns].reset_index(drop=True)
         try:
-            typed: pd.DataFrame = made.astype(self.like.dtypes.to_dict())
+            typed: pd.DataFrame = made[columns].reset_index(drop=True).astype(self.like.dtypes.to_dict())
             return typed
         except (TypeError, ValueError) as problem:
             raise _failed("sample", problem) from problem
 
 
 def fit_generator(generator: Any, frame: pd.DataFrame, rng: Any) -> FittedGenerator:
-    """Fit a generator to the rows of one group: a built-in one by its name, or an object with `fit` and `sample`.
+    """Fit a generator: a built-in one by its name, or an object with `fit` and `sample`; InputError for others.
 
-    Where its `fit` takes `discrete_columns` (CTGAN and TVAE of the package ctgan, Business Source License), it is told
-    them. Raises InputError: not a generator, or one that raises.
+    Where its `fit` takes `discrete_columns` (as of the package ctgan, Business Source License), it is told them.
     """
     if isinstance(generator, str):
-        if generator not in _NAMES:
+        built_in: dict[str, Any] = {"smoothed_bootstrap": SmoothedBootstrap, "gaussian_copula": GaussianCopula}
+        if generator not in built_in:
             raise InputError("generator", got=repr(generator), allowed=_ALLOWED, cure="'gaussian_copula'")
-        seeded, _ = as_generator(rng)
-        built_in = SmoothedBootstrap if generator == "smoothed_bootstrap" else GaussianCopula
-        return FittedGenerator(built_in(rng=seeded).fit(frame), frame)
+        return FittedGenerator(built_in[generator](rng=rng).fit(frame), frame)
     if not (callable(getattr(generator, "fit", None)) and callable(getattr(generator, "sample", None))):
         cure = "generator='gaussian_copula'"
         raise InputError("generator", got=type(generator).__name__, allowed=_ALLOWED, cure=cure)

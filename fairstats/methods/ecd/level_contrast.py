@@ -121,8 +121,12 @@ class LevelContrast:
 
     def deviance(self, difference: Floats) -> Floats:
         """Twice the fall of the log-likelihood at the differences, shape (Q,)."""
+        return self._at(difference)[0]
+
+    def _at(self, difference: Floats) -> tuple[Floats, Floats]:
+        """The deviance at the differences, and its slope."""
         rows = np.zeros(difference.size, dtype=np.intp)
-        return _deviances(self.first, self.second, (rows, rows), difference)[0]
+        return _deviances(self.first, self.second, (rows, rows), difference)
 
     def ends(self, sides: Floats, roots: Floats, farthest: float = np.inf) -> Floats:
         """Differences below (−1) or above (+1) the estimate with these root deviances, shape (Q,).
@@ -139,11 +143,6 @@ class LevelContrast:
 
     def _sought(self, sides: Floats, roots: Floats, guess: Floats, farthest: float) -> Floats:
         """`ends` by a bracketed search on the deviance, from a guess or NaN."""
-
-        def deviance(which: Rows, at: Floats) -> tuple[Floats, Floats]:
-            rows = np.zeros(at.size, dtype=np.intp)
-            return _deviances(self.first, self.second, (rows, rows), at)
-
         step = 0.2 * float(np.hypot(self.first.unit[0], self.second.unit[0]))
         centre = np.full(roots.size, self.estimate)
         start = np.where(np.isnan(guess), step * sides, (guess - centre) / roots)
@@ -153,17 +152,18 @@ class LevelContrast:
         else:
             far = np.where(sides < 0, np.maximum(far, -farthest), np.minimum(far, farthest))
             # one look says which ends lie beyond
-            chosen = np.flatnonzero(~(deviance(np.arange(roots.size), far)[0] < roots**2))
+            chosen = np.flatnonzero(~(self.deviance(far) < roots**2))
         found = far.copy()
         about = centre[chosen], start[chosen], roots[chosen] ** 2
-        found[chosen] = find_crossings(deviance, *about, limit=far[chosen], tolerance=1e-6, max_iterations=25)
+        found[chosen] = find_crossings(
+            lambda _, at: self._at(at), *about, limit=far[chosen], tolerance=1e-6, max_iterations=25
+        )
         return found
 
     def root_moments(self, replicates: int, rng: np.random.Generator) -> tuple[float, float]:
         """Mean and standard deviation of the signed root at the true difference, in samples from the free fit.
 
-        One simulation serves all differences: (root(δ) − mean)/sd is much nearer to normal than the root itself
-        (DiCiccio, Martin & Stern 2001).
+        One simulation serves all differences (DiCiccio, Martin & Stern 2001).
         """
         roots = simulated_roots(self.first, self.second, replicates, rng)[0]
         return float(roots.mean()), float(roots.std(ddof=1))

@@ -65,10 +65,9 @@ class SyntheticQuality(Result):
     def sentences(self) -> list[str]:
         """The detection, which alone has a meaning by itself."""
         low, high = self.detection_interval
-        return [
-            f"{self.n_synthetic:,} synthetic and {self.n_real:,} real rows: their likeness to a logistic "
-            f"regression is {self.detection:.3f} ({low:.3f} to {high:.3f}), 1 where it cannot tell them."
-        ]
+        rows = f"{self.n_synthetic:,} synthetic and {self.n_real:,} real rows"
+        likeness = f"{self.detection:.3f} ({low:.3f} to {high:.3f}), 1 where it cannot tell them"
+        return [f"{rows}: their likeness to a logistic regression is {likeness}."]
 
 
 def synthetic_quality(
@@ -99,8 +98,8 @@ def synthetic_quality(
 
     Notes
     -----
-    The Fréchet distance is ‖μ₁ − μ₂‖² + tr(Σ₁ + Σ₂ − 2(Σ₁Σ₂)^½), divided by the number of encoded columns;
-    the paper's is of an inception network's features, which tables have not.
+    The Fréchet distance is ‖μ₁ − μ₂‖² + tr(Σ₁ + Σ₂ − 2(Σ₁Σ₂)^½), divided by the number of encoded columns; the paper's
+    is of an inception network's features, which tables have not.
 
     Examples
     --------

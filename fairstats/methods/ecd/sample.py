@@ -92,10 +92,8 @@ def thinned(weight: Floats, codes: NDArray[Any], n_groups: int, rng: Any) -> tup
     kept = generator.random(weight.size) * largest[codes] < weight
     used = codes >= 0
     stay, told = int((kept & used).sum()), "" if seed is None else f" (rng={seed})"
-    return kept, (
-        f"Weighted rows: {stay:,} of {int(used.sum()):,} were kept, each with probability "
-        f"weight / largest weight of its group{told}, which makes an unweighted sample of the population."
-    )
+    share = f"weight / largest weight of its group{told}, which makes an unweighted sample of the population"
+    return kept, f"Weighted rows: {stay:,} of {int(used.sum()):,} were kept, each with probability {share}."
 
 
 @serialisable(eq=False)
@@ -169,11 +167,8 @@ class GroupSample:
             self.values()
         elif threshold < self.complete - 1e-11:
             got = f"a tally with the {self.top.size:,} largest of {self.n:,} values of {self.group!r}"
-            allowed, cure = (
-                f"one with all values from {threshold:.4g} on",
-                "a smaller k (threshold=), or the rows themselves",
-            )
-            raise InputError("counts", got=got, allowed=allowed, cure=cure)
+            cure = "a smaller k (threshold=), or the rows themselves"
+            raise InputError("counts", got=got, allowed=f"one with all values from {threshold:.4g} on", cure=cure)
         return self._merged
 
     @cached_property
@@ -242,10 +237,9 @@ class CounterfactualSample(Result):
         return found.estimate, *found.inference(self.confidence_level, "difference of mean CD = 0")
 
     def cvar(self, group: Any, level: float = 0.95) -> tuple[float, Interval]:
-        """Conditional value at risk: the mean of the worst share 1 − `level` of CD, and its interval.
+        """Conditional value at risk: the mean of the worst share 1 − `level` of CD, and its normal interval.
 
-        With α the level, q + E max(CD − q, 0)/(1 − α) (Rockafellar & Uryasev 2000, eq. 4). The interval is normal, from
-        the influence function with the minimiser q fixed.
+        By q + E max(CD − q, 0)/(1 − level), q fixed at the minimiser (Rockafellar & Uryasev 2000, eq. 4).
         """
         found = self[group].cvar(checks.check_share("level", level))
         return found.estimate, found.inference(self.confidence_level)[0]
@@ -274,14 +268,11 @@ class CounterfactualSample(Result):
     def comparisons(self) -> tuple[Comparison, ...]:
         """ACD of every group, then the differences against the first."""
         level, first, metric = self.confidence_level, self.groups[0], "average causal discrimination"
-        means = (g.average.compared(level, metric=metric, group=self._name(g)) for g in self.groups)
+        found = [g.average.compared(level, metric=metric, group=self._name(g)) for g in self.groups]
         names = {"metric": "difference of ACD", "reference": self._name(first)}
-        differences = (
-            difference_of(g.average, first.average).compared(level, group=self._name(g), **names)
-            for g in self.groups[1:]
-            if self.pairing != "all"
-        )
-        return (*means, *differences)
+        for g in self.groups[1:] if self.pairing != "all" else ():
+            found.append(difference_of(g.average, first.average).compared(level, group=self._name(g), **names))
+        return tuple(found)
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the tidy table; those of the groups with their maximum and their synthetic rows."""

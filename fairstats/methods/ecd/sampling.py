@@ -43,9 +43,8 @@ class Look:
 class TailSample(Result):
     """Rows of one group (`sample`: real rows first, then synthetic ones) and the `looks` at their tail.
 
-    `status` is "passed" (one look, or every one of those planned), "passed at the first look" of several
-    allowed, "passed by stopping rule, no error guarantee", "not passed: …", or "degenerate: …".
-    `confidence_level` is 1 less the level over all looks.
+    `status` is "passed" (one look, or all those planned), "passed at the first look" of several allowed, "passed by
+    stopping rule, no error guarantee", "not passed: …", or "degenerate: …". `confidence_level` is over all looks.
     """
 
     title: ClassVar[str] = "Tail sample"
@@ -90,14 +89,11 @@ class TailSample(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per look."""
-        return [
-            {
-                "metric": "exponential tail", "group": self.sample.group, "statistic": look.statistic,
-                "pvalue": look.pvalue, "n": look.n, "method": self.test, "backend": self.backend,
-                "confidence_level": look.confidence_level, "passed": look.passed,
-            }
-            for look in self.looks
-        ]  # fmt: skip
+        return [{
+            "metric": "exponential tail", "group": self.sample.group, "statistic": look.statistic,
+            "pvalue": look.pvalue, "n": look.n, "method": self.test, "backend": self.backend,
+            "confidence_level": look.confidence_level, "passed": look.passed,
+        } for look in self.looks]  # fmt: skip
 
     def sentences(self) -> list[str]:
         """How it ended."""
@@ -151,7 +147,8 @@ def sample_tail(
     """Sample counterfactual discrimination of one group until its tail passes the exponentiality test.
 
     The first look is at the group's real rows. While the test fails, a batch of synthetic rows is added and the test is
-    made again, up to a number of looks or a time. (Algorithm 1 prints ``while t ≤ T OR Passed``; read: AND NOT passed.)
+    made again, up to a number of looks or a time: Algorithm 1 of Monjezi et al. (see `ecd`), which prints ``while t ≤ T
+    OR Passed``; read: AND NOT passed.
 
     Parameters
     ----------
@@ -197,10 +194,6 @@ def sample_tail(
     InputError
         A group that is not there, a generator that raises, k_max not below the number of rows without a generator,
         predictions that are no probabilities.
-
-    References
-    ----------
-    Monjezi, V., Trivedi, A., Kreinovich, V., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory.
 
     Examples
     --------
@@ -288,8 +281,7 @@ def _looks(
     progress: bool,
 ) -> tuple[list[Look], str]:  # fmt: skip
     """Looks at the tail, a batch of synthetic rows between them, and how it ended."""
-    looks: list[Look] = []
-    started, most = time.monotonic(), rule["max_looks"]
+    looks, started, most = list[Look](), time.monotonic(), rule["max_looks"]
     with tqdm(total=most, desc="looks at the tail", disable=not progress, leave=False) as bar:
         while len(looks) < most:
             begun = bool(looks) or rows.n_synthetic > 0

@@ -77,12 +77,12 @@ class ScottKnott(Result):
 
     def notes(self) -> list[str]:
         """What a rank means."""
-        level = round(1.0 - self.confidence_level, 12)
+        needs = f"a bootstrap test and a Cliff's delta of at least {self.least_effect:g}"
+        error = f"any split among alike treatments has the error {round(1.0 - self.confidence_level, 12):g}"
+        where = "Where a split falls among treatments that differ is estimated"
         return [
-            "Treatments of one rank are not told apart: a split needs a bootstrap test and a Cliff's delta "
-            f"of at least {self.least_effect:g}; any split among alike treatments has the error {level:g}.",
-            "Where a split falls among treatments that differ is estimated: it can part equal ones that lie "
-            "between others.",
+            f"Treatments of one rank are not told apart: a split needs {needs}; {error}.",
+            f"{where}: it can part equal ones that lie between others.",
         ]
 
 
@@ -169,8 +169,7 @@ def scott_knott(
     checks.check_share("least_effect", least_effect, closed=True, cure=f"{NEGLIGIBLE}")
     checks.check_whole("n_resamples", n_resamples, low=99)
     generator, seed = checks.as_generator(rng)
-    sign = -1.0 if larger_is_better else 1.0
-    order = sorted(values, key=lambda name: sign * float(values[name].mean()))
+    order = sorted(values, key=lambda name: float(values[name].mean()), reverse=bool(larger_is_better))
     ranks: dict[str, int] = {}
 
     def split(names: list[str]) -> None:

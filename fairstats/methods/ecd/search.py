@@ -29,7 +29,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Search over hyper-parameters for the least discrimination under an accuracy constraint (ECD-Fair).
 
     The rows are split three ways: models are trained on the first part and chosen on the second; the chosen model's ECD
-    is reported on the third, which the search never sees.
+    is reported on the third, which the search never sees (section V-D of Monjezi et al., see `ecd`).
 
     Parameters
     ----------
@@ -72,10 +72,6 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     result_, baseline_result_, accuracy_, baseline_accuracy_ : EcdResult, float
         On the third part: of the chosen model, and of the estimator as given.
     classes_ : ndarray
-
-    References
-    ----------
-    Monjezi et al., section V-D.
 
     Examples
     --------

@@ -112,10 +112,9 @@ def check_grid(name: str, sample: GroupSample, settings: EcdSettings) -> None:
 
 
 def grid_of(above: Floats, settings: EcdSettings) -> float:
-    """Width of the grid of values that a tail can be fitted to; 0 where there is none.
+    """Width of the grid of values that a tail can be fitted to; 0 where there is none, or rounding does not matter.
 
-    Not with fewer cells than `fit_gpd` takes, nor with so many that rounding does not matter. That CD is the
-    difference of two rounded scores does no harm from there on (the calibration page has such scores).
+    That CD is the difference of two rounded scores does no harm from there on (the calibration page has such scores).
     """
     distinct, width = distinct_of(above), rounding_width(above, settings)
     return width if distinct >= LEAST_CELLS and _is_filled(above, distinct, width) else 0.0

@@ -188,15 +188,12 @@ def _remarks(
     """What is to be said of a tail."""
     n = sample.n
     if _are_people_repeated(sample):
-        yield (
-            "People own several rows, which ξ, type, horizon and goodness of fit take as independent, and of "
-            "which no interval of the level is shown to hold. Only comparisons of groups count people."
-        )
+        independent = "which ξ, type, horizon and goodness of fit take as independent"
+        level_too = "of which no interval of the level is shown to hold"
+        yield f"People own several rows, {independent}, and {level_too}. Only comparisons of groups count people."
     if level.empirical and n > LEAST and (width := rounding_width(sample.largest(), settings)):
-        yield (
-            f"Its values lie on a grid of width {width:g}. Both scores of a row are rounded, so its "
-            f"discrimination is known to ±{width:g}, and so is the level."
-        )
+        known = f"Both scores of a row are rounded, so its discrimination is known to ±{width:g}, and so is the level."
+        yield f"Its values lie on a grid of width {width:g}. {known}"
         if together := _in_top_cell(sample, width):
             cell = f"{sample.maximum - width:.4g} to {sample.maximum + width:.4g}"
             yield f"{together:,} share the highest cell, {cell}: the answer is that cell, if it is the last."
@@ -209,17 +206,13 @@ def _remarks(
     if fit is not None and (tied := k - fit.n_exceedances) > 0:
         yield f"{tied} value{'s are' if tied > 1 else ' is'} tied with the threshold."
     if level.beyond_bound:
-        yield (
-            "The model's level lies beyond the bound of 1: the model cannot hold so far out, and an order "
-            "statistic stands in."
-        )
+        why = "the model cannot hold so far out, and an order statistic stands in"
+        yield f"The model's level lies beyond the bound of 1: {why}."
     if count > _LARGEST_SHARE * n:
         yield f"{count} of {n} values lie above the threshold: hardly a tail."
     elif count > _LARGE_SHARE * n:
-        yield (
-            f"{count} of {n:,} values are {count / n:.0%}: so far from the end tails that are not "
-            "generalised Pareto bias the level; compare with threshold= at half of them."
-        )
+        why = "so far from the end tails that are not generalised Pareto bias the level"
+        yield f"{count} of {n:,} values are {count / n:.0%}: {why}; compare with threshold= at half of them."
 
 
 def _exceedances(sample: GroupSample, settings: EcdSettings, rng: np.random.Generator) -> tuple[int, list[str]]:
@@ -231,10 +224,8 @@ def _exceedances(sample: GroupSample, settings: EcdSettings, rng: np.random.Gene
         return found, [f"ForwardStop chose {found} exceedances."]
     if isinstance(settings.threshold, dict) or k * settings.interactions >= n:
         return k, []
-    return needed, [
-        f"The threshold is lowered to {needed} exceedances: the largest {k} of {n:,} come less than once in "
-        f"{settings.interactions:g} interactions."
-    ]
+    rare = f"the largest {k} of {n:,} come less than once in {settings.interactions:g} interactions"
+    return needed, [f"The threshold is lowered to {needed} exceedances: {rare}."]
 
 
 def _by_tests(sample: GroupSample, fewest: int, settings: EcdSettings, rng: np.random.Generator) -> int:

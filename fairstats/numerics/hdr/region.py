@@ -67,8 +67,7 @@ def hdr(
     Returns
     -------
     HdrResult
-        ``.regions`` has a region per `prob`: `intervals` (1-D) with Monte Carlo standard errors, area (2-D), level and
-        mass; ``.mode``, ``.bandwidth``, ``.density`` and ``.contains(points)`` are of all.
+        A region per `prob`: intervals (1-D) with Monte Carlo standard errors of their ends, or area (2-D), and mass.
 
     Raises
     ------
@@ -182,10 +181,9 @@ def _on_line(
     fields, atom = regions_by(x, kernel), find_atom(x)
     if atom is None:
         return fields, ""
-    note = (
-        f"{atom[1]:.0%} of the draws equal {atom[0] * unit:g}: a density shows such an atom as a spike as "
-        "wide as the bandwidth. Report its probability beside the region, or pass discrete=True"
-    )
+    spike = "a density shows such an atom as a spike as wide as the bandwidth"
+    cure = "Report its probability beside the region, or pass discrete=True"
+    note = f"{atom[1]:.0%} of the draws equal {atom[0] * unit:g}: {spike}. {cure}"
     again = errors_with_atoms(x, fields["regions"], lambda v: regions_by(v, scipy_backend)["regions"])
     return fields | {"regions": again, "note": f"{note}."}, note
 

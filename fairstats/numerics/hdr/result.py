@@ -120,8 +120,12 @@ class HdrResult(Result):
         return self.mode
 
     def __getitem__(self, prob: Any) -> HdrRegion:
-        """The region of one probability, of those asked for."""
-        return self._region(prob)
+        """The region of one probability, of those asked for; of None the first."""
+        for region in self.regions:
+            if prob is None or (is_plain(prob) and region.prob == prob):
+                return region
+        asked = ", ".join(f"{region.prob:g}" for region in self.regions)
+        raise InputError("prob", got=shown(prob), allowed=f"one of {asked}", cure="ask hdr() for it, too")
 
     prob = _each("prob", "Probability asked for, or a tuple of them.")
     falpha = _each("falpha", "Density at the boundary, or a tuple of them.")
@@ -166,7 +170,7 @@ class HdrResult(Result):
         >>> result.contains([0.0, 1.9, 2.0])
         array([ True,  True, False])
         """
-        region, places = self._region(prob), self._places(points)
+        region, places = self[prob], self._places(points)
         if self.kind == "discrete":
             members = self.axes[0][self.values >= region.falpha]
             return np.asarray((places[:, None, :] == members[None, :, :]).all(axis=2).any(axis=1))
@@ -190,13 +194,6 @@ class HdrResult(Result):
             got, allowed = f"shape {np.shape(points)}", f"an array of shape (k, {self.dimension})"
             raise InputError("points", got=got, allowed=allowed, cure="one row per point")
         return places
-
-    def _region(self, prob: float | None) -> HdrRegion:
-        for region in self.regions:
-            if prob is None or (is_plain(prob) and region.prob == prob):
-                return region
-        asked = ", ".join(f"{region.prob:g}" for region in self.regions)
-        raise InputError("prob", got=shown(prob), allowed=f"one of {asked}", cure="ask hdr() for it, too")
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per interval (1-D), or per region of more dimensions, whose `estimate` is its area (2-D).
