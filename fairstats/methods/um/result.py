@@ -145,7 +145,7 @@ class UmPosterior(Result, draws.PosteriorDraws):
         Raises
         ------
         InputError
-            Unknown name, unknown group, a comparison of one group.
+            Unknown name, unknown group, a comparison or a function of one group.
 
         Warns
         -----
@@ -174,6 +174,9 @@ class UmPosterior(Result, draws.PosteriorDraws):
     def _function(self, name: Any, group: Hashable | None, by_group: bool) -> Evaluator:
         """The function of counts and reference behind a name."""
         if callable(name):
+            if group is not None or by_group:
+                got, allowed = f"the function {name_of(name)!r} of one group", "a rate by its name, such as 'tpr'"
+                raise InputError("metric", got=got, allowed=allowed, cure="choose the group inside: counts[:, k]")
             return evaluator(name)
         metric = self.parsed(name)
         if group is None and not by_group:

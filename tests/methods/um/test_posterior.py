@@ -416,3 +416,10 @@ def test_sentences_notes_and_events_by_hand() -> None:
         f"Over RoPEs of 0 to 3 times this size: {spans}.",
     ]
     assert by_size["scale"].iloc[[0, -1]].tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("options", [{"group": "women"}, {"group": "nobody"}, {"by_group": True}])
+def test_a_function_is_of_all_groups(options: dict[str, Any]) -> None:
+    """It gets the counts of every group: `group=` would be ignored without a word."""
+    with pytest.raises(fs.InputError, match=r"counts\[:, k\]"):
+        posterior().metric(lambda counts: counts[..., 0].sum(axis=1), **options)
