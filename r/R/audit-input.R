@@ -7,12 +7,8 @@ column_of <- function(data, x, argument) {
   if (is.null(x)) return(NULL)
   if (is.null(data)) return(plain_column(x, argument))
   if (length(x) == 1L && is.character(x)) {
-    if (!x %in% names(data)) {
-      stop_argument(
-        argument, paste0('"', x, '", which is no column of `data`'), paste("one of", listed(names(data)))
-      )
-    }
-    return(plain_column(data[[x]], argument))
+    if (x %in% names(data)) return(plain_column(data[[x]], argument))
+    stop_argument(argument, paste0('"', x, '", which is no column of `data`'), paste("one of", listed(names(data))))
   }
   if (length(x) == nrow(data)) return(plain_column(x, argument))
   stop_argument(argument, paste(length(x), "values"), "the name of a column of `data`")
@@ -20,14 +16,11 @@ column_of <- function(data, x, argument) {
 
 # One number, label, date or truth value per row: no list, matrix, complex number or raw byte.
 plain_column <- function(x, argument) {
+  square <- length(dim(x)) > 1L
   kinds <- is.numeric(x) || is.character(x) || is.logical(x) || is.factor(x) || is_date(x)
-  if (!kinds || length(dim(x)) > 1L) {
-    got <- if (length(dim(x)) > 1L) paste("a", class(x)[1L], "of shape", paste(dim(x), collapse = " x ")) else {
-      paste("a", class(x)[1L])
-    }
-    stop_argument(argument, got, "a vector: one number, label or date per row")
-  }
-  x
+  if (kinds && !square) return(x)
+  got <- paste(c("a", class(x)[1L], if (square) c("of shape", paste(dim(x), collapse = " x "))), collapse = " ")
+  stop_argument(argument, got, "a vector: one number, label or date per row")
 }
 
 is_date <- function(x) inherits(x, c("Date", "POSIXt", "difftime"))
@@ -37,56 +30,40 @@ is_date <- function(x) inherits(x, c("Date", "POSIXt", "difftime"))
 label_text <- function(x) {
   if (is.logical(x)) return(ifelse(x, "True", "False"))
   if (!is.numeric(x) || is.factor(x) || is_date(x)) return(as.character(x))
-  values <- unique(x)
-  number_text(as.numeric(values))[match(x, values)]
-}
-
-number_text <- function(values) {
-  text <- ifelse(
-    values == round(values) & abs(values) < 1e15, sprintf("%.0f", values), sprintf("%.15g", values)
-  )
+  values <- as.numeric(unique(x))
+  text <- sprintf(c("%.15g", "%.0f")[1L + (values == round(values) & abs(values) < 1e15)], values)
   longer <- which(is.finite(values) & suppressWarnings(as.numeric(text)) != values)
   text[longer] <- sprintf("%.17g", values[longer])
   text[is.na(values)] <- NA_character_
-  text
+  text[match(x, unique(x))]
 }
 
 # Position of every row's value among the different ones; NA stays NA.
-codes_of <- function(x) {
-  codes <- match(x, unique(x))
-  codes[is.na(x)] <- NA_integer_
-  codes
-}
+codes_of <- function(x) ifelse(is.na(x), NA_integer_, match(x, unique(x)))
 
 # Labels or predictions as 0 and 1; `favorable` is the value that is good for the person.
 favorable_codes <- function(x, favorable, argument) {
   if (is.null(x)) return(NULL)
-  if (!is.atomic(favorable) || length(favorable) != 1L || is.na(favorable)) {
+  if (!is.atomic(favorable) || length(favorable) != 1L || is.na(favorable))
     stop_argument("pos_label", listed(favorable), paste0("one value of `", argument, "`"))
-  }
   if (anyNA(x)) stop_argument(argument, paste(sum(is.na(x)), "missing values"), "none: leave those rows out first")
-  values <- sort(unique(label_text(x)))
+  text <- label_text(x)
+  values <- sort(unique(text))
   wanted <- label_text(favorable)
   if (wanted == "1" && all(values %in% c("True", "False"))) wanted <- "True"
-  if (wanted == "1" && setequal(values, c("-1", "1"))) wanted <- values[values != "-1"]
-  binary <- c("0", "1", "True", "False")
-  if (!wanted %in% c(values, if (all(values %in% binary)) binary)) {
-    stop_argument(
-      "pos_label", paste0(wanted, ", which does not occur in `", argument, "`"),
-      paste("one of its values,", listed(values))
-    )
+  if (!wanted %in% values && !all(c(wanted, values) %in% c("0", "1", "True", "False"))) {
+    got <- paste0(wanted, ", which does not occur in `", argument, "`")
+    stop_argument("pos_label", got, paste("one of its values,", listed(values)))
   }
-  as.numeric(label_text(x) %in% wanted)
+  as.numeric(text %in% wanted)
 }
 
 # pos_label: one value, or list(y_true = ..., y_pred = ...).
 favorable_of <- function(favorable, argument) {
   if (!is.atomic(favorable) && !is.list(favorable)) stop_argument("pos_label", listed(favorable), "one value")
   if (length(favorable) == 1L && is.null(names(favorable))) return(favorable[[1L]])
-  if (is.null(names(favorable)) || !all(names(favorable) %in% c("y_true", "y_pred"))) {
-    got <- paste(length(favorable), "values")
-    stop_argument("pos_label", got, "one value, or list(y_true = ..., y_pred = ...)")
-  }
+  if (is.null(names(favorable)) || !all(names(favorable) %in% c("y_true", "y_pred")))
+    stop_argument("pos_label", paste(length(favorable), "values"), "one value, or list(y_true = ..., y_pred = ...)")
   if (argument %in% names(favorable)) favorable[[argument]] else 1
 }
 
@@ -94,43 +71,32 @@ favorable_of <- function(favorable, argument) {
 read_columns <- function(data, y_true, y_pred, score, sensitive_features, pos_label, sample_weight = NULL,
                          cluster = NULL) {
   if (!is.null(data)) data <- checked_frame(data)
+  labels <- function(x, name) favorable_codes(column_of(data, x, name), favorable_of(pos_label, name), name)
+  numbers <- function(x, name, high) if (!is.null(x)) checked_numbers(x, name, 0, high)
   score <- column_of(data, score, "score")
   weight <- column_of(data, sample_weight, "sample_weight")
   cluster <- column_of(data, cluster, "cluster")
-  found <- list(
-    y_true = favorable_codes(column_of(data, y_true, "y_true"), favorable_of(pos_label, "y_true"), "y_true"),
-    y_pred = favorable_codes(column_of(data, y_pred, "y_pred"), favorable_of(pos_label, "y_pred"), "y_pred"),
-    score = if (!is.null(score)) checked_numbers(score, "score", 0, 1),
-    weight = if (!is.null(weight)) checked_numbers(weight, "sample_weight", 0, Inf),
-    cluster = if (!is.null(cluster)) codes_of(cluster),
-    attributes = sensitive_columns(data, sensitive_features)
-  )
-  lengths <- c(
-    vapply(found[c("y_true", "y_pred", "score", "weight", "cluster")], length, 0L),
-    sensitive_features = length(found$attributes[[1L]])
-  )
+  found <- list(y_true = labels(y_true, "y_true"), y_pred = labels(y_pred, "y_pred"),
+    score = numbers(score, "score", 1), weight = numbers(weight, "sample_weight", Inf),
+    cluster = if (!is.null(cluster)) codes_of(cluster), attributes = sensitive_columns(data, sensitive_features))
+  lengths <- c(lengths(found[c("y_true", "y_pred", "score", "weight", "cluster")]),
+    sensitive_features = length(found$attributes[[1L]]))
   lengths <- lengths[lengths > 0L]
-  if (length(unique(lengths)) > 1L) {
-    stop_argument(
-      names(lengths)[lengths != lengths[["sensitive_features"]]][1L],
-      paste(paste(names(lengths), lengths), collapse = ", "), "columns of one length"
-    )
-  }
-  if (!is.null(cluster) && anyNA(cluster)) stop_argument("cluster", "missing values", "the sampling unit of every row")
   found$n <- lengths[["sensitive_features"]]
+  other <- names(lengths)[lengths != found$n]
+  if (length(other)) stop_argument(other[1L], paste(names(lengths), lengths, collapse = ", "), "columns of one length")
+  if (anyNA(cluster)) stop_argument("cluster", "missing values", "the sampling unit of every row")
   found
 }
 
 checked_frame <- function(data) {
-  if (!is.list(data) || is.null(names(data))) {
-    stop_argument("data", paste("a", class(data)[1L]), "a data frame")
-  }
-  twice <- names(data)[duplicated(names(data))]
-  if (length(twice)) {
-    stop_argument("data", paste("more than one column named", listed(unique(twice))), "columns with names of their own")
-  }
+  if (!is.list(data) || is.null(names(data))) stop_argument("data", paste("a", class(data)[1L]), "a data frame")
+  twice <- unique(names(data)[duplicated(names(data))])
+  if (length(twice))
+    stop_argument("data", paste("more than one column named", listed(twice)), "columns with names of their own")
   data <- tryCatch(as.data.frame(data, stringsAsFactors = FALSE, optional = TRUE), error = function(e) {
-    stop_argument("data", paste0("columns that make no data frame (", conditionMessage(e), ")"), "columns of one length")
+    got <- paste0("columns that make no data frame (", conditionMessage(e), ")")
+    stop_argument("data", got, "columns of one length")
   })
   if (!nrow(data)) stop_argument("data", "0 rows", "at least one row")
   data
@@ -139,26 +105,18 @@ checked_frame <- function(data) {
 # Named list of sensitive columns.
 sensitive_columns <- function(data, sensitive_features, missing = "raise") {
   x <- sensitive_features
-  if (is.null(x) || !length(x)) stop_argument("sensitive_features", "nothing", "one sensitive column or several")
-  if (!is.null(data) && is.character(x) && length(x) < nrow(data)) {
-    if (anyDuplicated(x)) stop_argument("sensitive_features", listed(x), "each column once")
-    columns <- lapply(x, function(name) column_of(data, name, "sensitive_features"))
-    names(columns) <- x
-  } else if (is.list(x)) {
-    columns <- as.list(x)
-    if (anyDuplicated(names(columns))) stop_argument("sensitive_features", listed(names(columns)), "each column once")
-    if (is.null(names(columns))) names(columns) <- paste0("feature_", seq_along(columns) - 1L)
-  } else {
-    columns <- list(group = x)
-  }
-  if (!length(columns[[1L]])) stop_argument("sensitive_features", "0 rows", "at least one row")
+  refuse <- function(got, allowed) stop_argument("sensitive_features", got, allowed)
+  if (!length(x)) refuse("nothing", "one sensitive column or several")
+  named <- !is.null(data) && is.character(x) && length(x) < nrow(data)
+  columns <- if (named) stats::setNames(as.list(x), x) else if (is.list(x)) as.list(x) else list(group = x)
+  if (is.null(names(columns))) names(columns) <- paste0("feature_", seq_along(columns) - 1L)
+  if (anyDuplicated(names(columns))) refuse(listed(names(columns)), "each column once")
+  if (named) columns <- lapply(columns, function(name) column_of(data, name, "sensitive_features"))
+  if (!length(columns[[1L]])) refuse("0 rows", "at least one row")
   for (column in columns) {
     plain_column(column, "sensitive_features")
-    if (anyNA(column) && missing == "raise") {
-      stop_argument(
-        "sensitive_features", paste(sum(is.na(column)), "missing values"), "none: leave those rows out first"
-      )
-    }
+    if (anyNA(column) && missing == "raise")
+      refuse(paste(sum(is.na(column)), "missing values"), "none: leave those rows out first")
   }
   columns
 }
@@ -167,78 +125,66 @@ sensitive_columns <- function(data, sensitive_features, missing = "raise") {
 # without rows are no groups; a combination without rows is kept while there are at most 256.
 make_groups <- function(columns) {
   texts <- lapply(columns, label_text)
+  levels <- Map(function(x, text) if (is.factor(x)) base::levels(x) else unique(text), columns, texts)
   for (name in names(columns)) {
-    empty <- setdiff(if (is.factor(columns[[name]])) base::levels(columns[[name]]), texts[[name]])
-    if (length(empty)) {
+    empty <- setdiff(levels[[name]], texts[[name]])
+    if (length(empty))
       warning(name, ": of the declared values ", listed(empty), " have no rows, and are no groups", call. = FALSE)
-    }
   }
-  levels <- lapply(columns, function(x) {
-    if (is.factor(x)) base::levels(x) else unique(label_text(x))
-  })
-  declared <- all(vapply(columns, is.ordered, NA))
-  levels <- lapply(seq_along(columns), function(k) levels[[k]][levels[[k]] %in% texts[[k]]])
+  levels <- unname(Map(intersect, levels, texts))
   labels <- do.call(paste, c(unname(texts), sep = INTERSECTION))
-  every <- Reduce(function(a, b) as.vector(t(outer(a, b, paste, sep = INTERSECTION))), unname(levels))
+  every <- Reduce(function(a, b) as.vector(t(outer(a, b, paste, sep = INTERSECTION))), levels)
   if (length(every) > 256L) every <- every[every %in% labels]
   size <- tabulate(factor(labels, every), length(every))
-  if (!declared) {
+  if (!all(vapply(columns, is.ordered, NA))) {
     order <- order(-size, every, method = "radix")
     every <- every[order]
     size <- size[order]
   }
-  if (length(every) < 2L) {
-    stop_argument("sensitive_features", paste("one group,", every), "two groups or more")
-  }
+  if (length(every) < 2L) stop_argument("sensitive_features", paste("one group,", every), "two groups or more")
   list(labels = labels, groups = every, sizes = size)
 }
 
-# Sets of attributes: each by itself, then all crossed.
-attribute_sets <- function(names, intersections) {
-  sets <- as.list(names)
-  if (intersections && length(names) > 1L) c(sets, list(names)) else sets
-}
-
 # Reference of a set: `reference` is NULL, one group, or a vector or list with a group per column.
-reference_of <- function(reference, set, n_sets) {
+reference_of <- function(reference, set, n_sets = 1L) {
   if (is.null(reference)) return(NULL)
-  if ((!is.atomic(reference) && !is.list(reference)) || (length(reference) != 1L && is.null(names(reference)))) {
+  bare <- is.null(names(reference))
+  if ((!is.atomic(reference) && !is.list(reference)) || (length(reference) != 1L && bare))
     stop_argument("reference", listed(reference), "one group, or c(column = group, ...)")
-  }
-  if (length(reference) == 1L && is.null(names(reference))) {
-    if (n_sets > 1L && !identical(reference[[1L]], "largest")) {
-      stop_argument("reference", paste0('"', reference, '" for several sensitive columns'), "c(column = group, ...)")
-    }
-    return(reference[[1L]])
+  if (bare) {
+    if (n_sets == 1L || identical(reference[[1L]], "largest")) return(reference[[1L]])
+    stop_argument("reference", paste0('"', reference, '" for several sensitive columns'), "c(column = group, ...)")
   }
   key <- paste(set, collapse = INTERSECTION)
   if (key %in% names(reference)) return(reference[[key]])
-  if (length(set) > 1L && all(set %in% names(reference))) {
-    return(paste(vapply(reference[set], function(x) label_text(x), ""), collapse = INTERSECTION))
-  }
-  NULL
+  if (all(set %in% names(reference))) paste(vapply(reference[set], label_text, ""), collapse = INTERSECTION)
 }
 
-# Reference of one set, whose names must be its columns.
-reference_in <- function(reference, set) {
-  check_reference_names(reference, c(as.list(set), list(set)))
-  reference_of(reference, set, 1L)
+check_reference_names <- function(reference, sets) {
+  keys <- vapply(sets, paste, "", collapse = INTERSECTION)
+  unknown <- setdiff(names(reference), keys)
+  if (length(unknown)) stop_argument("reference", paste("the name", unknown[1L]), paste("the names", listed(keys)))
 }
 
 # Pairs (group, reference) as positions.
 make_pairs <- function(grouping, reference, comparisons) {
   count <- length(grouping$groups)
   if (comparisons == "all") return(t(utils::combn(count, 2L)))
-  if (!is.null(reference) && (!is.atomic(reference) || length(reference) != 1L)) {
-    stop_argument("reference", listed(reference), paste("one of", listed(grouping$groups)))
-  }
-  named <- !is.null(reference) && (!identical(reference, "largest") || "largest" %in% grouping$groups)
-  j <- which.max(grouping$sizes)
-  if (named) {
-    j <- match(label_text(reference), grouping$groups)
-    if (is.na(j)) {
-      stop_argument("reference", paste0('"', label_text(reference), '"'), paste("one of", listed(grouping$groups)))
-    }
-  }
+  allowed <- paste("one of", listed(grouping$groups))
+  if (!is.null(reference) && (!is.atomic(reference) || length(reference) != 1L))
+    stop_argument("reference", listed(reference), allowed)
+  largest <- is.null(reference) || (identical(reference, "largest") && !"largest" %in% grouping$groups)
+  j <- if (largest) which.max(grouping$sizes) else match(label_text(reference), grouping$groups)
+  if (is.na(j)) stop_argument("reference", paste0('"', label_text(reference), '"'), allowed)
   cbind(setdiff(seq_len(count), j), j, deparse.level = 0)
+}
+
+# What is compared, read and checked: columns, groups, and the pairs of the groups of all sensitive columns together.
+read_scene <- function(data, y_true, y_pred, score, sensitive_features, reference, pos_label,
+                       comparisons = "reference", sample_weight = NULL, cluster = NULL) {
+  input <- read_columns(data, y_true, y_pred, score, sensitive_features, pos_label, sample_weight, cluster)
+  set <- names(input$attributes)
+  grouping <- make_groups(input$attributes)
+  check_reference_names(reference, c(as.list(set), list(set)))
+  list(input = input, grouping = grouping, pairs = make_pairs(grouping, reference_of(reference, set), comparisons))
 }

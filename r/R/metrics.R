@@ -11,10 +11,7 @@ registry <- local({
   function(part) {
     if (is.null(kept)) {
       kept <<- lapply(from_json(whole_text(registry_file())), function(entries) {
-        if (is.null(names(entries)) && is.list(entries[[1L]])) {
-          names(entries) <- vapply(entries, `[[`, "", "name")
-        }
-        entries
+        stats::setNames(entries, vapply(entries, `[[`, "", "name"))
       })
     }
     kept[[part]]
@@ -23,23 +20,20 @@ registry <- local({
 
 # Beside the sources where these are read without being installed (CODE_FOLDER: where), else of the package.
 registry_file <- function() {
-  folder <- get0("CODE_FOLDER")
-  beside <- if (is.null(folder)) "" else file.path(folder, "..", "inst", "metrics.json")
-  found <- if (file.exists(beside)) beside else system.file("metrics.json", package = "fairstats")
-  if (!nzchar(found)) stop("inst/metrics.json, the table of metrics, is not there", call. = FALSE)
-  found
+  beside <- file.path(get0("CODE_FOLDER"), "..", "inst", "metrics.json")
+  found <- Filter(file.exists, c(beside, system.file("metrics.json", package = "fairstats")))
+  if (!length(found)) stop("inst/metrics.json, the table of metrics, is not there", call. = FALSE)
+  found[1L]
 }
 
 # JSON as R lists, in base R: its words outside of quotes are turned into R's.
 from_json <- function(text) {
   words <- regmatches(text, gregexpr("\"(\\\\.|[^\"\\\\])*\"|[^\"]+", text, perl = TRUE))[[1L]]
   plain <- !startsWith(words, "\"")
-  r <- c("[[{]" = "list(", "[]}]" = ")", ":" = "=", "\\bnull\\b" = "NULL", "\\btrue\\b" = "TRUE", "\\bfalse\\b" = "FALSE",
-    "\\bInfinity\\b" = "Inf", "\\bNaN\\b" = "NaN"
-  )
+  r <- c("[[{]" = "list(", "[]}]" = ")", ":" = "=", "\\bnull\\b" = "NULL", "\\btrue\\b" = "TRUE",
+    "\\bfalse\\b" = "FALSE", "\\bInfinity\\b" = "Inf", "\\bNaN\\b" = "NaN")
   for (word in names(r)) words[plain] <- gsub(word, r[[word]], words[plain], perl = TRUE)
-  # R has no escaped slash
-  words[!plain] <- gsub("\\\\/", "/", words[!plain])
+  words[!plain] <- gsub("\\\\/", "/", words[!plain]) # R has no escaped slash
   eval(str2lang(paste(words, collapse = "")), baseenv())
 }
 
@@ -68,53 +62,46 @@ quotients_of <- function(formula) {
 
 is_call <- function(x, name) is.call(x) && identical(x[[1L]], as.name(name))
 bare <- function(x) if (is_call(x, "(")) bare(x[[2L]]) else x
-
 terms_of <- function(x) {
   x <- bare(x)
   if (is_call(x, "+") && length(x) == 3L) c(terms_of(x[[2L]]), terms_of(x[[3L]])) else list(x)
 }
 
-# What cell_metric() takes: of the name of a rate, or of lists of success and case columns. A table of selected and not
-# knows one rate.
-as_metric <- function(metric, n_cells) {
-  if (n_cells == 2L) return(list(parts = SELECTED))
-  if (!is.character(metric)) return(list(parts = metric))
-  formula <- formula_of(metric)
+# What cell_metric() takes, of the name of a rate. A table of selected and not knows one rate.
+as_metric <- function(rate, n_cells) {
+  if (n_cells == 2L) return(list(parts = list(list(success = 1, case = 1:2))))
+  formula <- formula_of(rate)
   list(parts = quotients_of(formula), formula = formula)
 }
 
-SELECTED <- list(list(success = 1, case = 1:2))
-
-# A metric by its name, one of the table, or a rate or criterion with an ending: `rates`, `contrast`, and the names of its `rows`.
+# A metric by its name, one of the table, or a rate or criterion with an ending: `rates`, `contrast`, and the names of
+# its `rows`.
 find_metric <- function(name) {
-  if (!is.character(name) || length(name) != 1L) stop_argument("metric", listed(name), 'one name, e.g. "disparate_impact"')
+  if (!is.character(name) || length(name) != 1L)
+    stop_argument("metric", listed(name), 'one name, e.g. "disparate_impact"')
   entry <- registry("metrics")[[name]]
   if (is.null(entry)) {
     known <- c(lapply(registry("criteria"), `[[`, "rates"), as.list(stats::setNames(nm = names(registry("rates")))))
     at <- which(vapply(names(known), function(r) any(name %in% paste0(r, ENDINGS)), NA))[1L]
-    if (is.na(at)) {
-      stop_argument("metric", listed(name), paste("a rate with _ratio, _difference or _max, or", listed(
-        names(registry("metrics")), 99L
-      )))
-    }
-    contrast <- names(ENDINGS)[match(name, paste0(names(at), ENDINGS))]
+    all <- paste("a rate with _ratio, _difference or _max, or", listed(names(registry("metrics")), 99L))
+    if (is.na(at)) stop_argument("metric", listed(name), all)
     rates <- unlist(known[[at]])
-    entry <- list(rates = rates, contrast = contrast, components = if (length(rates) > 1L) paste0(rates, ENDINGS[[contrast]]))
+    contrast <- names(ENDINGS)[match(name, paste0(names(at), ENDINGS))]
+    entry <- list(rates = rates, contrast = contrast,
+      components = if (length(rates) > 1L) paste0(rates, ENDINGS[[contrast]]))
   }
   rates <- unlist(entry$rates)
-  components <- unlist(entry$components)
-  list(
-    name = name, rates = rates, contrast = entry$contrast, needs = unlist(entry$needs),
-    rows = if (length(components)) components else rep(name, max(length(rates), 1L))
-  )
+  rows <- unlist(entry$components)
+  list(name = name, rates = rates, contrast = entry$contrast,
+    rows = if (length(rows)) rows else rep(name, max(length(rates), 1L)))
 }
 
 # The metrics of an audit that the given columns allow; those of scores apart.
 audited_metrics <- function(input) {
   has <- c(labels = !is.null(input$y_true), predictions = !is.null(input$y_pred))
-  wanted <- vapply(registry("metrics"), function(entry) {
+  wanted <- Filter(function(entry) {
     length(entry$rates) > 0L && all(has[unlist(entry$needs)]) &&
       (entry$audit == "yes" || (entry$audit == "labels only" && !has[["predictions"]]))
-  }, NA)
-  lapply(names(registry("metrics"))[wanted], find_metric)
+  }, registry("metrics"))
+  lapply(names(wanted), find_metric)
 }

@@ -1,5 +1,9 @@
 # Two models on the same people. Within a group the change of a rate has the limits of the paired score test: for ratios
-# Nam and Blackwelder (2002), for differences Tango (1998); groups are combined by MOVER (Zou and Donner 2008).
+# Nam and Blackwelder (2002), for differences Tango (1998); groups are combined by MOVER (Zou and Donner 2008). A part
+# is an estimate with its limits at a critical value.
+
+# Cells of label x prediction A x prediction B.
+PAIRED_CELLS <- c("111", "110", "101", "100", "011", "010", "001", "000")
 
 # Score statistic of H0: p_B / p_A = theta; counts: success of both, of A only, of B only, of neither.
 paired_ratio_z <- function(counts, theta) {
@@ -9,10 +13,8 @@ paired_ratio_z <- function(counts, theta) {
   s <- m / n
   shift <- (theta - 1) * s
   # the constrained likelihood is largest at the larger root
-  square <- (1 + theta) * m
   linear <- (1 + theta) * shift * (counts[1L] + counts[2L]) - s * (counts[2L] + counts[3L])
-  a <- max(larger_root(square, linear, -counts[2L] * shift * s), 0, -shift)
-  a <- min(a, s / (1 + theta))
+  a <- min(max(larger_root((1 + theta) * m, linear, -counts[2L] * shift * s), 0, -shift), s / (1 + theta))
   variance <- theta * (a + (a + shift) / theta) / n
   standardised((counts[1L] + counts[3L] - theta * (counts[1L] + counts[2L])) / n, variance)
 }
@@ -22,9 +24,8 @@ paired_difference_z <- function(counts, delta) {
   n <- sum(counts)
   only_a <- counts[2L]
   only_b <- counts[3L]
-  a <- larger_root(
-    2 * n, -only_b - only_a + (2 * n - only_b + only_a) * delta, -only_a * delta * (1 - delta)
-  )
+  linear <- -only_b - only_a + (2 * n - only_b + only_a) * delta
+  a <- larger_root(2 * n, linear, -only_a * delta * (1 - delta))
   standardised((only_b - only_a) / n - delta, (2 * max(a, 0, -delta) + delta * (1 - delta)) / n)
 }
 
@@ -34,9 +35,8 @@ larger_root <- function(square, linear, constant) {
   if (linear > 0) -2 * constant / (linear + root) else (root - linear) / (2 * square)
 }
 
-standardised <- function(distance, variance) {
+standardised <- function(distance, variance)
   if (variance > 0) distance / sqrt(variance) else if (abs(distance) < 1e-15) 0 else sign(distance) * Inf
-}
 
 # Where the decreasing statistic z meets a value, between two ends; the outer end where it does not.
 paired_root <- function(z, target, left, right) {
@@ -45,7 +45,7 @@ paired_root <- function(z, target, left, right) {
   stats::uniroot(distance, c(left, right), tol = 1e-14, maxiter = 2000)$root
 }
 
-# Change of one group on the scale of the comparison (logarithm for ratios): estimate, and limits at a critical value.
+# Change of one group on the scale of the comparison (logarithm for ratios).
 change_within <- function(counts, ratio) {
   if (!ratio) {
     at <- (counts[3L] - counts[2L]) / sum(counts)
@@ -81,24 +81,22 @@ sum_within <- function(counts, ratio) {
   })
 }
 
-# Rates whose cases depend on the prediction, and smooth functions: the value of B plus (sign 1) or minus that of A by the
-# delta method, half a row added to every cell. `members`: for A and B the confusion cell of every cell, 8 x 4.
+# Rates whose cases depend on the prediction, and smooth functions: the value of B plus (sign 1) or minus that of A by
+# the delta method, half a row added to every cell. `members`: for A and B the confusion cell of every cell, 8 x 4.
 smoothed_within <- function(cells, members, metric, ratio, sign) {
   scale <- if (ratio) log else identity
   of <- function(cells) lapply(members, function(m) cell_metric(matrix(cells %*% m, 1L), metric))
-  plain <- vapply(of(cells), `[[`, 0, "rate")
+  total <- function(found) sum(c(sign, 1) * scale(numbers_of(found, "rate")))
   rough <- of(cells + 0.5)
-  r <- vapply(rough, `[[`, 0, "rate")
-  slope <- lapply(1:2, function(k) drop(members[[k]] %*% drop(rough[[k]]$influence)) / (if (ratio) r[k] else 1))
+  slope <- Map(function(m, of) drop(m %*% drop(of$influence)) / (if (ratio) of$rate else 1), members, rough)
   s <- sqrt(sum((cells + 0.5) * (slope[[2L]] + sign * slope[[1L]])^2))
-  value <- sum(c(sign, 1) * scale(r))
-  list(estimate = sum(c(sign, 1) * scale(plain)), limits = function(c) value + c(-c, c) * s)
+  list(estimate = total(of(cells)), limits = normal_part(total(rough), s)$limits)
 }
 
 # Mean of independent parts.
 mean_of_parts <- function(parts) {
   if (length(parts) == 1L) return(parts[[1L]])
-  at <- mean(vapply(parts, `[[`, 0, "estimate"))
+  at <- mean(numbers_of(parts, "estimate"))
   list(estimate = at, limits = function(c) {
     reach <- vapply(parts, function(p) p$limits(c) - p$estimate, c(0, 0))
     at + c(-1, 1) * sqrt(rowSums(reach^2)) / length(parts)
@@ -107,33 +105,25 @@ mean_of_parts <- function(parts) {
 
 normal_part <- function(at, s) list(estimate = at, limits = function(c) at + c(-c, c) * s)
 
-# Cells of label x prediction A x prediction B.
-PAIRED_CELLS <- c("111", "110", "101", "100", "011", "010", "001", "000")
-
-# Group minus reference from the limits of each.
-mover <- function(one, other) {
-  estimate <- one$estimate - other$estimate
-  limits <- function(c) {
-    a <- one$limits(c)
-    b <- other$limits(c)
-    if (is.finite(one$estimate) && is.finite(other$estimate)) {
-      down <- pmax(c(one$estimate - a[1L], b[2L] - other$estimate), 0)
-      up <- pmax(c(a[2L] - one$estimate, other$estimate - b[1L]), 0)
-      return(estimate + c(-sqrt(sum(down^2)), sqrt(sum(up^2))))
-    }
-    ends <- a - rev(b)
-    ifelse(is.nan(ends), c(-Inf, Inf), ends)
-  }
-  list(estimate = estimate, limits = limits)
+# The part of a group, or of one minus the other from the limits of each.
+mover <- function(parts) {
+  if (length(parts) == 1L) return(parts[[1L]])
+  at <- numbers_of(parts, "estimate")
+  list(estimate = at[1L] - at[2L], limits = function(c) {
+    a <- parts[[1L]]$limits(c)
+    b <- parts[[2L]]$limits(c)
+    if (!all(is.finite(at))) return(ifelse(is.nan(a - rev(b)), c(-Inf, Inf), a - rev(b)))
+    down <- pmax(c(at[1L] - a[1L], b[2L] - at[2L]), 0)
+    up <- pmax(c(a[2L] - at[1L], at[2L] - b[1L]), 0)
+    at[1L] - at[2L] + c(-sqrt(sum(down^2)), sqrt(sum(up^2)))
+  })
 }
 
 # Critical value at which the interval of a part ends at 0, signed as the estimate.
 part_statistic <- function(part) {
   if (is.nan(part$estimate)) return(NaN)
-  if (abs(part$estimate) < 1e-14) return(0)
   reach <- function(c) min(max(if (part$estimate > 0) part$limits(c)[1L] else -part$limits(c)[2L], -1e6), 1e6)
-  if (reach(1e-9) <= 0) return(0)
-  sign(part$estimate) * (if (reach(30) > 0) 30 else stats::uniroot(reach, c(1e-9, 30), tol = 1e-12)$root)
+  critical_at(part$estimate, reach, 1e-9, 1e-12)
 }
 
 # Range of |after| - |before| where the change and the sum lie in their intervals.
@@ -143,161 +133,137 @@ distance_limits <- function(change, total) {
   range(corners)
 }
 
-# Confusion cell of every cell of label x prediction A x prediction B under either model, 8 x 4 each; cells are named by
-# three digits.
-confusion_members <- function(cells) {
-  lapply(1:2, function(model) {
-    seen <- paste0(substr(cells, 1L, 1L), substr(cells, 1L + model, 1L + model))
-    outer(c("11" = "tp", "10" = "fn", "01" = "fp", "00" = "tn")[seen], CELLS, "==") + 0
-  })
-}
-
-# What is asked of a rate of two models: values, slopes in the cells, and the part of a group from its cells.
+# What is asked of a rate of two models: values, slopes in the cells, which cells are cases, and the part of a group
+# from its cells, which are named by three digits.
 paired_rate <- function(totals, cells, metric, ratio) {
   metric <- as_metric(metric, 4L)
-  members <- confusion_members(cells)
-  found <- lapply(members, function(m) cell_metric(totals %*% m, metric))
-  slopes <- lapply(1:2, function(k) {
-    f <- found[[k]]
-    (f$influence %*% kronecker(diag(nrow(totals)), t(members[[k]]))) / (if (ratio) f$rate else 1)
+  # confusion cell of every cell under either model, 8 x 4 each
+  members <- lapply(2:3, function(place) {
+    seen <- paste0(substr(cells, 1L, 1L), substr(cells, place, place))
+    outer(c("11" = "tp", "10" = "fn", "01" = "fp", "00" = "tn")[seen], CELLS, "==") + 0
   })
-  parts <- if (ratio && length(metric$parts) > 1L) NULL else metric$parts
-  fixed <- length(parts) && all(vapply(parts, function(p) {
-    setequal(p$case, 1:4) || setequal(p$case, c(1, 3)) || setequal(p$case, c(2, 4))
-  }, NA))
+  found <- lapply(members, function(m) cell_metric(totals %*% m, metric))
+  slopes <- Map(function(m, of) {
+    (of$influence %*% kronecker(diag(nrow(totals)), t(m))) / (if (ratio) of$rate else 1)
+  }, members, found)
+  of_labels <- vapply(metric$parts, function(p) any(vapply(list(1:4, c(1, 3), c(2, 4)), setequal, NA, p$case)), NA)
   part <- function(counts, sign) {
-    if (!fixed) return(smoothed_within(counts, members, metric, ratio, sign))
-    mean_of_parts(lapply(parts, function(p) {
-      hit <- lapply(members, function(m) rowSums(m[, p$success, drop = FALSE]) > 0)
-      case <- rowSums(members[[1L]][, p$case, drop = FALSE]) > 0
-      count <- function(which) sum(counts[case & which])
+    if (!length(of_labels) || !all(of_labels) || (ratio && length(of_labels) > 1L))
+      return(smoothed_within(counts, members, metric, ratio, sign))
+    mean_of_parts(lapply(metric$parts, function(p) {
+      hit <- lapply(members, function(m) cell_sums(m, p$success) > 0)
       a <- hit[[1L]]
       b <- hit[[2L]]
-      table <- c(count(a & b), count(a & !b), count(!a & b), count(!a & !b))
+      case <- cell_sums(members[[1L]], p$case) > 0
+      table <- vapply(list(a & b, a & !b, !a & b, !a & !b), function(which) sum(counts[case & which]), 0)
       if (sign < 0) change_within(table, ratio) else sum_within(table, ratio)
     }))
   }
-  cases <- if (length(metric$parts) == 1L) metric$parts[[1L]]$case else 1:4
-  counted <- function(case) rowSums(do.call(cbind, lapply(members, function(m) m[, case, drop = FALSE]))) > 0
-  each <- if (length(metric$parts) > 1L) lapply(metric$parts, function(p) counted(p$case)) else list(counted(cases))
-  values <- matrix(unlist(lapply(found, `[[`, "rate")), nrow(totals))
-  list(values = values, slopes = slopes, part = part, counted = counted(cases), each = each)
+  counted <- function(case) cell_sums(members[[1L]] + members[[2L]], case) > 0
+  each <- if (length(metric$parts)) lapply(metric$parts, function(p) counted(p$case)) else list(counted(1:4))
+  list(values = vapply(found, `[[`, numeric(nrow(totals)), "rate"), slopes = slopes, part = part, each = each,
+    counted = if (length(each) == 1L) each[[1L]] else counted(1:4))
 }
 
-# Parts of the change and of the sum, standard error and degrees of freedom of one group, or of one against another (`at`).
-# Under weights and clusters (`scatter` over `n_units` sampling units) by the delta method with Satterthwaite's degrees of
-# freedom over effective units, standard errors wider by 1/sqrt(1 - 2/units); groups in which fewer than 20 effective units
-# changed by score, with so many rows as give the change its variance (Korn and Graubard 1998), below five as their units
-# are worth; where effective units are too few, or a rate is 0 in a ratio, no parts.
-paired_parts <- function(totals, rows, at, cells, metric, ratio, scatter = NULL, n_units = 0) {
-  scale <- if (ratio) log else identity
+# Parts of the change and of the sum, standard error and degrees of freedom of one group, or of one against another
+# (`at`). Under weights and clusters (`scatter` over `n_units` sampling units) by the delta method with Satterthwaite's
+# degrees of freedom over effective units, standard errors wider by 1/sqrt(1 - 2/units); groups in which fewer than 20
+# effective units changed by score, with so many rows as give the change its variance (Korn and Graubard 1998), below
+# five as their units are worth; where effective units are too few, or a rate is 0 in a ratio, no parts.
+paired_parts <- function(totals, at, cells, metric, ratio, scatter, n_units) {
   known <- paired_rate(totals, cells, metric, ratio)
-  values <- known$values[at, , drop = FALSE]
-  ends <- if (length(at) == 1L) values[1L, ] else if (ratio) values[1L, ] / values[2L, ] else values[1L, ] - values[2L, ]
-  inner <- if (is.null(scatter)) diag(as.vector(t(totals)), length(totals)) else scatter * n_units / (n_units - 1)
+  values <- matrix(known$values, nrow(totals))[at, , drop = FALSE]
+  ends <- if (length(at) == 1L) values[1L, ] else Reduce(if (ratio) `/` else `-`, list(values[1L, ], values[2L, ]))
   sides <- c(1, -1)[seq_along(at)]
+  both <- seq_along(at)
   variance <- function(which, sign) {
     slope <- known$slopes[[2L]] + sign * known$slopes[[1L]]
-    g <- colSums(slope[at[which], , drop = FALSE] * sides[which])
-    max(0, drop(g %*% inner %*% g))
+    slope <- colSums(slope[at[which], , drop = FALSE] * sides[which])
+    max(0, cell_covariance(rbind(slope), totals, scatter, n_units))
   }
-  both <- seq_along(at)
-  df <- Inf
+  s <- sqrt(variance(both, -1))
+  if (is.null(scatter)) {
+    part <- function(sign) mover(lapply(at, function(g) known$part(totals[g, ], sign)))
+    return(list(ends = ends, shift = part(-1), total = part(1), s = s, df = Inf))
+  }
+  worth <- function(which) {
+    vapply(at, function(g) {
+      min(vapply(known$each, function(own) {
+        place <- (g - 1L) * length(cells) + which(own & which)
+        weight <- sum(totals[g, own & which])
+        if (weight > 0) weight^2 / sum(scatter[place, place]) else 0
+      }, 0))
+    }, 0)
+  }
+  units <- worth(TRUE)
+  if (any(units < 8) || (ratio && any(values == 0))) return(list(ends = ends))
+  own <- vapply(both, variance, 0, sign = -1)
+  moved <- worth(substr(cells, 2L, 2L) != substr(cells, 3L, 3L))
+  scarce <- moved < 20 | own <= 0
+  weight <- if (sum(own) > 0) own else rep(1, length(at))
+  wide <- 1 / sqrt((1 - 2 / units) * n_units / (n_units - 1))
   part <- function(sign) {
-    made <- lapply(at, function(g) known$part(totals[g, ], sign))
-    if (length(at) == 1L) made[[1L]] else mover(made[[1L]], made[[2L]])
-  }
-  if (!is.null(scatter)) {
-    worth <- function(which) {
-      vapply(at, function(g) {
-        min(vapply(known$each, function(own) {
-          place <- (g - 1L) * length(cells) + which(own & which)
-          if (length(place) && any(totals[g, own & which] > 0)) {
-            sum(totals[g, own & which])^2 / sum(scatter[place, place])
-          } else {
-            0
-          }
-        }, 0))
-      }, 0)
+    value <- if (ratio) log(values) else values
+    value <- value[, 2L] + sign * value[, 1L]
+    if (!any(scarce)) {
+      overall <- sqrt(sum(weight * wide^2) / sum(weight))
+      return(normal_part(sum(sides * value), overall * sqrt(variance(both, sign))))
     }
-    units <- worth(rep(TRUE, length(cells)))
-    if (any(units < 8) || (ratio && any(values == 0))) return(list(ends = ends))
-    own <- vapply(both, variance, 0, sign = -1)
-    moved <- worth(substr(cells, 2L, 2L) != substr(cells, 3L, 3L))
-    scarce <- moved < 20 | own <= 0
-    weight <- if (sum(own) > 0) own else rep(1, length(at))
-    df <- sum(weight)^2 / sum(weight^2 / (units - 1))
-    wide <- 1 / sqrt((1 - 2 / units) * n_units / (n_units - 1))
-    overall <- sqrt(sum(weight * wide^2) / sum(weight))
-    part <- function(sign) {
-      value <- scale(values[, 2L]) + sign * scale(values[, 1L])
-      if (!any(scarce)) return(normal_part(sum(sides * value), overall * sqrt(variance(both, sign))))
-      made <- lapply(both, function(k) {
-        if (!scarce[k]) return(normal_part(value[k], wide[k] * sqrt(variance(k, sign))))
-        of <- totals[at[k], ]
-        if (moved[k] < 5 || own[k] <= 0) return(known$part(of * units[k] / sum(of[known$counted]), sign))
-        slope <- (known$slopes[[2L]] - known$slopes[[1L]])[at[k], (at[k] - 1L) * length(cells) + seq_along(cells)]
-        known$part(of * sum(of * slope^2) / (own[k] * wide[k]^2), sign)
-      })
-      if (length(at) == 1L) made[[1L]] else mover(made[[1L]], made[[2L]])
-    }
+    mover(lapply(both, function(k) {
+      if (!scarce[k]) return(normal_part(value[k], wide[k] * sqrt(variance(k, sign))))
+      of <- totals[at[k], ]
+      if (moved[k] < 5 || own[k] <= 0) return(known$part(of * units[k] / sum(of[known$counted]), sign))
+      slope <- (known$slopes[[2L]] - known$slopes[[1L]])[at[k], (at[k] - 1L) * length(cells) + seq_along(cells)]
+      known$part(of * sum(of * slope^2) / (own[k] * wide[k]^2), sign)
+    }))
   }
-  list(ends = ends, shift = part(-1), total = part(1), s = sqrt(variance(both, -1)), df = df)
+  list(ends = ends, shift = part(-1), total = part(1), s = s, df = sum(weight)^2 / sum(weight^2 / (units - 1)))
 }
 
-# Change of a rate from model A to B in a group, or of its comparison with the reference. `levels`: of the interval, of the
-# simultaneous one, and of the distance from parity.
+# Change of a rate from model A to B in a group, or of its comparison with the reference. `levels`: of the interval, of
+# the simultaneous one, and of the distance from parity.
 crosscheck_paired <- function(totals, rows, at, cells, metric, contrast, levels, scatter = NULL, n_units = 0) {
   ratio <- contrast == "ratio"
-  scale <- if (ratio) log else identity
   natural <- if (ratio) exp else identity
-  p <- paired_parts(totals, rows, at, cells, metric, ratio, scatter, n_units)
+  p <- paired_parts(totals, at, cells, metric, ratio, scatter, n_units)
   moved <- if (ratio) abs(log(p$ends)) else abs(p$ends)
-  known <- list(
-    before = p$ends[1L], after = p$ends[2L], estimate = if (ratio) p$ends[2L] / p$ends[1L] else p$ends[2L] - p$ends[1L],
-    std_error = NaN, low = if (ratio) 0 else -Inf, high = Inf, joint_low = if (ratio) 0 else -Inf, joint_high = Inf,
-    statistic = NaN, pvalue = NaN, distance = moved[2L] - moved[1L], distance_low = -Inf, distance_high = Inf
-  )
-  if (is.null(p$shift)) return(known)
+  estimate <- if (ratio) p$ends[2L] / p$ends[1L] else p$ends[2L] - p$ends[1L]
+  least <- if (ratio) 0 else -Inf
+  if (is.null(p$shift))
+    return(changed(p$ends, estimate, NaN, c(least, Inf), c(least, Inf), NaN, Inf, diff(moved), c(-Inf, Inf)))
   q <- stats::qt((1 + levels) / 2, p$df)
-  interval <- natural(p$shift$limits(q[1L]))
-  joint <- natural(p$shift$limits(q[2L]))
   distance <- p$shift$limits(q[3L])
   if (length(at) > 1L) distance <- distance_limits(distance, p$total$limits(q[3L]))
-  z <- part_statistic(p$shift)
-  utils::modifyList(known, list(
-    estimate = natural(p$shift$estimate), std_error = p$s * (if (ratio) exp(p$shift$estimate) else 1), low = interval[1L],
+  at <- natural(p$shift$estimate)
+  changed(p$ends, at, p$s * (if (ratio) at else 1), natural(p$shift$limits(q[1L])), natural(p$shift$limits(q[2L])),
+    part_statistic(p$shift), p$df, diff(moved), distance)
+}
+
+changed <- function(ends, estimate, std_error, interval, joint, z, df, distance, limits) {
+  list(before = ends[1L], after = ends[2L], estimate = estimate, std_error = std_error, low = interval[1L],
     high = interval[2L], joint_low = joint[1L], joint_high = joint[2L], statistic = z,
-    pvalue = 2 * stats::pt(-abs(z), p$df), distance_low = distance[1L], distance_high = distance[2L]
-  ))
+    pvalue = 2 * stats::pt(-abs(z), df), distance = distance, distance_low = limits[1L], distance_high = limits[2L])
 }
 
 # Change of the largest gap between any two groups: all gaps under it at once (Bonferroni).
 crosscheck_paired_gap <- function(totals, rows, cells, metrics, levels, scatter = NULL, n_units = 0) {
-  pairs <- utils::combn(nrow(totals), 2L)
   made <- unlist(lapply(metrics, function(metric) {
-    lapply(seq_len(ncol(pairs)), function(k) {
-      paired_parts(totals, rows, pairs[, k], cells, metric, FALSE, scatter, n_units)
-    })
+    utils::combn(nrow(totals), 2L, paired_parts, simplify = FALSE, totals = totals, cells = cells, metric = metric,
+      ratio = FALSE, scatter = scatter, n_units = n_units)
   }), recursive = FALSE)
-  made <- made[vapply(made, function(p) all(is.finite(p$ends)), NA)]
+  made <- Filter(function(p) all(is.finite(p$ends)), made)
   gaps <- vapply(made, function(p) abs(p$ends), c(0, 0))
-  df <- min(vapply(made, `[[`, 0, "df"))
+  df <- min(numbers_of(made, "df"))
   limits <- function(c) {
     critical <- stats::qt(stats::pt(-abs(c), df) / length(made), df, lower.tail = FALSE)
     ends <- vapply(made, function(p) distance_limits(p$shift$limits(critical), p$total$limits(critical)), c(0, 0))
     c(min(ends[1L, ]), max(ends[2L, ]))
   }
-  before <- max(gaps[1L, ])
-  after <- max(gaps[2L, ])
-  q <- stats::qt((1 + levels) / 2, df)
-  z <- part_statistic(list(estimate = after - before, limits = limits))
-  list(
-    before = before, after = after, estimate = after - before, std_error = made[[which.max(gaps[2L, ])]]$s,
-    low = limits(q[1L])[1L], high = limits(q[1L])[2L], joint_low = limits(q[2L])[1L], joint_high = limits(q[2L])[2L],
-    statistic = z, pvalue = 2 * stats::pt(-abs(z), df), distance = after - before, distance_low = limits(q[3L])[1L],
-    distance_high = limits(q[3L])[2L]
-  )
+  ends <- c(max(gaps[1L, ]), max(gaps[2L, ]))
+  z <- part_statistic(list(estimate = diff(ends), limits = limits))
+  by_level <- lapply(stats::qt((1 + levels) / 2, df), limits)
+  s <- made[[which.max(gaps[2L, ])]]$s
+  changed(ends, diff(ends), s, by_level[[1L]], by_level[[2L]], z, df, diff(ends), by_level[[3L]])
 }
 
 # Disparate impact of the predictions over that of the labels: labels and predictions as two models of the same people.
@@ -307,26 +273,24 @@ amplification_rows <- function(cells, pairs, options) {
   levels <- c(level, joint, if (options$adjust == "none") level else joint)
   spread <- diag(8)[c(1, 7, 2, 8), ]
   whole <- kronecker(diag(nrow(cells$totals)), spread)
-  scatter <- cells$scatter
-  if (!is.null(scatter)) scatter <- t(whole) %*% scatter %*% whole
-  rows <- lapply(seq_len(nrow(pairs)), function(k) {
+  scatter <- if (!is.null(cells$scatter)) t(whole) %*% cells$scatter %*% whole
+  found <- bind_rows(lapply(seq_len(nrow(pairs)), function(k) {
     row <- tidy_row("disparate_impact_amplification", cells$groups[pairs[k, 1L]], cells$groups[pairs[k, 2L]],
-      n = sum(cells$rows[pairs[k, ], ]), confidence_level = level, verdict = "insufficient evidence", before = NaN, after = NaN
+      n = sum(cells$rows[pairs[k, ], ]), confidence_level = level, verdict = "insufficient evidence", before = NaN,
+      after = NaN)
+    one <- tryCatch(
+      crosscheck_paired(cells$totals %*% spread, NULL, pairs[k, ], PAIRED_CELLS, "selection_rate", "ratio", levels,
+        scatter, cells$units),
+      error = function(problem) NULL
     )
-    one <- tryCatch(crosscheck_paired(
-      cells$totals %*% spread, cells$rows %*% spread, pairs[k, ], PAIRED_CELLS, "selection_rate", "ratio", levels, scatter,
-      cells$units
-    ), error = function(problem) NULL)
     if (is.null(one) || is.nan(one$before) || is.nan(one$after)) return(row)
-    row[c("estimate", "std_error", "statistic", "pvalue", "before", "after")] <-
-      one[c("estimate", "std_error", "statistic", "pvalue", "before", "after")]
-    row[c("ci_low", "ci_high")] <- one[c("low", "high")]
+    same <- c("estimate", "std_error", "statistic", "pvalue", "before", "after")
+    row[c(same, "ci_low", "ci_high")] <- one[c(same, "low", "high")]
     if (one$low == 0 && one$high == Inf) return(row)
     row$verdict <- if (one$distance_high < 0) "reduced" else if (one$distance_low > 0) "amplified" else "undecided"
     row$method <- "paired score, MOVER"
     row
-  })
-  found <- bind_rows(rows)
+  }))
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
   found
 }

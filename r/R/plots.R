@@ -1,40 +1,15 @@
-# Pictures in base graphics: intervals, scores, return levels.
+# Pictures in base graphics: estimates and intervals of an audit or a report, the pictures of a report's HTML page, and
+# return levels of fs_ecd().
 
 # Colours that stay apart without red and green.
 SERIES <- c("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#3b8fc2")
 VERDICT_COLOURS <- c(violated = "#a3161b", satisfied = "#17663f", undecided = "#775600")
 
-#' Pictures of audits, reports, score distributions and tails
-#'
-#' In base graphics. `plot` of an audit, or of a report that Python wrote, draws estimates and intervals of one metric;
-#' of a report also the pictures of its HTML page: "scores" (histograms of two groups, the area where they differ,
-#' which is MADD), "bandwidth" (MADD by number of bins), "roc" (the area between the curves, which is ABROCA),
-#' "calibration" (Wilson's intervals in bins of scores), "posterior" (differences of true and false positive rates:
-#' draws, their highest density regions of 50% and 95%, and the region where both are practically nil) and "power"
-#' (of showing a ratio of selection rates below its threshold, in groups of these sizes). `plot` of [fs_ecd()] draws
-#' return levels by number of interactions, with the interval at the number
-#' asked about.
-#'
-#' @param x What [fs_audit()], [fs_read_report()] or [fs_ecd()] returned.
-#' @param metric Which metric; by default the first.
-#' @param kind "forest", "scores", "bandwidth", "roc", "calibration", "posterior" or "power".
-#' @param group Whose comparison with the reference; by default the first.
-#' @param sensitive_features Of which sensitive column; by default the first.
-#' @param ... Passed to [graphics::plot()].
-#' @return `x`, invisibly.
-#' @examples
-#' report <- fs_read_report(system.file("extdata", "report.json.gz", package = "fairstats"))
-#' plot(report)
-#' set.seed(1)
-#' plot(fs_ecd(0.5 * rbeta(3000, 2, 8), 0.3 * rbeta(8000, 2, 8)))
-#' @export
 plot.fairstats_audit <- function(x, metric = NULL, sensitive_features = NULL, ...) {
   forest_of(as.data.frame(x), metric, sensitive_features, ...)
   invisible(x)
 }
 
-#' @rdname plot.fairstats_audit
-#' @export
 plot.fairstats_report <- function(x,
                                   kind = c("forest", "scores", "bandwidth", "roc", "calibration", "posterior", "power"),
                                   metric = NULL, group = NULL, sensitive_features = NULL, ...) {
@@ -43,21 +18,19 @@ plot.fairstats_report <- function(x,
     forest_of(x$table, metric, sensitive_features, ...)
     return(invisible(x))
   }
-  wanted <- c(
-    scores = "madd", bandwidth = "madd", roc = "abroca", calibration = "abroca", posterior = "UmPosterior",
-    power = "disparate_impact"
-  )[[kind]]
+  wanted <- switch(kind,
+    scores = , bandwidth = "madd", roc = , calibration = "abroca", posterior = "UmPosterior", power = "disparate_impact"
+  )
   fits <- function(r) {
     name <- if (length(r$metric)) r$metric else if (length(r$comparisons)) r$comparisons[[1L]]$metric else r$class
-    about <- paste(r$attributes, collapse = " & ")
+    about <- paste(r$attributes, collapse = INTERSECTION)
     identical(name, wanted) && (is.null(sensitive_features) || about == sensitive_features)
   }
-  results <- Filter(fits, x$results)
-  if (!length(results)) {
+  result <- Find(fits, x$results)
+  if (is.null(result)) {
     about <- if (wanted %in% c("madd", "abroca")) "a picture of scores" else "a picture"
     stop_argument("kind", listed(kind), paste0(about, ", which this report does not have"))
   }
-  result <- results[[1L]]
   names <- unlist(result$counts$groups)
   compared <- lapply(result$comparisons, function(c) c(c$group, c$reference))
   if (!length(compared)) compared <- lapply(setdiff(names, result$reference), c, result$reference)
@@ -65,33 +38,26 @@ plot.fairstats_report <- function(x,
   chosen <- if (is.null(group)) 1L else match(group, groups)
   if (is.na(chosen)) stop_argument("group", listed(group), paste("one of", listed(groups)))
   pair <- compared[[chosen]]
-  draw <- list(
-    scores = scores_of, bandwidth = bandwidth_of, roc = roc_of, calibration = calibration_of, posterior = posterior_of,
-    power = power_of
-  )[[kind]]
-  about <- list(
-    level = result$settings$confidence_level, bins = result$comparisons[[chosen]]$grid_bins, result = result,
-    row = result$comparisons[[chosen]]
-  )
+  draw <- switch(kind, scores = scores_of, bandwidth = bandwidth_of, roc = roc_of, calibration = calibration_of,
+    posterior = posterior_of, power = power_of)
+  row <- if (length(result$comparisons)) result$comparisons[[chosen]]
+  about <- list(level = result$settings$confidence_level, bins = row$grid_bins, result = result, row = row)
   draw(result$counts, match(pair, names), pair, about, ...)
   invisible(x)
 }
 
-#' @rdname plot.fairstats_audit
-#' @export
 plot.fairstats_ecd <- function(x, ...) {
   tails <- x$tails
   m <- exp(seq(log(min(1.05 / tails$rate)), log(20 * x$interactions), length.out = 60L))
-  level <- function(tail) {
+  lines <- vapply(seq_len(nrow(tails)), function(k) {
+    tail <- tails[k, ]
     gained <- m * tail$rate
     excess <- if (abs(tail$shape) < 1e-9) log(gained) else (gained^tail$shape - 1) / tail$shape
     ifelse(gained >= 1, tail$threshold + tail$scale * excess, NA)
-  }
-  lines <- vapply(seq_len(nrow(tails)), function(k) level(tails[k, ]), m)
+  }, m)
   top <- max(lines, tails$ci_high[is.finite(tails$ci_high)], tails$return_level, na.rm = TRUE)
-  graphics::plot(
-    range(m), c(0, top), type = "n", log = "x", xlab = "interactions", ylab = "return level of discrimination", ...
-  )
+  graphics::plot(range(m), c(0, top), type = "n", log = "x", xlab = "interactions",
+    ylab = "return level of discrimination", ...)
   graphics::abline(v = x$interactions, lty = 3L, col = "grey40")
   for (k in seq_len(nrow(tails))) {
     graphics::lines(m, lines[, k], col = SERIES[k], lty = k, lwd = 2)
@@ -112,15 +78,13 @@ forest_of <- function(table, metric, sensitive_features, ...) {
   at <- rev(seq_len(nrow(rows)))
   colour <- VERDICT_COLOURS[rows$verdict]
   colour[is.na(colour)] <- "grey30"
-  ratio <- grepl("impact|conditional", metric) && all(rows$ci_low > 0)
-  neutral <- if (grepl("impact|conditional", metric)) 1 else 0
+  ratio <- grepl("impact|conditional", metric)
+  neutral <- if (ratio) 1 else 0
   high <- ifelse(is.finite(rows$ci_high), rows$ci_high, rows$estimate)
   old <- graphics::par(mar = c(4, min(14, 2 + 0.5 * max(nchar(rows$group))), 2, 1))
   on.exit(graphics::par(old))
-  graphics::plot(
-    range(rows$ci_low, high, neutral, na.rm = TRUE), c(0.5, nrow(rows) + 0.5), type = "n", yaxt = "n", ylab = "",
-    xlab = paste(metric, "with interval"), log = if (ratio) "x" else "", ...
-  )
+  graphics::plot(range(rows$ci_low, high, neutral, na.rm = TRUE), c(0.5, nrow(rows) + 0.5), type = "n", yaxt = "n",
+    ylab = "", xlab = paste(metric, "with interval"), log = if (ratio && all(rows$ci_low > 0)) "x" else "", ...)
   graphics::abline(v = neutral, col = "grey60")
   graphics::segments(rows$ci_low, at, high, at, col = colour, lwd = 2)
   graphics::points(rows$estimate, at, pch = ifelse(rows$verdict %in% "violated", 18L, 19L), col = colour, cex = 1.4)
@@ -157,13 +121,15 @@ label_counts <- function(counts, g) {
   do.call(cbind, lapply(held[[g]], unlist))
 }
 
+unit_square <- function(xlab, ylab, ...) graphics::plot(c(0, 1), c(0, 1), type = "n", xlab = xlab, ylab = ylab, ...)
+
 roc_of <- function(counts, which, names, about, ...) {
   curves <- lapply(which, function(g) {
     apply(label_counts(counts, g), 2L, function(n) c(0, cumsum(rev(n)) / max(sum(n), 1)))
   })
-  graphics::plot(c(0, 1), c(0, 1), type = "n", xlab = "false positive rate", ylab = "true positive rate", ...)
+  unit_square("false positive rate", "true positive rate", ...)
   outline <- rbind(curves[[1L]], curves[[2L]][rev(seq_len(nrow(curves[[2L]]))), ])
-  graphics::polygon(outline[, 1L], outline[, 2L], col = "#a3161b44", border = NA)
+  graphics::polygon(outline, col = "#a3161b44", border = NA)
   graphics::abline(0, 1, col = "grey60")
   for (k in 1:2) graphics::lines(curves[[k]], col = SERIES[k], lty = k, lwd = 2)
   graphics::legend("bottomright", names, col = SERIES, lty = 1:2, lwd = 2, bty = "n")
@@ -173,7 +139,7 @@ calibration_of <- function(counts, which, names, about, ...) {
   z2 <- stats::qnorm((1 + about$level) / 2)^2
   lower <- if (length(counts$lower)) unlist(counts$lower) else unlist(counts$values)
   middle <- (lower + unlist(counts$values)) / 2
-  graphics::plot(c(0, 1), c(0, 1), type = "n", xlab = "score", ylab = "share with Y = 1", ...)
+  unit_square("score", "share with Y = 1", ...)
   graphics::abline(0, 1, col = "grey60")
   for (k in 1:2) {
     n <- label_counts(counts, which[k])
@@ -198,10 +164,8 @@ bandwidth_of <- function(counts, which, names, about, ...) {
   fits <- function(m) all(vapply(seq_len(m - 1L) / m, function(e) min(abs(inner - e)) < 1e-9, NA))
   bins <- Filter(fits, 2:min(1000L, length(inner) + 1L))
   madd <- vapply(bins, function(m) sum(abs(shares_in(counts, which, 0:m / m) %*% c(1, -1))), 0)
-  graphics::plot(
-    bins, madd, type = "b", pch = 19L, log = "x", ylim = c(0, max(madd)), col = SERIES[1L], xlab = "bins",
-    ylab = paste("MADD,", names[1L], "against", names[2L]), ...
-  )
+  graphics::plot(bins, madd, type = "b", pch = 19L, log = "x", ylim = c(0, max(madd)), col = SERIES[1L], xlab = "bins",
+    ylab = paste("MADD,", names[1L], "against", names[2L]), ...)
   graphics::abline(v = about$bins, lty = 3L, col = "grey40")
 }
 
@@ -212,8 +176,7 @@ posterior_of <- function(counts, which, names, about, ...) {
   dimnames(prior) <- dimnames(table) <- NULL
   colnames(table) <- unlist(counts$cells)
   draws <- fs_um_draws(table, 2000, prior[, match(CELLS, colnames(table))], about$result$target)
-  apart <- lapply(c("fpr", "tpr"), function(rate) fs_um_metric(draws, rate, "difference", 2)[, 1L])
-  apart <- do.call(cbind, apart)
+  apart <- sapply(c("fpr", "tpr"), function(rate) fs_um_metric(draws, rate, "difference", 2)[, 1L], USE.NAMES = FALSE)
   apart <- apart[stats::complete.cases(apart), , drop = FALSE]
   width <- apply(apart, 2L, stats::sd) * nrow(apart)^(-1 / 6)
   axes <- lapply(1:2, function(j) seq(min(apart[, j]), max(apart[, j]), length.out = 60L))
@@ -223,15 +186,12 @@ posterior_of <- function(counts, which, names, about, ...) {
   own <- stats::dnorm(0)^2 / prod(width)
   density <- (rowSums(kernel(apart[, 1L], 1L) * kernel(apart[, 2L], 2L)) - own) / (nrow(apart) - 1)
   rope <- about$result$table_rope
-  graphics::plot(
-    apart, pch = ".", col = "grey50", xlim = range(apart[, 1L], -rope, rope), ylim = range(apart[, 2L], -rope, rope),
-    xlab = paste("false positive rate,", names[1L], "less", names[2L]), ylab = "true positive rate, likewise", ...
-  )
+  graphics::plot(apart, pch = ".", col = "grey50", xlim = range(apart[, 1L], -rope, rope),
+    ylim = range(apart[, 2L], -rope, rope), xlab = paste("false positive rate,", names[1L], "less", names[2L]),
+    ylab = "true positive rate, likewise", ...)
   graphics::rect(-rope, -rope, rope, rope, border = "#17663f", lty = 2L)
-  graphics::contour(
-    axes[[1L]], axes[[2L]], surface, levels = stats::quantile(density, c(0.05, 0.5)), labels = c("95%", "50%"),
-    add = TRUE, col = SERIES[1L], lwd = 2
-  )
+  graphics::contour(axes[[1L]], axes[[2L]], surface, levels = stats::quantile(density, c(0.05, 0.5)),
+    labels = c("95%", "50%"), add = TRUE, col = SERIES[1L], lwd = 2)
 }
 
 # Power of showing a ratio of rates below the threshold, by the true ratio.
@@ -243,9 +203,8 @@ power_of <- function(counts, which, names, about, ...) {
   if (!is.finite(rate) || rate <= 0 || rate >= 1) stop_argument("kind", '"power"', "a reference with a rate in (0, 1)")
   ratio <- seq(0.4, 0.99, length.out = 25L) * threshold
   power <- vapply(ratio, function(r) fs_power_ratio(rate, r, n[1L], n[2L], threshold, level = about$level), 0)
-  graphics::plot(
-    ratio, power, type = "l", lwd = 2, col = SERIES[1L], ylim = c(0, 1),
-    xlab = paste("true ratio,", names[1L], "to", names[2L]), ylab = paste("probability to show it below", threshold), ...
-  )
+  graphics::plot(ratio, power, type = "l", lwd = 2, col = SERIES[1L], ylim = c(0, 1),
+    xlab = paste("true ratio,", names[1L], "to", names[2L]), ylab = paste("probability to show it below", threshold),
+    ...)
   graphics::abline(h = 0.8, lty = 3L, col = "grey40")
 }

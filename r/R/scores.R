@@ -1,30 +1,28 @@
 # Scores of an audit: MADD, distances between the score distributions of groups, and ABROCA, the area between ROC curves
 # (Gardner, Brooks, Baker 2019, LAK19, 225-234).
 
-# Rows of every pair: "madd", the mean over the stable stretch, and "madd_binned" on a grid that does not depend on
-# the labels, with limits and test; for several pairs the largest.
+# Rows of every pair: "madd", the mean over the stable stretch, and "madd_binned" on a grid that does not depend on the
+# labels, with limits and test; for several pairs the largest.
 madd_rows <- function(input, grouping, pairs, options) {
   scores <- lapply(grouping$groups, function(g) sort(input$score[grouping$labels == g]))
   atoms <- few_scores(unlist(scores))
   compared <- lapply(seq_len(nrow(pairs)), function(k) {
     madd_pair(scores[[pairs[k, 1L]]], scores[[pairs[k, 2L]]], grouping$groups[pairs[k, ]], atoms, options)
   })
+  count <- length(compared)
   of <- function(name) vapply(compared, function(pair) pair[[2L]][[name]], 0)
   adjusted <- adjust_pvalues(of("pvalue"), options$adjust)
   judged <- adjust_pvalues(of("pvalue_verdict"), options$adjust)
   # an adjusted p-value may be that of another row, with the error of that row
-  error <- length(compared) * max(0, of("mc_pvalue_verdict"), na.rm = TRUE)
-  rows <- list()
-  for (k in seq_along(compared)) {
+  error <- count * max(0, of("mc_pvalue_verdict"), na.rm = TRUE)
+  rows <- lapply(seq_len(count), function(k) {
     of_grid <- compared[[k]][[2L]]
-    of_grid$pvalue_adjusted <- adjusted[k]
-    of_grid$mc_pvalue_adjusted <- length(compared) * of_grid$mc_pvalue
-    of_grid$pvalue_verdict_adjusted <- judged[k]
-    of_grid$mc_pvalue_verdict_adjusted <- error
+    of_grid[c("pvalue_adjusted", "mc_pvalue_adjusted", "pvalue_verdict_adjusted", "mc_pvalue_verdict_adjusted")] <-
+      c(adjusted[k], count * of_grid$mc_pvalue, judged[k], error)
     if (is.finite(judged[k]) && judged[k] > 1 - options$confidence_level) of_grid$verdict <- "undecided"
-    rows <- c(rows, list(compared[[k]][[1L]], of_grid))
-  }
-  bind_rows(c(rows, list(largest_madd_row(scores, pairs, grouping, atoms, options))))
+    list(compared[[k]][[1L]], of_grid)
+  })
+  bind_rows(c(unlist(rows, FALSE), list(largest_madd_row(scores, pairs, grouping, atoms, options))))
 }
 
 # The distinct scores where they are few, up to 20 with five rows each or up to 200 with 200 rows each: the bins then.
@@ -54,39 +52,32 @@ madd_pair <- function(first, second, names, atoms, options) {
   n0 <- length(first)
   n1 <- length(second)
   level <- options$confidence_level
-  row <- function(metric, ...) {
+  row <- function(metric, ...)
     tidy_row(metric, names[1L], names[2L], n = n0, n_reference = n1, confidence_level = level, ...)
-  }
   if (!n0 || !n1) {
     open <- list(ci_low = 0, ci_high = 2, bound_low = 0, bound_high = 2, pvalue_verdict = NaN)
     return(list(do.call(row, c("madd", open)), do.call(row, c("madd_binned", open, verdict = "insufficient evidence"))))
   }
   edges <- madd_grid(n0, n1, atoms)
   bins <- length(edges) + 1L
-  found <- crosscheck_madd_pair(
-    counts_between(first, edges), counts_between(second, edges), level, options$n_resamples, 2 * options$margin,
-    no_common_score(first, second)
-  )
-  side <- if (min(n0, n1) < 2L) NA else if (found$p_above <= found$p_inside) "p_above" else "p_inside"
+  found <- crosscheck_madd_pair(counts_between(first, edges), counts_between(second, edges), level, options$n_resamples,
+    2 * options$margin, no_common_score(first, second))
+  side <- if (min(n0, n1) < 2L) 3L else if (found$p_above <= found$p_inside) 1L else 2L
   stable <- crosscheck_madd_search(first, second, options$max_bins)
+  width <- if (is.null(atoms)) 1 / bins else NaN
   list(
-    row("madd",
-      estimate = stable$mean, ci_low = found$bound_low, ci_high = 2, statistic = stable$mean,
+    row("madd", estimate = stable$mean, ci_low = found$bound_low, ci_high = 2, statistic = stable$mean,
       method = "lower limit for the L1 distance", bound_low = found$bound_low, bound_high = 2,
-      null_mean = stretch_null_mean(first, second, stable), h_low = stable$low, h_high = stable$high, h_sup = stable$h_sup,
-      mc_ci_low = found$bound_low_error, mc_bound_low = found$bound_low_error
-    ),
-    row("madd_binned",
-      estimate = found$madd, std_error = found$sd, ci_low = found$low, ci_high = found$high, statistic = found$madd,
-      pvalue = found$pvalue, method = "directional delta", bound_low = found$bound_low, bound_high = found$bound_high,
-      pvalue_verdict = if (is.na(side)) NaN else found[[side]],
-      verdict = if (is.na(side)) "insufficient evidence" else if (side == "p_above") "violated" else "satisfied",
-      null_mean = found$null_mean, bias_corrected = found$bias_corrected, mid_pvalue = found$mid, n_bins = bins,
-      h_low = if (is.null(atoms)) 1 / bins else NaN, h_high = if (is.null(atoms)) 1 / bins else NaN,
+      null_mean = stretch_null_mean(first, second, stable), h_low = stable$low, h_high = stable$high,
+      h_sup = stable$h_sup, mc_ci_low = found$bound_low_error, mc_bound_low = found$bound_low_error),
+    row("madd_binned", estimate = found$madd, std_error = found$sd, ci_low = found$low, ci_high = found$high,
+      statistic = found$madd, pvalue = found$pvalue, method = "directional delta", bound_low = found$bound_low,
+      bound_high = found$bound_high, pvalue_verdict = c(found$p_above, found$p_inside, NaN)[side],
+      verdict = c("violated", "satisfied", "insufficient evidence")[side], null_mean = found$null_mean,
+      bias_corrected = found$bias_corrected, mid_pvalue = found$mid, n_bins = bins, h_low = width, h_high = width,
       h_sup = stable$h_sup, mc_std_error = found$sd_error, mc_ci_low = found$low_error,
       mc_bound_low = found$bound_low_error, mc_pvalue = found$pvalue_error, mc_mid_pvalue = found$mid_error,
-      mc_pvalue_verdict = if (is.na(side)) NaN else found[[paste0(side, "_error")]], mc_bias_corrected = found$bias_error
-    )
+      mc_pvalue_verdict = c(found$p_above_error, found$p_inside_error, NaN)[side], mc_bias_corrected = found$bias_error)
   )
 }
 
@@ -94,44 +85,42 @@ madd_pair <- function(first, second, names, atoms, options) {
 # standardised MADD with the labels of all groups permuted together.
 largest_madd_row <- function(scores, pairs, grouping, atoms, options) {
   sizes <- lengths(scores)
-  known <- which(sizes[pairs[, 1L]] > 0 & sizes[pairs[, 2L]] > 0)
-  if (length(known) < 2L) return(NULL)
-  at <- pairs[known, , drop = FALSE]
+  at <- pairs[sizes[pairs[, 1L]] > 0 & sizes[pairs[, 2L]] > 0, , drop = FALSE]
+  count <- nrow(at)
+  if (count < 2L) return(NULL)
+  every <- count == nrow(pairs)
   level <- options$confidence_level
-  grids <- lapply(seq_along(known), function(k) madd_grid(sizes[at[k, 1L]], sizes[at[k, 2L]], atoms))
+  grids <- lapply(seq_len(count), function(k) madd_grid(sizes[at[k, 1L]], sizes[at[k, 2L]], atoms))
   # as many draws as the limits of all comparisons together need
   draws <- max(options$n_resamples, ceiling(2 * nrow(pairs) / (1 - level)))
-  limits <- lapply(seq_along(known), function(k) {
-    sides <- lapply(at[k, ], function(g) counts_between(scores[[g]], grids[[k]]))
-    own <- madd_limits(sides[[1L]], sides[[2L]], 1 - (1 - level) / length(known), draws, 2 * options$margin)
-    if (no_common_score(scores[[at[k, 1L]]], scores[[at[k, 2L]]])) own[c("high", "bound_high", "p_inside")] <- list(2, 2, 1)
+  limits <- lapply(seq_len(count), function(k) {
+    both <- scores[at[k, ]]
+    sides <- lapply(both, counts_between, grids[[k]])
+    own <- madd_limits(sides[[1L]], sides[[2L]], 1 - (1 - level) / count, draws, 2 * options$margin)
+    if (no_common_score(both[[1L]], both[[2L]])) own[c("high", "bound_high", "p_inside")] <- c(2, 2, 1)
     c(own, madd = counts_madd(sides[[1L]], sides[[2L]]))
   })
-  of <- function(name) vapply(limits, `[[`, 0, name)
-  highest <- function(name) if (length(known) == nrow(pairs)) max(of(name)) else 2
+  of <- function(name) numbers_of(limits, name)
+  highest <- function(name) if (every) max(of(name)) else 2
   error <- function(name) max(of(paste0(name, "_error")))
   edges <- sort(unique(unlist(grids)))
   present <- which(sizes > 0)
-  fine <- t(vapply(present, function(g) {
-    counts_between(scores[[g]], edges)
-  }, numeric(length(edges) + 1L)))
-  test <- crosscheck_madd_largest(
-    fine, edges, as.list(match(at[, 1L], present)), as.list(match(at[, 2L], present)), grids, options$n_resamples
-  )
+  fine <- t(vapply(scores[present], counts_between, numeric(length(edges) + 1L), edges))
+  sides <- lapply(1:2, function(side) as.list(match(at[, side], present)))
+  test <- crosscheck_madd_largest(fine, edges, sides[[1L]], sides[[2L]], grids, options$n_resamples)
   top <- which.max(of("madd"))
-  p <- pmin(length(known) * c(min(of("p_above")), if (length(known) == nrow(pairs)) max(of("p_inside")) else 1), 1)
+  p <- pmin(count * c(min(of("p_above")), if (every) max(of("p_inside")) else 1), 1)
   side <- which.min(p)
-  tidy_row("madd_max", grouping$groups[at[top, 1L]], grouping$groups[at[top, 2L]],
-    estimate = max(of("madd")), ci_low = max(of("low")), ci_high = highest("high"), statistic = test$statistic,
-    pvalue = test$pvalue, n = sum(sizes), method = "exact permutation, largest standardised MADD",
-    bound_low = max(of("bound_low")), bound_high = highest("bound_high"), confidence_level = level,
-    pvalue_verdict = p[side], pvalue_verdict_adjusted = p[side],
-    verdict = if (p[side] > 1 - level) "undecided" else c("violated", "satisfied")[side],
+  verdict <- if (p[side] > 1 - level) "undecided" else c("violated", "satisfied")[side]
+  tidy_row("madd_max", grouping$groups[at[top, 1L]], grouping$groups[at[top, 2L]], estimate = max(of("madd")),
+    ci_low = max(of("low")), ci_high = highest("high"), statistic = test$statistic, pvalue = test$pvalue,
+    n = sum(sizes), method = "exact permutation, largest standardised MADD", bound_low = max(of("bound_low")),
+    bound_high = highest("bound_high"), confidence_level = level, pvalue_verdict = p[side],
+    pvalue_verdict_adjusted = p[side], verdict = verdict,
     null_mean = test$null_mean, mid_pvalue = test$mid, mc_ci_low = error("low"), mc_bound_low = error("bound_low"),
-    mc_pvalue_verdict = length(known) * error("p_above"), mc_pvalue_verdict_adjusted = length(known) * error("p_above"),
+    mc_pvalue_verdict = count * error("p_above"), mc_pvalue_verdict_adjusted = count * error("p_above"),
     mc_statistic = test$statistic_error, mc_pvalue = test$pvalue_error, mc_mid_pvalue = test$mid_error,
-    mc_null_mean = test$null_mean_error
-  )
+    mc_null_mean = test$null_mean_error)
 }
 
 # ABROCA of every pair in an audit. Its limits hold every area whose distance from the estimate is not larger than both
@@ -144,24 +133,20 @@ abroca_rows <- function(input, grouping, pairs, options) {
   found <- bind_rows(lapply(seq_len(nrow(pairs)), function(k) {
     found <- lapply(of_pairs, `[[`, k)
     size <- grouping$sizes[pairs[k, ]]
-    row <- tidy_row("abroca", grouping$groups[pairs[k, 1L]], grouping$groups[pairs[k, 2L]],
-      ci_low = 0, ci_high = 1, bound_low = 0, bound_high = 1, n = size[1L], n_reference = size[2L],
-      method = "bootstrap and exchange of groups", rate = found$auc, rate_reference = found$auc_reference,
-      confidence_level = level, expected_if_equal = NaN, p_below = NaN, p_above = NaN, p_inside = NaN
-    )
+    row <- tidy_row("abroca", grouping$groups[pairs[k, 1L]], grouping$groups[pairs[k, 2L]], ci_low = 0, ci_high = 1,
+      bound_low = 0, bound_high = 1, n = size[1L], n_reference = size[2L], method = "bootstrap and exchange of groups",
+      rate = found$auc, rate_reference = found$auc_reference, confidence_level = level, expected_if_equal = NaN,
+      p_below = NaN, p_above = NaN, p_inside = NaN)
     # the bootstrap of fewer than ten rows of a label understates the noise
     if (min(smallest[pairs[k, ]]) < 10) return(row)
-    ends <- c(max(found$estimate - found$reach, 0), min(found$upper, 1))
-    given <- list(
-      estimate = found$estimate, std_error = found$sd, ci_low = ends[1L], ci_high = ends[2L],
-      statistic = found$estimate, pvalue = found$pvalue, bound_low = ends[1L], bound_high = ends[2L],
-      expected_if_equal = found$mean, p_below = 1, p_above = found$p_above, p_inside = found$p_inside,
-      mc_std_error = found$sd_error, mc_ci_low = found$reach_error, mc_ci_high = found$reach_error,
-      mc_bound_low = found$reach_error, mc_bound_high = found$reach_error, mc_pvalue = found$pvalue_error,
-      mc_expected_if_equal = found$mean_error,
-      mc_pvalue_verdict = max(found$p_above_error, found$p_inside_error)
-    )
-    row[names(given)] <- given
+    row[c("ci_low", "bound_low")] <- max(found$estimate - found$reach, 0)
+    row[c("ci_high", "bound_high")] <- min(found$upper, 1)
+    row[c("estimate", "statistic")] <- found$estimate
+    row[c("std_error", "expected_if_equal", "mc_std_error")] <- found[c("sd", "mean", "sd_error")]
+    row[c("mc_ci_low", "mc_ci_high", "mc_bound_low", "mc_bound_high")] <- found$reach_error
+    row[c("pvalue", "p_above", "p_inside")] <- found[c("pvalue", "p_above", "p_inside")]
+    row[c("p_below", "mc_pvalue", "mc_expected_if_equal")] <- c(1, found$pvalue_error, found$mean_error)
+    row$mc_pvalue_verdict <- max(found$p_above_error, found$p_inside_error)
     row
   }))
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
@@ -173,9 +158,8 @@ abroca_rows <- function(input, grouping, pairs, options) {
 }
 
 # ROC curve: false and true positive rates by descending score, from (0, 0) to (1, 1).
-roc_points <- function(negatives, positives) {
+roc_points <- function(negatives, positives)
   list(x = c(0, cumsum(rev(negatives))) / sum(negatives), y = c(0, cumsum(rev(positives))) / sum(positives))
-}
 
 # Height between jumps, by linear interpolation.
 roc_at <- function(curve, x) {
@@ -195,8 +179,7 @@ roc_area_between <- function(first, second) {
   start <- 2 * inner[[1L]] - inner[[2L]]
   stop <- 2 * inner[[2L]] - inner[[1L]]
   size <- abs(start) + abs(stop)
-  height <- ifelse(start * stop >= 0, size / 2, ifelse(size > 0, (start^2 + stop^2) / (2 * size), 0))
-  sum(width * height)
+  sum(width * ifelse(start * stop >= 0, size / 2, ifelse(size > 0, (start^2 + stop^2) / (2 * size), 0)))
 }
 
 # AUC as the probability that a favourable row has the larger score, ties counted half.
@@ -207,52 +190,48 @@ roc_auc <- function(negatives, positives) {
 
 # counts: groups x 2 x scores. Area and AUCs of every pair; `slack`: how far bins of scores may blur an area.
 crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
-  groups <- dim(counts)[1L]
-  usable <- vapply(seq_len(groups), function(g) all(rowSums(matrix(counts[g, , ], 2L)) > 0), NA)
-  curve <- lapply(seq_len(groups), function(g) if (usable[g]) roc_points(counts[g, 1L, ], counts[g, 2L, ]))
-  auc <- vapply(seq_len(groups), function(g) if (usable[g]) roc_auc(counts[g, 1L, ], counts[g, 2L, ]) else NaN, 0)
-  slack <- vapply(seq_len(groups), function(g) {
-    if (usable[g]) sum(counts[g, 1L, ] / sum(counts[g, 1L, ]) * counts[g, 2L, ] / sum(counts[g, 2L, ])) / 2 else 0
-  }, 0)
-  hidden <- lapply(seq_len(groups), function(g) if (usable[g]) hidden_by_few(matrix(counts[g, , ], 2L)))
   grid <- (seq_len(500) - 0.5) / 500
-  drawn <- lapply(seq_len(groups), function(g) {
-    if (!usable[g]) return(NULL)
-    rows <- lapply(1:2, function(label) stats::rmultinom(resamples, sum(counts[g, label, ]), counts[g, label, ]))
-    vapply(seq_len(resamples), function(b) roc_at(roc_points(rows[[1L]][, b], rows[[2L]][, b]), grid), grid)
+  groups <- lapply(seq_len(dim(counts)[1L]), function(g) {
+    own <- matrix(counts[g, , ], 2L)
+    rows <- rowSums(own)
+    if (!all(rows > 0)) return(list(auc = NaN, slack = 0))
+    curve <- roc_points(own[1L, ], own[2L, ])
+    drawn <- lapply(1:2, function(label) stats::rmultinom(resamples, rows[label], own[label, ]))
+    drawn <- vapply(seq_len(resamples), function(b) roc_at(roc_points(drawn[[1L]][, b], drawn[[2L]][, b]), grid), grid)
+    auc <- roc_auc(own[1L, ], own[2L, ])
+    hidden <- hidden_by_few(own)
+    # one score in all rows is no sample of a continuous law
+    list(counts = own, curve = curve, height = roc_at(curve, grid), drawn = drawn, auc = auc, hidden = hidden,
+      sample = if (hidden$still && auc == 0.5) c(Inf, Inf) else rows,
+      slack = sum(own[1L, ] / rows[1L] * own[2L, ] / rows[2L]) / 2)
   })
-  pairs <- lapply(seq_along(first), function(k) {
-    i <- first[k]
-    j <- second[k]
-    out <- list(auc = auc[i], auc_reference = auc[j], slack = slack[i] + slack[j])
+  as_columns(lapply(seq_along(first), function(k) {
+    pair <- groups[c(first[k], second[k])]
+    a <- pair[[1L]]
+    b <- pair[[2L]]
+    out <- list(auc = a$auc, auc_reference = b$auc, slack = a$slack + b$slack)
     known <- c("reach", "pvalue", "mean", "sd", "p_above", "p_inside")
     out[c("estimate", "upper", known, paste0(known, "_error"))] <- NaN
-    if (!usable[i] || !usable[j]) return(out)
-    out$estimate <- roc_area_between(curve[[i]], curve[[j]])
-    apart <- drawn[[i]] - drawn[[j]]
-    centre <- roc_at(curve[[i]], grid) - roc_at(curve[[j]], grid)
-    of_both <- lapply(c(i, j), function(g) matrix(counts[g, , ], 2L))
-    laws <- list(colMeans(abs(apart - centre)), roc_exchanged(of_both[[1L]], of_both[[2L]], grid, resamples))
-    found <- distance_summary(laws, colMeans(abs(apart)), out$estimate, level, margin, hidden[c(i, j)])
-    if (hidden[[i]]$still && hidden[[j]]$still) found[c("sd", "sd_error")] <- NaN
-    gap <- auc_gap(auc[c(i, j)], lapply(c(i, j), function(g) {
-      # one score in all rows is no sample of a continuous law
-      if (hidden[[g]]$still && auc[g] == 0.5) c(Inf, Inf) else rowSums(matrix(counts[g, , ], 2L))
-    }))
-    found$upper <- max(out$estimate + found$reach, gap$upper(level))
-    if (margin > out$estimate) found$p_inside <- max(found$p_inside, gap$pvalue(margin))
-    utils::modifyList(out, found)
-  })
-  columns <- names(pairs[[1L]])
-  stats::setNames(lapply(columns, function(name) vapply(pairs, `[[`, 0, name)), columns)
+    if (is.nan(a$auc) || is.nan(b$auc)) return(out)
+    estimate <- roc_area_between(a$curve, b$curve)
+    apart <- a$drawn - b$drawn
+    laws <- list(colMeans(abs(apart - (a$height - b$height))), roc_exchanged(a$counts, b$counts, grid, resamples))
+    hidden <- lapply(pair, `[[`, "hidden")
+    found <- distance_summary(laws, colMeans(abs(apart)), estimate, level, margin, hidden)
+    if (a$hidden$still && b$hidden$still) found[c("sd", "sd_error")] <- NaN
+    gap <- auc_gap(c(a$auc, b$auc), lapply(pair, `[[`, "sample"))
+    if (margin > estimate) found$p_inside <- max(found$p_inside, gap$pvalue(margin))
+    found$upper <- max(estimate + found$reach, gap$upper(level))
+    utils::modifyList(out, c(found, estimate = estimate))
+  }))
 }
 
-# Two-sided p-value and upper limit of the difference of two AUCs, below which no area is, with the variance of Hanley and
-# McNeil at the limit (Newcombe 2006, Statistics in Medicine 25, 559-573, method 5). `rows`: of either label, for each AUC.
+# Two-sided p-value and upper limit of the difference of two AUCs, below which no area is, with the variance of Hanley
+# and McNeil at the limit (Newcombe 2006, Statistics in Medicine 25, 559-573, method 5). `rows`: of either label, for
+# each AUC.
 auc_gap <- function(auc, rows) {
   up <- order(auc)
   auc <- auc[up]
-  rows <- rows[up]
   variance <- function(a, k) {
     if (is.infinite(k[1L])) return(0)
     many <- sum(k) / 2 - 1
@@ -265,7 +244,7 @@ auc_gap <- function(auc, rows) {
     # the values nearest to .5, where the variance is largest, of those that either may have
     lower <- min(max(0.5, auc[1L] - distance), auc[1L])
     upper <- max(min(0.5, auc[2L] + distance), auc[2L])
-    2 * stats::pnorm(-distance / sqrt(variance(lower, rows[[1L]]) + variance(upper, rows[[2L]])))
+    2 * stats::pnorm(-distance / sqrt(variance(lower, rows[[up[1L]]]) + variance(upper, rows[[up[2L]]])))
   }
   upper <- function(level) {
     if (pvalue(1) > 1 - level) return(1)
@@ -280,21 +259,20 @@ auc_gap <- function(auc, rows) {
 roc_exchanged <- function(a, b, grid, resamples) {
   place <- function(counts) round((cumsum(counts[1L, ]) - counts[1L, ] / 2) / sum(counts[1L, ]), 12)
   at <- sort(unique(c(place(a), place(b))))
-  rows <- lapply(1:2, function(label) {
-    c(rep(match(place(a), at), a[label, ]), rep(match(place(b), at), b[label, ]))
-  })
-  of <- function(chosen) lapply(1:2, function(label) tabulate(rows[[label]][chosen[[label]]], length(at)))
-  vapply(seq_len(resamples), function(draw) {
+  rows <- lapply(1:2, function(label) c(rep(match(place(a), at), a[label, ]), rep(match(place(b), at), b[label, ])))
+  height <- function(chosen) {
+    counts <- Map(function(rows, chosen) tabulate(rows[chosen], length(at)), rows, chosen)
+    roc_at(roc_points(counts[[1L]], counts[[2L]]), grid)
+  }
+  replicate(resamples, {
     chosen <- lapply(1:2, function(label) sample.int(length(rows[[label]]), sum(a[label, ])))
-    one <- of(chosen)
-    other <- of(lapply(1:2, function(label) -chosen[[label]]))
-    mean(abs(roc_at(roc_points(one[[1L]], one[[2L]]), grid) - roc_at(roc_points(other[[1L]], other[[2L]]), grid)))
-  }, 0)
+    mean(abs(height(chosen) - height(lapply(chosen, `-`))))
+  })
 }
 
-# What few errors of a curve do not show, counts: labels x scores. `still`: no draw moves the curve, for scores separate the
-# labels, or are all equal; `rows`: of the rarer label, there and with less than one whole error; `errors`: of either label
-# rows k, misplaced ones x and the size c of each, from the share of the other label on their wrong side.
+# What few errors of a curve do not show, counts: labels x scores. `still`: no draw moves the curve, for scores separate
+# the labels, or are all equal; `rows`: of the rarer label, there and with less than one whole error; `errors`: of
+# either label rows k, misplaced ones x and the size c of each, from the share of the other label on their wrong side.
 hidden_by_few <- function(counts) {
   seen <- lapply(1:2, function(label) range(which(counts[label, ] > 0)))
   size <- rowSums(counts)
@@ -303,49 +281,41 @@ hidden_by_few <- function(counts) {
   below <- function(x) (cumsum(x) - x / 2) / sum(x)
   wrong <- list(below(counts[2L, ]), 1 - below(counts[1L, ]))
   if (roc_auc(counts[1L, ], counts[2L, ]) < 0.5) wrong <- lapply(wrong, function(v) 1 - v)
-  moments <- vapply(1:2, function(k) c(sum(counts[k, ] * wrong[[k]]), sum(counts[k, ] * wrong[[k]]^2)) / size[k], c(0, 0))
+  moments <- vapply(1:2, function(k) colSums(counts[k, ] * cbind(wrong[[k]], wrong[[k]]^2)) / size[k], c(0, 0))
   # equal errors of all rows (one score) are no rare ones
   rare <- moments[1L, ] > 1e-15 & moments[1L, ]^2 < (1 - 1e-9) * moments[2L, ]
-  errors <- lapply(which(rare), function(k) {
-    c(k = size[k], x = size[k] * moments[1L, k]^2 / moments[2L, k], c = moments[2L, k] / moments[1L, k])
-  })
+  errors <- rbind(size, size * moments[1L, ]^2 / moments[2L, ], moments[2L, ] / moments[1L, ])[, rare, drop = FALSE]
   list(still = still, rows = if (still || min(size) * moments[1L, 1L] < 1) min(size) else Inf, errors = errors)
 }
 
 # Reach, p-values, mean and standard deviation from two laws of the distance and the drawn areas, with the Monte Carlo
-# errors of a difference between two simulations of this size. `hidden`: of either curve, what few errors do not show: k pairs
-# of a row of each label all have their order with a probability of (1 - d)^k at most; two such curves d apart,
-# (1 - d/2)^(2k); and Clopper and Pearson's limit of x of k rows misplaced.
+# errors of a difference between two simulations of this size. `hidden`: of either curve, what few errors do not show: k
+# pairs of a row of each label all have their order with a probability of (1 - d)^k at most; two such curves d apart, (1
+# - d/2)^(2k); and Clopper and Pearson's limit of x of k rows misplaced.
 distance_summary <- function(laws, areas, observed, level, margin, hidden) {
   n <- length(areas)
-  rows <- min(vapply(hidden, `[[`, 0, "rows"))
-  errors <- do.call(cbind, unlist(lapply(hidden, `[[`, "errors"), FALSE))
-  right <- function(d) {
-    if (is.null(errors)) return(0)
-    max(stats::pbeta(pmax(1 - errors[2L, ] / errors[1L, ] - d / errors[3L, ], 0), errors[1L, ] - errors[2L, ], errors[2L, ] + 1))
-  }
+  rows <- min(numbers_of(hidden, "rows"))
+  errors <- do.call(cbind, lapply(hidden, `[[`, "errors"))
+  of <- list(errors[1L, ] - errors[2L, ], errors[2L, ] + 1, errors[2L, ] / errors[1L, ], errors[3L, ])
+  right <- function(d) stats::pbeta(pmax(1 - of[[3L]] - d / of[[4L]], 0), of[[1L]], of[[2L]])
   share <- function(x) {
     if (x <= 0) return(1)
-    max(vapply(laws, function(law) (1 + sum(law >= x - 1e-12)) / (1 + n), 0), (1 - min(x, 1) / 2)^(2 * rows), right(x))
+    above <- vapply(laws, function(law) (1 + sum(law >= x - 1e-12)) / (1 + n), 0)
+    max(above, (1 - min(x, 1) / 2)^(2 * rows), right(x))
   }
   beyond <- floor((1 - level) * (1 + n) + 1e-9)
   reach <- vapply(laws, function(law) if (beyond) sort(law, decreasing = TRUE)[beyond] else 1, 0)
-  floors <- if (beyond) 2 - 2 * (1 - level)^(0.5 / rows)
-  if (beyond && !is.null(errors)) {
-    ends <- 1 - stats::qbeta(1 - level, errors[1L, ] - errors[2L, ], errors[2L, ] + 1)
-    floors <- c(floors, errors[3L, ] * (ends - errors[2L, ] / errors[1L, ]))
-  }
+  floors <- if (beyond)
+    c(2 - 2 * (1 - level)^(0.5 / rows), of[[4L]] * (1 - stats::qbeta(1 - level, of[[1L]], of[[2L]]) - of[[3L]]))
   step <- sqrt(2 * level * (1 - level) / n)
   near <- stats::quantile(laws[[which.max(reach)]], pmin(pmax(level + c(-step, step), 0), 1), names = FALSE)
   s <- stats::sd(areas)
   fourth <- mean((areas - mean(areas))^4)
   p <- vapply(c(observed, observed - margin, margin - observed), share, 0)
-  list(
-    reach = max(reach, floors), reach_error = diff(near) / 2, pvalue = p[1L], pvalue_error = share_error(p[1L], n),
+  list(reach = max(reach, floors), reach_error = diff(near) / 2, pvalue = p[1L], pvalue_error = share_error(p[1L], n),
     p_above = p[2L], p_above_error = share_error(p[2L], n), p_inside = p[3L], p_inside_error = share_error(p[3L], n),
     mean = mean(laws[[2L]]), mean_error = stats::sd(laws[[2L]]) * sqrt(2 / n), sd = s,
-    sd_error = sqrt(max(fourth - s^4, 0) / (4 * s^2) * 2 / n)
-  )
+    sd_error = sqrt(max(fourth - s^4, 0) / (4 * s^2) * 2 / n))
 }
 
 # Rows to counts per group, label and distinct score.
