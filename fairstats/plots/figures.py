@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fairstats.plots.ecd import level_curve
+from fairstats.plots.madd import bin_ends
 from fairstats.plots.picture import LIMIT, NEUTRAL, Picture, contours, mark
 
 _POINTS = 20
@@ -21,9 +23,7 @@ def score_histograms(result: Any, comparison: Any) -> Picture:
     """
     counts = result.counts
     bins = comparison.grid_bins
-    edges = np.concatenate([[0.0], counts.grid(bins), [1.0]])
-    if counts.atoms is not None:  # a score reaches half way to the next
-        edges = np.concatenate([[0.0], (counts.atoms[1:] + counts.atoms[:-1]) / 2, [1.0]])
+    edges = bin_ends(counts, bins)
     sides = [counts.on_grid(bins)[list(g)].sum(axis=0) for g in counts.sides(comparison.group, comparison.reference)]
     shares = [side / max(side.sum(), 1e-300) / np.diff(edges) for side in sides]
     names = comparison.group, comparison.reference
@@ -33,20 +33,16 @@ def score_histograms(result: Any, comparison: Any) -> Picture:
     label = f"where they differ: MADD {comparison.binned:.3f} of 2"
     marks.append(mark("band", x, apart[0], LIMIT, label, low=apart[1]))
     top = 1.05 * max(float(np.max(shares)), 1e-9)
-    title = f"Scores of {names[0]} and {names[1]}"
-    return Picture(title, "score", "density", _UNIT, (0.0, top), tuple(marks))
+    return Picture(f"Scores of {names[0]} and {names[1]}", "score", "density", _UNIT, (0.0, top), tuple(marks))
 
 
 def madd_by_bandwidth(result: Any, comparison: Any) -> Picture:
     """MADD at every bandwidth whose bins the result has counted, with the stable stretch and h_sup."""
     counts = result.counts
-    first, second = counts.sides(comparison.group, comparison.reference)
-    inner = set(counts.edges.tolist())
-    found = []
+    sides, inner, found = counts.sides(comparison.group, comparison.reference), set(counts.edges.tolist()), []
     for m in range(1, 101):
-        if m == 1 or all(k / m in inner for k in range(1, m)):
-            table = counts.on(m)
-            a, b = (table[list(side)].sum(axis=0) for side in (first, second))
+        if all(k / m in inner for k in range(1, m)):
+            a, b = (counts.on(m)[list(side)].sum(axis=0) for side in sides)
             found.append((1 / m, float(np.abs(a / a.sum() - b / b.sum()).sum())))
     h, madd = np.array(found[::-1]).T
     marks = [mark("line", h, madd, 0), mark("dots", h, madd, 0, "MADD")]
@@ -128,14 +124,7 @@ def return_levels(result: Any, group: str) -> Picture:
     tails = [result[group], result.tails[-1]]
     marks, ends, top = [], [m], 0.0
     for k, tail in enumerate(tails):
-        if tail.fit is None:
-            levels = tail.ordered_levels
-            at = np.array([level.interactions for level in levels])
-        else:
-            at = np.geomspace(1.05 / tail.rate, max(20.0 * m, 50.0 / tail.rate), _POINTS)
-            levels = [tail.fit.return_level(float(v)) for v in at]
-        low, high = np.array([list(level.confidence_interval) for level in levels]).T
-        estimate = np.array([level.estimate for level in levels])
+        at, estimate, low, high = level_curve(tail, m, _POINTS)
         marks.append(mark("band", at, np.minimum(high, 9.0), k, low=low))
         marks.append(mark("line" if tail.fit is not None else "dots", at, estimate, k, tail.group))
         ends += at.tolist()

@@ -1,12 +1,9 @@
 """ApproxDist, as the paper prints it (Algorithms 1 and 2), and the m1 and m2 that a wanted probability takes.
 
-A row's nearest row t is missed along a random line only if m2 rows v that are too far (beyond α·D) project
-between the row and t. One v does with probability (angle at v in the triangle row, t, v)/π, at most
-arcsin(|t|/|v|)/π: Lemma 1, for the side on which t lies. So a row with K rows too far is missed with
-probability 0 if K < m2, and at most Σ arcsin(|t|/|v|)/(π·m2) by Markov's inequality, which is Eq. (15);
-a projection fails if it misses some row: at most the sum over all rows. The paper's Eq. (10) is not used:
-its proof stops at the one row that attains D, shrinks Lemma 1 by a factor that nothing gives, and rests on a
-density, Eq. (9), that is 0 for every finite set (vignettes/hfm-approximation.md).
+A row's nearest row t is missed along a random line only if m2 rows v that are too far (beyond α·D) project between the
+row and t. One v does with probability at most arcsin(|t|/|v|)/π: Lemma 1, for the side on which t lies. So a row with
+K rows too far is missed with probability 0 if K < m2, and at most Σ arcsin(|t|/|v|)/(π·m2) by Markov's inequality:
+Eq. (15). A projection fails if it misses some row. Why not Eq. (10): vignettes/hfm-approximation.md.
 """
 
 from __future__ import annotations
@@ -15,42 +12,36 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import ceil, log10
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from fairstats.ground.checks import as_generator, check_number, check_share, check_whole
+from fairstats.ground.checks import Floats, as_generator, check_number, check_share, check_whole
 from fairstats.ground.errors import InputError
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.hfm.encoding import pair_of_groups
-from fairstats.methods.hfm.rows import Rows, as_pair, portions
+from fairstats.methods.hfm.rows import Indices, Rows, as_pair, portions
 from fairstats.methods.hfm.set_distance import DirectedDistance, SetDistance, in_range
 
 #: Numbers held in one portion of rows.
 _CELLS = 1 << 16
 #: Distances held at a time.
 _PAIRS = 1 << 20
+#: Rows along a projection, their places on it, and which rows they are.
+_Sorted: TypeAlias = tuple[Floats, Floats, Indices]
 
 
 def approx_set_distance(
-    a: Any = None,
-    b: Any = None,
-    *,
-    m1: int | None = None,
-    m2: int | None = None,
-    probability: float | None = None,
-    factor: float = 1.5,
-    rng: Any = None,
-    counts: Tally | None = None,
-) -> SetDistance:
+    a: Any = None, b: Any = None, *, m1: int | None = None, m2: int | None = None, probability: float | None = None,
+    factor: float = 1.5, rng: Any = None, counts: Tally | None = None,
+) -> SetDistance:  # fmt: skip
     """The paper's approximation of the distance between two sets; it is never too small.
 
     Parameters
     ----------
-    a, b : array-like or data frame of numbers, shape (n, d), (m, d)
-        Finite rows with the same columns.
+    a, b, counts
+        As in `set_distance`.
     m1 : int, optional
         Random projections; default 25, or what `probability` asks for.
     m2 : int, optional
@@ -63,8 +54,6 @@ def approx_set_distance(
         The α of Proposition 2; used with `probability` only.
     rng : None, int or numpy.random.Generator
         Of the projections.
-    counts : Tally, optional
-        As in `set_distance`.
 
     Returns
     -------
@@ -77,23 +66,17 @@ def approx_set_distance(
     InputError
         As `set_distance`; for m1 or m2 below 1, and where those given cannot reach the probability.
 
-    See Also
-    --------
-    set_distance : The exact distance, in less time.
-
     Notes
     -----
-    Weights are uniform on the sphere Σ|w_i| = 1: exponential magnitudes, divided by their sum, with random
-    signs. Each row is compared with at most m2 rows of the other set whose projection is not larger and with
-    m2 whose projection is not smaller; the maximum over rows of the smallest distance found, the minimum over
-    projections. Both restrict a minimum, so the value lies at or above the exact distance; it equals the
-    exact one once m2 reaches the size of the larger set.
+    Weights are uniform on the sphere Σ|w_i| = 1. Each row is compared with at most m2 rows of the other set whose
+    projection is not larger and with m2 whose projection is not smaller; the maximum over rows of the smallest distance
+    found, the minimum over projections: at or above the exact distance, and equal to it once m2 reaches the size of the
+    larger set. `set_distance` has the exact distance, in less time.
 
-    With `probability` directions are uniform on the Euclidean sphere (then scaled to Σ|w_i| = 1), as Lemma 1
-    has them; for uniform weights on Σ|w_i| = 1 its upper bound does not hold. The guarantee is Eq. (15) of
-    the proof of Proposition 2, summed over all rows: the probability that a projection fails is at most
-    Σ over rows with m2 or more rows beyond factor·D of min(1, Σ arcsin(|t|/|v|)/(π·m2)), t the nearest row
-    and v those beyond; to the power of m1. Eq. (10) itself is no bound.
+    With `probability` directions are uniform on the Euclidean sphere, as Lemma 1 has them; for uniform weights on
+    Σ|w_i| = 1 its upper bound does not hold. The guarantee is Eq. (15) of the proof of Proposition 2, summed over all
+    rows: the probability that a projection fails is at most Σ over rows with m2 or more rows beyond factor·D of
+    min(1, Σ arcsin(|t|/|v|)/(π·m2)), t the nearest row and v those beyond; to the power of m1. Eq. (10) is no bound.
 
     References
     ----------
@@ -131,7 +114,7 @@ def approx_set_distance(
 
 def approximate(
     first: Rows, second: Rows, *, m1: int, m2: int | None, rng: np.random.Generator, seed: int | None,
-    weights: Callable[[int, np.random.Generator], NDArray[np.float64]] | None = None,
+    weights: Callable[[int, np.random.Generator], Floats] | None = None,
 ) -> SetDistance:  # fmt: skip
     """ApproxDist (Algorithm 1) of validated rows; `weights` draws a projection, default `random_weights`."""
     start = time.perf_counter()
@@ -155,21 +138,21 @@ def default_m2(n: int) -> int:
     return max(ceil(2 * log10(n)), 1)
 
 
-def random_weights(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def random_weights(d: int, rng: np.random.Generator) -> Floats:
     """Weights uniform on Σ|w_i| = 1, shape (d,)."""
     magnitudes = rng.standard_exponential(d)
     return np.asarray(magnitudes * rng.choice([-1.0, 1.0], size=d) / magnitudes.sum())
 
 
-def isotropic_weights(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def isotropic_weights(d: int, rng: np.random.Generator) -> Floats:
     """Weights of Σ|w_i| = 1 whose direction is uniform on the Euclidean sphere, shape (d,)."""
     direction = rng.standard_normal(d)
     return np.asarray(direction / np.abs(direction).sum())
 
 
 def acceleration(
-    a: NDArray[np.float64], b: NDArray[np.float64], w: NDArray[np.float64], m2: int
-) -> tuple[tuple[float, int, int], tuple[float, int, int], int]:  # fmt: skip
+    a: Floats, b: Floats, w: Floats, m2: int
+) -> tuple[tuple[float, int, int], tuple[float, int, int], int]:
     """AcceleDist (Algorithm 2): both directions along one projection with these weights.
 
     `m2`: neighbours on either side. Returns (distance, row, nearest found) of both, and the distances evaluated.
@@ -179,16 +162,14 @@ def acceleration(
         along = rows @ w
         order = np.argsort(along, kind="stable")
         sets.append((rows[order], along[order], order))
-    a_to_b, count_ab = _directed(*sets[0], *sets[1], m2)
-    b_to_a, count_ba = _directed(*sets[1], *sets[0], m2)
+    a_to_b, count_ab = _directed(sets[0], sets[1], m2)
+    b_to_a, count_ba = _directed(sets[1], sets[0], m2)
     return a_to_b, b_to_a, count_ab + count_ba
 
 
-def _directed(
-    own: NDArray[np.float64], along_own: NDArray[np.float64], rows_own: NDArray[np.intp],
-    other: NDArray[np.float64], along_other: NDArray[np.float64], rows_other: NDArray[np.intp], m2: int,
-) -> tuple[tuple[float, int, int], int]:  # fmt: skip
-    """Largest of the smallest distances found: value, row, nearest; evaluations; rows in sorted order."""
+def _directed(first: _Sorted, second: _Sorted, m2: int) -> tuple[tuple[float, int, int], int]:
+    """Largest of the smallest distances found: value, row, nearest; evaluations."""
+    (own, along_own, rows_own), (other, along_other, rows_other) = first, second
     n, m = len(own), len(other)
     first_above = np.searchsorted(along_other, along_own, side="left")  # g(x') ≥ g(x) from here on
     last_below = np.searchsorted(along_other, along_own, side="right")  # g(x') ≤ g(x) before here
@@ -197,10 +178,10 @@ def _directed(
     for rows in portions(n, max(_CELLS // own.shape[1], 1)):
         best = np.full(rows.stop - rows.start, np.inf)
         place = np.zeros(best.size, dtype=np.intp)
-        for ends in ((low[rows], last_below[rows]), (first_above[rows], high[rows])):
-            for offset in range(int((ends[1] - ends[0]).max(initial=0))):
-                candidates = ends[0] + offset
-                inside = candidates < ends[1]
+        for start, stop in ((low[rows], last_below[rows]), (first_above[rows], high[rows])):
+            for offset in range(int((stop - start).max(initial=0))):
+                candidates = start + offset
+                inside = candidates < stop
                 count += int(np.count_nonzero(inside))
                 candidates = np.minimum(candidates, m - 1)
                 difference = own[rows] - other[candidates]
@@ -214,9 +195,8 @@ def _directed(
 
 
 def choose(
-    a: NDArray[np.float64], b: NDArray[np.float64], probability: float, factor: float, m1: int | None,
-    m2: int | None,
-) -> tuple[int, int, float]:  # fmt: skip
+    a: Floats, b: Floats, probability: float, factor: float, m1: int | None, m2: int | None
+) -> tuple[int, int, float]:
     """m1 and m2 of least m1·m2 that reach the probability, those given kept, and the one guaranteed."""
     failing = failure_bound(a, b, factor)
     with np.errstate(divide="ignore"):
@@ -239,7 +219,7 @@ def choose(
     return chosen, int(asked[best]) if m2 is None else m2, float(1 - failing[best] ** chosen)
 
 
-def failure_bound(a: NDArray[np.float64], b: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
+def failure_bound(a: Floats, b: Floats, factor: float) -> Floats:
     """Bound of the probability that one projection gives more than factor·D, for m2 = 1, 2, … until it is 0.
 
     Along directions uniform on the sphere. It looks at all pairs of rows, twice.
@@ -265,12 +245,12 @@ def failure_bound(a: NDArray[np.float64], b: NDArray[np.float64], factor: float)
     return _from(whole, np.ones(expected.size), m2) + uncut.clip(min=0) / m2
 
 
-def _from(levels: NDArray[np.intp], values: NDArray[np.float64], m2: NDArray[np.intp]) -> NDArray[np.float64]:
+def _from(levels: Indices, values: Floats, m2: Indices) -> Floats:
     """For every m2 the sum of the values whose level is m2 or more."""
     return np.asarray(np.bincount(levels, values, m2.size + 1)[::-1].cumsum()[::-1][m2])
 
 
-def _blocks(a: NDArray[np.float64], b: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+def _blocks(a: Floats, b: Floats) -> Iterator[tuple[slice, Floats]]:
     """Distances of some rows of `a` to all of `b`."""
     for rows in portions(len(a), max(_PAIRS // len(b), 1)):
         yield rows, cdist(a[rows], b)

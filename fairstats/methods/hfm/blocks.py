@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from fairstats.ground.checks import Floats
-from fairstats.methods.hfm.rows import portions
+from fairstats.methods.hfm.rows import Indices, portions
 
 #: Two squared distances that differ by less than this share are one.
 TIE = 1e-12
@@ -138,7 +138,7 @@ class Targets:
             self._kept[key] = made
         return self._kept[key]
 
-    def scan(self, queries: Floats, at_least: float = -np.inf) -> tuple[Floats, NDArray[np.intp]]:
+    def scan(self, queries: Floats, at_least: float = -np.inf) -> tuple[Floats, Indices]:
         """Exact squared distance of every query to its nearest row, and that row.
 
         A query is left as soon as a row is found at the squared distance `at_least` or nearer; its answer is
@@ -152,7 +152,7 @@ class Targets:
         nearest = np.zeros(len(queries), dtype=np.intp)
         active = np.arange(len(queries))
 
-        def take_nearer(rows: NDArray[np.intp], candidates: NDArray[np.intp]) -> None:
+        def take_nearer(rows: Indices, candidates: Indices) -> None:
             exact = squared_pairs(queries, rows, self.rows, candidates)
             order = np.argsort(exact, kind="stable")[::-1]  # of several of one row the last written stays
             order = order[exact[order] < best[rows[order]]]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import checks
+from fairstats.ground.checks import Floats
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.encoding import as_array
 from fairstats.ground.errors import InputError
@@ -25,7 +26,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.methods.hfm.approx import approximate
 from fairstats.methods.hfm.result import harmonic
 from fairstats.methods.hfm.risk import discriminative_risk, find_attributes, labels_of
-from fairstats.methods.hfm.rows import Rows, as_pandas
+from fairstats.methods.hfm.rows import Mask, Rows, as_pandas
 from fairstats.methods.hfm.scene import make_scene
 from fairstats.methods.hfm.selection import RankingResult, rank_rules, select_model
 from fairstats.methods.hfm.set_distance import measure as measure_sets
@@ -82,15 +83,15 @@ class HfmExperiment(Result):
 
     rules: tuple[str, ...]
     cases: tuple[str, ...]
-    train: tuple[NDArray[np.float64], ...]
-    test: tuple[NDArray[np.float64], ...]
+    train: tuple[Floats, ...]
+    test: tuple[Floats, ...]
     ratios: tuple[float, ...]
     baseline: str
     alpha: float
     confidence_level: float
     seed: int | None
 
-    def scores(self, rule: str, measure: str = "", alpha: float | None = None) -> list[NDArray[np.float64]]:
+    def scores(self, rule: str, measure: str = "", alpha: float | None = None) -> list[Floats]:
         """Value on test rows of what a rule chooses with α, per case one of every fold."""
         checks.check_choice("rule", rule, self.rules)
         checks.check_choice("measure", measure, ("", *self.rules))
@@ -181,12 +182,12 @@ class HfmExperiment(Result):
         return self.ranking().plot(ax)
 
 
-def _mean(values: NDArray[np.float64]) -> float:
+def _mean(values: Floats) -> float:
     """Mean of the folds in which the value is defined."""
     return math.nan if np.isnan(values).all() else float(np.nanmean(values))
 
 
-def _paired_t(differences: NDArray[np.float64], ratio: float) -> tuple[float, float, float]:
+def _paired_t(differences: Floats, ratio: float) -> tuple[float, float, float]:
     """t, its p-value, and that of Nadeau and Bengio, over the folds where both are defined."""
     known = differences[~np.isnan(differences)]
     k, mean = known.size, float(known.mean()) if known.size else 0.0
@@ -286,7 +287,7 @@ def hfm_experiment(
     checks.check_that(isinstance(data, Mapping), "data", data, "a mapping of name to (X, y, sensitive)")
     generator, seed = checks.as_generator(rng)
     cases: list[str] = []
-    parts: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]] = ([], [])
+    parts: tuple[list[Floats], list[Floats]] = ([], [])
     ratios: list[float] = []
     for name, given in data.items():
         checks.check_that(isinstance(given, tuple) and len(given) == 3, "data", given, "(X, y, sensitive)")
@@ -304,7 +305,7 @@ def hfm_experiment(
 def _run(
     pool: Mapping[str, Any], given: Any, rules: tuple[str, ...], cv: Any, refit: bool, pos_label: Any,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.float64], list[str], float]:  # fmt: skip
+) -> tuple[Floats, list[str], float]:  # fmt: skip
     """Values of one data set, shape (2, attributes, folds, models, rules); its attributes; test by train."""
     from sklearn.base import clone
     from sklearn.model_selection import PredefinedSplit, check_cv
@@ -356,7 +357,7 @@ class _Part:
     reference: Any
     known: dict[tuple[str, str], float]
 
-    def values(self, predict: Any, rules: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.float64]:
+    def values(self, predict: Any, rules: tuple[str, ...], rng: np.random.Generator) -> Floats:
         """Error and measures of one model, shape (attributes, rules)."""
         y_pred = labels_of(predict, self.X, self.y.size)
         found = np.empty((len(self.groups), len(rules)))
@@ -389,6 +390,6 @@ class _Part:
         return found
 
 
-def _farthest(find: Any, rows: NDArray[np.float64], masks: list[NDArray[np.bool_]]) -> float:
+def _farthest(find: Any, rows: Floats, masks: list[Mask]) -> float:
     """Largest distance of the rows with one value from all others."""
     return max(float(find(Rows(rows[mask]), Rows(rows[~mask])).value) for mask in masks)

@@ -20,6 +20,7 @@ from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.hfm.encoding import refuse_missing
 from fairstats.methods.hfm.result import JOINT
+from fairstats.methods.hfm.rows import Indices, Mask
 
 ALL_ROWS = "all rows"
 #: Rows that are predicted twice, to see whether the model is deterministic.
@@ -234,7 +235,7 @@ def discriminative_risk(
     return DiscriminativeRiskResult(tuple(found), "all" if number is None else number, seed)
 
 
-def _persons(cluster: Any, n: int) -> NDArray[np.intp]:
+def _persons(cluster: Any, n: int) -> Indices:
     if cluster is None:
         return np.arange(n)
     factor = factorize(cluster, "cluster")
@@ -245,9 +246,7 @@ def _persons(cluster: Any, n: int) -> NDArray[np.intp]:
     return factor.codes.astype(np.intp)
 
 
-def _entry(
-    attribute: str, group: str, changed: NDArray[np.bool_], persons: NDArray[np.intp], level: float
-) -> RiskComparison:
+def _entry(attribute: str, group: str, changed: Mask, persons: Indices, level: float) -> RiskComparison:
     from statsmodels.stats.proportion import proportion_confint
 
     _, person = np.unique(persons, return_inverse=True)
@@ -274,7 +273,7 @@ class Attribute:
     column: Hashable
     name: str
     levels: tuple[Hashable, ...]
-    codes: NDArray[np.intp]
+    codes: Indices
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -339,7 +338,7 @@ def labels_of(answer: Callable[[Any], Any], rows: Any, n: int) -> NDArray[Any]:
 def changed_labels(
     answer: Callable[[Any], Any], table: FeatureTable, original: NDArray[Any],
     attributes: Sequence[Attribute], number: int | None, rng: np.random.Generator,
-) -> NDArray[np.bool_]:  # fmt: skip
+) -> Mask:  # fmt: skip
     """Whether the prediction differs, shape (draws, n), when all these attributes take other values."""
     n = table.n_rows
     sizes = [len(attribute.levels) for attribute in attributes]

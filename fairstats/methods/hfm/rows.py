@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import as_number, check_different, listed
+from fairstats.ground.checks import Floats, as_number, check_different, listed
 from fairstats.ground.encoding import as_column, as_float_column, as_narwhals, without_mask
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.parts import dates_as_days
+
+#: Positions of rows, and whether each is one of a set.
+Indices: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
 
 _SEED = 5
 #: Numbers that are handled at a time: they fit into the cache.
@@ -33,7 +37,7 @@ class Rows:
     columns, where they came with a frame.
     """
 
-    values: NDArray[np.float64]
+    values: Floats
     index: Any = None
     columns: tuple[str, ...] | None = None
 
@@ -124,7 +128,7 @@ def check_unique(frame: pd.DataFrame, argument: str) -> None:
         raise InputError(argument, got=got, allowed="columns with names of one level", cure=cure)
 
 
-def _numeric(column: Any, argument: str, name: object) -> NDArray[np.float64]:
+def _numeric(column: Any, argument: str, name: object) -> Floats:
     days = dates_as_days(column)
     if days is not None:
         return days
@@ -136,7 +140,7 @@ def _numeric(column: Any, argument: str, name: object) -> NDArray[np.float64]:
     return as_float_column(column, f"{argument}[{name!r}]")
 
 
-def _as_array(values: Any, argument: str) -> NDArray[np.float64]:
+def _as_array(values: Any, argument: str) -> Floats:
     allowed = "an (n, d) array or a data frame of finite numbers"
     try:
         array = np.asarray(without_mask(values))
@@ -164,16 +168,16 @@ class CommonRows:
     every row; `common`: one row of either set that are equal.
     """
 
-    distinct_a: NDArray[np.intp]
-    distinct_b: NDArray[np.intp]
-    only_a: NDArray[np.intp]
-    only_b: NDArray[np.intp]
-    inverse_a: NDArray[np.intp]
-    inverse_b: NDArray[np.intp]
+    distinct_a: Indices
+    distinct_b: Indices
+    only_a: Indices
+    only_b: Indices
+    inverse_a: Indices
+    inverse_b: Indices
     common: tuple[int, int] | None
 
 
-def find_common_rows(a: NDArray[np.float64], b: NDArray[np.float64]) -> CommonRows:
+def find_common_rows(a: Floats, b: Floats) -> CommonRows:
     """Distinct rows of `a` and `b` and those that both hold.
 
     Two different rows with one hash (about one pair of sets in 10⁷ at 10⁶ rows) are kept as distinct rows:
@@ -207,7 +211,7 @@ def portions(n: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
-def _hashes(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
+def _hashes(rows: Floats) -> NDArray[np.uint64]:
     """A 64-bit hash of every row: mixed bits times odd numbers, added."""
     n, d = rows.shape
     odd = np.random.default_rng(_SEED).integers(0, 2**63, size=d, dtype=np.uint64)
@@ -222,9 +226,7 @@ def _hashes(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
     return found
 
 
-def _distinct(
-    rows: NDArray[np.float64], keys: NDArray[np.uint64]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.uint64]]:
+def _distinct(rows: Floats, keys: NDArray[np.uint64]) -> tuple[Indices, Indices, NDArray[np.uint64]]:
     """First row of every group of equal rows, the group of every row, and the hash of every group."""
     n = keys.size
     order = np.argsort(keys)
@@ -246,9 +248,7 @@ def _distinct(
     return distinct, np.searchsorted(distinct, representative), keys[distinct]
 
 
-def _rows_equal(
-    a: NDArray[np.float64], rows_a: NDArray[np.intp], b: NDArray[np.float64], rows_b: NDArray[np.intp]
-) -> NDArray[np.bool_]:
+def _rows_equal(a: Floats, rows_a: Indices, b: Floats, rows_b: Indices) -> Mask:
     """Whether a[rows_a[i]] equals b[rows_b[i]], a portion at a time."""
     equal = np.empty(rows_a.size, dtype=bool)
     for part in portions(rows_a.size, max(_CHUNK // a.shape[1], 1)):

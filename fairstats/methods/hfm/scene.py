@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import encode_groups, sensitive_columns
 from fairstats.ground.outcomes import check_row_labels
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.hfm.encoding import FrameEncoder, counted_rows, encode_labels, refuse_missing
 from fairstats.methods.hfm.result import ANY_VALUE, JOINT, REST
-from fairstats.methods.hfm.rows import Rows, as_pandas
+from fairstats.methods.hfm.rows import Mask, Rows, as_pandas
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class Side:
     attribute: str
     group: str
     reference: str
-    rows: NDArray[np.bool_]
+    rows: Mask
     crossed: bool = False
 
 
@@ -51,8 +52,8 @@ class Scene:
     """
 
     features: Rows
-    true: NDArray[np.float64]
-    pred: NDArray[np.float64]
+    true: Floats
+    pred: Floats
     label_levels: tuple[str, ...]
     sides: tuple[Side, ...]
     left_out: tuple[str, ...]
@@ -64,12 +65,12 @@ class Scene:
         return len(self.true)
 
     @property
-    def with_true(self) -> NDArray[np.float64]:
+    def with_true(self) -> Floats:
         """Rows (x, y), shape (n, p + c)."""
         return np.hstack([self.features.values, self.true])
 
     @property
-    def with_pred(self) -> NDArray[np.float64]:
+    def with_pred(self) -> Floats:
         """Rows (x, ŷ), shape (n, p + c)."""
         return np.hstack([self.features.values, self.pred])
 

@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, check_number
 from fairstats.ground.results import Result
@@ -16,9 +15,8 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.hfm.blocks import Targets, Work, one_blas_thread
 from fairstats.methods.hfm.encoding import pair_of_groups
-from fairstats.methods.hfm.farthest import farthest_row
-from fairstats.methods.hfm.nearest import row_minima
-from fairstats.methods.hfm.rows import Rows, as_pair, find_common_rows
+from fairstats.methods.hfm.nearest import farthest_row, row_minima
+from fairstats.methods.hfm.rows import Indices, Rows, as_pair, find_common_rows
 
 Statistic = str | float
 
@@ -279,8 +277,8 @@ def _over_all(a: Floats, b: Floats, work: Work, statistic: Statistic) -> list[tu
 
 
 def _statistic_of(
-    queries: Floats, targets: Floats, rows: NDArray[np.intp],
-    kinds: tuple[NDArray[np.intp], NDArray[np.intp]], distinct: NDArray[np.intp], work: Work,
+    queries: Floats, targets: Floats, rows: Indices,
+    kinds: tuple[Indices, Indices], distinct: Indices, work: Work,
     statistic: Statistic,
 ) -> tuple[float, int, int]:  # fmt: skip
     """Statistic over the rows, its row and its nearest target; −1 where no row stands for it."""
