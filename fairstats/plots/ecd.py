@@ -137,17 +137,6 @@ def plot_ecd(result: Any, axes: Any = None) -> Any:
     """Draw three panels of an ECD: densities of the extremes, return levels, Q-Q.
 
     Returns an array of shape (3,), or the axes that were given; raises InputError if those are not three.
-
-    Examples
-    --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import numpy as np
-    >>> import fairstats as fs
-    >>> r = np.random.default_rng(1)
-    >>> cd = {"white": 0.3 * r.beta(2, 8, 3000), "black": 0.5 * r.beta(2, 8, 3000)}
-    >>> found = fs.ecd(cd, privileged="white", unprivileged="black", backend="scipy", n_resamples=0)
-    >>> found.plot().shape
-    (3,)
     """
     axes, panels = panels_or_new(axes, (1, 3), "three", figsize=(13.0, 4.0))
     for plot, panel in zip((plot_extremes, plot_levels, plot_tail_quantiles), panels, strict=True):

@@ -19,20 +19,7 @@ _POINTS = 25
 
 
 def plot_fit(fit: Any, axes: Any = None) -> Any:
-    """Draw the four panels of a fit: Q-Q, P-P, return levels with band, profile likelihood of the shape.
-
-    `axes` are four to draw in, by default those of a new figure of two by two, which are returned. Raises
-    InputError if `axes` are not four.
-
-    Examples
-    --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import numpy as np
-    >>> from fairstats.numerics.evt import fit_gpd
-    >>> x = np.random.default_rng(1).exponential(size=2000)
-    >>> fit_gpd(x, threshold=2.0, backend="scipy").plot().shape
-    (2, 2)
-    """
+    """Q-Q, P-P, return levels with band, profile likelihood of the shape, in four axes; InputError for any other."""
     axes, panels = panels_or_new(axes, (2, 2), "four", figsize=(9.0, 7.0))
     for plot, panel in zip((plot_quantiles, plot_probabilities, plot_return_levels), panels, strict=False):
         plot(fit, panel)
@@ -82,10 +69,7 @@ def plot_return_levels(fit: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_profile(curve: Any, ax: Axes | None = None) -> Axes:
-    """Deviance of a parameter, with the critical value and the interval that it cuts.
-
-    `curve`: read by `parameter`, `estimate`, `values`, `deviance`, `critical_value`, `confidence_interval`.
-    """
+    """Deviance of a parameter, with the critical value and the interval that it cuts."""
     ax = axes_or_new(ax)
     ax.plot(curve.values, curve.deviance, color=COLOUR)
     ax.axhline(curve.critical_value, **_LINE)

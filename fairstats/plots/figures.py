@@ -17,10 +17,7 @@ _UNIT = (0.0, 1.0)
 
 
 def score_histograms(result: Any, comparison: Any) -> Picture:
-    """Histograms of the two sides of a comparison in its own bins; what differs is MADD.
-
-    `result`: a `MaddResult`, read by its `counts`.
-    """
+    """Histograms of the two sides of a comparison of a `MaddResult` in its own bins; what differs is MADD."""
     counts = result.counts
     bins = comparison.grid_bins
     edges = bin_ends(counts, bins)
@@ -60,10 +57,7 @@ def madd_by_bandwidth(result: Any, comparison: Any) -> Picture:
 
 
 def roc_curves(result: Any, comparison: Any) -> Picture:
-    """ROC curves of the two sides with the area between them.
-
-    `result`: an `AbrocaResult`, read by its `roc(group)`.
-    """
+    """ROC curves of the two sides of a comparison of an `AbrocaResult`, with the area between them."""
     curves = [result.roc(name) for name in (comparison.group, comparison.reference)]
     lines = [(np.repeat(c.fpr, 2), np.column_stack([c.low, c.high]).ravel()) for c in curves]
     (x0, y0), (x1, y1) = lines
@@ -77,10 +71,7 @@ def roc_curves(result: Any, comparison: Any) -> Picture:
 
 
 def calibration_curves(result: Any, comparison: Any) -> Picture:
-    """Share of favourable outcomes by score of the two sides, with Wilson's interval of every bin as a band.
-
-    `result`: an `AbrocaResult`, read by its `counts` and `settings`.
-    """
+    """Favourable outcomes by score of an `AbrocaResult`'s two sides, with Wilson's interval of every bin as a band."""
     level = result.settings.confidence_level
     marks = [_DIAGONAL]
     for k, name in enumerate((comparison.group, comparison.reference)):
@@ -94,10 +85,7 @@ def calibration_curves(result: Any, comparison: Any) -> Picture:
 
 
 def posterior_plane(region: Any, names: Sequence[str], rope: Sequence[float], title: str) -> Picture:
-    """Highest density regions of two differences, with the box of practical equivalence.
-
-    `region`: an `HdrResult` in two dimensions; `rope`: half-widths of the box.
-    """
+    """An `HdrResult` of two differences, with the box of practical equivalence of half-widths `rope`."""
     x, y = region.axes
     marks = [mark("rule", 0.0, (), NEUTRAL), mark("rule", (), 0.0, NEUTRAL)]
     reach = [[-rope[0], rope[0]], [-rope[1], rope[1]]]
@@ -116,10 +104,7 @@ def posterior_plane(region: Any, names: Sequence[str], rope: Sequence[float], ti
 
 
 def return_levels(result: Any, group: str) -> Picture:
-    """Return levels of a group and of the reference by number of interactions, with bands and horizons.
-
-    `result`: an `EcdResult`, read by its `tails` and `settings`.
-    """
+    """Return levels of a group and the reference of an `EcdResult` by interactions, with bands and horizons."""
     m = result.settings.interactions
     tails = [result[group], result.tails[-1]]
     marks, ends, top = [], [m], 0.0

@@ -49,16 +49,16 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     """
     results = _as_results(result_or_results)
     scale = results[0].scale
-    lines = [(result, comparison) for result in results for comparison in result.comparisons]
+    lines = [comparison for result in results for comparison in result.comparisons]
     height = 1.4 + _INCHES_PER_ROW * (len(lines) + (len(results) if len(results) > 1 else 0))
     ax = axes_or_new(ax, figsize=(7.2, max(height, 2.2)))
     threshold = float(results[0].settings.limit)
-    low, high = _reach([c for _, c in lines], scale, threshold)
+    low, high = _reach(lines, scale, threshold)
     if scale == "ratio":
         _logarithmic(ax, low, high, threshold)
     ax.set_xlim(low, high)
     _references(ax, scale, threshold, (low, high))
-    references = {c.reference for _, c in lines}
+    references = {c.reference for c in lines}
     places: dict[float, str] = {}
     place = 0.0
     for result in results:
@@ -178,18 +178,6 @@ def model_forest(result: Any, *, ax: Axes | None = None, metric: str | None = No
 
     `result`: with `values` (metric, model, group, reference, estimate, confidence_interval, verdict),
     `models` and `metrics`; `metric`: default the first.
-
-    Examples
-    --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import fairstats as fs
-    >>> from fairstats.plots.forest import model_forest
-    >>> counts = fs.results.PairedCounts.from_counts(
-    ...     {"a": (60, 12, 9, 30, 14, 8, 11, 70), "b": (40, 5, 20, 35, 10, 3, 16, 60)}
-    ... )
-    >>> ax = model_forest(fs.compare_models(counts=counts, reference="a"))
-    >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['b / a: A', 'b / a: B']
     """
     wanted = result.metrics[0] if metric is None else metric
     check_type("metric", wanted, str, f"one of {', '.join(result.metrics)}", result.metrics[0])

@@ -10,21 +10,18 @@ import numpy as np
 from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
-from fairstats.plots.picture import axes_or_new
+from fairstats.plots.picture import axes_or_new, finished
 
 COLOUR = "C0"
 _SHOWN = 2_000
 
 
 def plot_hdr(result: Any, ax: Axes | None = None) -> Axes:
-    """Draw highest density regions of one or two quantities.
+    """Draw highest density regions of one or two quantities; InputError for more, and for discrete draws of two.
 
     One quantity: the density with the regions below it filled, the larger the paler, their ends marked with
     two Monte Carlo standard errors to either side. Two: the regions as filled contours, with the mode.
     Discrete draws of one quantity: the probability of each value, those outside the largest region grey.
-
-    `result`: read by its attributes `dimension`, `kind`, `regions`, `axes`, `values`, `mode`. Raises InputError
-    for three or more quantities, and for discrete draws of two.
     """
     if result.dimension > 2 or (result.kind == "discrete" and result.dimension > 1):
         got = f"a {result.kind} region of {result.dimension} quantities"
@@ -90,25 +87,18 @@ def _draw_frequencies(result: Any, ax: Axes) -> None:
 
 
 def plot_posterior(region: Any, names: Sequence[str], ax: Axes | None = None) -> Axes:
-    """Draw the density of one metric with its highest density region, or the joint region of two.
-
-    `region`: of one or two metrics; `names`: of the metrics. Raises InputError for more than two metrics.
-    """
+    """Draw the density of one metric with its highest density region, or the joint region of two; no more."""
     if region.dimension > 2:
         got, allowed = f"{region.dimension} columns of draws", "one metric, or two with one value each"
         raise InputError("metrics", got=got, allowed=allowed, cure="choose two at a time")
     ax = plot_hdr(region, ax)
     labels = list(names) if len(names) == region.dimension else [f"{names[0]} (TPR)", f"{names[0]} (FPR)"]
-    ax.set(**dict(zip(("xlabel", "ylabel"), labels[: region.dimension], strict=False)))
-    return ax
+    words = dict(zip(("xlabel", "ylabel")[: region.dimension], labels, strict=False))
+    return finished(ax, legend=False, **words)
 
 
 def plot_comparison(result: Any, region: Any, ax: Axes | None = None) -> Axes:
-    """Draw ΔΘ of two metrics with its highest density region, the RoPE and the events (the paper's figure 3).
-
-    `result`: read by its attributes `delta`, `rope`, `names`, `metrics`, `events`, `given`; `region`: of
-    `result.delta`. Raises InputError for other than two metrics.
-    """
+    """Draw ΔΘ of two metrics with the `region` of its draws, the RoPE and the events (the paper's figure 3)."""
     if len(result.metrics) != 2 or region is None:
         got = f"a comparison in {len(result.metrics)} metrics"
         cure = "compare in two metrics, or draw result.delta"
@@ -117,7 +107,7 @@ def plot_comparison(result: Any, region: Any, ax: Axes | None = None) -> Axes:
     from matplotlib.patches import Rectangle
 
     delta = result.delta[:_SHOWN]
-    ax.scatter(*delta.T, s=2, color="0.6", alpha=0.4, linewidths=0)
+    ax.scatter(delta[:, 0], delta[:, 1], s=2, color="0.6", alpha=0.4, linewidths=0)
     if region.kind == "density":
         for part in region.regions:
             ax.contour(*region.axes, region.values.T, levels=[part.falpha], colors=["C0"])
@@ -155,10 +145,8 @@ def plane_of_estimators(
             style: dict[str, Any] = {"color": f"C{k}", "alpha": 0.45 if shade else 1.0, "fmt": "os"[shade]}
             style |= dict(zip(("xerr", "yerr"), reach, strict=False))
             ax.errorbar(place[0], place[1], label=f"{name}, {target}", **style)
-    ax.set_xlabel(f"{metrics[0]}, larger better")
-    if len(metrics) == 2:
-        ax.set_ylabel(f"{metrics[1]}, larger better")
-    else:
+    ax.set(**{f"{axis}label": f"{metric}, larger better" for axis, metric in zip("xy", metrics, strict=False)})
+    if len(metrics) == 1:
         ax.set_yticks([])
     ax.legend(title="medians, 95%")
     return ax

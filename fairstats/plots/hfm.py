@@ -19,9 +19,8 @@ _NAMES = {"D": "D", "D_f": "$D_f$", "HFM": "HFM = $D_f/D$ − 1"}
 def plot_hfm(result: Any, *, quantity: str = "HFM", ax: Axes | None = None) -> Axes:
     """D, D_f or HFM of every entry, with the range over subsamples of 80% of the rows.
 
-    `result`: read by its `entries`; `quantity`, {"HFM", "D", "D_f"}. The bars are stability ranges, not
-    confidence intervals, and the axis says so. An infinite HFM is named at the edge. Raises InputError for
-    another quantity.
+    `quantity`, {"HFM", "D", "D_f"}. The bars are stability ranges, not confidence intervals, and the axis says so. An
+    infinite HFM is named at the edge. Raises InputError for another quantity.
     """
     check_choice("quantity", quantity, _NAMES)
     ax = axes_or_new(ax)
@@ -43,20 +42,18 @@ def plot_hfm(result: Any, *, quantity: str = "HFM", ax: Axes | None = None) -> A
     return finished(ax, legend=False, ylim=(-0.6, len(entries) - 0.4), xlabel=_NAMES[quantity] + ranged)
 
 
-def _paired(exact: Sequence[Any], approximate: Sequence[Any]) -> None:
+def _axes_of(exact: Sequence[Any], approximate: Sequence[Any], ax: Axes | None) -> Axes:
+    """Axes for pairs of distances, which have to be as many of either."""
     if len(exact) != len(approximate) or not len(exact):
         got = f"{len(approximate)} distances, {len(exact)} exact ones"
         cure = "pass results of set_distance and approx_set_distance of the same sets, in one order"
         raise InputError("approximate", got=got, allowed="as many of either, at least one", cure=cure)
+    return axes_or_new(ax)
 
 
 def plot_approximation(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
-    """Approximate against exact distances with the identity line (the paper's figure 3a).
-
-    `exact`, `approximate`: of the same pairs of sets; read by their `value`.
-    """
-    _paired(exact, approximate)
-    ax = axes_or_new(ax)
+    """Approximate against exact distances of the same pairs of sets, with the identity line (figure 3a)."""
+    ax = _axes_of(exact, approximate, ax)
     x, y = ([d.value for d in distances] for distances in (exact, approximate))
     top = max(*x, *y) * 1.05 or 1.0
     ax.plot([0, top], [0, top], color=_LINE, linewidth=0.8, label="equal")
@@ -67,12 +64,8 @@ def plot_approximation(exact: Sequence[Any], approximate: Sequence[Any], *, ax: 
 
 
 def plot_approximation_error(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
-    """Relative error of ApproxDist against the exact distance (the paper's figure 3b).
-
-    Pairs of sets at distance 0 have no relative error and are left out.
-    """
-    _paired(exact, approximate)
-    ax = axes_or_new(ax)
+    """Relative error of ApproxDist against the exact distance (figure 3b), of pairs of sets with a distance."""
+    ax = _axes_of(exact, approximate, ax)
     pairs = [(d.value, a.value / d.value - 1) for d, a in zip(exact, approximate, strict=True) if d.value > 0]
     ax.axhline(0, color=_LINE, linewidth=0.8)
     ax.plot([x for x, _ in pairs], [100 * y for _, y in pairs], "o", color=_POINT, alpha=0.8)
@@ -81,8 +74,7 @@ def plot_approximation_error(exact: Sequence[Any], approximate: Sequence[Any], *
 
 def plot_approximation_time(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
     """Time of ApproxDist against that of the exact distance, logarithmic (the paper's figures 3c and 3d)."""
-    _paired(exact, approximate)
-    ax = axes_or_new(ax)
+    ax = _axes_of(exact, approximate, ax)
     x, y = ([max(d.seconds, 1e-6) for d in distances] for distances in (exact, approximate))
     ends = [min(*x, *y) / 2, max(*x, *y) * 2]
     ax.plot(ends, ends, color=_LINE, linewidth=0.8, label="equal")
@@ -92,11 +84,7 @@ def plot_approximation_time(exact: Sequence[Any], approximate: Sequence[Any], *,
 
 
 def plot_ranks(result: Any, *, ax: Axes | None = None) -> Axes:
-    """Friedman chart: average ranks, each with half the critical difference on either side (figure 2a).
-
-    `result`: read by its `rules`, `ranks` and `critical_difference`. Rules whose bars do not overlap differ
-    significantly.
-    """
+    """Friedman chart: average ranks; rules whose bars do not overlap differ significantly (figure 2a)."""
     ax = axes_or_new(ax)
     place = np.arange(len(result.rules))[::-1]
     half = result.critical_difference / 2
@@ -108,10 +96,7 @@ def plot_ranks(result: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_tradeoff(frame: Any, *, ax: Axes | None = None) -> Axes:
-    """Cost of what every rule chooses over α, with its interval (the paper's figure 1c); smaller is better.
-
-    `frame`: of `HfmExperiment.tradeoff`. Infinite costs are left out.
-    """
+    """Cost of what every rule chooses over α, of `HfmExperiment.tradeoff` (figure 1c); smaller is better."""
     ax = axes_or_new(ax)
     for rule, part in frame.groupby("rule", sort=False):
         (line,) = ax.plot(part["alpha"], part["cost"], label=rule)
@@ -124,15 +109,13 @@ def plot_tradeoff(frame: Any, *, ax: Axes | None = None) -> Axes:
 def plot_hyperparameter(
     exact: Any, approximate: Sequence[Any], *, name: str = "m2", quantity: str = "value", ax: Axes | None = None
 ) -> Axes:
-    """ApproxDist over m1 or m2 beside the exact distance: value or time (the paper's figure 4).
+    """ApproxDist of the same sets over `name`, {"m1", "m2"}, beside the exact distance (the paper's figure 4).
 
-    `exact`: of `set_distance`; `approximate`: of `approx_set_distance` of the same sets, runs with one value
-    of `name`, {"m1", "m2"}, joined by their mean; `quantity`, {"value", "seconds"}.
+    Runs with one value of `name` are joined by their mean; `quantity`, {"value", "seconds"}.
     """
     check_choice("name", name, ("m1", "m2"))
     check_choice("quantity", quantity, ("value", "seconds"))
-    _paired(approximate, approximate)
-    ax = axes_or_new(ax)
+    ax = _axes_of(approximate, approximate, ax)
     runs: dict[int, list[float]] = {}
     for found in approximate:
         runs.setdefault(getattr(found, name), []).append(getattr(found, quantity))
@@ -146,8 +129,7 @@ def plot_hyperparameter(
 
 def plot_time_curve(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
     """Time of both over the number of rows, logarithmic."""
-    _paired(exact, approximate)
-    ax = axes_or_new(ax)
+    ax = _axes_of(exact, approximate, ax)
     for label, distances, color in (("exact", exact, _POINT), ("ApproxDist", approximate, _RANGE)):
         points = sorted((d.n_a + d.n_b, max(d.seconds, 1e-6)) for d in distances)
         ax.plot(*zip(*points, strict=True), "o-", color=color, label=label)

@@ -40,8 +40,8 @@ def _density(counts: NDArray[Any], n: float) -> tuple[Floats, Floats]:
     """Gaussian kernel density of counts in equal bins of [0, 1], reflected at both ends (Silverman)."""
     shares = _shares(counts)
     centres = (np.arange(shares.size) + 0.5) / shares.size
-    variance = float(shares @ centres**2 - (shares @ centres) ** 2)
-    width = max(0.9 * max(variance, 0.0) ** 0.5 * max(n, 1.0) ** -0.2, 1 / shares.size)
+    variance = max(float(shares @ centres**2 - (shares @ centres) ** 2), 0.0)
+    width = max(0.9 * variance**0.5 * max(n, 1.0) ** -0.2, 1 / shares.size)
     x = np.linspace(0, 1, 401)
 
     def kernel(places: Floats) -> Floats:
@@ -98,10 +98,7 @@ def plot_contributions(result: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_search(result: Any, *, ax: Axes | None = None) -> Axes:
-    """MADD against h with the stable stretch, of the first comparison.
-
-    Raises InputError if the result holds no curve: with given bins nothing was searched, and an audit does not keep it.
-    """
+    """MADD against h with the stable stretch, of the first comparison; InputError if the result holds no curve."""
     first = result.comparisons[0]
     if first.curve is None:
         got = "'curve' of a result without one: of given bins, or of an audit"
@@ -132,10 +129,7 @@ def plot_curve(curve: Any, *, stable: Any = None, ax: Axes | None = None) -> Axe
 
 
 def plot_losses(mitigator: Any, *, ax: Axes | None = None) -> Axes:
-    """The three losses against λ (the paper's figures 18c and 19c), with the bands of the curve.
-
-    `mitigator`: fitted; read by its `loss_curve_` and `lambda_`.
-    """
+    """The three losses of a fitted mitigator against λ (the paper's figures 18c and 19c), with their bands."""
     ax = axes_or_new(ax)
     curve = mitigator.loss_curve_
     ax.plot(curve["lambda_"], curve["loss"], color="0.15", label="objective")
@@ -149,19 +143,15 @@ def plot_losses(mitigator: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_trade_off(mitigator: Any, *, ax: Axes | None = None) -> Axes:
-    """Fairness loss against accuracy loss over λ, with the limits of either at λ = 0, the chosen one and 1.
-
-    `mitigator`: fitted; read by its `loss_curve_` and `lambda_`.
-    """
+    """Fairness loss against accuracy loss over λ, with the limits of either at λ = 0, the chosen one and 1."""
     ax = axes_or_new(ax)
     curve = mitigator.loss_curve_
     ax.plot(curve["accuracy_loss"], curve["fairness_loss"], color="0.15", linewidth=1)
     chosen = int(np.abs(curve["lambda_"] - mitigator.lambda_).argmin())
     for place, colour in ((0, _colour(0)), (chosen, _STABLE), (len(curve) - 1, _colour(1))):
         at = curve.iloc[place]
-        reach = [
-            [[at[f"{n}_loss"] - at[f"{n}_low"]], [at[f"{n}_high"] - at[f"{n}_loss"]]] for n in ("accuracy", "fairness")
-        ]
+        losses = ((at[f"{n}_low"], at[f"{n}_loss"], at[f"{n}_high"]) for n in ("accuracy", "fairness"))
+        reach = [[[value - low], [high - value]] for low, value, high in losses]
         label = f"$\\lambda$ = {at['lambda_']:.3f}"
         style: dict[str, Any] = {"xerr": reach[0], "yerr": reach[1], "fmt": "o", "color": colour}
         ax.errorbar(at["accuracy_loss"], at["fairness_loss"], **style, label=label)

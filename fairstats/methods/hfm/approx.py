@@ -19,10 +19,9 @@ from scipy.spatial.distance import cdist
 
 from fairstats.ground.checks import Floats, as_generator, check_number, check_share, check_whole
 from fairstats.ground.errors import InputError
-from fairstats.ground.tally import Tally, counts_or_rows
-from fairstats.methods.hfm.encoding import pair_of_groups
-from fairstats.methods.hfm.rows import Indices, Rows, as_pair, portions
-from fairstats.methods.hfm.set_distance import DirectedDistance, SetDistance, in_range
+from fairstats.ground.tally import Tally
+from fairstats.methods.hfm.rows import Indices, Rows, portions
+from fairstats.methods.hfm.set_distance import SetDistance, in_range, labelled, two_sets
 
 #: Numbers held in one portion of rows.
 _CELLS = 1 << 16
@@ -97,17 +96,15 @@ def approx_set_distance(
     >>> sure.m1, sure.m2, sure.probability
     (1, 4, 1.0)
     """
-    both = {"m1": m1, "m2": m2}
-    m1, m2 = (v if v is None else check_whole(k, v, low=1, cure=f"{k}=25") for k, v in both.items())
-    given = counts_or_rows(counts, needs="a, b", a=a, b=b)
-    first, second = pair_of_groups(counts) if given else as_pair(a, b)  # type: ignore[arg-type]
+    both = (("m1", m1), ("m2", m2))
+    m1, m2 = (v if v is None else check_whole(name, v, low=1, cure=f"{name}=25") for name, v in both)
+    first, second = two_sets(a, b, counts)
     generator, seed = as_generator(rng)
     if probability is None:
         return approximate(first, second, m1=25 if m1 is None else m1, m2=m2, rng=generator, seed=seed)
     share = check_share("probability", probability)
     alpha = check_number("factor", factor, low=1, allowed="a number of at least 1", cure="1.5")
-    a, b, _ = in_range(first.values, second.values)
-    m1, m2, reached = choose(a, b, share, alpha, m1, m2)
+    m1, m2, reached = choose(*in_range(first.values, second.values)[:2], share, alpha, m1, m2)
     found = approximate(first, second, m1=m1, m2=m2, rng=generator, seed=seed, weights=isotropic_weights)
     return replace(found, probability=reached, factor=alpha)
 
@@ -122,14 +119,12 @@ def approximate(
     neighbours = default_m2(len(a) + len(b)) if m2 is None else m2
     found = [acceleration(a, b, (weights or random_weights)(a.shape[1], rng), neighbours) for _ in range(m1)]
     values = tuple(unit * max(ab[0], ba[0]) for ab, ba, _ in found)
-    (ab, i, j), (ba, k, m), _ = found[int(np.argmin(values))]
+    ab, ba, _ = found[int(np.argmin(values))]
     return SetDistance(
-        value=min(values), statistic="max",
-        a_to_b=DirectedDistance(ab * unit, first.label(i), second.label(j)),
-        b_to_a=DirectedDistance(ba * unit, second.label(k), first.label(m)), exact=False,
-        seconds=time.perf_counter() - start, n_distances=sum(count for *_, count in found),
-        n_tree_queries=0, n_a=len(a), n_b=len(b), dimension=a.shape[1], per_projection=values, m1=m1,
-        m2=neighbours, seed=seed,
+        value=min(values), statistic="max", a_to_b=labelled(ab, unit, first, second),
+        b_to_a=labelled(ba, unit, second, first), exact=False, seconds=time.perf_counter() - start,
+        n_distances=sum(count for *_, count in found), n_tree_queries=0, n_a=len(a), n_b=len(b),
+        dimension=a.shape[1], per_projection=values, m1=m1, m2=neighbours, seed=seed,
     )  # fmt: skip
 
 
@@ -153,10 +148,7 @@ def isotropic_weights(d: int, rng: np.random.Generator) -> Floats:
 def acceleration(
     a: Floats, b: Floats, w: Floats, m2: int
 ) -> tuple[tuple[float, int, int], tuple[float, int, int], int]:
-    """AcceleDist (Algorithm 2): both directions along one projection with these weights.
-
-    `m2`: neighbours on either side. Returns (distance, row, nearest found) of both, and the distances evaluated.
-    """
+    """AcceleDist (Algorithm 2): (distance, row, nearest found) of both directions, and the distances evaluated."""
     sets = []
     for rows in (a, b):
         along = rows @ w
@@ -209,21 +201,16 @@ def choose(
     cost = asked * (repeats if m1 is None else np.where(repeats <= m1, m1, np.inf))
     best = int(np.argmin(cost))
     if not np.isfinite(cost[best]):
-        raise InputError(
-            "probability",
-            got=f"{probability:g}, which m1 = {m1} and m2 = {m2} do not guarantee",
-            allowed=f"what they guarantee within {factor:g} times the distance",
-            cure="leave one or both out, and they are chosen; or allow a larger factor",
-        )
+        got = f"{probability:g}, which m1 = {m1} and m2 = {m2} do not guarantee"
+        allowed = f"what they guarantee within {factor:g} times the distance"
+        cure = "leave one or both out, and they are chosen; or allow a larger factor"
+        raise InputError("probability", got=got, allowed=allowed, cure=cure)
     chosen = int(repeats[best]) if m1 is None else m1
     return chosen, int(asked[best]) if m2 is None else m2, float(1 - failing[best] ** chosen)
 
 
 def failure_bound(a: Floats, b: Floats, factor: float) -> Floats:
-    """Bound of the probability that one projection gives more than factor·D, for m2 = 1, 2, … until it is 0.
-
-    Along directions uniform on the sphere. It looks at all pairs of rows, twice.
-    """
+    """Bound of the probability that one isotropic projection gives more than factor·D, for m2 = 1, 2, … until 0."""
     if a.shape[1] == 1:
         return np.zeros(1)  # on a line neighbours are the nearest
     near_a, near_b = np.empty(len(a)), np.full(len(b), np.inf)

@@ -18,7 +18,7 @@ core (OpenBLAS, SciPy 1.17); what counts is their ratio.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,17 +65,9 @@ class TreeTargets:
         self._targets = targets
         self._tree = cKDTree(targets.rows, balanced_tree=False, compact_nodes=targets.d > FLAT)
 
-    def near(self, queries: Floats) -> Floats:
-        """Squared distance of every query to some row at most twice as far as its nearest."""
-        return self._query(queries, _NEAR)[0]
-
-    def nearest(self, queries: Floats) -> tuple[Floats, Indices]:
-        """Squared distance of every query to its nearest row, and that row."""
-        return self._query(queries, 0.0)
-
-    def _query(self, queries: Floats, eps: float) -> tuple[Floats, Indices]:
-        squared = np.empty(len(queries))
-        nearest = np.empty(len(queries), dtype=np.intp)
+    def nearest(self, queries: Floats, eps: float = 0.0) -> tuple[Floats, Indices]:
+        """Squared distance of every query to its nearest row, or to one at most 1 + eps times as far; that row."""
+        squared, nearest = np.empty(len(queries)), np.empty(len(queries), dtype=np.intp)
         for part in portions(len(queries), _PORTION):
             _, nearest[part] = self._tree.query(queries[part], eps=eps)
             rows = np.arange(len(queries))[part]
@@ -92,10 +84,9 @@ def tree_is_cheaper(
     `queries`, `squared`: a few rows, and the squared distance of each to its nearest target; `pairs` per
     row that blocks would evaluate; `n_left` rows to be settled; `near`: whether a near target is enough.
 
-    Blocks: n_left·pairs·(2 + 0.03·d). Tree: 25·n·log₂ n to build it, and per row the smaller of 300·1.5^d
-    (what uniform rows take in few dimensions) and 0.8·d per target visited, at least 3,000. A tree visits
-    the cells within a row's distance: few in few dimensions, and few in any dimension where rows lie much
-    nearer to their nearest target than targets to one another (near copies); nearly all of them otherwise.
+    Blocks: n_left·pairs·(2 + 0.03·d). Tree: 25·n·log₂ n to build it, and per row the smaller of 300·1.5^d (what uniform
+    rows take in few dimensions) and 0.8·d per target visited, at least 3,000. A tree visits the cells within a row's
+    distance: few in few dimensions, and in any where rows are near copies of targets; nearly all of them otherwise.
     """
     n, d = targets.n, targets.d
     blocks = n_left * pairs * (2 + 0.03 * d)
@@ -129,11 +120,7 @@ def _halves(cell: Floats) -> list[Floats]:
 
 
 def row_minima(queries: Floats, targets: Targets) -> tuple[Floats, Indices]:
-    """Squared distance of every query to its nearest target by direct differences, and that target.
-
-    What means and quantiles of the distance need. The maximum is decided by one row; a mean rests on every
-    row: nothing can be left out.
-    """
+    """Squared distance of every query to its nearest target by direct differences, and that target."""
     m = len(queries)
     if targets.d == 1:
         return nearest_on_line(queries, targets)
@@ -141,8 +128,7 @@ def row_minima(queries: Floats, targets: Targets) -> tuple[Floats, Indices]:
     squared, _ = targets.scan(sample)
     if tree_is_cheaper(sample, squared, targets, pairs=_DOUBLE * targets.n, n_left=m, near=False):
         return TreeTargets(targets).nearest(queries)
-    squared = np.empty(m)
-    nearest = np.empty(m, dtype=np.intp)
+    squared, nearest = np.empty(m), np.empty(m, dtype=np.intp)
     for part in portions(m, _BATCH):
         squared[part], nearest[part] = targets.scan(queries[part])
     return squared, nearest
@@ -167,7 +153,7 @@ def nearest_rows(queries: Floats, targets: Floats, k: int, *, same: bool = False
     m, n = len(queries), len(targets)
     index, squared = np.empty((m, k), dtype=np.int32), np.empty((m, k))
     if targets.shape[1] <= _LISTED_BY_TREE:
-        _listed_by_tree(queries, targets, index, same)
+        index[:] = _listed_by_tree(queries, targets, k, same)
         squared[:] = squared_pairs(queries, np.repeat(np.arange(m), k), targets, index.ravel()).reshape(m, k)
     else:
         space = Targets(targets, queries, Work())
@@ -194,16 +180,13 @@ def nearest_rows(queries: Floats, targets: Floats, k: int, *, same: bool = False
     return np.take_along_axis(squared, order, axis=1), np.take_along_axis(index, order, axis=1)
 
 
-def _listed_by_tree(queries: Floats, targets: Floats, index: NDArray[np.int32], same: bool) -> None:
-    k = index.shape[1]
-    _, found = cKDTree(targets).query(queries, k=k + same)
-    found = np.asarray(found).reshape(len(queries), k + same)
+def _listed_by_tree(queries: Floats, targets: Floats, k: int, same: bool) -> NDArray[Any]:
+    found = np.asarray(cKDTree(targets).query(queries, k=k + same)[1]).reshape(len(queries), k + same)
     if not same:
-        index[:] = found
-        return
+        return found
     own = found == np.arange(len(queries))[:, None]
     own[~own.any(axis=1), -1] = True  # among more than k equal rows: leave out the last instead
-    index[:] = found[~own].reshape(len(queries), k)
+    return found[~own].reshape(len(queries), k)
 
 
 class Farthest(NamedTuple):
@@ -218,9 +201,7 @@ class _Race:
     """Rows still in the race, and the best of those that were scanned."""
 
     def __init__(self, queries: Floats, targets: Targets, floor: float) -> None:
-        self.queries = queries
-        self.targets = targets
-        self.best = Farthest(floor, 0, 0)
+        self.queries, self.targets, self.best = queries, targets, Farthest(floor, 0, 0)
 
     @property
     def dropped_at(self) -> float:
@@ -262,11 +243,9 @@ def farthest_row(
         race.scan_all(np.arange(m), max(_SMALL // targets.n, _SCANNED))
         return race.best
     upper, pilot, of_pilot = _first_bounds(race)
-    left = np.flatnonzero(upper > race.dropped_at)
-    left = _scan_largest(race, left, upper)
+    left = _scan_largest(race, np.flatnonzero(upper > race.dropped_at), upper)
     if only_here is not None and left.size > _MANY:
-        left = np.intersect1d(left, only_here(), assume_unique=True)
-        left = _scan_largest(race, left, upper)
+        left = _scan_largest(race, np.intersect1d(left, only_here(), assume_unique=True), upper)
     if left.size <= _FEW:
         return race.best
     pairs = _expected_pairs(queries[pilot], targets, race.best.squared)
@@ -281,8 +260,7 @@ def farthest_row(
 def _expected_pairs(queries: Floats, targets: Targets, level: float) -> float:
     """Targets that a row meets on average before one lies within L, from some rows; `level` is L²."""
     ready, norms = targets.prepare(queries, np.float32)
-    block = targets.block(targets.rows[:: max(targets.n // _LOOKED_AT, 1)], np.float32, +1)
-    cells = ready @ block.T
+    cells = ready @ targets.block(targets.rows[:: max(targets.n // _LOOKED_AT, 1)], np.float32, +1).T
     targets.work.distances += cells.size
     share = (cells <= (level * targets.unit**2 - norms)[:, None]).mean(axis=1)
     return float(np.mean(1 / np.maximum(share, 1 / targets.n)))
@@ -293,8 +271,7 @@ def _first_bounds(race: _Race) -> tuple[Floats, Indices, Floats]:
     queries, targets = race.queries, race.targets
     m = len(queries)
     rng = np.random.default_rng(_SEED)
-    sample = np.unique(rng.integers(0, m, size=_PILOT))
-    some = np.unique(rng.integers(0, m, size=_SOME))
+    sample, some = (np.unique(rng.integers(0, m, size=size)) for size in (_PILOT, _SOME))
     _, norms = targets.prepare(queries[some], np.float64)
     far = some[np.argsort(norms)[-_FAR:]]
     squared, nearest = targets.scan(queries[sample])
@@ -331,8 +308,7 @@ def _scan_largest(race: _Race, left: Indices, upper: Floats) -> Indices:
             break
     while 0 < left.size <= _FEW:
         race.scan(left[:_SCANNED])
-        left = left[_SCANNED:]
-        left = left[upper[left] > race.dropped_at]
+        left = left[_SCANNED:][upper[left[_SCANNED:]] > race.dropped_at]
     return left
 
 
@@ -341,7 +317,7 @@ def _through_tree(race: _Race, tree: TreeTargets, left: Indices) -> None:
     if race.targets.d <= FLAT:
         race.offer(left, *tree.nearest(race.queries[left]))
         return
-    upper = tree.near(race.queries[left])
+    upper, _ = tree.nearest(race.queries[left], _NEAR)
     order = np.argsort(-upper)
     start, size = 0, _SCANNED
     while start < (stop := int(np.count_nonzero(upper > race.dropped_at))):

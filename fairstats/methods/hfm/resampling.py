@@ -22,10 +22,10 @@ from tqdm import tqdm
 
 from fairstats.ground.checks import Floats
 from fairstats.methods.hfm.blocks import Targets, Work
+from fairstats.methods.hfm.encoding import Comparison, Scene, Side
 from fairstats.methods.hfm.nearest import farthest_row, nearest_rows, row_minima
 from fairstats.methods.hfm.result import StabilityRange
 from fairstats.methods.hfm.rows import Indices, Mask
-from fairstats.methods.hfm.scene import Comparison, Scene, Side
 from fairstats.methods.hfm.set_distance import Statistic, over_minima
 
 #: All pairs are taken for so many rows at most, and where they are fewer than this by the number of sides.
@@ -79,17 +79,17 @@ class AllPairs:
         """
         n_labels = int(max(first.max(), second.max())) + 1
         moving, fixed = np.flatnonzero(first != second), np.flatnonzero(first == second)
-        among = [n_codes * n_labels for _, n_codes, _ in self.parts]
-        known = [
-            self._nearest(fixed, codes[fixed] * n_labels + first[fixed], n)
-            for (codes, _, _), n in zip(self.parts, among, strict=True)
-        ]
+
+        def among(rows: Indices, codes: Indices, labels: Indices, n_codes: int) -> Floats:
+            return self._nearest(rows, codes[rows] * n_labels + labels[rows], n_codes * n_labels)
+
+        known = [among(fixed, codes, first, n_codes) for codes, n_codes, _ in self.parts]
 
         def distances(labels: Indices) -> list[float]:
             found: list[float] = []
             apart = np.not_equal.outer(np.arange(n_labels), labels)
-            for (codes, n_codes, sides), of_fixed, n in zip(self.parts, known, among, strict=True):
-                split = self._nearest(moving, codes[moving] * n_labels + labels[moving], n)
+            for (codes, n_codes, sides), of_fixed in zip(self.parts, known, strict=True):
+                split = among(moving, codes, labels, n_codes)
                 split = np.minimum(split, of_fixed, out=split).reshape(n_codes, n_labels, -1)
                 split += apart
                 found += _of_sides(codes, split.min(axis=1), sides, statistic)
@@ -141,12 +141,11 @@ class NeighbourLists:
 
     def __init__(self, rows: Floats, sides: Sequence[Side] = ()) -> None:
         self.rows, self.sides = rows, sides
-        k = min(_LISTED, len(rows) - 1)
-        self.squared, self.index = nearest_rows(rows, rows, k, same=True)
+        self.squared, self.index = nearest_rows(rows, rows, min(_LISTED, len(rows) - 1), same=True)
 
     def distances(self, statistic: Statistic, order: Indices | None = None, present: Mask | None = None) -> list[float]:
         """Distance of every side; `order` permutes them among the rows, `present` leaves rows out."""
-        own = [side.rows if order is None else side.rows[order] for side in self.sides]
+        own = (side.rows if order is None else side.rows[order] for side in self.sides)
         return [self.distance(rows, statistic, present) for rows in own]
 
     def distance(self, in_first: Mask, statistic: Statistic, present: Mask | None = None) -> float:
@@ -238,9 +237,8 @@ def label_permutation(
 class _Exchangeable:
     """One side whose labels change.
 
-    `unchanged`, shape (n, c): squared distance of the features to the nearest unchanged row of the other
-    group with each label; `squared`, `index`, shape (n, k): the nearest changing rows of the other group;
-    `all_listed`, shape (n,): whether those are all of them.
+    `unchanged`, (n, c): squared distance of the features to the nearest unchanged row of the other group with each
+    label; `squared`, `index`, (n, k): its nearest changing rows; `all_listed`, (n,): whether those are all of them.
     """
 
     def __init__(self, scene: Scene, side: Side, true: Indices, pred: Indices) -> None:
@@ -275,9 +273,7 @@ class _Exchangeable:
         best = np.minimum(minima.min(axis=1), listed.min(axis=1))
         open_rows = np.flatnonzero(~self.all_listed & (best > self.squared[:, -1]))
         if statistic == "max" and open_rows.size:
-            settled = np.ones(len(labels), dtype=bool)
-            settled[open_rows] = False
-            level = float(best[settled].max(initial=0.0))
+            level = float(np.delete(best, open_rows).max(initial=0.0))  # of the settled ones
             open_rows = open_rows[best[open_rows] > level]
         for side in (True, False):  # rows that the listed do not settle: all changing rows of the other group
             queries, movers = open_rows[self.rows[open_rows] == side], self.others[side]
@@ -325,10 +321,7 @@ def stability_ranges(
     scene: Scene, comparisons: list[Comparison], values: Floats, lists: Distances,
     statistic: Statistic, n_subsamples: int, rng: np.random.Generator,
 ) -> list[tuple[StabilityRange, ...]]:  # fmt: skip
-    """Stability ranges of every comparison: of D, D_f, HFM at either size.
-
-    `values`, shape (3, comparisons): D, D_f, HFM on all rows.
-    """
+    """Stability ranges of every comparison at either size; `values`, (3, comparisons): D, D_f, HFM on all rows."""
     found: list[list[StabilityRange]] = [[] for _ in comparisons]
     for share in SHARES:
         drawn = subsample_distances(scene, lists, statistic, share, n_subsamples, rng)
