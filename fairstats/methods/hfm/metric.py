@@ -148,11 +148,9 @@ def _entries(scene: Scene, comparisons: list[Comparison], statistic: Statistic) 
         own = zip(*(found[k] for k in c.members), strict=True)
         distance, distance_f = (max(distances, key=lambda d: d.value) for distances in own)
         n = int(scene.sides[c.members[0]].rows.sum()) if len(c.members) == 1 else scene.n
-        entries.append(HfmEntry(
-            attribute=c.attribute, group=c.group, reference=c.reference, d=distance.value,
-            d_f=distance_f.value, hfm=harmonic(distance.value, distance_f.value), distance=distance,
-            distance_f=distance_f, n=n, n_reference=scene.n - n,
-        ))  # fmt: skip
+        d, d_f = distance.value, distance_f.value
+        values = (d, d_f, harmonic(d, d_f))
+        entries.append(HfmEntry(c.attribute, c.group, c.reference, *values, distance, distance_f, n, scene.n - n))
     return entries
 
 

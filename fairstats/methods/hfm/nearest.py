@@ -181,7 +181,7 @@ def nearest_rows(queries: Floats, targets: Floats, k: int, *, same: bool = False
 
 
 def _listed_by_tree(queries: Floats, targets: Floats, k: int, same: bool) -> NDArray[Any]:
-    found = np.asarray(cKDTree(targets).query(queries, k=k + same)[1]).reshape(len(queries), k + same)
+    found: NDArray[Any] = np.asarray(cKDTree(targets).query(queries, k=k + same)[1]).reshape(len(queries), k + same)
     if not same:
         return found
     own = found == np.arange(len(queries))[:, None]

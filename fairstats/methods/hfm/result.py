@@ -233,10 +233,8 @@ class HfmResult(Result):
             who = f"{e.attribute}: {e.group}" + (f" against {e.reference}" if not e.is_maximum else "")
             more = "further apart than" if e.hfm > 0 else "as far apart as" if e.hfm == 0 else "less far apart than"
             tested = f" (p = {e.tests[2].pvalue:.3g} for no added distance)" if e.tests else ""
-            found.append(
-                f"{who}: D = {e.d:.4g}, D_f = {e.d_f:.4g}, HFM = {e.hfm:.4g}; in these rows the "
-                f"predictions set the groups {more} the labels do{tested}."
-            )
+            said = f"in these rows the predictions set the groups {more} the labels do{tested}."
+            found.append(f"{who}: D = {e.d:.4g}, D_f = {e.d_f:.4g}, HFM = {e.hfm:.4g}; {said}")
         return found
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:

@@ -108,9 +108,8 @@ class DiscriminativeRiskResult(Result):
         """One sentence per risk."""
         return [
             f"{e.estimate:.1%} of the predictions of {e.group} change with {e.attribute} alone "
-            f"({e.confidence_interval.confidence_level:.0%} interval {e.confidence_interval.low:.1%} to "
-            f"{e.confidence_interval.high:.1%})."
-            for e in self.comparisons
+            f"({e.confidence_interval.confidence_level:.0%} interval {low:.1%} to {high:.1%})."
+            for e, (low, high) in ((e, e.confidence_interval) for e in self.comparisons)
         ]
 
     def notes(self) -> list[str]:
@@ -118,10 +117,8 @@ class DiscriminativeRiskResult(Result):
         seed = "" if self.seed is None else f" (seed {self.seed})"
         values = f"{self.draws} other value(s) of the attribute, drawn evenly from the others{seed}"
         values = "every other value of the attribute" if self.draws == "all" else values
-        return [
-            f"Every row was predicted with {values}.",
-            f"Intervals at {self.confidence_interval.confidence_level:.0%}; one person is one unit.",
-        ]
+        level = f"{self.confidence_interval.confidence_level:.0%}"
+        return [f"Every row was predicted with {values}.", f"Intervals at {level}; one person is one unit."]
 
 
 def discriminative_risk(
