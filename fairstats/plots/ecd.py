@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.checks import check_that
+from fairstats.ground.checks import Floats, check_that
 from fairstats.ground.lazy import Axes
-from fairstats.plots.picture import axes_or_new, panels_or_new
+from fairstats.plots.picture import axes_or_new, finished, panels_or_new
 
 _GROUPS = ("C3", "C0", "C2", "C4", "C1")
 #: More points than this are drawn as a random share: the eye sees no more, and a picture stays small.
 _MOST_POINTS = 5_000
+#: Points of a return-level curve.
 _CURVE = 40
 
 
@@ -21,7 +22,7 @@ def plot_discrimination(sample: Any, tails: Sequence[Any] = (), ax: Axes | None 
     """CD of every row, one panel of points per group, thresholds as lines (figure 1 of Monjezi et al.).
 
     `sample`: read by its groups; `tails`: thresholds; values above them are drawn in full, the others as at
-    most 5,000 points a group. Raises MissingDependencyError without matplotlib (extra ``report``).
+    most 5,000 points a group.
     """
     ax = axes_or_new(ax)
     fine = isinstance(tails, (list, tuple)) and all(hasattr(t, "threshold") for t in tails)
@@ -35,8 +36,7 @@ def plot_discrimination(sample: Any, tails: Sequence[Any] = (), ax: Axes | None 
             continue
         colour = _GROUPS[order.index(group.group) % len(_GROUPS)]
         u = threshold.get(group.group, np.inf)
-        above = np.flatnonzero(cd > u)
-        below = np.flatnonzero(cd <= u)
+        above, below = np.flatnonzero(cd > u), np.flatnonzero(cd <= u)
         if below.size > _MOST_POINTS:
             below = np.random.default_rng(0).choice(below, _MOST_POINTS, replace=False)
         place = start + np.linspace(0.0, 1.0, cd.size)
@@ -48,8 +48,8 @@ def plot_discrimination(sample: Any, tails: Sequence[Any] = (), ax: Axes | None 
         start += 1.15
     ax.axhline(0.0, color="0.6", linewidth=0.8)
     ax.set_xticks([t for t, _ in ticks], [name for _, name in ticks])
-    ax.set(ylabel="CD: score with another value − score", title="Counterfactual discrimination")
-    return ax
+    words = {"ylabel": "CD: score with another value − score", "title": "Counterfactual discrimination"}
+    return finished(ax, legend=False, **words)
 
 
 def plot_extremes(result: Any, ax: Axes | None = None) -> Axes:
@@ -69,9 +69,19 @@ def plot_extremes(result: Any, ax: Axes | None = None) -> Axes:
         cdf = np.exp(-count * tail.fit.sf(x))
         ax.plot(x, np.gradient(cdf, x), color=colour, label=tail.group)
         ax.axvline(tail.level.estimate, color=colour, linestyle="--", linewidth=1.0)
-    ax.set(xlabel=f"largest CD in {m:,.0f} interactions", ylabel="density", title="Extremes")
-    ax.legend()
-    return ax
+    return finished(ax, xlabel=f"largest CD in {m:,.0f} interactions", ylabel="density", title="Extremes")
+
+
+def level_curve(tail: Any, m: float, points: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Numbers of interactions up to far beyond m, return levels there, and both ends of their intervals."""
+    if tail.fit is None:
+        levels = tail.ordered_levels
+        at = np.array([level.interactions for level in levels])
+    else:
+        at = np.geomspace(1.05 / tail.rate, max(20.0 * m, 50.0 / tail.rate), points)
+        levels = [tail.fit.return_level(float(v)) for v in at]
+    low, high = np.array([list(level.confidence_interval) for level in levels]).T
+    return at, np.array([level.estimate for level in levels]), low, high
 
 
 def plot_levels(result: Any, ax: Axes | None = None) -> Axes:
@@ -79,22 +89,12 @@ def plot_levels(result: Any, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax)
     m = result.settings.interactions
     for colour, tail in zip(_GROUPS, result.tails, strict=False):
-        if tail.fit is None:
-            levels = tail.ordered_levels
-            at = np.array([level.interactions for level in levels])
-        else:
-            at = np.geomspace(1.05 / tail.rate, max(20.0 * m, 50.0 / tail.rate), _CURVE)
-            levels = [tail.fit.return_level(float(v)) for v in at]
-        style = "-" if tail.fit is not None else "o:"
-        ends = np.array([list(level.confidence_interval) for level in levels])
-        ax.plot(at, [level.estimate for level in levels], style, color=colour, label=tail.group)
-        ax.fill_between(at, ends[:, 0], ends[:, 1], color=colour, alpha=0.15, linewidth=0)
+        at, estimate, low, high = level_curve(tail, m, _CURVE)
+        ax.plot(at, estimate, "-" if tail.fit is not None else "o:", color=colour, label=tail.group)
+        ax.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
     ax.axvline(m, color="0.6", linewidth=0.8)
     ax.axhline(1.0, color="0.6", linewidth=0.8, linestyle=":")
-    ax.set_xscale("log")
-    ax.set(xlabel="interactions", ylabel="return level of CD", title="Return levels")
-    ax.legend()
-    return ax
+    return finished(ax, xscale="log", xlabel="interactions", ylabel="return level of CD", title="Return levels")
 
 
 def plot_tail_quantiles(result: Any, ax: Axes | None = None) -> Axes:
@@ -110,9 +110,8 @@ def plot_tail_quantiles(result: Any, ax: Axes | None = None) -> Axes:
         ends += [float(model[0]), float(model[-1])]
     if ends:
         ax.plot([min(ends), max(ends)], [min(ends), max(ends)], color="0.3", linewidth=1.0)
-        ax.legend()
-    ax.set(xlabel="fitted quantile", ylabel="observed", title="Quantiles of the exceedances")
-    return ax
+    title = "Quantiles of the exceedances"
+    return finished(ax, legend=bool(ends), xlabel="fitted quantile", ylabel="observed", title=title)
 
 
 def plot_sensitivity(result: Any, ax: Axes | None = None) -> Axes:
@@ -125,37 +124,21 @@ def plot_sensitivity(result: Any, ax: Axes | None = None) -> Axes:
     for colour, chosen in zip(_GROUPS, result.comparisons, strict=False):
         others = [c for c in result.sensitivity if c.group == chosen.group]
         drawn = sorted([chosen, *others], key=lambda c: c.exceedances[0])
-        k = [c.exceedances[0] for c in drawn]
-        ends = np.array([list(c.confidence_interval) for c in drawn])
+        k, (low, high) = [c.exceedances[0] for c in drawn], zip(*(c.confidence_interval for c in drawn), strict=True)
         ax.plot(k, [c.estimate for c in drawn], "o-", color=colour, fillstyle="none", label=chosen.group)
-        ax.fill_between(k, ends[:, 0], ends[:, 1], color=colour, alpha=0.15, linewidth=0)
+        ax.fill_between(k, low, high, color=colour, alpha=0.15, linewidth=0)
         ax.plot(chosen.exceedances[0], chosen.estimate, "o", color=colour)
     for line in (-result.settings.margin, 0.0, result.settings.margin):
         ax.axhline(line, color="0.6", linewidth=0.8, linestyle="-" if line == 0.0 else ":")
-    ax.set(xlabel="exceedances of the group", ylabel="ECD", title="ECD by the number of exceedances")
-    ax.legend()
-    return ax
+    return finished(ax, xlabel="exceedances of the group", ylabel="ECD", title="ECD by the number of exceedances")
 
 
 def plot_ecd(result: Any, axes: Any = None) -> Any:
     """Draw three panels of an ECD: densities of the extremes, return levels, Q-Q.
 
-    Returns an array of shape (3,): or the axes that were given. Raises InputError if `axes` are not three;
-    Raises MissingDependencyError without matplotlib (extra ``report``).
-
-    Examples
-    --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import numpy as np
-    >>> import fairstats as fs
-    >>> r = np.random.default_rng(1)
-    >>> cd = {"white": 0.3 * r.beta(2, 8, 3000), "black": 0.5 * r.beta(2, 8, 3000)}
-    >>> found = fs.ecd(cd, privileged="white", unprivileged="black", backend="scipy", n_resamples=0)
-    >>> found.plot().shape
-    (3,)
+    Returns an array of shape (3,), or the axes that were given; raises InputError if those are not three.
     """
     axes, panels = panels_or_new(axes, (1, 3), "three", figsize=(13.0, 4.0))
-    plot_extremes(result, panels[0])
-    plot_levels(result, panels[1])
-    plot_tail_quantiles(result, panels[2])
+    for plot, panel in zip((plot_extremes, plot_levels, plot_tail_quantiles), panels, strict=True):
+        plot(result, panel)
     return axes

@@ -5,41 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
-from fairstats.plots.picture import axes_or_new, panels_or_new
+from fairstats.plots.picture import axes_or_new, finished, panels_or_new
 
 COLOUR = "C0"
-_MARKS: dict[str, Any] = {
-    "marker": "o", "markersize": 3.5, "linestyle": "none", "color": COLOUR, "alpha": 0.8,
-}  # fmt: skip
+_MARKS: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linestyle": "none", "color": COLOUR, "alpha": 0.8}
 _LINE: dict[str, Any] = {"color": "0.3", "linewidth": 1.0}
 #: Points of the return-level curve.
 _POINTS = 25
 
 
 def plot_fit(fit: Any, axes: Any = None) -> Any:
-    """Draw the four panels of a fit: Q-Q, P-P, return levels with band, profile likelihood of the shape.
-
-    `fit` is read by its attributes and methods; `axes` are four to draw in, by default those of a new figure
-    of two by two, which are returned. Raises InputError if `axes` are not four, and MissingDependencyError
-    without matplotlib (extra ``report``).
-
-    Examples
-    --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import numpy as np
-    >>> from fairstats.numerics.evt import fit_gpd
-    >>> x = np.random.default_rng(1).exponential(size=2000)
-    >>> fit_gpd(x, threshold=2.0, backend="scipy").plot().shape
-    (2, 2)
-    """
+    """Q-Q, P-P, return levels with band, profile likelihood of the shape, in four axes; InputError for any other."""
     axes, panels = panels_or_new(axes, (2, 2), "four", figsize=(9.0, 7.0))
-    plot_quantiles(fit, panels[0])
-    plot_probabilities(fit, panels[1])
-    plot_return_levels(fit, panels[2])
+    for plot, panel in zip((plot_quantiles, plot_probabilities, plot_return_levels), panels, strict=False):
+        plot(fit, panel)
     if fit.method == "mle":
         plot_profile(fit.profile("shape"), panels[3])
     else:
@@ -55,8 +38,7 @@ def plot_quantiles(fit: Any, ax: Axes | None = None) -> Axes:
     ax.plot(model, sample, **_MARKS)
     ends = [min(model[0], sample[0]), max(model[-1], sample[-1])]
     ax.plot(ends, ends, **_LINE)
-    ax.set(xlabel="fitted quantile", ylabel="observed", title="Quantiles")
-    return ax
+    return finished(ax, legend=False, xlabel="fitted quantile", ylabel="observed", title="Quantiles")
 
 
 def plot_probabilities(fit: Any, ax: Axes | None = None) -> Axes:
@@ -64,40 +46,30 @@ def plot_probabilities(fit: Any, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax)
     ax.plot(_positions(fit.sample.size), fit.cdf(fit.sample), **_MARKS)
     ax.plot([0.0, 1.0], [0.0, 1.0], **_LINE)
-    ax.set(xlabel="empirical probability", ylabel="fitted probability", title="Probabilities")
-    return ax
+    words = {"xlabel": "empirical probability", "ylabel": "fitted probability", "title": "Probabilities"}
+    return finished(ax, legend=False, **words)
 
 
 def plot_return_levels(fit: Any, ax: Axes | None = None) -> Axes:
     """Return levels against their period (logarithmic), the interval as a band, and the sample."""
     ax = axes_or_new(ax)
-    n, per = fit.sample.size, 1.0 / fit.rate
-    observed = per / (1.0 - _positions(n))
-    periods = np.geomspace(per * 1.01, 10.0 * per * n, _POINTS)
-    if fit.model == "gev":
-        periods = np.geomspace(1.01, 10.0 * n, _POINTS)
-    band = _level_band(fit, periods)
-    ax.fill_between(periods, band[1], band[2], color=COLOUR, alpha=0.2, linewidth=0)
-    ax.plot(periods, band[0], color=COLOUR)
-    ax.plot(observed, fit.sample, **{**_MARKS, "color": "0.3"})
-    ax.set_xscale("log")
-    ax.set(
-        xlabel="blocks" if fit.model == "gev" else "observations",
-        ylabel="return level",
-        title=f"Return levels, {100 * fit.confidence_level:g}% band",
-    )
-    top = np.nanmax(np.append(fit.sample[-1], band[0]))
-    reach = np.nanmax(np.where(np.isfinite(band[2]), band[2], top))
-    bottom = float(np.nanmin(np.append(fit.sample[0], band[1])))
-    ax.set_ylim(bottom, float(min(reach, bottom + 4.0 * (top - bottom))))
-    return ax
+    n, per, unit = fit.sample.size, 1.0 / fit.rate, "blocks" if fit.model == "gev" else "observations"
+    first = 1.0 if fit.model == "gev" else per
+    periods = np.geomspace(first * 1.01, 10.0 * first * n, _POINTS)
+    levels, low, high = _level_band(fit, periods)
+    ax.fill_between(periods, low, high, color=COLOUR, alpha=0.2, linewidth=0)
+    ax.plot(periods, levels, color=COLOUR)
+    ax.plot(per / (1.0 - _positions(n)), fit.sample, **{**_MARKS, "color": "0.3"})
+    top = np.nanmax(np.append(fit.sample[-1], levels))
+    reach = np.nanmax(np.where(np.isfinite(high), high, top))
+    bottom = float(np.nanmin(np.append(fit.sample[0], low)))
+    ylim = (bottom, float(min(reach, bottom + 4.0 * (top - bottom))))
+    title = f"Return levels, {100 * fit.confidence_level:g}% band"
+    return finished(ax, legend=False, xscale="log", xlabel=unit, ylabel="return level", title=title, ylim=ylim)
 
 
 def plot_profile(curve: Any, ax: Axes | None = None) -> Axes:
-    """Deviance of a parameter, with the critical value and the interval that it cuts.
-
-    `curve`: read by `parameter`, `estimate`, `values`, `deviance`, `critical_value`, `confidence_interval`.
-    """
+    """Deviance of a parameter, with the critical value and the interval that it cuts."""
     ax = axes_or_new(ax)
     ax.plot(curve.values, curve.deviance, color=COLOUR)
     ax.axhline(curve.critical_value, **_LINE)
@@ -105,13 +77,8 @@ def plot_profile(curve: Any, ax: Axes | None = None) -> Axes:
     for end in curve.confidence_interval:
         if np.isfinite(end):
             ax.axvline(end, linestyle="--", **_LINE)
-    ax.set(
-        xlabel=curve.parameter,
-        ylabel="deviance",
-        title=f"Profile likelihood, {100 * curve.confidence_interval.confidence_level:g}% interval",
-    )
-    ax.set_ylim(bottom=0.0)
-    return ax
+    title = f"Profile likelihood, {100 * curve.confidence_interval.confidence_level:g}% interval"
+    return finished(ax, legend=False, xlabel=curve.parameter, ylabel="deviance", title=title, ylim=(0.0, None))
 
 
 def plot_mean_residual_life(life: Any, ax: Axes | None = None) -> Axes:
@@ -119,8 +86,7 @@ def plot_mean_residual_life(life: Any, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax)
     ax.fill_between(life.thresholds, life.low, life.high, color=COLOUR, alpha=0.2, linewidth=0)
     ax.plot(life.thresholds, life.mean_excess, color=COLOUR)
-    ax.set(xlabel="threshold", ylabel="mean excess", title="Mean residual life")
-    return ax
+    return finished(ax, legend=False, xlabel="threshold", ylabel="mean excess", title="Mean residual life")
 
 
 def plot_threshold_stability(stability: Any, axes: Any = None) -> Any:
@@ -141,8 +107,7 @@ def plot_threshold_stability(stability: Any, axes: Any = None) -> Any:
 def plot_averaged_level(averaged: Any, ax: Axes | None = None) -> Axes:
     """Level above each threshold with its interval, as dark as its weight, and the average as a band."""
     ax = axes_or_new(ax)
-    low, high = averaged.confidence_interval
-    ax.axhspan(low, high, color=COLOUR, alpha=0.12, linewidth=0)
+    ax.axhspan(*averaged.confidence_interval, color=COLOUR, alpha=0.12, linewidth=0)
     ax.axhline(averaged.estimate, color=COLOUR, linewidth=1.0)
     shade = averaged.weights / averaged.weights.max()
     for u, (below, at, above), dark in zip(averaged.thresholds, averaged.levels, shade, strict=True):
@@ -150,8 +115,7 @@ def plot_averaged_level(averaged: Any, ax: Axes | None = None) -> Axes:
         ax.vlines(u, below, above, linewidth=1.0, **style)
         ax.plot(u, at, "o", markersize=3.5, **style)
     title = "Averaged over thresholds, as dark as their weights"
-    ax.set(xlabel="threshold", ylabel=f"return level of {averaged.m:g}", title=title)
-    return ax
+    return finished(ax, legend=False, xlabel="threshold", ylabel=f"return level of {averaged.m:g}", title=title)
 
 
 def _plot_density(fit: Any, ax: Axes) -> None:
@@ -162,7 +126,7 @@ def _plot_density(fit: Any, ax: Axes) -> None:
     ax.set(xlabel="value", ylabel="density", title="Density")
 
 
-def _level_band(fit: Any, periods: NDArray[np.float64]) -> NDArray[np.float64]:
+def _level_band(fit: Any, periods: Floats) -> Floats:
     """Levels and interval ends, shape (3, K); delta intervals for fits without likelihood."""
     method = "signed_root" if fit.by_root else "profile" if fit.method == "mle" else "delta"
     out = np.full((3, periods.size), np.nan)
@@ -176,5 +140,5 @@ def _level_band(fit: Any, periods: NDArray[np.float64]) -> NDArray[np.float64]:
     return out
 
 
-def _positions(n: int) -> NDArray[np.float64]:
+def _positions(n: int) -> Floats:
     return (np.arange(1, n + 1) - 0.5) / n

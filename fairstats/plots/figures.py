@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fairstats.plots.ecd import level_curve
+from fairstats.plots.madd import bin_ends
 from fairstats.plots.picture import LIMIT, NEUTRAL, Picture, contours, mark
 
 _POINTS = 20
@@ -15,15 +17,10 @@ _UNIT = (0.0, 1.0)
 
 
 def score_histograms(result: Any, comparison: Any) -> Picture:
-    """Histograms of the two sides of a comparison in its own bins; what differs is MADD.
-
-    `result`: a `MaddResult`, read by its `counts`.
-    """
+    """Histograms of the two sides of a comparison of a `MaddResult` in its own bins; what differs is MADD."""
     counts = result.counts
     bins = comparison.grid_bins
-    edges = np.concatenate([[0.0], counts.grid(bins), [1.0]])
-    if counts.atoms is not None:  # a score reaches half way to the next
-        edges = np.concatenate([[0.0], (counts.atoms[1:] + counts.atoms[:-1]) / 2, [1.0]])
+    edges = bin_ends(counts, bins)
     sides = [counts.on_grid(bins)[list(g)].sum(axis=0) for g in counts.sides(comparison.group, comparison.reference)]
     shares = [side / max(side.sum(), 1e-300) / np.diff(edges) for side in sides]
     names = comparison.group, comparison.reference
@@ -33,20 +30,16 @@ def score_histograms(result: Any, comparison: Any) -> Picture:
     label = f"where they differ: MADD {comparison.binned:.3f} of 2"
     marks.append(mark("band", x, apart[0], LIMIT, label, low=apart[1]))
     top = 1.05 * max(float(np.max(shares)), 1e-9)
-    title = f"Scores of {names[0]} and {names[1]}"
-    return Picture(title, "score", "density", _UNIT, (0.0, top), tuple(marks))
+    return Picture(f"Scores of {names[0]} and {names[1]}", "score", "density", _UNIT, (0.0, top), tuple(marks))
 
 
 def madd_by_bandwidth(result: Any, comparison: Any) -> Picture:
     """MADD at every bandwidth whose bins the result has counted, with the stable stretch and h_sup."""
     counts = result.counts
-    first, second = counts.sides(comparison.group, comparison.reference)
-    inner = set(counts.edges.tolist())
-    found = []
+    sides, inner, found = counts.sides(comparison.group, comparison.reference), set(counts.edges.tolist()), []
     for m in range(1, 101):
-        if m == 1 or all(k / m in inner for k in range(1, m)):
-            table = counts.on(m)
-            a, b = (table[list(side)].sum(axis=0) for side in (first, second))
+        if all(k / m in inner for k in range(1, m)):
+            a, b = (counts.on(m)[list(side)].sum(axis=0) for side in sides)
             found.append((1 / m, float(np.abs(a / a.sum() - b / b.sum()).sum())))
     h, madd = np.array(found[::-1]).T
     marks = [mark("line", h, madd, 0), mark("dots", h, madd, 0, "MADD")]
@@ -64,10 +57,7 @@ def madd_by_bandwidth(result: Any, comparison: Any) -> Picture:
 
 
 def roc_curves(result: Any, comparison: Any) -> Picture:
-    """ROC curves of the two sides with the area between them.
-
-    `result`: an `AbrocaResult`, read by its `roc(group)`.
-    """
+    """ROC curves of the two sides of a comparison of an `AbrocaResult`, with the area between them."""
     curves = [result.roc(name) for name in (comparison.group, comparison.reference)]
     lines = [(np.repeat(c.fpr, 2), np.column_stack([c.low, c.high]).ravel()) for c in curves]
     (x0, y0), (x1, y1) = lines
@@ -81,10 +71,7 @@ def roc_curves(result: Any, comparison: Any) -> Picture:
 
 
 def calibration_curves(result: Any, comparison: Any) -> Picture:
-    """Share of favourable outcomes by score of the two sides, with Wilson's interval of every bin as a band.
-
-    `result`: an `AbrocaResult`, read by its `counts` and `settings`.
-    """
+    """Favourable outcomes by score of an `AbrocaResult`'s two sides, with Wilson's interval of every bin as a band."""
     level = result.settings.confidence_level
     marks = [_DIAGONAL]
     for k, name in enumerate((comparison.group, comparison.reference)):
@@ -98,10 +85,7 @@ def calibration_curves(result: Any, comparison: Any) -> Picture:
 
 
 def posterior_plane(region: Any, names: Sequence[str], rope: Sequence[float], title: str) -> Picture:
-    """Highest density regions of two differences, with the box of practical equivalence.
-
-    `region`: an `HdrResult` in two dimensions; `rope`: half-widths of the box.
-    """
+    """An `HdrResult` of two differences, with the box of practical equivalence of half-widths `rope`."""
     x, y = region.axes
     marks = [mark("rule", 0.0, (), NEUTRAL), mark("rule", (), 0.0, NEUTRAL)]
     reach = [[-rope[0], rope[0]], [-rope[1], rope[1]]]
@@ -120,22 +104,12 @@ def posterior_plane(region: Any, names: Sequence[str], rope: Sequence[float], ti
 
 
 def return_levels(result: Any, group: str) -> Picture:
-    """Return levels of a group and of the reference by number of interactions, with bands and horizons.
-
-    `result`: an `EcdResult`, read by its `tails` and `settings`.
-    """
+    """Return levels of a group and the reference of an `EcdResult` by interactions, with bands and horizons."""
     m = result.settings.interactions
     tails = [result[group], result.tails[-1]]
     marks, ends, top = [], [m], 0.0
     for k, tail in enumerate(tails):
-        if tail.fit is None:
-            levels = tail.ordered_levels
-            at = np.array([level.interactions for level in levels])
-        else:
-            at = np.geomspace(1.05 / tail.rate, max(20.0 * m, 50.0 / tail.rate), _POINTS)
-            levels = [tail.fit.return_level(float(v)) for v in at]
-        low, high = np.array([list(level.confidence_interval) for level in levels]).T
-        estimate = np.array([level.estimate for level in levels])
+        at, estimate, low, high = level_curve(tail, m, _POINTS)
         marks.append(mark("band", at, np.minimum(high, 9.0), k, low=low))
         marks.append(mark("line" if tail.fit is not None else "dots", at, estimate, k, tail.group))
         ends += at.tolist()

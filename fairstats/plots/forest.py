@@ -12,7 +12,7 @@ from fairstats.ground.checks import check_type
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
 from fairstats.ground.registry import find_metric, is_ratio
-from fairstats.plots.picture import axes_or_new
+from fairstats.plots.picture import axes_or_new, finished
 
 #: Verdict → colour, marker, face; shape and word say the same as the colour.
 STYLES = {
@@ -33,10 +33,9 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     """Draw estimates and intervals of comparisons, one line each.
 
     `result_or_results`: results with `comparisons` (group, reference, estimate, confidence_interval, bounds, verdict),
-    `settings` with a limit, and `scale`: "ratio" (logarithmic axis), "difference" or "maximum"; `ax`: where to draw;
-    default a new figure, as high as the lines need. Returns matplotlib.axes.Axes: thin lines are the intervals, thick
-    ones the two one-sided bounds that the verdict rests on. Raises InputError if the results have different scales, or
-    no comparisons; raises MissingDependencyError without matplotlib (extra ``report``).
+    `settings` with a limit, and `scale`: "ratio" (logarithmic axis), "difference" or "maximum"; a new figure is as high
+    as the lines need. Thin lines are the intervals, thick ones the two one-sided bounds that the verdict rests on.
+    Raises InputError if the results have different scales, or no comparisons.
 
     Examples
     --------
@@ -50,40 +49,57 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     """
     results = _as_results(result_or_results)
     scale = results[0].scale
-    lines = [(result, comparison) for result in results for comparison in result.comparisons]
+    lines = [comparison for result in results for comparison in result.comparisons]
     height = 1.4 + _INCHES_PER_ROW * (len(lines) + (len(results) if len(results) > 1 else 0))
     ax = axes_or_new(ax, figsize=(7.2, max(height, 2.2)))
     threshold = float(results[0].settings.limit)
-    low, high = _reach([c for _, c in lines], scale, threshold)
+    low, high = _reach(lines, scale, threshold)
     if scale == "ratio":
         _logarithmic(ax, low, high, threshold)
     ax.set_xlim(low, high)
     _references(ax, scale, threshold, (low, high))
-    labels, places = _draw(ax, results, (low, high))
-    ax.set_yticks(places, labels)
-    ax.set_ylim(max(places, default=0) + 0.7, -0.7)
+    references = {c.reference for c in lines}
+    places: dict[float, str] = {}
+    place = 0.0
+    for result in results:
+        if len(results) > 1:
+            words: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "weight": "bold"}
+            ax.text(0.0, place, shortened(result.title, 80), **words)
+            place += 1
+        for comparison in result.comparisons:
+            _draw_one(ax, comparison, place, (low, high))
+            places[place] = _pair(comparison) if len(references) > 1 else comparison.group
+            place += 1
+    _rows(ax, places)
     ax.tick_params(axis="y", length=0)
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
-    _titles(ax, results, scale)
+    to = "from" if scale == "difference" else "to"
+    against = f" {to} {shortened(references.pop())}" if len(references) == 1 and scale != "maximum" else ""
+    ax.set_xlabel(f"{_WORDS[scale]}{against} [{100 * results[0].settings.confidence_level:g}% interval]")
+    if len(results) == 1:
+        ax.set_title(shortened(results[0].title, 80), loc="left", fontsize="medium")
     return ax
+
+
+def _rows(ax: Axes, places: dict[float, str]) -> None:
+    """Names of the rows at their places from the top, without a frame."""
+    ax.set_yticks(list(places), [shortened(name) for name in places.values()])
+    ax.set_ylim(max(places) + 0.7, -0.7)
+    ax.spines[["top", "right", "left"]].set_visible(False)
 
 
 def _as_results(given: Any) -> list[Any]:
     """The results to draw, on one scale."""
     results = list(given) if isinstance(given, Sequence) else [given]
-    argument = "result_or_results"
+    argument, allowed = "result_or_results", "a result that compares groups, or a sequence of them"
     if not results:
         raise InputError(argument, got="no result", allowed="at least one result")
     for result in results:
         if getattr(result, "scale", "") not in _WORDS or not result.comparisons:
             got = f"a {type(result).__name__} without comparisons"
-            allowed = "a result that compares groups, or a sequence of them"
             raise InputError(argument, got=got, allowed=allowed, cure="use its to_frame()")
     scales = ", ".join(sorted({result.scale for result in results}))
     if scales not in _WORDS:
-        cure = "draw ratios and differences on two axes"
-        got = f"results on the scales {scales}"
+        got, cure = f"results on the scales {scales}", "draw ratios and differences on two axes"
         raise InputError(argument, got=got, allowed="results on one scale", cure=cure)
     return results
 
@@ -93,9 +109,8 @@ def _reach(comparisons: Sequence[Any], scale: str, threshold: float) -> tuple[fl
     values = [v for c in comparisons for v in (c.estimate, *c.confidence_interval) if math.isfinite(v)]
     if scale == "ratio":
         inside = [min(max(v, 1 / _RATIO_REACH), _RATIO_REACH) for v in values if v > 0]
-        low = min([*inside, threshold, 1 / threshold, 0.7])
-        high = max([*inside, threshold, 1 / threshold, 1.4])
-        return low / 1.08, high * 1.08
+        inside += [threshold, 1 / threshold]
+        return min(*inside, 0.7) / 1.08, max(*inside, 1.4) * 1.08
     most = max([abs(v) for v in values] + [1.5 * threshold])
     return (-0.03 * most, 1.05 * most) if scale == "maximum" else (-1.05 * most, 1.05 * most)
 
@@ -127,32 +142,10 @@ def _references(ax: Axes, scale: str, threshold: float, reach: tuple[float, floa
     ax.axvline(equal, color="#3f4b59", linewidth=1, zorder=1)
 
 
-def _draw(ax: Axes, results: Sequence[Any], reach: tuple[float, float]) -> tuple[list[str], list[float]]:
-    """Every comparison; returns the labels and their places from the top."""
-    labels: list[str] = []
-    places: list[float] = []
-    place = 0.0
-    several = len(results) > 1
-    references = {c.reference for result in results for c in result.comparisons}
-    for result in results:
-        if several:
-            words: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "weight": "bold"}
-            ax.text(0.0, place, shortened(result.title, 80), **words)
-            place += 1
-        for comparison in result.comparisons:
-            _draw_one(ax, comparison, place, reach)
-            pair = f"{comparison.group} / {comparison.reference}" if len(references) > 1 else comparison.group
-            labels.append(shortened(pair))
-            places.append(place)
-            place += 1
-    return labels, places
-
-
 def _draw_one(ax: Axes, comparison: Any, place: float, reach: tuple[float, float]) -> None:
     colour, marker, face = STYLES.get(comparison.verdict, STYLES["undecided"])
     low, high = comparison.confidence_interval
-    said: dict[str, Any] = {"color": colour, "fontsize": "small", "va": "center"}
-    said["transform"] = ax.get_yaxis_transform()
+    said: dict[str, Any] = {"color": colour, "va": "center", "transform": ax.get_yaxis_transform(), "fontsize": "small"}
     ax.text(1.015, place, comparison.verdict, **said)
     if math.isnan(low) or math.isnan(high) or math.isnan(comparison.estimate):
         ax.text(0.5, place, "no estimate", **{**said, "ha": "center", "style": "italic"})
@@ -164,27 +157,14 @@ def _draw_one(ax: Axes, comparison: Any, place: float, reach: tuple[float, float
         if beyond:
             ax.plot([edge], [place], marker=sign, color=colour, clip_on=False, zorder=3)
     if reach[0] <= comparison.estimate <= reach[1]:
-        ax.plot(
-            [comparison.estimate], [place], marker=marker, color=colour, markerfacecolor=face,
-            markersize=6.5, zorder=4, linestyle="none",
-        )  # fmt: skip
+        style: dict[str, Any] = {"color": colour, "markerfacecolor": face, "markersize": 6.5, "linestyle": "none"}
+        ax.plot([comparison.estimate], [place], marker=marker, zorder=4, **style)
 
 
 def _segment(ax: Axes, ends: Any, place: float, reach: tuple[float, float], **style: Any) -> None:
     if not any(math.isnan(end) for end in ends):
         shown = [min(max(end, reach[0]), reach[1]) for end in ends]
         ax.plot(shown, [place, place], zorder=2, solid_capstyle="butt", **style)
-
-
-def _titles(ax: Axes, results: Sequence[Any], scale: str) -> None:
-    settings = results[0].settings
-    level = f"{100 * settings.confidence_level:g}%"
-    references = {c.reference for result in results for c in result.comparisons}
-    to = "from" if scale == "difference" else "to"
-    against = f" {to} {shortened(references.pop())}" if len(references) == 1 and scale != "maximum" else ""
-    ax.set_xlabel(f"{_WORDS[scale]}{against} [{level} interval]")
-    if len(results) == 1:
-        ax.set_title(shortened(results[0].title, 80), loc="left", fontsize="medium")
 
 
 def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
@@ -198,18 +178,6 @@ def model_forest(result: Any, *, ax: Axes | None = None, metric: str | None = No
 
     `result`: with `values` (metric, model, group, reference, estimate, confidence_interval, verdict),
     `models` and `metrics`; `metric`: default the first.
-
-    Examples
-    --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import fairstats as fs
-    >>> from fairstats.plots.forest import model_forest
-    >>> counts = fs.results.PairedCounts.from_counts(
-    ...     {"a": (60, 12, 9, 30, 14, 8, 11, 70), "b": (40, 5, 20, 35, 10, 3, 16, 60)}
-    ... )
-    >>> ax = model_forest(fs.compare_models(counts=counts, reference="a"))
-    >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['b / a: A', 'b / a: B']
     """
     wanted = result.metrics[0] if metric is None else metric
     check_type("metric", wanted, str, f"one of {', '.join(result.metrics)}", result.metrics[0])
@@ -219,9 +187,8 @@ def model_forest(result: Any, *, ax: Axes | None = None, metric: str | None = No
     ratio = is_ratio(wanted)
     if ratio:
         ax.set_xscale("log")
-    labels, places = [], []
-    ordered = sorted(values, key=lambda v: (groups.index(_pair(v)), result.models.index(v.model)))
-    for place, v in enumerate(ordered):
+    values.sort(key=lambda v: (groups.index(_pair(v)), result.models.index(v.model)))
+    for place, v in enumerate(values):
         colour, marker, face = STYLES.get(v.verdict, STYLES["undecided"])
         ends = [end for end in v.confidence_interval if math.isfinite(end) and (end > 0 or not ratio)]
         if len(ends) == 2:
@@ -230,17 +197,10 @@ def model_forest(result: Any, *, ax: Axes | None = None, metric: str | None = No
             style: dict[str, Any] = {"marker": marker, "markerfacecolor": face, "linestyle": "none"}
             ax.plot([v.estimate], [place], color=colour, **style)
         ax.text(1.015, place, v.verdict, color=colour, va="center", transform=ax.get_yaxis_transform())
-        labels.append(shortened(f"{_pair(v)}: {v.model}"))
-        places.append(place)
     if any(v.reference for v in values):
         ax.axvline(1.0 if ratio else 0.0, color="#3f4b59", linewidth=1)
-    ax.set_yticks(places, labels)
-    ax.set_ylim(len(ordered) - 0.3, -0.7)
-    level = f"{100 * result.confidence_level:g}%"
-    ax.set_xlabel(f"{wanted} [{level} interval]")
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
-    return ax
+    _rows(ax, {place: f"{_pair(v)}: {v.model}" for place, v in enumerate(values)})
+    return finished(ax, legend=False, xlabel=f"{wanted} [{100 * result.confidence_level:g}% interval]")
 
 
 def model_table(result: Any, *, ax: Axes | None = None) -> Axes:

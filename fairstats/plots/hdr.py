@@ -7,24 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
-from fairstats.plots.picture import axes_or_new
+from fairstats.plots.picture import axes_or_new, finished
 
 COLOUR = "C0"
 _SHOWN = 2_000
 
 
 def plot_hdr(result: Any, ax: Axes | None = None) -> Axes:
-    """Draw highest density regions of one or two quantities.
+    """Draw highest density regions of one or two quantities; InputError for more, and for discrete draws of two.
 
     One quantity: the density with the regions below it filled, the larger the paler, their ends marked with
     two Monte Carlo standard errors to either side. Two: the regions as filled contours, with the mode.
     Discrete draws of one quantity: the probability of each value, those outside the largest region grey.
-
-    `result`: read by its attributes `dimension`, `kind`, `regions`, `axes`, `values`, `mode`; `ax`: where to
-    draw; default a new figure's. Raises InputError for three or more quantities, and for discrete draws of
-    two; Raises MissingDependencyError without matplotlib.
     """
     if result.dimension > 2 or (result.kind == "discrete" and result.dimension > 1):
         got = f"a {result.kind} region of {result.dimension} quantities"
@@ -59,8 +56,7 @@ def _draw_line(result: Any, ax: Axes) -> None:
         style: dict[str, Any] = {"fmt": "|", "color": "0.2", "capsize": 2, "markersize": 8}
         ax.errorbar(ends, np.full(ends.size, region.falpha), xerr=spread, **style)
     ax.plot(grid, values, color=COLOUR)
-    ax.set_ylim(bottom=0)
-    ax.set_ylabel("density")
+    ax.set(ylim=(0, None), ylabel="density")
     ax.legend(title="region")
 
 
@@ -69,9 +65,9 @@ def _draw_plane(result: Any, ax: Axes) -> None:
     regions = _largest_first(result)
     levels = sorted({region.falpha for region in regions})
     top = float(result.values.max())
-    shades = [0.15 + 0.45 * (k + 1) / len(levels) for k in range(len(levels))]
-    for level, shade in zip(levels, shades, strict=True):
+    for k, level in enumerate(levels):
         if level < top:
+            shade = 0.15 + 0.45 * (k + 1) / len(levels)
             ax.contourf(x, y, result.values.T, levels=[level, top], colors=[COLOUR], alpha=shade)
             ax.contour(x, y, result.values.T, levels=[level], colors=[COLOUR], linewidths=1)
     ax.plot(*result.mode, marker="+", color="0.2", linestyle="none", label="mode")
@@ -86,35 +82,23 @@ def _draw_frequencies(result: Any, ax: Axes) -> None:
     for chosen, colour, label in ((inside, COLOUR, f"{100 * largest.prob:g}%"), (~inside, "0.6", "outside")):
         if chosen.any():
             ax.vlines(values[chosen], 0, masses[chosen], color=colour, linewidth=4, label=label)
-    ax.set_ylim(bottom=0)
-    ax.set_ylabel("probability")
+    ax.set(ylim=(0, None), ylabel="probability")
     ax.legend(title="region")
 
 
 def plot_posterior(region: Any, names: Sequence[str], ax: Axes | None = None) -> Axes:
-    """Draw the density of one metric with its highest density region, or the joint region of two.
-
-    `region`: of one or two metrics; `names`: of the metrics; `ax`: where to draw; default a new figure's.
-    Raises InputError for more than two metrics; Raises MissingDependencyError without matplotlib.
-    """
+    """Draw the density of one metric with its highest density region, or the joint region of two; no more."""
     if region.dimension > 2:
         got, allowed = f"{region.dimension} columns of draws", "one metric, or two with one value each"
         raise InputError("metrics", got=got, allowed=allowed, cure="choose two at a time")
     ax = plot_hdr(region, ax)
     labels = list(names) if len(names) == region.dimension else [f"{names[0]} (TPR)", f"{names[0]} (FPR)"]
-    ax.set_xlabel(labels[0])
-    if region.dimension == 2:
-        ax.set_ylabel(labels[1])
-    return ax
+    words = dict(zip(("xlabel", "ylabel")[: region.dimension], labels, strict=False))
+    return finished(ax, legend=False, **words)
 
 
 def plot_comparison(result: Any, region: Any, ax: Axes | None = None) -> Axes:
-    """Draw ΔΘ of two metrics with its highest density region, the RoPE and the events (the paper's figure 3).
-
-    `result`: read by its attributes `delta`, `rope`, `names`, `metrics`, `events`, `given`; `region`: of
-    `result.delta`; `ax`: where to draw; default a new figure's. Raises InputError for other than two metrics;
-    Raises MissingDependencyError without matplotlib.
-    """
+    """Draw ΔΘ of two metrics with the `region` of its draws, the RoPE and the events (the paper's figure 3)."""
     if len(result.metrics) != 2 or region is None:
         got = f"a comparison in {len(result.metrics)} metrics"
         cure = "compare in two metrics, or draw result.delta"
@@ -125,25 +109,21 @@ def plot_comparison(result: Any, region: Any, ax: Axes | None = None) -> Axes:
     delta = result.delta[:_SHOWN]
     ax.scatter(delta[:, 0], delta[:, 1], s=2, color="0.6", alpha=0.4, linewidths=0)
     if region.kind == "density":
-        x, y = region.axes
         for part in region.regions:
-            ax.contour(x, y, region.values.T, levels=[part.falpha], colors=["C0"])
+            ax.contour(*region.axes, region.values.T, levels=[part.falpha], colors=["C0"])
     (wide, high), (a, b) = result.rope, result.names
     ax.add_patch(Rectangle((-wide, -high), 2 * wide, 2 * high, fill=False, edgecolor="C3", label="RoPE"))
     ax.axhline(0, color="0.8", linewidth=0.8, zorder=0)
     ax.axvline(0, color="0.8", linewidth=0.8, zorder=0)
-    _limits(ax, delta, (wide, high))
+    xlim, ylim = (_limits(*pair) for pair in zip(delta.T, result.rope, strict=True))
     corners = {0: (0.98, 0.98, "right", "top"), 1: (0.02, 0.02, "left", "bottom")}
     corners |= {3: (0.98, 0.02, "right", "bottom"), 4: (0.02, 0.98, "left", "top")}
+    events = [f"P({event.name}) = {event.probability:.2f}" for event in result.events]
     for k, (x0, y0, across, along) in corners.items():
-        event = result.events[k]
-        text = f"P({event.name}) = {event.probability:.2f}"
-        ax.text(x0, y0, text, transform=ax.transAxes, ha=across, va=along)
-    equivalent = result.events[2]
+        ax.text(x0, y0, events[k], transform=ax.transAxes, ha=across, va=along)
+    x, y = (f"Δ {metric} ({a} − {b})" for metric in result.metrics)
     given = f", given {result.given}" if result.given else ""
-    ax.set_title(f"P({equivalent.name}) = {equivalent.probability:.2f}{given}")
-    ax.set_xlabel(f"Δ {result.metrics[0]} ({a} − {b})")
-    ax.set_ylabel(f"Δ {result.metrics[1]} ({a} − {b}), larger better")
+    ax.set(title=events[2] + given, xlabel=x, ylabel=f"{y}, larger better", xlim=xlim, ylim=ylim)
     ax.legend(loc="center right")
     return ax
 
@@ -165,21 +145,15 @@ def plane_of_estimators(
             style: dict[str, Any] = {"color": f"C{k}", "alpha": 0.45 if shade else 1.0, "fmt": "os"[shade]}
             style |= dict(zip(("xerr", "yerr"), reach, strict=False))
             ax.errorbar(place[0], place[1], label=f"{name}, {target}", **style)
-    ax.set_xlabel(f"{metrics[0]}, larger better")
-    if len(metrics) == 2:
-        ax.set_ylabel(f"{metrics[1]}, larger better")
-    else:
+    ax.set(**{f"{axis}label": f"{metric}, larger better" for axis, metric in zip("xy", metrics, strict=False)})
+    if len(metrics) == 1:
         ax.set_yticks([])
     ax.legend(title="medians, 95%")
     return ax
 
 
-def _limits(ax: Axes, delta: Any, rope: tuple[float, float]) -> None:
-    """Axes that show the draws, the origin and the RoPE."""
-    ends = []
-    for values, width in zip(delta.T, rope, strict=True):
-        low, high = min(float(values.min()), -1.2 * width), max(float(values.max()), 1.2 * width)
-        room = 0.08 * max(high - low, np.finfo(float).tiny)
-        ends.append((low - room, high + room))
-    ax.set_xlim(*ends[0])
-    ax.set_ylim(*ends[1])
+def _limits(values: Floats, width: float) -> tuple[float, float]:
+    """Ends of an axis that shows the draws, the origin and the RoPE."""
+    low, high = min(float(values.min()), -1.2 * width), max(float(values.max()), 1.2 * width)
+    room = 0.08 * max(high - low, np.finfo(float).tiny)
+    return low - room, high + room

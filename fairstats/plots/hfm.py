@@ -10,7 +10,7 @@ import numpy as np
 from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
-from fairstats.plots.picture import axes_or_new
+from fairstats.plots.picture import axes_or_new, finished
 
 _POINT, _RANGE, _LINE = "#0072b2", "#56b4e9", "0.4"
 _NAMES = {"D": "D", "D_f": "$D_f$", "HFM": "HFM = $D_f/D$ − 1"}
@@ -19,14 +19,12 @@ _NAMES = {"D": "D", "D_f": "$D_f$", "HFM": "HFM = $D_f/D$ − 1"}
 def plot_hfm(result: Any, *, quantity: str = "HFM", ax: Axes | None = None) -> Axes:
     """D, D_f or HFM of every entry, with the range over subsamples of 80% of the rows.
 
-    `result`: read by its `entries`; `quantity`, {"HFM", "D", "D_f"}; `ax`: where to draw; default a new
-    figure's. Returns matplotlib.axes.Axes: the bars are stability ranges, not confidence intervals, and the
-    axis says so. An infinite HFM is named at the edge. Raises InputError for another quantity; Raises
-    MissingDependencyError without matplotlib (extra ``report``).
+    `quantity`, {"HFM", "D", "D_f"}. The bars are stability ranges, not confidence intervals, and the axis says so. An
+    infinite HFM is named at the edge. Raises InputError for another quantity.
     """
     check_choice("quantity", quantity, _NAMES)
     ax = axes_or_new(ax)
-    entries = list(result.entries)
+    entries = result.entries
     place = np.arange(len(entries))[::-1]
     for y, entry in zip(place, entries, strict=True):
         value = {"D": entry.d, "D_f": entry.d_f, "HFM": entry.hfm}[quantity]
@@ -41,69 +39,52 @@ def plot_hfm(result: Any, *, quantity: str = "HFM", ax: Axes | None = None) -> A
         ax.axvline(0, color=_LINE, linewidth=0.8)
     ax.set_yticks(place, [f"{e.attribute}: {e.group}" for e in entries])
     ranged = " (bar: range over subsamples of 80%)" if any(e.stability for e in entries) else ""
-    ax.set(ylim=(-0.6, len(entries) - 0.4), xlabel=_NAMES[quantity] + ranged)
-    return ax
+    return finished(ax, legend=False, ylim=(-0.6, len(entries) - 0.4), xlabel=_NAMES[quantity] + ranged)
 
 
-def _paired(exact: Sequence[Any], approximate: Sequence[Any]) -> None:
+def _axes_of(exact: Sequence[Any], approximate: Sequence[Any], ax: Axes | None) -> Axes:
+    """Axes for pairs of distances, which have to be as many of either."""
     if len(exact) != len(approximate) or not len(exact):
         got = f"{len(approximate)} distances, {len(exact)} exact ones"
         cure = "pass results of set_distance and approx_set_distance of the same sets, in one order"
         raise InputError("approximate", got=got, allowed="as many of either, at least one", cure=cure)
+    return axes_or_new(ax)
 
 
 def plot_approximation(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
-    """Approximate against exact distances with the identity line (the paper's figure 3a).
-
-    `exact`, `approximate`: of the same pairs of sets; read by their `value`.
-    """
-    _paired(exact, approximate)
-    ax = axes_or_new(ax)
+    """Approximate against exact distances of the same pairs of sets, with the identity line (figure 3a)."""
+    ax = _axes_of(exact, approximate, ax)
     x, y = ([d.value for d in distances] for distances in (exact, approximate))
     top = max(*x, *y) * 1.05 or 1.0
     ax.plot([0, top], [0, top], color=_LINE, linewidth=0.8, label="equal")
     ax.plot(x, y, "o", color=_POINT, alpha=0.8)
     if len(x) > 2 and np.std(x) > 0 and np.std(y) > 0:
         ax.plot([], [], " ", label=f"correlation {np.corrcoef(x, y)[0, 1]:.3f}")
-    ax.set(xlim=(0, top), ylim=(0, top), xlabel="exact distance", ylabel="ApproxDist")
-    ax.legend()
-    return ax
+    return finished(ax, xlim=(0, top), ylim=(0, top), xlabel="exact distance", ylabel="ApproxDist")
 
 
 def plot_approximation_error(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
-    """Relative error of ApproxDist against the exact distance (the paper's figure 3b).
-
-    Pairs of sets at distance 0 have no relative error and are left out.
-    """
-    _paired(exact, approximate)
-    ax = axes_or_new(ax)
+    """Relative error of ApproxDist against the exact distance (figure 3b), of pairs of sets with a distance."""
+    ax = _axes_of(exact, approximate, ax)
     pairs = [(d.value, a.value / d.value - 1) for d, a in zip(exact, approximate, strict=True) if d.value > 0]
     ax.axhline(0, color=_LINE, linewidth=0.8)
     ax.plot([x for x, _ in pairs], [100 * y for _, y in pairs], "o", color=_POINT, alpha=0.8)
-    ax.set(xlabel="exact distance", ylabel="ApproxDist too large by (%)")
-    return ax
+    return finished(ax, legend=False, xlabel="exact distance", ylabel="ApproxDist too large by (%)")
 
 
 def plot_approximation_time(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
     """Time of ApproxDist against that of the exact distance, logarithmic (the paper's figures 3c and 3d)."""
-    _paired(exact, approximate)
-    ax = axes_or_new(ax)
+    ax = _axes_of(exact, approximate, ax)
     x, y = ([max(d.seconds, 1e-6) for d in distances] for distances in (exact, approximate))
     ends = [min(*x, *y) / 2, max(*x, *y) * 2]
     ax.plot(ends, ends, color=_LINE, linewidth=0.8, label="equal")
     ax.plot(x, y, "o", color=_POINT, alpha=0.8)
-    ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends)
-    ax.set(xlabel="exact distance (s)", ylabel="ApproxDist (s)")
-    ax.legend()
-    return ax
+    limits: dict[str, Any] = {"xscale": "log", "yscale": "log", "xlim": ends, "ylim": ends}
+    return finished(ax, xlabel="exact distance (s)", ylabel="ApproxDist (s)", **limits)
 
 
 def plot_ranks(result: Any, *, ax: Axes | None = None) -> Axes:
-    """Friedman chart: average ranks, each with half the critical difference on either side (figure 2a).
-
-    `result`: read by its `rules`, `ranks` and `critical_difference`. Returns matplotlib.axes.Axes: rules
-    whose bars do not overlap differ significantly.
-    """
+    """Friedman chart: average ranks; rules whose bars do not overlap differ significantly (figure 2a)."""
     ax = axes_or_new(ax)
     place = np.arange(len(result.rules))[::-1]
     half = result.critical_difference / 2
@@ -111,15 +92,11 @@ def plot_ranks(result: Any, *, ax: Axes | None = None) -> Axes:
         ax.hlines(y, rank - half, rank + half, color=_RANGE, linewidth=3)
         ax.plot(rank, y, "o", color=_POINT)
     ax.set_yticks(place, list(result.rules))
-    ax.set(xlabel=f"average rank, 1 the best (CD = {result.critical_difference:.2f})")
-    return ax
+    return finished(ax, legend=False, xlabel=f"average rank, 1 the best (CD = {result.critical_difference:.2f})")
 
 
 def plot_tradeoff(frame: Any, *, ax: Axes | None = None) -> Axes:
-    """Cost of what every rule chooses over α, with its interval (the paper's figure 1c); smaller is better.
-
-    `frame`: of `HfmExperiment.tradeoff`. Infinite costs are left out.
-    """
+    """Cost of what every rule chooses over α, of `HfmExperiment.tradeoff` (figure 1c); smaller is better."""
     ax = axes_or_new(ax)
     for rule, part in frame.groupby("rule", sort=False):
         (line,) = ax.plot(part["alpha"], part["cost"], label=rule)
@@ -130,18 +107,15 @@ def plot_tradeoff(frame: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_hyperparameter(
-    exact: Any, approximate: Sequence[Any], *, name: str = "m2", quantity: str = "value",
-    ax: Axes | None = None,
-) -> Axes:  # fmt: skip
-    """ApproxDist over m1 or m2 beside the exact distance: value or time (the paper's figure 4).
+    exact: Any, approximate: Sequence[Any], *, name: str = "m2", quantity: str = "value", ax: Axes | None = None
+) -> Axes:
+    """ApproxDist of the same sets over `name`, {"m1", "m2"}, beside the exact distance (the paper's figure 4).
 
-    `exact`: of `set_distance`; `approximate`: of `approx_set_distance` of the same sets, runs with one value
-    of `name`, {"m1", "m2"}, joined by their mean; `quantity`, {"value", "seconds"}.
+    Runs with one value of `name` are joined by their mean; `quantity`, {"value", "seconds"}.
     """
     check_choice("name", name, ("m1", "m2"))
     check_choice("quantity", quantity, ("value", "seconds"))
-    _paired(approximate, approximate)
-    ax = axes_or_new(ax)
+    ax = _axes_of(approximate, approximate, ax)
     runs: dict[int, list[float]] = {}
     for found in approximate:
         runs.setdefault(getattr(found, name), []).append(getattr(found, quantity))
@@ -149,19 +123,14 @@ def plot_hyperparameter(
     ax.plot(sorted(runs), [np.mean(runs[m]) for m in sorted(runs)], color=_RANGE)
     points = [(m, value) for m, values in runs.items() for value in values]
     ax.plot(*zip(*points, strict=True), "o", color=_POINT, alpha=0.6, label="ApproxDist")
-    ax.set(xlabel=name, ylabel="distance" if quantity == "value" else "time (s)")
-    ax.set_yscale("linear" if quantity == "value" else "log")
-    ax.legend()
-    return ax
+    ylabel, yscale = ("distance", "linear") if quantity == "value" else ("time (s)", "log")
+    return finished(ax, xlabel=name, ylabel=ylabel, yscale=yscale)
 
 
 def plot_time_curve(exact: Sequence[Any], approximate: Sequence[Any], *, ax: Axes | None = None) -> Axes:
     """Time of both over the number of rows, logarithmic."""
-    _paired(exact, approximate)
-    ax = axes_or_new(ax)
+    ax = _axes_of(exact, approximate, ax)
     for label, distances, color in (("exact", exact, _POINT), ("ApproxDist", approximate, _RANGE)):
         points = sorted((d.n_a + d.n_b, max(d.seconds, 1e-6)) for d in distances)
         ax.plot(*zip(*points, strict=True), "o-", color=color, label=label)
-    ax.set(xscale="log", yscale="log", xlabel="rows", ylabel="time (s)")
-    ax.legend()
-    return ax
+    return finished(ax, xscale="log", yscale="log", xlabel="rows", ylabel="time (s)")

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_that
+from fairstats.ground.checks import Floats, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
-from fairstats.plots.picture import axes_or_new
+from fairstats.plots.picture import axes_or_new, finished
 
 #: Colours that stay apart without red and green; further groups go on with matplotlib's.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
@@ -32,32 +32,29 @@ def _name(group: Any) -> str:
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
-def _shares(counts: NDArray[Any]) -> NDArray[np.float64]:
-    total = counts.sum()
-    return counts / total if total > 0 else np.zeros(counts.size)
+def _shares(counts: NDArray[Any]) -> Floats:
+    return counts / counts.sum() if counts.sum() > 0 else np.zeros(counts.size)
 
 
-def _density(counts: NDArray[Any], n: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _density(counts: NDArray[Any], n: float) -> tuple[Floats, Floats]:
     """Gaussian kernel density of counts in equal bins of [0, 1], reflected at both ends (Silverman)."""
     shares = _shares(counts)
     centres = (np.arange(shares.size) + 0.5) / shares.size
-    variance = float(shares @ centres**2 - (shares @ centres) ** 2)
-    width = max(0.9 * max(variance, 0.0) ** 0.5 * max(n, 1.0) ** -0.2, 1 / shares.size)
+    variance = max(float(shares @ centres**2 - (shares @ centres) ** 2), 0.0)
+    width = max(0.9 * variance**0.5 * max(n, 1.0) ** -0.2, 1 / shares.size)
     x = np.linspace(0, 1, 401)
 
-    def kernel(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    def kernel(places: Floats) -> Floats:
         z = (x[:, None] - places) / width
         return np.asarray(np.exp(-0.5 * z * z) / (width * np.sqrt(2 * np.pi)))
 
     return x, np.asarray((kernel(centres) + kernel(-centres) + kernel(2 - centres)) @ shares)
 
 
-def _ends(result: Any) -> NDArray[np.float64]:
-    """Ends of the bins of the first comparison; distinct scores reach half way to the next."""
-    atoms = result.counts.atoms
-    if atoms is None:
-        return np.linspace(0, 1, result.comparisons[0].grid_bins + 1)
-    return np.concatenate([[0.0], (atoms[1:] + atoms[:-1]) / 2, [1.0]])
+def bin_ends(counts: Any, bins: int) -> Floats:
+    """Ends of the bins of a comparison; distinct scores reach half way to the next."""
+    inner = counts.grid(bins) if counts.atoms is None else (counts.atoms[1:] + counts.atoms[:-1]) / 2
+    return np.concatenate([[0.0], inner, [1.0]])
 
 
 def plot_histograms(result: Any, *, n_bins: int | None = None, densities: bool = True, ax: Axes | None = None) -> Axes:
@@ -65,54 +62,43 @@ def plot_histograms(result: Any, *, n_bins: int | None = None, densities: bool =
 
     `result`: read by its `counts` and `comparisons`; `n_bins`: bins of the histograms: those of a grid of the
     result, or 100; default the grid of the first comparison; `densities`: also draw densities, smoothed from
-    the counts in 100 bins; `ax`: where to draw; default a new figure's. Returns matplotlib.axes.Axes: with
-    two groups the area where the histograms differ is hatched: it is MADD. Raises InputError for bins that
-    the result did not count; Raises MissingDependencyError without matplotlib (extra ``report``).
+    the counts in 100 bins. With two groups the area where the histograms differ is hatched: it is MADD.
+    Raises InputError for bins that the result did not count.
     """
     ax = axes_or_new(ax)
+    counts = result.counts
     bins = result.comparisons[0].grid_bins if n_bins is None else n_bins
-    edges = np.linspace(0, 1, bins + 1) if n_bins else _ends(result)
-    counted = result.counts.on(bins) if n_bins else result.counts.on_grid(bins)
-    heights = [_shares(counts) / np.diff(edges) for counts in counted]
-    fine = result.counts.on(_FINE)
+    edges = np.linspace(0, 1, bins + 1) if n_bins else bin_ends(counts, bins)
+    heights = [_shares(row) / np.diff(edges) for row in (counts.on(bins) if n_bins else counts.on_grid(bins))]
+    fine = counts.on(_FINE)
     opacity = 0.3 if len(heights) == 2 else 0.12
-    for g, (group, height) in enumerate(zip(result.counts.groups, heights, strict=True)):
+    for g, (group, height) in enumerate(zip(counts.groups, heights, strict=True)):
         ax.stairs(height, edges, fill=True, alpha=opacity, color=_colour(g), label=_name(group))
         ax.stairs(height, edges, color=_colour(g), linewidth=1)
         if densities and fine[g].sum() > 0:
-            ax.plot(*_density(fine[g], float(result.counts.sizes[g])), color=_colour(g), linewidth=1.8)
+            ax.plot(*_density(fine[g], float(counts.sizes[g])), color=_colour(g), linewidth=1.8)
     if len(heights) == 2:
         style: dict[str, Any] = {"facecolor": "none", "edgecolor": _APART, "hatch": "///", "linewidth": 0}
         low, high = np.minimum(*heights), np.maximum(*heights)
         ax.stairs(high, edges, baseline=low, fill=True, label=f"MADD in {bins} bins", **style)
-    ax.set(xlim=(0, 1), ylim=(0, None), xlabel="score", ylabel="density")
-    ax.legend()
-    return ax
+    return finished(ax, xlim=(0, 1), ylim=(0, None), xlabel="score", ylabel="density")
 
 
 def plot_contributions(result: Any, *, ax: Axes | None = None) -> Axes:
-    """What every bin of the grid adds to MADD in the first comparison, with sign.
-
-    `result`: read by its `comparisons`.
-    """
+    """What every bin of the grid adds to MADD in the first comparison of a `result`, with sign."""
     ax = axes_or_new(ax)
     first = result.comparisons[0]
     values = np.asarray(first.contributions)
-    edges = _ends(result)
+    edges = bin_ends(result.counts, first.grid_bins)
     for sign, colour, group in ((1, _colour(0), first.group), (-1, _colour(1), first.reference)):
         part = np.where(sign * values > 0, values, 0.0)
         ax.stairs(part, edges, fill=True, color=colour, alpha=0.6, label=f"more of {_name(group).strip()}")
     ax.axhline(0, color="0.2", linewidth=0.8)
-    ax.set(xlim=(0, 1), xlabel="score", ylabel="difference of shares")
-    ax.legend()
-    return ax
+    return finished(ax, xlim=(0, 1), xlabel="score", ylabel="difference of shares")
 
 
 def plot_search(result: Any, *, ax: Axes | None = None) -> Axes:
-    """MADD against h with the stable stretch, of the first comparison.
-
-    Raises InputError if the result holds no curve: with given bins nothing was searched, and an audit does not keep it.
-    """
+    """MADD against h with the stable stretch, of the first comparison; InputError if the result holds no curve."""
     first = result.comparisons[0]
     if first.curve is None:
         got = "'curve' of a result without one: of given bins, or of an audit"
@@ -125,7 +111,7 @@ def plot_curve(curve: Any, *, stable: Any = None, ax: Axes | None = None) -> Axe
     """MADD against the bandwidth (the paper's figures 10, 12 and 13).
 
     `curve`: read by its `bandwidth` and `madd`; `stable`: its stretch is marked, with its mean, and h_sup.
-    Returns matplotlib.axes.Axes: the bandwidth is logarithmic, as the search is: most bandwidths are small.
+    The bandwidth is logarithmic, as the search is: most bandwidths are small.
     """
     ax = axes_or_new(ax)
     cure = "plot(stable=fs.stable_bandwidth(curve))"
@@ -138,69 +124,47 @@ def plot_curve(curve: Any, *, stable: Any = None, ax: Axes | None = None) -> Axe
         ax.hlines(stable.mean, stable.low, stable.high, color=_STABLE, linewidth=2, label=label)
         label = f"$h_{{\\mathrm{{sup}}}}$ = {stable.h_sup:.3f}"
         ax.axvline(stable.h_sup, color=_LIMIT, linestyle=":", label=label)
-        ax.legend()
-    ax.set(xscale="log", xlim=(h[0], 1), ylim=(0, 2), xlabel="bandwidth h", ylabel="MADD")
-    return ax
+    words: dict[str, Any] = {"xlim": (h[0], 1), "ylim": (0, 2), "xlabel": "bandwidth h", "ylabel": "MADD"}
+    return finished(ax, legend=stable is not None, xscale="log", **words)
 
 
 def plot_losses(mitigator: Any, *, ax: Axes | None = None) -> Axes:
-    """The three losses against λ (the paper's figures 18c and 19c), with the bands of the curve.
-
-    `mitigator`: fitted; read by its `loss_curve_` and `lambda_`.
-    """
+    """The three losses of a fitted mitigator against λ (the paper's figures 18c and 19c), with their bands."""
     ax = axes_or_new(ax)
     curve = mitigator.loss_curve_
-    for name, colour, label in (
-        ("", "0.15", "objective"),
-        ("accuracy_", _colour(0), "accuracy loss"),
-        ("fairness_", _colour(1), "fairness loss, MADD/2"),
-    ):
-        ax.plot(curve["lambda_"], curve[f"{name}loss"], color=colour, label=label)
-        if name:
-            ends = curve[f"{name}low"], curve[f"{name}high"]
-            ax.fill_between(curve["lambda_"], *ends, color=colour, alpha=0.15, linewidth=0)
+    ax.plot(curve["lambda_"], curve["loss"], color="0.15", label="objective")
+    for k, (name, label) in enumerate((("accuracy", "accuracy loss"), ("fairness", "fairness loss, MADD/2"))):
+        ax.plot(curve["lambda_"], curve[f"{name}_loss"], color=_colour(k), label=label)
+        ends = curve[f"{name}_low"], curve[f"{name}_high"]
+        ax.fill_between(curve["lambda_"], *ends, color=_colour(k), alpha=0.15, linewidth=0)
     label = f"$\\lambda^*$ = {mitigator.lambda_:.3f}"
     ax.axvline(mitigator.lambda_, color=_STABLE, linestyle="--", label=label)
-    ax.set(xlim=(-0.01, 1.01), ylim=(0, None), xlabel="$\\lambda$", ylabel="loss, cross-fitted")
-    ax.legend()
-    return ax
+    return finished(ax, xlim=(-0.01, 1.01), ylim=(0, None), xlabel="$\\lambda$", ylabel="loss, cross-fitted")
 
 
 def plot_trade_off(mitigator: Any, *, ax: Axes | None = None) -> Axes:
-    """Fairness loss against accuracy loss over λ, with the limits of either at λ = 0, the chosen one and 1.
-
-    `mitigator`: fitted; read by its `loss_curve_` and `lambda_`.
-    """
+    """Fairness loss against accuracy loss over λ, with the limits of either at λ = 0, the chosen one and 1."""
     ax = axes_or_new(ax)
     curve = mitigator.loss_curve_
     ax.plot(curve["accuracy_loss"], curve["fairness_loss"], color="0.15", linewidth=1)
     chosen = int(np.abs(curve["lambda_"] - mitigator.lambda_).argmin())
     for place, colour in ((0, _colour(0)), (chosen, _STABLE), (len(curve) - 1, _colour(1))):
         at = curve.iloc[place]
-        reach = [
-            [[at[f"{n}_loss"] - at[f"{n}_low"]], [at[f"{n}_high"] - at[f"{n}_loss"]]] for n in ("accuracy", "fairness")
-        ]
+        losses = ((at[f"{n}_low"], at[f"{n}_loss"], at[f"{n}_high"]) for n in ("accuracy", "fairness"))
+        reach = [[[value - low], [high - value]] for low, value, high in losses]
         label = f"$\\lambda$ = {at['lambda_']:.3f}"
-        where: dict[str, Any] = {"xerr": reach[0], "yerr": reach[1], "fmt": "o", "color": colour}
-        ax.errorbar(at["accuracy_loss"], at["fairness_loss"], **where, label=label)
-    ax.set(ylim=(0, None), xlabel="accuracy loss", ylabel="fairness loss, MADD/2")
-    ax.legend()
-    return ax
+        style: dict[str, Any] = {"xerr": reach[0], "yerr": reach[1], "fmt": "o", "color": colour}
+        ax.errorbar(at["accuracy_loss"], at["fairness_loss"], **style, label=label)
+    return finished(ax, ylim=(0, None), xlabel="accuracy loss", ylabel="fairness loss, MADD/2")
 
 
 def plot_before_after(result: Any, *, ax: Axes | None = None) -> Axes:
-    """Densities of every group before (dashed) and after (solid) a mitigation.
-
-    `result`: read by its `before` and `after`.
-    """
+    """Densities of every group before (dashed) and after (solid) a mitigation; `result` is read by these names."""
     ax = axes_or_new(ax)
-    for stage, style in ((result.before, "--"), (result.after, "-")):
-        for g, counts in enumerate(stage.counts.on(_FINE)):
+    for when, style in (("before", "--"), ("after", "-")):
+        of_stage = getattr(result, when).counts
+        for g, counts in enumerate(of_stage.on(_FINE)):
             if counts.sum() > 0:
-                when = "before" if stage is result.before else "after"
-                label = f"{_name(stage.counts.groups[g])}, {when}"
-                x, y = _density(counts, float(stage.counts.sizes[g]))
-                ax.plot(x, y, style, color=_colour(g), label=label)
-    ax.set(xlim=(0, 1), ylim=(0, None), xlabel="score", ylabel="density")
-    ax.legend()
-    return ax
+                curve = _density(counts, float(of_stage.sizes[g]))
+                ax.plot(*curve, style, color=_colour(g), label=f"{_name(of_stage.groups[g])}, {when}")
+    return finished(ax, xlim=(0, 1), ylim=(0, None), xlabel="score", ylabel="density")

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_that
+from fairstats.ground.checks import Floats, check_that
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.lazy import Axes
 
@@ -47,6 +46,14 @@ def _check_axes(argument: str, given: Any) -> None:
     check_that(fine, argument, given, "matplotlib axes, or None for a new figure", "plt.subplots()[1]")
 
 
+def finished(ax: Axes, *, legend: bool = True, **words: Any) -> Axes:
+    """The axes with their words, limits and scales, and with a legend of what is drawn."""
+    ax.set(**words)
+    if legend:
+        ax.legend()
+    return ax
+
+
 def panels_or_new(axes: Any, shape: tuple[int, int], allowed: str, **new: Any) -> tuple[Any, Any]:
     """The axes that were given, or those of a new figure of rows × columns, and the same in one row."""
     if axes is None:
@@ -54,8 +61,7 @@ def panels_or_new(axes: Any, shape: tuple[int, int], allowed: str, **new: Any) -
         figure.set_layout_engine("constrained")
     panels = np.asarray(axes, dtype=object).ravel()
     if panels.size != shape[0] * shape[1]:
-        cure = f"plt.subplots{shape}[1]"
-        raise InputError("axes", got=f"{panels.size} axes", allowed=allowed, cure=cure)
+        raise InputError("axes", got=f"{panels.size} axes", allowed=allowed, cure=f"plt.subplots{shape}[1]")
     for panel in panels:
         _check_axes("axes", panel)
     return axes, panels
@@ -72,11 +78,11 @@ class Mark:
     """
 
     kind: Literal["line", "steps", "band", "area", "box", "rule", "dots"]
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
+    x: Floats
+    y: Floats
     series: int = 0
     label: str = ""
-    low: NDArray[np.float64] | None = None
+    low: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +110,7 @@ def draw(picture: Picture, ax: Axes | None = None) -> Axes:
     for one in picture.marks:
         colour = _NAMED.get(one.series, COLOURS[one.series % len(COLOURS)])
         dash = DASHES[one.series % len(DASHES)] if one.series >= 0 else (0, (4, 3))
-        label = one.label.replace("$", r"\$") or None
-        style: dict[str, Any] = {"color": colour, "label": label}
+        style: dict[str, Any] = {"color": colour, "label": one.label.replace("$", r"\$") or None}
         if one.kind == "line":
             ax.plot(one.x, one.y, linestyle=dash if one.series >= 0 else "solid", **style)
         elif one.kind == "dots":
@@ -118,8 +123,7 @@ def draw(picture: Picture, ax: Axes | None = None) -> Axes:
         elif one.kind == "area":
             ax.fill(one.x, one.y, alpha=0.3, linewidth=0, **style)
         elif one.kind == "box":
-            corners = one.x[[0, 1, 1, 0, 0]], one.y[[0, 0, 1, 1, 0]]
-            ax.plot(*corners, linestyle=dash, **style)
+            ax.plot(one.x[[0, 1, 1, 0, 0]], one.y[[0, 0, 1, 1, 0]], linestyle=dash, **style)
         elif one.x.size:
             ax.axvline(one.x[0], linestyle=dash, linewidth=1, **style)
         else:
@@ -133,9 +137,7 @@ def draw(picture: Picture, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def contours(
-    x: NDArray[np.float64], y: NDArray[np.float64], values: NDArray[np.float64], level: float
-) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+def contours(x: Floats, y: Floats, values: Floats, level: float) -> list[tuple[Floats, Floats]]:
     """Lines on which a surface has a level: marching squares with linear interpolation, joined.
 
     `values`, shape (len(x), len(y)). A cell whose opposite corners are above is cut as two corners.

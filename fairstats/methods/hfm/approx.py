@@ -1,12 +1,9 @@
 """ApproxDist, as the paper prints it (Algorithms 1 and 2), and the m1 and m2 that a wanted probability takes.
 
-A row's nearest row t is missed along a random line only if m2 rows v that are too far (beyond α·D) project
-between the row and t. One v does with probability (angle at v in the triangle row, t, v)/π, at most
-arcsin(|t|/|v|)/π: Lemma 1, for the side on which t lies. So a row with K rows too far is missed with
-probability 0 if K < m2, and at most Σ arcsin(|t|/|v|)/(π·m2) by Markov's inequality, which is Eq. (15);
-a projection fails if it misses some row: at most the sum over all rows. The paper's Eq. (10) is not used:
-its proof stops at the one row that attains D, shrinks Lemma 1 by a factor that nothing gives, and rests on a
-density, Eq. (9), that is 0 for every finite set (vignettes/hfm-approximation.md).
+A row's nearest row t is missed along a random line only if m2 rows v that are too far (beyond α·D) project between the
+row and t. One v does with probability at most arcsin(|t|/|v|)/π: Lemma 1, for the side on which t lies. So a row with
+K rows too far is missed with probability 0 if K < m2, and at most Σ arcsin(|t|/|v|)/(π·m2) by Markov's inequality:
+Eq. (15). A projection fails if it misses some row. Why not Eq. (10): vignettes/hfm-approximation.md.
 """
 
 from __future__ import annotations
@@ -15,42 +12,35 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import ceil, log10
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from fairstats.ground.checks import as_generator, check_number, check_share, check_whole
+from fairstats.ground.checks import Floats, as_generator, check_number, check_share, check_whole
 from fairstats.ground.errors import InputError
-from fairstats.ground.tally import Tally, counts_or_rows
-from fairstats.methods.hfm.encoding import pair_of_groups
-from fairstats.methods.hfm.rows import Rows, as_pair, portions
-from fairstats.methods.hfm.set_distance import DirectedDistance, SetDistance, in_range
+from fairstats.ground.tally import Tally
+from fairstats.methods.hfm.rows import Indices, Rows, portions
+from fairstats.methods.hfm.set_distance import SetDistance, in_range, labelled, two_sets
 
 #: Numbers held in one portion of rows.
 _CELLS = 1 << 16
 #: Distances held at a time.
 _PAIRS = 1 << 20
+#: Rows along a projection, their places on it, and which rows they are.
+_Sorted: TypeAlias = tuple[Floats, Floats, Indices]
 
 
 def approx_set_distance(
-    a: Any = None,
-    b: Any = None,
-    *,
-    m1: int | None = None,
-    m2: int | None = None,
-    probability: float | None = None,
-    factor: float = 1.5,
-    rng: Any = None,
-    counts: Tally | None = None,
-) -> SetDistance:
+    a: Any = None, b: Any = None, *, m1: int | None = None, m2: int | None = None, probability: float | None = None,
+    factor: float = 1.5, rng: Any = None, counts: Tally | None = None,
+) -> SetDistance:  # fmt: skip
     """The paper's approximation of the distance between two sets; it is never too small.
 
     Parameters
     ----------
-    a, b : array-like or data frame of numbers, shape (n, d), (m, d)
-        Finite rows with the same columns.
+    a, b, counts
+        As in `set_distance`.
     m1 : int, optional
         Random projections; default 25, or what `probability` asks for.
     m2 : int, optional
@@ -63,8 +53,6 @@ def approx_set_distance(
         The α of Proposition 2; used with `probability` only.
     rng : None, int or numpy.random.Generator
         Of the projections.
-    counts : Tally, optional
-        As in `set_distance`.
 
     Returns
     -------
@@ -77,23 +65,17 @@ def approx_set_distance(
     InputError
         As `set_distance`; for m1 or m2 below 1, and where those given cannot reach the probability.
 
-    See Also
-    --------
-    set_distance : The exact distance, in less time.
-
     Notes
     -----
-    Weights are uniform on the sphere Σ|w_i| = 1: exponential magnitudes, divided by their sum, with random
-    signs. Each row is compared with at most m2 rows of the other set whose projection is not larger and with
-    m2 whose projection is not smaller; the maximum over rows of the smallest distance found, the minimum over
-    projections. Both restrict a minimum, so the value lies at or above the exact distance; it equals the
-    exact one once m2 reaches the size of the larger set.
+    Weights are uniform on the sphere Σ|w_i| = 1. Each row is compared with at most m2 rows of the other set whose
+    projection is not larger and with m2 whose projection is not smaller; the maximum over rows of the smallest distance
+    found, the minimum over projections: at or above the exact distance, and equal to it once m2 reaches the size of the
+    larger set. `set_distance` has the exact distance, in less time.
 
-    With `probability` directions are uniform on the Euclidean sphere (then scaled to Σ|w_i| = 1), as Lemma 1
-    has them; for uniform weights on Σ|w_i| = 1 its upper bound does not hold. The guarantee is Eq. (15) of
-    the proof of Proposition 2, summed over all rows: the probability that a projection fails is at most
-    Σ over rows with m2 or more rows beyond factor·D of min(1, Σ arcsin(|t|/|v|)/(π·m2)), t the nearest row
-    and v those beyond; to the power of m1. Eq. (10) itself is no bound.
+    With `probability` directions are uniform on the Euclidean sphere, as Lemma 1 has them; for uniform weights on
+    Σ|w_i| = 1 its upper bound does not hold. The guarantee is Eq. (15) of the proof of Proposition 2, summed over all
+    rows: the probability that a projection fails is at most Σ over rows with m2 or more rows beyond factor·D of
+    min(1, Σ arcsin(|t|/|v|)/(π·m2)), t the nearest row and v those beyond; to the power of m1. Eq. (10) is no bound.
 
     References
     ----------
@@ -114,24 +96,22 @@ def approx_set_distance(
     >>> sure.m1, sure.m2, sure.probability
     (1, 4, 1.0)
     """
-    both = {"m1": m1, "m2": m2}
-    m1, m2 = (v if v is None else check_whole(k, v, low=1, cure=f"{k}=25") for k, v in both.items())
-    given = counts_or_rows(counts, needs="a, b", a=a, b=b)
-    first, second = pair_of_groups(counts) if given else as_pair(a, b)  # type: ignore[arg-type]
+    both = (("m1", m1), ("m2", m2))
+    m1, m2 = (v if v is None else check_whole(name, v, low=1, cure=f"{name}=25") for name, v in both)
+    first, second = two_sets(a, b, counts)
     generator, seed = as_generator(rng)
     if probability is None:
         return approximate(first, second, m1=25 if m1 is None else m1, m2=m2, rng=generator, seed=seed)
     share = check_share("probability", probability)
     alpha = check_number("factor", factor, low=1, allowed="a number of at least 1", cure="1.5")
-    a, b, _ = in_range(first.values, second.values)
-    m1, m2, reached = choose(a, b, share, alpha, m1, m2)
+    m1, m2, reached = choose(*in_range(first.values, second.values)[:2], share, alpha, m1, m2)
     found = approximate(first, second, m1=m1, m2=m2, rng=generator, seed=seed, weights=isotropic_weights)
     return replace(found, probability=reached, factor=alpha)
 
 
 def approximate(
     first: Rows, second: Rows, *, m1: int, m2: int | None, rng: np.random.Generator, seed: int | None,
-    weights: Callable[[int, np.random.Generator], NDArray[np.float64]] | None = None,
+    weights: Callable[[int, np.random.Generator], Floats] | None = None,
 ) -> SetDistance:  # fmt: skip
     """ApproxDist (Algorithm 1) of validated rows; `weights` draws a projection, default `random_weights`."""
     start = time.perf_counter()
@@ -139,14 +119,12 @@ def approximate(
     neighbours = default_m2(len(a) + len(b)) if m2 is None else m2
     found = [acceleration(a, b, (weights or random_weights)(a.shape[1], rng), neighbours) for _ in range(m1)]
     values = tuple(unit * max(ab[0], ba[0]) for ab, ba, _ in found)
-    (ab, i, j), (ba, k, m), _ = found[int(np.argmin(values))]
+    ab, ba, _ = found[int(np.argmin(values))]
     return SetDistance(
-        value=min(values), statistic="max",
-        a_to_b=DirectedDistance(ab * unit, first.label(i), second.label(j)),
-        b_to_a=DirectedDistance(ba * unit, second.label(k), first.label(m)), exact=False,
-        seconds=time.perf_counter() - start, n_distances=sum(count for *_, count in found),
-        n_tree_queries=0, n_a=len(a), n_b=len(b), dimension=a.shape[1], per_projection=values, m1=m1,
-        m2=neighbours, seed=seed,
+        value=min(values), statistic="max", a_to_b=labelled(ab, unit, first, second),
+        b_to_a=labelled(ba, unit, second, first), exact=False, seconds=time.perf_counter() - start,
+        n_distances=sum(count for *_, count in found), n_tree_queries=0, n_a=len(a), n_b=len(b),
+        dimension=a.shape[1], per_projection=values, m1=m1, m2=neighbours, seed=seed,
     )  # fmt: skip
 
 
@@ -155,40 +133,35 @@ def default_m2(n: int) -> int:
     return max(ceil(2 * log10(n)), 1)
 
 
-def random_weights(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def random_weights(d: int, rng: np.random.Generator) -> Floats:
     """Weights uniform on Σ|w_i| = 1, shape (d,)."""
     magnitudes = rng.standard_exponential(d)
     return np.asarray(magnitudes * rng.choice([-1.0, 1.0], size=d) / magnitudes.sum())
 
 
-def isotropic_weights(d: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def isotropic_weights(d: int, rng: np.random.Generator) -> Floats:
     """Weights of Σ|w_i| = 1 whose direction is uniform on the Euclidean sphere, shape (d,)."""
     direction = rng.standard_normal(d)
     return np.asarray(direction / np.abs(direction).sum())
 
 
 def acceleration(
-    a: NDArray[np.float64], b: NDArray[np.float64], w: NDArray[np.float64], m2: int
-) -> tuple[tuple[float, int, int], tuple[float, int, int], int]:  # fmt: skip
-    """AcceleDist (Algorithm 2): both directions along one projection with these weights.
-
-    `m2`: neighbours on either side. Returns (distance, row, nearest found) of both, and the distances evaluated.
-    """
+    a: Floats, b: Floats, w: Floats, m2: int
+) -> tuple[tuple[float, int, int], tuple[float, int, int], int]:
+    """AcceleDist (Algorithm 2): (distance, row, nearest found) of both directions, and the distances evaluated."""
     sets = []
     for rows in (a, b):
         along = rows @ w
         order = np.argsort(along, kind="stable")
         sets.append((rows[order], along[order], order))
-    a_to_b, count_ab = _directed(*sets[0], *sets[1], m2)
-    b_to_a, count_ba = _directed(*sets[1], *sets[0], m2)
+    a_to_b, count_ab = _directed(sets[0], sets[1], m2)
+    b_to_a, count_ba = _directed(sets[1], sets[0], m2)
     return a_to_b, b_to_a, count_ab + count_ba
 
 
-def _directed(
-    own: NDArray[np.float64], along_own: NDArray[np.float64], rows_own: NDArray[np.intp],
-    other: NDArray[np.float64], along_other: NDArray[np.float64], rows_other: NDArray[np.intp], m2: int,
-) -> tuple[tuple[float, int, int], int]:  # fmt: skip
-    """Largest of the smallest distances found: value, row, nearest; evaluations; rows in sorted order."""
+def _directed(first: _Sorted, second: _Sorted, m2: int) -> tuple[tuple[float, int, int], int]:
+    """Largest of the smallest distances found: value, row, nearest; evaluations."""
+    (own, along_own, rows_own), (other, along_other, rows_other) = first, second
     n, m = len(own), len(other)
     first_above = np.searchsorted(along_other, along_own, side="left")  # g(x') ≥ g(x) from here on
     last_below = np.searchsorted(along_other, along_own, side="right")  # g(x') ≤ g(x) before here
@@ -197,10 +170,10 @@ def _directed(
     for rows in portions(n, max(_CELLS // own.shape[1], 1)):
         best = np.full(rows.stop - rows.start, np.inf)
         place = np.zeros(best.size, dtype=np.intp)
-        for ends in ((low[rows], last_below[rows]), (first_above[rows], high[rows])):
-            for offset in range(int((ends[1] - ends[0]).max(initial=0))):
-                candidates = ends[0] + offset
-                inside = candidates < ends[1]
+        for start, stop in ((low[rows], last_below[rows]), (first_above[rows], high[rows])):
+            for offset in range(int((stop - start).max(initial=0))):
+                candidates = start + offset
+                inside = candidates < stop
                 count += int(np.count_nonzero(inside))
                 candidates = np.minimum(candidates, m - 1)
                 difference = own[rows] - other[candidates]
@@ -214,9 +187,8 @@ def _directed(
 
 
 def choose(
-    a: NDArray[np.float64], b: NDArray[np.float64], probability: float, factor: float, m1: int | None,
-    m2: int | None,
-) -> tuple[int, int, float]:  # fmt: skip
+    a: Floats, b: Floats, probability: float, factor: float, m1: int | None, m2: int | None
+) -> tuple[int, int, float]:
     """m1 and m2 of least m1·m2 that reach the probability, those given kept, and the one guaranteed."""
     failing = failure_bound(a, b, factor)
     with np.errstate(divide="ignore"):
@@ -229,21 +201,16 @@ def choose(
     cost = asked * (repeats if m1 is None else np.where(repeats <= m1, m1, np.inf))
     best = int(np.argmin(cost))
     if not np.isfinite(cost[best]):
-        raise InputError(
-            "probability",
-            got=f"{probability:g}, which m1 = {m1} and m2 = {m2} do not guarantee",
-            allowed=f"what they guarantee within {factor:g} times the distance",
-            cure="leave one or both out, and they are chosen; or allow a larger factor",
-        )
+        got = f"{probability:g}, which m1 = {m1} and m2 = {m2} do not guarantee"
+        allowed = f"what they guarantee within {factor:g} times the distance"
+        cure = "leave one or both out, and they are chosen; or allow a larger factor"
+        raise InputError("probability", got=got, allowed=allowed, cure=cure)
     chosen = int(repeats[best]) if m1 is None else m1
     return chosen, int(asked[best]) if m2 is None else m2, float(1 - failing[best] ** chosen)
 
 
-def failure_bound(a: NDArray[np.float64], b: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
-    """Bound of the probability that one projection gives more than factor·D, for m2 = 1, 2, … until it is 0.
-
-    Along directions uniform on the sphere. It looks at all pairs of rows, twice.
-    """
+def failure_bound(a: Floats, b: Floats, factor: float) -> Floats:
+    """Bound of the probability that one isotropic projection gives more than factor·D, for m2 = 1, 2, … until 0."""
     if a.shape[1] == 1:
         return np.zeros(1)  # on a line neighbours are the nearest
     near_a, near_b = np.empty(len(a)), np.full(len(b), np.inf)
@@ -265,12 +232,12 @@ def failure_bound(a: NDArray[np.float64], b: NDArray[np.float64], factor: float)
     return _from(whole, np.ones(expected.size), m2) + uncut.clip(min=0) / m2
 
 
-def _from(levels: NDArray[np.intp], values: NDArray[np.float64], m2: NDArray[np.intp]) -> NDArray[np.float64]:
+def _from(levels: Indices, values: Floats, m2: Indices) -> Floats:
     """For every m2 the sum of the values whose level is m2 or more."""
     return np.asarray(np.bincount(levels, values, m2.size + 1)[::-1].cumsum()[::-1][m2])
 
 
-def _blocks(a: NDArray[np.float64], b: NDArray[np.float64]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+def _blocks(a: Floats, b: Floats) -> Iterator[tuple[slice, Floats]]:
     """Distances of some rows of `a` to all of `b`."""
     for rows in portions(len(a), max(_PAIRS // len(b), 1)):
         yield rows, cdist(a[rows], b)

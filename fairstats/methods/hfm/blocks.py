@@ -1,11 +1,9 @@
 """Squared distances by blocks: BLAS finds the candidates, direct differences decide.
 
-|q − t|² = |q|² + |t|² − 2 q·t is fast and, where rows are close, wrong by rounding: the expansion of two
-equal rows in single precision gives 0.004. Here it only ever *bounds* a distance (``γ`` is the rounding that d + 1
-products can gather), and every number that is returned is a sum of squared differences in double precision.
-
-All of it runs under one thread of BLAS: the blocks are made to fit the cache of one core, and further threads
-took four to five times as much of the processor's time.
+|q − t|² = |q|² + |t|² − 2 q·t is fast and, where rows are close, wrong by rounding. Here it only *bounds* distances
+(``γ`` is the rounding that d + 1 products can gather), and every number that is returned is a sum of squared
+differences in double precision. All of it runs under one thread of BLAS: the blocks are made to fit the cache of one
+core, and further threads took four to five times as much of the processor's time.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from fairstats.ground.checks import Floats
-from fairstats.methods.hfm.rows import portions
+from fairstats.methods.hfm.rows import Indices, portions
 
 #: Two squared distances that differ by less than this share are one.
 TIE = 1e-12
@@ -65,8 +63,7 @@ class Work:
     """Distances that were evaluated, and queries put to a tree."""
 
     def __init__(self) -> None:
-        self.distances = 0
-        self.tree_queries = 0
+        self.distances = self.tree_queries = 0
 
 
 def squared_pairs(a: Floats, rows_a: NDArray[Any], b: Floats, rows_b: NDArray[Any]) -> Floats:
@@ -79,21 +76,16 @@ def squared_pairs(a: Floats, rows_a: NDArray[Any], b: Floats, rows_b: NDArray[An
 
 
 class Targets:
-    """The rows of one set, shape (k, d), ready to be compared with rows of another.
-
-    `others`: the other set, for a common centre and unit; `work` counts what is evaluated.
-    """
+    """The rows of one set, (k, d), ready to be compared with `others`, in a common unit; `work` counts what is done."""
 
     def __init__(self, rows: Floats, others: Floats, work: Work) -> None:
-        self.rows = rows
-        self.work = work
+        self.rows, self.work = rows, work
         self.n, self.d = rows.shape
         both = (rows[:: max(self.n // 1000, 1)], others[:: max(len(others) // 1000, 1)])
         self.centre = (both[0].mean(axis=0) + both[1].mean(axis=0)) / 2
         widest = max(-float(min(rows.min(), others.min())), float(max(rows.max(), others.max())))
         self.unit = 1 / (2 * widest) if widest > 0 else 1.0
-        _, norms = self.prepare(both[1], np.float64)
-        self.typical_norm = float(norms.mean())
+        self.typical_norm = float(self.prepare(both[1], np.float64)[1].mean())
         self._scan_type: type[np.floating[Any]] = np.float32
         self._n_blocks = -(-self.n // _SCAN)
         self._kept: dict[tuple[int, str], NDArray[Any]] = {}
@@ -111,8 +103,7 @@ class Targets:
                 np.subtract(rows[:, j], self.centre[j], out=columns[j], casting="same_kind")
             columns[: self.d] *= dtype(self.unit)
             columns[self.d] = 1
-            squares = np.einsum("ji,ji->i", columns[:-1], columns[:-1], dtype=np.float64)
-            return columns.T, squares
+            return columns.T, np.einsum("ji,ji->i", columns[:-1], columns[:-1], dtype=np.float64)
         ready = np.empty((len(rows), self.d + 1), dtype=dtype)
         part = ready[:, : self.d]
         np.subtract(rows, self.centre, out=part, casting="same_kind")
@@ -138,7 +129,7 @@ class Targets:
             self._kept[key] = made
         return self._kept[key]
 
-    def scan(self, queries: Floats, at_least: float = -np.inf) -> tuple[Floats, NDArray[np.intp]]:
+    def scan(self, queries: Floats, at_least: float = -np.inf) -> tuple[Floats, Indices]:
         """Exact squared distance of every query to its nearest row, and that row.
 
         A query is left as soon as a row is found at the squared distance `at_least` or nearer; its answer is
@@ -152,7 +143,7 @@ class Targets:
         nearest = np.zeros(len(queries), dtype=np.intp)
         active = np.arange(len(queries))
 
-        def take_nearer(rows: NDArray[np.intp], candidates: NDArray[np.intp]) -> None:
+        def take_nearer(rows: Indices, candidates: Indices) -> None:
             exact = squared_pairs(queries, rows, self.rows, candidates)
             order = np.argsort(exact, kind="stable")[::-1]  # of several of one row the last written stays
             order = order[exact[order] < best[rows[order]]]

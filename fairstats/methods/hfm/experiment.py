@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import checks
+from fairstats.ground.checks import Floats
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.encoding import as_array
 from fairstats.ground.errors import InputError
@@ -23,10 +24,10 @@ from fairstats.ground.registry import CELLS, RATES
 from fairstats.ground.results import Comparison, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.hfm.approx import approximate
+from fairstats.methods.hfm.encoding import make_scene
 from fairstats.methods.hfm.result import harmonic
 from fairstats.methods.hfm.risk import discriminative_risk, find_attributes, labels_of
-from fairstats.methods.hfm.rows import Rows, as_pandas
-from fairstats.methods.hfm.scene import make_scene
+from fairstats.methods.hfm.rows import Mask, Rows, as_pandas
 from fairstats.methods.hfm.selection import RankingResult, rank_rules, select_model
 from fairstats.methods.hfm.set_distance import measure as measure_sets
 
@@ -39,10 +40,9 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class RuleComparison(Comparison):
-    """Mean over folds of what one rule chose in one case, by a paired t-test against the baseline.
+    """Mean and `sd` over folds of what one rule chose in one case, by a paired t-test against the baseline.
 
-    `sd`: over folds; `outcome`: "win" of the baseline, "loss" or "tie"; `pvalue_corrected`: Nadeau and
-    Bengio's, which allows for shared training rows.
+    `outcome`: "win" of the baseline, "loss" or "tie"; `pvalue_corrected`: Nadeau and Bengio's, as folds share rows.
     """
 
     further: ClassVar[tuple[str, ...]] = ("case", "sd", "outcome", "pvalue_corrected")
@@ -67,8 +67,6 @@ class HfmExperiment(Result):
         Of each case the error, then the measures, on training and test rows.
     ratios : tuple of float
         Test rows by training rows of each case.
-    baseline, alpha, confidence_level, seed
-        As they were asked for.
     """
 
     title: ClassVar[str] = "Rules that choose a model by error and fairness, on test rows"
@@ -82,15 +80,15 @@ class HfmExperiment(Result):
 
     rules: tuple[str, ...]
     cases: tuple[str, ...]
-    train: tuple[NDArray[np.float64], ...]
-    test: tuple[NDArray[np.float64], ...]
+    train: tuple[Floats, ...]
+    test: tuple[Floats, ...]
     ratios: tuple[float, ...]
     baseline: str
     alpha: float
     confidence_level: float
     seed: int | None
 
-    def scores(self, rule: str, measure: str = "", alpha: float | None = None) -> list[NDArray[np.float64]]:
+    def scores(self, rule: str, measure: str = "", alpha: float | None = None) -> list[Floats]:
         """Value on test rows of what a rule chooses with α, per case one of every fold."""
         checks.check_choice("rule", rule, self.rules)
         checks.check_choice("measure", measure, ("", *self.rules))
@@ -107,8 +105,7 @@ class HfmExperiment(Result):
     def compare(self, measure: str = "") -> tuple[RuleComparison, ...]:
         """Every rule in every case."""
         smaller, name = measure in self.rules[1:], measure or self.rules[0]
-        cases = list(zip(self.cases, self.scores(self.baseline, measure), self.ratios, strict=True))
-        found = []
+        cases, found = list(zip(self.cases, self.scores(self.baseline, measure), self.ratios, strict=True)), []
         for rule in self.rules:
             for (case, base, ratio), own in zip(cases, self.scores(rule, measure), strict=True):
                 t, p, corrected = _paired_t(base - own, ratio)
@@ -145,15 +142,14 @@ class HfmExperiment(Result):
     def tradeoff(self, alphas: Sequence[float] | None = None, *, measure: str = "") -> pd.DataFrame:
         """α·error + (1 − α)·|fairness| on test rows of what each rule chooses with α (the paper's figure 1c).
 
-        `measure`: the fairness of all rules; default each one's own, whose sizes do not compare. Returns a
-        frame with `alpha`, `rule`, means over cases of `error`, `fairness` and `cost`, and the cost's t
-        interval `ci_low`, `ci_high`.
+        `measure`: the fairness of all rules; default each one's own, whose sizes do not compare. Returns a frame
+        with `alpha`, `rule`, means over cases of `error`, `fairness`, `cost`, and the cost's t interval.
         """
         n, rows = len(self.cases), []
         quantile = normal_quantile((1 + self.confidence_level) / 2, n - 1) / math.sqrt(n)
         for alpha in np.linspace(0, 1, 21).tolist() if alphas is None else alphas:
             for rule in self.rules[1:]:
-                both = [self.scores(rule, m, alpha) for m in ("", measure or rule)]
+                both = (self.scores(rule, m, alpha) for m in ("", measure or rule))
                 error, fairness = (np.array([_mean(v) for v in values]) for values in both)
                 cost = alpha * (1 - error) + ((1 - alpha) * fairness if alpha < 1 else 0)
                 mean, half = cost.mean(), quantile * cost.std(ddof=1)
@@ -163,30 +159,27 @@ class HfmExperiment(Result):
     def sentences(self) -> list[str]:
         """The ranking, Friedman's test, and how the baseline fares against each rule."""
         ranking, form = self.ranking(), "{} against {}: {} wins, {} ties, {} losses; {} confirmed."
-        friedman = f"Friedman's test over {ranking.n} cases: p = {ranking.pvalue:.3g}."
         counts = [form.format(self.baseline, *row) for row in self.wins().itertuples()]
-        return [*ranking.sentences(), friedman, *counts]
+        return [*ranking.sentences(), f"Friedman's test over {ranking.n} cases: p = {ranking.pvalue:.3g}.", *counts]
 
     def notes(self) -> list[str]:
         """Settings, and what the tests leave out of account."""
-        return [
-            f"{self.alpha:g}·error + {1 - self.alpha:g}·|fairness| on training rows chooses; `outcome` is "
-            f"that of {self.baseline}. Folds share training rows, which pvalue_corrected allows for; cases "
-            "of one data set share rows, which Friedman's test does not know.",
-            *self.sentences()[:2],
-        ]
+        how = f"{self.alpha:g}·error + {1 - self.alpha:g}·|fairness| on training rows chooses"
+        shared = "Folds share training rows, which pvalue_corrected allows for; cases of one data set share rows"
+        text = f"{how}; `outcome` is that of {self.baseline}. {shared}, which Friedman's test does not know."
+        return [text, *self.sentences()[:2]]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Friedman chart of `ranking()`; `tradeoff()` is drawn by `fairstats.plots.hfm.plot_tradeoff`."""
         return self.ranking().plot(ax)
 
 
-def _mean(values: NDArray[np.float64]) -> float:
+def _mean(values: Floats) -> float:
     """Mean of the folds in which the value is defined."""
     return math.nan if np.isnan(values).all() else float(np.nanmean(values))
 
 
-def _paired_t(differences: NDArray[np.float64], ratio: float) -> tuple[float, float, float]:
+def _paired_t(differences: Floats, ratio: float) -> tuple[float, float, float]:
     """t, its p-value, and that of Nadeau and Bengio, over the folds where both are defined."""
     known = differences[~np.isnan(differences)]
     k, mean = known.size, float(known.mean()) if known.size else 0.0
@@ -197,19 +190,10 @@ def _paired_t(differences: NDArray[np.float64], ratio: float) -> tuple[float, fl
 
 
 def hfm_experiment(
-    models: Mapping[str, Any],
-    data: Mapping[str, tuple[Any, Any, Any]],
-    *,
-    measures: Sequence[str] = _MEASURES,
-    baseline: str | None = None,
-    error: str = "accuracy",
-    alpha: float = 0.05,
-    cv: Any = 5,
-    refit: bool = True,
-    pos_label: Any = None,
-    confidence_level: float = 0.95,
-    rng: Any = None,
-) -> HfmExperiment:
+    models: Mapping[str, Any], data: Mapping[str, tuple[Any, Any, Any]], *, measures: Sequence[str] = _MEASURES,
+    baseline: str | None = None, error: str = "accuracy", alpha: float = 0.05, cv: Any = 5, refit: bool = True,
+    pos_label: Any = None, confidence_level: float = 0.95, rng: Any = None,
+) -> HfmExperiment:  # fmt: skip
     """Choose among models by α·error + (1 − α)·|fairness| on training rows, and compare on test rows.
 
     Parameters
@@ -217,12 +201,11 @@ def hfm_experiment(
     models : mapping of name to estimator
         The pool, with fit and predict; or of every data set to its pool.
     data : mapping of name to (X, y, sensitive)
-        A data frame of features, labels, and the sensitive column or columns of `X`, which the models see.
-        Every sensitive column of every data set is a case; two or more.
+        A data frame of features, labels, and the sensitive column or columns of `X`, which the models see; each is a
+        case, two or more in all.
     measures : sequence of str, default ("DP", "EO", "PQP", "DR", "HFM", "HFM approx")
-        Two or more, a rule each, beside that of the error alone: largest gaps between groups in selection
-        rate, true positive rate, positive predictive value; `discriminative_risk` of all sensitive columns;
-        HFM, exactly and by ApproxDist.
+        Two or more, a rule each, beside that of the error alone: largest gaps between groups in selection rate, true
+        positive rate, positive predictive value; `discriminative_risk`; HFM, exactly and by ApproxDist.
     baseline : str, optional
         The rule that others are compared with; default the last.
     error : {"accuracy", "f1"}, default "accuracy"
@@ -232,8 +215,7 @@ def hfm_experiment(
     cv : int, splitter, or list of (train, test), default 5
         As in scikit-learn. A number makes random folds, even in label and groups.
     refit : bool, default True
-        Fit a clone to each training part. False takes fitted models as they are; the training part only
-        chooses then, and should be rows that they have not seen.
+        Fit a clone to each training part. False takes fitted models; the training part, unseen by them, only chooses.
     pos_label : optional
         The favourable label, where they are not 0/1.
     confidence_level : float, default 0.95
@@ -285,26 +267,21 @@ def hfm_experiment(
     checks.check_that(isinstance(models, Mapping), "models", models, "a mapping of name to estimator")
     checks.check_that(isinstance(data, Mapping), "data", data, "a mapping of name to (X, y, sensitive)")
     generator, seed = checks.as_generator(rng)
-    cases: list[str] = []
-    parts: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]] = ([], [])
-    ratios: list[float] = []
+    found: list[tuple[str, Floats, Floats, float]] = []
     for name, given in data.items():
         checks.check_that(isinstance(given, tuple) and len(given) == 3, "data", given, "(X, y, sensitive)")
         pool = models[name] if isinstance(models.get(name), Mapping) else models
-        found, sensitive, ratio = _run(pool, given, rules, cv, refit, pos_label, generator)
-        cases += [f"{name}, {column}" for column in sensitive]
-        ratios += [ratio] * len(sensitive)
-        for part, values in zip(parts, found, strict=True):
-            part += list(values)
-    checks.check_that(len(cases) > 1 and len(rules) > 2, "data, measures", (cases, measures), "two or more of each")
-    train, test = (tuple(part) for part in parts)
-    return HfmExperiment(rules, tuple(cases), train, test, tuple(ratios), baseline, alpha, level, seed)
+        (train, test), sensitive, ratio = _run(pool, given, rules, cv, refit, pos_label, generator)
+        found += [(f"{name}, {column}", train[k], test[k], ratio) for k, column in enumerate(sensitive)]
+    two = len(found) > 1 and len(rules) > 2
+    checks.check_that(two, "data, measures", ([case for case, *_ in found], measures), "two or more of each")
+    cases, on_train, on_test, ratios = zip(*found, strict=True)
+    return HfmExperiment(rules, cases, on_train, on_test, ratios, baseline, alpha, level, seed)
 
 
 def _run(
-    pool: Mapping[str, Any], given: Any, rules: tuple[str, ...], cv: Any, refit: bool, pos_label: Any,
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.float64], list[str], float]:  # fmt: skip
+    pool: Any, given: Any, rules: tuple[str, ...], cv: Any, refit: bool, pos_label: Any, rng: np.random.Generator
+) -> tuple[Floats, list[str], float]:
     """Values of one data set, shape (2, attributes, folds, models, rules); its attributes; test by train."""
     from sklearn.base import clone
     from sklearn.model_selection import PredefinedSplit, check_cv
@@ -356,13 +333,12 @@ class _Part:
     reference: Any
     known: dict[tuple[str, str], float]
 
-    def values(self, predict: Any, rules: tuple[str, ...], rng: np.random.Generator) -> NDArray[np.float64]:
+    def values(self, predict: Any, rules: tuple[str, ...], rng: np.random.Generator) -> Floats:
         """Error and measures of one model, shape (attributes, rules)."""
         y_pred = labels_of(predict, self.X, self.y.size)
         found = np.empty((len(self.groups), len(rules)))
         for k, group in enumerate(self.groups.values()):
-            given = {"sensitive_features": group, "pos_label": self.pos_label}
-            counts = ConfusionCounts.from_arrays(self.y, y_pred, **given)
+            counts = ConfusionCounts.from_arrays(self.y, y_pred, sensitive_features=group, pos_label=self.pos_label)
             checks.check_that(len(counts.totals) > 1, "cv", "a part with one group", "two groups in every part")
             cells = dict(zip(CELLS, counts.totals.T, strict=True))
             whole = {name: cell.sum() for name, cell in cells.items()}
@@ -372,10 +348,8 @@ class _Part:
         if "DR" in rules:
             risk = discriminative_risk(predict, self.X, sensitive_features=list(self.groups), rng=rng)
             found[:, rules.index("DR")] = risk.estimate
-        find: dict[str, Any] = {
-            "HFM": partial(measure_sets, statistic="max"),
-            "HFM approx": partial(approximate, m1=25, m2=None, rng=rng, seed=None),
-        }
+        find: dict[str, Any] = {"HFM": partial(measure_sets, statistic="max")}
+        find["HFM approx"] = partial(approximate, m1=25, m2=None, rng=rng, seed=None)
         asked = [rule for rule in find if rule in rules]
         if asked:
             options: dict[str, Any] = {"sensitive_features": self.groups, "reference_data": self.reference}
@@ -389,6 +363,6 @@ class _Part:
         return found
 
 
-def _farthest(find: Any, rows: NDArray[np.float64], masks: list[NDArray[np.bool_]]) -> float:
+def _farthest(find: Any, rows: Floats, masks: list[Mask]) -> float:
     """Largest distance of the rows with one value from all others."""
     return max(float(find(Rows(rows[mask]), Rows(rows[~mask])).value) for mask in masks)

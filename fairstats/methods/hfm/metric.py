@@ -13,10 +13,10 @@ from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.results import HypothesisTest
 from fairstats.ground.tally import Tally
 from fairstats.methods.hfm import resampling
+from fairstats.methods.hfm.encoding import Comparison, Scene, make_scene
 from fairstats.methods.hfm.result import HfmEntry, HfmResult, harmonic
 from fairstats.methods.hfm.rows import Rows
-from fairstats.methods.hfm.scene import Comparison, Scene, make_scene
-from fairstats.methods.hfm.set_distance import SetDistance, Statistic, check_statistic, measure
+from fairstats.methods.hfm.set_distance import Statistic, check_statistic, measure
 
 #: Resamples and subsamples that are made without being asked for: up to so many rows × comparisons.
 _UNASKED = ((20_000, 999, 200), (100_000, 199, 50))
@@ -25,42 +25,29 @@ _MOST_ROWS = 20_000
 
 
 def hfm(
-    X: Any = None,
-    y_true: Any = None,
-    y_pred: Any = None,
-    *,
-    sensitive_features: Any = None,
-    counts: Tally | None = None,
-    statistic: Statistic = "max",
-    scale: str = "minmax",
-    reference_data: Any = None,
-    intersections: bool = False,
-    n_resamples: int | None = None,
-    n_subsamples: int | None = None,
-    rng: Any = None,
-) -> HfmResult:
+    X: Any = None, y_true: Any = None, y_pred: Any = None, *, sensitive_features: Any = None,
+    counts: Tally | None = None, statistic: Statistic = "max", scale: str = "minmax", reference_data: Any = None,
+    intersections: bool = False, n_resamples: int | None = None, n_subsamples: int | None = None, rng: Any = None,
+) -> HfmResult:  # fmt: skip
     """Harmonic fairness measure via manifolds: D_f/D − 1, with D and D_f exact.
 
     Parameters
     ----------
     X : data frame or array of numbers, shape (n, p)
-        Features. In a frame, text and categorical columns become one-hot columns, and columns that bear the
-        name of a sensitive attribute are left out.
+        Features. Of a frame, text and categories become one-hot columns, and sensitive attributes are left out.
     y_true, y_pred : array-like, shape (n,)
         Labels and predicted labels of any type, with two or more values. Two different labels are 1 apart.
     sensitive_features : array-like (n,) or (n, k), frame, or mapping of name to column
         One attribute or several, each with two or more values. Every value is compared with all others.
     counts : Tally, optional
-        Distinct rows with their number (`fs.tally` with ``features=``) in place of all of these. Distances
-        are those of the rows, which have no labels then and are named by their position among the counted
-        ones; their order also decides what a seed draws.
+        Distinct rows with their number (`fs.tally` with ``features=``) in place of all of these; named by their
+        position among the counted ones, whose order also decides what a seed draws.
     statistic : {"max", "mean"} or float in (0, 1], default "max"
         As in `set_distance`; "max" is the paper's.
     scale : {"minmax", "none"}, default "minmax"
         Whether numeric features are mapped to [0, 1].
     reference_data : data frame or array, optional
-        Data on which bounds and categories are learnt, the training part; default `X`. Values beyond the
-        bounds are not cut off.
+        Data on which bounds and categories are learnt; default `X`. Values beyond the bounds are not cut off.
     intersections : bool, default False
         Also compare every intersection of the attributes with all other rows.
     n_resamples : int, optional
@@ -89,21 +76,18 @@ def hfm(
 
     Notes
     -----
-    The maximum "is highly sensitive to the instances used in its computation" (the paper), and the distance
-    of samples does not estimate that of populations at usable n. So there is no interval, but a stability
-    range over subsamples, which claims no confidence, and two tests: of D and D_f by permuting the sensitive
-    values among the rows, and of HFM by exchanging y and ŷ within rows. Both are exact permutation tests,
-    one-sided upwards (conservative where distances are tied). With "max" the test of HFM is valid and nearly
-    without power, since a maximum hardly moves when labels change places (no rejection in 471 samples): a
-    large p-value says nothing there, and ``statistic="mean"`` asks the same question with power.
+    The maximum "is highly sensitive to the instances used in its computation" (the paper), and the distance of samples
+    does not estimate that of populations at usable n (it shrinks as rows are added). So there is no interval, but a
+    stability range over subsamples, and two exact permutation tests, one-sided upwards: of D and D_f by permuting the
+    sensitive values among the rows, of HFM by exchanging y and ŷ within rows. With "max" the test of HFM is nearly
+    without power, since a maximum hardly moves when labels change places (no rejection in 471 samples): a large p-value
+    says nothing there, and ``statistic="mean"`` asks the same question with power.
 
-    Over values and attributes D and D_f are maxima, each by itself, and HFM is computed from them. Over one
-    attribute with two values there is one comparison.
+    Over values and attributes D and D_f are maxima, each by itself, and HFM is computed from them.
 
     References
     ----------
-    .. [1] Bian, Y. and Luo, Y. (2024), Does machine bring in extra bias in learning? Approximating fairness
-       in models promptly. Eq. (1) to (3).
+    .. [1] Bian, Y. and Luo, Y. (2024), Does machine bring in extra bias in learning? Eq. (1) to (3).
 
     Examples
     --------
@@ -127,12 +111,10 @@ def hfm(
     generator, seed = as_generator(rng)
     size = scene.n * len(scene.sides) if scene.n <= _MOST_ROWS else np.inf
     unasked = next((numbers for most, *numbers in _UNASKED if size <= most), [0, 0])
+    asked = {"n_resamples": n_resamples, "n_subsamples": n_subsamples}
     resamples, subsamples = (
         default if value is None else check_whole(name, value, low=0, cure=f"{name}=199")
-        for name, value, default in (
-            ("n_resamples", n_resamples, unasked[0]),
-            ("n_subsamples", n_subsamples, unasked[1]),
-        )
+        for (name, value), default in zip(asked.items(), unasked, strict=True)
     )
     comparisons = scene.comparisons()
     entries = _entries(scene, comparisons, level)
@@ -149,35 +131,26 @@ def hfm(
         text = f"HFM is infinite for {infinite}: D = 0, every row has its like in the other group, and"
         caution(f"{text} the predictions tell them apart (D_f > 0).", DataWarning)
     return HfmResult(
-        entries=tuple(entries), statistic=level, columns=scene.features.columns or (),
-        label_levels=scene.label_levels, n=scene.n, scale=scale, left_out=scene.left_out,
-        constant=scene.constant, n_resamples=resamples, n_subsamples=subsamples,
-        seed=seed if resamples or subsamples else None,
+        tuple(entries), level, scene.features.columns or (), scene.label_levels, scene.n, scale, scene.left_out,
+        scene.constant, resamples, subsamples, seed if resamples or subsamples else None,
     )  # fmt: skip
 
 
 def _entries(scene: Scene, comparisons: list[Comparison], statistic: Statistic) -> list[HfmEntry]:
     """Every comparison without tests."""
-    index = scene.features.index
-    found: list[tuple[SetDistance, SetDistance]] = []
+    index = np.arange(scene.n) if scene.features.index is None else scene.features.index
     both = (scene.with_true, scene.with_pred)
+    found, entries = [], []
     for side in scene.sides:
-        rows = [np.flatnonzero(side.rows), np.flatnonzero(~side.rows)]
-        labels = rows if index is None else [index[r] for r in rows]
-        sets = ([Rows(z[r], label) for r, label in zip(rows, labels, strict=True)] for z in both)
-        d, d_f = (measure(first, second, statistic) for first, second in sets)
-        found.append((d, d_f))
-    entries = []
+        sets = [[Rows(z[rows], index[rows]) for rows in (side.rows, ~side.rows)] for z in both]
+        found.append([measure(first, second, statistic) for first, second in sets])
     for c in comparisons:
-        own = [found[k] for k in c.members]
-        distance = max((d for d, _ in own), key=lambda d: d.value)
-        distance_f = max((d for _, d in own), key=lambda d: d.value)
+        own = zip(*(found[k] for k in c.members), strict=True)
+        distance, distance_f = (max(distances, key=lambda d: d.value) for distances in own)
         n = int(scene.sides[c.members[0]].rows.sum()) if len(c.members) == 1 else scene.n
-        entries.append(HfmEntry(
-            attribute=c.attribute, group=c.group, reference=c.reference, d=distance.value,
-            d_f=distance_f.value, hfm=harmonic(distance.value, distance_f.value), distance=distance,
-            distance_f=distance_f, n=n, n_reference=scene.n - n,
-        ))  # fmt: skip
+        d, d_f = distance.value, distance_f.value
+        values = (d, d_f, harmonic(d, d_f))
+        entries.append(HfmEntry(c.attribute, c.group, c.reference, *values, distance, distance_f, n, scene.n - n))
     return entries
 
 
@@ -186,11 +159,10 @@ def _tested(
     statistic: Statistic, n_resamples: int, rng: np.random.Generator,
 ) -> list[HfmEntry]:  # fmt: skip
     """The entries with their three tests each, Holm over single values."""
-    permuted = resampling.of_comparisons(
-        resampling.label_permutation(scene, lists, statistic, n_resamples, rng), comparisons
-    )
-    exchanged = resampling.of_comparisons(resampling.label_exchange(scene, statistic, n_resamples, rng), comparisons)
-    drawn = (permuted[0], permuted[1], resampling.harmonics(exchanged[0], exchanged[1]))
+    permuted = resampling.label_permutation(scene, lists, statistic, n_resamples, rng)
+    exchanged = resampling.label_exchange(scene, statistic, n_resamples, rng)
+    d, d_f = resampling.of_comparisons(permuted, comparisons)
+    drawn = (d, d_f, resampling.harmonics(*resampling.of_comparisons(exchanged, comparisons)))
     tests = [
         tuple(
             HypothesisTest(null, "greater", value, resampling.upper_pvalue(value, of_null[:, k]), method)

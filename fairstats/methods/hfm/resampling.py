@@ -1,19 +1,15 @@
 """D, D_f and HFM of the same rows under other labels: permutations, exchanges, subsamples.
 
-*Are the groups further apart than random ones?* The sensitive values are permuted among the rows. The nearest
-rows of every row are found once: a row's nearest row of the other group is then the first of its neighbours
-with another label. A row all of whose listed neighbours bear its own label is settled by the exact methods.
-Where rows are few, all their pairs are kept instead (`AllPairs`).
+*Are the groups further apart than random ones?* The sensitive values are permuted among the rows. The nearest rows of
+every row are found once: its nearest row of the other group is then the first of these with another label. Where all
+of them bear its own label, the exact methods settle it. Where rows are few, all their pairs are kept instead.
 
-*Does the classifier add distance?* y and ŷ are exchanged at random in every row; only rows with y ≠ ŷ change.
-The distance of two rows is that of their features plus 1 (squared) where their labels differ; for every row
-the nearest row of the other group among the unchanged ones of every label is found once, and so are its
-neighbours among the changing ones.
+*Does the classifier add distance?* y and ŷ are exchanged at random in every row; only rows with y ≠ ŷ change. The
+distance of two rows is that of their features plus 1 (squared) where their labels differ; so for every row the nearest
+rows of the other group are found once, among the unchanged ones of every label and among the changing ones.
 
-*How much depends on the rows that happen to be there?* Quantiles over subsamples. The maximum has no
-confidence interval: the distance of samples does not estimate that of populations at usable n (it shrinks as
-rows are added, ever more slowly in more dimensions). What can be said is how far the value moves when rows
-are left out, and which way it drifts with their number.
+*How much depends on the rows that happen to be there?* Quantiles over subsamples: how far the value moves when rows are
+left out, and which way it drifts with their number.
 """
 
 from __future__ import annotations
@@ -21,16 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from tqdm import tqdm
 
 from fairstats.ground.checks import Floats
 from fairstats.methods.hfm.blocks import Targets, Work
-from fairstats.methods.hfm.farthest import farthest_row
-from fairstats.methods.hfm.nearest import nearest_rows, row_minima
+from fairstats.methods.hfm.encoding import Comparison, Scene, Side
+from fairstats.methods.hfm.nearest import farthest_row, nearest_rows, row_minima
 from fairstats.methods.hfm.result import StabilityRange
-from fairstats.methods.hfm.scene import Comparison, Scene, Side
+from fairstats.methods.hfm.rows import Indices, Mask
 from fairstats.methods.hfm.set_distance import Statistic, over_minima
 
 #: All pairs are taken for so many rows at most, and where they are fewer than this by the number of sides.
@@ -61,50 +56,40 @@ class AllPairs:
 
     def __init__(self, rows: Floats, sides: Sequence[Side]) -> None:
         self.squared = cdist(rows, rows, "sqeuclidean")  # sums of squared differences: exact
-        self.parts: list[tuple[NDArray[np.intp], int, list[int]]] = []
+        self.parts: list[tuple[Indices, int, list[int]]] = []
         for attribute in dict.fromkeys(side.attribute for side in sides):
             own = np.array([side.rows for side in sides if side.attribute == attribute])
             codes = own.argmax(axis=0) if len(own) > 1 else own[0].astype(np.intp)
             self.parts.append((codes, max(len(own), 2), [*range(len(own))] if len(own) > 1 else [1]))
 
-    def distances(
-        self, statistic: Statistic, order: NDArray[np.intp] | None = None,
-        present: NDArray[np.bool_] | None = None,
-    ) -> list[float]:  # fmt: skip
+    def distances(self, statistic: Statistic, order: Indices | None = None, present: Mask | None = None) -> list[float]:
         """Distance of every side; `order` permutes them among the rows, `present` leaves rows out."""
         found: list[float] = []
-        all_rows = np.arange(len(self.squared))
+        here = np.arange(len(self.squared)) if present is None else np.flatnonzero(present)
         for codes, n_codes, sides in self.parts:
-            own = codes if order is None else codes[order]
-            if present is None:
-                nearest = self._nearest(all_rows, own, n_codes)
-            else:
-                here = np.flatnonzero(present)
-                own = own[here]
-                nearest = self._nearest(here, own, n_codes)[:, here]
-            found += _of_sides(own, nearest, sides, statistic)
+            own = (codes if order is None else codes[order])[here]
+            nearest = self._nearest(here, own, n_codes)
+            found += _of_sides(own, nearest if present is None else nearest[:, here], sides, statistic)
         return found
 
-    def relabelled(
-        self, first: NDArray[np.intp], second: NDArray[np.intp], statistic: Statistic
-    ) -> Callable[[NDArray[np.intp]], list[float]]:
+    def relabelled(self, first: Indices, second: Indices, statistic: Statistic) -> Callable[[Indices], list[float]]:
         """Distance of every side as a function of labels, each of them one of the two of its row.
 
         Two rows whose labels differ are 1 further apart, squared. Only rows with two labels are looked at anew.
         """
         n_labels = int(max(first.max(), second.max())) + 1
         moving, fixed = np.flatnonzero(first != second), np.flatnonzero(first == second)
-        among = [n_codes * n_labels for _, n_codes, _ in self.parts]
-        known = [
-            self._nearest(fixed, codes[fixed] * n_labels + first[fixed], n)
-            for (codes, _, _), n in zip(self.parts, among, strict=True)
-        ]
 
-        def distances(labels: NDArray[np.intp]) -> list[float]:
+        def among(rows: Indices, codes: Indices, labels: Indices, n_codes: int) -> Floats:
+            return self._nearest(rows, codes[rows] * n_labels + labels[rows], n_codes * n_labels)
+
+        known = [among(fixed, codes, first, n_codes) for codes, n_codes, _ in self.parts]
+
+        def distances(labels: Indices) -> list[float]:
             found: list[float] = []
             apart = np.not_equal.outer(np.arange(n_labels), labels)
-            for (codes, n_codes, sides), of_fixed, n in zip(self.parts, known, among, strict=True):
-                split = self._nearest(moving, codes[moving] * n_labels + labels[moving], n)
+            for (codes, n_codes, sides), of_fixed in zip(self.parts, known, strict=True):
+                split = among(moving, codes, labels, n_codes)
                 split = np.minimum(split, of_fixed, out=split).reshape(n_codes, n_labels, -1)
                 split += apart
                 found += _of_sides(codes, split.min(axis=1), sides, statistic)
@@ -112,7 +97,7 @@ class AllPairs:
 
         return distances
 
-    def _nearest(self, rows: NDArray[np.intp], codes: NDArray[np.intp], n_codes: int) -> Floats:
+    def _nearest(self, rows: Indices, codes: Indices, n_codes: int) -> Floats:
         """Squared distance to the nearest of these rows with every code, (n_codes, n); infinite for none."""
         nearest = np.full((n_codes, len(self.squared)), np.inf)
         if not rows.size:
@@ -133,23 +118,22 @@ class AllPairs:
         return nearest
 
 
-def _of_sides(codes: NDArray[np.intp], nearest: Floats, sides: list[int], statistic: Statistic) -> list[float]:
+def _of_sides(codes: Indices, nearest: Floats, sides: list[int], statistic: Statistic) -> list[float]:
     """Distance of every side from the other rows; NaN where either has none."""
     rows = np.arange(codes.size)
     nearest[codes, rows] = np.inf
     nearest[codes, rows] = nearest.min(axis=0)  # of a row's own value: the nearest row of any other
     size = np.bincount(codes, minlength=len(nearest))
     lacking = (size == 0) | (size == codes.size)
-    found: list[float]
     if statistic == "max":
-        found = np.where(lacking, np.nan, np.sqrt(nearest.max(axis=1)))[sides].tolist()
-        return found
-    found = []
-    for k in sides:
-        minima, inside = np.sqrt(nearest[k]), codes == k
-        parts = (minima[inside], minima[~inside])
-        found.append(np.nan if lacking[k] else max(over_minima(part, statistic) for part in parts))
-    return found
+        return list(np.where(lacking, np.nan, np.sqrt(nearest.max(axis=1)))[sides].tolist())
+    parts = (np.nan if lacking[k] else _of_both(np.sqrt(nearest[k]), codes == k, statistic) for k in sides)
+    return list(parts)
+
+
+def _of_both(minima: Floats, inside: Mask, statistic: Statistic) -> float:
+    """The larger direction: of the rows inside, and of the others."""
+    return max(over_minima(minima[side], statistic) for side in (inside, ~inside))
 
 
 class NeighbourLists:
@@ -157,20 +141,14 @@ class NeighbourLists:
 
     def __init__(self, rows: Floats, sides: Sequence[Side] = ()) -> None:
         self.rows, self.sides = rows, sides
-        k = min(_LISTED, len(rows) - 1)
-        self.squared, self.index = nearest_rows(rows, rows, k, same=True)
+        self.squared, self.index = nearest_rows(rows, rows, min(_LISTED, len(rows) - 1), same=True)
 
-    def distances(
-        self, statistic: Statistic, order: NDArray[np.intp] | None = None,
-        present: NDArray[np.bool_] | None = None,
-    ) -> list[float]:  # fmt: skip
+    def distances(self, statistic: Statistic, order: Indices | None = None, present: Mask | None = None) -> list[float]:
         """Distance of every side; `order` permutes them among the rows, `present` leaves rows out."""
-        own = [side.rows if order is None else side.rows[order] for side in self.sides]
+        own = (side.rows if order is None else side.rows[order] for side in self.sides)
         return [self.distance(rows, statistic, present) for rows in own]
 
-    def distance(
-        self, in_first: NDArray[np.bool_], statistic: Statistic, present: NDArray[np.bool_] | None = None
-    ) -> float:
+    def distance(self, in_first: Mask, statistic: Statistic, present: Mask | None = None) -> float:
         """Exact distance of rows `in_first` from the others, of those `present`; NaN if a group is empty."""
         here = np.arange(len(self.rows)) if present is None else np.flatnonzero(present)
         n_first = int(np.count_nonzero(in_first[here]))
@@ -192,13 +170,9 @@ class NeighbourLists:
         highest = self._settle(squared, left, here, in_first, statistic)
         if statistic == "max":
             return float(np.sqrt(highest))
-        sides = (here[in_first[here]], here[~in_first[here]])
-        return max(over_minima(np.sqrt(squared[side]), statistic) for side in sides)
+        return _of_both(np.sqrt(squared[here]), in_first[here], statistic)
 
-    def _settle(
-        self, squared: Floats, left: NDArray[np.intp], here: NDArray[np.intp],
-        in_first: NDArray[np.bool_], statistic: Statistic,
-    ) -> float:  # fmt: skip
+    def _settle(self, squared: Floats, left: Indices, here: Indices, in_first: Mask, statistic: Statistic) -> float:
         """Rows without a listed row of the other group: the largest minimum of all, or all their minima."""
         highest = float(np.nanmax(squared[here], initial=0.0))
         for side in (True, False):
@@ -214,14 +188,13 @@ class NeighbourLists:
 
 
 #: Of the rows with y and of those with ŷ.
-Distances = tuple[NeighbourLists, NeighbourLists] | tuple[AllPairs, AllPairs]
+Distances = tuple[NeighbourLists | AllPairs, NeighbourLists | AllPairs]
 
 
 def make_distances(scene: Scene) -> Distances:
     """What finds the distances of every side, for rows with y and with ŷ: the same ones either way."""
-    if worthwhile(scene):
-        return AllPairs(scene.with_true, scene.sides), AllPairs(scene.with_pred, scene.sides)
-    return NeighbourLists(scene.with_true, scene.sides), NeighbourLists(scene.with_pred, scene.sides)
+    kind = AllPairs if worthwhile(scene) else NeighbourLists
+    return kind(scene.with_true, scene.sides), kind(scene.with_pred, scene.sides)
 
 
 def upper_pvalue(observed: float, drawn: Floats) -> float:
@@ -241,12 +214,11 @@ def harmonics(d: Floats, d_f: Floats) -> Floats:
         return np.where((d == 0) & (d_f == 0), 0.0, d_f / d - 1)
 
 
-def _drawn(scene: Scene, n: int, what: str, draw: Callable[[], Callable[[int], Sequence[float]]]) -> Floats:
-    """D and D_f of every side under n draws, shape (2, n, sides); a draw gives either of all sides."""
+def _drawn(scene: Scene, n: int, what: str, draw: Callable[[], list[list[float]]]) -> Floats:
+    """D and D_f of every side under n draws, shape (2, n, sides); a draw gives both of all sides."""
     drawn = np.empty((2, n, len(scene.sides)))
     for b in tqdm(range(n), desc=f"HFM {what}", leave=False, disable=None, delay=2.0):
-        distances = draw()
-        drawn[0, b], drawn[1, b] = distances(0), distances(1)
+        drawn[:, b] = draw()
     return drawn
 
 
@@ -255,9 +227,9 @@ def label_permutation(
 ) -> Floats:
     """D and D_f of every side when the rows' sensitive values, all attributes together, are permuted."""
 
-    def draw() -> Callable[[int], Sequence[float]]:
+    def draw() -> list[list[float]]:
         order = rng.permutation(scene.n)
-        return lambda which: lists[which].distances(statistic, order)
+        return [rows.distances(statistic, order) for rows in lists]
 
     return _drawn(scene, n_resamples, "permutations", draw)
 
@@ -265,24 +237,21 @@ def label_permutation(
 class _Exchangeable:
     """One side whose labels change.
 
-    `unchanged`, shape (n, c): squared distance of the features to the nearest unchanged row of the other
-    group with each label; `squared`, `index`, shape (n, k): the nearest changing rows of the other group;
-    `all_listed`, shape (n,): whether those are all of them.
+    `unchanged`, (n, c): squared distance of the features to the nearest unchanged row of the other group with each
+    label; `squared`, `index`, (n, k): its nearest changing rows; `all_listed`, (n,): whether those are all of them.
     """
 
-    def __init__(self, scene: Scene, side: Side, true: NDArray[np.intp], pred: NDArray[np.intp]) -> None:
+    def __init__(self, scene: Scene, side: Side, true: Indices, pred: Indices) -> None:
         x = scene.features.values
         n, n_labels = len(x), max(len(scene.label_levels), 2)
         changing = true != pred
-        self.x, self.rows = x, side.rows
+        self.x, self.rows, self.others = x, side.rows, {}
         self.unchanged = np.full((n, n_labels), np.inf)
-        self.squared = np.full((n, _LISTED), np.inf)
-        self.index = np.zeros((n, _LISTED), dtype=np.int32)
+        self.squared, self.index = np.full((n, _LISTED), np.inf), np.zeros((n, _LISTED), dtype=np.int32)
         self.all_listed = np.ones(n, dtype=bool)
-        self.others = {}
         for own in (True, False):
-            queries = np.flatnonzero(side.rows == own)
             other = side.rows != own
+            queries = np.flatnonzero(~other)
             for label in range(n_labels):
                 targets = np.flatnonzero(other & ~changing & (true == label))
                 if targets.size:
@@ -296,74 +265,54 @@ class _Exchangeable:
                 self.squared[queries, :k], self.index[queries, :k] = squared, movers[index]
                 self.all_listed[queries] = movers.size <= _LISTED
 
-    def distance(self, labels: NDArray[np.intp], statistic: Statistic) -> float:
+    def distance(self, labels: Indices, statistic: Statistic) -> float:
         """Distance of the two groups under these labels."""
         minima = self.unchanged + 1
-        place = np.arange(len(labels))
-        minima[place, labels] -= 1
-        best = minima.min(axis=1)
+        minima[np.arange(len(labels)), labels] -= 1
         listed = self.squared + (labels[self.index] != labels[:, None])
-        best = np.minimum(best, listed.min(axis=1))
+        best = np.minimum(minima.min(axis=1), listed.min(axis=1))
         open_rows = np.flatnonzero(~self.all_listed & (best > self.squared[:, -1]))
         if statistic == "max" and open_rows.size:
-            settled = np.ones(len(labels), dtype=bool)
-            settled[open_rows] = False
-            level = float(best[settled].max(initial=0.0))
+            level = float(np.delete(best, open_rows).max(initial=0.0))  # of the settled ones
             open_rows = open_rows[best[open_rows] > level]
-        if open_rows.size:
-            self._settle(best, open_rows, labels)
-        best = np.sqrt(best)
-        return max(over_minima(best[self.rows == side], statistic) for side in (True, False))
-
-    def _settle(self, best: Floats, rows: NDArray[np.intp], labels: NDArray[np.intp]) -> None:
-        """Rows whose listed neighbours do not settle the minimum: all changing rows of the other group."""
-        for side in (True, False):
-            queries = rows[self.rows[rows] == side]
-            movers = self.others[side]
-            for label in np.unique(labels[movers]):
+        for side in (True, False):  # rows that the listed do not settle: all changing rows of the other group
+            queries, movers = open_rows[self.rows[open_rows] == side], self.others[side]
+            for label in np.unique(labels[movers]) if queries.size else ():
                 targets, own = self.x[movers[labels[movers] == label]], self.x[queries]
-                if queries.size:
-                    squared, _ = row_minima(own, Targets(targets, own, Work()))
-                    squared = squared + (labels[queries] != label)
-                    best[queries] = np.minimum(best[queries], squared)
+                squared, _ = row_minima(own, Targets(targets, own, Work()))
+                best[queries] = np.minimum(best[queries], squared + (labels[queries] != label))
+        return _of_both(np.sqrt(best), self.rows, statistic)
 
 
 def label_exchange(scene: Scene, statistic: Statistic, n_resamples: int, rng: np.random.Generator) -> Floats:
     """D and D_f of every side when y and ŷ change places in a random half of the rows."""
-    true, pred = _codes(scene.true), _codes(scene.pred)
-    distances: Callable[[NDArray[np.intp]], list[float]]
+    true, pred = (v[:, 0].astype(np.intp) if v.shape[1] == 1 else v.argmax(axis=1) for v in (scene.true, scene.pred))
+    distances: Callable[[Indices], list[float]]
     if worthwhile(scene):
         distances = AllPairs(scene.features.values, scene.sides).relabelled(true, pred, statistic)
     else:
         sides = [_Exchangeable(scene, side, true, pred) for side in scene.sides]
 
-        def distances(labels: NDArray[np.intp]) -> list[float]:
+        def distances(labels: Indices) -> list[float]:
             return [side.distance(labels, statistic) for side in sides]
 
-    def draw() -> Callable[[int], Sequence[float]]:
+    def draw() -> list[list[float]]:
         swap = rng.random(scene.n) < 0.5
-        pair = (np.where(swap, pred, true), np.where(swap, true, pred))
-        return lambda which: distances(pair[which])
+        return [distances(np.where(swap, pred, true)), distances(np.where(swap, true, pred))]
 
     return _drawn(scene, n_resamples, "exchanges", draw)
 
 
-def _codes(labels: Floats) -> NDArray[np.intp]:
-    """Codes of label coordinates."""
-    return labels[:, 0].astype(np.intp) if labels.shape[1] == 1 else labels.argmax(axis=1)
-
-
 def subsample_distances(
-    scene: Scene, lists: Distances, statistic: Statistic, share: float, n_subsamples: int,
-    rng: np.random.Generator,
-) -> Floats:  # fmt: skip
+    scene: Scene, lists: Distances, statistic: Statistic, share: float, n_subsamples: int, rng: np.random.Generator
+) -> Floats:
     """D and D_f of every side in random subsamples without replacement; NaN where a group is empty."""
     size = max(round(share * scene.n), 2)
 
-    def draw() -> Callable[[int], Sequence[float]]:
+    def draw() -> list[list[float]]:
         present = np.zeros(scene.n, dtype=bool)
         present[rng.choice(scene.n, size=size, replace=False)] = True
-        return lambda which: lists[which].distances(statistic, present=present)
+        return [rows.distances(statistic, present=present) for rows in lists]
 
     return _drawn(scene, n_subsamples, "subsamples", draw)
 
@@ -372,18 +321,15 @@ def stability_ranges(
     scene: Scene, comparisons: list[Comparison], values: Floats, lists: Distances,
     statistic: Statistic, n_subsamples: int, rng: np.random.Generator,
 ) -> list[tuple[StabilityRange, ...]]:  # fmt: skip
-    """Stability ranges of every comparison: of D, D_f, HFM at either size.
-
-    `values`, shape (3, comparisons): D, D_f, HFM on all rows.
-    """
+    """Stability ranges of every comparison at either size; `values`, (3, comparisons): D, D_f, HFM on all rows."""
     found: list[list[StabilityRange]] = [[] for _ in comparisons]
     for share in SHARES:
         drawn = subsample_distances(scene, lists, statistic, share, n_subsamples, rng)
-        d, d_f = of_comparisons(drawn[0], comparisons), of_comparisons(drawn[1], comparisons)
+        d, d_f = of_comparisons(drawn, comparisons)
         three = (d, d_f, harmonics(d, d_f))
         for row, quantity, of_all in zip(three, ("D", "D_f", "HFM"), values, strict=True):
-            for k, value in enumerate(of_all.tolist()):
-                found[k].append(_range_of(row[:, k], quantity, share, value))
+            for ranges, of_one, value in zip(found, row.T, of_all.tolist(), strict=True):
+                ranges.append(_range_of(of_one, quantity, share, value))
     return [tuple(ranges) for ranges in found]
 
 

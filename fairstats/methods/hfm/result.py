@@ -5,23 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import astuple, dataclass, fields
-from typing import ClassVar
+from operator import attrgetter
+from typing import Any, ClassVar
 
 from fairstats.ground.checks import check_choice, check_label
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import Comparison, HypothesisTest, Result
 from fairstats.ground.serialise import serialisable
+from fairstats.methods.hfm.encoding import ANY_VALUE
 from fairstats.methods.hfm.set_distance import SetDistance
 from fairstats.plots.hfm import plot_hfm
 
-#: The other side of a comparison of one value with all others.
-REST = "all others"
-#: The group of an entry that is the maximum over the values of its attribute.
-ANY_VALUE = "maximum over values"
-#: The attribute of the entry that is the maximum over attributes.
-JOINT = "all attributes"
-
+_NAMES = ("attribute", "group", "reference")
+_WHO = attrgetter(*_NAMES)
 _QUANTITIES = ("D", "D_f", "HFM")
 _METRICS = ("hfm_distance_labels", "hfm_distance_predictions", "hfm")
 
@@ -40,10 +37,8 @@ class StabilityRange:
     Attributes
     ----------
     quantity : {"D", "D_f", "HFM"}
-    share : float
-        Share of the rows in a subsample.
-    low, median, high : float
-        5%, 50% and 95% quantiles over the subsamples.
+    share, low, median, high : float
+        Share of the rows in a subsample; 5%, 50% and 95% quantiles over the subsamples.
     drift : float
         Median minus the value on all rows: distances depend on the number of rows.
     n_subsamples : int
@@ -69,10 +64,8 @@ class HfmEntry:
         Sensitive attribute, "all attributes" for the maximum over them, or an intersection.
     group, reference : str
         The value and all others; or "maximum over values".
-    d, d_f : float
-        D(S0, S1) of features and labels, D_f of features and predictions.
-    hfm : float
-        D_f/D − 1.
+    d, d_f, hfm : float
+        D(S0, S1) of features and labels, D_f of features and predictions, D_f/D − 1.
     distance, distance_f : SetDistance
         Where they come from, with the rows that attain them; those of the attaining value for a maximum.
     tests : tuple of HypothesisTest
@@ -106,15 +99,9 @@ class HfmEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class HfmComparison(Comparison):
-    """One row of the table: D, D_f or HFM of one entry.
+    """D, D_f or HFM of one entry, with the range over subsamples of 80% and the labels of the rows that attain it."""
 
-    `stability_low`, `stability_high`: 5% and 95% quantiles over subsamples of 80% of the rows; `row_group`,
-    `row_reference`: labels of the rows that attain a distance.
-    """
-
-    further: ClassVar[tuple[str, ...]] = (
-        "attribute", "stability_low", "stability_high", "row_group", "row_reference",
-    )  # fmt: skip
+    further: ClassVar[tuple[str, ...]] = ("attribute", "stability_low", "stability_high", "row_group", "row_reference")
 
     attribute: str = ""
     stability_low: float = math.nan
@@ -132,16 +119,13 @@ class HfmResult(Result):
     entries : tuple of HfmEntry
         Values of each attribute, the maximum over them, and last the maximum over attributes.
     statistic : "max", "mean" or float
-    columns : tuple of str
-        Coordinates of the rows after encoding, without the label.
-    label_levels : tuple of str
+    columns, label_levels : tuple of str
+        Coordinates of the rows after encoding, without the label; and the labels.
     n : int
         Rows.
     scale : {"minmax", "none"}
-    left_out : tuple of str
-        Columns of X that were left out because they are sensitive attributes.
-    constant : tuple of str
-        Columns with a single value: they add nothing.
+    left_out, constant : tuple of str
+        Columns of X left out as sensitive attributes; columns with a single value, which add nothing.
     n_resamples, n_subsamples : int
         Of the tests and of the stability ranges; 0 where none were made.
     seed : int or None
@@ -215,13 +199,7 @@ class HfmResult(Result):
         return self.entries[group_index([e.group for e in self.entries], group, "group")]
 
     def entry(self, attribute: str, group: str | None = None) -> HfmEntry:
-        """The entry of an attribute (its maximum over values), or of one value of it.
-
-        Raises
-        ------
-        InputError
-            If there is none.
-        """
+        """The entry of an attribute (its maximum over values), or of one value of it; InputError if there is none."""
         check_label("attribute", attribute, "a sensitive column")
         check_label("group", group, "a group, or None")
         own = [e for e in self.entries if e.attribute == attribute]
@@ -234,19 +212,18 @@ class HfmResult(Result):
         return exact[0] if exact else found[-1]
 
     def _comparison(self, entry: HfmEntry, k: int) -> HfmComparison:
-        pair = (entry.distance.witnesses, entry.distance_f.witnesses, None)[k] or (None, None)
-        test = entry.tests[k] if entry.tests else None
-        stable = next((s for s in entry.stability if s.quantity == _QUANTITIES[k]), None)
+        own, other = (entry.distance.witnesses, entry.distance_f.witnesses, None)[k] or (None, None)
+        found: dict[str, Any] = {}  # what was not computed is NaN
+        if entry.tests:
+            found = {"statistic": entry.tests[k].statistic, "pvalue": entry.tests[k].pvalue}
+        if entry.pvalues_adjusted:
+            found["pvalue_adjusted"] = entry.pvalues_adjusted[k]
+        for stable in [s for s in entry.stability if s.quantity == _QUANTITIES[k]][:1]:
+            found |= {"stability_low": stable.low, "stability_high": stable.high}
         return HfmComparison(
-            metric=_METRICS[k], group=entry.group, reference=entry.reference,
-            estimate=(entry.d, entry.d_f, entry.hfm)[k],
-            statistic=math.nan if test is None else test.statistic,
-            pvalue=math.nan if test is None else test.pvalue,
-            pvalue_adjusted=entry.pvalues_adjusted[k] if entry.pvalues_adjusted else math.nan,
-            n=entry.n + entry.n_reference, method=self.method, attribute=entry.attribute,
-            stability_low=math.nan if stable is None else stable.low,
-            stability_high=math.nan if stable is None else stable.high, row_group=pair[0],
-            row_reference=pair[1],
+            metric=_METRICS[k], group=entry.group, reference=entry.reference, attribute=entry.attribute,
+            estimate=(entry.d, entry.d_f, entry.hfm)[k], n=entry.n + entry.n_reference, method=self.method,
+            row_group=own, row_reference=other, **found,
         )  # fmt: skip
 
     def sentences(self) -> list[str]:
@@ -254,45 +231,35 @@ class HfmResult(Result):
         found = []
         for e in self.entries:
             who = f"{e.attribute}: {e.group}" + (f" against {e.reference}" if not e.is_maximum else "")
-            more = "further apart than" if e.hfm > 0 else "less far apart than"
-            more = "as far apart as" if e.hfm == 0 else more
-            text = (
-                f"{who}: D = {e.d:.4g}, D_f = {e.d_f:.4g}, HFM = {e.hfm:.4g}; in these rows the "
-                f"predictions set the groups {more} the labels do"
-            )
-            if e.tests:
-                text += f" (p = {e.tests[2].pvalue:.3g} for no added distance)"
-            found.append(text + ".")
+            more = "further apart than" if e.hfm > 0 else "as far apart as" if e.hfm == 0 else "less far apart than"
+            tested = f" (p = {e.tests[2].pvalue:.3g} for no added distance)" if e.tests else ""
+            said = f"in these rows the predictions set the groups {more} the labels do{tested}."
+            found.append(f"{who}: D = {e.d:.4g}, D_f = {e.d_f:.4g}, HFM = {e.hfm:.4g}; {said}")
         return found
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """What says something, in a readable order."""
-        hidden = {"backend", "method", "statistic"}
-        shown = [c for c in frame.columns if c not in hidden and not frame[c].isna().all()]
-        return ["attribute", *(c for c in shown if c != "attribute")]
+        hidden = {"backend", "method", "statistic", "attribute"}
+        return ["attribute", *(c for c in frame.columns if c not in hidden and not frame[c].isna().all())]
 
     def witnesses(self) -> pd.DataFrame:
-        """The rows that drive each distance, by label.
+        """The rows that drive each distance, by label; empty for the mean, which no row attains.
 
         Returns
         -------
         DataFrame
             Columns `attribute`, `group`, `reference`, `quantity` ("D", "D_f"), `direction` ("group to
             reference" or back), `row`, `nearest`, `distance`, `attains` (whether it is the larger direction).
-            Empty for the mean, which no row attains.
         """
-        names = ["attribute", "group", "reference", "quantity", "direction", "row", "nearest", "distance"]
         rows = []
-        for e in self.entries:
-            for quantity, found in (("D", e.distance), ("D_f", e.distance_f)) if not e.is_maximum else ():
-                ways = (("group to reference", found.a_to_b), ("reference to group", found.b_to_a))
-                who = (e.attribute, e.group, e.reference, quantity)
-                rows += [
-                    (*who, way, d.row, d.nearest, d.value, d.value == found.value)
-                    for way, d in ways
-                    if d.row is not None
-                ]
-        return pd.DataFrame(rows, columns=[*names, "attains"])
+        for e in (e for e in self.entries if not e.is_maximum):
+            for quantity, found in (("D", e.distance), ("D_f", e.distance_f)):
+                for way, d in (("group to reference", found.a_to_b), ("reference to group", found.b_to_a)):
+                    if d.row is not None:
+                        attains = d.value == found.value
+                        rows.append((*_WHO(e), quantity, way, d.row, d.nearest, d.value, attains))
+        names = ["quantity", "direction", "row", "nearest", "distance", "attains"]
+        return pd.DataFrame(rows, columns=[*_NAMES, *names])
 
     def stability(self) -> pd.DataFrame:
         """Quantiles of D, D_f and HFM over subsamples of two sizes, with the drift; no confidence is claimed.
@@ -303,46 +270,30 @@ class HfmResult(Result):
             Columns `attribute`, `group`, `reference`, `quantity`, `share`, `low` (5%), `median`, `high`
             (95%), `drift`, `n_subsamples`.
         """
-        names = [f.name for f in fields(StabilityRange)]
-        rows = [(e.attribute, e.group, e.reference, *astuple(found)) for e in self.entries for found in e.stability]
-        return pd.DataFrame(rows, columns=["attribute", "group", "reference", *names])
+        rows = [(*_WHO(e), *astuple(found)) for e in self.entries for found in e.stability]
+        return pd.DataFrame(rows, columns=[*_NAMES, *(f.name for f in fields(StabilityRange))])
 
     def notes(self) -> list[str]:
         """Settings, what was left out, and how far the figures reach."""
-        found = [
-            f"{self.n:,} rows in {len(self.columns)} coordinates and the label ({self.scale} scale); "
-            f"statistic {self.statistic}. D_f is D with predictions in place of labels; HFM = D_f/D − 1."
-        ]
-        if self.left_out:
-            found.append("Left out of the features as sensitive: " + ", ".join(self.left_out) + ".")
-        if self.constant:
-            found.append("Constant, so without influence: " + ", ".join(self.constant) + ".")
-        if self.statistic == "max":
-            found.append(
-                "The maximum is decided by single rows (see witnesses()): it is highly sensitive to the "
-                "instances used, and has no confidence interval."
-            )
-        if self.n_resamples:
-            found.append(
-                f"Tests with {self.n_resamples:,} resamples"
-                + ("" if self.seed is None else f" (seed {self.seed})")
-                + ": sensitive values permuted among rows for D and D_f (groups no further apart than "
-                "random), y and ŷ exchanged within rows for HFM (the classifier adds no distance); adjusted "
-                "by Holm over values."
-            )
-            if self.statistic == "max":
-                found.append(
-                    "The test of HFM is valid and, of the maximum, nearly without power: a large p-value is "
-                    'no evidence that no distance was added; statistic="mean" asks with power.'
-                )
-        else:
-            found.append("No tests were made; pass n_resamples=199 for them.")
-        if self.n_subsamples:
-            found.append(
-                f"Stability: 5% and 95% quantiles over {self.n_subsamples:,} subsamples of 80% of the rows, "
-                "no confidence range; stability() also has 40% and the drift."
-            )
-        return found
+        seed = "" if self.seed is None else f" (seed {self.seed})"
+        by_maximum, tested = self.statistic == "max", self.n_resamples > 0
+        said = {
+            f"{self.n:,} rows in {len(self.columns)} coordinates and the label ({self.scale} scale); statistic "
+            f"{self.statistic}. D_f is D with predictions in place of labels; HFM = D_f/D − 1.": True,
+            f"Left out of the features as sensitive: {', '.join(self.left_out)}.": self.left_out,
+            f"Constant, so without influence: {', '.join(self.constant)}.": self.constant,
+            "The maximum is decided by single rows (see witnesses()): it is highly sensitive to the instances used, "
+            "and has no confidence interval.": by_maximum,
+            f"Tests with {self.n_resamples:,} resamples{seed}: sensitive values permuted among rows for D and D_f "
+            "(groups no further apart than random), y and ŷ exchanged within rows for HFM (the classifier adds no "
+            "distance); adjusted by Holm over values.": tested,
+            "The test of HFM is valid and, of the maximum, nearly without power: a large p-value is no evidence that "
+            'no distance was added; statistic="mean" asks with power.': tested and by_maximum,
+            "No tests were made; pass n_resamples=199 for them.": not tested,
+            f"Stability: 5% and 95% quantiles over {self.n_subsamples:,} subsamples of 80% of the rows, no confidence "
+            "range; stability() also has 40% and the drift.": self.n_subsamples,
+        }
+        return [text for text, holds in said.items() if holds]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """HFM of every entry with its stability range; see `fairstats.plots.hfm.plot_hfm`."""

@@ -18,31 +18,29 @@ from fairstats.ground.outcomes import check_row_labels
 from fairstats.ground.predictions import FeatureTable, as_features
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.hfm.encoding import refuse_missing
-from fairstats.methods.hfm.result import JOINT
+from fairstats.methods.hfm.encoding import JOINT, refuse_missing
+from fairstats.methods.hfm.rows import Indices, Mask
 
 ALL_ROWS = "all rows"
 #: Rows that are predicted twice, to see whether the model is deterministic.
 _TWICE = 500
 _MOST_COMBINATIONS = 256
+_UNTESTED = "nothing is tested: any change at all shows that the model uses the attribute"
 
 
 @serialisable(kw_only=True)
 class RiskComparison(Comparison):
-    """Discriminative risk of one attribute, or of all disturbed together.
+    """Discriminative risk of one attribute, or of all disturbed together; as `discriminative_risk` says.
 
     `group` says in which rows: "all rows", or those with one value of the attribute. `estimate` is the share
-    of disturbed predictions that differ, mean over persons of their means; `n` the number of persons. The
-    interval is Clopper and Pearson's, with an effective number of rows where a person counts several times.
+    of disturbed predictions that differ, mean over persons of their means; `n` the number of persons.
 
     Attributes
     ----------
     attribute : str
         What was disturbed; "all attributes" for all at once.
-    n_draws : int
-        Disturbed rows.
-    n_changed : int
-        Disturbed rows whose prediction differs.
+    n_draws, n_changed : int
+        Disturbed rows, and those whose prediction differs.
     """
 
     further: ClassVar[tuple[str, ...]] = ("attribute", "n_draws", "n_changed")
@@ -71,8 +69,7 @@ class DiscriminativeRiskResult(Result):
     backend: ClassVar[str] = "statsmodels"
     lacks: ClassVar[Mapping[str, str]] = {
         "std_error": "the interval is an exact one, not an estimate ± standard errors",
-        "statistic": "nothing is tested: any change at all shows that the model uses the attribute",
-        "pvalue": "nothing is tested: any change at all shows that the model uses the attribute",
+        **dict.fromkeys(("statistic", "pvalue"), _UNTESTED),
         "verdict": "no margin is fixed for a risk; compare .confidence_interval with yours",
         "plot": "its table is in to_frame()",
     }
@@ -111,32 +108,24 @@ class DiscriminativeRiskResult(Result):
         """One sentence per risk."""
         return [
             f"{e.estimate:.1%} of the predictions of {e.group} change with {e.attribute} alone "
-            f"({e.confidence_interval.confidence_level:.0%} interval {e.confidence_interval.low:.1%} to "
-            f"{e.confidence_interval.high:.1%})."
-            for e in self.comparisons
+            f"({e.confidence_interval.confidence_level:.0%} interval {low:.1%} to {high:.1%})."
+            for e, (low, high) in ((e, e.confidence_interval) for e in self.comparisons)
         ]
 
     def notes(self) -> list[str]:
         """How the attribute was disturbed."""
-        how = (
-            "Every row was predicted with every other value of the attribute."
-            if self.draws == "all"
-            else f"Every row was predicted with {self.draws} other value(s) of the attribute, drawn evenly "
-            "from the others" + ("." if self.seed is None else f" (seed {self.seed}).")
-        )
-        return [how, f"Intervals at {self.confidence_interval.confidence_level:.0%}; one person is one unit."]
+        seed = "" if self.seed is None else f" (seed {self.seed})"
+        values = f"{self.draws} other value(s) of the attribute, drawn evenly from the others{seed}"
+        values = "every other value of the attribute" if self.draws == "all" else values
+        level = f"{self.confidence_interval.confidence_level:.0%}"
+        return [f"Every row was predicted with {values}.", f"Intervals at {level}; one person is one unit."]
 
 
 def discriminative_risk(
-    predict: Callable[[Any], Any] | Any,
-    X: Any,
-    *,
+    predict: Callable[[Any], Any] | Any, X: Any, *,
     sensitive_features: Hashable | Sequence[Hashable] | Mapping[Hashable, Sequence[Hashable]],
-    draws: int | str = 1,
-    cluster: Any = None,
-    confidence_level: float = 0.95,
-    rng: Any = None,
-) -> DiscriminativeRiskResult:
+    draws: int | str = 1, cluster: Any = None, confidence_level: float = 0.95, rng: Any = None,
+) -> DiscriminativeRiskResult:  # fmt: skip
     """DR = P[f(x̌, a) ≠ f(x̌, ã)], with ã another value of the sensitive attribute.
 
     Parameters
@@ -148,8 +137,7 @@ def discriminative_risk(
     sensitive_features : column, list of columns, or mapping of column to its values
         Sensitive columns: names, or positions in an array. Values default to those that occur.
     draws : int or "all", default 1
-        Disturbed values per row, drawn evenly from the other values; "all" takes each of them once. With two
-        values there is only one other.
+        Disturbed values per row, drawn evenly from the other values; "all" takes each of them once.
     cluster : array-like, shape (n,), optional
         The person of each row, where persons have several rows.
     confidence_level : float, default 0.95
@@ -159,8 +147,7 @@ def discriminative_risk(
     Returns
     -------
     DiscriminativeRiskResult
-        Every attribute by itself (all rows, and by the value that was changed), and all together: then every
-        attribute takes another value at once.
+        Every attribute by itself (all rows, and by the value that was changed), and all at once.
 
     Raises
     ------
@@ -174,42 +161,37 @@ def discriminative_risk(
 
     Notes
     -----
-    The interval is Clopper and Pearson's: it covers at least the level, whatever the number of persons
-    (Wilson's covers .83 to .93 where few predictions change). Where a person is drawn several times, the mean
-    of its draws is one observation, and the interval takes the number of independent draws that would have
-    the variance of these means, as Korn and Graubard's does: at least the persons, at most the draws. In
-    simulations of 5 to 300 persons that covered .94 and more; it is conservative by construction.
+    The interval is Clopper and Pearson's, conservative by construction. Where a person is drawn several times, the
+    mean of its draws is one observation, and the interval takes the number of independent draws that would have the
+    variance of these means, as Korn and Graubard's does: at least the persons, at most the draws. In simulations of 5
+    to 300 persons that covered .94 and more (Wilson's .83 to .93 where few predictions change).
 
     References
     ----------
     .. [1] Bian, Y. and Luo, Y. (2024), section 4.1 (baseline fairness measures).
-    .. [2] Bian, Y., Zhang, K., Qiu, A. and Chen, N. (2023), Increasing fairness via combination with learning
-       guarantees, arXiv:2301.10813.
-    .. [3] Korn, E. L. and Graubard, B. I. (1998), Confidence intervals for proportions with small expected
-       number of positive counts estimated from survey data. Survey Methodology 24, 193–201.
+    .. [2] Bian, Y., Zhang, K., Qiu, A. and Chen, N. (2023), Increasing fairness via combination, arXiv:2301.10813.
+    .. [3] Korn, E. L. and Graubard, B. I. (1998), Confidence intervals for proportions, Survey Methodology 24, 193–201.
 
     Examples
     --------
     >>> import pandas as pd
     >>> import fairstats as fs
     >>> X = pd.DataFrame({"income": [1, 2, 3, 4], "sex": ["f", "m", "f", "m"]})
-    >>> result = fs.discriminative_risk(
-    ...     lambda rows: (rows["income"] + (rows["sex"] == "m")) > 2, X, sensitive_features="sex"
-    ... )
+    >>> rich = lambda rows: (rows["income"] + (rows["sex"] == "m")) > 2
+    >>> result = fs.discriminative_risk(rich, X, sensitive_features="sex")
     >>> result.estimate
     0.25
     >>> round(result.confidence_interval.low, 3), round(result.confidence_interval.high, 3)
     (0.006, 0.806)
     """
     level = check_confidence_level(confidence_level)
-    answer = predict.predict if hasattr(predict, "predict") else predict
+    answer = getattr(predict, "predict", predict)
     if not callable(answer) or isinstance(predict, type):
         got, allowed = f"a {type(predict).__name__}", "a function of rows, or a fitted model with predict"
         raise InputError("predict", got=got, allowed=allowed, cure="pass model or model.predict")
     table = as_features(X)
-    number = None
-    if not (isinstance(draws, str) and draws == "all"):
-        number = check_whole("draws", draws, low=1, cure='draws=1, or "all"')
+    everything = isinstance(draws, str) and draws == "all"
+    number = None if everything else check_whole("draws", draws, low=1, cure='draws=1, or "all"')
     generator, seed = as_generator(rng)
     attributes = find_attributes(table, sensitive_features)
     original = labels_of(answer, table.block(0, table.n_rows), table.n_rows)
@@ -234,94 +216,76 @@ def discriminative_risk(
     return DiscriminativeRiskResult(tuple(found), "all" if number is None else number, seed)
 
 
-def _persons(cluster: Any, n: int) -> NDArray[np.intp]:
+def _persons(cluster: Any, n: int) -> Indices:
     if cluster is None:
         return np.arange(n)
     factor = factorize(cluster, "cluster")
     if factor.codes.size != n or factor.has_missing:
         got = "missing values" if factor.has_missing else f"{factor.codes.size:,} entries for {n:,} rows"
-        allowed = "the person of every row"
-        raise InputError("cluster", got=got, allowed=allowed, cure="take it from the same rows as X")
+        cure = "take it from the same rows as X"
+        raise InputError("cluster", got=got, allowed="the person of every row", cure=cure)
     return factor.codes.astype(np.intp)
 
 
-def _entry(
-    attribute: str, group: str, changed: NDArray[np.bool_], persons: NDArray[np.intp], level: float
-) -> RiskComparison:
+def _entry(attribute: str, group: str, changed: Mask, persons: Indices, level: float) -> RiskComparison:
     from statsmodels.stats.proportion import proportion_confint
 
     _, person = np.unique(persons, return_inverse=True)
     means = np.bincount(person, weights=changed.mean(axis=0)) / np.bincount(person)
     n, draws = means.size, changed.size
-    estimate = float(means.mean())
-    single, size = draws == n, float(n)
+    estimate, single, size = float(means.mean()), draws == n, float(n)
     variance = float(means.var(ddof=1) / n) if n > 1 else 0.0
     if not single and variance > 0:
         size = float(np.clip(estimate * (1 - estimate) / variance, n, draws))
     low, high = proportion_confint(estimate * size, size, alpha=1 - level, method="beta")
     method = "Clopper–Pearson" if single else "Clopper–Pearson, clustered by person"
+    interval = Interval(max(float(low), 0.0), min(float(high), 1.0), level, method)
     return RiskComparison(
-        attribute=attribute, group=group, estimate=estimate,
-        confidence_interval=Interval(max(float(low), 0.0), min(float(high), 1.0), level, method), n=n,
-        method=method, n_draws=int(draws), n_changed=int(changed.sum()),
+        attribute=attribute, group=group, estimate=estimate, confidence_interval=interval, n=n, method=method,
+        n_draws=int(draws), n_changed=int(changed.sum()),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """A sensitive column: its values, and the value of each row."""
+    """A sensitive column: its values, and as text, and the value of each row."""
 
     column: Hashable
     name: str
     levels: tuple[Hashable, ...]
-    codes: NDArray[np.intp]
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The values as text."""
-        return tuple(label_text(level) for level in self.levels)
+    labels: tuple[str, ...]
+    codes: Indices
 
 
 def find_attributes(table: FeatureTable, sensitive_features: Any) -> list[Attribute]:
     """The sensitive columns that the user named: one, several, or several with their values."""
-    columns = table.columns
-    values: Mapping[Any, Any]
-    if isinstance(sensitive_features, Mapping):
-        values = sensitive_features
-    elif isinstance(sensitive_features, list) or (
-        isinstance(sensitive_features, tuple) and sensitive_features not in columns
-    ):
-        table.check_columns(list(sensitive_features), "sensitive_features")
-        values = dict.fromkeys(sensitive_features)
-    else:
-        table.check_columns([sensitive_features], "sensitive_features")
-        values = {sensitive_features: None}
-    if not values:
-        got = "no column"
-        raise InputError("sensitive_features", got=got, allowed="at least one column", cure="name a column")
-    table.check_columns(list(values), "sensitive_features")
-    return [_attribute(table, column, given) for column, given in values.items()]
+    given = sensitive_features
+    one_name = not isinstance(given, (Mapping, list, tuple)) or (isinstance(given, tuple) and given in table.columns)
+    names = [given] if one_name else list(given)
+    table.check_columns(names, "sensitive_features")
+    if not names:
+        allowed, cure = "at least one column", "name a column"
+        raise InputError("sensitive_features", got="no column", allowed=allowed, cure=cure)
+    values = given if isinstance(given, Mapping) else dict.fromkeys(names)
+    return [_attribute(table, column, levels) for column, levels in values.items()]
 
 
 def _attribute(table: FeatureTable, column: Hashable, given: Sequence[Hashable] | None) -> Attribute:
     factor = factorize(table.column(column), f"X[{column!r}]")
     refuse_missing(factor.codes, "X", f" in {column!r}")
     occurring = [factor.levels[k] for k in np.unique(factor.codes)]
-    if given is not None:
-        several = isinstance(given, (list, tuple)) and all(map(is_plain, given))
-        check_that(several, "sensitive_features", given, "a list of values", "{'sex': ['F', 'M']}")
+    several = given is None or (isinstance(given, (list, tuple)) and all(map(is_plain, given)))
+    check_that(several, "sensitive_features", given, "a list of values", "{'sex': ['F', 'M']}")
     levels = occurring if given is None else list(given)
     lacking = [level for level in occurring if level not in levels]
     if lacking or len(levels) < 2 or len(set(levels)) < len(levels):
-        raise InputError(
-            "sensitive_features",
-            got=f"the values {levels!r} of {column!r}" + (f" without {lacking!r}" if lacking else ""),
-            allowed="two or more different values, those that occur among them",
-            cure="name them, {column: [value, …]}; a column with one value cannot be disturbed",
-        )
+        got = f"the values {levels!r} of {column!r}" + (f" without {lacking!r}" if lacking else "")
+        allowed = "two or more different values, those that occur among them"
+        cure = "name them, {column: [value, …]}; a column with one value cannot be disturbed"
+        raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
     place = [levels.index(level) if level in levels else -1 for level in factor.levels]
     codes = np.array(place, dtype=np.intp)[factor.codes]
-    return Attribute(column, str(column), tuple(levels), codes)
+    return Attribute(column, str(column), tuple(levels), tuple(map(label_text, levels)), codes)
 
 
 def labels_of(answer: Callable[[Any], Any], rows: Any, n: int) -> NDArray[Any]:
@@ -337,21 +301,19 @@ def labels_of(answer: Callable[[Any], Any], rows: Any, n: int) -> NDArray[Any]:
 
 
 def changed_labels(
-    answer: Callable[[Any], Any], table: FeatureTable, original: NDArray[Any],
-    attributes: Sequence[Attribute], number: int | None, rng: np.random.Generator,
-) -> NDArray[np.bool_]:  # fmt: skip
+    answer: Callable[[Any], Any], table: FeatureTable, original: NDArray[Any], attributes: Sequence[Attribute],
+    number: int | None, rng: np.random.Generator,
+) -> Mask:  # fmt: skip
     """Whether the prediction differs, shape (draws, n), when all these attributes take other values."""
     n = table.n_rows
     sizes = [len(attribute.levels) for attribute in attributes]
     if number is None or all(size == 2 for size in sizes):
         n_combinations = int(np.prod([size - 1 for size in sizes]))
         if n_combinations > _MOST_COMBINATIONS:
-            got = f"'all' of {n_combinations:,} combinations of other values"
-            allowed = f"at most {_MOST_COMBINATIONS}"
+            got, allowed = f"'all' of {n_combinations:,} combinations of other values", f"at most {_MOST_COMBINATIONS}"
             raise InputError("draws", got=got, allowed=allowed, cure="draws=20 takes random ones")
-        steps = [
-            [np.full(n, step) for step in combination] for combination in product(*(range(1, size) for size in sizes))
-        ]
+        combinations = product(*(range(1, size) for size in sizes))
+        steps = [[np.full(n, step) for step in combination] for combination in combinations]
     else:
         steps = [[rng.integers(1, size, size=n) for size in sizes] for _ in range(number)]
     found = []

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import as_number, check_different, listed
+from fairstats.ground.checks import Floats, as_number, check_different, listed
 from fairstats.ground.encoding import as_column, as_float_column, as_narwhals, without_mask
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.parts import dates_as_days
+
+#: Positions of rows, and whether each is one of a set.
+Indices: TypeAlias = NDArray[np.intp]
+Mask: TypeAlias = NDArray[np.bool_]
 
 _SEED = 5
 #: Numbers that are handled at a time: they fit into the cache.
@@ -27,13 +31,9 @@ _CHUNK = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Numeric rows.
+    """Numeric rows: `values`, (n, d), finite, C-contiguous; labels of rows and names of columns of a frame."""
 
-    `values`, shape (n, d): finite, C-contiguous; `index`, `columns`: labels of the rows and names of the
-    columns, where they came with a frame.
-    """
-
-    values: NDArray[np.float64]
+    values: Floats
     index: Any = None
     columns: tuple[str, ...] | None = None
 
@@ -48,10 +48,7 @@ class Rows:
 
 
 def as_rows(values: Any, argument: str) -> Rows:
-    """Validated rows of an array or a data frame of numbers.
-
-    Raises InputError for text, NaN, no rows, no columns, or an array without two dimensions.
-    """
+    """Validated rows of an array or a data frame of numbers."""
     frame = as_pandas(values, argument)
     if frame is not None:
         columns = [_numeric(frame[name], argument, name) for name in frame.columns]
@@ -68,41 +65,31 @@ def as_rows(values: Any, argument: str) -> Rows:
     if bad.any():
         row, column = (int(v[0]) for v in np.nonzero(bad))
         name = repr(found.columns[column]) if found.columns else str(column)
-        raise InputError(
-            argument,
-            got=f"{int(bad.sum()):,} values that are NaN or infinite, the first in row "
-            f"{found.label(row)!r}, column {name}",
-            allowed="finite numbers",
-            cure="drop or impute those rows first, and say so",
-        )
+        first, cure = f"row {found.label(row)!r}, column {name}", "drop or impute those rows first, and say so"
+        got = f"{int(bad.sum()):,} values that are NaN or infinite, the first in {first}"
+        raise InputError(argument, got=got, allowed="finite numbers", cure=cure)
     return found
 
 
-def as_pair(a: Any, b: Any, names: tuple[str, str] = ("a", "b")) -> tuple[Rows, Rows]:
-    """Two sets of rows with the same columns; those of the second frame in the order of the first.
-
-    Raises InputError if the columns differ.
-    """
-    first, second = as_rows(a, names[0]), as_rows(b, names[1])
+def as_pair(a: Any, b: Any) -> tuple[Rows, Rows]:
+    """Two sets of rows with the same columns; those of the second frame in the order of the first."""
+    first, second = as_rows(a, "a"), as_rows(b, "b")
     if first.columns is not None and second.columns is not None and first.columns != second.columns:
-        if set(first.columns) != set(second.columns):
-            apart = sorted(set(first.columns) ^ set(second.columns))
-            got = f"other columns than {names[0]}: {', '.join(map(repr, apart))} in one of them only"
+        apart = sorted(set(first.columns) ^ set(second.columns))
+        if apart:
+            got = f"other columns than a: {', '.join(map(repr, apart))} in one of them only"
             cure = "encode both from one frame, so that every category has its column in both"
-            raise InputError(names[1], got=got, allowed="the same columns in both", cure=cure)
+            raise InputError("b", got=got, allowed="the same columns in both", cure=cure)
         order = [second.columns.index(name) for name in first.columns]
         second = Rows(np.ascontiguousarray(second.values[:, order]), second.index, first.columns)
     if first.values.shape[1] != second.values.shape[1]:
-        got = f"{second.values.shape[1]} columns, {names[0]} has {first.values.shape[1]}"
-        raise InputError(names[1], got=got, allowed="the same columns in both", cure="encode both in one way")
+        got = f"{second.values.shape[1]} columns, a has {first.values.shape[1]}"
+        raise InputError("b", got=got, allowed="the same columns in both", cure="encode both in one way")
     return first, second
 
 
 def as_pandas(values: Any, argument: str) -> pd.DataFrame | None:
-    """A data frame of any kind as pandas; None for anything else.
-
-    Raises InputError if two columns bear one name.
-    """
+    """A data frame of any kind as pandas; None for anything else."""
     if isinstance(values, (np.ndarray, list, tuple)):
         return None
     if isinstance(values, pd.DataFrame):
@@ -124,7 +111,7 @@ def check_unique(frame: pd.DataFrame, argument: str) -> None:
         raise InputError(argument, got=got, allowed="columns with names of one level", cure=cure)
 
 
-def _numeric(column: Any, argument: str, name: object) -> NDArray[np.float64]:
+def _numeric(column: Any, argument: str, name: object) -> Floats:
     days = dates_as_days(column)
     if days is not None:
         return days
@@ -136,7 +123,7 @@ def _numeric(column: Any, argument: str, name: object) -> NDArray[np.float64]:
     return as_float_column(column, f"{argument}[{name!r}]")
 
 
-def _as_array(values: Any, argument: str) -> NDArray[np.float64]:
+def _as_array(values: Any, argument: str) -> Floats:
     allowed = "an (n, d) array or a data frame of finite numbers"
     try:
         array = np.asarray(without_mask(values))
@@ -159,26 +146,21 @@ def _as_array(values: Any, argument: str) -> NDArray[np.float64]:
 class CommonRows:
     """Distinct rows of two sets, and those that both hold.
 
-    `distinct_a`, `distinct_b`: the first row of every group of equal rows; `only_a`, `only_b`: those of
-    them that the other set does not hold; `inverse_a`, `inverse_b`, shape (n,): position in the former of
-    every row; `common`: one row of either set that are equal.
+    `distinct`: the first row of every group of equal rows; `only`: those of them that the other set does not hold;
+    `inverse`, shape (n,): position in the former of every row; `common`: one row of either set that are equal.
     """
 
-    distinct_a: NDArray[np.intp]
-    distinct_b: NDArray[np.intp]
-    only_a: NDArray[np.intp]
-    only_b: NDArray[np.intp]
-    inverse_a: NDArray[np.intp]
-    inverse_b: NDArray[np.intp]
+    distinct_a: Indices
+    distinct_b: Indices
+    only_a: Indices
+    only_b: Indices
+    inverse_a: Indices
+    inverse_b: Indices
     common: tuple[int, int] | None
 
 
-def find_common_rows(a: NDArray[np.float64], b: NDArray[np.float64]) -> CommonRows:
-    """Distinct rows of `a` and `b` and those that both hold.
-
-    Two different rows with one hash (about one pair of sets in 10⁷ at 10⁶ rows) are kept as distinct rows:
-    that costs time, not exactness.
-    """
+def find_common_rows(a: Floats, b: Floats) -> CommonRows:
+    """Distinct rows of `a` and `b`; different rows with one hash are kept: that costs time, not exactness."""
     hash_a, hash_b = _hashes(a), _hashes(b)
     together = np.sort(np.concatenate([hash_a, hash_b]))
     if not (together[1:] == together[:-1]).any():
@@ -193,13 +175,9 @@ def find_common_rows(a: NDArray[np.float64], b: NDArray[np.float64]) -> CommonRo
     twin = order[place[maybe]]
     equal = _rows_equal(a, distinct_a[maybe], b, distinct_b[twin])
     both_a, both_b = maybe[equal], twin[equal]
-    only_a = np.ones(distinct_a.size, dtype=bool)
-    only_b = np.ones(distinct_b.size, dtype=bool)
-    only_a[both_a] = False
-    only_b[both_b] = False
     common = (int(distinct_a[both_a[0]]), int(distinct_b[both_b[0]])) if both_a.size else None
-    own = (distinct_a[only_a], distinct_b[only_b])
-    return CommonRows(distinct_a, distinct_b, *own, inverse_a, inverse_b, common)
+    only = np.delete(distinct_a, both_a), np.delete(distinct_b, both_b)
+    return CommonRows(distinct_a, distinct_b, *only, inverse_a, inverse_b, common)
 
 
 def portions(n: int, size: int) -> Iterator[slice]:
@@ -207,11 +185,10 @@ def portions(n: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
-def _hashes(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
+def _hashes(rows: Floats) -> NDArray[np.uint64]:
     """A 64-bit hash of every row: mixed bits times odd numbers, added."""
     n, d = rows.shape
-    odd = np.random.default_rng(_SEED).integers(0, 2**63, size=d, dtype=np.uint64)
-    odd = odd * np.uint64(2) + np.uint64(1)
+    odd = np.random.default_rng(_SEED).integers(0, 2**63, size=d, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     found = np.empty(n, dtype=np.uint64)
     for part in portions(n, max(_CHUNK // d, 1)):
         bits = (rows[part] + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
@@ -222,19 +199,14 @@ def _hashes(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
     return found
 
 
-def _distinct(
-    rows: NDArray[np.float64], keys: NDArray[np.uint64]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.uint64]]:
+def _distinct(rows: Floats, keys: NDArray[np.uint64]) -> tuple[Indices, Indices, NDArray[np.uint64]]:
     """First row of every group of equal rows, the group of every row, and the hash of every group."""
     n = keys.size
     order = np.argsort(keys)
     in_order = keys[order]
-    new = np.empty(n, dtype=bool)
-    new[:1] = True
-    np.not_equal(in_order[1:], in_order[:-1], out=new[1:])
+    new = np.append(True, in_order[1:] != in_order[:-1])
     if new.all():
-        everything = np.arange(n)
-        return everything, everything, keys
+        return np.arange(n), np.arange(n), keys
     starts = np.flatnonzero(new)
     first = np.minimum.reduceat(order, starts)[np.cumsum(new) - 1]  # of the group of every row, in hash order
     new[:] = first == order
@@ -246,9 +218,7 @@ def _distinct(
     return distinct, np.searchsorted(distinct, representative), keys[distinct]
 
 
-def _rows_equal(
-    a: NDArray[np.float64], rows_a: NDArray[np.intp], b: NDArray[np.float64], rows_b: NDArray[np.intp]
-) -> NDArray[np.bool_]:
+def _rows_equal(a: Floats, rows_a: Indices, b: Floats, rows_b: Indices) -> Mask:
     """Whether a[rows_a[i]] equals b[rows_b[i]], a portion at a time."""
     equal = np.empty(rows_a.size, dtype=bool)
     for part in portions(rows_a.size, max(_CHUNK // a.shape[1], 1)):

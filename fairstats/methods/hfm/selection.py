@@ -26,8 +26,7 @@ def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
     error : array-like of float, shape (k,)
         Error rate of every model, or 1 − F1.
     fairness : array-like of float, shape (k,)
-        Fairness measure of every model, best at 0 (HFM, DR, a difference). Its absolute value counts; an
-        infinite one is the worst.
+        Fairness measure of every model (HFM, DR, a difference); its absolute value counts; an infinite one is worst.
     alpha : float in [0, 1], default 0.05
         Weight of the error (the paper's 0.05; 0.1 with 1 − F1).
 
@@ -55,8 +54,8 @@ def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
     """
     errors, measures = (_vector(v, name) for v, name in ((error, "error"), (fairness, "fairness")))
     if errors.size != measures.size:
-        got, allowed = f"{measures.size} values, {errors.size} errors", "one value per model"
-        raise InputError("fairness", got=got, allowed=allowed, cure="pass both for the same models")
+        got, cure = f"{measures.size} values, {errors.size} errors", "pass both for the same models"
+        raise InputError("fairness", got=got, allowed="one value per model", cure=cure)
     alpha = check_share("alpha", alpha, closed=True, cure="0.05, as in the paper")
     weighted = np.abs(measures) * (1 - alpha) if alpha < 1 else np.zeros(errors.size)
     return int(np.argmin(alpha * errors + weighted))
@@ -65,8 +64,7 @@ def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
 def _vector(values: Any, argument: str) -> Floats:
     found = as_float_column(values, argument)
     if found.ndim != 1 or not found.size or np.isnan(found).any():
-        got = "no values, or some that are no numbers"
-        raise InputError(argument, got=got, allowed="one number per model", cure=None)
+        raise InputError(argument, got="no values, or some that are no numbers", allowed="one number per model")
     return found
 
 
@@ -81,14 +79,12 @@ class RankingResult(Result):
         Average rank of each, 1 the best; ties share their ranks.
     friedman : HypothesisTest
         Of "all rules perform alike".
-    critical_difference : float
-        Nemenyi: average ranks that differ by more differ significantly.
+    critical_difference, confidence_level : float
+        Nemenyi: average ranks that differ by more differ significantly, at this level.
     pvalues : tuple of tuple of float
         Nemenyi's, of every pair.
     n : int
         Data sets.
-    confidence_level : float
-        Of the critical difference.
     """
 
     title: ClassVar[str] = "Average ranks (Friedman, Nemenyi)"
@@ -125,13 +121,11 @@ class RankingResult(Result):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """One per rule, best first."""
+        test: dict[str, Any] = {"statistic": self.statistic, "pvalue": self.pvalue, "method": self.friedman.method}
         return tuple(
-            Comparison(
-                metric="average_rank", group=self.rules[k], estimate=self.ranks[k], statistic=self.statistic,
-                pvalue=self.pvalue, n=self.n, method=self.friedman.method,
-            )
+            Comparison(metric="average_rank", group=self.rules[k], estimate=self.ranks[k], n=self.n, **test)
             for k in np.argsort(self.ranks, kind="stable").tolist()
-        )  # fmt: skip
+        )
 
     def sentences(self) -> list[str]:
         """The rule that ranks first, and those that rank worse significantly."""
@@ -143,10 +137,9 @@ class RankingResult(Result):
 
     def notes(self) -> list[str]:
         """The critical difference."""
-        return [
-            f"Over {self.n} data sets; Friedman p = {self.friedman.pvalue:.4f}. Ranks that differ by more than "
-            f"{self.critical_difference:.3f} differ at the {1 - self.confidence_level:.0%} level (Nemenyi)."
-        ]
+        text = f"Over {self.n} data sets; Friedman p = {self.pvalue:.4f}. Ranks that differ by more than "
+        level = f"{1 - self.confidence_level:.0%} level"
+        return [f"{text}{self.critical_difference:.3f} differ at the {level} (Nemenyi)."]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Friedman chart: average ranks with the critical difference (the paper's figure 2a)."""
@@ -157,8 +150,6 @@ def rank_rules(
     scores: Any, *, rules: Sequence[str] | None = None, larger_is_better: bool = True, confidence_level: float = 0.95
 ) -> RankingResult:
     """Average ranks of rules over data sets, with Friedman's test and Nemenyi's critical difference.
-
-    Over few data sets the test is conservative: ranks take few values.
 
     Parameters
     ----------
@@ -196,8 +187,8 @@ def rank_rules(
     table = as_rows(scores, "scores")
     n, k = table.values.shape
     if n < 2 or k < 3:
-        allowed = "two data sets or more, three rules or more"
-        raise InputError("scores", got=f"{n} data sets and {k} rules", allowed=allowed)
+        got, allowed = f"{n} data sets and {k} rules", "two data sets or more, three rules or more"
+        raise InputError("scores", got=got, allowed=allowed)
     names = table.columns or tuple(f"rule {j + 1}" for j in range(k))
     if rules is not None:
         check_type("rules", rules, (list, tuple, np.ndarray), f"a list of {k} names", "leave it out")
@@ -207,17 +198,12 @@ def rank_rules(
     check_flag("larger_is_better", larger_is_better)
     values = -table.values if larger_is_better else table.values
     ranks = scipy.stats.rankdata(values, axis=1).mean(axis=0)
-    if (np.ptp(values, axis=1) == 0).all():
-        statistic, pvalue = 0.0, 1.0
-    else:
-        statistic, pvalue = map(float, scipy.stats.friedmanchisquare(*values.T))
+    alike = (np.ptp(values, axis=1) == 0).all()
+    statistic, pvalue = (0.0, 1.0) if alike else map(float, scipy.stats.friedmanchisquare(*values.T))
     std_error = np.sqrt(k * (k + 1) / (6 * n))
     critical = float(scipy.stats.studentized_range.ppf(level, k, np.inf) / np.sqrt(2) * std_error)
     apart = np.abs(ranks[:, None] - ranks) / std_error * np.sqrt(2)
     pairs = np.where(apart == 0, 1.0, scipy.stats.studentized_range.sf(apart, k, np.inf))
-    return RankingResult(
-        rules=names, ranks=tuple(ranks.tolist()),
-        friedman=HypothesisTest("all rules perform alike", "two-sided", statistic, pvalue, "Friedman"),
-        critical_difference=critical, pvalues=tuple(tuple(row) for row in pairs.tolist()), n=n,
-        confidence_level=level,
-    )  # fmt: skip
+    friedman = HypothesisTest("all rules perform alike", "two-sided", statistic, pvalue, "Friedman")
+    pvalues = tuple(tuple(row) for row in pairs.tolist())
+    return RankingResult(names, tuple(ranks.tolist()), friedman, critical, pvalues, n, level)

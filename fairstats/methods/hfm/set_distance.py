@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, check_number
 from fairstats.ground.results import Result
@@ -16,9 +15,8 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.hfm.blocks import Targets, Work, one_blas_thread
 from fairstats.methods.hfm.encoding import pair_of_groups
-from fairstats.methods.hfm.farthest import farthest_row
-from fairstats.methods.hfm.nearest import row_minima
-from fairstats.methods.hfm.rows import Rows, as_pair, find_common_rows
+from fairstats.methods.hfm.nearest import farthest_row, row_minima
+from fairstats.methods.hfm.rows import Indices, Rows, as_pair, find_common_rows
 
 Statistic = str | float
 
@@ -32,8 +30,7 @@ class DirectedDistance:
     value : float
         Maximum, mean or quantile over the rows of this set of the distance to the nearest row of the other.
     row, nearest : hashable or None
-        Labels of the row that attains it, and of its nearest row in the other set; None for the mean, which
-        no row attains.
+        Labels of the row that attains it, and of its nearest row in the other set; None for the mean.
     """
 
     value: float
@@ -57,18 +54,14 @@ class SetDistance(Result):
         False for ApproxDist, which may only be too large.
     seconds : float
         Time taken; not part of comparisons.
-    n_distances : int
-        Distances evaluated, in blocks of BLAS and directly.
-    n_tree_queries : int
-        Rows put to a k-d tree, whose distances SciPy does not count.
+    n_distances, n_tree_queries : int
+        Distances evaluated, in blocks of BLAS and directly; rows put to a k-d tree, whose distances are not counted.
     n_a, n_b, dimension : int
         Rows of the sets and columns.
     per_projection : tuple of float
         The value of every projection, for ApproxDist.
-    m1, m2 : int or None
-        Its projections, and the neighbours compared on either side.
-    seed : int or None
-        Of its projections.
+    m1, m2, seed : int or None
+        Its projections, the neighbours compared on either side, and the seed.
     probability, factor : float or None
         With at least this probability, over projections, the value is at most `factor` times the exact one.
     """
@@ -107,11 +100,10 @@ class SetDistance(Result):
     @property
     def witnesses(self) -> tuple[Hashable, Hashable] | None:
         """Labels (row of a, row of b) of the pair that attains `value`; None for the mean."""
-        if self.a_to_b.row is None:
+        first, second = self.a_to_b, self.b_to_a
+        if first.row is None:
             return None
-        if self.a_to_b.value >= self.b_to_a.value:
-            return (self.a_to_b.row, self.a_to_b.nearest)
-        return (self.b_to_a.nearest, self.b_to_a.row)
+        return (first.row, first.nearest) if first.value >= second.value else (second.nearest, second.row)
 
     @property
     def estimate(self) -> float:
@@ -126,14 +118,11 @@ class SetDistance(Result):
     def rows(self) -> list[dict[str, Any]]:
         """One row: the value, the pair that attains it, both directions."""
         pair = self.witnesses or (None, None)
-        return [
-            {
-                "metric": f"set distance ({self.statistic})", "group": "a", "reference": "b",
-                "estimate": self.value, "n": self.n_a + self.n_b, "method": self.method,
-                "backend": self.backend, "row_a": pair[0], "row_b": pair[1], "a_to_b": self.a_to_b.value,
-                "b_to_a": self.b_to_a.value,
-            }
-        ]  # fmt: skip
+        return [{
+            "metric": f"set distance ({self.statistic})", "group": "a", "reference": "b", "estimate": self.value,
+            "n": self.n_a + self.n_b, "method": self.method, "backend": self.backend, "row_a": pair[0],
+            "row_b": pair[1], "a_to_b": self.a_to_b.value, "b_to_a": self.b_to_a.value,
+        }]  # fmt: skip
 
     def sentences(self) -> list[str]:
         """The distance, and the rows that attain it."""
@@ -142,19 +131,15 @@ class SetDistance(Result):
         found = [f"The distance ({self.statistic}) between {sets} is {self.value:.4g}{pair}."]
         if self.probability is not None:
             sure = "Always" if self.probability == 1 else f"With probability {self.probability:.4g} or more"
-            found.append(
-                f"{sure}, over m1 = {self.m1} random projections with m2 = {self.m2} neighbours, it is at "
-                f"most {self.factor:g} times the exact distance."
-            )
+            how = f"over m1 = {self.m1} random projections with m2 = {self.m2} neighbours"
+            found.append(f"{sure}, {how}, it is at most {self.factor:g} times the exact distance.")
         return found
 
     def notes(self) -> list[str]:
         """What was computed and at which cost."""
         tree = f", {self.n_tree_queries:,} queries of a tree" if self.n_tree_queries else ""
-        cost = (
-            f"{self.n_a:,} and {self.n_b:,} rows in {self.dimension} dimensions: {self.n_distances:,} of "
-            f"{2 * self.n_a * self.n_b:,} distances evaluated{tree}; {self.seconds:.2g} s."
-        )
+        done = f"{self.n_distances:,} of {2 * self.n_a * self.n_b:,} distances evaluated{tree}; {self.seconds:.2g} s."
+        cost = f"{self.n_a:,} and {self.n_b:,} rows in {self.dimension} dimensions: {done}"
         if self.exact:
             return [cost]
         return [cost, "ApproxDist never lies below the exact distance, and may lie above it.", *self.sentences()[1:]]
@@ -170,18 +155,16 @@ def set_distance(
     a, b : array-like or data frame of numbers, shape (n, d), (m, d)
         Finite rows with the same columns. Any frame that narwhals reads; text has to be encoded first.
     statistic : {"max", "mean"} or float in (0, 1], default "max"
-        What is taken over the rows' distances to the nearest row of the other set: the maximum is the paper's
-        D (the Hausdorff distance); the mean, or a quantile (the smallest distance that at least this share of
-        the rows do not exceed), is less sensitive to single rows. The larger of the two directions counts.
+        What is taken over the rows' distances to the nearest row of the other set: the maximum is the paper's D (the
+        Hausdorff distance); the mean, or a quantile (the smallest distance that at least this share of the rows do not
+        exceed), is less sensitive to single rows. The larger of the two directions counts.
     counts : Tally, optional
-        Distinct rows of the features of two groups with their number (`fs.tally` with ``features=``) in place
-        of `a` and `b`: numbers as they are, categories one-hot.
+        Features of two groups counted by `fs.tally` in place of `a` and `b`: numbers as they are, categories one-hot.
 
     Returns
     -------
     SetDistance
-        Value, the rows that attain it in both directions (labels of the frame, or positions), time and number
-        of distances evaluated.
+        Value, the rows that attain it in both directions, time and number of distances evaluated.
 
     Raises
     ------
@@ -190,11 +173,10 @@ def set_distance(
 
     Notes
     -----
-    Exact: the value is a Euclidean distance of two rows, computed from their differences in double precision,
-    and equals the direct computation of all pairs to about 10⁻¹¹ of it. "max" leaves out nearly all pairs:
-    rows that both sets hold, and rows that have a neighbour nearer than the farthest row found so far. "mean"
-    and quantiles need the minimum of *every* row: a query of a tree per row in few dimensions, all n·m pairs
-    (in blocks; about 2–6 ns each) in many. Memory is a few blocks, never n × m.
+    Exact: the value is computed from differences in double precision, and equals the direct computation of all pairs to
+    about 10⁻¹¹ of it. "max" leaves out nearly all pairs: rows that both sets hold, and rows that have a neighbour
+    nearer than the farthest row found so far. "mean" and quantiles need the minimum of *every* row: a query of a tree
+    in few dimensions, all n·m pairs (in blocks; 2–6 ns each) in many. Memory is a few blocks, never n × m.
 
     References
     ----------
@@ -210,9 +192,13 @@ def set_distance(
     1.5
     """
     level = check_statistic(statistic)
+    return measure(*two_sets(a, b, counts), level)
+
+
+def two_sets(a: Any, b: Any, counts: Tally | None) -> tuple[Rows, Rows]:
+    """The rows of two sets that were given, or counted."""
     given = counts_or_rows(counts, needs="a, b", a=a, b=b)
-    first, second = pair_of_groups(counts) if given else as_pair(a, b)  # type: ignore[arg-type]
-    return measure(first, second, level)
+    return pair_of_groups(counts) if given else as_pair(a, b)  # type: ignore[arg-type]
 
 
 def check_statistic(statistic: Any) -> Statistic:
@@ -230,19 +216,19 @@ def measure(first: Rows, second: Rows, statistic: Statistic) -> SetDistance:
     a, b, unit = in_range(first.values, second.values)
     work = Work()
     with one_blas_thread():
-        (ab, i, j), (ba, k, m) = (_maxima if statistic == "max" else _over_all)(a, b, work, statistic)
+        ab, ba = _maxima(a, b, work) if statistic == "max" else _over_all(a, b, work, statistic)
     return SetDistance(
-        value=max(ab, ba) * unit, statistic=statistic, a_to_b=_labelled(ab * unit, i, j, first, second),
-        b_to_a=_labelled(ba * unit, k, m, second, first), exact=True, seconds=time.perf_counter() - start,
-        n_distances=work.distances, n_tree_queries=work.tree_queries, n_a=len(a), n_b=len(b),
-        dimension=a.shape[1],
+        value=max(ab[0], ba[0]) * unit, statistic=statistic, a_to_b=labelled(ab, unit, first, second),
+        b_to_a=labelled(ba, unit, second, first), exact=True, seconds=time.perf_counter() - start,
+        n_distances=work.distances, n_tree_queries=work.tree_queries, n_a=len(a), n_b=len(b), dimension=a.shape[1],
     )  # fmt: skip
 
 
-def _labelled(value: float, row: int, nearest: int, own: Rows, other: Rows) -> DirectedDistance:
-    if row < 0:
-        return DirectedDistance(value, None, None)
-    return DirectedDistance(value, own.label(row), other.label(nearest))
+def labelled(found: tuple[float, int, int], unit: float, own: Rows, other: Rows) -> DirectedDistance:
+    """A distance, its row and the nearest one by their labels; none where the row is negative."""
+    value, row, nearest = found
+    labels = (own.label(row), other.label(nearest)) if row >= 0 else (None, None)
+    return DirectedDistance(value * unit, *labels)
 
 
 def in_range(a: Floats, b: Floats) -> tuple[Floats, Floats, float]:
@@ -254,23 +240,21 @@ def in_range(a: Floats, b: Floats) -> tuple[Floats, Floats, float]:
     return a / unit, b / unit, unit
 
 
-def _maxima(a: Floats, b: Floats, work: Work, statistic: Statistic) -> list[tuple[float, int, int]]:
+def _maxima(a: Floats, b: Floats, work: Work) -> list[tuple[float, int, int]]:
     """Largest row minimum in both directions, its row and its nearest target."""
     common = cache(lambda: find_common_rows(a, b))
-    directed = (
-        farthest_row(a, Targets(b, a, work), lambda: common().only_a),
-        farthest_row(b, Targets(a, b, work), lambda: common().only_b),
-    )
-    return [(float(np.sqrt(f.squared)), f.query, f.target) for f in directed]
+    a_to_b = farthest_row(a, Targets(b, a, work), lambda: common().only_a)
+    b_to_a = farthest_row(b, Targets(a, b, work), lambda: common().only_b)
+    return [(float(np.sqrt(f.squared)), f.query, f.target) for f in (a_to_b, b_to_a)]
 
 
 def _over_all(a: Floats, b: Floats, work: Work, statistic: Statistic) -> list[tuple[float, int, int]]:
     """Mean or quantile of the row minima in both directions, every row counted as often as it occurs."""
     shared = find_common_rows(a, b)
-    of_a, of_b = (shared.distinct_a, shared.inverse_a), (shared.distinct_b, shared.inverse_b)
+    first_a, first_b = shared.distinct_a[shared.inverse_a], shared.distinct_b[shared.inverse_b]
     directed = [
-        _statistic_of(a, b, shared.only_a, of_a, shared.distinct_b, work, statistic),
-        _statistic_of(b, a, shared.only_b, of_b, shared.distinct_a, work, statistic),
+        _statistic_of(a, b, shared.only_a, first_a, shared.distinct_b, work, statistic),
+        _statistic_of(b, a, shared.only_b, first_b, shared.distinct_a, work, statistic),
     ]
     if statistic != "mean" and shared.common is not None:
         pairs = (shared.common, shared.common[::-1])
@@ -279,25 +263,20 @@ def _over_all(a: Floats, b: Floats, work: Work, statistic: Statistic) -> list[tu
 
 
 def _statistic_of(
-    queries: Floats, targets: Floats, rows: NDArray[np.intp],
-    kinds: tuple[NDArray[np.intp], NDArray[np.intp]], distinct: NDArray[np.intp], work: Work,
+    queries: Floats, targets: Floats, rows: Indices, first: Indices, distinct: Indices, work: Work,
     statistic: Statistic,
 ) -> tuple[float, int, int]:  # fmt: skip
-    """Statistic over the rows, its row and its nearest target; −1 where no row stands for it."""
-    minima = np.zeros(len(queries))
-    nearest = np.full(len(queries), -1, dtype=np.intp)
+    """Statistic over the rows, its row and its nearest target; −1 for none. `first` of the rows that equal each."""
+    minima, nearest = np.zeros(len(queries)), np.full(len(queries), -1, dtype=np.intp)
     if rows.size:
         own = queries[rows]
         squared, found = row_minima(own, Targets(targets[distinct], own, work))
         minima[rows], nearest[rows] = np.sqrt(squared), distinct[found]
-    first = kinds[0][kinds[1]]  # the first of the rows that equal each
     minima, nearest = minima[first], nearest[first]
     if statistic == "mean":
         return float(minima.mean()), -1, -1
     row = int(np.argsort(minima, kind="stable")[_place(statistic, minima.size)])
-    if nearest[row] < 0:
-        return 0.0, -1, -1
-    return float(minima[row]), row, int(nearest[row])
+    return (float(minima[row]), row, int(nearest[row])) if nearest[row] >= 0 else (0.0, -1, -1)
 
 
 def _place(statistic: Statistic, n: int) -> int:
@@ -307,9 +286,7 @@ def _place(statistic: Statistic, n: int) -> int:
 
 def over_minima(minima: Floats, statistic: Statistic) -> float:
     """Maximum, mean or quantile of row minima."""
-    if statistic == "max":
-        return float(minima.max())
-    if statistic == "mean":
-        return float(minima.mean())
+    if statistic in ("max", "mean"):
+        return float(minima.max() if statistic == "max" else minima.mean())
     place = _place(statistic, minima.size)
     return float(np.partition(minima, place)[place])

@@ -11,6 +11,7 @@ from scipy.spatial.distance import cdist
 
 import fairstats as fs
 from fairstats.methods.hfm import resampling
+from fairstats.methods.hfm.encoding import Scene, make_scene
 from fairstats.methods.hfm.nearest import nearest_rows
 from fairstats.methods.hfm.resampling import (
     NeighbourLists,
@@ -21,7 +22,6 @@ from fairstats.methods.hfm.resampling import (
     subsample_distances,
     upper_pvalue,
 )
-from fairstats.methods.hfm.scene import Scene, make_scene
 
 from .conftest import KINDS, Array, brute, make_pair
 

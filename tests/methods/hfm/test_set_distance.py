@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
-from fairstats.methods.hfm import blocks, farthest
+from fairstats.methods.hfm import blocks, nearest
 from fairstats.methods.hfm.rows import find_common_rows
 from fairstats.methods.hfm.set_distance import SetDistance
 
@@ -52,11 +52,11 @@ def check_witnesses(a: np.ndarray, b: np.ndarray, found: SetDistance) -> None:
 def test_maximum_equals_brute_force(kind: str, relation: str, n: int, m: int, d: int, seed: int) -> None:
     a, b = make_pair(kind, relation, n, m, d, seed)
     with pytest.MonkeyPatch.context() as patch:  # the ways of large data, on small data
-        patch.setattr(farthest, "_SMALL", 0)
-        patch.setattr(farthest, "_FEW", 2)
-        patch.setattr(farthest, "_MANY", 8)
-        patch.setattr(farthest, "_BLOCK", 32)
-        patch.setattr(farthest, "_CELLS", 1 << 11)
+        patch.setattr(nearest, "_SMALL", 0)
+        patch.setattr(nearest, "_FEW", 2)
+        patch.setattr(nearest, "_MANY", 8)
+        patch.setattr(nearest, "_BLOCK", 32)
+        patch.setattr(nearest, "_FILTERED", 1 << 11)
         patch.setattr(blocks, "_SCAN", 64)
         patch.setattr(blocks, "_CELLS", 1 << 9)
         patch.setattr(blocks, "_NARROWEST", 8)
@@ -99,7 +99,7 @@ def test_a_tree_and_blocks_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = make_pair("uniform", "independent", 3_000, 3_000, 4, 2)
     plain = brute(a, b)
     for tree in (True, False):
-        monkeypatch.setattr(farthest, "tree_is_cheaper", lambda *_, tree=tree, **__: tree)
+        monkeypatch.setattr(nearest, "tree_is_cheaper", lambda *_, tree=tree, **__: tree)
         found = fs.set_distance(a, b)
         assert found.value == pytest.approx(plain, rel=1e-12)
         assert (found.n_tree_queries > 100) == tree
