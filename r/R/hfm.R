@@ -128,6 +128,9 @@ feature_columns <- function(data, features, n) {
   columns <- if (is.null(data)) as.list(features) else {
     lapply(stats::setNames(features, features), function(name) column_of(data, name, "features"))
   }
+  if (length(columns) && (is.null(names(columns)) || !all(nzchar(names(columns))))) {
+    stop_argument("features", "columns without names", "a data frame, or a list whose columns all have names")
+  }
   for (name in names(columns)) columns[[name]] <- feature_of(columns[[name]], name, n)
   if (!length(columns)) stop_argument("features", "no columns", "one feature or more")
   columns

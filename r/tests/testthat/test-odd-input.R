@@ -105,3 +105,10 @@ test_that("dates are numbers, and identifiers are refused", {
   expect_error(far(paste("person", people$age)), "an identifier with 80 values in 80 rows")
   expect_error(far(complex(real = people$age)), "`features`: got")
 })
+
+test_that("columns without names are refused, not taken unchecked", {
+  sets <- list(y = people$y, hat = people$hat, sex = people$sex)
+  expect_error(
+    fs_hfm(NULL, list(people$age), sets$y, sets$hat, sets$sex, n_resamples = 0, n_subsamples = 0), "columns without names"
+  )
+})
