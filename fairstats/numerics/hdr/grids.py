@@ -90,14 +90,14 @@ class Surface:
 
     def at(self, points: FloatArray) -> FloatArray:
         """Bilinear density at points, shape (n, 2) → (n,); 0 outside the grid."""
-        i, u = _cells(self.x, points[:, 0])
-        j, v = _cells(self.y, points[:, 1])
+        first, second = points.T
+        (i, u), (j, v) = _cells(self.x, first), _cells(self.y, second)
         columns, flat = self.y.size, self.values.ravel()
         corner = i * columns + j
         near = (1 - v) * flat[corner] + v * flat[corner + 1]
         far = (1 - v) * flat[corner + columns] + v * flat[corner + columns + 1]
         value = (1 - u) * near + u * far
-        inside = np.all([(c >= axis[0]) & (c <= axis[-1]) for axis, c in zip(self.axes, points.T, strict=True)], axis=0)
+        inside = (first >= self.x[0]) & (first <= self.x[-1]) & (second >= self.y[0]) & (second <= self.y[-1])
         return value if inside.all() else np.where(inside, value, 0.0)
 
 
