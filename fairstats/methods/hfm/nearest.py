@@ -181,12 +181,12 @@ def nearest_rows(queries: Floats, targets: Floats, k: int, *, same: bool = False
 
 
 def _listed_by_tree(queries: Floats, targets: Floats, k: int, same: bool) -> NDArray[Any]:
-    found: NDArray[Any] = np.asarray(cKDTree(targets).query(queries, k=k + same)[1]).reshape(len(queries), k + same)
+    found = np.asarray(cKDTree(targets).query(queries, k=k + same)[1]).reshape(len(queries), k + same)
     if not same:
         return found
     own = found == np.arange(len(queries))[:, None]
     own[~own.any(axis=1), -1] = True  # among more than k equal rows: leave out the last instead
-    return found[~own].reshape(len(queries), k)
+    return np.asarray(found[~own]).reshape(len(queries), k)
 
 
 class Farthest(NamedTuple):
