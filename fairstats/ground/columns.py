@@ -165,10 +165,18 @@ def _orders(
 
 
 def tally_sql(
-    table: str, *, dialect: str, sensitive_features: str | Sequence[str], y_true: str | None = None,
-    y_pred: str | None = None, y_pred_b: str | None = None, score: str | None = None, strata: str | None = None,
-    sample_weight: str | None = None, number: str = "number_of_rows",
-) -> str:  # fmt: skip
+    table: str,
+    *,
+    dialect: str,
+    sensitive_features: str | Sequence[str],
+    y_true: str | None = None,
+    y_pred: str | None = None,
+    y_pred_b: str | None = None,
+    score: str | None = None,
+    strata: str | None = None,
+    sample_weight: str | None = None,
+    number: str = "number_of_rows",
+) -> str:
     """The query whose answer is a tally: counts per combination of values, for any warehouse.
 
     Run it where the table is, and pass the answer to `Tally.from_frame` with the same column names.

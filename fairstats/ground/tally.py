@@ -406,13 +406,25 @@ def _lacks(counted: Tally, what: str, cure: str) -> InputError:
 
 
 def tally(
-    frame: Any, *, sensitive_features: str | Sequence[str], y_true: str | None = None, y_pred: str | None = None,
-    y_pred_b: str | None = None, score: str | None = None, counterfactual_score: str | None = None,
-    features: Sequence[str] = (), strata: str | None = None, sample_weight: str | None = None,
-    cluster: str | None = None, pos_label: Any = None, missing: Any = "raise",
-    groups: Sequence[Hashable] | None = None, score_range: tuple[float, float] = (0.0, 1.0),
-    number: str | None = None, engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",
-) -> Tally:  # fmt: skip
+    frame: Any,
+    *,
+    sensitive_features: str | Sequence[str],
+    y_true: str | None = None,
+    y_pred: str | None = None,
+    y_pred_b: str | None = None,
+    score: str | None = None,
+    counterfactual_score: str | None = None,
+    features: Sequence[str] = (),
+    strata: str | None = None,
+    sample_weight: str | None = None,
+    cluster: str | None = None,
+    pos_label: Any = None,
+    missing: Any = "raise",
+    groups: Sequence[Hashable] | None = None,
+    score_range: tuple[float, float] = (0.0, 1.0),
+    number: str | None = None,
+    engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",
+) -> Tally:
     """Count the rows of a frame: everything that the named columns allow to be asked later.
 
     Parameters

@@ -18,8 +18,8 @@ from fairstats.plots.picture import Picture
 from fairstats.report.contents import Contents, headline
 from fairstats.report.crosscheck.table import Crosscheck
 from fairstats.report.format import Axis, aligned, count, escaped, isolate, number, printable, pvalue
+from fairstats.report.pages import svg
 from fairstats.report.parts import set_parts
-from fairstats.report.svg import svg
 from fairstats.report.view import NOT_JUDGED, Block, Part, Row, SetView, view_sets
 
 _WIDTH = 100

@@ -13,8 +13,8 @@ from fairstats.ground import serialise
 from fairstats.ground.checks import check_choice, check_flag, check_type
 from fairstats.ground.errors import FairstatsWarning, InputError, caution
 from fairstats.report.contents import Contents
-from fairstats.report.convert import convert, picture_for
 from fairstats.report.crosscheck.table import Crosscheck
+from fairstats.report.pages import convert, picture_for
 from fairstats.report.parts import general_parts, set_parts
 from fairstats.report.render import ShownPart, render_fragment, render_html, render_terminal, render_text
 from fairstats.report.view import view_sets

@@ -22,7 +22,7 @@ from fairstats.plots.figures import (
     score_histograms,
 )
 from fairstats.plots.picture import LIMIT, NEUTRAL, Picture, contours, draw, mark
-from fairstats.report.svg import _ticks, svg
+from fairstats.report.pages import _ticks, svg
 
 RNG = np.random.default_rng(5)
 N = 900

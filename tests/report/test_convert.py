@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fairstats as fs
-from fairstats.report import convert
+from fairstats.report import pages
 from fairstats.report.report import AuditReport
 
 pytest.importorskip("jinja2")
@@ -39,7 +39,7 @@ def test_a_report_as_pdf(report: AuditReport, chromium: str, tmp_path: Path) -> 
 def test_other_endings_and_missing_tools(report: AuditReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(fs.InputError, match=r"\.docx or \.pdf"):
         report.to_document(tmp_path / "r.odt")
-    monkeypatch.setattr(convert.shutil, "which", lambda name: None)
+    monkeypatch.setattr(pages.shutil, "which", lambda name: None)
     with pytest.raises(fs.InputError, match="apt-get install pandoc"):
         report.to_document(tmp_path / "r.docx")
     with pytest.raises(fs.InputError, match="apt-get install chromium"):
@@ -48,7 +48,7 @@ def test_other_endings_and_missing_tools(report: AuditReport, tmp_path: Path, mo
 
 def test_nested_drawings_go() -> None:
     page = "<p>a<svg><svg><path/></svg><text>b</text></svg>c</p>"
-    assert convert._plain(page) == "<p>ac</p>"
+    assert pages._plain(page) == "<p>ac</p>"
     figure = f'<figure class="picture">{page[4:-5]}<figcaption>d</figcaption></figure>'
     said = "<p><i>The drawing is in the HTML page.</i></p>"
-    assert convert._plain(figure) == f'<figure class="picture">{said}<figcaption>d</figcaption></figure>'
+    assert pages._plain(figure) == f'<figure class="picture">{said}<figcaption>d</figcaption></figure>'

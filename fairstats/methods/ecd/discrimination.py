@@ -32,12 +32,23 @@ BASELINE = "(none of these)"
 
 
 def counterfactual_discrimination(
-    predict: Any, X: Any, *, sensitive_features: Any, values: Sequence[Hashable] | None = None,
+    predict: Any,
+    X: Any,
+    *,
+    sensitive_features: Any,
+    values: Sequence[Hashable] | None = None,
     counterfactual: Literal["worst", "all"] = "worst",
-    cuts: Sequence[float] | Mapping[Hashable, Sequence[float]] | None = None, flip: Callable[[Any], Any] | None = None,
-    pos_label: Hashable | None = None, person: Any = None, sample_weight: Any = None, rng: Any = None,
-    trained_on: bool = False, batch: int = 100_000, confidence_level: float = 0.95, progress: bool = False,
-) -> CounterfactualSample:  # fmt: skip
+    cuts: Sequence[float] | Mapping[Hashable, Sequence[float]] | None = None,
+    flip: Callable[[Any], Any] | None = None,
+    pos_label: Hashable | None = None,
+    person: Any = None,
+    sample_weight: Any = None,
+    rng: Any = None,
+    trained_on: bool = False,
+    batch: int = 100_000,
+    confidence_level: float = 0.95,
+    progress: bool = False,
+) -> CounterfactualSample:
     """Counterfactual discrimination of every individual, by group.
 
     CD(x, z) = ML(x, z′) − ML(x, z), where ML is the probability of the favourable outcome, z the value of the sensitive

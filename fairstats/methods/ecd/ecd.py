@@ -28,16 +28,28 @@ _SYNTHETIC = (
 
 
 def ecd(
-    sample: CounterfactualSample | Tally | Mapping[Hashable, Any] | None = None, *,
-    reference: Any = None, privileged: Any = None, unprivileged: Any = None,
-    interactions: float = 1000, location: str = "return_level",
+    sample: CounterfactualSample | Tally | Mapping[Hashable, Any] | None = None,
+    *,
+    reference: Any = None,
+    privileged: Any = None,
+    unprivileged: Any = None,
+    interactions: float = 1000,
+    location: str = "return_level",
     threshold: int | str | Mapping[Hashable, float] | None = None,
     other_interactions: Sequence[float] = (500, 1000, 2000, 10_000),
-    confidence_level: float = 0.95, margin: float = 0.05, horizon_width: float = 0.5,
-    n_resamples: int = 999, calibrated: bool = True, adjust: str = "holm", sensitivity: Sequence[float] = (0.5, 2.0),
-    cvar_level: float = 0.95, grid: float | str | None = "auto",
-    backend: str | None = None, counts: Tally | None = None, rng: Any = None,
-) -> EcdResult:  # fmt: skip
+    confidence_level: float = 0.95,
+    margin: float = 0.05,
+    horizon_width: float = 0.5,
+    n_resamples: int = 999,
+    calibrated: bool = True,
+    adjust: str = "holm",
+    sensitivity: Sequence[float] = (0.5, 2.0),
+    cvar_level: float = 0.95,
+    grid: float | str | None = "auto",
+    backend: str | None = None,
+    counts: Tally | None = None,
+    rng: Any = None,
+) -> EcdResult:
     """Extreme counterfactual discrimination: difference of two groups' worst cases.
 
     RL_g(m) is the 1 − 1/m quantile of CD in group g, by extreme value theory; m interactions exceed it with

@@ -139,11 +139,26 @@ def status_words(looks: Sequence[Look], ended: str, stop: str, max_looks: int) -
 
 
 def sample_tail(
-    predict: Any, data: Any, *, sensitive_features: Any, group: Any, values: Any = None, generator: Any = None,
-    k_min: int = 10, k_max: int = 50, batch: int = 1_000, max_looks: int = 20, timeout: float | None = None,
-    test: str = "max_cv", confidence_level: float = 0.95, stop: str = "first_pass",
-    pos_label: Hashable | None = None, n_resamples: int = 9_999, rng: Any = None, progress: bool = False,
-) -> TailSample:  # fmt: skip
+    predict: Any,
+    data: Any,
+    *,
+    sensitive_features: Any,
+    group: Any,
+    values: Any = None,
+    generator: Any = None,
+    k_min: int = 10,
+    k_max: int = 50,
+    batch: int = 1_000,
+    max_looks: int = 20,
+    timeout: float | None = None,
+    test: str = "max_cv",
+    confidence_level: float = 0.95,
+    stop: str = "first_pass",
+    pos_label: Hashable | None = None,
+    n_resamples: int = 9_999,
+    rng: Any = None,
+    progress: bool = False,
+) -> TailSample:
     """Sample counterfactual discrimination of one group until its tail passes the exponentiality test.
 
     The first look is at the group's real rows. While the test fails, a batch of synthetic rows is added and the test is

@@ -102,9 +102,14 @@ def cliffs_delta(a: Any, b: Any) -> float:
 
 
 def scott_knott(
-    runs: Mapping[Any, Any], *, larger_is_better: bool = False, confidence_level: float = 0.95,
-    least_effect: float = NEGLIGIBLE, n_resamples: int = 999, rng: Any = None,
-) -> ScottKnott:  # fmt: skip
+    runs: Mapping[Any, Any],
+    *,
+    larger_is_better: bool = False,
+    confidence_level: float = 0.95,
+    least_effect: float = NEGLIGIBLE,
+    n_resamples: int = 999,
+    rng: Any = None,
+) -> ScottKnott:
     """Rank treatments by their results over repeated runs.
 
     The treatments, ordered by mean, are split where the sum of squares between the two parts is largest; the split

@@ -32,9 +32,16 @@ _Sorted: TypeAlias = tuple[Floats, Floats, Indices]
 
 
 def approx_set_distance(
-    a: Any = None, b: Any = None, *, m1: int | None = None, m2: int | None = None, probability: float | None = None,
-    factor: float = 1.5, rng: Any = None, counts: Tally | None = None,
-) -> SetDistance:  # fmt: skip
+    a: Any = None,
+    b: Any = None,
+    *,
+    m1: int | None = None,
+    m2: int | None = None,
+    probability: float | None = None,
+    factor: float = 1.5,
+    rng: Any = None,
+    counts: Tally | None = None,
+) -> SetDistance:
     """The paper's approximation of the distance between two sets; it is never too small.
 
     Parameters

@@ -67,6 +67,8 @@ class HfmExperiment(Result):
         Of each case the error, then the measures, on training and test rows.
     ratios : tuple of float
         Test rows by training rows of each case.
+    baseline, alpha, confidence_level, seed
+        As they were asked for.
     """
 
     title: ClassVar[str] = "Rules that choose a model by error and fairness, on test rows"
@@ -190,10 +192,19 @@ def _paired_t(differences: Floats, ratio: float) -> tuple[float, float, float]:
 
 
 def hfm_experiment(
-    models: Mapping[str, Any], data: Mapping[str, tuple[Any, Any, Any]], *, measures: Sequence[str] = _MEASURES,
-    baseline: str | None = None, error: str = "accuracy", alpha: float = 0.05, cv: Any = 5, refit: bool = True,
-    pos_label: Any = None, confidence_level: float = 0.95, rng: Any = None,
-) -> HfmExperiment:  # fmt: skip
+    models: Mapping[str, Any],
+    data: Mapping[str, tuple[Any, Any, Any]],
+    *,
+    measures: Sequence[str] = _MEASURES,
+    baseline: str | None = None,
+    error: str = "accuracy",
+    alpha: float = 0.05,
+    cv: Any = 5,
+    refit: bool = True,
+    pos_label: Any = None,
+    confidence_level: float = 0.95,
+    rng: Any = None,
+) -> HfmExperiment:
     """Choose among models by α·error + (1 − α)·|fairness| on training rows, and compare on test rows.
 
     Parameters

@@ -25,10 +25,20 @@ _MOST_ROWS = 20_000
 
 
 def hfm(
-    X: Any = None, y_true: Any = None, y_pred: Any = None, *, sensitive_features: Any = None,
-    counts: Tally | None = None, statistic: Statistic = "max", scale: str = "minmax", reference_data: Any = None,
-    intersections: bool = False, n_resamples: int | None = None, n_subsamples: int | None = None, rng: Any = None,
-) -> HfmResult:  # fmt: skip
+    X: Any = None,
+    y_true: Any = None,
+    y_pred: Any = None,
+    *,
+    sensitive_features: Any = None,
+    counts: Tally | None = None,
+    statistic: Statistic = "max",
+    scale: str = "minmax",
+    reference_data: Any = None,
+    intersections: bool = False,
+    n_resamples: int | None = None,
+    n_subsamples: int | None = None,
+    rng: Any = None,
+) -> HfmResult:
     """Harmonic fairness measure via manifolds: D_f/D − 1, with D and D_f exact.
 
     Parameters

@@ -122,10 +122,15 @@ class DiscriminativeRiskResult(Result):
 
 
 def discriminative_risk(
-    predict: Callable[[Any], Any] | Any, X: Any, *,
+    predict: Callable[[Any], Any] | Any,
+    X: Any,
+    *,
     sensitive_features: Hashable | Sequence[Hashable] | Mapping[Hashable, Sequence[Hashable]],
-    draws: int | str = 1, cluster: Any = None, confidence_level: float = 0.95, rng: Any = None,
-) -> DiscriminativeRiskResult:  # fmt: skip
+    draws: int | str = 1,
+    cluster: Any = None,
+    confidence_level: float = 0.95,
+    rng: Any = None,
+) -> DiscriminativeRiskResult:
     """DR = P[f(x̌, a) ≠ f(x̌, ã)], with ã another value of the sensitive attribute.
 
     Parameters

@@ -87,10 +87,16 @@ class MaddCurve(Result):
 
 
 def madd_curve(
-    score: Any = None, *, sensitive_features: Any = None, max_bins: int = 1000,
-    pair: Sequence[Hashable] | None = None, sample_weight: Any = None,
-    missing: Literal["raise", "drop", "group"] = "raise", groups: Sequence[Hashable] | None = None, counts: Any = None,
-) -> MaddCurve:  # fmt: skip
+    score: Any = None,
+    *,
+    sensitive_features: Any = None,
+    max_bins: int = 1000,
+    pair: Sequence[Hashable] | None = None,
+    sample_weight: Any = None,
+    missing: Literal["raise", "drop", "group"] = "raise",
+    groups: Sequence[Hashable] | None = None,
+    counts: Any = None,
+) -> MaddCurve:
     """MADD of two groups for every number of bins m = 1 … `max_bins`.
 
     Parameters

@@ -32,15 +32,29 @@ _NULL = "one score distribution in both groups"
 
 
 def madd(
-    score: Any = None, *, sensitive_features: Any = None, bandwidth: float | Literal["auto"] = "auto",
-    n_bins: int | None = None, grid_bins: int | None = None,
-    comparisons: Literal["all", "rest", "reference"] = "all", reference: Hashable | None = None,
-    sample_weight: Any = None, cluster: Any = None, permutations: Literal["grid", "search"] = "grid",
-    margin: float = 0.2, confidence_level: float = 0.95, adjust: str = "holm", n_resamples: int = 1_999,
-    max_bins: int = 1000, min_points: int = 50, width: float = 0.45,
-    missing: Literal["raise", "drop", "group"] = "raise", groups: Sequence[Hashable] | None = None,
-    counts: Any = None, rng: Any = None,
-) -> MaddResult:  # fmt: skip
+    score: Any = None,
+    *,
+    sensitive_features: Any = None,
+    bandwidth: float | Literal["auto"] = "auto",
+    n_bins: int | None = None,
+    grid_bins: int | None = None,
+    comparisons: Literal["all", "rest", "reference"] = "all",
+    reference: Hashable | None = None,
+    sample_weight: Any = None,
+    cluster: Any = None,
+    permutations: Literal["grid", "search"] = "grid",
+    margin: float = 0.2,
+    confidence_level: float = 0.95,
+    adjust: str = "holm",
+    n_resamples: int = 1_999,
+    max_bins: int = 1000,
+    min_points: int = 50,
+    width: float = 0.45,
+    missing: Literal["raise", "drop", "group"] = "raise",
+    groups: Sequence[Hashable] | None = None,
+    counts: Any = None,
+    rng: Any = None,
+) -> MaddResult:
     """Model absolute density distance: how far the score distributions of groups lie apart.
 
     MADD = Σ_k |d0_k − d1_k| ∈ [0, 2], d_k the share of a group's scores in bin k: 0 where the groups have the same

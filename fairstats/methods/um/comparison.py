@@ -177,11 +177,19 @@ def um_compare(
     a: UmPosterior | None = None, b: UmPosterior | None = None, **options: Unpack[_Options]
 ) -> UmComparison: ...
 def um_compare(
-    a: Any = None, b: UmPosterior | None = None, *, counts: Any = None,
-    metrics: Any = ("accuracy", "equal_opportunity"), rope: Any = 0.01, hdr: float | None = None,
-    paired: Any = "auto", names: Sequence[str] = ("A", "B"), draws: int | None = None,
-    backend: str | None = None, rng: Any = None,
-) -> UmComparison | UmRanking:  # fmt: skip
+    a: Any = None,
+    b: UmPosterior | None = None,
+    *,
+    counts: Any = None,
+    metrics: Any = ("accuracy", "equal_opportunity"),
+    rope: Any = 0.01,
+    hdr: float | None = None,
+    paired: Any = "auto",
+    names: Sequence[str] = ("A", "B"),
+    draws: int | None = None,
+    backend: str | None = None,
+    rng: Any = None,
+) -> UmComparison | UmRanking:
     """Compare two algorithms in several metrics at once, or rank several.
 
     ΔΘ = Θ_A − Θ_B, every metric oriented so that larger is better. A coordinate is better (> ε), worse (< −ε) or

@@ -22,14 +22,30 @@ from fairstats.methods.um.result import UmPosterior
 
 
 def um_cross_validate(
-    estimator: Any, X: Any, y: Any, *, sensitive_features: Any, cv: Any = 10,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    cv: Any = 10,
     correlation: Literal["1/K", "uniform", "relative", "relative-uniform"] = "relative",
-    reference_estimator: Any = None, n_half_splits: int = 5, correlation_metric: str | Sequence[str] = "accuracy",
-    variance_ratio: Any = None, y_pred: Any = None, fold: Any = None, sensitive_at: str = "auto",
-    prior: Any = 1.0, draws: int = 10_000, target: Literal["parameter", "predictive", "algorithm"] = "parameter",
-    reference: Hashable | None = None, pos_label: Any = None, groups: Sequence[Hashable] | None = None,
-    n_jobs: int | None = None, progress: bool = True, rng: Any = None,
-) -> UmPosterior:  # fmt: skip
+    reference_estimator: Any = None,
+    n_half_splits: int = 5,
+    correlation_metric: str | Sequence[str] = "accuracy",
+    variance_ratio: Any = None,
+    y_pred: Any = None,
+    fold: Any = None,
+    sensitive_at: str = "auto",
+    prior: Any = 1.0,
+    draws: int = 10_000,
+    target: Literal["parameter", "predictive", "algorithm"] = "parameter",
+    reference: Hashable | None = None,
+    pos_label: Any = None,
+    groups: Sequence[Hashable] | None = None,
+    n_jobs: int | None = None,
+    progress: bool = True,
+    rng: Any = None,
+) -> UmPosterior:
     """Posterior of the metrics of an algorithm from one K-fold cross-validation.
 
     The K folds share training rows, so that their results are correlated, with ρ_s in group s. Their summed counts are

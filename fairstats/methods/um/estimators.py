@@ -86,15 +86,30 @@ class UmEstimators(Result):
 
 
 def um_compare_estimators(
-    estimators: Mapping[str, Any], X: Any, y: Any, *, sensitive_features: Any,
-    metrics: Any = ("accuracy", "equal_opportunity"), rope: Any = 0.01,
-    target: Literal["parameter", "predictive", "algorithm"] = "predictive", cv: Any = 10,
+    estimators: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    metrics: Any = ("accuracy", "equal_opportunity"),
+    rope: Any = 0.01,
+    target: Literal["parameter", "predictive", "algorithm"] = "predictive",
+    cv: Any = 10,
     correlation: Literal["1/K", "uniform", "relative", "relative-uniform"] = "relative",
-    reference_estimator: Any = None, n_half_splits: int = 5, correlation_metric: str | Sequence[str] | None = None,
-    sensitive_at: str = "auto", paired: Any = "auto", prior: Any = 1.0, draws: int = 10_000,
-    reference: Hashable | None = None, pos_label: Any = None, groups: Sequence[Hashable] | None = None,
-    n_jobs: int | None = None, progress: bool = True, rng: Any = None,
-) -> UmEstimators:  # fmt: skip
+    reference_estimator: Any = None,
+    n_half_splits: int = 5,
+    correlation_metric: str | Sequence[str] | None = None,
+    sensitive_at: str = "auto",
+    paired: Any = "auto",
+    prior: Any = 1.0,
+    draws: int = 10_000,
+    reference: Hashable | None = None,
+    pos_label: Any = None,
+    groups: Sequence[Hashable] | None = None,
+    n_jobs: int | None = None,
+    progress: bool = True,
+    rng: Any = None,
+) -> UmEstimators:
     """Which of several algorithms is better in performance and fairness, from one cross-validation of all.
 
     All estimators meet the same K folds and J half splits, whose reference is fitted once: m of them cost m·(K + 2JK) +

@@ -40,12 +40,21 @@ class Request:
 
 
 def um_posterior(
-    y_true: Any = None, y_pred: Any = None, *, sensitive_features: Any = None, counts: Any = None,
-    prior: Any = 1.0, draws: int = 10_000, target: Literal["parameter", "predictive"] = "parameter",
-    sampler: Literal["exact", "pymc"] = "exact", reference: Hashable | None = None, pos_label: Any = None,
-    missing: Literal["raise", "drop", "group"] = "raise", groups: Sequence[Hashable] | None = None,
+    y_true: Any = None,
+    y_pred: Any = None,
+    *,
+    sensitive_features: Any = None,
+    counts: Any = None,
+    prior: Any = 1.0,
+    draws: int = 10_000,
+    target: Literal["parameter", "predictive"] = "parameter",
+    sampler: Literal["exact", "pymc"] = "exact",
+    reference: Hashable | None = None,
+    pos_label: Any = None,
+    missing: Literal["raise", "drop", "group"] = "raise",
+    groups: Sequence[Hashable] | None = None,
     rng: Any = None,
-) -> UmPosterior:  # fmt: skip
+) -> UmPosterior:
     """Posterior of any metrics of the confusion counts, jointly, from held-out predictions.
 
     Per group s the counts C_s = (TP, TN, FP, FN) are multinomial with probabilities π_s; under a Dirichlet prior α the
@@ -130,10 +139,17 @@ def um_posterior(
 
 
 def um_multiclass(
-    y_true: Any = None, y_pred: Any = None, *, sensitive_features: Any = None, counts: Any = None,
-    prior: float | str = 1.0, draws: int = 10_000, target: Literal["parameter", "predictive"] = "parameter",
-    groups: Sequence[Hashable] | None = None, rng: Any = None,
-) -> UmPosterior:  # fmt: skip
+    y_true: Any = None,
+    y_pred: Any = None,
+    *,
+    sensitive_features: Any = None,
+    counts: Any = None,
+    prior: float | str = 1.0,
+    draws: int = 10_000,
+    target: Literal["parameter", "predictive"] = "parameter",
+    groups: Sequence[Hashable] | None = None,
+    rng: Any = None,
+) -> UmPosterior:
     """Posterior of accuracy and fairness with J classes: micro, macro and macro-micro averages.
 
     Each group has one Dirichlet over its J × J table of label and prediction, so that the paper's 2 × 2 tables of one
@@ -242,10 +258,17 @@ def posterior_of(
 
 
 def um_hierarchical(
-    counts: Any, *, concentration: tuple[float, float] = (20.0, 1.5), draws: int = 4_000, tune: int = 1_000,
-    chains: int = 4, target: Literal["parameter", "predictive"] = "parameter", target_accept: float = 0.95,
-    reference: Hashable | None = None, rng: Any = None,
-) -> UmPosterior:  # fmt: skip
+    counts: Any,
+    *,
+    concentration: tuple[float, float] = (20.0, 1.5),
+    draws: int = 4_000,
+    tune: int = 1_000,
+    chains: int = 4,
+    target: Literal["parameter", "predictive"] = "parameter",
+    target_accept: float = 0.95,
+    reference: Hashable | None = None,
+    rng: Any = None,
+) -> UmPosterior:
     """Posterior of the metrics of many, possibly small, groups that borrow strength from each other.
 
     The cell probabilities of the groups are draws from one Dirichlet(κμ), whose mean μ and concentration κ are

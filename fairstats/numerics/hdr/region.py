@@ -30,9 +30,17 @@ MASS_OFF = 0.05
 
 
 def hdr(
-    samples: Any = None, prob: Any = 0.95, *, density: Any = None, bandwidth: Any = None, support: Any = None,
-    backend: str | None = None, estimator: str = "kde", discrete: bool | None = None, gridsize: int | None = None,
-) -> HdrResult:  # fmt: skip
+    samples: Any = None,
+    prob: Any = 0.95,
+    *,
+    density: Any = None,
+    bandwidth: Any = None,
+    support: Any = None,
+    backend: str | None = None,
+    estimator: str = "kde",
+    discrete: bool | None = None,
+    gridsize: int | None = None,
+) -> HdrResult:
     """Highest density region: the smallest region that holds the probability `prob`.
 
     The region is {f ≥ f_α}. The density f is estimated from `samples`, or given; f_α is the 1 − prob quantile (type 7)

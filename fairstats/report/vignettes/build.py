@@ -19,7 +19,7 @@ from fairstats._version import __version__
 from fairstats.ground.checks import check_choice, check_whole
 from fairstats.ground.errors import VignetteError
 from fairstats.ground.rprobe import probe_r
-from fairstats.report.convert import convert
+from fairstats.report.pages import convert
 from fairstats.report.vignettes.by_python import render_by_python
 from fairstats.report.vignettes.page import finish, footnote
 from fairstats.report.vignettes.source import (
