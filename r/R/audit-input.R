@@ -31,7 +31,8 @@ label_text <- function(x) {
   if (is.logical(x)) return(ifelse(x, "True", "False"))
   if (!is.numeric(x) || is.factor(x) || is_date(x)) return(as.character(x))
   values <- as.numeric(unique(x))
-  text <- sprintf(c("%.15g", "%.0f")[1L + (values == round(values) & abs(values) < 1e15)], values)
+  whole <- !is.na(values) & values == round(values) & abs(values) < 1e15
+  text <- sprintf(c("%.15g", "%.0f")[1L + whole], values)
   longer <- which(is.finite(values) & suppressWarnings(as.numeric(text)) != values)
   text[longer] <- sprintf("%.17g", values[longer])
   text[is.na(values)] <- NA_character_
