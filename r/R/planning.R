@@ -229,7 +229,7 @@ fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, m
   }, simplify = FALSE)
   do.call(rbind, lapply(metrics, function(metric) {
     what <- if (metric == "accuracy") list(rates = metric, rows = metric, contrast = "level") else find_metric(metric)
-    places <- switch(what$contrast, level = matrix(seq_along(groups)), gap = matrix(NA, 1L, 2L), scene$pairs)
+    places <- switch(what$contrast, level = matrix(seq_along(groups)), gap = matrix(NA_integer_, 1L, 2L), scene$pairs)
     rates <- if (what$contrast == "gap") 1L else seq_along(what$rates)
     tasks <- expand.grid(k = seq_len(nrow(places)), r = rates, m = seq_len(ncol(against)))
     joint <- 1 - (1 - confidence_level) / nrow(tasks)

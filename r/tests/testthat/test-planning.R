@@ -73,5 +73,9 @@ test_that("a model beside itself does not change, and a difference is the differ
   metric <- "demographic_parity_difference"
   found <- fs_compare_models(d, "y_true", c("y_pred", "other"), "group", metric, reference = "blue")
   expect_equal(found$std_error[found$group == "red"], sqrt(v[["red"]] + v[["blue"]]))
+  # the largest gap of three groups is one row, and its p-value one of the family
+  largest <- fs_compare_models(d, "y_true", c("y_pred", "other"), "group", "equalized_odds_max")
+  expect_identical(nrow(largest), 1L)
+  expect_equal(largest$pvalue_adjusted, largest$pvalue)
   expect_error(fs_compare_models(d, "y_true", c("y_pred", "other"), "group", "nope"), "`metric`")
 })
