@@ -105,7 +105,7 @@ class EcdResult(Result):
     @property
     def largest(self) -> Comparison:
         """The largest |ECD|, with the largest ends of the simultaneous intervals: these hold whichever group it is."""
-        limits = [np.nan_to_num(list(c.simultaneous), nan=math.inf) for c in self.comparisons]
+        limits = [np.nan_to_num(list(c.simultaneous), nan=math.inf).tolist() for c in self.comparisons]
         low = max(max(a, -b, 0.0) if a < b else 0.0 for a, b in limits)
         high = min(max(max(-a, b) for a, b in limits), 2.0)
         top = max(self.comparisons, key=lambda c: np.nan_to_num(abs(c.estimate), nan=-1.0))

@@ -43,6 +43,8 @@ ROUGHNESS = 1 / (2 * math.sqrt(math.pi))
 NORMAL_IQR = 1.34
 #: No density of a given sd needs a larger bandwidth than this many sd·n^(−1/5) (Terrell 1990).
 OVERSMOOTHED = 1.144
+#: A roughness below this has no bandwidth that a float holds.
+_LEAST = 1e-250
 #: Grid cells of the pilot estimates, at most.
 LARGEST_SPECTRUM = 2**17
 REGION_FACTOR = 1.3
@@ -116,6 +118,11 @@ def pilot_bandwidth(spectrum: Spectrum, order: int) -> float:
     s = order + 2
     roughness = _normal_roughness(s + 2)
     for stage in (s + 1, s):
+        if not _LEAST < roughness < math.inf:  # nothing but the range is left of draws that span 10^60 of their scales
+            cure = "take logarithms of draws with such long tails, or give a bandwidth"
+            raise InputError(
+                "samples", got="draws whose range exceeds their spread by far", allowed="draws on one scale", cure=cure
+            )
         # g^(2s+3) = 2·|K^(2s)(0)|/(R(f^(s+1))·n)
         peak = _odd_product(2 * stage) / math.sqrt(2 * math.pi)
         g = (2 * peak / (roughness * spectrum.n)) ** (1 / (2 * stage + 3))

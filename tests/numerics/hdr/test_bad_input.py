@@ -27,6 +27,14 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "one number": ("samples", {"samples": 3.0}),
     "empty": ("samples", {"samples": []}),
     "too few": ("samples", {"samples": GOOD[:9]}),
+    "tails of another scale": (
+        "samples",
+        {
+            "samples": np.minimum(
+                np.exp(np.clip(3 * np.abs(np.random.default_rng(4).standard_cauchy(500)), 0, 700)), 1e100
+            )
+        },
+    ),
     "too few for their dimension": ("samples", {"samples": np.ones((19, 4))}),
     "three axes": ("samples", {"samples": np.zeros((20, 2, 2))}),
     "no columns": ("samples", {"samples": np.zeros((20, 0))}),
