@@ -88,7 +88,8 @@ def hfm(
     -----
     The maximum "is highly sensitive to the instances used in its computation" (the paper), and the distance of samples
     does not estimate that of populations at usable n (it shrinks as rows are added). So there is no interval, but a
-    stability range over subsamples, and two exact permutation tests, one-sided upwards: of D and D_f by permuting the
+    stability range over subsamples, and two exact permutation tests, one-sided upwards (conservative where
+    distances are tied): of D and D_f by permuting the
     sensitive values among the rows, of HFM by exchanging y and ŷ within rows. With "max" the test of HFM is nearly
     without power, since a maximum hardly moves when labels change places (no rejection in 471 samples): a large p-value
     says nothing there, and ``statistic="mean"`` asks the same question with power.

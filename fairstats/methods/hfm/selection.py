@@ -151,6 +151,8 @@ def rank_rules(
 ) -> RankingResult:
     """Average ranks of rules over data sets, with Friedman's test and Nemenyi's critical difference.
 
+    Over few data sets the test is conservative: ranks take few values.
+
     Parameters
     ----------
     scores : data frame or array, shape (N, k)

@@ -213,15 +213,13 @@ def abroca(
     DataWarning
         Where the scores separate the labels of a group without an error, or are all equal.
 
-    Notes
-    -----
-    With D = ROC_s − ROC_ref and its bootstrap version D*, |Â − A| ≤ ∫|D̂ − D| by the triangle inequality, also for
-    equal curves, where a percentile interval has no coverage. The law of ∫|D̂ − D| is taken twice: as that of ∫|D* −
-    D̂|, and from exchanging groups within labels, each score replaced by its place among the negatives of its group, so
-    that only the curves count [2]_; the bootstrap alone understates the noise of ten positives beside many (size .13
-    at an AUC of .9). The p-value of H0: area = a is the larger of the two shares of distances of at least the one
-    between a and Â, and the interval holds every a that is not rejected: at an AUC of .9 the size is about .01.
-    `std_error` is that of the estimate, from its bootstrap.
+    Notes ----- With D = ROC_s − ROC_ref and its bootstrap version D*, |Â − A| ≤ ∫|D̂ − D| by the triangle inequality,
+    also for equal curves, where a percentile interval has no coverage. The law of ∫|D̂ − D| is taken twice: as that of
+    ∫|D* − D̂|, and from exchanging groups within labels, each score replaced by its place among the negatives of its
+    group, so that only the curves count [2]_; the bootstrap alone understates the noise of ten positives beside many
+    (size .13 at an AUC of .9). The p-value of H0: area = a is the larger of the two shares of distances of at least the
+    one between a and Â, and the interval holds every a that is not rejected. It is conservative: at an AUC of .9 the
+    size is about .01, not .05. `std_error` is that of the estimate, from its bootstrap.
 
     Perfect separation shows no noise, which is no evidence that there is none: of k rows of the rarer label p-values
     are at least (1 − d/2)²ᵏ, so that the area of two such groups is at most .28 with 10 rows, .10 with 30. Where x rows

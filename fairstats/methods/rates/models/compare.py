@@ -77,13 +77,14 @@ def compare_models(
     groups, and the two rates of average odds, are combined by MOVER [3]_. So no changed decision is evidence of little
     change, not a variance of 0. Rates whose cases depend on the prediction (predictive values, [4]_), and functions
     such as F1, are by the delta method with half a row in every cell; weights and clusters by the delta method with
-    Satterthwaite's degrees of freedom over effective units. A group in which fewer than 20 effective units changed is
-    compared by the score test with as many rows as give the change its variance, below five as its weights or clusters
-    are worth (the interval is wide: coverage .95 to 1.00); one with fewer than 8 effective clusters or rows gets no
-    interval. AUCs are compared by DeLong's covariance [5]_, Brier scores by paired t, MADD and ABROCA by drawing rows
-    again, all models together; where the groups may be alike, both what a smooth difference and what its size would do
-    is allowed for [6]_: the interval is wide (ABROCA, 150 beside 1,500 rows, 80 to 99% of the scores alike: coverage
-    .96 to 1.00, size at most .04). A largest gap changes by no less, and no more, than all gaps under it together.
+    Satterthwaite's degrees of freedom over effective units, (Σc)²/Σc² with c the changed rows of a unit. A group in
+    which fewer than 20 of them changed is compared by the score test with as many rows as give the change its variance,
+    below five as its weights or clusters are worth (the interval is wide: coverage .95 to 1.00); one with fewer than 8
+    effective clusters or rows gets no interval. AUCs are compared by DeLong's covariance [5]_, Brier scores by paired
+    t, MADD and ABROCA by drawing rows again, all models together; where the groups may be alike, both what a smooth
+    difference and what its size would do is allowed for [6]_: the interval is wide (ABROCA, 150 beside 1,500 rows, 80
+    to 99% of the scores alike: coverage .96 to 1.00, size at most .04). A largest gap changes by no less, and no more,
+    than all gaps under it together.
 
     With ``reference="highest"`` the group with the highest selection rate under the first baseline is the reference of
     every metric and model; intervals and verdicts hold over all pairs. The p-value is below α exactly where the
