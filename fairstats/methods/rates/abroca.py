@@ -213,7 +213,9 @@ def abroca(
     DataWarning
         Where the scores separate the labels of a group without an error, or are all equal.
 
-    Notes ----- With D = ROC_s − ROC_ref and its bootstrap version D*, |Â − A| ≤ ∫|D̂ − D| by the triangle inequality,
+    Notes
+    -----
+    With D = ROC_s − ROC_ref and its bootstrap version D*, |Â − A| ≤ ∫|D̂ − D| by the triangle inequality,
     also for equal curves, where a percentile interval has no coverage. The law of ∫|D̂ − D| is taken twice: as that of
     ∫|D* − D̂|, and from exchanging groups within labels, each score replaced by its place among the negatives of its
     group, so that only the curves count [2]_; the bootstrap alone understates the noise of ten positives beside many
