@@ -220,8 +220,14 @@ def _lacking_for_tests(collector: pytest.Collector) -> str | None:
         return None
     try:
         _ = collector.obj
-    except collector.CollectError as problem:
-        return _optional_package(problem)
+    except Exception as problem:  # noqa: BLE001 - whatever a file raises is for pytest to report
+        package = _optional_package(problem)
+        if package is None:
+            # a fault: the half-made module goes, or pytest would take it for one without tests and report nothing
+            made = [name for name, m in sys.modules.items() if getattr(m, "__file__", None) == str(collector.path)]
+            for name in made:
+                del sys.modules[name]
+        return package
     return None
 
 

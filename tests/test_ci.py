@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,3 +34,28 @@ def test_a_stage_installs_every_engine_and_skips_none() -> None:
     assert [n for n in needed if brought.get(n, n.replace("_", "-")) not in stage] == []
     assert "FAIRSTATS_REQUIRE_ENGINES=1" in stage
     assert re.search(r'^stage "\w+" engines$', RUN.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("from fairstats.methods.hfm.result import gone", "cannot import name 'gone'"),
+        ("import fairstats.gone", "No module named 'fairstats.gone'"),
+        ("raise ValueError('while it loads')", "while it loads"),
+    ],
+)
+def test_a_test_file_that_cannot_be_imported_is_an_error(tmp_path: Path, line: str, said: str) -> None:
+    """Not a file without tests, which nobody misses: an import that a change had broken once went unseen so."""
+    (tmp_path / "conftest.py").write_text(
+        (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    (tmp_path / "test_it.py").write_text(f"{line}\n\n\ndef test_it() -> None: ...\n", encoding="utf-8")
+    options = ["-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path)]
+    command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "FAIRSTATS"))}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=tmp_path, env=clean | {"PYTHONPATH": str(ROOT)}
+    )
+    assert done.returncode == 2, done.stdout
+    assert said in done.stdout
+    assert "1 error" in done.stdout

@@ -14,8 +14,8 @@ import pytest
 import fairstats as fs
 from fairstats.datasets import load_adult, load_compas, load_german_credit, load_ricci
 from fairstats.ground.errors import DataWarning, InputError
-from fairstats.methods.hfm.encoding import FrameEncoder
-from fairstats.methods.hfm.result import ANY_VALUE, JOINT, REST, HfmResult, harmonic
+from fairstats.methods.hfm.encoding import ANY_VALUE, JOINT, REST, FrameEncoder
+from fairstats.methods.hfm.result import HfmResult, harmonic
 
 from .conftest import brute
 
