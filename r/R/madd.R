@@ -33,7 +33,6 @@ bin_shares <- function(score, n_bins, weight = NULL) {
 
 # Bins are [0, 1/m), ..., [(m-1)/m, 1], the last one closed.
 bin_of <- function(score, n_bins) findInterval(score, (0:n_bins) / n_bins, rightmost.closed = TRUE)
-
 bin_counts <- function(score, n_bins) tabulate(bin_of(score, n_bins), n_bins)
 
 # MADD of two rows of counts, summed in whole numbers: equal values are equal in every digit.
@@ -74,7 +73,6 @@ fs_stable_bandwidth <- function(bandwidth, madd, n0, n1, min_points = 50, width 
 
 # Bandwidth of the optimal order, and the bins of a grid that depends on the group sizes only.
 madd_bandwidth_order <- function(n0, n1) ((sqrt(n0) + sqrt(n1)) / sqrt(n0 * n1))^(2 / 3)
-
 grid_bins <- function(n0, n1) max(ceiling(1 / madd_bandwidth_order(n0, n1)), 2)
 
 # Mean of MADD over all permutations of the group labels: given the rows of a bin those of group 0 are hypergeometric.

@@ -86,7 +86,6 @@ row_max <- function(x) do.call(pmax, lapply(seq_len(ncol(x)), function(g) x[, g]
 
 # One metric of four cells, by its formula.
 um_rate <- function(counts, metric) defined(eval(formula_of(metric), counts))
-
 defined <- function(value) replace(value, !is.finite(value), NaN)
 
 # Probabilities that A or B is better in some metric, and worse in none (section 3), and of the patterns of signs.
